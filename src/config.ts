@@ -1,0 +1,73 @@
+/** What the user asked for, parsed once; inside the bridge nothing re-checks it. Times in ms, sizes in bytes. */
+export interface Config {
+  readonly target: CommandTarget;
+  readonly listen: ListenConfig;
+  readonly endpoints: EndpointConfig;
+  readonly access: AccessConfig;
+  readonly child: ChildConfig;
+  readonly sessions: SessionConfig;
+  readonly limits: LimitConfig;
+  readonly log: LogConfig;
+}
+
+/** A server to start: the words after `--`. */
+export interface CommandTarget {
+  readonly kind: 'command';
+  readonly command: string;
+  readonly args: readonly string[];
+}
+
+export interface ListenConfig {
+  readonly host: string;
+  /** 0 lets the system choose. */
+  readonly port: number;
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
+}
+
+export interface EndpointConfig {
+  /** Streamable HTTP. */
+  readonly path: string;
+  /** HTTP+SSE: the GET stream and the POST endpoint it announces. */
+  readonly ssePath: string;
+  readonly messagePath: string;
+  /** How clients reach this process from outside, without a trailing slash; undefined: as it listens. */
+  readonly baseUrl: URL | undefined;
+}
+
+export interface AccessConfig {
+  /** Host header names accepted besides the loopback names and the listening address. */
+  readonly allowHosts: readonly string[];
+  /** Web origins that may call, and get CORS headers. */
+  readonly allowOrigins: readonly string[];
+}
+
+export interface ChildConfig {
+  readonly cwd: string | undefined;
+  /** The child's whole environment, already composed from --env and --inherit-env. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Names that were withheld because --inherit-env is off; for the hint when a child fails to start. */
+  readonly withheldEnv: readonly string[];
+  readonly pty: boolean;
+}
+
+export type Isolation = 'session' | 'shared';
+
+export interface SessionConfig {
+  readonly isolation: Isolation;
+  /** Children kept started ahead of need. */
+  readonly prewarm: number;
+  readonly sessionTimeoutMs: number;
+  readonly maxSessions: number;
+}
+
+export interface LimitConfig {
+  readonly maxMessageBytes: number;
+  /** Silence allowed to one call; 0: no limit. */
+  readonly requestTimeoutMs: number;
+  readonly shutdownGraceMs: number;
+}
+
+export interface LogConfig {
+  readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
+  readonly format: 'pretty' | 'json';
+}

@@ -1,0 +1,97 @@
+/**
+ * The one error class and the one table that tells each audience what a code means: the JSON-RPC peer, the HTTP
+ * client, the shell. Conversion to those forms happens at the edges only (a transport, the command line).
+ * Every code has a paragraph in docs/errors.md.
+ */
+
+/** What a code looks like to its three audiences. `undefined`: the code never reaches that audience. */
+export interface ErrorAudiences {
+  /** JSON-RPC error code. */
+  readonly rpc: number | undefined;
+  /** HTTP status, used only while no response has been started. */
+  readonly http: number | undefined;
+  /** Process exit code (sysexits.h where one fits). */
+  readonly exit: number | undefined;
+}
+
+const RPC_PARSE = -32700;
+const RPC_INVALID_REQUEST = -32600;
+const RPC_INTERNAL = -32603;
+/** Server-defined range; what the official SDKs use for session trouble. */
+const RPC_SESSION = -32000;
+const RPC_SESSION_UNKNOWN = -32001;
+
+const codes = {
+  ERR_CONFIG_OPTION: { rpc: undefined, http: undefined, exit: 2 },
+  ERR_CONFIG_COMBINATION: { rpc: undefined, http: undefined, exit: 2 },
+  ERR_CONFIG_LISTEN: { rpc: undefined, http: undefined, exit: 69 },
+  ERR_WIRE_PARSE: { rpc: RPC_PARSE, http: 400, exit: undefined },
+  ERR_WIRE_MESSAGE: { rpc: RPC_INVALID_REQUEST, http: 400, exit: undefined },
+  ERR_WIRE_FRAME_TOO_LARGE: { rpc: RPC_INVALID_REQUEST, http: 413, exit: undefined },
+  ERR_WIRE_BATCH: { rpc: RPC_INVALID_REQUEST, http: 400, exit: undefined },
+  ERR_HTTP_HOST: { rpc: RPC_SESSION, http: 403, exit: undefined },
+  ERR_HTTP_ORIGIN: { rpc: RPC_SESSION, http: 403, exit: undefined },
+  ERR_HTTP_PATH: { rpc: RPC_SESSION, http: 404, exit: undefined },
+  ERR_HTTP_METHOD: { rpc: RPC_SESSION, http: 405, exit: undefined },
+  ERR_HTTP_ACCEPT: { rpc: RPC_SESSION, http: 406, exit: undefined },
+  ERR_HTTP_CONTENT_TYPE: { rpc: RPC_SESSION, http: 415, exit: undefined },
+  ERR_HTTP_RESUME: { rpc: RPC_SESSION, http: 400, exit: undefined },
+  ERR_UNSUPPORTED_REVISION: { rpc: RPC_SESSION, http: 400, exit: undefined },
+  ERR_SESSION_MISSING: { rpc: RPC_SESSION, http: 400, exit: undefined },
+  ERR_SESSION_UNKNOWN: { rpc: RPC_SESSION_UNKNOWN, http: 404, exit: undefined },
+  ERR_SESSION_LIMIT: { rpc: RPC_SESSION, http: 503, exit: undefined },
+  ERR_SESSION_CLOSED: { rpc: RPC_SESSION, http: 503, exit: undefined },
+  ERR_UPSTREAM_SPAWN: { rpc: RPC_INTERNAL, http: 502, exit: 69 },
+  ERR_UPSTREAM_EXITED: { rpc: RPC_INTERNAL, http: 502, exit: 70 },
+  ERR_UPSTREAM_CRASH_LOOP: { rpc: RPC_INTERNAL, http: 503, exit: 70 },
+  ERR_UPSTREAM_TIMEOUT: { rpc: RPC_INTERNAL, http: 504, exit: undefined },
+  ERR_UPSTREAM_PROTOCOL: { rpc: RPC_INTERNAL, http: 502, exit: undefined },
+  ERR_CLIENT_NO_STREAM: { rpc: RPC_INTERNAL, http: undefined, exit: undefined },
+  ERR_CLIENT_CAPABILITY: { rpc: -32601, http: undefined, exit: undefined },
+  ERR_INTERNAL: { rpc: RPC_INTERNAL, http: 500, exit: 70 },
+} as const satisfies Record<string, ErrorAudiences>;
+
+export type ErrorCode = keyof typeof codes;
+
+/** All codes with their audiences; docs/errors.md is checked against this. */
+export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorAudiences>> = codes;
+
+export interface BridgeErrorOptions {
+  readonly cause?: unknown;
+  /** Goes to the peer as `error.data`; never credentials, payloads or command lines. */
+  readonly data?: Readonly<Record<string, unknown>>;
+  /** For refusals that pass: becomes `Retry-After`. */
+  readonly retryAfterMs?: number;
+}
+
+/** Message style: what happened, to what, expected and got, then the way out. */
+export class BridgeError extends Error {
+  override readonly name = 'BridgeError';
+  readonly code: ErrorCode;
+  readonly data: Readonly<Record<string, unknown>> | undefined;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(code: ErrorCode, message: string, options: BridgeErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.data = options.data;
+    this.retryAfterMs = options.retryAfterMs;
+  }
+
+  get audiences(): ErrorAudiences {
+    return codes[this.code];
+  }
+}
+
+/** Turns whatever was thrown into a BridgeError; anything unknown is our own bug. */
+export function toBridgeError(thrown: unknown): BridgeError {
+  if (thrown instanceof BridgeError) return thrown;
+  return new BridgeError('ERR_INTERNAL', 'mcp-portage failed internally; please report this with the log above.', {
+    cause: thrown,
+  });
+}
+
+/** Ends a switch over a union: reaching it is a programming error. */
+export function assertNever(value: never): never {
+  throw new Error(`unreachable: ${JSON.stringify(value)}`);
+}

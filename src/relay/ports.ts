@@ -1,0 +1,91 @@
+/**
+ * The seam between the relay and everything that touches bytes. Transports implement DownstreamPeer and
+ * UpstreamLink; the relay implements the two listeners. Neither side knows the other's concrete types.
+ *
+ *   client ⇄ downstream/* ── ClientListener ──▶ Relay ── UpstreamLink ──▶ upstream/* ⇄ server
+ *                         ◀─ DownstreamPeer ──       ◀─ ServerListener ──
+ *
+ * Backpressure is a boolean and a callback: `send` returns false when the far side is full (the message was still
+ * taken), and the listener's `drained` follows when it is not. Between the two, the caller stops its own source.
+ */
+import type { BridgeError } from '../errors.ts';
+import type { Frame } from '../wire/frame.ts';
+import type { Exchange } from './exchange.ts';
+
+/**
+ * Where the messages of one exchange travel on the client's side: an HTTP response of one POST, or the client's only
+ * pipe. Made by a downstream transport, opaque to the relay.
+ */
+export interface Lane {
+  /** False once the client can no longer be reached on it (its connection closed and nothing can be resumed). */
+  readonly isOpen: boolean;
+}
+
+/** The client as the relay sees it. Implemented by each file in downstream/. */
+export interface DownstreamPeer {
+  /**
+   * Sends to the client: with an exchange on that exchange's lane, without one wherever this client takes what
+   * belongs to no request. A response ends its exchange's lane. False: full, wait for `drained`.
+   */
+  send(frame: Frame, exchange?: Exchange): boolean;
+  /** Stop and go on taking messages from the client. */
+  pause(): void;
+  resume(): void;
+  /** The relay is done with this client: ends its streams. May be called twice. */
+  close(reason: BridgeError): void;
+}
+
+/** What a downstream transport tells the relay. */
+export interface ClientListener {
+  fromClient(frame: Frame, lane: Lane): void;
+  /** The client's side has room again. */
+  clientDrained(): void;
+  /** The client is gone for good: session ended, pipe closed. */
+  clientClosed(reason: BridgeError): void;
+}
+
+/** The server as the relay sees it. Implemented by each file in upstream/ and by relay/shared/. */
+export interface UpstreamLink {
+  /** Sends to the server. `exchange` is given for requests. False: full, wait for `serverDrained`. */
+  send(frame: Frame, exchange?: Exchange): boolean;
+  /** Stop and go on reading what the server says. */
+  pause(): void;
+  resume(): void;
+  /** Ends the connection to the server, with its process where there is one. May be called twice. */
+  close(reason: BridgeError): void;
+}
+
+/** What an upstream transport tells the relay. */
+export interface ServerListener {
+  /** `exchange` when the transport itself knows what the message belongs to. */
+  fromServer(frame: Frame, exchange?: Exchange): void;
+  /** One message could not be taken (over the size limit, not a message): its call fails, the link goes on. */
+  serverFault(fault: ServerFault): void;
+  serverDrained(): void;
+  /** The server is gone. Called once, after the last `fromServer`. */
+  serverClosed(reason: BridgeError): void;
+}
+
+/** What could be recovered of a message that had to be dropped. */
+export interface ServerFault {
+  readonly error: BridgeError;
+  /** As far as the scan of its head and tail could tell. */
+  readonly kind: Frame['kind'] | undefined;
+  readonly id: Frame['id'];
+}
+
+export type Readiness =
+  | { readonly ready: true }
+  | { readonly ready: false; readonly error: BridgeError };
+
+/** Makes connections to one server. Implemented in upstream/, wrapped by the pool and by relay/shared/. */
+export interface UpstreamDialer {
+  /** How the server is called in logs and error messages. */
+  readonly name: string;
+  /** A new connection of its own. Throws a BridgeError when none can be made now. */
+  dial(listener: ServerListener): UpstreamLink;
+  /** Could a call be served now, as far as is known without trying. */
+  readiness(): Readiness;
+  /** Ends what the dialer itself keeps (spare children, timers) and resolves when all its children are gone. */
+  close(): Promise<void>;
+}

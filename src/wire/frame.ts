@@ -1,0 +1,51 @@
+/** A JSON-RPC id as decoded. Fractions, null and integers beyond 2^53-1 are refused by the scanner. */
+export type JsonRpcId = string | number;
+
+export type FrameKind = 'request' | 'notification' | 'result' | 'error';
+
+/** What the envelope scan found: offsets into the bytes, nothing copied. -1 stands for "absent". */
+export interface Envelope {
+  readonly kind: FrameKind;
+  readonly id: JsonRpcId | undefined;
+  /** The id's token with its quotes: bytes[idStart, idEnd). */
+  readonly idStart: number;
+  readonly idEnd: number;
+  readonly method: string | undefined;
+  /** First byte of the value of `params`, `result` or `error`; -1 when there is none. */
+  readonly payloadStart: number;
+}
+
+/**
+ * One JSON-RPC message as it travels through the bridge: its bytes, untouched, plus what the envelope scan found.
+ * The bytes hold exactly one JSON object without CR or LF, so the same bytes are a line on stdio, the data of one
+ * event on SSE and a body on HTTP. Frames are immutable; edits make a new frame (wire/splice.ts).
+ */
+export class Frame {
+  readonly bytes: Buffer;
+  readonly kind: FrameKind;
+  readonly id: JsonRpcId | undefined;
+  readonly idStart: number;
+  readonly idEnd: number;
+  readonly method: string | undefined;
+  readonly payloadStart: number;
+
+  constructor(bytes: Buffer, envelope: Envelope) {
+    this.bytes = bytes;
+    this.kind = envelope.kind;
+    this.id = envelope.id;
+    this.idStart = envelope.idStart;
+    this.idEnd = envelope.idEnd;
+    this.method = envelope.method;
+    this.payloadStart = envelope.payloadStart;
+  }
+
+  /** A response of either kind. */
+  get isResponse(): boolean {
+    return this.kind === 'result' || this.kind === 'error';
+  }
+
+  /** The whole message parsed, anew at each call. For the few messages the bridge must read. */
+  json(): unknown {
+    return JSON.parse(this.bytes.toString('utf8'));
+  }
+}
