@@ -1,0 +1,128 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { assertGone, descendantsOf } from './processes.ts';
+import { waitFor } from './wait-for.ts';
+
+export const REPOSITORY = fileURLToPath(new URL('../../', import.meta.url));
+const BIN = fileURLToPath(new URL('../../bin/mcp-portage.js', import.meta.url));
+
+const START_TIMEOUT_MS = 20_000;
+const STOP_TIMEOUT_MS = 20_000;
+
+/** One line of stderr: a parsed log line, or the line itself under `msg` when it was not JSON. */
+export type LogLine = Readonly<Record<string, unknown>> & { readonly msg?: string };
+
+export interface BridgeExit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface BridgeOptions {
+  /** Added to the environment of the bridge itself, not of its children. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** The built executable, running. */
+export interface Bridge {
+  readonly pid: number;
+  /** Streamable HTTP endpoint. */
+  readonly url: URL;
+  /** HTTP+SSE endpoint. */
+  readonly sseUrl: URL;
+  /** Grows while the bridge runs. */
+  readonly logs: readonly LogLine[];
+  readonly exited: Promise<BridgeExit>;
+  /** Processes below the bridge that run now. */
+  children(): number[];
+  kill(signal: NodeJS.Signals): void;
+  /** Ends the bridge and fails if it does not end, or if a process below it stays behind. May be called twice. */
+  stop(): Promise<BridgeExit>;
+}
+
+/**
+ * Starts `mcp-portage serve --port 0 …args` from the build and resolves when it listens.
+ * @param args further options, then `--` and the command of the server
+ */
+export async function startBridge(args: readonly string[], { env = {} }: BridgeOptions = {}): Promise<Bridge> {
+  const child = spawn(process.execPath, [BIN, 'serve', '--port', '0', '--log-format', 'json', ...args], {
+    cwd: REPOSITORY,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'inherit', 'pipe'],
+  });
+  const exited = once(child, 'exit').then(([code, signal]): BridgeExit => ({ code, signal }));
+  const logs = collectLogs(child);
+  // A test runner that dies must not leave bridges behind.
+  const killWithRunner = () => void child.kill('SIGKILL');
+  process.once('exit', killWithRunner);
+  void exited.then(() => process.off('exit', killWithRunner));
+
+  const endpoints = await waitFor(() => findEndpoints(logs) ?? failIfEnded(child, logs), {
+    timeoutMs: START_TIMEOUT_MS,
+    message: () => `the bridge to listen; it said:\n${printLogs(logs)}`,
+  }).catch((error: unknown) => {
+    child.kill('SIGKILL');
+    throw error;
+  });
+  const pid = child.pid ?? Number.NaN;
+  return {
+    pid,
+    ...endpoints,
+    logs,
+    exited,
+    children: () => descendantsOf(pid),
+    kill: (signal) => void child.kill(signal),
+    stop: () => stopBridge(child, exited, logs),
+  };
+}
+
+async function stopBridge(child: ChildProcess, exited: Promise<BridgeExit>, logs: LogLine[]): Promise<BridgeExit> {
+  const below = child.pid === undefined || hasEnded(child) ? [] : descendantsOf(child.pid);
+  child.kill('SIGTERM');
+  try {
+    await waitFor(() => hasEnded(child), {
+      timeoutMs: STOP_TIMEOUT_MS,
+      message: () => `the bridge to end after SIGTERM; it said:\n${printLogs(logs)}`,
+    });
+  } finally {
+    child.kill('SIGKILL');
+  }
+  await assertGone(below);
+  return exited;
+}
+
+const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null;
+
+function failIfEnded(child: ChildProcess, logs: readonly LogLine[]): undefined {
+  if (!hasEnded(child)) return undefined;
+  throw new Error(`the bridge ended (${child.exitCode ?? child.signalCode}) before listening:\n${printLogs(logs)}`);
+}
+
+function collectLogs(child: ChildProcess): LogLine[] {
+  const logs: LogLine[] = [];
+  if (child.stderr !== null) createInterface({ input: child.stderr }).on('line', (line) => logs.push(parseLog(line)));
+  return logs;
+}
+
+function parseLog(line: string): LogLine {
+  try {
+    const parsed: unknown = JSON.parse(line);
+    if (typeof parsed === 'object' && parsed !== null) return { ...parsed };
+  } catch {
+    // Not every line of stderr is a log line.
+  }
+  return { msg: line };
+}
+
+/** The one place that knows how the bridge announces where it listens. */
+function findEndpoints(logs: readonly LogLine[]): Pick<Bridge, 'url' | 'sseUrl'> | undefined {
+  for (const { streamableHttp, sse } of logs) {
+    if (typeof streamableHttp === 'string' && typeof sse === 'string') {
+      return { url: new URL(streamableHttp), sseUrl: new URL(sse) };
+    }
+  }
+  return undefined;
+}
+
+const printLogs = (logs: readonly LogLine[]): string => logs.map((line) => JSON.stringify(line)).join('\n');

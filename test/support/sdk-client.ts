@@ -1,0 +1,51 @@
+import { Client, type ClientOptions } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import type { ClientCapabilities, Notification } from '@modelcontextprotocol/sdk/types.js';
+
+export interface ConnectOptions {
+  readonly name?: string;
+  readonly capabilities?: ClientCapabilities;
+  /** Called before the connection is made: sets the handlers for what the server asks. */
+  readonly handlers?: (client: Client) => void;
+}
+
+/** An official SDK client, connected. */
+export interface SdkClient {
+  readonly client: Client;
+  /** Notifications for which no handler was set, in order of arrival. */
+  readonly notifications: readonly Notification[];
+  close(): Promise<void>;
+}
+
+export interface StreamableClient extends SdkClient {
+  readonly transport: StreamableHTTPClientTransport;
+}
+
+export async function connectStreamable(url: URL, options: ConnectOptions = {}): Promise<StreamableClient> {
+  const transport = new StreamableHTTPClientTransport(url);
+  const connected = await connect(transport, options);
+  return { ...connected, transport, close: () => endSession(transport, connected) };
+}
+
+export async function connectSse(url: URL, options: ConnectOptions = {}): Promise<SdkClient> {
+  return connect(new SSEClientTransport(url), options);
+}
+
+async function connect(transport: object, { name = 'sdk-client', capabilities, handlers }: ConnectOptions) {
+  const clientOptions: ClientOptions = capabilities === undefined ? {} : { capabilities };
+  const client = new Client({ name, version: '1.0.0' }, clientOptions);
+  const notifications: Notification[] = [];
+  client.fallbackNotificationHandler = async (notification) => void notifications.push(notification);
+  handlers?.(client);
+  // The SDK's own transports do not satisfy its interface under exactOptionalPropertyTypes.
+  await client.connect(transport as Transport);
+  return { client, notifications, close: () => client.close() };
+}
+
+/** What a polite client does: DELETE, then close. A session that is gone already is as good. */
+async function endSession(transport: StreamableHTTPClientTransport, { client }: SdkClient): Promise<void> {
+  await transport.terminateSession().catch(() => undefined);
+  await client.close();
+}
