@@ -1,0 +1,54 @@
+import type { CheckOutcome, Score } from './suite.ts';
+
+/** A check that passes directly and is known not to pass through the bridge. */
+export interface ExpectedDifference {
+  /** As in a Score. */
+  readonly check: string;
+  readonly reason: string;
+}
+
+export interface Difference {
+  readonly check: string;
+  readonly direct: CheckOutcome['status'] | 'absent';
+  readonly bridged: CheckOutcome['status'] | 'absent';
+  readonly explanation: string | undefined;
+}
+
+export interface Comparison {
+  /** Checks that pass both ways. */
+  readonly passed: number;
+  /** Lost through the bridge, without an entry that allows it. */
+  readonly lost: readonly Difference[];
+  readonly expected: readonly Difference[];
+  /** Entries for checks that do pass: they have to go. */
+  readonly stale: readonly ExpectedDifference[];
+}
+
+/** Every check that passes directly has to pass through the bridge, and the bridge may not bring failures of its own. */
+export function compareScores(direct: Score, bridged: Score, allowed: readonly ExpectedDifference[]): Comparison {
+  const differences = [...lostChecks(direct, bridged), ...newFailures(direct, bridged)];
+  const allowedNames = new Set(allowed.map((entry) => entry.check));
+  const different = new Set(differences.map((difference) => difference.check));
+  return {
+    passed: [...direct].filter(([check, { status }]) => status === 'SUCCESS' && !different.has(check)).length,
+    lost: differences.filter((difference) => !allowedNames.has(difference.check)),
+    expected: differences.filter((difference) => allowedNames.has(difference.check)),
+    stale: allowed.filter((entry) => !different.has(entry.check)),
+  };
+}
+
+function lostChecks(direct: Score, bridged: Score): Difference[] {
+  return [...direct].flatMap(([check, { status }]) => {
+    const through = bridged.get(check);
+    if (status !== 'SUCCESS' || through?.status === 'SUCCESS') return [];
+    return [{ check, direct: status, bridged: through?.status ?? 'absent', explanation: through?.explanation }];
+  });
+}
+
+function newFailures(direct: Score, bridged: Score): Difference[] {
+  return [...bridged].flatMap(([check, { status, explanation }]) => {
+    const before = direct.get(check)?.status ?? 'absent';
+    if ((status !== 'FAILURE' && status !== 'WARNING') || before === 'SUCCESS' || before === status) return [];
+    return [{ check, direct: before, bridged: status, explanation }];
+  });
+}

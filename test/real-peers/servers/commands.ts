@@ -1,0 +1,13 @@
+import { fileURLToPath } from 'node:url';
+
+/** Commands of the servers the bridge is put in front of, run with the Node that runs the tests. */
+const node = (specifier: string): string[] => [process.execPath, fileURLToPath(import.meta.resolve(specifier))];
+
+export const EVERYTHING = [...node('@modelcontextprotocol/server-everything/dist/index.js'), 'stdio'];
+
+export const filesystem = (root: string): string[] => [
+  ...node('@modelcontextprotocol/server-filesystem/dist/index.js'),
+  root,
+];
+
+export const RECORDER = node('./recorder.js');
