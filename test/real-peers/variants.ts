@@ -12,7 +12,7 @@ export interface Variant {
   connect(bridge: Bridge, options?: ConnectOptions): Promise<SdkClient>;
 }
 
-const ISOLATIONS: readonly Isolation[] = ['session', 'shared'];
+export const ISOLATIONS: readonly Isolation[] = ['session', 'shared'];
 
 const CLIENTS = {
   'Streamable HTTP': (bridge: Bridge, options?: ConnectOptions) => connectStreamable(bridge.url, options),
@@ -34,7 +34,7 @@ export const SHARED_VARIANTS = VARIANTS.filter((variant) => variant.isolation ==
  * One bridge per isolation for all tests of a file, stopped after them; stopping fails when a child stays behind.
  * @returns the bridge of a variant, once tests run
  */
-export function bridgeForEach(test: TestFn, command: readonly string[]): (variant: Variant) => Bridge {
+export function bridgeForEach(test: TestFn, command: readonly string[]): (of: Pick<Variant, 'isolation'>) => Bridge {
   const running = new Map<Isolation, Bridge>();
   test.before('start the bridges', async () => {
     for (const isolation of ISOLATIONS) {

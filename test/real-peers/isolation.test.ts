@@ -1,0 +1,94 @@
+import test from 'ava';
+import { connectSse, connectStreamable, type SdkClient } from '../support/sdk-client.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { ask, received } from './recorded.ts';
+import { RECORDER } from './servers/commands.ts';
+import { bridgeForEach, ISOLATIONS, SESSION_VARIANTS, SHARED_VARIANTS, VARIANTS } from './variants.ts';
+
+// SDK clients count their request ids from 0 and use them as progress tokens: any two clients collide in both.
+
+const bridgeOf = bridgeForEach(test, RECORDER);
+
+/** Calls with progress, and what came of them. */
+async function stepThrough({ client }: SdkClient, label: string) {
+  const progress: (string | undefined)[] = [];
+  const params = { steps: 5, everyMs: 20, label };
+  const result = await ask(client, 'test/steps', params, { onprogress: ({ message }) => progress.push(message) });
+  return { label: result.label, progress };
+}
+
+const expected = (label: string) => ({ label, progress: Array<string>(5).fill(label) });
+
+for (const variant of VARIANTS) {
+  test.serial(`${variant.title}: clients with the same ids and tokens get only what is theirs`, async (t) => {
+    const labels = ['a', 'b', 'c', 'd'];
+    const clients = await Promise.all(labels.map(() => variant.connect(bridgeOf(variant))));
+    t.teardown(async () => void (await Promise.all(clients.map(({ close }) => close()))));
+    const outcomes = await Promise.all(clients.map((client, index) => stepThrough(client, labels[index] ?? '')));
+    t.deepEqual(outcomes, labels.map(expected));
+    t.deepEqual(
+      clients.map(({ notifications }) => notifications),
+      [[], [], [], []],
+    );
+  });
+
+  test.serial(`${variant.title}: cancelling a call leaves the same id of another client alone`, async (t) => {
+    const one = await variant.connect(bridgeOf(variant));
+    t.teardown(one.close);
+    const other = await variant.connect(bridgeOf(variant));
+    t.teardown(other.close);
+    const abort = new AbortController();
+    const held = ask(one.client, 'test/hold', {}, { signal: abort.signal });
+    const running = stepThrough(other, 'unharmed');
+    await waitFor(async () => (await received(one.client)).some(({ method }) => method === 'test/hold'));
+    abort.abort();
+    await t.throwsAsync(held);
+    t.deepEqual(await running, expected('unharmed'));
+  });
+}
+
+for (const variant of SHARED_VARIANTS) {
+  test.serial(`${variant.title}: one server sees different ids and tokens for equal ones`, async (t) => {
+    const clients = await Promise.all([variant.connect(bridgeOf(variant)), variant.connect(bridgeOf(variant))]);
+    t.teardown(async () => void (await Promise.all(clients.map(({ close }) => close()))));
+    const label = `tokens of ${variant.title}`;
+    await Promise.all(clients.map((client) => stepThrough(client, label)));
+    const calls = (await received(clients[0].client)).filter(({ params }) => params?.label === label);
+    t.is(calls.length, 2);
+    t.is(new Set(calls.map(({ id }) => id)).size, 2);
+    t.is(new Set(calls.map(({ params }) => params?._meta?.progressToken)).size, 2);
+  });
+
+  test.serial(`${variant.title}: the server is initialized once for all`, async (t) => {
+    const one = await variant.connect(bridgeOf(variant));
+    t.teardown(one.close);
+    const other = await variant.connect(bridgeOf(variant));
+    t.teardown(other.close);
+    const methods = (await received(other.client)).map(({ method }) => method);
+    t.is(methods.filter((method) => method === 'initialize').length, 1);
+    t.is(methods.filter((method) => method === 'notifications/initialized').length, 1);
+  });
+}
+
+for (const variant of SESSION_VARIANTS) {
+  test.serial(`${variant.title}: every session has a server of its own`, async (t) => {
+    const one = await variant.connect(bridgeOf(variant));
+    t.teardown(one.close);
+    const other = await variant.connect(bridgeOf(variant));
+    t.teardown(other.close);
+    const [first, second] = await Promise.all([ask(one.client, 'test/pid'), ask(other.client, 'test/pid')]);
+    t.not(first.pid, second.pid);
+  });
+}
+
+for (const isolation of ISOLATIONS) {
+  test.serial(`--isolation ${isolation}: an SSE and a Streamable HTTP client are served side by side`, async (t) => {
+    const bridge = bridgeOf({ isolation });
+    const old = await connectSse(bridge.sseUrl);
+    t.teardown(old.close);
+    const current = await connectStreamable(bridge.url);
+    t.teardown(current.close);
+    const outcomes = await Promise.all([stepThrough(old, 'old'), stepThrough(current, 'current')]);
+    t.deepEqual(outcomes, [expected('old'), expected('current')]);
+  });
+}
