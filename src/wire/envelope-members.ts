@@ -1,0 +1,140 @@
+/** The members of the JSON-RPC envelope: which key is one, what an id token means, what a set of members makes. */
+import { BACKSLASH, DIGIT_0, DIGIT_9, MINUS, QUOTE } from './ascii.ts';
+import type { Envelope, FrameKind, JsonRpcId } from './frame.ts';
+import { decodeString, isStringToken } from './scan-json.ts';
+
+/** Members with a short value, read as soon as they are met. */
+export type SimpleKey = 'jsonrpc' | 'id' | 'method';
+/** Members whose value belongs to the application and is not read. */
+export type PayloadKey = 'params' | 'result' | 'error';
+export type EnvelopeKey = SimpleKey | PayloadKey;
+
+const ENVELOPE_KEYS: readonly EnvelopeKey[] = ['jsonrpc', 'id', 'method', 'params', 'result', 'error'];
+
+/** `jsonrpc` with every letter written as an escape of six characters. */
+const LONGEST_SPELLING = 6 * 'jsonrpc'.length;
+
+/** 2^53 has 16 digits; a longer number cannot be a safe integer. */
+const MAX_ID_DIGITS = 16;
+
+/** Which envelope member the key token bytes[start, end) names; undefined for any other key. */
+export function classifyKey(bytes: Buffer, start: number, end: number): EnvelopeKey | undefined {
+  const length = end - start - 2;
+  const key = keyOfLength(bytes, start, length);
+  if (key !== undefined && isPlainKey(bytes, start, key)) return key;
+  if (length > LONGEST_SPELLING || !bytes.subarray(start, end).includes(BACKSLASH)) return undefined;
+  const decoded = decodeString(bytes, start, end);
+  return ENVELOPE_KEYS.find((known) => known === decoded);
+}
+
+/** The one envelope key a plainly spelled token of this length can be. */
+function keyOfLength(bytes: Buffer, start: number, length: number): EnvelopeKey | undefined {
+  if (length === 2) return 'id';
+  if (length === 7) return 'jsonrpc';
+  if (length === 5) return 'error';
+  if (length !== 6) return undefined;
+  const initial = bytes[start + 1];
+  if (initial === 0x6d) return 'method';
+  return initial === 0x70 ? 'params' : 'result';
+}
+
+function isPlainKey(bytes: Buffer, start: number, key: EnvelopeKey): boolean {
+  for (let index = 0; index < key.length; index++) {
+    if (bytes[start + 1 + index] !== key.charCodeAt(index)) return false;
+  }
+  return true;
+}
+
+export function isPayloadKey(key: EnvelopeKey): key is PayloadKey {
+  return key === 'params' || key === 'result' || key === 'error';
+}
+
+/**
+ * Decodes an id token. Strings mean what they decode to, so `"é"` and `"\u00e9"` are one id. Numbers must be plain
+ * integers that a double holds exactly: everything else could come back as another id than the one that was sent.
+ */
+export function decodeId(bytes: Buffer, start: number, end: number): JsonRpcId | undefined {
+  if (bytes[start] === QUOTE) return decodeString(bytes, start, end);
+  const negative = bytes[start] === MINUS;
+  const digits = negative ? start + 1 : start;
+  if (end === digits || end - digits > MAX_ID_DIGITS) return undefined;
+  let value = 0;
+  for (let at = digits; at < end; at++) {
+    const byte = bytes[at] as number; // within the token
+    if (byte < DIGIT_0 || byte > DIGIT_9) return undefined;
+    value = value * 10 + (byte - DIGIT_0);
+  }
+  // Sixteen digits may round, but never from above 2^53-1 to at or below it.
+  if (value > Number.MAX_SAFE_INTEGER) return undefined;
+  return negative ? 0 - value : value;
+}
+
+export function isNullToken(bytes: Buffer, start: number, end: number): boolean {
+  return end - start === 4 && bytes[start] === 0x6e;
+}
+
+export function isVersionToken(bytes: Buffer, start: number, end: number): boolean {
+  return bytes[start] === QUOTE && isStringToken(bytes, start, end, '2.0');
+}
+
+/** What a scan has learned so far. */
+export class EnvelopeDraft {
+  /** `"jsonrpc":"2.0"` was seen. */
+  versioned = false;
+  id: JsonRpcId | undefined = undefined;
+  idStart = -1;
+  idEnd = -1;
+  method: string | undefined = undefined;
+  outcome: 'result' | 'error' | undefined = undefined;
+  payloadStart = -1;
+
+  takePayload(key: PayloadKey, valueStart: number): void {
+    if (key !== 'params') this.outcome = key;
+    this.payloadStart = valueStart;
+  }
+
+  /** Takes a simple member; the first of two wins. False when its value is not one that JSON-RPC allows. */
+  takeSimple(key: SimpleKey, bytes: Buffer, start: number, end: number): boolean {
+    if (key === 'jsonrpc') {
+      this.versioned = isVersionToken(bytes, start, end);
+      return this.versioned;
+    }
+    if (key === 'method') {
+      this.method ??= bytes[start] === QUOTE ? decodeString(bytes, start, end) : undefined;
+      return this.method !== undefined;
+    }
+    if (this.idStart !== -1) return true;
+    const id = decodeId(bytes, start, end);
+    if (id === undefined && !isNullToken(bytes, start, end)) return false;
+    this.id = id;
+    this.idStart = start;
+    this.idEnd = end;
+    return true;
+  }
+
+  /** Nothing in the rest of the message can change what this draft says. */
+  get isComplete(): boolean {
+    return (
+      this.versioned &&
+      this.payloadStart !== -1 &&
+      this.idStart !== -1 &&
+      (this.outcome !== undefined || this.method !== undefined)
+    );
+  }
+
+  /** Undefined when the members do not make a JSON-RPC message. */
+  get kind(): FrameKind | undefined {
+    if (!this.versioned) return undefined;
+    // [spec JSON-RPC 2.0 §5] An error about a message whose id could not be read has no id, or null.
+    if (this.outcome === 'error') return 'error';
+    if (this.outcome === 'result') return this.id === undefined ? undefined : 'result';
+    if (this.method === undefined) return undefined;
+    if (this.idStart === -1) return 'notification';
+    return this.id === undefined ? undefined : 'request';
+  }
+
+  toEnvelope(kind: FrameKind): Envelope {
+    const { id, idStart, idEnd, method, payloadStart } = this;
+    return { kind, id, idStart, idEnd, method, payloadStart };
+  }
+}

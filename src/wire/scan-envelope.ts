@@ -1,0 +1,231 @@
+/** Reads the envelope of one JSON-RPC message and leaves its payload alone. */
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  COLON,
+  COMMA,
+  DIGIT_0,
+  DIGIT_9,
+  MINUS,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+} from './ascii.ts';
+import {
+  classifyKey,
+  EnvelopeDraft,
+  type EnvelopeKey,
+  isNullToken,
+  isPayloadKey,
+  type PayloadKey,
+} from './envelope-members.ts';
+import type { Envelope, FrameKind, JsonRpcId } from './frame.ts';
+import { isWhitespace, MemberCursor, skipWhitespace } from './scan-json.ts';
+
+export { decodeId } from './envelope-members.ts';
+
+/** Longer strings at the tail are no ids and end the walk back. */
+const MAX_TAIL_STRING_BYTES = 256;
+
+/** Why a message was refused. */
+export interface EnvelopeFault {
+  /** What was wrong and what was expected, in English, without quoting the message. */
+  readonly fault: string;
+  /** The message's id where it could be read, so that the sender can be answered. */
+  readonly id: JsonRpcId | undefined;
+}
+
+/** What could be read from a message of which only the ends were kept. */
+export interface RecoveredEnvelope {
+  readonly kind: FrameKind | undefined;
+  readonly id: JsonRpcId | undefined;
+  readonly method: string | undefined;
+}
+
+/**
+ * The fast scan, for a line from a server that is trusted to write JSON. It stops as soon as nothing further can
+ * change the answer, so whatever follows is not looked at. Undefined: not a JSON-RPC message (a log line, an array).
+ */
+export function scanEnvelope(bytes: Buffer): Envelope | undefined {
+  if (bytes[0] !== OPEN_BRACE || bytes[bytes.length - 1] !== CLOSE_BRACE) return undefined;
+  const draft = new EnvelopeDraft();
+  const members = new MemberCursor(bytes, 0);
+  let tailIsRead = false;
+  while (members.next()) {
+    const key = classifyKey(bytes, members.keyStart, members.keyEnd);
+    if (key === undefined) continue;
+    if (isPayloadKey(key)) {
+      draft.takePayload(key, members.valueStart);
+      if (!draft.isComplete && !tailIsRead) {
+        tailIsRead = true;
+        scanTail(bytes, members.valueStart, draft);
+      }
+    } else {
+      const valueEnd = members.valueEnd();
+      if (valueEnd === -1 || !draft.takeSimple(key, bytes, members.valueStart, valueEnd)) return undefined;
+    }
+    if (draft.isComplete) break;
+  }
+  if (!draft.isComplete && members.objectEnd !== bytes.length) return undefined;
+  const kind = draft.kind;
+  return kind === undefined ? undefined : draft.toEnvelope(kind);
+}
+
+/**
+ * Reads simple members backwards from the final `}`, not past `floor`. Many servers write `"result":…` first and
+ * `"jsonrpc":"2.0","id":5` last; this spares the walk over a result of a megabyte to get there.
+ *
+ * Why it is sound, given valid JSON: the final `}` closes the outer object, so the token before it ends that object's
+ * last member. A `"` there closes a string; a quote inside a string is always preceded by a backslash and an opening
+ * quote never is, so the nearest quote before it without a backslash opens that string. What precedes it is `:` and a
+ * key, found likewise, then `,` and the end of the member before, again of the outer object. The walk ends at the
+ * first token that is not this simple: a nested value, another key, any backslash. The forward walk decides then.
+ */
+function scanTail(bytes: Buffer, floor: number, draft: EnvelopeDraft): void {
+  let at = skipWhitespaceBack(bytes, bytes.length - 2);
+  while (at > floor) {
+    const valueEnd = at + 1;
+    const valueStart = bytes[at] === QUOTE ? openingQuote(bytes, at, floor) : integerStart(bytes, at, floor);
+    if (valueStart === -1) return;
+    at = skipWhitespaceBack(bytes, valueStart - 1);
+    if (bytes[at] !== COLON) return;
+    at = skipWhitespaceBack(bytes, at - 1);
+    if (bytes[at] !== QUOTE) return;
+    const keyEnd = at + 1;
+    const keyStart = openingQuote(bytes, at, floor);
+    if (keyStart === -1) return;
+    at = skipWhitespaceBack(bytes, keyStart - 1);
+    if (bytes[at] !== COMMA) return;
+    const key = classifyKey(bytes, keyStart, keyEnd);
+    if (key === undefined || isPayloadKey(key)) return;
+    if (!draft.takeSimple(key, bytes, valueStart, valueEnd)) return;
+    at = skipWhitespaceBack(bytes, at - 1);
+  }
+}
+
+function skipWhitespaceBack(bytes: Buffer, pos: number): number {
+  let at = pos;
+  while (isWhitespace(bytes[at])) at--;
+  return at;
+}
+
+/** The opening quote of the string that closes at `closing`; -1 for a long string or one with backslashes. */
+function openingQuote(bytes: Buffer, closing: number, floor: number): number {
+  const last = Math.max(floor, closing - MAX_TAIL_STRING_BYTES);
+  for (let at = closing - 1; at > last; at--) {
+    const byte = bytes[at];
+    if (byte === BACKSLASH) return -1;
+    if (byte === QUOTE) return bytes[at - 1] === BACKSLASH ? -1 : at;
+  }
+  return -1;
+}
+
+/** The start of the integer that ends at `last`; -1 when there is none. */
+function integerStart(bytes: Buffer, last: number, floor: number): number {
+  let at = last;
+  while (at > floor && isDigit(bytes[at])) at--;
+  if (at === last) return -1;
+  return bytes[at] === MINUS ? at : at + 1;
+}
+
+function isDigit(byte: number | undefined): boolean {
+  return byte !== undefined && byte >= DIGIT_0 && byte <= DIGIT_9;
+}
+
+/**
+ * The full scan, for one object of an untrusted client that is known to be valid JSON. Reads the whole top level, so
+ * that whoever parses the same bytes later cannot see another message than the one that was checked.
+ */
+export function scanStrictEnvelope(bytes: Buffer): Envelope | EnvelopeFault {
+  const draft = new EnvelopeDraft();
+  const seen = new Set<EnvelopeKey>();
+  const members = new MemberCursor(bytes, 0);
+  let fault: string | undefined;
+  while (members.next()) {
+    const key = classifyKey(bytes, members.keyStart, members.keyEnd);
+    if (key === undefined) continue;
+    if (seen.has(key)) {
+      fault ??= `"${key}" occurs twice; expected each member once`;
+      if (key === 'id') draft.id = undefined;
+      continue;
+    }
+    seen.add(key);
+    const { valueStart } = members;
+    const valueEnd = members.valueEnd();
+    if (valueEnd === -1) break;
+    if (isPayloadKey(key)) {
+      draft.takePayload(key, valueStart);
+      fault ??= faultOfPayload(key, bytes[valueStart]);
+    } else if (!draft.takeSimple(key, bytes, valueStart, valueEnd)) {
+      fault ??= SIMPLE_FAULTS[key];
+    }
+  }
+  if (members.objectEnd === -1) fault ??= 'the message is not one JSON object';
+  fault ??= faultOfMembers(seen, draft, bytes);
+  const kind = draft.kind;
+  if (fault === undefined && kind !== undefined) return draft.toEnvelope(kind);
+  return { fault: fault ?? 'the message is neither a request, a notification nor a response', id: draft.id };
+}
+
+const ID_FAULT = '"id" must be a string or an integer within ±(2^53-1), written without fraction or exponent';
+
+const SIMPLE_FAULTS = {
+  jsonrpc: '"jsonrpc" must be the string "2.0"',
+  id: ID_FAULT,
+  method: '"method" must be a string',
+} as const;
+
+function faultOfPayload(key: PayloadKey, first: number | undefined): string | undefined {
+  if (key === 'result' || first === OPEN_BRACE) return undefined;
+  if (key === 'error') return '"error" must be an object';
+  return first === OPEN_BRACKET ? undefined : '"params" must be an object or an array';
+}
+
+/** What is wrong with a set of members each of which is fine by itself. */
+function faultOfMembers(seen: ReadonlySet<EnvelopeKey>, draft: EnvelopeDraft, bytes: Buffer): string | undefined {
+  if (!seen.has('jsonrpc')) return '"jsonrpc" is missing; expected "jsonrpc":"2.0"';
+  if (seen.has('result') && seen.has('error')) return 'both "result" and "error" are present; expected one of them';
+  const isResponse = draft.outcome !== undefined;
+  if (seen.has('method') && isResponse) return `both "method" and "${draft.outcome}" are present; expected one of them`;
+  if (!seen.has('method') && !isResponse) return 'none of "method", "result" and "error" is present; expected one';
+  if (seen.has('params') && isResponse) return `both "params" and "${draft.outcome}" are present; expected one of them`;
+  if (draft.outcome === 'result' && !seen.has('id')) return '"id" is missing; a result must name its request';
+  // [spec 2025-11-25 basic#requests] ids are strings or integers, never null; only an error may say null.
+  if (draft.outcome !== 'error' && isNullToken(bytes, draft.idStart, draft.idEnd)) return ID_FAULT;
+  return undefined;
+}
+
+/**
+ * Tells what it can of an over-long message from its first and last bytes, so that the call it answers can be failed
+ * instead of left waiting.
+ */
+export function recoverEnvelope(head: Buffer, tail: Buffer): RecoveredEnvelope {
+  const draft = new EnvelopeDraft();
+  scanHead(head, draft);
+  const closing = skipWhitespaceBack(tail, tail.length - 1);
+  const isWhole = tail[closing] === CLOSE_BRACE;
+  if (isWhole) scanTail(tail.subarray(0, closing + 1), -1, draft);
+  if (!draft.versioned) return { kind: undefined, id: undefined, method: undefined };
+  const { id, method, outcome } = draft;
+  return { kind: outcome ?? kindOfCall(draft, isWhole), id, method };
+}
+
+/** Reads members up to the one that does not fit. */
+function scanHead(head: Buffer, draft: EnvelopeDraft): void {
+  const members = new MemberCursor(head, skipWhitespace(head, 0));
+  while (members.next()) {
+    const key = classifyKey(head, members.keyStart, members.keyEnd);
+    if (key !== undefined && isPayloadKey(key)) draft.takePayload(key, members.valueStart);
+    const valueEnd = members.valueEnd();
+    // A number that ends with the head may go on after it.
+    if (valueEnd === -1 || valueEnd === head.length) return;
+    if (key !== undefined && !isPayloadKey(key)) draft.takeSimple(key, head, members.valueStart, valueEnd);
+  }
+}
+
+/** A missing id makes a notification only if the end of the message was there to show one. */
+function kindOfCall(draft: EnvelopeDraft, isWhole: boolean): FrameKind | undefined {
+  if (draft.method === undefined) return undefined;
+  if (draft.id !== undefined) return 'request';
+  return isWhole ? 'notification' : undefined;
+}

@@ -1,0 +1,240 @@
+/**
+ * Walkers over the bytes of a JSON text. They find where things are and build nothing.
+ * They expect valid JSON. On anything else they answer with meaningless offsets or -1, but never throw, never loop
+ * for ever, never read in more than linear time and never recurse.
+ */
+import {
+  BACKSLASH,
+  CLOSE_BRACE,
+  CLOSE_BRACKET,
+  COLON,
+  COMMA,
+  CR,
+  LF,
+  OPEN_BRACE,
+  OPEN_BRACKET,
+  QUOTE,
+  SPACE,
+  TAB,
+} from './ascii.ts';
+
+/** bytes[start, end). */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Up to here a loop beats the call into native indexOf. */
+const SHORT_STRING_BYTES = 32;
+
+/** `[` and `{` differ in one bit only, as do `]` and `}`: setting it halves the comparisons in the loops below. */
+const BRACE_BIT = OPEN_BRACE ^ OPEN_BRACKET;
+
+export function isWhitespace(byte: number | undefined): boolean {
+  return byte === SPACE || byte === LF || byte === CR || byte === TAB;
+}
+
+/** The first offset at or after `pos` that holds no whitespace; the buffer's length when there is none. */
+export function skipWhitespace(bytes: Buffer, pos: number): number {
+  let at = pos;
+  while (isWhitespace(bytes[at])) at++;
+  return at;
+}
+
+/** `pos` is at the opening quote. Returns the offset after the closing one, -1 when the buffer ends before it. */
+export function skipString(bytes: Buffer, pos: number): number {
+  const length = bytes.length;
+  let at = pos + 1;
+  for (;;) {
+    const near = Math.min(at + SHORT_STRING_BYTES, length);
+    while (at < near) {
+      const byte = bytes[at];
+      if (byte === QUOTE) return at + 1;
+      at += byte === BACKSLASH ? 2 : 1;
+    }
+    if (at >= length) return -1;
+    const quote = bytes.indexOf(QUOTE, at);
+    if (quote === -1) return -1;
+    if (!isEscaped(bytes, at, quote)) return quote + 1;
+    at = quote + 1;
+  }
+}
+
+/** `from` is at no escaped byte, so an odd run of backslashes between it and the quote escapes the quote. */
+function isEscaped(bytes: Buffer, from: number, quote: number): boolean {
+  let at = quote - 1;
+  while (at >= from && bytes[at] === BACKSLASH) at--;
+  return ((quote - 1 - at) & 1) === 1;
+}
+
+/**
+ * `pos` is at the first byte of a value. Returns the offset after it, -1 when it runs off the buffer or is empty.
+ * A number or literal has no closing byte: the end of the buffer ends it.
+ */
+export function skipValue(bytes: Buffer, pos: number): number {
+  const first = bytes[pos];
+  if (first === QUOTE) return skipString(bytes, pos);
+  if (first === OPEN_BRACE || first === OPEN_BRACKET) return skipNested(bytes, pos);
+  return skipScalar(bytes, pos);
+}
+
+function skipNested(bytes: Buffer, pos: number): number {
+  const length = bytes.length;
+  let depth = 0;
+  let at = pos;
+  while (at < length) {
+    const byte = bytes[at] as number; // at < length
+    if (byte === QUOTE) {
+      at = skipString(bytes, at);
+      if (at === -1) return -1;
+      continue;
+    }
+    at++;
+    const brace = byte | BRACE_BIT;
+    if (brace === OPEN_BRACE) depth++;
+    else if (brace === CLOSE_BRACE && --depth === 0) return at;
+  }
+  return -1;
+}
+
+function skipScalar(bytes: Buffer, pos: number): number {
+  let at = pos;
+  for (; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte === COMMA || byte === CLOSE_BRACE || byte === CLOSE_BRACKET || isWhitespace(byte)) break;
+  }
+  return at === pos ? -1 : at;
+}
+
+/** Does any value lie deeper than `maxDepth` arrays and objects? `[]` has depth 1. Never scans a short text. */
+export function isDeeperThan(bytes: Buffer, maxDepth: number): boolean {
+  // Each level costs at least an opening and a closing byte.
+  if (bytes.length < 2 * (maxDepth + 1)) return false;
+  let depth = 0;
+  let at = 0;
+  while (at < bytes.length) {
+    const byte = bytes[at] as number; // at < length
+    if (byte === QUOTE) {
+      at = skipString(bytes, at);
+      if (at === -1) return false;
+      continue;
+    }
+    at++;
+    const brace = byte | BRACE_BIT;
+    if (brace === OPEN_BRACE) {
+      if (++depth > maxDepth) return true;
+    } else if (brace === CLOSE_BRACE) depth--;
+  }
+  return false;
+}
+
+/** Decodes the string token bytes[start, end) with its quotes; undefined when its escapes are not JSON. */
+export function decodeString(bytes: Buffer, start: number, end: number): string | undefined {
+  const text = bytes.toString('utf8', start + 1, end - 1);
+  if (!text.includes('\\')) return text;
+  try {
+    return JSON.parse(`"${text}"`) as string; // a JSON text in quotes is a string
+  } catch {
+    return undefined;
+  }
+}
+
+/** Is the string token bytes[start, end) the text `expected`, however it is spelled? Decodes only if it must. */
+export function isStringToken(bytes: Buffer, start: number, end: number, expected: string): boolean {
+  const length = end - start - 2;
+  const shared = Math.min(length, expected.length);
+  for (let index = 0; index < shared; index++) {
+    const byte = bytes[start + 1 + index] as number; // within the token
+    if (byte === BACKSLASH || byte >= 0x80) return decodeString(bytes, start, end) === expected;
+    if (byte !== expected.charCodeAt(index)) return false;
+  }
+  return length === expected.length;
+}
+
+/**
+ * Goes over the members of one object:
+ * `while (members.next()) { … members.keyStart, keyEnd, valueStart, valueEnd() … }`. Callers only read the fields.
+ */
+export class MemberCursor {
+  readonly #bytes: Buffer;
+  readonly #objectStart: number;
+  #valueEnd = -1;
+  /** The key with its quotes. */
+  keyStart = -1;
+  keyEnd = -1;
+  valueStart = -1;
+  /** Offset after the object's closing brace once it was reached; stays -1 when the bytes end or go wrong before it. */
+  objectEnd = -1;
+
+  constructor(bytes: Buffer, objectStart: number) {
+    this.#bytes = bytes;
+    this.#objectStart = objectStart;
+  }
+
+  /** On to the next member, if there is one. Walks over the current value unless `valueEnd` did already. */
+  next(): boolean {
+    const bytes = this.#bytes;
+    const keyStart = this.keyStart === -1 ? this.#firstKey() : this.#followingKey();
+    if (bytes[keyStart] !== QUOTE) return false;
+    const keyEnd = skipString(bytes, keyStart);
+    if (keyEnd === -1) return false;
+    const colon = skipWhitespace(bytes, keyEnd);
+    if (bytes[colon] !== COLON) return false;
+    this.keyStart = keyStart;
+    this.keyEnd = keyEnd;
+    this.valueStart = skipWhitespace(bytes, colon + 1);
+    this.#valueEnd = -1;
+    return true;
+  }
+
+  /** Offset after the current value; -1 when it runs off the buffer. */
+  valueEnd(): number {
+    if (this.#valueEnd === -1) this.#valueEnd = skipValue(this.#bytes, this.valueStart);
+    return this.#valueEnd;
+  }
+
+  #firstKey(): number {
+    if (this.#bytes[this.#objectStart] !== OPEN_BRACE) return -1;
+    const at = skipWhitespace(this.#bytes, this.#objectStart + 1);
+    if (this.#bytes[at] === CLOSE_BRACE) this.objectEnd = at + 1;
+    return at;
+  }
+
+  #followingKey(): number {
+    const valueEnd = this.valueEnd();
+    if (valueEnd === -1) return -1;
+    const at = skipWhitespace(this.#bytes, valueEnd);
+    const byte = this.#bytes[at];
+    if (byte === COMMA) return skipWhitespace(this.#bytes, at + 1);
+    if (byte === CLOSE_BRACE) this.objectEnd = at + 1;
+    return -1;
+  }
+}
+
+/** The value of the first member called `key` in the object at `objectStart`. */
+export function findMember(bytes: Buffer, objectStart: number, key: string): Span | undefined {
+  const members = new MemberCursor(bytes, objectStart);
+  while (members.next()) {
+    if (!isStringToken(bytes, members.keyStart, members.keyEnd, key)) continue;
+    const end = members.valueEnd();
+    return end === -1 ? undefined : { start: members.valueStart, end };
+  }
+  return undefined;
+}
+
+/**
+ * Like findMember, but reads the object to its end and says when the key occurs twice: parsers differ in which of the
+ * two they take, so a check of one says nothing about what the other side will read.
+ */
+export function findUniqueMember(bytes: Buffer, objectStart: number, key: string): Span | 'duplicate' | undefined {
+  let found: Span | undefined;
+  const members = new MemberCursor(bytes, objectStart);
+  while (members.next()) {
+    if (!isStringToken(bytes, members.keyStart, members.keyEnd, key)) continue;
+    if (found !== undefined) return 'duplicate';
+    const end = members.valueEnd();
+    if (end === -1) return undefined;
+    found = { start: members.valueStart, end };
+  }
+  return found;
+}
