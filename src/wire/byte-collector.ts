@@ -1,0 +1,55 @@
+/** Smaller parts are copied together, so that memory stays in proportion to the bytes even if they come one by one. */
+const COPY_BELOW_BYTES = 4 * 1024;
+const BLOCK_BYTES = 16 * 1024;
+
+/** Gathers the parts of something that is split over chunks. Large parts are kept by reference and joined once. */
+export class ByteCollector {
+  #parts: Buffer[] = [];
+  /** The last of the parts while it is a block of ours with room left, and how much of it is used. */
+  #block: Buffer | undefined;
+  #blockUsed = 0;
+  #byteLength = 0;
+
+  get byteLength(): number {
+    return this.#byteLength;
+  }
+
+  append(part: Buffer): void {
+    this.#byteLength += part.length;
+    if (part.length >= COPY_BELOW_BYTES) {
+      this.#sealBlock();
+      this.#parts.push(part);
+      return;
+    }
+    if (this.#block === undefined || this.#blockUsed + part.length > this.#block.length) {
+      this.#sealBlock();
+      // A lone short part is common (a line cut once by a chunk's end) and not worth a whole block.
+      const isFirst = this.#parts.length === 0;
+      this.#block = Buffer.allocUnsafe(isFirst ? COPY_BELOW_BYTES : BLOCK_BYTES);
+      this.#blockUsed = 0;
+    }
+    part.copy(this.#block, this.#blockUsed);
+    this.#blockUsed += part.length;
+  }
+
+  /** Everything appended, in one buffer that the caller owns; the collector is empty afterwards. */
+  take(): Buffer {
+    this.#sealBlock();
+    const [first] = this.#parts;
+    const whole = this.#parts.length === 1 && first !== undefined ? first : Buffer.concat(this.#parts);
+    this.clear();
+    return whole;
+  }
+
+  clear(): void {
+    this.#parts = [];
+    this.#block = undefined;
+    this.#blockUsed = 0;
+    this.#byteLength = 0;
+  }
+
+  #sealBlock(): void {
+    if (this.#block !== undefined) this.#parts.push(this.#block.subarray(0, this.#blockUsed));
+    this.#block = undefined;
+  }
+}

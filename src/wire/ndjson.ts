@@ -1,0 +1,141 @@
+import { CR, LF } from './ascii.ts';
+import { ByteCollector } from './byte-collector.ts';
+import { toOneLine } from './one-line.ts';
+import { isWhitespace } from './scan-json.ts';
+
+/** How much of each end of an over-long line is kept: enough for the envelope of any sane message. */
+export const KEPT_END_BYTES = 1024;
+
+const BOM = Buffer.of(0xef, 0xbb, 0xbf);
+
+/** Called by LineSplitter, synchronously from `push` and `end`. */
+export interface LineSink {
+  /** One line without the whitespace around it, never empty and without CR or LF. The receiver owns the bytes. */
+  line(bytes: Buffer): void;
+  /** A line over the limit went by and was dropped. */
+  oversized(line: OversizedLine): void;
+}
+
+/** What is left of a line that was too long to keep. */
+export interface OversizedLine {
+  /** The first and the last bytes, up to 1,024 each; see recoverEnvelope. */
+  readonly head: Buffer;
+  readonly tail: Buffer;
+  /** Length of the whole line without its newline. */
+  readonly byteLength: number;
+}
+
+/**
+ * Cuts a byte stream into lines. It owns the chunks it is given and hands out parts of them uncopied where a line lies
+ * within one chunk. Memory stays within `maxLineBytes` plus one chunk, however long a line gets.
+ *
+ * A raw CR inside a line becomes a space: it is whitespace to JSON, but would end a line of an event stream, so a
+ * frame must not carry it.
+ */
+export class LineSplitter {
+  readonly #sink: LineSink;
+  readonly #maxLineBytes: number;
+  readonly #pending = new ByteCollector();
+  /** Set while a line that grew over the limit is being skipped. */
+  #skipped: SkippedLine | undefined;
+  #isFirstLine = true;
+  /** The pending bytes or the current chunk hold a CR somewhere; mostly no, which saves a search per line. */
+  #mayHoldCr = false;
+
+  constructor(sink: LineSink, maxLineBytes: number) {
+    this.#sink = sink;
+    this.#maxLineBytes = maxLineBytes;
+  }
+
+  push(chunk: Buffer): void {
+    if (this.#pending.byteLength === 0) this.#mayHoldCr = false;
+    this.#mayHoldCr ||= chunk.includes(CR);
+    let start = 0;
+    for (;;) {
+      const newline = chunk.indexOf(LF, start);
+      if (newline === -1) break;
+      this.#finishLine(chunk.subarray(start, newline));
+      start = newline + 1;
+    }
+    if (start < chunk.length) this.#keep(chunk.subarray(start));
+  }
+
+  /** The stream is over: a last line without newline counts as a line. */
+  end(): void {
+    this.#finishLine(Buffer.alloc(0));
+  }
+
+  #keep(part: Buffer): void {
+    if (this.#skipped === undefined) {
+      if (this.#pending.byteLength + part.length <= this.#maxLineBytes) {
+        this.#pending.append(part);
+        return;
+      }
+      this.#skipped = new SkippedLine();
+      this.#skipped.append(this.#pending.take());
+    }
+    this.#skipped.append(part);
+  }
+
+  #finishLine(lastPart: Buffer): void {
+    if (this.#skipped === undefined && this.#pending.byteLength === 0 && lastPart.length <= this.#maxLineBytes) {
+      this.#emit(lastPart);
+      return;
+    }
+    this.#keep(lastPart);
+    const skipped = this.#skipped;
+    this.#skipped = undefined;
+    if (skipped === undefined) {
+      this.#emit(this.#pending.take());
+    } else {
+      const { tail, byteLength } = skipped;
+      const head = this.#withoutBom(skipped.head);
+      this.#isFirstLine = false;
+      this.#sink.oversized({ head, tail, byteLength });
+    }
+  }
+
+  #emit(raw: Buffer): void {
+    const line = trim(this.#withoutBom(raw));
+    this.#isFirstLine = false;
+    if (line.length > 0) this.#sink.line(this.#mayHoldCr ? toOneLine(line) : line);
+  }
+
+  #withoutBom(line: Buffer): Buffer {
+    return this.#isFirstLine && line.subarray(0, BOM.length).equals(BOM) ? line.subarray(BOM.length) : line;
+  }
+}
+
+function trim(line: Buffer): Buffer {
+  let start = 0;
+  let end = line.length;
+  while (start < end && isWhitespace(line[start])) start++;
+  while (end > start && isWhitespace(line[end - 1])) end--;
+  return start === 0 && end === line.length ? line : line.subarray(start, end);
+}
+
+/** Keeps both ends of a line of any length in constant memory. */
+class SkippedLine implements OversizedLine {
+  byteLength = 0;
+  head: Buffer = Buffer.alloc(0);
+  /** The newest bytes; moved to the front when the room behind them runs out. */
+  readonly #recent = Buffer.allocUnsafe(4 * KEPT_END_BYTES);
+  #recentUsed = 0;
+
+  get tail(): Buffer {
+    return this.#recent.subarray(Math.max(0, this.#recentUsed - KEPT_END_BYTES), this.#recentUsed);
+  }
+
+  append(part: Buffer): void {
+    this.byteLength += part.length;
+    const missing = KEPT_END_BYTES - this.head.length;
+    if (missing > 0) this.head = Buffer.concat([this.head, part.subarray(0, missing)]);
+    const news = part.subarray(-KEPT_END_BYTES);
+    if (this.#recentUsed + news.length > this.#recent.length) {
+      this.#recent.copyWithin(0, this.#recentUsed - KEPT_END_BYTES, this.#recentUsed);
+      this.#recentUsed = KEPT_END_BYTES;
+    }
+    news.copy(this.#recent, this.#recentUsed);
+    this.#recentUsed += news.length;
+  }
+}
