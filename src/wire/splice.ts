@@ -1,0 +1,87 @@
+/** Edits bytes of a message instead of parsing and printing it anew: what is not edited stays as it was written. */
+import { COMMA, OPEN_BRACE } from './ascii.ts';
+import { decodeId } from './envelope-members.ts';
+import { Frame, type JsonRpcId } from './frame.ts';
+
+/** Puts `replacement` where bytes[start, end) were; start === end inserts. */
+export interface Edit {
+  readonly start: number;
+  readonly end: number;
+  readonly replacement: Buffer;
+}
+
+const ID_KEY = Buffer.from('"id":');
+
+/** A copy with all edits made. They must be sorted and may touch, but not overlap; anything else throws. */
+export function replaceSpans(bytes: Buffer, edits: readonly Edit[]): Buffer {
+  let length = bytes.length;
+  for (const { start, end, replacement } of edits) length += replacement.length - (end - start);
+  const spliced = Buffer.allocUnsafe(Math.max(0, length));
+  let read = 0;
+  let written = 0;
+  for (const { start, end, replacement } of edits) {
+    if (start < read || end < start || end > bytes.length) throw new Error(`edit [${start}, ${end}) is out of order`);
+    written += bytes.copy(spliced, written, read, start);
+    written += replacement.copy(spliced, written);
+    read = end;
+  }
+  bytes.copy(spliced, written, read);
+  return spliced;
+}
+
+/** The JSON token of an id. */
+export function encodeId(id: JsonRpcId): Buffer {
+  return typeof id === 'number' ? Buffer.from(String(id), 'latin1') : Buffer.from(JSON.stringify(id), 'utf8');
+}
+
+/** A copy of the frame's id token as it was written, so that keeping it does not keep the message. Throws without id. */
+export function idToken(frame: Frame): Buffer {
+  if (frame.idStart === -1) throw new Error(`a ${frame.kind} without an id has no id token`);
+  return Buffer.from(frame.bytes.subarray(frame.idStart, frame.idEnd));
+}
+
+/**
+ * The same message under another id: a value, or a raw token to put back byte-exact. An error without id gets one;
+ * a notification cannot have one and throws.
+ */
+export function withId(frame: Frame, id: JsonRpcId | Buffer): Frame {
+  if (frame.kind === 'notification') throw new Error('a notification has no id');
+  const token = Buffer.isBuffer(id) ? id : encodeId(id);
+  const decoded = Buffer.isBuffer(id) ? decodeToken(id) : id;
+  return frame.idStart === -1 ? insertId(frame, token, decoded) : replaceId(frame, token, decoded);
+}
+
+function replaceId(frame: Frame, token: Buffer, id: JsonRpcId): Frame {
+  const { kind, method, idStart, idEnd, payloadStart } = frame;
+  const shift = token.length - (idEnd - idStart);
+  return new Frame(replaceSpans(frame.bytes, [{ start: idStart, end: idEnd, replacement: token }]), {
+    kind,
+    id,
+    idStart,
+    idEnd: idEnd + shift,
+    method,
+    payloadStart: payloadStart > idStart ? payloadStart + shift : payloadStart,
+  });
+}
+
+/** Right after the opening brace: a message has at least one more member, so a comma follows. */
+function insertId(frame: Frame, token: Buffer, id: JsonRpcId): Frame {
+  const brace = frame.bytes.indexOf(OPEN_BRACE) + 1;
+  const replacement = Buffer.concat([ID_KEY, token, Buffer.of(COMMA)]);
+  const idStart = brace + ID_KEY.length;
+  return new Frame(replaceSpans(frame.bytes, [{ start: brace, end: brace, replacement }]), {
+    kind: frame.kind,
+    id,
+    idStart,
+    idEnd: idStart + token.length,
+    method: frame.method,
+    payloadStart: frame.payloadStart === -1 ? -1 : frame.payloadStart + replacement.length,
+  });
+}
+
+/** What an id token means. Throws when it is none: tokens come from checked messages. */
+export function decodeToken(token: Buffer): JsonRpcId {
+  const id = decodeId(token, 0, token.length);
+  if (id === undefined) throw new Error('the token is not an id');
+  return id;
+}
