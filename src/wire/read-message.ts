@@ -1,0 +1,101 @@
+import { isUtf8 } from 'node:buffer';
+import { CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET } from './ascii.ts';
+import { Frame, type JsonRpcId } from './frame.ts';
+import { toOneLine } from './one-line.ts';
+import { type EnvelopeFault, scanStrictEnvelope } from './scan-envelope.ts';
+import { isDeeperThan, isWhitespace, skipValue, skipWhitespace } from './scan-json.ts';
+
+export interface ReadLimits {
+  /** Levels of arrays and objects, a batch's own array included. */
+  readonly maxDepth: number;
+  /** Messages in one batch. */
+  readonly maxBatch: number;
+}
+
+/** `parse`: not JSON. `message`: JSON, but no acceptable message. `batch`: an array of an unacceptable length. */
+export type ReadFault = 'parse' | 'message' | 'batch';
+
+export type ReadResult =
+  | { readonly kind: 'message'; readonly frame: Frame }
+  | { readonly kind: 'batch'; readonly items: readonly (Frame | EnvelopeFault)[] }
+  | {
+      readonly kind: 'fault';
+      readonly fault: ReadFault;
+      /** What was wrong and what was expected, in English, without quoting the message. */
+      readonly reason: string;
+      /** The message's id where it could be read. */
+      readonly id: JsonRpcId | undefined;
+    };
+
+/**
+ * Reads one body or line of a client that is not trusted. What it returns is valid JSON in valid UTF-8, one line, and
+ * means the same to every parser as far as the envelope goes. Frames are parts of `bytes`, which is owned from here
+ * on: raw newlines between tokens are overwritten with spaces. Never throws.
+ */
+export function readMessage(bytes: Buffer, limits: ReadLimits): ReadResult {
+  const text = trimText(bytes);
+  if (text.length === 0) return fault('parse', 'the message is empty');
+  if (!isUtf8(text)) return fault('parse', 'the message is not valid UTF-8');
+  // Before parsing: megabytes of opening brackets would keep the parser busy for seconds.
+  if (isDeeperThan(text, limits.maxDepth)) {
+    return fault('message', `the message nests deeper than ${limits.maxDepth} arrays and objects`);
+  }
+  if (!isJson(text)) return fault('parse', 'the message is not valid JSON');
+  toOneLine(text);
+  if (text[0] === OPEN_BRACKET) return readBatch(text, limits.maxBatch);
+  if (text[0] !== OPEN_BRACE) return fault('message', 'the JSON text is a plain value; expected an object or an array');
+  const frame = readFrame(text);
+  if (frame instanceof Frame) return { kind: 'message', frame };
+  return { kind: 'fault', fault: 'message', reason: frame.fault, id: frame.id };
+}
+
+function fault(kind: ReadFault, reason: string): ReadResult {
+  return { kind: 'fault', fault: kind, reason, id: undefined };
+}
+
+/** Without byte order mark and surrounding whitespace. */
+function trimText(bytes: Buffer): Buffer {
+  const hasBom = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf;
+  const start = skipWhitespace(bytes, hasBom ? 3 : 0);
+  let end = bytes.length;
+  while (end > start && isWhitespace(bytes[end - 1])) end--;
+  return bytes.subarray(start, end);
+}
+
+/**
+ * The check is V8's own parser, whose value is thrown away. It is given the bytes as Latin-1, which spares the
+ * decoding: JSON allows bytes from 0x80 on within strings only, and there it allows all of them, so for valid UTF-8 the
+ * answer is the same as for the decoded text.
+ */
+function isJson(text: Buffer): boolean {
+  try {
+    JSON.parse(text.toString('latin1'));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function readFrame(object: Buffer): Frame | EnvelopeFault {
+  const envelope = scanStrictEnvelope(object);
+  return 'fault' in envelope ? envelope : new Frame(object, envelope);
+}
+
+function readBatch(array: Buffer, maxBatch: number): ReadResult {
+  const items: (Frame | EnvelopeFault)[] = [];
+  let at = skipWhitespace(array, 1);
+  if (array[at] === CLOSE_BRACKET) return fault('batch', 'the batch is empty; expected at least one message');
+  while (at < array.length) {
+    if (items.length === maxBatch) return fault('batch', `the batch holds more than ${maxBatch} messages`);
+    const end = skipValue(array, at);
+    items.push(
+      array[at] === OPEN_BRACE
+        ? readFrame(array.subarray(at, end))
+        : { fault: 'an item of the batch is not an object', id: undefined },
+    );
+    const next = skipWhitespace(array, end);
+    if (array[next] !== COMMA) break;
+    at = skipWhitespace(array, next + 1);
+  }
+  return { kind: 'batch', items };
+}

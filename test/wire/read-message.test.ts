@@ -1,0 +1,148 @@
+import { isUtf8 } from 'node:buffer';
+import test from 'ava';
+import fc from 'fast-check';
+import { Frame } from '../../src/wire/frame.ts';
+import { readMessage } from '../../src/wire/read-message.ts';
+import { anyJson, anyMessage, JsonPrinter, mutate } from './json-text.ts';
+
+const limits = { maxDepth: 10, maxBatch: 3 };
+
+function read(text: string | Buffer) {
+  return readMessage(Buffer.from(text), limits);
+}
+
+function frameOf(text: string | Buffer): Frame {
+  const result = read(text);
+  if (result.kind !== 'message') throw new Error(JSON.stringify(result));
+  return result.frame;
+}
+
+test('reads a message and leaves its bytes as they are', (t) => {
+  const text = '{"jsonrpc": "2.0", "id": "\\u00e9", "method": "a", "params": {"n": 1.0e2, "s": "\\/é"}}';
+  const frame = frameOf(text);
+  t.is(frame.bytes.toString(), text);
+  t.like(frame, { kind: 'request', id: 'é', method: 'a' });
+});
+
+test('strips a byte order mark and the whitespace around', (t) => {
+  t.is(frameOf('\ufeff \r\n{"jsonrpc":"2.0","method":"a"}\t\r\n').bytes.toString(), '{"jsonrpc":"2.0","method":"a"}');
+});
+
+test('makes one line of a pretty-printed message', (t) => {
+  const message = { jsonrpc: '2.0', id: 1, method: 'a', params: { text: 'line\nline\r', list: [1, 2] } };
+  for (const newline of ['\n', '\r\n', '\r']) {
+    const frame = frameOf(JSON.stringify(message, null, 2).replaceAll('\n', newline));
+    t.false(frame.bytes.includes('\n') || frame.bytes.includes('\r'));
+    t.deepEqual(frame.json(), message);
+  }
+});
+
+test('says whether bytes were no JSON or JSON that is no message', (t) => {
+  const cases = [
+    ['', 'parse', 'the message is empty'],
+    ['\ufeff \n', 'parse', 'the message is empty'],
+    ['{"jsonrpc":"2.0",}', 'parse', 'the message is not valid JSON'],
+    ['{"jsonrpc":"2.0","method":"a"}{}', 'parse', 'the message is not valid JSON'],
+    ['{"jsonrpc":"2.0","method":"a\nb"}', 'parse', 'the message is not valid JSON'],
+    [Buffer.from('{"jsonrpc":"2.0","method":"\xff"}', 'latin1'), 'parse', 'the message is not valid UTF-8'],
+    [Buffer.from('{"jsonrpc":"2.0","method":"\xc3"}', 'latin1'), 'parse', 'the message is not valid UTF-8'],
+    ['"text"', 'message', 'the JSON text is a plain value; expected an object or an array'],
+    ['null', 'message', 'the JSON text is a plain value; expected an object or an array'],
+    ['{}', 'message', '"jsonrpc" is missing; expected "jsonrpc":"2.0"'],
+    ['[]', 'batch', 'the batch is empty; expected at least one message'],
+    ['[ ]', 'batch', 'the batch is empty; expected at least one message'],
+    ['[1,2,3,4]', 'batch', 'the batch holds more than 3 messages'],
+  ] as const;
+  for (const [text, fault, reason] of cases) {
+    t.deepEqual(read(text), { kind: 'fault', fault, reason, id: undefined }, text.toString());
+  }
+});
+
+test('tells the id of a refused message, so that it can be answered', (t) => {
+  t.like(read('{"jsonrpc":"2.0","params":7,"method":"a","id":"x"}'), { kind: 'fault', fault: 'message', id: 'x' });
+});
+
+test('refuses a message that nests too deep, and megabytes of brackets at once', (t) => {
+  const nested = (depth: number) =>
+    `{"jsonrpc":"2.0","method":"a","params":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`;
+  t.is(read(nested(10)).kind, 'message');
+  t.like(read(nested(11)), { fault: 'message', reason: 'the message nests deeper than 10 arrays and objects' });
+  t.is(read('['.repeat(5_000_000)).kind, 'fault');
+});
+
+test('splits a batch into messages and faults, in order and without copying', (t) => {
+  const bytes = Buffer.from(
+    '[ {"jsonrpc":"2.0","id":1,"method":"a","params":[",",{}]} ,7,\n{"jsonrpc":"2.0","id":2,"method":3}]',
+  );
+  const result = readMessage(bytes, limits);
+  if (result.kind !== 'batch') return t.fail();
+  const [first, second, third] = result.items;
+  t.true(first instanceof Frame && first.bytes.buffer === bytes.buffer);
+  t.like(first, { kind: 'request', id: 1, method: 'a' });
+  t.is((first as Frame).bytes.toString(), '{"jsonrpc":"2.0","id":1,"method":"a","params":[",",{}]}');
+  t.deepEqual(second, { fault: 'an item of the batch is not an object', id: undefined });
+  t.deepEqual(third, { fault: '"method" must be a string', id: 2 });
+});
+
+test('reads every valid message, alone and in batches, as JSON.parse does', (t) => {
+  const manyMessages = fc.array(anyMessage({ newlines: true }), { minLength: 1, maxLength: 3 });
+  fc.assert(
+    fc.property(manyMessages, (messages) => {
+      for (const { text, kind } of messages) {
+        const frame = frameOf(text);
+        t.is(frame.kind, kind);
+        t.deepEqual(frame.json(), JSON.parse(text));
+        t.false(frame.bytes.includes('\n') || frame.bytes.includes('\r'));
+      }
+      const batch = read(`[${messages.map(({ text }) => text).join(' ,\n')}]`);
+      if (batch.kind !== 'batch') throw new Error(JSON.stringify(batch));
+      t.deepEqual(
+        batch.items.map((item) => (item as Frame).json()),
+        messages.map(({ text }) => JSON.parse(text)),
+      );
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('accepts of valid UTF-8 exactly what JSON.parse accepts, although it parses it as Latin-1', (t) => {
+  fc.assert(
+    fc.property(anyJson, fc.integer(), (value, seed) => {
+      const text = new JsonPrinter(seed, { newlines: true }).value([value, 'é€😀', { ü: value }]);
+      const unusual = ['\u00a0', '\u0085', '\ufeff', '\u2028', 'é', '\u00ad', '\0', '\u007f'];
+      const at = Math.abs(seed) % (text.length + 1);
+      const inserted = text.slice(0, at) + unusual[Math.abs(seed) % unusual.length] + text.slice(at);
+      for (const bytes of [Buffer.from(inserted), mutate(Buffer.from(text), seed)]) {
+        if (!isUtf8(bytes)) continue;
+        const parses = (source: string): boolean => {
+          try {
+            JSON.parse(source);
+            return true;
+          } catch {
+            return false;
+          }
+        };
+        t.is(parses(bytes.toString('latin1')), parses(bytes.toString('utf8')), bytes.toString('hex'));
+      }
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+test('never throws on damaged messages, and what it lets through is JSON in one line', (t) => {
+  fc.assert(
+    fc.property(anyMessage({ newlines: true }), fc.integer(), fc.boolean(), ({ text }, seed, inBatch) => {
+      const result = readMessage(mutate(Buffer.from(inBatch ? `[${text}]` : text), seed), limits);
+      const items = result.kind === 'message' ? [result.frame] : result.kind === 'batch' ? result.items : [];
+      for (const item of items) {
+        if (!(item instanceof Frame)) continue;
+        const parsed = item.json() as Record<string, unknown>;
+        t.is(parsed.jsonrpc, '2.0');
+        t.is(parsed.id ?? undefined, item.id);
+        t.is(parsed.method, item.method);
+        t.false(item.bytes.includes('\n') || item.bytes.includes('\r'));
+      }
+    }),
+    { numRuns: 800 },
+  );
+});
