@@ -1,0 +1,105 @@
+/** The command line: argv → Config → running bridge. The only place that exits the process. */
+import type { Logger } from 'pino';
+import { checkFiles } from './cli/check-files.ts';
+import type { ServeCommand } from './cli/command-line.ts';
+import { renderCompletion } from './cli/completion.ts';
+import { renderHelp } from './cli/help.ts';
+import { type ProcessEvents, type RunningBridge, superviseBridge } from './cli/lifecycle.ts';
+import { parseConfig } from './cli/parse-config.ts';
+import type { Config } from './config.ts';
+import { toBridgeError } from './errors.ts';
+import type { LogOptions } from './log.ts';
+import { VERSION } from './version.ts';
+
+interface Output {
+  write(text: string): unknown;
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+}
+
+/** What the command line needs of the world; `main` passes the real one. */
+export interface CliHost {
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly cwd: string;
+  readonly platform: NodeJS.Platform;
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly events: ProcessEvents;
+  /** Ends the process when its work is done, leaving output time to be written. */
+  setExitCode(code: number): void;
+  /** Ends the process now. */
+  exit(code: number): void;
+  createLog(options: LogOptions): Promise<Logger>;
+  runBridge(config: Config, log: Logger): Promise<RunningBridge>;
+}
+
+/** Never rejects: whatever goes wrong is told on stderr and becomes an exit code. */
+export async function runCli(argv: readonly string[], host: CliHost): Promise<void> {
+  try {
+    // Loaded here and not above: who asks for the version only should not wait for a parser.
+    if (isVersionOnly(argv)) {
+      host.stdout.write(`${VERSION}\n`);
+      return;
+    }
+    const { parseCommandLine } = await import('./cli/command-line.ts');
+    const commandLine = parseCommandLine(argv);
+    switch (commandLine.kind) {
+      case 'help':
+        host.stdout.write(renderHelp(host.stdout.columns ?? 100));
+        return;
+      case 'version':
+        host.stdout.write(`${VERSION}\n`);
+        return;
+      case 'completion':
+        host.stdout.write(renderCompletion(commandLine.shell));
+        return;
+      case 'serve':
+        return await serve(commandLine, host);
+    }
+  } catch (thrown) {
+    const error = toBridgeError(thrown);
+    host.stderr.write(`mcp-portage: ${error.code}: ${error.message}\n`);
+    if (error.code === 'ERR_INTERNAL' && error.cause instanceof Error) host.stderr.write(`${error.cause.stack}\n`);
+    host.setExitCode(error.audiences.exit ?? 70);
+  }
+}
+
+function isVersionOnly(argv: readonly string[]): boolean {
+  return argv.length === 1 && (argv[0] === '--version' || argv[0] === '-v');
+}
+
+async function serve({ target, options }: ServeCommand, host: CliHost): Promise<void> {
+  const stderrIsTerminal = host.stderr.isTTY === true;
+  const { config, warnings } = parseConfig(target, options, { ...host, stderrIsTerminal });
+  await checkFiles(config);
+  const log = await host.createLog({ ...config.log, colors: stderrIsTerminal && !host.env.NO_COLOR });
+  for (const warning of warnings) log.warn(warning);
+  const start = () => host.runBridge(config, log);
+  host.exit(await superviseBridge({ start, events: host.events, log }));
+}
+
+/** Runs the command line of this process. Called by bin/mcp-portage.js. */
+export function main(): Promise<void> {
+  // A reader that went away (`mcp-portage --help | head -1`, a closed terminal) is no reason to crash.
+  for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
+  return runCli(process.argv.slice(2), {
+    env: process.env,
+    cwd: process.cwd(),
+    platform: process.platform,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    events: process,
+    setExitCode(code) {
+      process.exitCode = code;
+    },
+    exit: (code) => process.exit(code),
+    createLog: async (options) => (await import('./log.ts')).createLog(options),
+    runBridge: async (config, log) => {
+      const [{ runBridge }, { createSystemDeps }] = await Promise.all([
+        import('./bridge.ts'),
+        import('./cli/system-deps.ts'),
+      ]);
+      return runBridge(config, createSystemDeps(log));
+    },
+  });
+}

@@ -1,0 +1,143 @@
+/** From the words of the command line to what is asked for. Values stay text here; parse-config.ts gives them types. */
+import yargs, { type Argv, type Options } from 'yargs';
+import type { CommandTarget } from '../config.ts';
+import { BridgeError } from '../errors.ts';
+import { isShell, type Shell } from './completion.ts';
+import type { CommandLineOptions } from './given-options.ts';
+import { explainStrayWord, explainUnknownOption, SIMPLEST_COMMAND } from './mistakes.ts';
+import { OPTIONS, type OptionName, type OptionSpec } from './options.ts';
+
+export type CommandLine =
+  | { readonly kind: 'help' }
+  | { readonly kind: 'version' }
+  | { readonly kind: 'completion'; readonly shell: Shell }
+  | ServeCommand;
+
+export interface ServeCommand {
+  readonly kind: 'serve';
+  readonly options: CommandLineOptions;
+  readonly target: CommandTarget;
+}
+
+type ParsedWords = { readonly [key: string]: unknown; readonly _: readonly (string | number)[] };
+
+/** Throws an ERR_CONFIG_OPTION that names the way out. */
+export function parseCommandLine(argv: readonly string[]): CommandLine {
+  // Everything after the first `--` is the server's own business: not even looked at.
+  const separator = argv.indexOf('--');
+  const head = separator === -1 ? argv : argv.slice(0, separator);
+  const command = separator === -1 ? [] : argv.slice(separator + 1);
+
+  const parsed = createParser().parseSync([...head]) as ParsedWords;
+  const [verb, ...stray] = splitVerb(parsed._.map(String));
+  if (parsed.help === true || verb === 'help') return { kind: 'help' };
+  if (parsed.version === true) return { kind: 'version' };
+
+  refuseMistakes(head, parsed, verb === 'completion' ? [] : stray);
+  if (verb === 'completion') return { kind: 'completion', shell: parseShell(stray) };
+  return { kind: 'serve', options: collectOptions(parsed), target: parseTarget(command) };
+}
+
+function createParser(): Argv {
+  const parser = yargs().exitProcess(false).fail(false).help(false).version(false).parserConfiguration({
+    'camel-case-expansion': false,
+    'dot-notation': false,
+    'parse-numbers': false,
+    'parse-positional-numbers': false,
+  });
+  for (const option of OPTIONS) parser.option(option.name, yargsOptionOf(option));
+  return parser.option('help', { alias: 'h', type: 'boolean' }).option('version', { alias: 'v', type: 'boolean' });
+}
+
+/** Values have no type for yargs: it would turn a missing value into an empty string. */
+function yargsOptionOf(option: OptionSpec): Options {
+  return option.kind === 'flag' ? { type: 'boolean' } : {};
+}
+
+const VERBS = ['serve', 'completion', 'help'] as const;
+type Verb = (typeof VERBS)[number];
+
+/** Without a verb, serve is meant. */
+function splitVerb(words: readonly string[]): readonly [Verb, ...string[]] {
+  const verb = VERBS.find((candidate) => candidate === words[0]);
+  return verb === undefined ? ['serve', ...words] : [verb, ...words.slice(1)];
+}
+
+/** Unknown options and words that belong behind `--`: explains what comes first, since the rest may follow from it. */
+function refuseMistakes(head: readonly string[], parsed: ParsedWords, stray: readonly string[]): void {
+  const strayAt = stray[0] === undefined ? head.length : head.indexOf(stray[0]);
+  const explanations = Object.keys(parsed)
+    .filter((key) => !KNOWN_KEYS.has(key))
+    .map((key) => ({ key, at: head.findIndex((token) => isOptionToken(token, key)) }))
+    .filter(({ at }) => at < strayAt)
+    .map(({ key, at }) => explainUnknownOption({ name: key, written: head[at] ?? `--${key}`, value: parsed[key] }));
+  if (explanations.length > 0) throw new BridgeError('ERR_CONFIG_OPTION', explanations.join('\n'));
+  if (stray[0] !== undefined) {
+    throw new BridgeError('ERR_CONFIG_OPTION', explainStrayWord({ head, at: strayAt, word: stray[0] }));
+  }
+}
+
+const KNOWN_KEYS: ReadonlySet<string> = new Set([
+  '_',
+  '$0',
+  'help',
+  'h',
+  'version',
+  'v',
+  ...OPTIONS.map(({ name }) => name),
+]);
+
+function isOptionToken(token: string, key: string): boolean {
+  if (key.length === 1) return /^-[^-]/.test(token) && token.includes(key);
+  const name = token.split('=', 1)[0];
+  return name === `--${key}` || name === `--no-${key}` || name === `-${key}`;
+}
+
+function collectOptions(parsed: ParsedWords): CommandLineOptions {
+  const options = new Map<OptionName, readonly string[]>();
+  for (const option of OPTIONS) {
+    const raw = parsed[option.name];
+    if (raw === undefined) continue;
+    options.set(
+      option.name,
+      (Array.isArray(raw) ? raw : [raw]).map((value) => readValue(option, value)),
+    );
+  }
+  return options;
+}
+
+/** yargs says `true` for an option without a value and `false` for its `--no-` form. */
+function readValue(option: OptionSpec, value: unknown): string {
+  if (option.kind === 'flag') return String(value);
+  if (value === false)
+    throw new BridgeError('ERR_CONFIG_OPTION', `--no-${option.name} does not exist: leave --${option.name} out.`);
+  if (value === true) {
+    throw new BridgeError(
+      'ERR_CONFIG_OPTION',
+      `--${option.name} needs a value: --${option.name} <${option.placeholder ?? 'value'}>; got none.`,
+    );
+  }
+  return String(value);
+}
+
+function parseTarget(command: readonly string[]): CommandTarget {
+  const [program, ...args] = command;
+  if (program === undefined || program === '') {
+    throw new BridgeError(
+      'ERR_CONFIG_OPTION',
+      `No server to serve: its command goes after \`--\`, as in\n  ${SIMPLEST_COMMAND}`,
+    );
+  }
+  if (/^https?:\/\//i.test(program))
+    throw new BridgeError('ERR_CONFIG_OPTION', explainStrayWord({ head: [], at: 0, word: program }));
+  return { kind: 'command', command: program, args };
+}
+
+function parseShell(words: readonly string[]): Shell {
+  const shell = words[0];
+  if (shell !== undefined && isShell(shell) && words.length === 1) return shell;
+  throw new BridgeError(
+    'ERR_CONFIG_OPTION',
+    `completion: expected bash or zsh; got ${words.length === 0 ? 'nothing' : JSON.stringify(words.join(' '))}. Try: source <(mcp-portage completion bash)`,
+  );
+}

@@ -1,0 +1,125 @@
+/** From the start of the bridge to the end of the process: signals, fatal errors, exit codes. */
+import { constants } from 'node:os';
+import type { Logger } from 'pino';
+import { type BridgeError, toBridgeError } from '../errors.ts';
+
+/** The running bridge, as the process sees it. */
+export interface RunningBridge {
+  /** Where clients can connect. */
+  readonly urls: readonly { readonly label: string; readonly url: string }[];
+  /** Stops accepting, lets calls finish within the grace time, ends streams and children. */
+  shutdown(): Promise<void>;
+  /** Last resort, synchronous. */
+  killNow(): void;
+  /** Resolves when the bridge has ended by itself. */
+  readonly failed: Promise<BridgeError>;
+}
+
+/** What of `process` is listened to; tests pass an EventEmitter. */
+export interface ProcessEvents {
+  on(event: string, listener: (detail: unknown) => void): unknown;
+}
+
+/** Hanging up is what a closed terminal sends; without a listener it would end us before our children. */
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+type Signal = (typeof SIGNALS)[number];
+
+const EXIT_SOFTWARE = 70;
+
+/**
+ * `starting` the bridge is not up yet · `abandoned` a signal came before it was · `running` · `stopping` it is winding
+ * down after a signal · `ended` the exit code is decided.
+ */
+type State = 'starting' | 'abandoned' | 'running' | 'stopping' | 'ended';
+
+export interface Supervision {
+  readonly start: () => Promise<RunningBridge>;
+  readonly events: ProcessEvents;
+  readonly log: Logger;
+}
+
+/** Runs the bridge until it or the process has to end. Resolves with the exit code, which the caller has to exit with at once. */
+export function superviseBridge({ start, events, log }: Supervision): Promise<number> {
+  return new Promise((resolve) => new Lifecycle(log, resolve).run(start, events));
+}
+
+class Lifecycle {
+  readonly #log: Logger;
+  readonly #exitWith: (code: number) => void;
+  #state: State = 'starting';
+  #bridge: RunningBridge | undefined;
+
+  constructor(log: Logger, exitWith: (code: number) => void) {
+    this.#log = log;
+    this.#exitWith = exitWith;
+  }
+
+  run(start: () => Promise<RunningBridge>, events: ProcessEvents): void {
+    for (const signal of SIGNALS) events.on(signal, () => this.#takeSignal(signal));
+    events.on('uncaughtException', (thrown) => this.#crash(thrown, 'uncaught exception'));
+    events.on('unhandledRejection', (thrown) => this.#crash(thrown, 'unhandled rejection'));
+    // Whatever ends the process, no child may outlive it.
+    events.on('exit', () => this.#bridge?.killNow());
+    start().then(
+      (bridge) => this.#started(bridge),
+      (thrown: unknown) => this.#fail(toBridgeError(thrown)),
+    );
+  }
+
+  #started(bridge: RunningBridge): void {
+    this.#bridge = bridge;
+    if (this.#state === 'ended') return bridge.killNow();
+    void bridge.failed.then((error) => this.#fail(error));
+    if (this.#state === 'abandoned') return this.#stop(bridge);
+    this.#state = 'running';
+    announce(bridge, this.#log);
+  }
+
+  #takeSignal(signal: Signal): void {
+    if (this.#state === 'ended') return;
+    if (this.#state === 'stopping' || this.#state === 'abandoned') {
+      this.#log.warn({ signal }, `${signal} again: exiting at once`);
+      return this.#end(128 + constants.signals[signal]);
+    }
+    this.#log.info({ signal }, `${signal}: shutting down, running calls may finish (once more to exit at once)`);
+    if (this.#bridge === undefined) this.#state = 'abandoned';
+    else this.#stop(this.#bridge);
+  }
+
+  #stop(bridge: RunningBridge): void {
+    this.#state = 'stopping';
+    bridge.shutdown().then(
+      () => this.#end(0),
+      (thrown: unknown) => this.#fail(toBridgeError(thrown)),
+    );
+  }
+
+  #fail(error: BridgeError): void {
+    if (this.#state === 'ended') return;
+    this.#log.fatal({ code: error.code, ...causeOf(error) }, error.message);
+    this.#end(error.audiences.exit ?? EXIT_SOFTWARE);
+  }
+
+  #crash(thrown: unknown, how: string): void {
+    if (this.#state === 'ended') return;
+    this.#log.fatal({ code: 'ERR_INTERNAL', err: thrown }, `${how}: this is a bug in mcp-portage, please report it`);
+    this.#end(EXIT_SOFTWARE);
+  }
+
+  #end(code: number): void {
+    this.#state = 'ended';
+    this.#bridge?.killNow();
+    this.#exitWith(code);
+  }
+}
+
+/** One line an endpoint. */
+function announce({ urls }: RunningBridge, log: Logger): void {
+  const width = Math.max(0, ...urls.map(({ label }) => label.length));
+  for (const endpoint of urls) log.info({ endpoint }, `${endpoint.label.padEnd(width)}  ${endpoint.url}`);
+}
+
+/** A stack is shown for our own bugs only; other errors explain themselves. */
+function causeOf(error: BridgeError): { readonly err?: unknown } {
+  return error.code === 'ERR_INTERNAL' ? { err: error.cause ?? error } : {};
+}

@@ -1,0 +1,192 @@
+/** From what was given to the Config the bridge runs on: types, defaults, and which options go together. */
+import { resolve } from 'node:path';
+import type {
+  ChildConfig,
+  CommandTarget,
+  Config,
+  EndpointConfig,
+  ListenConfig,
+  LogConfig,
+  SessionConfig,
+} from '../config.ts';
+import { BridgeError } from '../errors.ts';
+import { isLoopback, isWildcard } from './addresses.ts';
+import { composeChildEnvironment, type EnvAssignment, type Environment } from './child-environment.ts';
+import { type CommandLineOptions, GivenOptions } from './given-options.ts';
+import { ENV_PREFIX, envNameOf, OPTIONS, type OptionName } from './options.ts';
+import * as value from './parse-value.ts';
+import { suggest } from './suggest.ts';
+
+/** The process around the command line; handed in so that parsing stays pure. */
+export interface Surroundings {
+  readonly env: Environment;
+  readonly cwd: string;
+  readonly platform: NodeJS.Platform;
+  readonly stderrIsTerminal: boolean;
+}
+
+export interface ParsedConfig {
+  readonly config: Config;
+  /** To be logged as warnings once there is a log. */
+  readonly warnings: readonly string[];
+}
+
+/** Served by the bridge itself on every port. */
+const OWN_PATHS = ['/healthz', '/readyz'];
+
+/** Throws ERR_CONFIG_OPTION for a wrong value and ERR_CONFIG_COMBINATION for values that exclude each other. */
+export function parseConfig(
+  target: CommandTarget,
+  commandLine: CommandLineOptions,
+  around: Surroundings,
+): ParsedConfig {
+  const given = new GivenOptions(commandLine, around.env);
+  const listen: ListenConfig = {
+    host: given.required('host', value.parseListenHost),
+    port: given.required('port', value.parsePort),
+    tls: parseTls(given, around),
+  };
+  const endpoints = parseEndpoints(given);
+  const config: Config = {
+    target,
+    listen,
+    endpoints,
+    access: {
+      allowHosts: parseAllowedHosts(given, listen, endpoints),
+      allowOrigins: given.list('allow-origin', value.parseOrigin),
+    },
+    child: parseChild(given, around),
+    sessions: parseSessions(given),
+    limits: {
+      maxMessageBytes: given.required('max-message-bytes', value.parseMessageSize),
+      requestTimeoutMs: given.required('request-timeout', value.parseDuration),
+      shutdownGraceMs: given.required('shutdown-grace', value.parseDuration),
+    },
+    log: parseLog(given, around),
+  };
+  return { config, warnings: [...warnOfExposure(config), ...warnOfStrangers(around.env)] };
+}
+
+function parseTls(given: GivenOptions, around: Surroundings): Config['listen']['tls'] {
+  const certFile = given.optional('tls-cert', value.parseText);
+  const keyFile = given.optional('tls-key', value.parseText);
+  if (certFile === undefined && keyFile === undefined) return undefined;
+  if (certFile === undefined || keyFile === undefined) {
+    const [has, lacks] =
+      certFile === undefined ? (['tls-key', 'tls-cert'] as const) : (['tls-cert', 'tls-key'] as const);
+    throw excluded(`${given.sourceOf(has)} needs --${lacks}: https takes a certificate and its private key.`);
+  }
+  return { certFile: resolve(around.cwd, certFile), keyFile: resolve(around.cwd, keyFile) };
+}
+
+function parseEndpoints(given: GivenOptions): EndpointConfig {
+  const taken = new Map<string, string>(OWN_PATHS.map((path) => [path, 'a health check of the bridge']));
+  const claim = (name: OptionName): string => {
+    const path = given.required(name, value.parseEndpointPath);
+    const owner = taken.get(path);
+    if (owner !== undefined) {
+      throw excluded(`${given.sourceOf(name)}: the path ${path} is taken by ${owner}; every endpoint needs its own.`);
+    }
+    taken.set(path, given.sourceOf(name));
+    return path;
+  };
+  return {
+    path: claim('path'),
+    ssePath: claim('sse-path'),
+    messagePath: claim('message-path'),
+    baseUrl: given.optional('base-url', value.parseBaseUrl),
+  };
+}
+
+/** Clients that come through a reverse proxy name the proxy's host, and many proxies hand that on. */
+function parseAllowedHosts(
+  given: GivenOptions,
+  { host }: ListenConfig,
+  { baseUrl }: EndpointConfig,
+): readonly string[] {
+  const named = given.list('allow-host', value.parseAllowedHost);
+  // On all interfaces and without a name given, every Host is taken; one name from here would end that.
+  const takesAny = isWildcard(host) && named.length === 0;
+  return baseUrl === undefined || takesAny ? named : [...named, baseUrl.hostname];
+}
+
+function parseChild(given: GivenOptions, around: Surroundings): ChildConfig {
+  const cwd = given.optional('cwd', value.parseText);
+  const { env, withheld, missing } = composeChildEnvironment({
+    ours: around.env,
+    inheritAll: given.required('inherit-env', value.parseFlag),
+    assignments: given.list('env', parseAssignment),
+    platform: around.platform,
+  });
+  if (missing.length > 0) {
+    const names = missing.join(', ');
+    throw new BridgeError(
+      'ERR_CONFIG_OPTION',
+      `${given.sourceOf('env')}: expected ${names} to be set in this environment, to copy it to the server; it is not. Set it, or write --env ${missing[0]}=value.`,
+    );
+  }
+  return {
+    cwd: cwd === undefined ? undefined : resolve(around.cwd, cwd),
+    env,
+    withheldEnv: withheld,
+    pty: given.required('pty', value.parseFlag),
+  };
+}
+
+function parseAssignment(text: string): value.Parsed<EnvAssignment> {
+  const match = /^([^=\s]+)(?:=(.*))?$/s.exec(text);
+  if (match?.[1] === undefined) return { ok: false, expected: 'NAME=value, or NAME to copy it from this environment' };
+  return { ok: true, value: { name: match[1], value: match[2] } };
+}
+
+function parseSessions(given: GivenOptions): SessionConfig {
+  const sessions: SessionConfig = {
+    isolation: given.required('isolation', value.parseChoice(['session', 'shared'])),
+    prewarm: given.required('prewarm', value.parseCount),
+    sessionTimeoutMs: given.required('session-timeout', value.parsePositiveDuration),
+    maxSessions: given.required('max-sessions', value.parsePositiveCount),
+  };
+  if (sessions.prewarm > 1 && sessions.isolation === 'shared') {
+    throw excluded(
+      `${given.sourceOf('prewarm')} ${sessions.prewarm} keeps spare processes for new sessions, but with ${given.sourceOf('isolation')} shared all sessions use one; expected at most 1, which starts it ahead of the first client.`,
+    );
+  }
+  if (sessions.prewarm > sessions.maxSessions) {
+    throw excluded(
+      `${given.sourceOf('prewarm')} ${sessions.prewarm} would keep more spare processes than the ${sessions.maxSessions} sessions ${given.sourceOf('max-sessions')} allows; lower one or raise the other.`,
+    );
+  }
+  return sessions;
+}
+
+function parseLog(given: GivenOptions, around: Surroundings): LogConfig {
+  return {
+    level: given.required('log-level', value.parseChoice(['trace', 'debug', 'info', 'warn', 'error', 'silent'])),
+    format:
+      given.optional('log-format', value.parseChoice(['pretty', 'json'])) ??
+      (around.stderrIsTerminal ? 'pretty' : 'json'),
+  };
+}
+
+function excluded(message: string): BridgeError {
+  return new BridgeError('ERR_CONFIG_COMBINATION', message);
+}
+
+/** There is no authentication in this version, so the network is the only fence. */
+function warnOfExposure({ listen }: Config): readonly string[] {
+  if (isLoopback(listen.host)) return [];
+  return [
+    `Listening on ${listen.host}: whoever reaches this port can use the wrapped server and all it can do, since this version has no authentication. Let only trusted machines reach it (firewall, private network, or a reverse proxy that authenticates), or listen on 127.0.0.1.`,
+  ];
+}
+
+/** A misspelt variable has no effect and nobody to say so; unlike on the command line it may not be ours at all. */
+function warnOfStrangers(env: Environment): readonly string[] {
+  const known = OPTIONS.map(({ name }) => envNameOf(name));
+  const strangers = Object.keys(env).filter((name) => name.startsWith(ENV_PREFIX) && !known.includes(name));
+  return strangers.flatMap((name) => {
+    const bare = (full: string) => full.slice(ENV_PREFIX.length).toLowerCase().replaceAll('_', '-');
+    const [meant] = suggest(bare(name), known.map(bare));
+    return meant === undefined ? [] : [`${name} is not a setting of mcp-portage; did you mean ${envNameOf(meant)}?`];
+  });
+}

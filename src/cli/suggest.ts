@@ -1,0 +1,50 @@
+/**
+ * Edits that turn one word into the other: insert, delete, replace, or swap two neighbours (the usual slips of typing).
+ * For short words only: the cost is the product of the lengths.
+ */
+export function editDistance(from: string, to: string): number {
+  let beforePrevious: number[] = [];
+  let previous = Array.from({ length: to.length + 1 }, (_, column) => column);
+  for (let row = 1; row <= from.length; row++) {
+    const current = [row];
+    for (let column = 1; column <= to.length; column++) {
+      const same = from[row - 1] === to[column - 1];
+      let best = Math.min(
+        at(previous, column) + 1,
+        at(current, column - 1) + 1,
+        at(previous, column - 1) + (same ? 0 : 1),
+      );
+      if (row > 1 && column > 1 && from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1]) {
+        best = Math.min(best, at(beforePrevious, column - 2) + 1);
+      }
+      current.push(best);
+    }
+    beforePrevious = previous;
+    previous = current;
+  }
+  return at(previous, to.length);
+}
+
+/**
+ * The candidates the user most likely meant: the one nearest in spelling, otherwise those that contain the word as a
+ * part (`timeout` → `session-timeout`, `request-timeout`). Empty when nothing is near.
+ */
+export function suggest(word: string, candidates: readonly string[]): readonly string[] {
+  const wanted = word.toLowerCase();
+  let best: { readonly candidate: string; readonly distance: number } | undefined;
+  for (const candidate of candidates) {
+    const distance = editDistance(wanted, candidate);
+    if (distance <= farthestSlip(wanted) && distance < (best?.distance ?? Infinity)) best = { candidate, distance };
+  }
+  if (best !== undefined) return [best.candidate];
+  return candidates.filter((candidate) => candidate.split('-').includes(wanted)).slice(0, 3);
+}
+
+/** One slip in three letters; a shorter word resembles everything and so suggests nothing. */
+function farthestSlip(word: string): number {
+  return Math.floor(word.length / 3);
+}
+
+function at(row: readonly number[], column: number): number {
+  return row[column] ?? Infinity;
+}
