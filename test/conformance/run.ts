@@ -10,7 +10,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { startBridge } from '../support/bridge.ts';
-import { type Comparison, compareScores, type ExpectedDifference } from './compare.ts';
+import { compareScores, type ExpectedDifference } from './compare.ts';
+import { printDifferences, printTable } from './report.ts';
 import { runSuite, type Score } from './suite.ts';
 
 type Isolation = 'session' | 'shared';
@@ -38,7 +39,7 @@ let passed = 0;
 let failed = unsound.length;
 for (const isolation of ISOLATIONS) {
   const comparison = compareScores(direct, bridged[isolation], allowed[isolation]);
-  printDifferences(isolation, comparison);
+  printDifferences(isolation, comparison, allowed[isolation]);
   passed += comparison.passed;
   failed += comparison.lost.length + comparison.stale.length;
 }
@@ -67,44 +68,5 @@ async function scoreThroughBridge(isolation: Isolation): Promise<Score> {
     return await runSuite(bridge.url, join(results, isolation));
   } finally {
     await bridge.stop();
-  }
-}
-
-function printTable(scores: Readonly<Record<string, Score>>): void {
-  const scenarios = new Set(Object.values(scores).flatMap((score) => [...score.keys()].map(scenarioOf)));
-  const rows = [...scenarios]
-    .sort()
-    .map((scenario) => [scenario, ...Object.values(scores).map((score) => summarize(score, scenario))]);
-  const total = ['total', ...Object.values(scores).map((score) => summarize(score))];
-  for (const row of [['scenario', ...Object.keys(scores)], ...rows, total]) {
-    console.log(
-      row
-        .map((cell, column) => cell.padEnd(column === 0 ? 34 : 10))
-        .join('')
-        .trimEnd(),
-    );
-  }
-}
-
-const scenarioOf = (check: string): string => check.split(' / ')[0] ?? check;
-
-/** Passed of scored, of one scenario or of all: what the suite calls the score leaves INFO and SKIPPED out. */
-function summarize(score: Score, scenario?: string): string {
-  const outcomes = [...score].filter(([check]) => scenario === undefined || scenarioOf(check) === scenario);
-  const count = (...statuses: string[]) => outcomes.filter(([, { status }]) => statuses.includes(status)).length;
-  return `${count('SUCCESS')}/${count('SUCCESS', 'FAILURE', 'WARNING')}`;
-}
-
-function printDifferences(isolation: Isolation, { lost, expected, stale }: Comparison): void {
-  const reasons = new Map(allowed[isolation].map(({ check, reason }) => [check, reason]));
-  for (const { check, direct: before, bridged: after, explanation } of lost) {
-    console.log(`\n${isolation}: ${check} is ${before} directly and ${after} through the bridge. ${explanation ?? ''}`);
-  }
-  for (const { check, direct: before, bridged: after } of expected) {
-    console.log(`\n${isolation}: ${check} is ${before} directly and ${after} through the bridge, as expected:`);
-    console.log(`  ${reasons.get(check)}`);
-  }
-  for (const { check } of stale) {
-    console.log(`\n${isolation}: ${check} passes; its entry in expected-differences.json has to go.`);
   }
 }

@@ -115,14 +115,12 @@ function parseLog(line: string): LogLine {
   return { msg: line };
 }
 
-/** The one place that knows how the bridge announces where it listens. */
+/** The one place that knows how the bridge announces where it listens: log lines with the URLs of its endpoints. */
 function findEndpoints(logs: readonly LogLine[]): Pick<Bridge, 'url' | 'sseUrl'> | undefined {
-  for (const { streamableHttp, sse } of logs) {
-    if (typeof streamableHttp === 'string' && typeof sse === 'string') {
-      return { url: new URL(streamableHttp), sseUrl: new URL(sse) };
-    }
-  }
-  return undefined;
+  const announced = JSON.stringify(logs).match(/https?:\/\/[^\s"\\]+/g) ?? [];
+  const find = (path: string) => announced.find((url) => url.endsWith(path));
+  const [url, sseUrl] = [find('/mcp'), find('/sse')];
+  return url === undefined || sseUrl === undefined ? undefined : { url: new URL(url), sseUrl: new URL(sseUrl) };
 }
 
 const printLogs = (logs: readonly LogLine[]): string => logs.map((line) => JSON.stringify(line)).join('\n');
