@@ -1,15 +1,63 @@
 import type { JsonRpcId } from '../wire/frame.ts';
 import type { Lane } from './ports.ts';
 
-/** One request of the client that has not been answered yet, and the lane its messages travel on. */
+/** Who withdrew a request. */
+export type CancelledBy = 'client' | 'timeout';
+
+/**
+ * - `open`: forwarded, not answered.
+ * - `cancelled`: withdrawn; a late answer is dropped.
+ * - `settled`: answered.
+ */
+export type ExchangeState =
+  | { readonly kind: 'open' }
+  | { readonly kind: 'cancelled'; readonly by: CancelledBy }
+  | { readonly kind: 'settled' };
+
+const OPEN: ExchangeState = { kind: 'open' };
+const SETTLED: ExchangeState = { kind: 'settled' };
+
+/**
+ * One request of the client, from its arrival to its answer, and the lane its messages travel on. On a link of its
+ * own the id goes to the server as it came; a shared link gives it another one (`upstreamId`) and restores it.
+ */
 export class Exchange {
   readonly id: JsonRpcId;
   readonly method: string;
   readonly lane: Lane;
+  /** The client's progress token, if it asked for progress. */
+  readonly progressToken: JsonRpcId | undefined;
+  /** The id this request has on a shared link; 0 while it has none. */
+  upstreamId = 0;
+  /** Requests of the server that wait for this client because of this exchange: a person may be thinking. */
+  openQuestions = 0;
+  /** When something last happened, by the clock of the bridge. */
+  lastActiveMs: number;
+  #state: ExchangeState = OPEN;
 
-  constructor(id: JsonRpcId, method: string, lane: Lane) {
+  constructor(id: JsonRpcId, method: string, lane: Lane, progressToken: JsonRpcId | undefined, nowMs: number) {
     this.id = id;
     this.method = method;
     this.lane = lane;
+    this.progressToken = progressToken;
+    this.lastActiveMs = nowMs;
+  }
+
+  get state(): ExchangeState {
+    return this.#state;
+  }
+
+  settle(): void {
+    this.#leaveOpen();
+    this.#state = SETTLED;
+  }
+
+  cancel(by: CancelledBy): void {
+    this.#leaveOpen();
+    this.#state = { kind: 'cancelled', by };
+  }
+
+  #leaveOpen(): void {
+    if (this.#state.kind !== 'open') throw new Error(`exchange is ${this.#state.kind} already`);
   }
 }

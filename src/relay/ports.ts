@@ -9,6 +9,7 @@
  * taken), and the listener's `drained` follows when it is not. Between the two, the caller stops its own source.
  */
 import type { BridgeError } from '../errors.ts';
+import type { Revision } from '../mcp/revisions.ts';
 import type { Frame } from '../wire/frame.ts';
 import type { Exchange } from './exchange.ts';
 
@@ -17,17 +18,23 @@ import type { Exchange } from './exchange.ts';
  * pipe. Made by a downstream transport, opaque to the relay.
  */
 export interface Lane {
-  /** False once the client can no longer be reached on it (its connection closed and nothing can be resumed). */
+  /** False once the client can no longer be reached on it: its connection closed and nothing can be resumed. */
   readonly isOpen: boolean;
 }
 
 /** The client as the relay sees it. Implemented by each file in downstream/. */
 export interface DownstreamPeer {
+  /** Somebody listens right now; such a session is not idle. */
+  readonly isConnected: boolean;
   /**
    * Sends to the client: with an exchange on that exchange's lane, without one wherever this client takes what
    * belongs to no request. A response ends its exchange's lane. False: full, wait for `drained`.
    */
   send(frame: Frame, exchange?: Exchange): boolean;
+  /** The exchange ends without an answer (the client withdrew it): its lane is let go. */
+  release(exchange: Exchange): void;
+  /** The handshake is done; from here on the client is served as this revision wants. */
+  negotiated(revision: Revision): void;
   /** Stop and go on taking messages from the client. */
   pause(): void;
   resume(): void;
@@ -40,13 +47,18 @@ export interface ClientListener {
   fromClient(frame: Frame, lane: Lane): void;
   /** The client's side has room again. */
   clientDrained(): void;
+  /** A request of the server found no way to the client in time; the server gets this answer. */
+  undeliverable(request: Frame, reason: BridgeError): void;
   /** The client is gone for good: session ended, pipe closed. */
   clientClosed(reason: BridgeError): void;
 }
 
 /** The server as the relay sees it. Implemented by each file in upstream/ and by relay/shared/. */
 export interface UpstreamLink {
-  /** Sends to the server. `exchange` is given for requests. False: full, wait for `serverDrained`. */
+  /**
+   * Sends to the server. `exchange` is given for requests, and for notifications about a request (cancelled).
+   * False: full, wait for `serverDrained`.
+   */
   send(frame: Frame, exchange?: Exchange): boolean;
   /** Stop and go on reading what the server says. */
   pause(): void;
@@ -74,9 +86,7 @@ export interface ServerFault {
   readonly id: Frame['id'];
 }
 
-export type Readiness =
-  | { readonly ready: true }
-  | { readonly ready: false; readonly error: BridgeError };
+export type Readiness = { readonly ready: true } | { readonly ready: false; readonly error: BridgeError };
 
 /** Makes connections to one server. Implemented in upstream/, wrapped by the pool and by relay/shared/. */
 export interface UpstreamDialer {
@@ -88,4 +98,6 @@ export interface UpstreamDialer {
   readiness(): Readiness;
   /** Ends what the dialer itself keeps (spare children, timers) and resolves when all its children are gone. */
   close(): Promise<void>;
+  /** Last resort, synchronous: nothing that was started stays behind. */
+  killNow(): void;
 }

@@ -1,0 +1,142 @@
+import { readFile } from 'node:fs/promises';
+import type { Config } from './config.ts';
+import type { Deps } from './deps.ts';
+import { healthRoutes } from './downstream/health.ts';
+import { type HttpRoute, HttpServer } from './downstream/http-server.ts';
+import { HttpSseEndpoint } from './downstream/http-sse.ts';
+import { LiveStreams } from './downstream/live-streams.ts';
+import { StreamableEndpoint } from './downstream/streamable-session/endpoint.ts';
+import { BridgeError } from './errors.ts';
+import { AccessPolicy } from './http/access-policy.ts';
+import { LinkPool } from './relay/link-pool.ts';
+import type { Readiness, UpstreamDialer } from './relay/ports.ts';
+import { SessionRegistry } from './relay/session-registry.ts';
+import { SharedServer } from './relay/shared/shared-server.ts';
+import { createStdioDialer } from './upstream/stdio.ts';
+import { VERSION } from './version.ts';
+
+export interface RunningBridge {
+  /** Where it can be reached, for people. */
+  readonly urls: readonly { readonly label: string; readonly url: string }[];
+  /** Stops accepting, lets open calls finish within the grace time, ends streams, then the server's processes. */
+  shutdown(): Promise<void>;
+  /** Last resort, synchronous: no child stays behind. */
+  killNow(): void;
+  /** Resolves when the bridge cannot go on. */
+  readonly failed: Promise<BridgeError>;
+}
+
+/** The composition root: the only place that knows every folder. Resolves once clients can connect. */
+export async function runBridge(config: Config, deps: Deps): Promise<RunningBridge> {
+  const dialer = createDialer(config, deps);
+  const sessions = new SessionRegistry({
+    dialer,
+    deps,
+    maxSessions: config.sessions.maxSessions,
+    sessionTimeoutMs: config.sessions.sessionTimeoutMs,
+    requestTimeoutMs: config.limits.requestTimeoutMs,
+  });
+  const live = new LiveStreams(deps.clock);
+  let isDraining = false;
+  const readiness = (): Readiness => (isDraining ? SHUTTING_DOWN : dialer.readiness());
+  const server = new HttpServer({
+    host: config.listen.host,
+    port: config.listen.port,
+    tls: await readTls(config),
+    access: new AccessPolicy({ host: config.listen.host, ...config.access }),
+    openRoutes: healthRoutes(readiness),
+    routes: createRoutes(config, deps, sessions, live),
+    deps,
+  });
+  let port: number;
+  try {
+    port = await server.listen();
+  } catch (error) {
+    await dialer.close();
+    throw error;
+  }
+  return {
+    urls: createUrls(config, port),
+    async shutdown() {
+      isDraining = true;
+      server.stopAccepting();
+      await sessions.drain(config.limits.shutdownGraceMs);
+      sessions.close(new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.'));
+      await dialer.close();
+      live.close();
+      server.close();
+    },
+    killNow: () => dialer.killNow(),
+    failed: server.failed,
+  };
+}
+
+const SHUTTING_DOWN: Readiness = {
+  ready: false,
+  error: new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.'),
+};
+
+function createDialer(config: Config, deps: Deps): UpstreamDialer {
+  const { isolation, prewarm } = config.sessions;
+  const dialer = createStdioDialer({
+    target: config.target,
+    child: config.child,
+    maxMessageBytes: config.limits.maxMessageBytes,
+    shutdownGraceMs: config.limits.shutdownGraceMs,
+    deps,
+  });
+  if (isolation === 'shared')
+    return new SharedServer({
+      dialer,
+      deps,
+      prewarm: prewarm > 0,
+      clientInfo: { name: 'mcp-portage', version: VERSION },
+    });
+  return prewarm > 0 ? new LinkPool(dialer, prewarm, deps) : dialer;
+}
+
+function createRoutes(
+  config: Config,
+  deps: Deps,
+  sessions: SessionRegistry,
+  live: LiveStreams,
+): ReadonlyMap<string, HttpRoute> {
+  const { path, ssePath, messagePath, baseUrl } = config.endpoints;
+  const shared = { sessions, live, deps, maxMessageBytes: config.limits.maxMessageBytes };
+  const prefix = baseUrl === undefined ? '' : baseUrl.pathname.replace(/\/$/, '');
+  const httpSse = new HttpSseEndpoint({ ...shared, announcedMessagePath: `${prefix}${messagePath}` });
+  const streamable = new StreamableEndpoint({ ...shared, openWithoutSession: httpSse.openStream });
+  return new Map([
+    [path, streamable.route],
+    [ssePath, httpSse.openStream],
+    [messagePath, httpSse.takeMessage],
+  ]);
+}
+
+function createUrls(config: Config, port: number): RunningBridge['urls'] {
+  const { baseUrl, path, ssePath } = config.endpoints;
+  const { host, tls } = config.listen;
+  const scheme = tls === undefined ? 'http' : 'https';
+  const own = `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const base = baseUrl === undefined ? own : baseUrl.href.replace(/\/$/, '');
+  return [
+    { label: 'Streamable HTTP', url: `${base}${path}` },
+    { label: 'HTTP+SSE', url: `${base}${ssePath}` },
+    { label: 'Health', url: `${own}/healthz` },
+    { label: 'Readiness', url: `${own}/readyz` },
+  ];
+}
+
+async function readTls(config: Config): Promise<{ cert: Buffer; key: Buffer } | undefined> {
+  const { tls } = config.listen;
+  if (tls === undefined) return undefined;
+  return { cert: await readPem(tls.certFile, '--tls-cert'), key: await readPem(tls.keyFile, '--tls-key') };
+}
+
+async function readPem(file: string, option: string): Promise<Buffer> {
+  try {
+    return await readFile(file);
+  } catch (cause) {
+    throw new BridgeError('ERR_CONFIG_OPTION', `Cannot read the file given with ${option}: ${file}.`, { cause });
+  }
+}

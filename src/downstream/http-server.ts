@@ -1,0 +1,140 @@
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type { Deps } from '../deps.ts';
+import { BridgeError } from '../errors.ts';
+import type { AccessPolicy } from '../http/access-policy.ts';
+import { respondEmpty, respondError } from '../http/respond.ts';
+
+/** Serves one path. Synchronous: whatever takes time goes on by callbacks. */
+export type HttpRoute = (request: IncomingMessage, response: ServerResponse, query: URLSearchParams) => void;
+
+export interface HttpServerOptions {
+  readonly host: string;
+  readonly port: number;
+  /** PEM contents. */
+  readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined;
+  readonly access: AccessPolicy;
+  /** Open to monitors: no Host or Origin check, they show nothing and change nothing. */
+  readonly openRoutes: ReadonlyMap<string, HttpRoute>;
+  readonly routes: ReadonlyMap<string, HttpRoute>;
+  readonly deps: Deps;
+}
+
+/** Longer than the idle time of common load balancers (60 s), so that they close a connection first, not we. */
+const KEEP_ALIVE_MS = 75_000;
+const MAX_HEADER_BYTES = 16 * 1024;
+const NO_QUERY = new URLSearchParams();
+
+/** The HTTP face: one listening socket, every path on it. */
+export class HttpServer {
+  readonly #options: HttpServerOptions;
+  readonly #server: Server;
+  /** Resolves when the listening socket itself breaks. */
+  readonly failed: Promise<BridgeError>;
+
+  constructor(options: HttpServerOptions) {
+    this.#options = options;
+    const serverOptions = { keepAliveTimeout: KEEP_ALIVE_MS, maxHeaderSize: MAX_HEADER_BYTES };
+    const handle: RequestListener = (request, response) => this.#handle(request, response);
+    this.#server =
+      options.tls === undefined
+        ? createServer(serverOptions, handle)
+        : createTlsServer({ ...serverOptions, ...options.tls }, handle);
+    // Without a listener Node answers a malformed request with 400 and closes; a reset socket is nobody's error.
+    this.#server.on('clientError', (_error, socket) => {
+      if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n');
+      else socket.destroy();
+    });
+    this.failed = new Promise((resolve) => {
+      this.#server.on('error', (error) => {
+        if (this.#server.listening) resolve(listenError(error, options.host, options.port));
+      });
+    });
+  }
+
+  /** Resolves with the port once connections are accepted; rejects with ERR_CONFIG_LISTEN. */
+  listen(): Promise<number> {
+    const { host, port } = this.#options;
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', (error: NodeJS.ErrnoException) => reject(listenError(error, host, port)));
+      this.#server.listen(port, host, () => resolve((this.#server.address() as AddressInfo).port));
+    });
+  }
+
+  #handle(request: IncomingMessage, response: ServerResponse): void {
+    this.#logWhenDone(request, response);
+    const url = request.url ?? '/';
+    const mark = url.indexOf('?');
+    const path = mark < 0 ? url : url.slice(0, mark);
+    const open = this.#options.openRoutes.get(path);
+    if (open !== undefined) return open(request, response, NO_QUERY);
+    const refusal = this.#options.access.check(request);
+    if (refusal !== undefined) return respondError(response, refusal);
+    this.#options.access.writeCors(request, response);
+    if (request.method === 'OPTIONS') return respondEmpty(response, 204);
+    const route = this.#options.routes.get(path);
+    if (route === undefined) return respondError(response, this.#unknownPath(path));
+    route(request, response, mark < 0 ? NO_QUERY : new URLSearchParams(url.slice(mark + 1)));
+  }
+
+  #unknownPath(path: string): BridgeError {
+    const known = [...this.#options.routes.keys()].join(', ');
+    return new BridgeError(
+      'ERR_HTTP_PATH',
+      `Nothing is served at ${JSON.stringify(path.slice(0, 100))}; try ${known}.`,
+    );
+  }
+
+  /** Path without query: a query may hold a session id. */
+  #logWhenDone(request: IncomingMessage, response: ServerResponse): void {
+    const { log, clock } = this.#options.deps;
+    if (!log.isLevelEnabled('debug')) return;
+    const startedMs = clock.now();
+    response.once('close', () => {
+      const path = request.url?.split('?', 1)[0];
+      const ms = Math.round(clock.now() - startedMs);
+      log.debug({ method: request.method, path, status: response.statusCode, ms }, 'request');
+    });
+  }
+
+  /** Stops accepting; connections that carry nothing are closed, the others when they are done. */
+  stopAccepting(): void {
+    this.#server.close();
+    this.#server.closeIdleConnections();
+  }
+
+  /** Cuts what is still connected. */
+  close(): void {
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+}
+
+function listenError(error: NodeJS.ErrnoException, host: string, port: number): BridgeError {
+  const where = `${host}:${port}`;
+  const cause = { cause: error };
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return new BridgeError(
+        'ERR_CONFIG_LISTEN',
+        `Port ${port} on ${host} is in use by another program; choose another with --port, or --port 0 for any free one.`,
+        cause,
+      );
+    case 'EACCES':
+      return new BridgeError(
+        'ERR_CONFIG_LISTEN',
+        `Not allowed to listen on ${where}; ports below 1024 need privileges, choose a higher one with --port.`,
+        cause,
+      );
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return new BridgeError(
+        'ERR_CONFIG_LISTEN',
+        `${host} is no address of this machine; use --host 127.0.0.1, or 0.0.0.0 for every interface.`,
+        cause,
+      );
+    default:
+      return new BridgeError('ERR_CONFIG_LISTEN', `Cannot listen on ${where}: ${error.message}.`, cause);
+  }
+}

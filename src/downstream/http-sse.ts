@@ -1,0 +1,174 @@
+import type { ServerResponse } from 'node:http';
+import type { Deps } from '../deps.ts';
+import { BridgeError, toBridgeError } from '../errors.ts';
+import { respondError } from '../http/respond.ts';
+import { INITIALIZE } from '../mcp/methods.ts';
+import { OLDEST_REVISION, type Revision } from '../mcp/revisions.ts';
+import { rpcErrorOf } from '../mcp/rpc-errors.ts';
+import type { ClientListener, DownstreamPeer, Lane } from '../relay/ports.ts';
+import type { Relay } from '../relay/relay.ts';
+import type { SessionRegistry } from '../relay/session-registry.ts';
+import { Frame } from '../wire/frame.ts';
+import { encodeEvent } from '../wire/sse-encode.ts';
+import { errorFrame } from '../wire/write-message.ts';
+import { EventStream, type EventStreamOwner } from './event-stream.ts';
+import type { HttpRoute } from './http-server.ts';
+import type { LiveStreams } from './live-streams.ts';
+import { type PostedMessages, readPost } from './read-post.ts';
+import { TurnGate } from './turn-gate.ts';
+
+const SESSION_PARAMETER = 'sessionId';
+
+export interface HttpSseEndpointOptions {
+  readonly sessions: SessionRegistry;
+  readonly live: LiveStreams;
+  readonly deps: Deps;
+  readonly maxMessageBytes: number;
+  /** Path of the POST endpoint as clients see it, behind whatever proxy there is. */
+  readonly announcedMessagePath: string;
+}
+
+/**
+ * The transport of 2024-11-05: a GET opens the session and its only stream, whose first event names the URL for
+ * POSTs; answers travel on the stream. [spec 2024-11-05 basic/transports#http-with-sse]
+ */
+export class HttpSseEndpoint {
+  readonly #options: HttpSseEndpointOptions;
+
+  constructor(options: HttpSseEndpointOptions) {
+    this.#options = options;
+  }
+
+  readonly openStream: HttpRoute = (request, response) => {
+    if (request.method !== 'GET') return refuseMethod(response, 'GET');
+    const { sessions, live } = this.#options;
+    try {
+      sessions.open((id, listener) => {
+        const peer = new HttpSsePeer(response, live, listener);
+        peer.announce(`${this.#options.announcedMessagePath}?${SESSION_PARAMETER}=${id}`);
+        return peer;
+      });
+    } catch (thrown) {
+      const error = toBridgeError(thrown);
+      if (error.code === 'ERR_INTERNAL') this.#options.deps.log.error({ err: error.cause }, error.message);
+      respondError(response, error);
+    }
+  };
+
+  readonly takeMessage: HttpRoute = (request, response, query) => {
+    if (request.method !== 'POST') return refuseMethod(response, 'POST');
+    const id = query.get(SESSION_PARAMETER);
+    const session = this.#find(id);
+    if (session instanceof BridgeError) return respondError(response, session);
+    const { peer, relay } = session;
+    const read = (): void => {
+      readPost(request, this.#options.maxMessageBytes, {
+        accepted: (messages) => acceptMessages(messages, peer, relay, response),
+        refused: (error, requestId) => respondError(response, error, requestId),
+      });
+    };
+    if (peer.gate.enter(read)) return;
+    const busy = 'Too many messages of this session wait already; read its stream first.';
+    respondError(response, new BridgeError('ERR_SESSION_BUSY', busy, { retryAfterMs: 1000 }));
+  };
+
+  #find(id: string | null): { peer: HttpSsePeer; relay: Relay } | BridgeError {
+    if (id === null) {
+      return new BridgeError(
+        'ERR_SESSION_MISSING',
+        `The ${SESSION_PARAMETER} parameter is missing; post to the URL that the stream's endpoint event names.`,
+      );
+    }
+    const session = this.#options.sessions.visit(id);
+    if (session?.peer instanceof HttpSsePeer) return { peer: session.peer, relay: session.relay };
+    return new BridgeError('ERR_SESSION_UNKNOWN', 'This session does not exist (any more); open a new stream.');
+  }
+}
+
+function acceptMessages(messages: PostedMessages, peer: HttpSsePeer, relay: Relay, response: ServerResponse): void {
+  const items = messages.kind === 'message' ? [messages.frame] : messages.items;
+  if (messages.kind === 'batch') {
+    const isInitialize = items.some((item) => item instanceof Frame && item.method === INITIALIZE);
+    if (!peer.revision.batching || isInitialize) {
+      const message = `An array of messages is not accepted in revision ${peer.revision.id}; post each message by itself.`;
+      return respondError(response, new BridgeError('ERR_WIRE_BATCH', message));
+    }
+  }
+  for (const item of items) {
+    if (item instanceof Frame) relay.fromClient(item, peer);
+    else peer.send(errorFrame(item.id, rpcErrorOf(new BridgeError('ERR_WIRE_MESSAGE', item.fault))));
+  }
+  response.writeHead(202, { 'Content-Type': 'text/plain', 'Content-Length': ACCEPTED.length }).end(ACCEPTED);
+}
+
+const ACCEPTED = Buffer.from('Accepted');
+
+/** A client over HTTP+SSE: one stream, which is also the lane of each of its calls. */
+class HttpSsePeer implements DownstreamPeer, Lane, EventStreamOwner {
+  readonly gate = new TurnGate();
+  readonly #listener: ClientListener;
+  readonly #stream: EventStream;
+  #revision: Revision = OLDEST_REVISION;
+
+  constructor(response: ServerResponse, live: LiveStreams, listener: ClientListener) {
+    this.#listener = listener;
+    this.#stream = new EventStream(response, live, this);
+  }
+
+  get revision(): Revision {
+    return this.#revision;
+  }
+
+  get isOpen(): boolean {
+    return this.#stream.isOpen;
+  }
+
+  get isConnected(): boolean {
+    return this.#stream.isOpen;
+  }
+
+  announce(messageUrl: string): void {
+    this.#stream.write(encodeEvent({ event: 'endpoint', data: Buffer.from(messageUrl) }));
+  }
+
+  send(frame: Frame): boolean {
+    const hasRoom = this.#stream.write(encodeEvent({ event: 'message', data: frame.bytes }));
+    if (!hasRoom) this.gate.close('reader');
+    return hasRoom;
+  }
+
+  /** The stream is the lane of other calls too. */
+  release(): void {}
+
+  negotiated(revision: Revision): void {
+    this.#revision = revision;
+  }
+
+  pause(): void {
+    this.gate.close('server');
+  }
+
+  resume(): void {
+    this.gate.open('server');
+  }
+
+  close(): void {
+    this.#stream.end();
+    this.gate.openForGood();
+  }
+
+  streamDrained(): void {
+    this.gate.open('reader');
+    this.#listener.clientDrained();
+  }
+
+  /** The stream is the session: nothing can be resumed. */
+  streamClosed(): void {
+    this.#listener.clientClosed(new BridgeError('ERR_SESSION_CLOSED', 'The client closed its stream.'));
+  }
+}
+
+function refuseMethod(response: ServerResponse, allowed: 'GET' | 'POST'): void {
+  const error = new BridgeError('ERR_HTTP_METHOD', `Only ${allowed} is served here.`);
+  respondError(response, error, undefined, { Allow: allowed });
+}

@@ -1,0 +1,48 @@
+import type { IncomingMessage } from 'node:http';
+import { BridgeError, type ErrorCode } from '../errors.ts';
+import { isJson } from '../http/content-type.ts';
+import { readBody } from '../http/read-body.ts';
+import type { Frame, JsonRpcId } from '../wire/frame.ts';
+import { type ReadResult, readMessage } from '../wire/read-message.ts';
+import type { EnvelopeFault } from '../wire/scan-envelope.ts';
+
+/** Nesting beyond this serves no message and breaks recursive parsers behind us. */
+const MAX_DEPTH = 1000;
+/** [spec 2025-03-26 basic#batching] sets no limit. */
+const MAX_BATCH = 100;
+
+/** What a POST brought: one message, or several in an array. */
+export type PostedMessages =
+  | { readonly kind: 'message'; readonly frame: Frame }
+  | { readonly kind: 'batch'; readonly items: readonly (Frame | EnvelopeFault)[] };
+
+/** Called once; `id` is the request's when the error is about a readable one. */
+export interface PostHandler {
+  accepted(messages: PostedMessages): void;
+  refused(error: BridgeError, id?: JsonRpcId): void;
+}
+
+const faultCodes: Readonly<Record<Extract<ReadResult, { kind: 'fault' }>['fault'], ErrorCode>> = {
+  parse: 'ERR_WIRE_PARSE',
+  message: 'ERR_WIRE_MESSAGE',
+  batch: 'ERR_WIRE_BATCH',
+};
+
+/** Reads the JSON-RPC content of a POST, checked completely: the client is not trusted to write JSON. */
+export function readPost(request: IncomingMessage, maxBytes: number, handler: PostHandler): void {
+  const contentType = request.headers['content-type'];
+  if (!isJson(contentType)) {
+    return handler.refused(
+      new BridgeError(
+        'ERR_HTTP_CONTENT_TYPE',
+        `Expected Content-Type: application/json, got ${contentType === undefined ? 'none' : JSON.stringify(contentType.slice(0, 100))}.`,
+      ),
+    );
+  }
+  readBody(request, maxBytes, (error, body) => {
+    if (error !== undefined) return handler.refused(error);
+    const result = readMessage(body, { maxDepth: MAX_DEPTH, maxBatch: MAX_BATCH });
+    if (result.kind !== 'fault') return handler.accepted(result);
+    handler.refused(new BridgeError(faultCodes[result.fault], result.reason), result.id);
+  });
+}

@@ -1,0 +1,250 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Deps } from '../../deps.ts';
+import { BridgeError, toBridgeError } from '../../errors.ts';
+import { parseAccept } from '../../http/content-type.ts';
+import { respondEmpty, respondError } from '../../http/respond.ts';
+import {
+  LAST_EVENT_ID_HEADER,
+  PROTOCOL_VERSION_HEADER,
+  SESSION_ID_HEADER,
+  SESSION_ID_HEADER_OUT,
+} from '../../mcp/headers.ts';
+import { INITIALIZE } from '../../mcp/methods.ts';
+import { findRevision, REVISION_IDS } from '../../mcp/revisions.ts';
+import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
+import type { Lane } from '../../relay/ports.ts';
+import type { Relay } from '../../relay/relay.ts';
+import type { SessionRegistry } from '../../relay/session-registry.ts';
+import { Frame, type JsonRpcId } from '../../wire/frame.ts';
+import type { EnvelopeFault } from '../../wire/scan-envelope.ts';
+import { errorFrame } from '../../wire/write-message.ts';
+import type { HttpRoute } from '../http-server.ts';
+import type { LiveStreams } from '../live-streams.ts';
+import { type PostedMessages, readPost } from '../read-post.ts';
+import { StreamablePeer } from './peer.ts';
+
+export interface StreamableEndpointOptions {
+  readonly sessions: SessionRegistry;
+  readonly live: LiveStreams;
+  readonly deps: Deps;
+  readonly maxMessageBytes: number;
+  /** Takes a GET without a session: an old client opening HTTP+SSE at this URL. */
+  readonly openWithoutSession: HttpRoute;
+}
+
+interface OpenSession {
+  readonly peer: StreamablePeer;
+  readonly relay: Relay;
+}
+
+/** Notifications and answers of a client open no lane. */
+const NO_LANE: Lane = { isOpen: false };
+
+/**
+ * The MCP endpoint for clients with a session: Streamable HTTP of 2025-03-26, 2025-06-18 and 2025-11-25.
+ * [spec 2025-11-25 transports#streamable-http]
+ */
+export class StreamableEndpoint {
+  readonly #options: StreamableEndpointOptions;
+
+  constructor(options: StreamableEndpointOptions) {
+    this.#options = options;
+  }
+
+  readonly route: HttpRoute = (request, response, query) => {
+    switch (request.method) {
+      case 'POST':
+        return this.#post(request, response);
+      case 'GET':
+        return this.#get(request, response, query);
+      case 'DELETE':
+        return this.#delete(request, response);
+      default:
+        return refuseMethod(response);
+    }
+  };
+
+  // ---- POST
+
+  #post(request: IncomingMessage, response: ServerResponse): void {
+    const accept = parseAccept(request.headers.accept ?? '');
+    if (!accept.json || !accept.eventStream) {
+      return respondError(
+        response,
+        new BridgeError(
+          'ERR_HTTP_ACCEPT',
+          'The Accept header must list both application/json and text/event-stream: an answer may come as either.',
+        ),
+      );
+    }
+    const session = this.#find(request);
+    const read = (): void => {
+      readPost(request, this.#options.maxMessageBytes, {
+        accepted: (messages) => this.#accept(messages, request, response),
+        refused: (error, id) => respondError(response, error, id),
+      });
+    };
+    if (session === undefined) return read();
+    if (session.peer.gate.enter(read)) return;
+    respondError(
+      response,
+      new BridgeError('ERR_SESSION_BUSY', 'Too many messages of this session wait already; read its answers first.', {
+        retryAfterMs: 1000,
+      }),
+    );
+  }
+
+  #accept(messages: PostedMessages, request: IncomingMessage, response: ServerResponse): void {
+    // The client may have left while its message waited.
+    if (response.destroyed) return;
+    if (messages.kind === 'message' && messages.frame.kind === 'request' && messages.frame.method === INITIALIZE) {
+      return this.#initialize(messages.frame, request, response);
+    }
+    const found = this.#require(request);
+    if (found instanceof BridgeError) return respondError(response, found, idOf(messages));
+    if (messages.kind === 'batch') return this.#takeBatch(messages.items, found, request, response);
+    const { frame } = messages;
+    if (frame.kind === 'request') {
+      return found.relay.fromClient(frame, this.#openLane(found, request, response));
+    }
+    found.relay.fromClient(frame, NO_LANE);
+    respondEmpty(response, 202);
+  }
+
+  #initialize(frame: Frame, request: IncomingMessage, response: ServerResponse): void {
+    const existing = this.#find(request);
+    if (existing !== undefined) {
+      const error = new BridgeError(
+        'ERR_WIRE_MESSAGE',
+        'This session is initialized already; send initialize without Mcp-Session-Id to open another.',
+      );
+      return respondError(response, error, frame.id);
+    }
+    try {
+      const { sessions, live, deps } = this.#options;
+      const { id, peer, relay } = sessions.open(
+        (_id, listener) => new StreamablePeer({ listener, live, deps, log: deps.log }),
+      );
+      const session = { peer: peer as StreamablePeer, relay };
+      relay.fromClient(frame, this.#openLane(session, request, response, { [SESSION_ID_HEADER_OUT]: id }));
+    } catch (thrown) {
+      this.#refuseSession(toBridgeError(thrown), frame, response);
+    }
+  }
+
+  /** What is wrong with the server is an answer to the request; what is wrong with the call is a refusal of it. */
+  #refuseSession(error: BridgeError, frame: Frame, response: ServerResponse): void {
+    if (error.code === 'ERR_INTERNAL') this.#options.deps.log.error({ err: error.cause }, error.message);
+    if (!error.code.startsWith('ERR_UPSTREAM_')) return respondError(response, error, frame.id);
+    const body = errorFrame(frame.id, rpcErrorOf(error)).bytes;
+    response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': body.length }).end(body);
+  }
+
+  /** [spec 2025-03-26 basic#batching] The only revision that has arrays. */
+  #takeBatch(
+    items: readonly (Frame | EnvelopeFault)[],
+    session: OpenSession,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): void {
+    const refusal = batchRefusal(items, session.peer);
+    if (refusal !== undefined) return respondError(response, refusal);
+    const expected = items.filter((item) => !(item instanceof Frame) || item.kind === 'request').length;
+    const lane = expected === 0 ? NO_LANE : this.#openLane(session, request, response, {}, { expected, batch: true });
+    for (const item of items) {
+      if (item instanceof Frame) session.relay.fromClient(item, lane);
+      else session.peer.sendOn(lane, errorFrame(item.id, rpcErrorOf(new BridgeError('ERR_WIRE_MESSAGE', item.fault))));
+    }
+    if (expected === 0) respondEmpty(response, 202);
+  }
+
+  #openLane(
+    session: OpenSession,
+    request: IncomingMessage,
+    response: ServerResponse,
+    headers: Record<string, string> = {},
+    { expected, batch } = { expected: 1, batch: false },
+  ): Lane {
+    const lane = session.peer.openLane({ response, expected, batch, headers });
+    if (parseAccept(request.headers.accept).prefersEventStream) lane.commit();
+    return lane;
+  }
+
+  // ---- GET and DELETE
+
+  #get(request: IncomingMessage, response: ServerResponse, query: URLSearchParams): void {
+    const { eventStream } = parseAccept(request.headers.accept ?? '');
+    if (request.headers[SESSION_ID_HEADER] === undefined) {
+      return eventStream ? this.#options.openWithoutSession(request, response, query) : refuseMethod(response);
+    }
+    if (!eventStream) {
+      const message = 'The Accept header must list text/event-stream: that is what a GET opens.';
+      return respondError(response, new BridgeError('ERR_HTTP_ACCEPT', message));
+    }
+    const session = this.#require(request);
+    if (session instanceof BridgeError) return respondError(response, session);
+    const lastEventId = request.headers[LAST_EVENT_ID_HEADER];
+    if (typeof lastEventId !== 'string') return session.peer.openGetStream(response);
+    const error = session.peer.resumeStream(response, lastEventId);
+    if (error !== undefined) respondError(response, error);
+  }
+
+  #delete(request: IncomingMessage, response: ServerResponse): void {
+    const session = this.#require(request);
+    if (session instanceof BridgeError) return respondError(response, session);
+    session.relay.close(new BridgeError('ERR_SESSION_CLOSED', 'The client ended its session.'));
+    respondEmpty(response, 204);
+  }
+
+  // ---- sessions
+
+  #find(request: IncomingMessage): OpenSession | undefined {
+    const id = request.headers[SESSION_ID_HEADER];
+    const session = typeof id === 'string' ? this.#options.sessions.visit(id) : undefined;
+    // A session that came in by another transport is none of ours.
+    return session?.peer instanceof StreamablePeer ? { peer: session.peer, relay: session.relay } : undefined;
+  }
+
+  #require(request: IncomingMessage): OpenSession | BridgeError {
+    const version = request.headers[PROTOCOL_VERSION_HEADER];
+    if (version !== undefined && findRevision(version) === undefined) {
+      return new BridgeError(
+        'ERR_UNSUPPORTED_REVISION',
+        `MCP-Protocol-Version ${JSON.stringify(String(version).slice(0, 40))} is not supported here; supported: ${REVISION_IDS.join(', ')}.`,
+      );
+    }
+    if (request.headers[SESSION_ID_HEADER] === undefined) {
+      return new BridgeError(
+        'ERR_SESSION_MISSING',
+        'The Mcp-Session-Id header is missing; send initialize first and repeat the id from its answer.',
+      );
+    }
+    // [spec 2025-11-25 transports#session-management] 404 makes the client open a new session.
+    return (
+      this.#find(request) ??
+      new BridgeError('ERR_SESSION_UNKNOWN', 'This session does not exist (any more); open a new one with initialize.')
+    );
+  }
+}
+
+function batchRefusal(items: readonly (Frame | EnvelopeFault)[], peer: StreamablePeer): BridgeError | undefined {
+  if (!peer.revision.batching) {
+    return new BridgeError(
+      'ERR_WIRE_BATCH',
+      `An array of messages is not part of revision ${peer.revision.id}; send each message in a POST of its own.`,
+    );
+  }
+  if (items.some((item) => item instanceof Frame && item.method === INITIALIZE)) {
+    return new BridgeError('ERR_WIRE_BATCH', 'initialize must not be part of a batch; send it alone.');
+  }
+  return undefined;
+}
+
+function idOf(messages: PostedMessages): JsonRpcId | undefined {
+  return messages.kind === 'message' && messages.frame.kind === 'request' ? messages.frame.id : undefined;
+}
+
+function refuseMethod(response: ServerResponse): void {
+  const error = new BridgeError('ERR_HTTP_METHOD', 'Only GET (with a session), POST and DELETE are served here.');
+  respondError(response, error, undefined, { Allow: 'GET, POST, DELETE' });
+}

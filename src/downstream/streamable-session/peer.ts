@@ -1,0 +1,220 @@
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { Logger } from 'pino';
+import type { Deps } from '../../deps.ts';
+import { BridgeError } from '../../errors.ts';
+import { OLDEST_REVISION, type Revision } from '../../mcp/revisions.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import type { ClientListener, DownstreamPeer, Lane } from '../../relay/ports.ts';
+import { parseEventId, ReplayBuffer } from '../../relay/replay-buffer.ts';
+import type { Frame } from '../../wire/frame.ts';
+import type { LiveStreams, Ticking } from '../live-streams.ts';
+import { TurnGate } from '../turn-gate.ts';
+import { canWait, WaitingRoom } from '../waiting-room.ts';
+import { type LaneOwner, PostLane } from './post-lane.ts';
+import { ResumableStream } from './resumable-stream.ts';
+
+/** The stream opened by GET, for what belongs to no request. */
+const GET_STREAM = 0;
+
+export interface StreamablePeerOptions {
+  readonly listener: ClientListener;
+  readonly live: LiveStreams;
+  readonly deps: Deps;
+  readonly log: Logger;
+}
+
+/**
+ * A client over Streamable HTTP with a session: a lane for each POST, one stream for everything else. Each message
+ * goes to exactly one of them. [spec 2025-11-25 transports#multiple-connections]
+ */
+export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
+  readonly live: LiveStreams;
+  /** Holds POSTs back while the server or this client itself does not keep up. */
+  readonly gate = new TurnGate();
+  readonly #listener: ClientListener;
+  readonly #log: Logger;
+  readonly #replay: ReplayBuffer;
+  readonly #lanes = new Set<PostLane>();
+  readonly #streams = new Map<number, ResumableStream>();
+  readonly #waiting = new WaitingRoom();
+  #getStream: ResumableStream | undefined;
+  #nextStream = GET_STREAM + 1;
+  #revision: Revision = OLDEST_REVISION;
+  #isFull = false;
+  #isClosed = false;
+
+  constructor(options: StreamablePeerOptions) {
+    this.live = options.live;
+    this.#listener = options.listener;
+    this.#log = options.log;
+    this.#replay = new ReplayBuffer(options.deps.clock);
+  }
+
+  get revision(): Revision {
+    return this.#revision;
+  }
+
+  get isConnected(): boolean {
+    return this.#lanes.size > 0 || (this.#getStream?.isConnected ?? false);
+  }
+
+  negotiated(revision: Revision): void {
+    this.#revision = revision;
+  }
+
+  // ---- towards the client
+
+  send(frame: Frame, exchange?: Exchange): boolean {
+    const lane = this.#laneOf(exchange) ?? (frame.isResponse ? undefined : this.#laneWithoutGet(frame));
+    if (lane !== undefined) return this.#noteRoom(lane.send(frame));
+    if (frame.isResponse) {
+      this.#log.debug({ id: frame.id }, 'answer dropped: its client is no longer connected');
+      return true;
+    }
+    return this.#sendUnsolicited(frame);
+  }
+
+  #laneOf(exchange: Exchange | undefined): PostLane | undefined {
+    const lane: Lane | undefined = exchange?.lane;
+    return lane instanceof PostLane && lane.isOpen ? lane : undefined;
+  }
+
+  /** Answers an element of a batch that never became an exchange. */
+  sendOn(lane: Lane, frame: Frame): void {
+    if (lane instanceof PostLane && lane.isOpen) this.#noteRoom(lane.send(frame));
+  }
+
+  /** A client without a GET stream hears requests and other messages on its latest call rather than not at all. */
+  #laneWithoutGet(frame: Frame): PostLane | undefined {
+    if (this.#getStream?.isConnected || canWait(frame)) return undefined;
+    let latest: PostLane | undefined;
+    for (const lane of this.#lanes) latest = lane;
+    return latest;
+  }
+
+  #sendUnsolicited(frame: Frame): boolean {
+    if (this.#getStream?.isConnected) return this.#noteRoom(this.#getStream.send(frame));
+    if (this.#waiting.size === 0) this.live.add(this);
+    this.#waiting.add(frame, this.live.nowMs);
+    return true;
+  }
+
+  #noteRoom(hasRoom: boolean): boolean {
+    if (!hasRoom && !this.#isFull) {
+      this.#isFull = true;
+      this.gate.close('reader');
+    }
+    return hasRoom;
+  }
+
+  laneDrained(): void {
+    if (!this.#isFull || this.#isAnyFull()) return;
+    this.#isFull = false;
+    this.gate.open('reader');
+    this.#listener.clientDrained();
+  }
+
+  #isAnyFull(): boolean {
+    if (this.#getStream?.isFull) return true;
+    for (const stream of this.#streams.values()) if (stream.isFull) return true;
+    return false;
+  }
+
+  release(exchange: Exchange): void {
+    this.#laneOf(exchange)?.release();
+  }
+
+  pause(): void {
+    this.gate.close('server');
+  }
+
+  resume(): void {
+    this.gate.open('server');
+  }
+
+  // ---- responses that carry messages
+
+  /** A lane for a POST with `expected` requests in it. */
+  openLane(options: {
+    response: ServerResponse;
+    expected: number;
+    batch: boolean;
+    headers?: OutgoingHttpHeaders;
+  }): PostLane {
+    const lane = new PostLane({ headers: {}, ...options, owner: this });
+    this.#lanes.add(lane);
+    return lane;
+  }
+
+  openStream(): ResumableStream {
+    const stream = this.#createStream(this.#nextStream);
+    this.#nextStream += 1;
+    this.#streams.set(stream.key, stream);
+    return stream;
+  }
+
+  laneEnded(lane: PostLane, stream?: ResumableStream): void {
+    this.#lanes.delete(lane);
+    if (stream !== undefined) this.#streams.delete(stream.key);
+  }
+
+  /** Takes a GET as the session's stream; one that was open before ends. */
+  openGetStream(response: ServerResponse): void {
+    this.#getStream ??= this.#createStream(GET_STREAM);
+    this.#getStream.open(response);
+    this.#flushWaiting();
+  }
+
+  /** Continues the stream that broke. An error: it cannot be continued without a loss. */
+  resumeStream(response: ServerResponse, lastEventId: string): BridgeError | undefined {
+    const position = parseEventId(lastEventId);
+    const stream = position?.stream === GET_STREAM ? this.#getStream : this.#streams.get(position?.stream ?? -1);
+    const missed = position && this.#replay.after(position, stream?.lastSequence);
+    if (position === undefined || missed === undefined) {
+      return new BridgeError(
+        'ERR_HTTP_RESUME',
+        `Nothing can be resumed after event ${JSON.stringify(lastEventId.slice(0, 40))}: it is unknown or too old; open a new stream without Last-Event-ID.`,
+      );
+    }
+    if (stream !== undefined) stream.resume(response, missed);
+    else this.#replayEnded(response, position.stream, missed);
+    if (position.stream === GET_STREAM) this.#flushWaiting();
+    return undefined;
+  }
+
+  /** The stream has had its last event; a client that missed it gets it and the end. */
+  #replayEnded(response: ServerResponse, key: number, missed: readonly Buffer[]): void {
+    const stream = this.#createStream(key);
+    stream.resume(response, missed);
+    stream.end();
+  }
+
+  #createStream(key: number): ResumableStream {
+    const context = { live: this.live, replay: this.#replay, priming: this.#revision.primingEvent };
+    return new ResumableStream(key, context, () => this.laneDrained());
+  }
+
+  #flushWaiting(): void {
+    this.live.delete(this);
+    for (const frame of this.#waiting.takeAll()) this.send(frame);
+  }
+
+  tick(nowMs: number): void {
+    for (const request of this.#waiting.takeOverdueRequests(nowMs)) {
+      this.#listener.undeliverable(
+        request,
+        new BridgeError('ERR_CLIENT_NO_STREAM', 'The client has no stream open on which it could be asked.'),
+      );
+    }
+    if (this.#waiting.size === 0) this.live.delete(this);
+  }
+
+  close(_reason: BridgeError): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.live.delete(this);
+    for (const lane of [...this.#lanes]) lane.close();
+    this.#getStream?.end();
+    this.gate.openForGood();
+  }
+}

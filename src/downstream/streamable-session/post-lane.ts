@@ -1,0 +1,188 @@
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { JSON_TYPE } from '../../http/content-type.ts';
+import { respondEmpty } from '../../http/respond.ts';
+import type { Lane } from '../../relay/ports.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { FULL_BYTES, STALL_MS } from '../event-stream.ts';
+import type { Ticking } from '../live-streams.ts';
+import type { ResumableStream } from './resumable-stream.ts';
+
+/** A call that is silent for this long gets its stream, so that proxies see a living connection. */
+export const COMMIT_AFTER_MS = 5000;
+/** Answers of a batch are collected for one JSON array up to this size; beyond it they are streamed. */
+const MAX_COLLECTED_BYTES = 1024 * 1024;
+
+/** What a lane needs of the session it belongs to. */
+export interface LaneOwner {
+  openStream(): ResumableStream;
+  /** Ticks while the lane is alive. */
+  readonly live: { readonly nowMs: number; add(lane: Ticking): void; delete(lane: Ticking): void };
+  laneEnded(lane: PostLane, stream?: ResumableStream): void;
+  laneDrained(): void;
+}
+
+export interface PostLaneOptions {
+  readonly response: ServerResponse;
+  readonly owner: LaneOwner;
+  /** Answers the client waits for. */
+  readonly expected: number;
+  /** The body was an array, so a JSON answer is one too. [spec 2025-03-26 transports] */
+  readonly batch: boolean;
+  /** Headers of a response that carries a result: the session id of a fresh session. */
+  readonly headers: OutgoingHttpHeaders;
+}
+
+/**
+ * - `held`: nothing sent; becomes JSON if answers come first, a stream if anything else does.
+ * - `streaming`: an SSE stream, which outlives its connection.
+ * - `unread`: answered; the client has not read it all yet.
+ * - `ended`: answered, or the client left while nothing had been sent.
+ */
+type LaneState =
+  | { readonly kind: 'held' }
+  | { readonly kind: 'streaming'; readonly stream: ResumableStream }
+  | { readonly kind: 'unread'; readonly sinceMs: number }
+  | { readonly kind: 'ended' };
+
+const HELD: LaneState = { kind: 'held' };
+const ENDED: LaneState = { kind: 'ended' };
+
+/** The HTTP response of one POST that carried requests. */
+export class PostLane implements Lane, Ticking {
+  readonly #response: ServerResponse;
+  readonly #owner: LaneOwner;
+  readonly #options: PostLaneOptions;
+  readonly #openedAtMs: number;
+  readonly #collected: Frame[] = [];
+  #collectedBytes = 0;
+  #expected: number;
+  #state: LaneState = HELD;
+
+  constructor(options: PostLaneOptions) {
+    this.#options = options;
+    this.#response = options.response;
+    this.#owner = options.owner;
+    this.#expected = options.expected;
+    this.#openedAtMs = options.owner.live.nowMs;
+    this.#response.on('close', () => this.#disconnected());
+    options.owner.live.add(this);
+  }
+
+  get isOpen(): boolean {
+    return this.#state.kind === 'held' || this.#state.kind === 'streaming';
+  }
+
+  /** False: full. A response counts down to the end of the lane. */
+  send(frame: Frame): boolean {
+    if (frame.isResponse) this.#expected -= 1;
+    if (this.#state.kind === 'held') {
+      if (frame.isResponse && this.#fitsInArray(frame)) return this.#collect(frame);
+      this.commit();
+    }
+    return this.#stream(frame);
+  }
+
+  /** One of the expected answers will not come. */
+  release(): void {
+    this.#expected -= 1;
+    if (this.#expected > 0) return;
+    if (this.#state.kind === 'streaming') return this.#endStream(this.#state.stream);
+    if (this.#state.kind !== 'held') return;
+    if (this.#collected.length > 0) this.#answerJson();
+    else {
+      respondEmpty(this.#response, 202);
+      this.#end(ENDED);
+    }
+  }
+
+  /** Makes the response a stream; what was collected goes first. */
+  commit(): void {
+    if (this.#state.kind !== 'held') return;
+    const stream = this.#owner.openStream();
+    this.#state = { kind: 'streaming', stream };
+    stream.open(this.#response, this.#options.headers);
+    for (const frame of this.#collected) stream.send(frame);
+    this.#collected.length = 0;
+  }
+
+  /** Ends the response, answered or not. */
+  close(): void {
+    if (this.#state.kind === 'streaming') this.#endStream(this.#state.stream);
+    else if (this.#state.kind === 'held') {
+      this.#response.destroy();
+      this.#end(ENDED);
+    }
+  }
+
+  tick(nowMs: number): void {
+    if (this.#state.kind === 'held' && nowMs - this.#openedAtMs >= COMMIT_AFTER_MS) this.commit();
+    if (this.#state.kind === 'unread' && nowMs - this.#state.sinceMs >= STALL_MS) this.#response.destroy();
+  }
+
+  #fitsInArray(frame: Frame): boolean {
+    return this.#expected === 0 || this.#collectedBytes + frame.bytes.length <= MAX_COLLECTED_BYTES;
+  }
+
+  #collect(frame: Frame): boolean {
+    this.#collected.push(frame);
+    this.#collectedBytes += frame.bytes.length;
+    return this.#expected > 0 || this.#answerJson();
+  }
+
+  /** False: the client has not read it all yet. */
+  #answerJson(): boolean {
+    const body = this.#options.batch ? jsonArray(this.#collected) : (this.#collected[0] as Frame).bytes;
+    const announced = this.#collected[0]?.kind === 'result' ? this.#options.headers : undefined;
+    this.#response.writeHead(200, { 'Content-Type': JSON_TYPE, 'Content-Length': body.length, ...announced });
+    this.#response.end(body);
+    const isRead = this.#response.writableLength < FULL_BYTES;
+    this.#end(isRead ? ENDED : { kind: 'unread', sinceMs: this.#owner.live.nowMs });
+    return isRead;
+  }
+
+  #stream(frame: Frame): boolean {
+    if (this.#state.kind !== 'streaming') return true;
+    const { stream } = this.#state;
+    const hasRoom = stream.send(frame);
+    if (this.#expected === 0) this.#endStream(stream);
+    return hasRoom;
+  }
+
+  #endStream(stream: ResumableStream): void {
+    stream.end();
+    this.#end(ENDED, stream);
+  }
+
+  #end(state: LaneState, stream?: ResumableStream): void {
+    this.#state = state;
+    if (state.kind === 'ended') this.#owner.live.delete(this);
+    this.#owner.laneEnded(this, stream);
+  }
+
+  #disconnected(): void {
+    switch (this.#state.kind) {
+      case 'held':
+        // [spec 2025-11-25 transports#sending-messages-to-the-server] a disconnect is no cancellation: the call
+        // goes on, but without an event id the client has nothing to ask for its answer with.
+        return this.#end(ENDED);
+      case 'unread':
+        this.#state = ENDED;
+        this.#owner.live.delete(this);
+        return this.#owner.laneDrained();
+      case 'streaming':
+      case 'ended':
+        return;
+    }
+  }
+}
+
+function jsonArray(frames: readonly Frame[]): Buffer {
+  const parts: Buffer[] = [];
+  for (const frame of frames) parts.push(parts.length === 0 ? OPEN : COMMA, frame.bytes);
+  parts.push(CLOSE);
+  return Buffer.concat(parts);
+}
+
+const OPEN = Buffer.from('[');
+const COMMA = Buffer.from(',');
+const CLOSE = Buffer.from(']');

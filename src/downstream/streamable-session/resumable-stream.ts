@@ -1,0 +1,98 @@
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { formatEventId, type ReplayBuffer } from '../../relay/replay-buffer.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { encodeEvent, encodePriming } from '../../wire/sse-encode.ts';
+import { EventStream, type EventStreamOwner } from '../event-stream.ts';
+import type { LiveStreams } from '../live-streams.ts';
+
+/** How long a client should wait before it reconnects after the connection of a stream broke, in milliseconds. */
+const RETRY_MS = 1000;
+
+export interface StreamContext {
+  readonly live: LiveStreams;
+  readonly replay: ReplayBuffer;
+  /** The client understands an event with an id and empty data. */
+  readonly priming: boolean;
+}
+
+/**
+ * One SSE stream in the sense of the specification: it outlives the connection that carries it. Events sent while
+ * nobody is connected wait in the session's replay buffer. [spec 2025-11-25 transports#resumability-and-redelivery]
+ */
+export class ResumableStream implements EventStreamOwner {
+  readonly key: number;
+  readonly #context: StreamContext;
+  readonly #onDrain: () => void;
+  #sequence = 0;
+  #connection: EventStream | undefined;
+
+  constructor(key: number, context: StreamContext, onDrain: () => void) {
+    this.key = key;
+    this.#context = context;
+    this.#onDrain = onDrain;
+  }
+
+  get isConnected(): boolean {
+    return this.#connection?.isOpen ?? false;
+  }
+
+  get isFull(): boolean {
+    return this.#connection?.isFull ?? false;
+  }
+
+  get lastSequence(): number {
+    return this.#sequence;
+  }
+
+  /** Carries the stream on this response from now on; an earlier connection ends. */
+  open(response: ServerResponse, headers: OutgoingHttpHeaders = {}): void {
+    const connection = this.#connect(response, headers);
+    if (this.#context.priming) this.#prime(connection);
+  }
+
+  /** The same for a client that reconnects, after what it missed. */
+  resume(response: ServerResponse, missed: readonly Buffer[]): void {
+    const connection = this.#connect(response, {});
+    for (const event of missed) connection.write(event);
+  }
+
+  #connect(response: ServerResponse, headers: OutgoingHttpHeaders): EventStream {
+    const previous = this.#connection;
+    const connection = new EventStream(response, this.#context.live, this, headers);
+    this.#connection = connection;
+    previous?.end();
+    return connection;
+  }
+
+  #prime(connection: EventStream): void {
+    const position = this.#nextPosition();
+    const event = encodePriming(formatEventId(position), RETRY_MS);
+    this.#context.replay.add(position, event);
+    connection.write(event);
+  }
+
+  /** False: the connection is full. */
+  send(frame: Frame): boolean {
+    const position = this.#nextPosition();
+    const event = encodeEvent({ event: 'message', id: formatEventId(position), data: frame.bytes });
+    this.#context.replay.add(position, event);
+    return this.#connection?.write(event) ?? true;
+  }
+
+  end(): void {
+    this.#connection?.end();
+  }
+
+  #nextPosition(): { stream: number; sequence: number } {
+    this.#sequence += 1;
+    return { stream: this.key, sequence: this.#sequence };
+  }
+
+  streamDrained(): void {
+    this.#onDrain();
+  }
+
+  streamClosed(stream: EventStream): void {
+    if (this.#connection === stream) this.#connection = undefined;
+  }
+}

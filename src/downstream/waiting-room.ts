@@ -1,0 +1,69 @@
+import { isListChanged, RESOURCE_UPDATED } from '../mcp/methods.ts';
+import type { Frame } from '../wire/frame.ts';
+
+/** Messages and bytes kept for a client that has no stream open. */
+export const MAX_WAITING = 1000;
+export const MAX_WAITING_BYTES = 1024 * 1024;
+/** How long a request of the server waits for a stream before the server is told that there is none. */
+export const NO_STREAM_GRACE_MS = 10_000;
+
+interface Waiting {
+  readonly frame: Frame;
+  readonly sinceMs: number;
+}
+
+/**
+ * What a client must still be told once it opens a stream. "Something changed" is kept once however often it was
+ * said; when the room is full, the oldest notification makes place.
+ */
+export class WaitingRoom {
+  #waiting: Waiting[] = [];
+  #bytes = 0;
+  /** Notifications that were lost for want of room. */
+  dropped = 0;
+
+  get size(): number {
+    return this.#waiting.length;
+  }
+
+  add(frame: Frame, nowMs: number): void {
+    if (canWait(frame) && this.#waiting.some((other) => other.frame.bytes.equals(frame.bytes))) return;
+    this.#waiting.push({ frame, sinceMs: nowMs });
+    this.#bytes += frame.bytes.length;
+    while (this.#waiting.length > MAX_WAITING || this.#bytes > MAX_WAITING_BYTES) {
+      const oldest = this.#waiting.findIndex((other) => other.frame.kind === 'notification');
+      if (oldest < 0) break; // requests leave by their own time limit, and the relay limits their number
+      this.#remove(oldest);
+      this.dropped += 1;
+    }
+  }
+
+  /** Everything, in order; the room is empty afterwards. */
+  takeAll(): readonly Frame[] {
+    const frames = this.#waiting.map((waiting) => waiting.frame);
+    this.#waiting = [];
+    this.#bytes = 0;
+    return frames;
+  }
+
+  /** Requests of the server that have waited too long; they leave the room. */
+  takeOverdueRequests(nowMs: number): readonly Frame[] {
+    const isOverdue = (waiting: Waiting): boolean =>
+      waiting.frame.kind === 'request' && nowMs - waiting.sinceMs >= NO_STREAM_GRACE_MS;
+    const overdue = this.#waiting.filter(isOverdue);
+    if (overdue.length === 0) return [];
+    this.#waiting = this.#waiting.filter((waiting) => !isOverdue(waiting));
+    this.#bytes = this.#waiting.reduce((sum, waiting) => sum + waiting.frame.bytes.length, 0);
+    return overdue.map((waiting) => waiting.frame);
+  }
+
+  #remove(index: number): void {
+    const [removed] = this.#waiting.splice(index, 1);
+    this.#bytes -= removed?.frame.bytes.length ?? 0;
+  }
+}
+
+/** "Look again" loses nothing by waiting; everything else is about now. */
+export function canWait(frame: Frame): boolean {
+  return isListChanged(frame.method) || frame.method === RESOURCE_UPDATED;
+}

@@ -1,0 +1,102 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { BridgeError } from '../errors.ts';
+import { LAST_EVENT_ID_HEADER, PROTOCOL_VERSION_HEADER, SESSION_ID_HEADER_OUT } from '../mcp/headers.ts';
+
+export interface AccessOptions {
+  /** The address the server listens on. */
+  readonly host: string;
+  /** Further names by which clients may call it, with or without a port. */
+  readonly allowHosts: readonly string[];
+  /** Web origins that may call. */
+  readonly allowOrigins: readonly string[];
+}
+
+const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]'];
+const WILDCARD_ADDRESSES = ['0.0.0.0', '::', '[::]'];
+
+/**
+ * Who may call, judged by Host and Origin before anything else is looked at. A web page can reach a server on this
+ * machine by making its own name point to 127.0.0.1 (DNS rebinding); its Host or Origin gives it away.
+ * [spec 2025-11-25 transports#security-warning]
+ */
+export class AccessPolicy {
+  readonly #hosts: ReadonlySet<string> | undefined;
+  readonly #origins: ReadonlySet<string>;
+
+  constructor(options: AccessOptions) {
+    // Listening on every interface, the names clients use cannot be known unless the user says them.
+    const anyHost = WILDCARD_ADDRESSES.includes(options.host) && options.allowHosts.length === 0;
+    this.#hosts = anyHost
+      ? undefined
+      : new Set([...LOOPBACK_NAMES, bracketed(options.host), ...options.allowHosts].map((host) => host.toLowerCase()));
+    this.#origins = new Set(options.allowOrigins.map((origin) => origin.toLowerCase()));
+  }
+
+  /** Undefined: welcome. */
+  check(request: IncomingMessage): BridgeError | undefined {
+    const { host, origin } = request.headers;
+    if (!this.#isKnownHost(host)) {
+      return new BridgeError(
+        'ERR_HTTP_HOST',
+        `The Host header ${quoted(host)} is none of the names this server answers to; add it with --allow-host.`,
+      );
+    }
+    if (origin !== undefined && !this.#isAllowedOrigin(origin)) {
+      return new BridgeError(
+        'ERR_HTTP_ORIGIN',
+        `The web origin ${quoted(origin)} may not call this server; allow it with --allow-origin.`,
+      );
+    }
+    return undefined;
+  }
+
+  /** CORS headers for an origin that was named by --allow-origin; never a wildcard. */
+  writeCors(request: IncomingMessage, response: ServerResponse): void {
+    const { origin } = request.headers;
+    if (origin === undefined || !this.#origins.has(origin.toLowerCase())) return;
+    response.setHeader('Access-Control-Allow-Origin', origin);
+    response.setHeader('Access-Control-Expose-Headers', `${SESSION_ID_HEADER_OUT}, WWW-Authenticate`);
+    response.setHeader('Vary', 'Origin');
+    if (request.method !== 'OPTIONS') return;
+    const asked = request.headers['access-control-request-headers'];
+    response.setHeader('Access-Control-Allow-Methods', 'GET, POST, DELETE, OPTIONS');
+    response.setHeader('Access-Control-Allow-Headers', typeof asked === 'string' ? asked : DEFAULT_CORS_HEADERS);
+    response.setHeader('Access-Control-Max-Age', '7200');
+  }
+
+  #isKnownHost(host: string | undefined): boolean {
+    if (this.#hosts === undefined) return true;
+    if (host === undefined) return false;
+    const lower = host.toLowerCase();
+    return this.#hosts.has(lower) || this.#hosts.has(withoutPort(lower));
+  }
+
+  /** Pages served from this machine itself may call; `null` and everything else must be named. */
+  #isAllowedOrigin(origin: string): boolean {
+    const lower = origin.toLowerCase();
+    if (this.#origins.has(lower)) return true;
+    const host = /^https?:\/\/([^/]+)$/.exec(lower)?.[1];
+    return host !== undefined && LOOPBACK_NAMES.includes(withoutPort(host));
+  }
+}
+
+const DEFAULT_CORS_HEADERS = [
+  'Content-Type',
+  'Authorization',
+  SESSION_ID_HEADER_OUT,
+  PROTOCOL_VERSION_HEADER,
+  LAST_EVENT_ID_HEADER,
+].join(', ');
+
+function withoutPort(host: string): string {
+  return host.replace(/:\d+$/, '');
+}
+
+function bracketed(host: string): string {
+  return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
+}
+
+/** For messages: what the peer sent, cut and without control characters. */
+function quoted(value: string | undefined): string {
+  return value === undefined ? '(absent)' : JSON.stringify(value.slice(0, 100));
+}

@@ -1,0 +1,35 @@
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { BridgeError } from '../errors.ts';
+import { rpcErrorOf } from '../mcp/rpc-errors.ts';
+import type { JsonRpcId } from '../wire/frame.ts';
+import { errorFrame } from '../wire/write-message.ts';
+import { JSON_TYPE } from './content-type.ts';
+
+/**
+ * Refuses a request whose response has not started: the status of the error's code, and a JSON-RPC error as body so
+ * that an MCP client can show it. Without a readable id the member is left out: current clients reject null.
+ */
+export function respondError(
+  response: ServerResponse,
+  error: BridgeError,
+  id?: JsonRpcId,
+  extraHeaders: OutgoingHttpHeaders = {},
+): void {
+  if (response.headersSent || response.destroyed) return void response.destroy();
+  const body = errorFrame(id, rpcErrorOf(error)).bytes;
+  const headers: OutgoingHttpHeaders = { 'Content-Type': JSON_TYPE, 'Content-Length': body.length, ...extraHeaders };
+  if (error.retryAfterMs !== undefined) headers['Retry-After'] = Math.max(1, Math.ceil(error.retryAfterMs / 1000));
+  response.writeHead(error.audiences.http ?? 500, headers).end(body);
+}
+
+/** Answers something that needs no answer. */
+export function respondEmpty(response: ServerResponse, status: 200 | 202 | 204): void {
+  response.writeHead(status, status === 204 ? {} : { 'Content-Length': 0 }).end();
+}
+
+export function respondJson(response: ServerResponse, status: number, value: unknown): void {
+  const body = Buffer.from(JSON.stringify(value));
+  response
+    .writeHead(status, { 'Content-Type': JSON_TYPE, 'Content-Length': body.length, 'Cache-Control': 'no-store' })
+    .end(body);
+}

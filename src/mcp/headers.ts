@@ -1,0 +1,6 @@
+/** Names of the HTTP headers that MCP defines, in the two spellings Node wants: lower case to read, canonical to write. */
+
+export const SESSION_ID_HEADER = 'mcp-session-id';
+export const SESSION_ID_HEADER_OUT = 'Mcp-Session-Id';
+export const PROTOCOL_VERSION_HEADER = 'mcp-protocol-version';
+export const LAST_EVENT_ID_HEADER = 'last-event-id';

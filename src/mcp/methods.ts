@@ -1,0 +1,35 @@
+/** Methods the bridge has to know by name; every other one passes unread. */
+
+export const INITIALIZE = 'initialize';
+export const PING = 'ping';
+export const SET_LEVEL = 'logging/setLevel';
+export const SUBSCRIBE = 'resources/subscribe';
+export const UNSUBSCRIBE = 'resources/unsubscribe';
+export const TASKS_PREFIX = 'tasks/';
+
+export const INITIALIZED = 'notifications/initialized';
+export const CANCELLED = 'notifications/cancelled';
+export const PROGRESS = 'notifications/progress';
+export const LOG_MESSAGE = 'notifications/message';
+export const RESOURCE_UPDATED = 'notifications/resources/updated';
+export const TOOLS_CHANGED = 'notifications/tools/list_changed';
+export const PROMPTS_CHANGED = 'notifications/prompts/list_changed';
+export const RESOURCES_CHANGED = 'notifications/resources/list_changed';
+export const ROOTS_CHANGED = 'notifications/roots/list_changed';
+export const ELICITATION_COMPLETE = 'notifications/elicitation/complete';
+
+export const SAMPLE = 'sampling/createMessage';
+export const ELICIT = 'elicitation/create';
+export const LIST_ROOTS = 'roots/list';
+
+/** Requests during which a server may ask the client something. [spec 2026-07-28 input_required; SEP-2260] */
+const interactive: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
+
+export function isInteractive(method: string): boolean {
+  return interactive.has(method);
+}
+
+/** Notifications that say "look again": a second one adds nothing to a first that was not delivered yet. */
+export function isListChanged(method: string | undefined): boolean {
+  return method === TOOLS_CHANGED || method === PROMPTS_CHANGED || method === RESOURCES_CHANGED;
+}

@@ -1,0 +1,37 @@
+/**
+ * The revisions of MCP and how they differ inside the legacy era. Transports ask a flag; nobody compares dates.
+ */
+
+export type RevisionId = '2024-11-05' | '2025-03-26' | '2025-06-18' | '2025-11-25';
+
+export interface Revision {
+  readonly id: RevisionId;
+  /** JSON-RPC arrays are legal. [spec 2025-03-26 basic#batching, removed in 2025-06-18] */
+  readonly batching: boolean;
+  /**
+   * SSE streams start with an event that has an id and empty data, and `retry` is understood. Clients of earlier
+   * revisions fail parsing the empty data. [spec 2025-11-25 transports#sending-messages-to-the-server]
+   */
+  readonly primingEvent: boolean;
+}
+
+const revisions: readonly Revision[] = [
+  { id: '2024-11-05', batching: false, primingEvent: false },
+  { id: '2025-03-26', batching: true, primingEvent: false },
+  { id: '2025-06-18', batching: false, primingEvent: false },
+  { id: '2025-11-25', batching: false, primingEvent: true },
+];
+
+const byId: ReadonlyMap<string, Revision> = new Map(revisions.map((revision) => [revision.id, revision]));
+
+/** What a connection is taken for until its `initialize` has been answered: no liberties. */
+export const OLDEST_REVISION = revisions[0] as Revision;
+/** What the bridge asks for in its own handshakes. */
+export const LATEST_LEGACY_REVISION = revisions[revisions.length - 1] as Revision;
+
+export function findRevision(id: unknown): Revision | undefined {
+  return typeof id === 'string' ? byId.get(id) : undefined;
+}
+
+/** For error messages. */
+export const REVISION_IDS: readonly string[] = revisions.map((revision) => revision.id);

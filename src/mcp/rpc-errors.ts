@@ -1,0 +1,19 @@
+import type { BridgeError } from '../errors.ts';
+
+/** The `error` member of a JSON-RPC response. */
+export interface RpcError {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: unknown;
+}
+
+const INTERNAL = -32603;
+
+/** How a failure of the bridge looks to a JSON-RPC peer: its stable code and details are in `error.data.bridge`. */
+export function rpcErrorOf(error: BridgeError): RpcError {
+  return {
+    code: error.audiences.rpc ?? INTERNAL,
+    message: error.message,
+    data: { bridge: { reason: error.code, ...error.data } },
+  };
+}

@@ -1,0 +1,138 @@
+import type { Deps } from '../deps.ts';
+import { BridgeError } from '../errors.ts';
+import type { Frame } from '../wire/frame.ts';
+import type { Exchange } from './exchange.ts';
+import type { Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
+
+/** Messages a spare server may send before it has a client; then it is made to wait. */
+const MAX_EARLY_FRAMES = 100;
+/** A spare that could not be started is tried again after this long. */
+const REFILL_RETRY_MS = 1000;
+
+/** Keeps `size` connections started ahead of need, so that a new session does not wait for a process. */
+export class LinkPool implements UpstreamDialer {
+  readonly #dialer: UpstreamDialer;
+  readonly #size: number;
+  readonly #deps: Deps;
+  readonly #spares: SpareLink[] = [];
+  #cancelRefill: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(dialer: UpstreamDialer, size: number, deps: Deps) {
+    this.#dialer = dialer;
+    this.#size = size;
+    this.#deps = deps;
+    this.#scheduleRefill(0);
+  }
+
+  get name(): string {
+    return this.#dialer.name;
+  }
+
+  readiness(): Readiness {
+    return this.#dialer.readiness();
+  }
+
+  dial(listener: ServerListener): UpstreamLink {
+    const spare = this.#spares.shift();
+    this.#scheduleRefill(0);
+    if (spare === undefined) return this.#dialer.dial(listener);
+    spare.handTo(listener);
+    return spare.link;
+  }
+
+  /** Not within `dial`: the session at hand goes first. */
+  #scheduleRefill(delayMs: number): void {
+    if (this.#isClosed) return;
+    this.#cancelRefill ??= this.#deps.clock.after(delayMs, () => {
+      this.#cancelRefill = undefined;
+      this.#refill();
+    });
+  }
+
+  #refill(): void {
+    while (this.#spares.length < this.#size) {
+      const spare = new SpareLink((lost, reason) => this.#lost(lost, reason));
+      try {
+        spare.link = this.#dialer.dial(spare);
+      } catch (thrown) {
+        const retryAfterMs = thrown instanceof BridgeError ? thrown.retryAfterMs : undefined;
+        this.#deps.log.warn({ err: thrown }, 'cannot start a spare server');
+        return this.#scheduleRefill(retryAfterMs ?? REFILL_RETRY_MS);
+      }
+      this.#spares.push(spare);
+    }
+  }
+
+  #lost(spare: SpareLink, reason: BridgeError): void {
+    const index = this.#spares.indexOf(spare);
+    if (index < 0) return;
+    this.#spares.splice(index, 1);
+    if (!this.#isClosed) this.#deps.log.warn({ code: reason.code }, `a spare server ended: ${reason.message}`);
+    this.#scheduleRefill(REFILL_RETRY_MS);
+  }
+
+  close(): Promise<void> {
+    this.#isClosed = true;
+    this.#cancelRefill?.();
+    for (const spare of this.#spares.splice(0)) {
+      spare.link.close(new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.'));
+    }
+    return this.#dialer.close();
+  }
+
+  killNow(): void {
+    this.#dialer.killNow();
+  }
+}
+
+/** A connection without a client: what it says is kept until it gets one. */
+class SpareLink implements ServerListener {
+  readonly #onLost: (spare: SpareLink, reason: BridgeError) => void;
+  #early: Frame[] = [];
+  #client: ServerListener | undefined;
+  #link: UpstreamLink | undefined;
+
+  constructor(onLost: (spare: SpareLink, reason: BridgeError) => void) {
+    this.#onLost = onLost;
+  }
+
+  set link(link: UpstreamLink) {
+    this.#link = link;
+  }
+
+  get link(): UpstreamLink {
+    if (this.#link === undefined) throw new Error('the link is not dialled yet');
+    return this.#link;
+  }
+
+  /** What came early is delivered after the caller has joined both ends. */
+  handTo(client: ServerListener): void {
+    const early = this.#early;
+    this.#early = [];
+    queueMicrotask(() => {
+      for (const frame of early) client.fromServer(frame);
+      if (early.length >= MAX_EARLY_FRAMES) this.link.resume();
+    });
+    this.#client = client;
+  }
+
+  fromServer(frame: Frame, exchange?: Exchange): void {
+    if (this.#client !== undefined) return this.#client.fromServer(frame, exchange);
+    this.#early.push(frame);
+    if (this.#early.length >= MAX_EARLY_FRAMES) this.#link?.pause();
+  }
+
+  serverFault(fault: ServerFault): void {
+    this.#client?.serverFault(fault);
+  }
+
+  serverDrained(): void {
+    this.#client?.serverDrained();
+  }
+
+  serverClosed(reason: BridgeError): void {
+    if (this.#client !== undefined) return this.#client.serverClosed(reason);
+    this.#onLost(this, reason);
+  }
+}

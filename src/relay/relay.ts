@@ -1,0 +1,332 @@
+import type { Logger } from 'pino';
+import type { Clock } from '../deps.ts';
+import { assertNever, BridgeError } from '../errors.ts';
+import { findCancelledId, findProgressOf, findProgressToken } from '../mcp/correlators.ts';
+import { CANCELLED, INITIALIZE, LOG_MESSAGE, PROGRESS } from '../mcp/methods.ts';
+import { findRevision, OLDEST_REVISION, type Revision } from '../mcp/revisions.ts';
+import { rpcErrorOf } from '../mcp/rpc-errors.ts';
+import type { Frame, JsonRpcId } from '../wire/frame.ts';
+import { errorFrame, notificationFrame } from '../wire/write-message.ts';
+import { Exchange } from './exchange.ts';
+import { ExchangeTable } from './exchange-table.ts';
+import type { ClientListener, DownstreamPeer, Lane, ServerFault, ServerListener, UpstreamLink } from './ports.ts';
+
+/** Calls one client may have open at once; a client that exceeds it is not waiting for answers. */
+export const MAX_OPEN_EXCHANGES = 1024;
+/** Requests of a server one client may have open; more means that nobody answers them. */
+export const MAX_OPEN_QUESTIONS = 1024;
+
+export interface RelayOptions {
+  readonly log: Logger;
+  readonly clock: Clock;
+  /** Silence allowed to one call; 0: no limit. */
+  readonly requestTimeoutMs: number;
+  /** The handshake succeeded. */
+  readonly onReady: (revision: Revision) => void;
+  /** Either end is gone, or the handshake was refused; both ends have been closed. Called once. */
+  readonly onEnd: (reason: BridgeError) => void;
+}
+
+/**
+ * - `opening`: no successful `initialize` yet.
+ * - `ready`: messages flow.
+ * - `draining`: open calls may finish, new ones are refused.
+ * - `closed`: both ends have been let go.
+ */
+type RelayState = 'opening' | 'ready' | 'draining' | 'closed';
+
+/**
+ * Joins one client with one server. Both speak the same era, so bytes pass as they are: the relay only decides where
+ * each message goes and sees to it that every request is answered exactly once or withdrawn.
+ */
+export class Relay implements ClientListener, ServerListener {
+  readonly #options: RelayOptions;
+  readonly #log: Logger;
+  readonly #exchanges = new ExchangeTable();
+  /** Requests of the server the client has not answered, with the exchange they were asked for. */
+  readonly #questions = new Map<JsonRpcId, Exchange | undefined>();
+  #state: RelayState = 'opening';
+  #peer: DownstreamPeer | undefined;
+  #link: UpstreamLink | undefined;
+
+  constructor(options: RelayOptions) {
+    this.#options = options;
+    this.#log = options.log;
+  }
+
+  /** Called once, before the first message. */
+  join(peer: DownstreamPeer, link: UpstreamLink): void {
+    this.#peer = peer;
+    this.#link = link;
+  }
+
+  get openExchanges(): number {
+    return this.#exchanges.size;
+  }
+
+  // ---- from the client
+
+  fromClient(frame: Frame, lane: Lane): void {
+    switch (frame.kind) {
+      case 'request':
+        return this.#requestFromClient(frame, lane);
+      case 'notification':
+        return this.#notificationFromClient(frame);
+      case 'result':
+      case 'error':
+        return this.#answerFromClient(frame);
+      default:
+        return assertNever(frame.kind);
+    }
+  }
+
+  #requestFromClient(frame: Frame, lane: Lane): void {
+    const id = frame.id as JsonRpcId;
+    const method = frame.method as string;
+    const exchange = new Exchange(id, method, lane, findProgressToken(frame)?.value, this.#options.clock.now());
+    const refusal = this.#refusal(exchange);
+    if (refusal !== undefined) {
+      this.#peer?.send(errorFrame(id, rpcErrorOf(refusal)), exchange);
+      return;
+    }
+    this.#exchanges.add(exchange);
+    this.#toServer(frame, exchange);
+  }
+
+  #refusal(exchange: Exchange): BridgeError | undefined {
+    if (this.#state === 'draining' || this.#state === 'closed') {
+      return new BridgeError('ERR_SESSION_CLOSED', 'This session is ending and takes no new calls; open a new one.');
+    }
+    if (this.#exchanges.has(exchange.id)) {
+      return new BridgeError(
+        'ERR_WIRE_MESSAGE',
+        `Request id ${JSON.stringify(exchange.id)} is already in use by a call that has not been answered; use a new id for each request.`,
+      );
+    }
+    if (this.#exchanges.size >= MAX_OPEN_EXCHANGES) {
+      return new BridgeError(
+        'ERR_SESSION_BUSY',
+        `This session has ${MAX_OPEN_EXCHANGES} unanswered calls, the most allowed; wait for answers before sending more.`,
+      );
+    }
+    return undefined;
+  }
+
+  #notificationFromClient(frame: Frame): void {
+    if (frame.method !== CANCELLED) return this.#toServer(frame);
+    const cancelled = findCancelledId(frame);
+    const exchange = cancelled && this.#exchanges.find(cancelled.value);
+    if (exchange === undefined) {
+      // Answered meanwhile, or never asked. [spec 2025-11-25 basic/utilities/cancellation] may be ignored.
+      return this.#log.debug('client cancelled a request that is not open');
+    }
+    // [spec 2025-11-25 basic/utilities/cancellation] a client must not cancel `initialize`.
+    if (exchange.method === INITIALIZE) return;
+    exchange.cancel('client');
+    this.#exchanges.remove(exchange);
+    this.#toServer(frame, exchange);
+    this.#peer?.release(exchange);
+  }
+
+  #answerFromClient(frame: Frame): void {
+    if (frame.id === undefined || !this.#questions.has(frame.id)) {
+      return this.#log.debug('client answered a request that is not open');
+    }
+    this.#closeQuestion(frame.id);
+    this.#toServer(frame);
+  }
+
+  #toServer(frame: Frame, exchange?: Exchange): void {
+    if (this.#link !== undefined && !this.#link.send(frame, exchange)) this.#peer?.pause();
+  }
+
+  clientDrained(): void {
+    this.#link?.resume();
+  }
+
+  clientClosed(reason: BridgeError): void {
+    this.#end(reason);
+  }
+
+  undeliverable(request: Frame, reason: BridgeError): void {
+    if (request.id === undefined || !this.#questions.has(request.id)) return;
+    this.#closeQuestion(request.id);
+    this.#toServer(errorFrame(request.id, rpcErrorOf(reason)));
+  }
+
+  // ---- from the server
+
+  fromServer(frame: Frame, known?: Exchange): void {
+    switch (frame.kind) {
+      case 'result':
+      case 'error':
+        return this.#answerFromServer(frame, known);
+      case 'notification':
+        return this.#notificationFromServer(frame, known);
+      case 'request':
+        return this.#requestFromServer(frame, known);
+      default:
+        return assertNever(frame.kind);
+    }
+  }
+
+  #answerFromServer(frame: Frame, known: Exchange | undefined): void {
+    const exchange = known ?? this.#exchangeOf(frame);
+    if (exchange === undefined) {
+      return this.#log.debug({ id: frame.id }, 'server answered a request that is not open');
+    }
+    this.#settle(exchange);
+    if (exchange.method === INITIALIZE) return this.#handshakeAnswered(frame, exchange);
+    this.#toClient(frame, exchange);
+  }
+
+  #exchangeOf(frame: Frame): Exchange | undefined {
+    if (frame.id !== undefined) return this.#exchanges.find(frame.id);
+    // An error without id: the server could not read a request. With one call open it was that one.
+    return this.#exchanges.sole();
+  }
+
+  #handshakeAnswered(frame: Frame, exchange: Exchange): void {
+    if (frame.kind === 'error') {
+      this.#toClient(frame, exchange);
+      const reason = 'The server refused initialize; its error was passed on.';
+      return this.#end(new BridgeError('ERR_UPSTREAM_PROTOCOL', reason));
+    }
+    const revision = negotiatedRevision(frame);
+    if (this.#state === 'opening') this.#state = 'ready';
+    this.#peer?.negotiated(revision);
+    this.#options.onReady(revision);
+    this.#toClient(frame, exchange);
+  }
+
+  #notificationFromServer(frame: Frame, known: Exchange | undefined): void {
+    const exchange = known ?? this.#exchangeFor(frame);
+    if (exchange !== undefined) exchange.lastActiveMs = this.#options.clock.now();
+    this.#toClient(frame, exchange);
+  }
+
+  /** The call a notification of the server belongs to, as far as the message itself tells. */
+  #exchangeFor(frame: Frame): Exchange | undefined {
+    switch (frame.method) {
+      case PROGRESS: {
+        const token = findProgressOf(frame);
+        return token && this.#exchanges.findByToken(token.value);
+      }
+      case LOG_MESSAGE:
+        return this.#exchanges.sole();
+      case CANCELLED: {
+        const question = findCancelledId(frame);
+        if (question === undefined) return undefined;
+        const exchange = this.#questions.get(question.value);
+        this.#closeQuestion(question.value);
+        return exchange;
+      }
+      default:
+        return undefined;
+    }
+  }
+
+  #requestFromServer(frame: Frame, known: Exchange | undefined): void {
+    const id = frame.id as JsonRpcId;
+    if (this.#questions.size >= MAX_OPEN_QUESTIONS) {
+      const busy = new BridgeError(
+        'ERR_SESSION_BUSY',
+        `The client has ${MAX_OPEN_QUESTIONS} unanswered requests of this server, the most allowed.`,
+      );
+      return this.#toServer(errorFrame(id, rpcErrorOf(busy)));
+    }
+    const exchange = known ?? this.#exchanges.likelyAsker();
+    this.#questions.set(id, exchange);
+    if (exchange !== undefined) exchange.openQuestions += 1;
+    this.#toClient(frame, exchange);
+  }
+
+  #toClient(frame: Frame, exchange?: Exchange): void {
+    if (this.#peer !== undefined && !this.#peer.send(frame, exchange)) this.#link?.pause();
+  }
+
+  serverFault(fault: ServerFault): void {
+    this.#log.error({ code: fault.error.code }, fault.error.message);
+    if (fault.kind === 'request' && fault.id !== undefined) {
+      return this.#toServer(errorFrame(fault.id, rpcErrorOf(fault.error)));
+    }
+    if (fault.kind === 'notification') return;
+    const exchange = fault.id === undefined ? this.#exchanges.sole() : this.#exchanges.find(fault.id);
+    if (exchange !== undefined) this.#fail(exchange, fault.error);
+  }
+
+  serverDrained(): void {
+    this.#peer?.resume();
+  }
+
+  serverClosed(reason: BridgeError): void {
+    this.#end(reason);
+  }
+
+  // ---- time and end
+
+  /** Fails the calls that have been silent for too long. */
+  sweep(nowMs: number): void {
+    const { requestTimeoutMs } = this.#options;
+    if (requestTimeoutMs === 0) return;
+    for (const exchange of this.#exchanges.silentSince(nowMs - requestTimeoutMs)) {
+      const error = new BridgeError(
+        'ERR_UPSTREAM_TIMEOUT',
+        `The server did not answer ${exchange.method} within ${requestTimeoutMs} ms and reported no progress; raise --request-timeout if it needs longer.`,
+        { data: { phase: 'response', timeoutMs: requestTimeoutMs } },
+      );
+      this.#exchanges.remove(exchange);
+      exchange.cancel('timeout');
+      if (exchange.method !== INITIALIZE) {
+        this.#toServer(notificationFrame(CANCELLED, { requestId: exchange.id, reason: 'timed out' }), exchange);
+      }
+      this.#toClient(errorFrame(exchange.id, rpcErrorOf(error)), exchange);
+      if (exchange.method === INITIALIZE) this.#end(error);
+    }
+  }
+
+  /** Refuses new calls; the open ones go on. */
+  drain(): void {
+    if (this.#state !== 'closed') this.#state = 'draining';
+  }
+
+  /** Answers what is open with the reason, then lets both ends go. */
+  close(reason: BridgeError): void {
+    this.#end(reason);
+  }
+
+  #end(reason: BridgeError): void {
+    if (this.#state === 'closed') return;
+    this.#state = 'closed';
+    for (const exchange of this.#exchanges.all()) this.#fail(exchange, reason);
+    for (const id of this.#questions.keys()) this.#link?.send(errorFrame(id, rpcErrorOf(reason)));
+    this.#questions.clear();
+    this.#peer?.close(reason);
+    this.#link?.close(reason);
+    this.#options.onEnd(reason);
+  }
+
+  #fail(exchange: Exchange, error: BridgeError): void {
+    this.#settle(exchange);
+    this.#toClient(errorFrame(exchange.id, rpcErrorOf(error)), exchange);
+  }
+
+  #settle(exchange: Exchange): void {
+    this.#exchanges.remove(exchange);
+    exchange.settle();
+  }
+
+  #closeQuestion(id: JsonRpcId): void {
+    const exchange = this.#questions.get(id);
+    this.#questions.delete(id);
+    if (exchange === undefined) return;
+    exchange.openQuestions -= 1;
+    exchange.lastActiveMs = this.#options.clock.now();
+  }
+}
+
+/** A server that names no revision, or one nobody knows, is served like the oldest: it takes no liberties. */
+function negotiatedRevision(frame: Frame): Revision {
+  const message = frame.json() as { result?: { protocolVersion?: unknown } };
+  return findRevision(message.result?.protocolVersion) ?? OLDEST_REVISION;
+}

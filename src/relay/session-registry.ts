@@ -1,0 +1,134 @@
+import type { Deps } from '../deps.ts';
+import { BridgeError } from '../errors.ts';
+import type { ClientListener, DownstreamPeer, UpstreamDialer } from './ports.ts';
+import { Relay } from './relay.ts';
+
+export interface SessionRegistryOptions {
+  readonly dialer: UpstreamDialer;
+  readonly deps: Deps;
+  readonly maxSessions: number;
+  /** A session that nobody is connected to and in which nothing runs ends after this long. */
+  readonly sessionTimeoutMs: number;
+  readonly requestTimeoutMs: number;
+}
+
+/** One client's session: the protocol's, not a connection. */
+export interface Session {
+  /** 128 random bits; knowing it is what lets a client back in. */
+  readonly id: string;
+  readonly peer: DownstreamPeer;
+  readonly relay: Relay;
+}
+
+interface Entry extends Session {
+  lastSeenMs: number;
+}
+
+/** How often idle sessions and silent calls are looked for; shorter limits are checked more often. */
+const MAX_SWEEP_MS = 1000;
+const DRAIN_POLL_MS = 20;
+
+/** All sessions of the bridge, whatever transport they came in by. */
+export class SessionRegistry {
+  readonly #options: SessionRegistryOptions;
+  readonly #entries = new Map<string, Entry>();
+  #stopSweep: (() => void) | undefined;
+  #isDraining = false;
+
+  constructor(options: SessionRegistryOptions) {
+    this.#options = options;
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** Throws a BridgeError when there is no place or no server for one more. */
+  open(createPeer: (id: string, listener: ClientListener) => DownstreamPeer): Session {
+    this.#checkPlace();
+    const { deps, dialer, requestTimeoutMs } = this.#options;
+    const id = deps.randomId();
+    const log = deps.log.child({ session: id.slice(0, 6) });
+    const relay = new Relay({
+      log,
+      clock: deps.clock,
+      requestTimeoutMs,
+      onReady: (revision) => log.debug({ revision: revision.id }, 'session ready'),
+      onEnd: (reason) => {
+        this.#entries.delete(id);
+        log.debug({ code: reason.code, open: this.#entries.size }, `session ended: ${reason.message}`);
+      },
+    });
+    const link = dialer.dial(relay);
+    const peer = createPeer(id, relay);
+    relay.join(peer, link);
+    this.#entries.set(id, { id, peer, relay, lastSeenMs: deps.clock.now() });
+    this.#startSweep();
+    log.debug({ open: this.#entries.size }, 'session opened');
+    return { id, peer, relay };
+  }
+
+  #checkPlace(): void {
+    if (this.#isDraining) {
+      throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no new sessions.', {
+        retryAfterMs: 1000,
+      });
+    }
+    if (this.#entries.size < this.#options.maxSessions) return;
+    throw new BridgeError(
+      'ERR_SESSION_LIMIT',
+      `All ${this.#options.maxSessions} sessions are taken; end one (DELETE), wait for an idle one to time out, or raise --max-sessions.`,
+      { retryAfterMs: Math.min(this.#options.sessionTimeoutMs, 30_000) },
+    );
+  }
+
+  /** The session with this id, on behalf of its client: counts as a sign of life. */
+  visit(id: string): Session | undefined {
+    const entry = this.#entries.get(id);
+    if (entry !== undefined) entry.lastSeenMs = this.#options.deps.clock.now();
+    return entry;
+  }
+
+  #startSweep(): void {
+    const { clock } = this.#options.deps;
+    const shortest = Math.min(
+      this.#options.sessionTimeoutMs,
+      this.#options.requestTimeoutMs || Number.POSITIVE_INFINITY,
+    );
+    const periodMs = Math.max(10, Math.min(MAX_SWEEP_MS, shortest / 4));
+    this.#stopSweep ??= clock.every(periodMs, () => this.#sweep(clock.now()));
+  }
+
+  #sweep(nowMs: number): void {
+    for (const entry of [...this.#entries.values()]) {
+      entry.relay.sweep(nowMs);
+      if (entry.peer.isConnected || entry.relay.openExchanges > 0) entry.lastSeenMs = nowMs;
+      else if (nowMs - entry.lastSeenMs >= this.#options.sessionTimeoutMs) {
+        entry.relay.close(new BridgeError('ERR_SESSION_CLOSED', 'The session was idle for too long.'));
+      }
+    }
+  }
+
+  /** No new sessions or calls; resolves when the open calls are answered, or after `graceMs`. */
+  async drain(graceMs: number): Promise<void> {
+    this.#isDraining = true;
+    for (const { relay } of this.#entries.values()) relay.drain();
+    const { clock } = this.#options.deps;
+    const deadlineMs = clock.now() + graceMs;
+    while (this.#hasOpenCalls() && clock.now() < deadlineMs) {
+      await new Promise<void>((resolve) => clock.after(DRAIN_POLL_MS, resolve));
+    }
+  }
+
+  #hasOpenCalls(): boolean {
+    for (const { relay } of this.#entries.values()) if (relay.openExchanges > 0) return true;
+    return false;
+  }
+
+  close(reason: BridgeError): void {
+    this.#isDraining = true;
+    this.#stopSweep?.();
+    this.#stopSweep = undefined;
+    for (const { relay } of [...this.#entries.values()]) relay.close(reason);
+  }
+}

@@ -1,0 +1,61 @@
+import type { BridgeError } from '../../errors.ts';
+import { type ClientCapabilities, readClientCapabilities } from '../../mcp/client-capabilities.ts';
+import { INITIALIZED } from '../../mcp/methods.ts';
+import { findRevision, LATEST_LEGACY_REVISION } from '../../mcp/revisions.ts';
+import type { Frame } from '../../wire/frame.ts';
+import type { Exchange } from '../exchange.ts';
+import type { ServerListener, UpstreamLink } from '../ports.ts';
+
+/** What a seat needs of the server it is at. */
+export interface SeatHost {
+  /** False: the server's pipe is full. */
+  fromSeat(seat: Seat, frame: Frame, exchange: Exchange | undefined): boolean;
+  leave(seat: Seat): void;
+}
+
+/** One client's place at a shared server: to its relay a link like any other. */
+export class Seat implements UpstreamLink {
+  readonly listener: ServerListener;
+  readonly #host: SeatHost;
+  /** What this client said in its `initialize`; the server heard the bridge's. */
+  capabilities: ClientCapabilities = {};
+  revisionId: string = LATEST_LEGACY_REVISION.id;
+  /** The client has finished its handshake and may be told things. */
+  isInitialized = false;
+  #hasLeft = false;
+
+  constructor(host: SeatHost, listener: ServerListener) {
+    this.#host = host;
+    this.listener = listener;
+  }
+
+  /** Reads what the client's `initialize` says about it. */
+  introduce(initialize: Frame): void {
+    const { params } = initialize.json() as { params?: { protocolVersion?: unknown } };
+    this.capabilities = readClientCapabilities(params);
+    this.revisionId = (findRevision(params?.protocolVersion) ?? LATEST_LEGACY_REVISION).id;
+  }
+
+  send(frame: Frame, exchange?: Exchange): boolean {
+    if (this.#hasLeft) return true;
+    if (frame.method === INITIALIZED) {
+      // The server got its own after the one real handshake.
+      this.isInitialized = true;
+      return true;
+    }
+    return this.#host.fromSeat(this, frame, exchange);
+  }
+
+  /**
+   * Nothing: stopping the server would stop it for everybody. What a slow client has not read is bounded by its
+   * transport, which also holds back that client's own messages meanwhile.
+   */
+  pause(): void {}
+  resume(): void {}
+
+  close(_reason: BridgeError): void {
+    if (this.#hasLeft) return;
+    this.#hasLeft = true;
+    this.#host.leave(this);
+  }
+}

@@ -1,0 +1,79 @@
+import type { JsonRpcId } from '../../wire/frame.ts';
+import type { Seat } from './seat.ts';
+
+/** Elicitations whose completion may still be announced. */
+const MAX_ELICITATIONS = 1000;
+
+/** A request of the server that one client is answering. */
+export interface Question {
+  /** Its id towards the client: a number of the bridge's own, so that a restarted server cannot repeat one. */
+  readonly id: number;
+  readonly seat: Seat;
+  readonly serverId: JsonRpcId;
+}
+
+/** The open requests of a shared server, and which client each went to. */
+export class ServerQuestions {
+  readonly #byId = new Map<number, Question>();
+  readonly #byServerId = new Map<JsonRpcId, Question>();
+  readonly #elicitations = new Map<string, Seat>();
+  #lastId = 0;
+
+  open(seat: Seat, serverId: JsonRpcId): Question {
+    this.#lastId += 1;
+    const question: Question = { id: this.#lastId, seat, serverId };
+    this.#byId.set(question.id, question);
+    this.#byServerId.set(serverId, question);
+    return question;
+  }
+
+  /** The question a client answers; undefined if it was never asked that. */
+  takeAnswered(seat: Seat, id: JsonRpcId | undefined): Question | undefined {
+    const question = typeof id === 'number' ? this.#byId.get(id) : undefined;
+    if (question === undefined || question.seat !== seat) return undefined;
+    this.#remove(question);
+    return question;
+  }
+
+  /** The question the server withdraws. */
+  takeWithdrawn(serverId: JsonRpcId): Question | undefined {
+    const question = this.#byServerId.get(serverId);
+    if (question !== undefined) this.#remove(question);
+    return question;
+  }
+
+  takeOf(seat: Seat): readonly Question[] {
+    const questions = [...this.#byId.values()].filter((question) => question.seat === seat);
+    for (const question of questions) this.#remove(question);
+    for (const [id, owner] of this.#elicitations) if (owner === seat) this.#elicitations.delete(id);
+    return questions;
+  }
+
+  takeAll(): readonly Question[] {
+    const questions = [...this.#byId.values()];
+    this.#byId.clear();
+    this.#byServerId.clear();
+    this.#elicitations.clear();
+    return questions;
+  }
+
+  /** Remembers who was sent to a URL, for `notifications/elicitation/complete`. */
+  noteElicitation(elicitationId: unknown, seat: Seat): void {
+    if (typeof elicitationId !== 'string') return;
+    this.#elicitations.set(elicitationId, seat);
+    if (this.#elicitations.size <= MAX_ELICITATIONS) return;
+    for (const oldest of this.#elicitations.keys()) {
+      this.#elicitations.delete(oldest);
+      return;
+    }
+  }
+
+  seatOfElicitation(elicitationId: unknown): Seat | undefined {
+    return typeof elicitationId === 'string' ? this.#elicitations.get(elicitationId) : undefined;
+  }
+
+  #remove(question: Question): void {
+    this.#byId.delete(question.id);
+    if (this.#byServerId.get(question.serverId) === question) this.#byServerId.delete(question.serverId);
+  }
+}

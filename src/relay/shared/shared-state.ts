@@ -1,0 +1,36 @@
+import type { Frame } from '../../wire/frame.ts';
+import type { UpstreamLink } from '../ports.ts';
+import { LogLevels } from './log-levels.ts';
+import { PendingCalls } from './pending-calls.ts';
+import type { Seat } from './seat.ts';
+import { ServerQuestions } from './server-questions.ts';
+import { SubscriptionTable } from './subscription-table.ts';
+
+/** What a shared server knows of its clients; it outlives the child, so that a new one can be brought up to date. */
+export class SharedState {
+  readonly seats = new Set<Seat>();
+  readonly calls = new PendingCalls();
+  readonly questions = new ServerQuestions();
+  readonly subscriptions = new SubscriptionTable<Seat>();
+  readonly levels = new LogLevels<Seat>();
+  /** Answers to requests of the bridge itself, by id. */
+  readonly own = new Map<number, (answer: Frame) => void>();
+  #lastId = 0;
+
+  /** Ids on the shared link: integers, which every server echoes unchanged, never used twice. */
+  nextId(): number {
+    this.#lastId += 1;
+    return this.#lastId;
+  }
+}
+
+/** The child that serves at the moment, after its handshake. */
+export interface ReadyServer {
+  readonly link: UpstreamLink;
+  readonly initializeResult: InitializeResult;
+}
+
+export interface InitializeResult {
+  readonly protocolVersion?: unknown;
+  readonly capabilities?: Readonly<Record<string, unknown>>;
+}
