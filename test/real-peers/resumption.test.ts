@@ -1,0 +1,50 @@
+import test from 'ava';
+import { startCuttingProxy } from '../support/cutting-proxy.ts';
+import { connectStreamable } from '../support/sdk-client.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { ask } from './recorded.ts';
+import { RECORDER } from './servers/commands.ts';
+import { bridgeForEach, ISOLATIONS } from './variants.ts';
+
+const bridgeOf = bridgeForEach(test, RECORDER);
+
+for (const isolation of ISOLATIONS) {
+  test.serial(`--isolation ${isolation}: a call survives the loss of its connection`, async (t) => {
+    const bridge = bridgeOf({ isolation });
+    const proxy = await startCuttingProxy(bridge.url);
+    t.teardown(proxy.close);
+    const { client, close } = await connectStreamable(proxy.through(bridge.url));
+    t.teardown(close);
+
+    const progress: number[] = [];
+    const call = ask(
+      client,
+      'test/steps',
+      { steps: 10, everyMs: 50, label: 'resumed' },
+      {
+        onprogress: (step) => progress.push(step.progress),
+      },
+    );
+    await waitFor(() => progress.length >= 2, { message: 'progress before the cut' });
+    proxy.cut();
+    t.is((await call).label, 'resumed');
+    t.deepEqual(progress, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  });
+
+  test.serial(`--isolation ${isolation}: a notification sent while the client was cut off arrives later`, async (t) => {
+    const bridge = bridgeOf({ isolation });
+    const proxy = await startCuttingProxy(bridge.url);
+    t.teardown(proxy.close);
+    const { client, notifications, close } = await connectStreamable(proxy.through(bridge.url));
+    t.teardown(close);
+
+    const notification = { method: 'notifications/tools/list_changed' };
+    // The first one shows that the GET stream is open, the second is sent into the gap.
+    await ask(client, 'test/notifyLater', { notification, afterMs: 10 });
+    await waitFor(() => notifications.length === 1, { message: 'a notification before the cut' });
+    await ask(client, 'test/notifyLater', { notification, afterMs: 20 });
+    proxy.cut();
+    await waitFor(() => notifications.length === 2, { message: 'the notification of the gap' });
+    t.pass();
+  });
+}
