@@ -1,0 +1,109 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import test from 'ava';
+
+/** Which folder (or file) of src/ may import which; docs/architecture.md says why. */
+const ALLOWED: Readonly<Record<string, readonly string[]>> = {
+  'errors.ts': [],
+  'deps.ts': [],
+  'config.ts': [],
+  'version.ts': [],
+  'log.ts': ['config.ts', 'version.ts'],
+  wire: ['errors.ts'],
+  mcp: ['wire', 'errors.ts'],
+  relay: ['wire', 'mcp', 'errors.ts', 'deps.ts'],
+  http: ['wire', 'mcp', 'errors.ts', 'deps.ts'],
+  process: ['wire', 'errors.ts', 'deps.ts', 'config.ts'],
+  downstream: ['relay', 'mcp', 'wire', 'http', 'errors.ts', 'deps.ts'],
+  upstream: [
+    'relay/ports.ts',
+    'relay/exchange.ts',
+    'mcp',
+    'wire',
+    'http',
+    'process',
+    'errors.ts',
+    'deps.ts',
+    'config.ts',
+  ],
+  'bridge.ts': ['downstream', 'upstream', 'relay', 'http', 'errors.ts', 'deps.ts', 'config.ts', 'version.ts'],
+  cli: ['errors.ts', 'config.ts', 'deps.ts', 'version.ts', 'log.ts'],
+  'cli.ts': ['cli', 'bridge.ts', 'log.ts', 'errors.ts', 'config.ts', 'version.ts'],
+};
+
+const root = resolve(dirname(fileURLToPath(import.meta.url)), '../src');
+
+interface Import {
+  readonly from: string;
+  readonly to: string;
+}
+
+function filesBelow(folder: string): readonly string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
+    .map((entry) => join(entry.parentPath, entry.name));
+}
+
+function importsOf(file: string): readonly Import[] {
+  const text = readFileSync(file, 'utf8');
+  const found = [...text.matchAll(/(?:from|import\()\s*'(\.{1,2}\/[^']+)'/g)];
+  return found.map((match) => ({
+    from: relative(root, file),
+    to: relative(root, resolve(dirname(file), match[1] as string)),
+  }));
+}
+
+function roomOf(path: string): string {
+  return path.split('/')[0] as string;
+}
+
+function isAllowed({ from, to }: Import): boolean {
+  if (roomOf(from) === roomOf(to)) return true;
+  return (ALLOWED[roomOf(from)] ?? []).some((allowed) => to === allowed || to.startsWith(`${allowed}/`));
+}
+
+const files = filesBelow(root);
+const imports = files.flatMap(importsOf);
+
+test('every file of src/ lies in a room that the rules know', (t) => {
+  t.deepEqual(
+    [...new Set(files.map((file) => roomOf(relative(root, file))))].filter((room) => !(room in ALLOWED)),
+    [],
+  );
+});
+
+test('a folder imports only what the rules allow it', (t) => {
+  t.true(imports.length > 100, 'the scan finds the imports');
+  t.deepEqual(
+    imports.filter((found) => !isAllowed(found)).map(({ from, to }) => `${from} → ${to}`),
+    [],
+  );
+});
+
+test('no file of src/ ends the process but the command line', (t) => {
+  const ending = files.filter((file) => /process\.exit\(/.test(readFileSync(file, 'utf8')));
+  t.deepEqual(
+    ending.map((file) => relative(root, file)),
+    ['cli.ts'],
+  );
+});
+
+test('nothing in src/ writes to stdout but the command line: stdout belongs to the protocol', (t) => {
+  const writing = files.filter((file) => /console\.|process\.stdout/.test(readFileSync(file, 'utf8')));
+  t.deepEqual(
+    writing.map((file) => relative(root, file)),
+    ['cli.ts'],
+  );
+});
+
+test('protocol dates stand in mcp/ only', (t) => {
+  const dated = files.filter((file) => {
+    const code = readFileSync(file, 'utf8').replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '');
+    return !relative(root, file).startsWith('mcp/') && /20\d\d-\d\d-\d\d/.test(code);
+  });
+  t.deepEqual(
+    dated.map((file) => relative(root, file)),
+    [],
+  );
+});
