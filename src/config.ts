@@ -17,6 +17,47 @@ export interface CommandTarget {
   readonly args: readonly string[];
 }
 
+/** A server that runs already, somewhere else. */
+export interface UrlTarget {
+  readonly kind: 'url';
+  /** http or https, without userinfo. */
+  readonly url: URL;
+}
+
+/** How a remote server is reached. */
+export interface RemoteConfig {
+  readonly transport: 'auto' | 'streamable-http' | 'sse';
+  readonly protocol: 'auto' | 'legacy' | 'modern';
+  /** Sent with every request, `${ENV}` already expanded; names in lower case. */
+  readonly headers: ReadonlyMap<string, string>;
+  /** Re-read when it changes; its content is sent as a bearer token. */
+  readonly bearerTokenFile: string | undefined;
+  readonly tls: {
+    readonly caFile: string | undefined;
+    readonly certFile: string | undefined;
+    readonly keyFile: string | undefined;
+  };
+  /** Names (lower case) of inbound headers that may pass to the server; nothing else does. */
+  readonly forwardHeaders: readonly string[];
+  readonly timeouts: RemoteTimeouts;
+  /** Pause between pings on an idle connection; 0: none. */
+  readonly keepAliveMs: number;
+  /** HTTP_PROXY, HTTPS_PROXY, NO_PROXY as the environment had them. */
+  readonly proxyEnv: Readonly<Record<string, string>>;
+}
+
+/** Milliseconds; 0: no limit. The limit on a call's silence is LimitConfig.requestTimeoutMs. */
+export interface RemoteTimeouts {
+  /** Name resolution, TCP and TLS. */
+  readonly connectMs: number;
+  /** From the request's last byte to the response's head. */
+  readonly firstByteMs: number;
+  /** Silence on a stream, keep-alive comments included. */
+  readonly idleMs: number;
+  /** A whole call, however talkative. */
+  readonly callMs: number;
+}
+
 export interface ListenConfig {
   readonly host: string;
   /** 0 lets the system choose. */
