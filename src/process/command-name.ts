@@ -1,0 +1,27 @@
+import { posix, win32 } from 'node:path';
+
+/** Programs that run another one, named by their first argument. */
+const LAUNCHERS = new Set(
+  [
+    ['node', 'npx', 'tsx', 'bun', 'bunx', 'pnpx', 'ts-node', 'deno'],
+    ['python', 'python3', 'uvx', 'pipx', 'ruby', 'php', 'perl'],
+  ].flat(),
+);
+const PROGRAM = /\.[cm]?[jt]s$|\.py$|\.rb$|\.php$|\.pl$|^(@[\w.-]+\/)?[\w.-]+(@[\w.^~-]+)?$/;
+
+/**
+ * How a command is called in logs and messages: `node server.js`, `npx @scope/server`. Other arguments are left out;
+ * they may be credentials.
+ */
+export function nameCommand(command: string, args: readonly string[]): string {
+  const program = baseName(command).replace(/\.(exe|cmd|bat)$/i, '');
+  if (!LAUNCHERS.has(program)) return program;
+  const what = args.find((arg) => !arg.startsWith('-'));
+  if (what === undefined || !PROGRAM.test(what)) return program;
+  return `${program} ${what.startsWith('@') ? what : baseName(what)}`;
+}
+
+/** On any system a command may come with either kind of separator. */
+function baseName(path: string): string {
+  return win32.basename(posix.basename(path));
+}

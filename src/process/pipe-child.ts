@@ -1,0 +1,69 @@
+/** Children on pipes: the usual case. */
+import type { ChildProcess, SpawnOptions } from 'node:child_process';
+import { Writable } from 'node:stream';
+import spawn from 'cross-spawn';
+import type { Deps } from '../deps.ts';
+import type { Child, ChildListener, ChildSpec } from './child.ts';
+import { RunningChild } from './running-child.ts';
+import { toSpawnError } from './spawn-error.ts';
+
+/** Starts a child. Throws BridgeError ERR_UPSTREAM_SPAWN unless the system reports the failure later. */
+export type StartChild = (spec: ChildSpec, listener: ChildListener) => Child;
+
+export function createPipeStarter(deps: Deps): StartChild {
+  return (spec, listener) => startPipeChild(spec, listener, deps);
+}
+
+function startPipeChild(spec: ChildSpec, listener: ChildListener, { log, clock }: Deps): Child {
+  const process = spawnProcess(spec, ['pipe', 'pipe', 'pipe']);
+  const { pid, stdin, stdout, stderr } = process;
+  if (pid === undefined || stdin === null || stdout === null || stderr === null) {
+    return awaitFailure(spec, listener, process);
+  }
+  const { name, graceMs } = spec;
+  const childLog = log.child({ child: name, childPid: pid });
+  return new RunningChild({
+    name,
+    process,
+    pid,
+    carrier: 'pipe',
+    stdin,
+    stdout,
+    stderr,
+    graceMs,
+    listener,
+    clock,
+    log: childLog,
+  });
+}
+
+/** Without a shell; on Windows cross-spawn starts .cmd files as well. */
+export function spawnProcess(spec: ChildSpec, stdio: SpawnOptions['stdio']): ChildProcess {
+  try {
+    return spawn(spec.command, spec.args, {
+      cwd: spec.cwd,
+      env: spec.env,
+      stdio,
+      // A group of its own on POSIX, so that all of it can be ended. On Windows it would mean a console window.
+      detached: globalThis.process.platform !== 'win32',
+      windowsHide: true,
+    });
+  } catch (thrown) {
+    throw toSpawnError(spec, thrown);
+  }
+}
+
+/** The system said no, but Node tells why only in the next tick. */
+export function awaitFailure(spec: ChildSpec, listener: ChildListener, process: ChildProcess): Child {
+  process.once('error', (cause) => listener.failed(toSpawnError(spec, cause)));
+  return {
+    name: spec.name,
+    pid: undefined,
+    stdin: new Writable({ write: (_chunk, _encoding, done) => done() }),
+    pauseOutput: () => undefined,
+    resumeOutput: () => undefined,
+    terminate: () => Promise.resolve(),
+    killNow: () => undefined,
+    gone: Promise.resolve(),
+  };
+}

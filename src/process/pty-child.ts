@@ -1,0 +1,169 @@
+/**
+ * Children on a pseudo-terminal (--pty), for servers that behave differently without one. Their stdin and stdout are
+ * the terminal; stderr stays a pipe, so that log lines never land inside a message.
+ *
+ * Of node-pty only the call that opens a pair of descriptors is used. Its own way of starting processes loses what a
+ * child wrote last, has no backpressure and changes the environment.
+ */
+import { closeSync, constants, openSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { ReadStream } from 'node:tty';
+import type { Deps } from '../deps.ts';
+import { BridgeError } from '../errors.ts';
+import type { Child, ChildListener, ChildSpec } from './child.ts';
+import { awaitFailure, type StartChild, spawnProcess } from './pipe-child.ts';
+import { PtyOutput } from './pty-output.ts';
+import { RunningChild } from './running-child.ts';
+import { toSpawnError } from './spawn-error.ts';
+
+const COLUMNS = 80;
+const ROWS = 24;
+
+/** Opens a pseudo-terminal: its master's descriptor, a descriptor of its slave, the slave's path. */
+export type OpenPty = (columns: number, rows: number) => { master: number; slave: number; pty: string };
+
+/** @throws BridgeError ERR_CONFIG_OPTION where there are no pseudo-terminals to be had */
+export function createPtyStarter(deps: Deps, openPty: OpenPty = loadOpenPty()): StartChild {
+  const masters = new Set<number>();
+  return (spec, listener) => new PtyStart(deps, openPty, masters).start(spec, listener);
+}
+
+/**
+ * Loaded on demand, as the package is optional; by require, as starting a child is synchronous.
+ * @param load for tests
+ */
+export function loadOpenPty(load: (id: string) => unknown = createRequire(import.meta.url)): OpenPty {
+  if (process.platform === 'win32') {
+    throw new BridgeError(
+      'ERR_CONFIG_OPTION',
+      '--pty does not work on Windows: its console redraws what a program writes as a screen, which breaks messages. ' +
+        'Start the server without --pty.',
+    );
+  }
+  try {
+    const binary = load('node-pty/requireBinary.js') as { requireBinary(file: string): { open: OpenPty } };
+    return binary.requireBinary('pty.node').open;
+  } catch (cause) {
+    throw new BridgeError(
+      'ERR_CONFIG_OPTION',
+      '--pty needs the optional package node-pty, which is not installed here or has no build for this system. ' +
+        'Install it next to mcp-portage with "npm install node-pty@npm:@lydell/node-pty@^1.1.0", or do without --pty.',
+      { cause },
+    );
+  }
+}
+
+class PtyStart {
+  readonly #deps: Deps;
+  readonly #openPty: OpenPty;
+  /** Masters open in this process, of all children on terminals. */
+  readonly #masters: Set<number>;
+
+  constructor(deps: Deps, openPty: OpenPty, masters: Set<number>) {
+    this.#deps = deps;
+    this.#openPty = openPty;
+    this.#masters = masters;
+  }
+
+  start(spec: ChildSpec, listener: ChildListener): Child {
+    try {
+      const terminal = this.#openTerminal();
+      try {
+        return this.#startOn(terminal, spec, listener);
+      } catch (thrown) {
+        closeTerminal(terminal);
+        throw thrown;
+      }
+    } catch (thrown) {
+      throw toSpawnError(spec, thrown);
+    }
+  }
+
+  #openTerminal(): Terminal {
+    const { master: fd, slave: nonBlocking, pty } = this.#openPty(COLUMNS, ROWS);
+    this.#masters.add(fd);
+    const master = new ReadStream(fd);
+    master.once('close', () => this.#masters.delete(fd));
+    try {
+      makeRaw(master);
+      // Opened anew: the one we got is non-blocking, which the child's own program would not expect of a terminal.
+      return { fd, master, slave: openSync(pty, constants.O_RDWR | constants.O_NOCTTY) };
+    } catch (thrown) {
+      master.destroy();
+      throw thrown;
+    } finally {
+      closeSync(nonBlocking);
+    }
+  }
+
+  #startOn(terminal: Terminal, spec: ChildSpec, listener: ChildListener): Child {
+    const { fd, master, slave } = terminal;
+    const devNull = openSync('/dev/null', 'r+');
+    try {
+      const process = spawnProcess(spec, this.#stdio(slave, devNull));
+      const { pid, stderr } = process;
+      if (pid === undefined || stderr === null) {
+        closeTerminal(terminal);
+        return awaitFailure(spec, listener, process);
+      }
+      const stdout = new PtyOutput(master, fd);
+      process.once('exit', () => {
+        stdout.finish();
+        closeTerminal(terminal);
+      });
+      const { name, graceMs } = spec;
+      const { clock } = this.#deps;
+      const log = this.#deps.log.child({ child: name, childPid: pid });
+      return new RunningChild({
+        name,
+        process,
+        pid,
+        carrier: 'pty',
+        stdin: master,
+        stdout,
+        stderr,
+        graceMs,
+        listener,
+        clock,
+        log,
+      });
+    } finally {
+      closeSync(devNull);
+    }
+  }
+
+  /**
+   * Masters are opened without close-on-exec. A child that held one, its own or a sibling's, would keep terminals from
+   * hanging up when we die; so in the child each is replaced with /dev/null.
+   */
+  #stdio(slave: number, devNull: number): (number | 'pipe' | 'ignore')[] {
+    const stdio: (number | 'pipe' | 'ignore')[] = [slave, slave, 'pipe'];
+    for (const master of this.#masters) {
+      while (stdio.length <= master) stdio.push('ignore');
+      stdio[master] = devNull;
+    }
+    return stdio;
+  }
+}
+
+interface Terminal {
+  readonly fd: number;
+  readonly master: ReadStream;
+  /** Kept open while the child runs: without any open slave, what is buffered for the master would be lost. */
+  readonly slave: number;
+}
+
+/**
+ * No echo, no signals from input, and no lines on input, which the kernel would cut at 4,096 bytes. Set through the
+ * master, before anything has been written to it, so the child never reads otherwise. Newlines still come out as CR
+ * LF, which the framing takes as LF.
+ */
+function makeRaw(master: ReadStream): void {
+  master.setRawMode(true);
+  if (!master.isRaw) throw new Error('the pseudo-terminal cannot be made raw');
+}
+
+function closeTerminal({ master, slave }: Terminal): void {
+  master.destroy();
+  closeSync(slave);
+}

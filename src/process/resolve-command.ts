@@ -1,0 +1,106 @@
+/** Finds the file a command stands for before anything is started, so that a typo is told as what it is. */
+import { accessSync, constants, statSync } from 'node:fs';
+import { posix, win32 } from 'node:path';
+import { BridgeError } from '../errors.ts';
+
+export interface CommandLookup {
+  readonly command: string;
+  /** The child's working folder; undefined: ours. */
+  readonly cwd: string | undefined;
+  /** The child's environment, whose PATH is searched. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export type FileKind = 'missing' | 'folder' | 'not-executable' | 'executable';
+
+/** What of the system is looked at; tests pass another. */
+export interface FileSystemView {
+  readonly platform: NodeJS.Platform;
+  readonly currentFolder: string;
+  readonly kindOf: (path: string) => FileKind;
+}
+
+/** Where execvp looks when there is no PATH. */
+const DEFAULT_PATH = '/usr/local/bin:/usr/bin:/bin';
+const DEFAULT_PATHEXT = '.EXE;.CMD;.BAT;.COM';
+
+/**
+ * Returns the file's absolute path.
+ * @throws BridgeError ERR_UPSTREAM_SPAWN with the way out when there is none that could be started
+ */
+export function resolveCommand(lookup: CommandLookup, view: FileSystemView = systemView()): string {
+  const { command, cwd } = lookup;
+  const path = view.platform === 'win32' ? win32 : posix;
+  const folder = path.resolve(view.currentFolder, cwd ?? '');
+  if (cwd !== undefined && view.kindOf(folder) !== 'folder') {
+    throw spawnError(`its working folder ${folder} does not exist or is no folder; correct --cwd`);
+  }
+  if (command === '') throw spawnError('the command is empty; write it after --');
+
+  let found: { file: string; kind: FileKind } | undefined;
+  for (const file of candidates(lookup, view, folder)) {
+    const kind = view.kindOf(file);
+    if (kind === 'executable') return file;
+    if (kind !== 'missing') found ??= { file, kind };
+  }
+  if (found?.kind === 'folder') throw spawnError(`${found.file} is a folder; name the program in it`);
+  if (found !== undefined) throw spawnError(`${found.file} is not executable; make it so with chmod +x`);
+  if (hasFolder(command, view)) {
+    throw spawnError(`${path.resolve(folder, command)} does not exist; correct the path after --`);
+  }
+  throw spawnError(
+    `"${command}" is in none of the ${searchPath(lookup, view).length} folders of the PATH it is started with; ` +
+      'check the spelling, install it, give its full path, or set another PATH with --env PATH=…',
+  );
+}
+
+function spawnError(reason: string): BridgeError {
+  return new BridgeError('ERR_UPSTREAM_SPAWN', `Cannot start the server: ${reason}.`);
+}
+
+/** Files that may be meant, best first. */
+function candidates(lookup: CommandLookup, view: FileSystemView, folder: string): string[] {
+  const { command } = lookup;
+  if (view.platform !== 'win32') {
+    const folders = hasFolder(command, view) ? [''] : searchPath(lookup, view);
+    return folders.map((place) => posix.resolve(folder, place, command));
+  }
+  const folders = hasFolder(command, view) ? [''] : ['', ...searchPath(lookup, view)];
+  const extensions = (variableOf(lookup.env, 'PATHEXT') ?? DEFAULT_PATHEXT).split(';').filter((ext) => ext !== '');
+  const names = [...(win32.extname(command) === '' ? [] : ['']), ...extensions].map((ext) => command + ext);
+  return folders.flatMap((place) => names.map((name) => win32.resolve(folder, place, name)));
+}
+
+function hasFolder(command: string, { platform }: FileSystemView): boolean {
+  return command.includes('/') || (platform === 'win32' && command.includes('\\'));
+}
+
+/** The entries of PATH; on POSIX an empty one stands for the working folder. */
+function searchPath({ env }: CommandLookup, { platform }: FileSystemView): string[] {
+  if (platform !== 'win32') return (env.PATH ?? DEFAULT_PATH).split(':');
+  return (variableOf(env, 'PATH') ?? '').split(';').filter((entry) => entry !== '');
+}
+
+/** Names of variables have no case on Windows. */
+function variableOf(env: Readonly<Record<string, string>>, name: string): string | undefined {
+  const key = Object.keys(env).find((candidate) => candidate.toUpperCase() === name);
+  return key === undefined ? undefined : env[key];
+}
+
+function systemView(): FileSystemView {
+  return { platform: process.platform, currentFolder: process.cwd(), kindOf };
+}
+
+function kindOf(path: string): FileKind {
+  try {
+    if (statSync(path).isDirectory()) return 'folder';
+  } catch {
+    return 'missing';
+  }
+  try {
+    accessSync(path, constants.X_OK);
+    return 'executable';
+  } catch {
+    return 'not-executable';
+  }
+}

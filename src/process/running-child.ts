@@ -1,0 +1,156 @@
+import type { ChildProcess } from 'node:child_process';
+import type { Readable, Writable } from 'node:stream';
+import type { Logger } from 'pino';
+import type { Clock } from '../deps.ts';
+import type { Child, ChildListener } from './child.ts';
+import { openProcessGroup } from './process-group.ts';
+import { StderrLog } from './stderr-log.ts';
+import { Termination } from './terminate.ts';
+
+/** How long output is waited for after the exit when something else still holds the pipe. */
+const LATE_OUTPUT_MS = 1000;
+
+export interface RunningChildOptions {
+  readonly name: string;
+  readonly process: ChildProcess;
+  readonly pid: number;
+  readonly carrier: 'pipe' | 'pty';
+  readonly stdin: Writable;
+  /** Has to close some time after the exit. */
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  readonly graceMs: number;
+  readonly listener: ChildListener;
+  readonly clock: Clock;
+  /** Carries the child's name and pid. */
+  readonly log: Logger;
+}
+
+interface BareExit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly ranMs: number;
+  readonly terminated: boolean;
+}
+
+/**
+ * - `running`: until the process exits.
+ * - `exited`: it has; what it wrote before is still being read.
+ * - `ended`: the listener has been told.
+ */
+type ChildState =
+  | { readonly kind: 'running' }
+  | { readonly kind: 'exited'; readonly exit: BareExit }
+  | { readonly kind: 'ended' };
+
+/** A process that has been started, whatever carries its bytes. */
+export class RunningChild implements Child {
+  readonly name: string;
+  readonly pid: number;
+  readonly stdin: Writable;
+  readonly #options: RunningChildOptions;
+  readonly #startedMs: number;
+  readonly #stderrLog: StderrLog;
+  readonly #termination: Termination;
+  #state: ChildState = { kind: 'running' };
+  #openOutputs = 2;
+  #isPaused = false;
+  #cancelLateOutput: () => void = () => undefined;
+
+  constructor(options: RunningChildOptions) {
+    const { name, pid, carrier, stdin, graceMs, clock, log } = options;
+    this.name = name;
+    this.pid = pid;
+    this.stdin = stdin;
+    this.#options = options;
+    this.#startedMs = clock.now();
+    this.#stderrLog = new StderrLog(log);
+    const group = openProcessGroup(pid);
+    this.#termination = new Termination({ carrier, graceMs, group, closeStdin: () => stdin.end(), clock, log });
+    this.#listen();
+    log.info('server started');
+  }
+
+  get gone(): Promise<void> {
+    return this.#termination.gone;
+  }
+
+  pauseOutput(): void {
+    this.#isPaused = true;
+    this.#options.stdout.pause();
+    this.#cancelLateOutput();
+  }
+
+  resumeOutput(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.#options.stdout.resume();
+    this.#limitLateOutput();
+  }
+
+  terminate(): Promise<void> {
+    return this.#termination.begin();
+  }
+
+  killNow(): void {
+    this.#termination.killNow();
+  }
+
+  #listen(): void {
+    const { process, stdin, stdout, stderr, listener, log } = this.#options;
+    process.on('exit', (code, signal) => this.#exited(code, signal));
+    process.on('error', (err) => log.debug({ err }, 'child process error'));
+    // EPIPE and its like: that the child is gone or deaf is told by `close`.
+    stdin.on('error', (err) => log.debug({ err }, 'child stdin error'));
+    stdin.on('close', () => this.#closedEarly('stdin'));
+    stdout.on('data', (chunk: Buffer) => listener.output(chunk));
+    stdout.on('error', (err) => log.debug({ err }, 'child stdout error'));
+    stdout.on('close', () => {
+      this.#closedEarly('stdout');
+      this.#outputClosed();
+    });
+    // Always read: a full pipe would stop the child.
+    stderr.on('data', (chunk: Buffer) => this.#stderrLog.push(chunk));
+    stderr.on('error', (err) => log.debug({ err }, 'child stderr error'));
+    stderr.on('close', () => {
+      this.#stderrLog.end();
+      this.#outputClosed();
+    });
+  }
+
+  #closedEarly(stream: 'stdin' | 'stdout'): void {
+    if (this.#state.kind === 'running' && !this.#termination.hasBegun) this.#options.listener.closed(stream);
+  }
+
+  #exited(code: number | null, signal: NodeJS.Signals | null): void {
+    const ranMs = this.#options.clock.now() - this.#startedMs;
+    this.#state = { kind: 'exited', exit: { code, signal, ranMs, terminated: this.#termination.hasBegun } };
+    this.#termination.leaderExited();
+    if (this.#openOutputs === 0) this.#end();
+    else this.#limitLateOutput();
+  }
+
+  #outputClosed(): void {
+    this.#openOutputs -= 1;
+    if (this.#openOutputs === 0) this.#end();
+  }
+
+  /** Not while the reader has paused us: then it is not the child that keeps us waiting. */
+  #limitLateOutput(): void {
+    if (this.#state.kind !== 'exited' || this.#isPaused) return;
+    const { clock, stdout, stderr, log } = this.#options;
+    this.#cancelLateOutput = clock.after(LATE_OUTPUT_MS, () => {
+      log.debug('something still holds the pipes of a server that has exited; they are no longer read');
+      stdout.destroy();
+      stderr.destroy();
+    });
+  }
+
+  #end(): void {
+    if (this.#state.kind !== 'exited') return;
+    const { exit } = this.#state;
+    this.#state = { kind: 'ended' };
+    this.#cancelLateOutput();
+    this.#options.listener.ended({ ...exit, stderrTail: this.#stderrLog.tail });
+  }
+}

@@ -1,0 +1,91 @@
+import type { Writable } from 'node:stream';
+import { LF } from '../wire/ascii.ts';
+
+/** Messages below this are copied together; larger ones are handed over as they are. */
+export const JOIN_BELOW_BYTES = 16 * 1024;
+/** From here on the writer is full. Not below Node's own mark, whose `drain` is what ends the wait. */
+export const HIGH_WATER_BYTES = 64 * 1024;
+
+const NEWLINE = Buffer.of(LF);
+
+/**
+ * Writes messages as lines. The first one of a turn of the event loop goes out at once; what follows in the same turn
+ * is kept and written together at its end, which saves a system call per message when they come in bursts.
+ *
+ * Whatever is sent is taken: the queue is bounded by the caller, who stops its source when `send` returns false and
+ * goes on when told that there is room. What a caller sends in between (answers, cancellations) is taken as well.
+ */
+export class LineWriter {
+  readonly #stream: Writable;
+  readonly #onRoom: () => void;
+  #queue: Buffer[] = [];
+  #queuedBytes = 0;
+  #turnEnd: NodeJS.Immediate | undefined;
+  /** `send` has returned false and `onRoom` has not been called since. */
+  #owesRoom = false;
+
+  /** @param onRoom called once after `send` returned false, when there is room again; never from within `send` */
+  constructor(stream: Writable, onRoom: () => void) {
+    this.#stream = stream;
+    this.#onRoom = onRoom;
+    stream.on('drain', () => this.#tellRoom());
+  }
+
+  /** The bytes must not change afterwards. False: full. A stream that has ended swallows everything. */
+  send(line: Buffer): boolean {
+    if (this.#stream.destroyed || this.#stream.writableEnded) return true;
+    if (this.#turnEnd === undefined) {
+      this.#write([line]);
+      this.#turnEnd = setImmediate(() => this.#endTurn());
+    } else {
+      this.#queue.push(line);
+      this.#queuedBytes += line.length + NEWLINE.length;
+    }
+    if (!this.#isFull) return true;
+    this.#owesRoom = true;
+    return false;
+  }
+
+  /** Writes what is kept now instead of at the end of the turn. */
+  flush(): void {
+    if (this.#queue.length === 0) return;
+    const lines = this.#queue;
+    this.#queue = [];
+    this.#queuedBytes = 0;
+    this.#write(lines);
+  }
+
+  get #isFull(): boolean {
+    return this.#queuedBytes + this.#stream.writableLength >= HIGH_WATER_BYTES;
+  }
+
+  #endTurn(): void {
+    this.#turnEnd = undefined;
+    this.flush();
+    this.#tellRoom();
+  }
+
+  #tellRoom(): void {
+    if (!this.#owesRoom || this.#isFull) return;
+    this.#owesRoom = false;
+    this.#onRoom();
+  }
+
+  #write(lines: readonly Buffer[]): void {
+    const stream = this.#stream;
+    stream.cork();
+    let small: Buffer[] = [];
+    for (const line of lines) {
+      if (line.length >= JOIN_BELOW_BYTES) {
+        if (small.length > 0) stream.write(Buffer.concat(small));
+        small = [];
+        stream.write(line);
+      } else {
+        small.push(line);
+      }
+      small.push(NEWLINE);
+    }
+    stream.write(small.length === 1 ? NEWLINE : Buffer.concat(small));
+    stream.uncork();
+  }
+}

@@ -1,0 +1,104 @@
+import type { ChildConfig, CommandTarget } from '../config.ts';
+import type { Deps } from '../deps.ts';
+import { BridgeError } from '../errors.ts';
+import type { Child, ChildListener, ChildSpec } from '../process/child.ts';
+import { nameCommand } from '../process/command-name.ts';
+import { createPipeStarter, type StartChild } from '../process/pipe-child.ts';
+import { createPtyStarter } from '../process/pty-child.ts';
+import { resolveCommand } from '../process/resolve-command.ts';
+import { toSpawnError } from '../process/spawn-error.ts';
+import { RestartPolicy } from '../process/supervisor.ts';
+import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../relay/ports.ts';
+import { StdioLink } from './stdio-link.ts';
+
+export interface StdioDialerOptions {
+  readonly target: CommandTarget;
+  readonly child: ChildConfig;
+  readonly maxMessageBytes: number;
+  /** One wait of the termination ladder; see process/terminate.ts. */
+  readonly shutdownGraceMs: number;
+  readonly deps: Deps;
+}
+
+/**
+ * Connections to a server that speaks over stdio: a process of its own for each.
+ * @throws BridgeError at once when the command cannot be started as it is: ERR_UPSTREAM_SPAWN when there is no such
+ *   program, ERR_CONFIG_OPTION when --pty is not to be had here
+ */
+export function createStdioDialer(options: StdioDialerOptions): UpstreamDialer {
+  const { target, child, deps } = options;
+  const file = resolveCommand({ command: target.command, cwd: child.cwd, env: child.env });
+  deps.log.debug({ file }, 'found the server');
+  return new StdioDialer(options, child.pty ? createPtyStarter(deps) : createPipeStarter(deps));
+}
+
+class StdioDialer implements UpstreamDialer {
+  readonly name: string;
+  readonly #options: StdioDialerOptions;
+  readonly #spec: ChildSpec;
+  readonly #startChild: StartChild;
+  readonly #policy: RestartPolicy;
+  /** Those of which something may still run. */
+  readonly #children = new Set<Child>();
+  #isClosed = false;
+
+  constructor(options: StdioDialerOptions, startChild: StartChild) {
+    const { target, child, deps, shutdownGraceMs } = options;
+    this.name = nameCommand(target.command, target.args);
+    this.#options = options;
+    this.#spec = {
+      name: this.name,
+      command: target.command,
+      args: target.args,
+      cwd: child.cwd,
+      env: child.env,
+      graceMs: shutdownGraceMs,
+    };
+    this.#startChild = startChild;
+    this.#policy = new RestartPolicy({ name: this.name, clock: deps.clock, random: Math.random });
+  }
+
+  dial(listener: ServerListener): UpstreamLink {
+    if (this.#isClosed) {
+      throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and starts no more servers.');
+    }
+    this.#policy.started();
+    const { child, maxMessageBytes, deps } = this.#options;
+    return new StdioLink({
+      name: this.name,
+      maxMessageBytes,
+      withheldEnv: child.withheldEnv,
+      listener,
+      policy: this.#policy,
+      clock: deps.clock,
+      log: deps.log,
+      start: (childListener) => this.#start(childListener),
+    });
+  }
+
+  #start(listener: ChildListener): Child {
+    try {
+      const child = this.#startChild(this.#spec, listener);
+      this.#children.add(child);
+      void child.gone.then(() => this.#children.delete(child));
+      return child;
+    } catch (thrown) {
+      const error = toSpawnError(this.#spec, thrown);
+      this.#policy.failed(error, false);
+      throw error;
+    }
+  }
+
+  readiness(): Readiness {
+    return this.#policy.readiness();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await Promise.all([...this.#children].map((child) => child.terminate()));
+  }
+
+  killNow(): void {
+    for (const child of this.#children) child.killNow();
+  }
+}
