@@ -3,9 +3,12 @@ import test from 'ava';
 import { startBridge } from '../support/bridge.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { EVERYTHING } from './servers/commands.ts';
-import { SHARED_VARIANTS, VARIANTS } from './variants.ts';
+import { SHARED_VARIANTS, VARIANTS, type Variant } from './variants.ts';
 
-// One bridge a test: these tools of the server toggle, so sessions that share it would switch each other off.
+// One bridge a test: these tools of the server toggle, so sessions that share it would switch each other off. What
+// they start keeps the server alive after the end of its input, so the grace it gets is cut short.
+const startFor = ({ isolation }: Variant) =>
+  startBridge(['--isolation', isolation, '--shutdown-grace', '300ms', '--', ...EVERYTHING]);
 
 const URI = 'demo://resource/dynamic/text/1';
 const OTHER_URI = 'demo://resource/dynamic/text/2';
@@ -19,10 +22,8 @@ const countOf = (notifications: readonly Notification[], method: string): number
   notifications.filter((notification) => notification.method === method).length;
 
 for (const variant of VARIANTS) {
-  const start = () => startBridge(['--isolation', variant.isolation, '--', ...EVERYTHING]);
-
   test.serial(`${variant.title}: log messages arrive once a level is set`, async (t) => {
-    const bridge = await start();
+    const bridge = await startFor(variant);
     t.teardown(bridge.stop);
     const { client, notifications, close } = await variant.connect(bridge);
     t.teardown(close);
@@ -33,7 +34,7 @@ for (const variant of VARIANTS) {
   });
 
   test.serial(`${variant.title}: updates arrive for what is subscribed, and only for that`, async (t) => {
-    const bridge = await start();
+    const bridge = await startFor(variant);
     t.teardown(bridge.stop);
     const { client, notifications, close } = await variant.connect(bridge);
     t.teardown(close);
@@ -48,7 +49,7 @@ for (const variant of VARIANTS) {
   });
 
   test.serial(`${variant.title}: list_changed arrives`, async (t) => {
-    const bridge = await start();
+    const bridge = await startFor(variant);
     t.teardown(bridge.stop);
     const { client, notifications, close } = await variant.connect(bridge);
     t.teardown(close);
@@ -62,7 +63,7 @@ for (const variant of VARIANTS) {
 
 for (const variant of SHARED_VARIANTS) {
   test.serial(`${variant.title}: updates go to the subscriber, list_changed to everyone`, async (t) => {
-    const bridge = await startBridge(['--isolation', variant.isolation, '--', ...EVERYTHING]);
+    const bridge = await startFor(variant);
     t.teardown(bridge.stop);
     const reader = await variant.connect(bridge);
     t.teardown(reader.close);
@@ -83,7 +84,7 @@ for (const variant of SHARED_VARIANTS) {
   });
 
   test.serial(`${variant.title}: a subscription lives as long as its last subscriber`, async (t) => {
-    const bridge = await startBridge(['--isolation', variant.isolation, '--', ...EVERYTHING]);
+    const bridge = await startFor(variant);
     t.teardown(bridge.stop);
     const leaver = await variant.connect(bridge);
     const stayer = await variant.connect(bridge);
