@@ -1,5 +1,5 @@
 /** From the words of the command line to what is asked for. Values stay text here; parse-config.ts gives them types. */
-import yargs, { type Argv, type Options } from 'yargs';
+import { Parser } from 'yargs/helpers';
 import type { CommandTarget } from '../config.ts';
 import { BridgeError } from '../errors.ts';
 import { isShell, type Shell } from './completion.ts';
@@ -28,7 +28,7 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
   const head = separator === -1 ? argv : argv.slice(0, separator);
   const command = separator === -1 ? [] : argv.slice(separator + 1);
 
-  const parsed = createParser().parseSync([...head]) as ParsedWords;
+  const parsed = splitIntoOptions(head);
   const [verb, ...stray] = splitVerb(parsed._.map(String));
   if (parsed.help === true || verb === 'help') return { kind: 'help' };
   if (parsed.version === true) return { kind: 'version' };
@@ -38,20 +38,26 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
   return { kind: 'serve', options: collectOptions(parsed), target: parseTarget(command) };
 }
 
-function createParser(): Argv {
-  const parser = yargs().exitProcess(false).fail(false).help(false).version(false).parserConfiguration({
-    'camel-case-expansion': false,
-    'dot-notation': false,
-    'parse-numbers': false,
-    'parse-positional-numbers': false,
+/**
+ * yargs' parser alone, without its help and its checks: help.ts has the names of values and one width for all groups,
+ * and mistakes.ts can say more than "unknown argument".
+ */
+function splitIntoOptions(head: readonly string[]): ParsedWords {
+  return Parser([...head], {
+    // Options with a value have no type here: as a string, one without its value would come out empty.
+    boolean: [
+      'help',
+      'version',
+      ...OPTIONS.filter((option: OptionSpec) => option.kind === 'flag').map(({ name }) => name),
+    ],
+    alias: { help: 'h', version: 'v' },
+    configuration: {
+      'camel-case-expansion': false,
+      'dot-notation': false,
+      'parse-numbers': false,
+      'parse-positional-numbers': false,
+    },
   });
-  for (const option of OPTIONS) parser.option(option.name, yargsOptionOf(option));
-  return parser.option('help', { alias: 'h', type: 'boolean' }).option('version', { alias: 'v', type: 'boolean' });
-}
-
-/** Values have no type for yargs: it would turn a missing value into an empty string. */
-function yargsOptionOf(option: OptionSpec): Options {
-  return option.kind === 'flag' ? { type: 'boolean' } : {};
 }
 
 const VERBS = ['serve', 'completion', 'help'] as const;

@@ -32,10 +32,7 @@ export function renderHelp(columns: number): string {
   const tables = [...groups, { title: 'Other', rows: other }];
   const indent = Math.max(...tables.flatMap(({ rows }) => rows.map(({ left }) => left.length))) + 4;
   return [
-    ...wrap(
-      'mcp-portage gives any stdio MCP server an HTTP face, for Streamable HTTP and HTTP+SSE clients.',
-      width,
-    ),
+    ...wrap('mcp-portage gives any stdio MCP server an HTTP face, for Streamable HTTP and HTTP+SSE clients.', width),
     '',
     'Usage',
     '  mcp-portage [serve] [options] -- <command> [args...]',

@@ -1,0 +1,114 @@
+import { EventEmitter } from 'node:events';
+import test from 'ava';
+import { pino } from 'pino';
+import { type CliHost, runCli } from '../src/cli.ts';
+import type { Config } from '../src/config.ts';
+import { BridgeError } from '../src/errors.ts';
+import type { LogOptions } from '../src/log.ts';
+import { VERSION } from '../src/version.ts';
+
+/** Plays the world around the command line; the bridge ends with the given failure as soon as it runs. */
+async function run(argv: readonly string[], more: Partial<CliHost> = {}) {
+  const seen = {
+    stdout: '',
+    stderr: '',
+    exitCode: undefined as number | undefined,
+    exited: undefined as number | undefined,
+    config: undefined as Config | undefined,
+    logOptions: undefined as LogOptions | undefined,
+    logged: [] as string[],
+  };
+  await runCli(argv, {
+    env: {},
+    cwd: process.cwd(),
+    platform: 'linux',
+    stdout: { write: (text) => (seen.stdout += text) },
+    stderr: { write: (text) => (seen.stderr += text) },
+    events: new EventEmitter(),
+    setExitCode: (code) => (seen.exitCode = code),
+    exit: (code) => (seen.exited = code),
+    createLog: async (options) => {
+      seen.logOptions = options;
+      return pino(
+        { formatters: { level: (level) => ({ level }) } },
+        { write: (line) => seen.logged.push(JSON.parse(line).msg) },
+      );
+    },
+    runBridge: async (config) => {
+      seen.config = config;
+      throw new BridgeError('ERR_CONFIG_LISTEN', 'Port 8000 is in use.');
+    },
+    ...more,
+  });
+  return seen;
+}
+
+test('--help, --version and completion go to stdout and run nothing', async (t) => {
+  for (const [argv, expected] of [
+    [['--help'], /^mcp-portage gives any stdio MCP server an HTTP face/],
+    [['--version'], new RegExp(`^${VERSION}\n$`)],
+    [['serve', '-v'], new RegExp(`^${VERSION}\n$`)],
+    [['completion', 'bash'], /complete -F _mcp_portage mcp-portage\n$/],
+  ] as const) {
+    const { stdout, stderr, exitCode, config } = await run(argv);
+    t.regex(stdout, expected);
+    t.is(stderr, '');
+    t.is(exitCode, undefined);
+    t.is(config, undefined);
+  }
+});
+
+test('a mistake goes to stderr with its code, and the exit code is 2', async (t) => {
+  const { stdout, stderr, exitCode, config } = await run(['--prot', '1', '--', 'x']);
+  t.is(stderr, 'mcp-portage: ERR_CONFIG_OPTION: Unknown option --prot; did you mean --port?\n');
+  t.is(stdout, '');
+  t.is(exitCode, 2);
+  t.is(config, undefined);
+});
+
+test('options that exclude each other exit with 2', async (t) => {
+  const { stderr, exitCode } = await run(['--tls-key', 'x', '--', 'x']);
+  t.regex(stderr, /^mcp-portage: ERR_CONFIG_COMBINATION: /);
+  t.is(exitCode, 2);
+});
+
+test('a wrong path is told before anything starts', async (t) => {
+  const { stderr, config } = await run(['--cwd', '/does/not/exist', '--', 'x']);
+  t.regex(stderr, /--cwd: expected a directory/);
+  t.is(config, undefined);
+});
+
+test('runs the bridge with what was asked for and exits with the code of its end', async (t) => {
+  const { config, exited, logged, stderr } = await run(['--port', '0', '--', 'node', 'server.js'], {
+    env: { MCP_PORTAGE_ISOLATION: 'shared' },
+  });
+  t.like(config, {
+    listen: { port: 0 },
+    sessions: { isolation: 'shared' },
+    target: { command: 'node', args: ['server.js'] },
+  });
+  t.is(exited, 69);
+  t.deepEqual(logged, ['Port 8000 is in use.']);
+  t.is(stderr, '');
+});
+
+test('what is worth a warning is logged before the start', async (t) => {
+  const { logged } = await run(['--host', '0.0.0.0', '--', 'x']);
+  t.regex(logged[0] ?? '', /^Listening on 0\.0\.0\.0: .*no authentication/);
+});
+
+test('logs with colours on a terminal, unless NO_COLOR is set', async (t) => {
+  const terminal = { stderr: { write: () => true, isTTY: true } };
+  t.like((await run(['--', 'x'], terminal)).logOptions, { format: 'pretty', colors: true });
+  t.like((await run(['--', 'x'], { ...terminal, env: { NO_COLOR: '1' } })).logOptions, {
+    format: 'pretty',
+    colors: false,
+  });
+  t.like((await run(['--', 'x'])).logOptions, { format: 'json', colors: false });
+});
+
+test('a failure of our own shows its stack and exits with 70', async (t) => {
+  const { stderr, exitCode } = await run(['--', 'x'], { createLog: () => Promise.reject(new TypeError('no log')) });
+  t.regex(stderr, /^mcp-portage: ERR_INTERNAL: .*\nTypeError: no log\n {4}at /);
+  t.is(exitCode, 70);
+});

@@ -1,0 +1,71 @@
+import test from 'ava';
+import { createLog, type LogOptions } from '../src/log.ts';
+
+async function collect(options: Partial<LogOptions> = {}) {
+  const lines: string[] = [];
+  const destination = { write: (line: string) => void lines.push(line) };
+  const log = await createLog({ level: 'info', format: 'json', colors: false, destination, ...options });
+  return { log, lines };
+}
+
+test('json lines carry level by name, time as text and the fields', async (t) => {
+  const { log, lines } = await collect();
+  log.info({ session: 'abc' }, 'session opened');
+  const line = JSON.parse(lines[0] ?? '');
+  t.like(line, { level: 'info', session: 'abc', msg: 'session opened', pid: process.pid });
+  t.true(Math.abs(Date.parse(line.time) - Date.now()) < 60_000);
+  t.true(lines[0]?.endsWith('}\n'));
+});
+
+test('lines below the level are not written, and silent writes none', async (t) => {
+  const { log, lines } = await collect({ level: 'warn' });
+  log.info('no');
+  log.warn('yes');
+  t.is(lines.length, 1);
+  const silent = await collect({ level: 'silent' });
+  silent.log.fatal('no');
+  t.deepEqual(silent.lines, []);
+});
+
+test('pretty lines are one line each, without process id and without the fields of an endpoint', async (t) => {
+  const { log, lines } = await collect({ format: 'pretty' });
+  log.info({ endpoint: { label: 'HTTP+SSE', url: 'http://h/sse' } }, 'HTTP+SSE  http://h/sse');
+  log.warn({ session: 'abc', ms: 3 }, 'slow');
+  t.regex(lines[0] ?? '', /^\[\d\d:\d\d:\d\d\.\d{3}\] INFO: HTTP\+SSE {2}http:\/\/h\/sse\n$/);
+  t.regex(lines[1] ?? '', /^\[\d\d:\d\d:\d\d\.\d{3}\] WARN: slow \{"session":"abc","ms":3\}\n$/);
+});
+
+test('pretty lines have colours only when asked for', async (t) => {
+  const colorStart = String.fromCharCode(27);
+  const plain = await collect({ format: 'pretty', colors: false });
+  plain.log.info('x');
+  t.false(plain.lines[0]?.includes(colorStart));
+  const colored = await collect({ format: 'pretty', colors: true });
+  colored.log.info('x');
+  t.true(colored.lines[0]?.includes(colorStart));
+});
+
+for (const format of ['json', 'pretty'] as const) {
+  test(`credentials do not reach the log (${format})`, async (t) => {
+    const { log, lines } = await collect({ format });
+    log.info(
+      {
+        authorization: 'Bearer hunter2',
+        token: 'hunter2',
+        headers: { authorization: 'hunter2', cookie: 'hunter2', 'set-cookie': 'hunter2', 'x-api-key': 'hunter2' },
+        child: { env: { API_KEY: 'hunter2' }, auth: { clientSecret: 'hunter2', password: 'hunter2' } },
+      },
+      'request',
+    );
+    t.false(lines[0]?.includes('hunter2'), lines[0]);
+    t.true(lines[0]?.includes('[redacted]'));
+  });
+}
+
+test('an error is logged with its stack and its cause', async (t) => {
+  const { log, lines } = await collect();
+  log.error({ err: new Error('outer', { cause: new Error('inner') }) }, 'failed');
+  const { err } = JSON.parse(lines[0] ?? '');
+  t.regex(err.stack, /log\.test/);
+  t.regex(err.stack, /inner/);
+});
