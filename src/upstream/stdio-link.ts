@@ -99,7 +99,7 @@ export class StdioLink implements UpstreamLink, ChildListener {
   }
 
   ended(exit: ChildExit): void {
-    this.#options.log.info({ child: this.#options.name, code: exit.code }, `server ${describeExit(exit)}`);
+    this.#options.log.info({ child: this.#options.name, exitCode: exit.code }, `server ${describeExit(exit)}`);
     if (this.#state.kind === 'closed') return;
     this.#messages.end();
     const { name, withheldEnv, policy } = this.#options;

@@ -1,0 +1,142 @@
+import { basename, delimiter, dirname } from 'node:path';
+import test from 'ava';
+import { BridgeError } from '../../src/errors.ts';
+import { type FileKind, type FileSystemView, resolveCommand } from '../../src/process/resolve-command.ts';
+
+function viewOf(platform: NodeJS.Platform, files: Readonly<Record<string, FileKind>>): FileSystemView {
+  const currentFolder = platform === 'win32' ? 'C:\\work' : '/work';
+  return { platform, currentFolder, kindOf: (path) => files[path] ?? 'missing' };
+}
+
+interface Case {
+  readonly title: string;
+  readonly command: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  readonly files: Readonly<Record<string, FileKind>>;
+  readonly platform?: NodeJS.Platform;
+}
+
+const found: readonly (Case & { readonly path: string })[] = [
+  {
+    title: 'finds a command in the first folder of PATH that has it',
+    command: 'server',
+    env: { PATH: '/a:/b:/c' },
+    files: { '/b/server': 'executable', '/c/server': 'executable' },
+    path: '/b/server',
+  },
+  {
+    title: 'passes over folders and files that are not executable',
+    command: 'server',
+    env: { PATH: '/a:/b:/c' },
+    files: { '/a/server': 'folder', '/b/server': 'not-executable', '/c/server': 'executable' },
+    path: '/c/server',
+  },
+  {
+    title: 'takes a path relative to the working folder of the child',
+    command: './server',
+    cwd: 'app',
+    files: { '/work/app': 'folder', '/work/app/server': 'executable' },
+    path: '/work/app/server',
+  },
+  {
+    title: 'takes an empty entry of PATH for the working folder',
+    command: 'server',
+    env: { PATH: '/a:' },
+    files: { '/work/server': 'executable' },
+    path: '/work/server',
+  },
+  {
+    title: 'looks where the system looks when the child has no PATH',
+    command: 'sh',
+    files: { '/bin/sh': 'executable' },
+    path: '/bin/sh',
+  },
+  {
+    title: 'tries the extensions of PATHEXT on Windows, whatever the case of the names',
+    command: 'npx',
+    env: { Path: 'C:\\a;C:\\b', PathExt: '.EXE;.CMD' },
+    files: { 'C:\\b\\npx': 'executable', 'C:\\b\\npx.CMD': 'executable' },
+    platform: 'win32',
+    path: 'C:\\b\\npx.CMD',
+  },
+  {
+    title: 'takes a name with an extension as it is on Windows, working folder first',
+    command: 'server.exe',
+    env: { PATH: 'C:\\a' },
+    files: { 'C:\\work\\server.exe': 'executable', 'C:\\a\\server.exe': 'executable' },
+    platform: 'win32',
+    path: 'C:\\work\\server.exe',
+  },
+  {
+    title: 'adds extensions to a path on Windows',
+    command: '.\\bin\\server',
+    env: {},
+    files: { 'C:\\work\\bin\\server.BAT': 'executable' },
+    platform: 'win32',
+    path: 'C:\\work\\bin\\server.BAT',
+  },
+];
+for (const { title, command, cwd, env = {}, files, platform = 'linux', path } of found) {
+  test(title, (t) => {
+    t.is(resolveCommand({ command, cwd, env }, viewOf(platform, files)), path);
+  });
+}
+
+const refused: readonly (Case & { readonly message: RegExp })[] = [
+  {
+    title: 'says that a command is in no folder of PATH and what to do',
+    command: 'nosuch',
+    env: { PATH: '/a:/b' },
+    files: {},
+    message: /"nosuch" is in none of the 2 folders of the PATH .* --env PATH/,
+  },
+  {
+    title: 'says that a path does not exist',
+    command: './server',
+    files: {},
+    message: /\/work\/server does not exist/,
+  },
+  {
+    title: 'says that a file is not executable',
+    command: '/a/server',
+    files: { '/a/server': 'not-executable' },
+    message: /\/a\/server is not executable; .*chmod/,
+  },
+  {
+    title: 'says that a folder is no program',
+    command: '/a',
+    files: { '/a': 'folder' },
+    message: /\/a is a folder/,
+  },
+  {
+    title: 'says that the working folder is missing rather than the command',
+    command: '/a/server',
+    cwd: '/gone',
+    files: { '/a/server': 'executable' },
+    message: /working folder \/gone does not exist .*--cwd/,
+  },
+  {
+    title: 'says that the command is empty',
+    command: '',
+    env: { PATH: '/a' },
+    files: { '/a': 'folder' },
+    message: /empty/,
+  },
+];
+for (const { title, command, cwd, env = {}, files, platform = 'linux', message } of refused) {
+  test(title, (t) => {
+    const error = t.throws(() => resolveCommand({ command, cwd, env }, viewOf(platform, files)), {
+      instanceOf: BridgeError,
+      message,
+    });
+    t.is(error?.code, 'ERR_UPSTREAM_SPAWN');
+    t.is(error?.audiences.exit, 69);
+  });
+}
+
+test('finds the running node in the real file system', (t) => {
+  const env = { PATH: ['/nonexistent', dirname(process.execPath)].join(delimiter) };
+  const file = resolveCommand({ command: basename(process.execPath), cwd: undefined, env });
+  t.is(file.toLowerCase(), process.execPath.toLowerCase());
+});

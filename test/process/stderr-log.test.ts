@@ -1,0 +1,46 @@
+import test from 'ava';
+import {
+  MAX_STDERR_LINE_BYTES,
+  MAX_TAIL_LINE_LENGTH,
+  MAX_TAIL_LINES,
+  StderrLog,
+} from '../../src/process/stderr-log.ts';
+import { collectLog } from './collected-log.ts';
+
+const messagesOf = (entries: readonly { msg: string }[]) => entries.map(({ msg }) => msg);
+
+for (const size of [1, 2, 3, 1000]) {
+  test(`logs line by line when stderr comes in chunks of ${size} bytes`, (t) => {
+    const { log, entries } = collectLog();
+    const stderr = new StderrLog(log);
+    const bytes = Buffer.from('first\r\n\nsécond — 漢字\nlast without newline');
+    for (let start = 0; start < bytes.length; start += size) stderr.push(bytes.subarray(start, start + size));
+    stderr.end();
+    t.deepEqual(messagesOf(entries), ['first', 'sécond — 漢字', 'last without newline']);
+    t.deepEqual(stderr.tail, messagesOf(entries));
+  });
+}
+
+test('logs at info and marks the lines as stderr', (t) => {
+  const { log, entries } = collectLog();
+  new StderrLog(log).push(Buffer.from('hello\n'));
+  t.is(entries[0]?.level, 30);
+  t.is(entries[0]?.stream, 'stderr');
+});
+
+test('cuts long lines and goes on with the next', (t) => {
+  const { log, entries } = collectLog();
+  const stderr = new StderrLog(log);
+  for (let part = 0; part < 100; part++) stderr.push(Buffer.alloc(1000, 'x'));
+  stderr.push(Buffer.from('\nnext\n'));
+  t.deepEqual(messagesOf(entries), ['x'.repeat(MAX_STDERR_LINE_BYTES), 'next']);
+  t.is(stderr.tail[0]?.length, MAX_TAIL_LINE_LENGTH + 1);
+});
+
+test('keeps only the last lines', (t) => {
+  const { log } = collectLog();
+  const stderr = new StderrLog(log);
+  for (let line = 0; line < 50; line++) stderr.push(Buffer.from(`${line}\n`));
+  t.is(stderr.tail.length, MAX_TAIL_LINES);
+  t.is(stderr.tail.at(-1), '49');
+});

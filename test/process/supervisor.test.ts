@@ -1,0 +1,113 @@
+import test from 'ava';
+import { BridgeError } from '../../src/errors.ts';
+import { CRASH_LOOP_FAILURES, RestartPolicy } from '../../src/process/supervisor.ts';
+import { FakeClock } from './fake-clock.ts';
+
+const crash = new BridgeError('ERR_UPSTREAM_EXITED', 'exited with code 1');
+
+function createPolicy(random = () => 1): { policy: RestartPolicy; clock: FakeClock } {
+  const clock = new FakeClock();
+  return { policy: new RestartPolicy({ name: 'node server.js', clock, random }), clock };
+}
+
+function crashTimes(policy: RestartPolicy, times: number): void {
+  for (let time = 0; time < times; time++) {
+    policy.started();
+    policy.failed(crash, false);
+  }
+}
+
+function refusalOf(policy: RestartPolicy): BridgeError | undefined {
+  const readiness = policy.readiness();
+  return readiness.ready ? undefined : readiness.error;
+}
+
+const delays: readonly (readonly [failures: number, delayMs: number])[] = [
+  [0, 0],
+  [1, 250],
+  [2, 500],
+  [3, 1000],
+  [4, 2000],
+  [5, 4000],
+  [7, 16_000],
+  [8, 30_000],
+  [60, 30_000],
+];
+for (const [failures, delayMs] of delays) {
+  test(`asks for ${delayMs} ms of patience after ${failures} failures in a row`, (t) => {
+    const { policy, clock } = createPolicy();
+    for (let failure = 0; failure < failures; failure++) {
+      policy.started();
+      policy.failed(crash, false);
+      clock.advance(30_000);
+    }
+    t.is(policy.delayMs(), delayMs);
+  });
+}
+
+test('lets chance take away up to half of a delay', (t) => {
+  const { policy } = createPolicy(() => 0);
+  crashTimes(policy, 3);
+  t.is(policy.delayMs(), 500);
+});
+
+test('is ready until the failures in a row make a crash loop', (t) => {
+  const { policy } = createPolicy();
+  crashTimes(policy, CRASH_LOOP_FAILURES - 1);
+  t.true(policy.readiness().ready);
+  crashTimes(policy, 1);
+  t.false(policy.readiness().ready);
+});
+
+test('refuses starts in a crash loop with the time to wait and the last failure', (t) => {
+  const { policy, clock } = createPolicy();
+  crashTimes(policy, CRASH_LOOP_FAILURES);
+  clock.advance(1500);
+  const error = t.throws(() => policy.started(), { instanceOf: BridgeError });
+  t.is(error?.code, 'ERR_UPSTREAM_CRASH_LOOP');
+  t.is(error?.retryAfterMs, 2500);
+  t.regex(error?.message ?? '', /"node server.js" failed 5 times .* another 3 s\. Last failure: exited with code 1/);
+});
+
+test('lets one start through per delay while in a crash loop', (t) => {
+  const { policy, clock } = createPolicy();
+  crashTimes(policy, CRASH_LOOP_FAILURES);
+  clock.advance(4000);
+  t.true(policy.readiness().ready);
+  t.notThrows(() => policy.started());
+  t.throws(() => policy.started(), { instanceOf: BridgeError });
+  policy.failed(crash, false);
+  t.is(refusalOf(policy)?.retryAfterMs, 8000);
+});
+
+test('leaves the crash loop with the first answer of any child', (t) => {
+  const { policy, clock } = createPolicy();
+  crashTimes(policy, CRASH_LOOP_FAILURES);
+  clock.advance(4000);
+  policy.started();
+  policy.served();
+  t.true(policy.readiness().ready);
+  t.is(policy.delayMs(), 0);
+});
+
+test('counts anew after an answer', (t) => {
+  const { policy } = createPolicy();
+  crashTimes(policy, CRASH_LOOP_FAILURES - 1);
+  policy.served();
+  crashTimes(policy, CRASH_LOOP_FAILURES - 1);
+  t.true(policy.readiness().ready);
+});
+
+test('takes no number of crashes after answers for a crash loop, but asks for a short delay', (t) => {
+  const { policy } = createPolicy();
+  for (let child = 0; child < 20; child++) policy.failed(crash, true);
+  t.true(policy.readiness().ready);
+  t.is(policy.delayMs(), 250);
+});
+
+test('a crash of a child that had answered does not end or prolong a crash loop', (t) => {
+  const { policy } = createPolicy();
+  crashTimes(policy, CRASH_LOOP_FAILURES);
+  policy.failed(crash, true);
+  t.is(refusalOf(policy)?.retryAfterMs, 4000);
+});

@@ -1,0 +1,131 @@
+import test from 'ava';
+import type { ProcessGroup } from '../../src/process/process-group.ts';
+import { followLadder, Termination, terminationLadder } from '../../src/process/terminate.ts';
+import { collectLog } from './collected-log.ts';
+import { FakeClock } from './fake-clock.ts';
+
+const GRACE_MS = 5000;
+
+class FakeGroup implements ProcessGroup {
+  readonly signals: string[] = [];
+  members = 1;
+
+  signal(signal: string): void {
+    this.signals.push(signal);
+  }
+
+  killNow(): void {
+    this.signals.push('SIGKILL now');
+  }
+
+  hasMembers(): boolean {
+    return this.members > 0;
+  }
+}
+
+function createTermination(carrier: 'pipe' | 'pty' = 'pipe') {
+  const clock = new FakeClock();
+  const group = new FakeGroup();
+  const { log, entries } = collectLog();
+  const closeStdin = () => void group.signals.push('close-stdin');
+  const termination = new Termination({ carrier, graceMs: GRACE_MS, group, closeStdin, clock, log });
+  return { termination, clock, group, entries };
+}
+
+test('closes the input of a child on pipes first and gives each step the whole grace period', (t) => {
+  t.deepEqual(terminationLadder('pipe', GRACE_MS), [
+    { action: 'close-stdin', waitMs: 5000 },
+    { action: 'SIGTERM', waitMs: 5000 },
+    { action: 'SIGKILL', waitMs: 1000 },
+  ]);
+});
+
+test('hangs up on a child on a terminal first, where there is no end of input', (t) => {
+  t.deepEqual(
+    terminationLadder('pty', 200).map(({ action }) => action),
+    ['SIGHUP', 'SIGTERM', 'SIGKILL'],
+  );
+});
+
+test('gives those who outlive their leader a second, or the grace period if that is shorter', (t) => {
+  t.deepEqual(followLadder(5000)[0], { action: 'SIGTERM', waitMs: 1000 });
+  t.deepEqual(followLadder(300)[0], { action: 'SIGTERM', waitMs: 300 });
+});
+
+test('goes down the ladder step by step while the child stays', (t) => {
+  const { termination, clock, group } = createTermination();
+  void termination.begin();
+  t.deepEqual(group.signals, ['close-stdin']);
+  clock.advance(4999);
+  t.deepEqual(group.signals, ['close-stdin']);
+  clock.advance(1);
+  t.deepEqual(group.signals, ['close-stdin', 'SIGTERM']);
+  clock.advance(5000);
+  t.deepEqual(group.signals, ['close-stdin', 'SIGTERM', 'SIGKILL']);
+});
+
+test('stops on the ladder when the child exits, and leaves no timer', async (t) => {
+  const { termination, clock, group } = createTermination();
+  const done = termination.begin();
+  group.members = 0;
+  termination.leaderExited();
+  await done;
+  clock.advance(60_000);
+  t.deepEqual(group.signals, ['close-stdin']);
+  t.is(clock.pendingTimers, 0);
+});
+
+test('is the same end for everyone who asks for it', (t) => {
+  const { termination, group } = createTermination();
+  t.is(termination.begin(), termination.begin());
+  t.deepEqual(group.signals, ['close-stdin']);
+});
+
+test('ends the rest of the group of a child that exited by itself', async (t) => {
+  const { termination, clock, group } = createTermination();
+  termination.leaderExited();
+  t.deepEqual(group.signals, ['SIGTERM']);
+  clock.advance(999);
+  t.deepEqual(group.signals, ['SIGTERM']);
+  clock.advance(1);
+  t.deepEqual(group.signals, ['SIGTERM', 'SIGKILL']);
+  group.members = 0;
+  clock.advance(20);
+  await termination.gone;
+  t.is(clock.pendingTimers, 0);
+});
+
+test('gives up on what even SIGKILL does not end, and says so', async (t) => {
+  const { termination, clock, group, entries } = createTermination();
+  const done = termination.begin();
+  clock.advance(11_000);
+  await done;
+  t.is(group.signals.at(-1), 'SIGKILL');
+  t.true(entries.some(({ level, msg }) => level === 40 && msg.includes('after SIGKILL')));
+});
+
+test('kills at once when asked to, from any step, but nobody once all are gone', (t) => {
+  const { termination, group } = createTermination();
+  termination.killNow();
+  void termination.begin();
+  termination.killNow();
+  t.deepEqual(group.signals, ['SIGKILL now', 'SIGKILL now']);
+  group.members = 0;
+  termination.leaderExited();
+  termination.killNow();
+  t.is(group.signals.length, 2);
+});
+
+test('logs each step at debug', (t) => {
+  const { termination, clock, entries } = createTermination('pty');
+  void termination.begin();
+  clock.advance(10_000);
+  t.deepEqual(
+    entries.map(({ level, step }) => [level, step]),
+    [
+      [20, 'SIGHUP'],
+      [20, 'SIGTERM'],
+      [20, 'SIGKILL'],
+    ],
+  );
+});
