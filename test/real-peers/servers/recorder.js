@@ -8,6 +8,8 @@ const received = [];
 /** Requests of ours that wait for the client: id → what to do with the answer. */
 const asked = new Map();
 let nextId = 1;
+/** What `notifications/test/goOn` does. */
+let goOn;
 
 const send = (message) => process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
 
@@ -60,15 +62,26 @@ const methods = {
     return {};
   },
   /** Asks the client and hands its answer back. */
-  'test/ask': ({ params: { request } }) => {
-    const id = nextId++;
-    return new Promise((resolve) => {
-      asked.set(id, (answer) => resolve({ answer }));
-      send({ id, ...request });
+  'test/ask': async ({ params: { request } }) => ({ answer: await question(request) }),
+  /** Asks a second time when told to go on, whether the first answer is there or not. */
+  'test/askTwice': async ({ params: { requests } }) => {
+    const again = new Promise((resolve) => {
+      goOn = () => resolve(question(requests[1]));
     });
+    return { answers: await Promise.all([question(requests[0]), again]) };
   },
   'test/exit': ({ params: { code } }) => process.exit(code),
+  /** Any of the above as a tool. */
+  'tools/call': ({ params: { name, arguments: params } }) => methods[name]({ params }),
 };
+
+function question(request) {
+  const id = nextId++;
+  return new Promise((resolve) => {
+    asked.set(id, resolve);
+    send({ id, ...request });
+  });
+}
 
 async function answer(request) {
   if (request.method === 'test/error') return send({ id: request.id, error: request.params.error });
@@ -92,4 +105,5 @@ createInterface({ input: process.stdin }).on('line', (line) => {
   received.push(message);
   if (message.method === undefined) settle(message);
   else if (message.id !== undefined) void answer(message);
+  else if (message.method === 'notifications/test/goOn') goOn();
 });
