@@ -1,5 +1,6 @@
 /** A child together with everything it started that stayed in its group (POSIX) or below it (Windows). */
 import { spawn, spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
 
 export type EndingSignal = 'SIGHUP' | 'SIGTERM' | 'SIGKILL';
 
@@ -8,7 +9,7 @@ export interface ProcessGroup {
   signal(signal: EndingSignal): void;
   /** SIGKILL that has been delivered when the call returns. */
   killNow(): void;
-  /** Is anyone left, once the leader has exited? Unreaped members count. */
+  /** Does anyone still run, once the leader has exited? */
   hasMembers(): boolean;
 }
 
@@ -29,8 +30,32 @@ function posixGroup(groupId: number): ProcessGroup {
   return {
     signal: (signal) => void send(signal),
     killNow: () => void send('SIGKILL'),
-    hasMembers: () => send(0),
+    hasMembers: () => send(0) && hasRunningMember(groupId),
   };
+}
+
+/**
+ * Signals also reach members that have ended and wait to be reaped, which in a container without an init process may
+ * be for ever. Only Linux lets us tell.
+ */
+function hasRunningMember(groupId: number): boolean {
+  if (process.platform !== 'linux') return true;
+  try {
+    return readdirSync('/proc').some((name) => /^\d+$/.test(name) && runsInGroup(name, groupId));
+  } catch {
+    return true;
+  }
+}
+
+function runsInGroup(pid: string, groupId: number): boolean {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // "pid (command) state parent group …"; the command may hold anything, also brackets.
+    const [state, , group] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return Number(group) === groupId && state !== 'Z' && state !== 'X';
+  } catch {
+    return false;
+  }
 }
 
 /** Windows has neither groups nor signals: taskkill walks down from the leader as long as that one lives. */

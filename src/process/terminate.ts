@@ -16,7 +16,7 @@ const AFTER_KILL_MS = 1000;
 /** Members that outlive their leader get at most this long to follow it. */
 const MAX_FOLLOW_MS = 1000;
 /** There is no event for the end of a group. */
-const GROUP_POLL_MS = 20;
+const GROUP_POLL_MS = 40;
 
 /**
  * [spec 2025-11-25 lifecycle#stdio] close the input, wait, SIGTERM, wait, SIGKILL. On a raw pseudo-terminal there is no
@@ -67,6 +67,7 @@ export class Termination {
   #resolveGone: () => void = () => undefined;
   #cancelStep: () => void = () => undefined;
   #cancelPoll: () => void = () => undefined;
+  #hold: NodeJS.Timeout | undefined;
 
   constructor(options: TerminationOptions) {
     this.#options = options;
@@ -95,6 +96,9 @@ export class Termination {
     const { group, clock, graceMs } = this.#options;
     if (!group.hasMembers()) return this.#finish();
     this.#state = 'following';
+    // The clock's timers and processes that are not our children keep no event loop alive; whoever waits would not
+    // see the end.
+    this.#hold = setInterval(() => undefined, AFTER_KILL_MS);
     this.#cancelPoll = clock.every(GROUP_POLL_MS, () => {
       if (!group.hasMembers()) this.#finish();
     });
@@ -124,6 +128,7 @@ export class Termination {
     this.#state = 'gone';
     this.#cancelStep();
     this.#cancelPoll();
+    clearInterval(this.#hold);
     this.#resolveGone();
   }
 }

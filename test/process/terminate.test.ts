@@ -90,7 +90,7 @@ test('ends the rest of the group of a child that exited by itself', async (t) =>
   clock.advance(1);
   t.deepEqual(group.signals, ['SIGTERM', 'SIGKILL']);
   group.members = 0;
-  clock.advance(20);
+  clock.advance(40);
   await termination.gone;
   t.is(clock.pendingTimers, 0);
 });
