@@ -93,17 +93,16 @@ export class EnvelopeDraft {
     this.payloadStart = valueStart;
   }
 
-  /** Takes a simple member; the first of two wins. False when its value is not one that JSON-RPC allows. */
+  /** Takes a simple member. False when its value is not one that JSON-RPC allows. */
   takeSimple(key: SimpleKey, bytes: Buffer, start: number, end: number): boolean {
     if (key === 'jsonrpc') {
       this.versioned = isVersionToken(bytes, start, end);
       return this.versioned;
     }
     if (key === 'method') {
-      this.method ??= bytes[start] === QUOTE ? decodeString(bytes, start, end) : undefined;
+      this.method = bytes[start] === QUOTE ? decodeString(bytes, start, end) : undefined;
       return this.method !== undefined;
     }
-    if (this.idStart !== -1) return true;
     const id = decodeId(bytes, start, end);
     if (id === undefined && !isNullToken(bytes, start, end)) return false;
     this.id = id;

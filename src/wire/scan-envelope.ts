@@ -1,16 +1,5 @@
 /** Reads the envelope of one JSON-RPC message and leaves its payload alone. */
-import {
-  BACKSLASH,
-  CLOSE_BRACE,
-  COLON,
-  COMMA,
-  DIGIT_0,
-  DIGIT_9,
-  MINUS,
-  OPEN_BRACE,
-  OPEN_BRACKET,
-  QUOTE,
-} from './ascii.ts';
+import { CLOSE_BRACE, COLON, COMMA, DIGIT_0, DIGIT_9, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './ascii.ts';
 import {
   classifyKey,
   EnvelopeDraft,
@@ -76,16 +65,17 @@ export function scanEnvelope(bytes: Buffer): Envelope | undefined {
  * `"jsonrpc":"2.0","id":5` last; this spares the walk over a result of a megabyte to get there.
  *
  * Why it is sound, given valid JSON: the final `}` closes the outer object, so the token before it ends that object's
- * last member. A `"` there closes a string; a quote inside a string is always preceded by a backslash and an opening
- * quote never is, so the nearest quote before it without a backslash opens that string. What precedes it is `:` and a
- * key, found likewise, then `,` and the end of the member before, again of the outer object. The walk ends at the
- * first token that is not this simple: a nested value, another key, any backslash. The forward walk decides then.
+ * last member. A `"` there closes a string. A quote inside a string always has a backslash before it, the opening quote
+ * never has: before that stand `:` or `,` and whitespace. So if one of those precedes the nearest quote, that quote
+ * opens the string; if not, the walk ends. What precedes is then a key, found likewise, and before its `,` the end of
+ * the member before, again of the outer object. The walk also ends at any value that is no short string or plain number and
+ * at any other key. Wherever it ends, the forward walk decides what is still open.
  */
 function scanTail(bytes: Buffer, floor: number, draft: EnvelopeDraft): void {
   let at = skipWhitespaceBack(bytes, bytes.length - 2);
   while (at > floor) {
     const valueEnd = at + 1;
-    const valueStart = bytes[at] === QUOTE ? openingQuote(bytes, at, floor) : integerStart(bytes, at, floor);
+    const valueStart = bytes[at] === QUOTE ? openingQuote(bytes, at, floor) : digitsStart(bytes, at, floor);
     if (valueStart === -1) return;
     at = skipWhitespaceBack(bytes, valueStart - 1);
     if (bytes[at] !== COLON) return;
@@ -109,23 +99,19 @@ function skipWhitespaceBack(bytes: Buffer, pos: number): number {
   return at;
 }
 
-/** The opening quote of the string that closes at `closing`; -1 for a long string or one with backslashes. */
+/** The nearest quote before the closing one; -1 when there is none near. */
 function openingQuote(bytes: Buffer, closing: number, floor: number): number {
   const last = Math.max(floor, closing - MAX_TAIL_STRING_BYTES);
-  for (let at = closing - 1; at > last; at--) {
-    const byte = bytes[at];
-    if (byte === BACKSLASH) return -1;
-    if (byte === QUOTE) return bytes[at - 1] === BACKSLASH ? -1 : at;
-  }
-  return -1;
+  let at = closing - 1;
+  while (at > last && bytes[at] !== QUOTE) at--;
+  return at > last ? at : -1;
 }
 
-/** The start of the integer that ends at `last`; -1 when there is none. */
-function integerStart(bytes: Buffer, last: number, floor: number): number {
+/** The start of the digits that end at `last`; -1 when there are none. */
+function digitsStart(bytes: Buffer, last: number, floor: number): number {
   let at = last;
   while (at > floor && isDigit(bytes[at])) at--;
-  if (at === last) return -1;
-  return bytes[at] === MINUS ? at : at + 1;
+  return at === last ? -1 : at + 1;
 }
 
 function isDigit(byte: number | undefined): boolean {

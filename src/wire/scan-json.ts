@@ -25,7 +25,7 @@ export interface Span {
 }
 
 /** Up to here a loop beats the call into native indexOf. */
-const SHORT_STRING_BYTES = 32;
+const NEAR_BYTES = 16;
 
 /** `[` and `{` differ in one bit only, as do `]` and `}`: setting it halves the comparisons in the loops below. */
 const BRACE_BIT = OPEN_BRACE ^ OPEN_BRACKET;
@@ -43,21 +43,20 @@ export function skipWhitespace(bytes: Buffer, pos: number): number {
 
 /** `pos` is at the opening quote. Returns the offset after the closing one, -1 when the buffer ends before it. */
 export function skipString(bytes: Buffer, pos: number): number {
-  const length = bytes.length;
+  const near = Math.min(pos + NEAR_BYTES, bytes.length);
   let at = pos + 1;
-  for (;;) {
-    const near = Math.min(at + SHORT_STRING_BYTES, length);
-    while (at < near) {
-      const byte = bytes[at];
-      if (byte === QUOTE) return at + 1;
-      at += byte === BACKSLASH ? 2 : 1;
-    }
-    if (at >= length) return -1;
+  while (at < near) {
+    const byte = bytes[at];
+    if (byte === QUOTE) return at + 1;
+    at += byte === BACKSLASH ? 2 : 1;
+  }
+  while (at < bytes.length) {
     const quote = bytes.indexOf(QUOTE, at);
     if (quote === -1) return -1;
     if (!isEscaped(bytes, at, quote)) return quote + 1;
     at = quote + 1;
   }
+  return -1;
 }
 
 /** `from` is at no escaped byte, so an odd run of backslashes between it and the quote escapes the quote. */
@@ -106,10 +105,9 @@ function skipScalar(bytes: Buffer, pos: number): number {
   return at === pos ? -1 : at;
 }
 
-/** Does any value lie deeper than `maxDepth` arrays and objects? `[]` has depth 1. Never scans a short text. */
+/** Does any value lie deeper than `maxDepth` arrays and objects? `[]` has depth 1. Walks only if it could be so. */
 export function isDeeperThan(bytes: Buffer, maxDepth: number): boolean {
-  // Each level costs at least an opening and a closing byte.
-  if (bytes.length < 2 * (maxDepth + 1)) return false;
+  if (bytes.length <= maxDepth || countOpenings(bytes, maxDepth + 1) <= maxDepth) return false;
   let depth = 0;
   let at = 0;
   while (at < bytes.length) {
@@ -126,6 +124,19 @@ export function isDeeperThan(bytes: Buffer, maxDepth: number): boolean {
     } else if (brace === CLOSE_BRACE) depth--;
   }
   return false;
+}
+
+/** Counts `{` and `[`, also those in strings, up to `limit`. */
+function countOpenings(bytes: Buffer, limit: number): number {
+  let count = 0;
+  for (const opening of [OPEN_BRACE, OPEN_BRACKET]) {
+    let at = bytes.indexOf(opening);
+    while (at !== -1 && count < limit) {
+      count++;
+      at = bytes.indexOf(opening, at + 1);
+    }
+  }
+  return count;
 }
 
 /** Decodes the string token bytes[start, end) with its quotes; undefined when its escapes are not JSON. */

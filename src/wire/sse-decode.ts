@@ -1,5 +1,5 @@
 /** Reads event streams as bytes. [spec WHATWG HTML server-sent events#event-stream-interpretation] */
-import { COLON, CR, DIGIT_0, DIGIT_9, LF, SPACE } from './ascii.ts';
+import { COLON, CR, LF, SPACE } from './ascii.ts';
 import { ByteCollector } from './byte-collector.ts';
 
 /**
@@ -8,7 +8,7 @@ import { ByteCollector } from './byte-collector.ts';
  */
 const SHORT_LINE_BYTES = 1024;
 
-const BOM = Buffer.of(0xef, 0xbb, 0xbf);
+const MESSAGE = 'message';
 const NEWLINE = Buffer.of(LF);
 const EMPTY = Buffer.alloc(0);
 
@@ -78,7 +78,7 @@ export class SseDecoder {
     let cr = chunk.indexOf(CR, start);
     while (lf !== -1 || cr !== -1) {
       const end = lf === -1 || (cr !== -1 && cr < lf) ? cr : lf;
-      this.#finishLine(chunk.subarray(start, end));
+      this.#finishLine(chunk, start, end);
       start = end + 1;
       if (end === cr) {
         if (start === chunk.length) this.#endedWithCr = true;
@@ -88,7 +88,7 @@ export class SseDecoder {
       }
       if (lf !== -1 && lf < start) lf = chunk.indexOf(LF, start);
     }
-    if (start < chunk.length) this.#keepPart(chunk.subarray(start));
+    if (start < chunk.length) this.#keepPart(chunk, start, chunk.length);
   }
 
   /** The stream is over: an event that no empty line ended does not count. */
@@ -97,28 +97,30 @@ export class SseDecoder {
     this.#resetEvent();
   }
 
-  #keepPart(part: Buffer): void {
-    this.#lineLength += part.length;
-    this.#lineIsDropped ||= !this.#hasRoomFor(this.#lineLength);
+  #keepPart(chunk: Buffer, start: number, end: number): void {
+    this.#lineLength += end - start;
+    this.#lineIsDropped = !this.#hasRoomFor(this.#lineLength);
     if (this.#lineIsDropped) this.#line.clear();
-    else this.#line.append(part);
+    else this.#line.append(chunk.subarray(start, end));
   }
 
   #hasRoomFor(lineLength: number): boolean {
     return lineLength <= SHORT_LINE_BYTES || this.#eventLength + lineLength <= this.#maxEventBytes;
   }
 
-  #finishLine(lastPart: Buffer): void {
-    if (this.#lineLength === 0) {
-      // The line lies within this chunk.
-      this.#readLine(this.#hasRoomFor(lastPart.length) ? lastPart : undefined, lastPart.length);
-      return;
+  /** Works with offsets: most lines are read where they lie, and a subarray costs more than reading one. */
+  #finishLine(chunk: Buffer, start: number, end: number): void {
+    if (this.#lineLength > 0) {
+      this.#keepPart(chunk, start, end);
+      if (this.#lineIsDropped) this.#countLine(this.#lineLength);
+      else this.#readLine(this.#line.take(), 0, this.#lineLength);
+      this.#resetLine();
+    } else if (this.#hasRoomFor(end - start)) {
+      this.#readLine(chunk, start, end);
+    } else {
+      this.#countLine(end - start);
     }
-    this.#keepPart(lastPart);
-    const length = this.#lineLength;
-    const line = this.#lineIsDropped ? undefined : this.#line.take();
-    this.#resetLine();
-    this.#readLine(line, length);
+    this.#isFirstLine = false;
   }
 
   #resetLine(): void {
@@ -127,38 +129,43 @@ export class SseDecoder {
     this.#lineIsDropped = false;
   }
 
-  /** `line` is undefined when it was too long to keep. */
-  #readLine(line: Buffer | undefined, length: number): void {
-    const isMarked = this.#isFirstLine && line?.subarray(0, BOM.length).equals(BOM);
-    this.#isFirstLine = false;
-    const content = isMarked ? line.subarray(BOM.length) : line;
-    if (content?.length === 0) {
+  #readLine(bytes: Buffer, lineStart: number, end: number): void {
+    const start = this.#isFirstLine && startsWithBom(bytes, lineStart, end) ? lineStart + 3 : lineStart;
+    if (start === end) {
       this.#dispatch();
-      return;
-    }
-    if (content?.[0] === COLON) return; // a comment
+    } else if (bytes[start] !== COLON) {
+      this.#countLine(end - start);
+      this.#readField(bytes, start, end);
+    } // else a comment
+  }
+
+  #countLine(length: number): void {
     this.#eventLength += length;
     if (this.#isOversized) this.#dropData();
-    if (content !== undefined) this.#readField(content);
   }
 
   get #isOversized(): boolean {
     return this.#eventLength > this.#maxEventBytes;
   }
 
-  #readField(line: Buffer): void {
-    const colon = line.indexOf(COLON);
-    const name = colon === -1 ? line : line.subarray(0, colon);
-    if (isName(name, 'data')) {
-      if (!this.#isOversized) this.#addData(fieldValue(line, colon));
-    } else if (isName(name, 'event')) {
-      this.#eventType = fieldValue(line, colon).toString();
-    } else if (isName(name, 'id')) {
-      const id = fieldValue(line, colon);
-      if (!id.includes(0)) this.#eventId = id.toString();
-    } else if (isName(name, 'retry')) {
-      const digits = fieldValue(line, colon);
-      if (isDigits(digits)) this.#sink.retry(Math.min(Number(digits.toString('latin1')), Number.MAX_SAFE_INTEGER));
+  #readField(bytes: Buffer, start: number, end: number): void {
+    let nameEnd = start;
+    while (nameEnd < end && bytes[nameEnd] !== COLON) nameEnd++;
+    // The value follows the colon and one optional space; a field without colon has an empty value.
+    const colon = Math.min(nameEnd + 1, end);
+    const valueStart = colon < end && bytes[colon] === SPACE ? colon + 1 : colon;
+    if (isText(bytes, start, nameEnd, 'data')) {
+      if (!this.#isOversized) this.#addData(bytes.subarray(valueStart, end));
+    } else if (isText(bytes, start, nameEnd, 'event')) {
+      // Nearly every event of MCP says so, which saves the decoding.
+      const isMessage = isText(bytes, valueStart, end, MESSAGE);
+      this.#eventType = isMessage ? MESSAGE : bytes.toString('utf8', valueStart, end);
+    } else if (isText(bytes, start, nameEnd, 'id')) {
+      const id = bytes.toString('utf8', valueStart, end);
+      if (!id.includes('\0')) this.#eventId = id;
+    } else if (isText(bytes, start, nameEnd, 'retry')) {
+      const digits = bytes.toString('latin1', valueStart, end);
+      if (/^\d+$/.test(digits)) this.#sink.retry(Math.min(Number(digits), Number.MAX_SAFE_INTEGER));
     }
   }
 
@@ -182,7 +189,7 @@ export class SseDecoder {
   #dispatch(): void {
     const id = this.#eventId;
     if (id !== undefined) this.#lastEventId = id === '' ? undefined : id;
-    const event = this.#eventType === '' ? 'message' : this.#eventType;
+    const event = this.#eventType === '' ? MESSAGE : this.#eventType;
     const data = this.#dataLines.byteLength > 0 ? this.#dataLines.take() : (this.#data ?? EMPTY);
     const oversizedLength = this.#isOversized ? this.#eventLength : undefined;
     this.#resetEvent();
@@ -198,20 +205,14 @@ export class SseDecoder {
   }
 }
 
-function isName(name: Buffer, expected: string): boolean {
-  if (name.length !== expected.length) return false;
+function startsWithBom(bytes: Buffer, start: number, end: number): boolean {
+  return end - start >= 3 && bytes[start] === 0xef && bytes[start + 1] === 0xbb && bytes[start + 2] === 0xbf;
+}
+
+function isText(bytes: Buffer, start: number, end: number, expected: string): boolean {
+  if (end - start !== expected.length) return false;
   for (let index = 0; index < expected.length; index++) {
-    if (name[index] !== expected.charCodeAt(index)) return false;
+    if (bytes[start + index] !== expected.charCodeAt(index)) return false;
   }
   return true;
-}
-
-/** What follows the colon and one optional space; a field without colon has an empty value. */
-function fieldValue(line: Buffer, colon: number): Buffer {
-  if (colon === -1) return EMPTY;
-  return line.subarray(line[colon + 1] === SPACE ? colon + 2 : colon + 1);
-}
-
-function isDigits(value: Buffer): boolean {
-  return value.length > 0 && value.every((byte) => byte >= DIGIT_0 && byte <= DIGIT_9);
 }

@@ -56,6 +56,9 @@ test('is not led astray by members that only text and nested objects contain', (
     '{"jsonrpc":"2.0","result":"\\",\\"id\\":7","\\u0069d":5}',
     '{"result":{"id":7},"id":5,"jsonrpc":"2.0","extra":{"id":7}}',
     '{"result":{"id":7},"id":5,"jsonrpc":"2.0","x\\"id":7}',
+    '{"result":{"id":7},"id":5,"jsonrpc":"2.0","x":"\\"id\\":7","y":7}',
+    '{"result":{},"id":5,"x,\\"id":"7","jsonrpc":"2.0"}',
+    '{"result":{},"id":5,"x":"\\"7","jsonrpc":"2.0"}',
   ];
   for (const text of decoys) {
     t.is(JSON.parse(text).id, 5, text);
@@ -110,6 +113,7 @@ test('reads one id from every spelling of it', (t) => {
   for (const token of ['"é"', '"\\u00e9"', '"\\u00E9"']) {
     t.is(scan(`{"jsonrpc":"2.0","id":${token},"result":{}}`)?.id, 'é');
     t.is(scan(`{"result":{},"jsonrpc":"2.0","id":${token}}`)?.id, 'é');
+    t.is(scan(`{"result":{"broken":,"id":${token},"jsonrpc":"2.0"}`)?.id, 'é');
   }
   t.is(scan('{"jsonrpc":"2.0","id":-9007199254740991,"result":{}}')?.id, -9007199254740991);
   t.is(scan('{"result":{},"jsonrpc":"2.0","id":-3}')?.id, -3);

@@ -133,6 +133,11 @@ for (const size of chunkSizes) {
   });
 }
 
+test('takes CR and LF for one line end even if an empty chunk lies between', (t) => {
+  const chunks = ['data: 1\r', '', '\ndata: 2\n\n'].map((text) => Buffer.from(text));
+  t.deepEqual(decode(chunks).events, [message('1\n2')]);
+});
+
 test('hands out a single data line within one chunk without copying it', (t) => {
   const chunk = Buffer.from('event: message\ndata: {"a":1}\n\n');
   const events: DecodedEvent[] = [];
