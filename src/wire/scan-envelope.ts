@@ -68,8 +68,8 @@ export function scanEnvelope(bytes: Buffer): Envelope | undefined {
  * last member. A `"` there closes a string. A quote inside a string always has a backslash before it, the opening quote
  * never has: before that stand `:` or `,` and whitespace. So if one of those precedes the nearest quote, that quote
  * opens the string; if not, the walk ends. What precedes is then a key, found likewise, and before its `,` the end of
- * the member before, again of the outer object. The walk also ends at any value that is no short string or plain number and
- * at any other key. Wherever it ends, the forward walk decides what is still open.
+ * the member before, again of the outer object. The walk also ends at any value that is no short string or plain
+ * number and at any other key. Wherever it ends, the forward walk decides what is still open.
  */
 function scanTail(bytes: Buffer, floor: number, draft: EnvelopeDraft): void {
   let at = skipWhitespaceBack(bytes, bytes.length - 2);
