@@ -78,10 +78,10 @@ class Lifecycle {
   #takeSignal(signal: Signal): void {
     if (this.#state === 'ended') return;
     if (this.#state === 'stopping' || this.#state === 'abandoned') {
-      this.#log.warn({ signal }, `${signal} again: exiting at once`);
+      this.#log.warn(`${signal} again: exiting at once`);
       return this.#end(128 + constants.signals[signal]);
     }
-    this.#log.info({ signal }, `${signal}: shutting down, running calls may finish (once more to exit at once)`);
+    this.#log.info(`${signal}: shutting down, running calls may finish (once more to exit at once)`);
     if (this.#bridge === undefined) this.#state = 'abandoned';
     else this.#stop(this.#bridge);
   }
