@@ -1,0 +1,77 @@
+import test from 'ava';
+import { Exchange } from '../../src/relay/exchange.ts';
+import { ExchangeTable } from '../../src/relay/exchange-table.ts';
+import { FakeLane } from '../support/fake-peers.ts';
+
+interface Open {
+  readonly method: string;
+  readonly openQuestions?: number;
+}
+
+function tableOf(...calls: readonly Open[]): { table: ExchangeTable; exchanges: readonly Exchange[] } {
+  const table = new ExchangeTable();
+  const exchanges = calls.map(({ method, openQuestions = 0 }, id) => {
+    const exchange = new Exchange(id, method, new FakeLane(), undefined, 0);
+    exchange.openQuestions = openQuestions;
+    table.add(exchange);
+    return exchange;
+  });
+  return { table, exchanges };
+}
+
+const call: Open = { method: 'tools/call' };
+const prompt: Open = { method: 'prompts/get' };
+const read: Open = { method: 'resources/read' };
+const list: Open = { method: 'tools/list' };
+const custom: Open = { method: 'x-vendor/work' };
+const asking = (open: Open): Open => ({ ...open, openQuestions: 1 });
+
+for (const [title, calls, expected] of [
+  ['nobody when nothing is open', [], undefined],
+  ['the only call, whatever it is', [list], 0],
+  ['the only call, even if it is asking already', [asking(call)], 0],
+  ['the latest of several alike', [call, call, call], 2],
+  ['a tool call rather than a later list', [call, list], 0],
+  ['a prompt rather than a later list', [prompt, list], 0],
+  ['a resource rather than a later list', [read, custom, list], 0],
+  ['the latest interactive one, whichever kind', [call, prompt, read, list], 2],
+  ['one that is not asking rather than a later one that is', [call, asking(call)], 0],
+  ['an interactive one that is asking rather than a list', [asking(call), list], 0],
+  ['the latest when all are asking', [asking(call), asking(call)], 1],
+  ['the latest of methods that hardly ask', [custom, list], 1],
+] as const) {
+  test(`a question of the server most likely belongs to ${title}`, (t) => {
+    const { table, exchanges } = tableOf(...calls);
+    t.is(table.likelyAsker(), expected === undefined ? undefined : exchanges[expected]);
+  });
+}
+
+test('the sole exchange is known only while it is the only one', (t) => {
+  const { table, exchanges } = tableOf(call, list);
+  const [first, second] = exchanges as [Exchange, Exchange];
+  t.is(table.sole(), undefined);
+  table.remove(first);
+  t.is(table.sole(), second);
+  table.remove(second);
+  t.is(table.sole(), undefined);
+  t.is(table.size, 0);
+});
+
+test('silent are those in which nothing happened since, unless they are asking', (t) => {
+  const { table, exchanges } = tableOf(call, asking(call), call);
+  const [first, , third] = exchanges as [Exchange, Exchange, Exchange];
+  third.lastActiveMs = 5;
+  t.deepEqual(table.silentSince(-1), []);
+  t.deepEqual(table.silentSince(4), [first]);
+  t.deepEqual(table.silentSince(5), [first, third]);
+});
+
+test('an exchange leaves the open state once', (t) => {
+  for (const leave of [(e: Exchange) => e.settle(), (e: Exchange) => e.cancel('client')]) {
+    const exchange = new Exchange(1, 'ping', new FakeLane(), undefined, 0);
+    t.is(exchange.state.kind, 'open');
+    leave(exchange);
+    t.throws(() => exchange.settle());
+    t.throws(() => exchange.cancel('timeout'));
+  }
+});

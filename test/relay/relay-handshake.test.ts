@@ -1,0 +1,71 @@
+import test from 'ava';
+import { RelayPair, readyPair } from './relay-pair.ts';
+
+const HELLO = { id: 0, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {} } };
+
+test('passes the handshake through, and the client side knows the revision before it gets the answer', (t) => {
+  const pair = new RelayPair();
+  const revisionsAtAnswer: (string | undefined)[] = [];
+  pair.peer.onSend = () => revisionsAtAnswer.push(pair.peer.revisions[0]?.id);
+  const hello = pair.client(HELLO);
+  t.is(pair.link.sent[0]?.frame, hello);
+  const answer = pair.server({ id: 0, result: { protocolVersion: '2025-03-26' } });
+  t.is(pair.peer.sent[0]?.frame, answer);
+  t.deepEqual(revisionsAtAnswer, ['2025-03-26']);
+  t.deepEqual(
+    pair.ready.map(({ id }) => id),
+    ['2025-03-26'],
+  );
+});
+
+for (const [title, result] of [
+  ['names a revision nobody knows', { protocolVersion: '1999-01-01' }],
+  ['names none', {}],
+  ['answers null', null],
+] as const) {
+  test(`serves the client like the oldest revision when the server ${title}`, (t) => {
+    const pair = new RelayPair();
+    pair.client(HELLO);
+    pair.server({ id: 0, result });
+    t.deepEqual(
+      pair.peer.revisions.map(({ id }) => id),
+      ['2024-11-05'],
+    );
+  });
+}
+
+test('ends the session after a refused initialize, once the refusal was passed on', (t) => {
+  const pair = new RelayPair();
+  pair.client(HELLO);
+  const refusal = pair.server({ id: 0, error: { code: -32602, message: 'no' } });
+  t.is(pair.peer.sent[0]?.frame, refusal);
+  t.is(pair.peer.sent[0]?.exchange?.state.kind, 'settled');
+  t.deepEqual(
+    pair.ends.map(({ code }) => code),
+    ['ERR_UPSTREAM_PROTOCOL'],
+  );
+  t.is(pair.link.closedWith.length, 1);
+  t.deepEqual(pair.ready, []);
+});
+
+test('forwards requests that come before the handshake is over', (t) => {
+  const pair = new RelayPair();
+  pair.client(HELLO);
+  const early = pair.client({ id: 1, method: 'tools/list' });
+  t.is(pair.link.sent[1]?.frame, early);
+});
+
+test('drains a session in mid-handshake without losing the answer', (t) => {
+  const pair = new RelayPair();
+  pair.client(HELLO);
+  pair.relay.drain();
+  const answer = pair.server({ id: 0, result: { protocolVersion: '2025-06-18' } });
+  t.is(pair.peer.sent[0]?.frame, answer);
+  t.is(pair.relay.openExchanges, 0);
+});
+
+test('leaves initialized to the server as it came', (t) => {
+  const pair = readyPair();
+  const initialized = pair.client('{"jsonrpc":"2.0" , "method":"notifications/initialized"}');
+  t.is(pair.link.sent[0]?.frame, initialized);
+});

@@ -1,0 +1,73 @@
+import type { BridgeError } from '../../src/errors.ts';
+import type { Revision } from '../../src/mcp/revisions.ts';
+import type { Exchange } from '../../src/relay/exchange.ts';
+import { Relay } from '../../src/relay/relay.ts';
+import type { Frame } from '../../src/wire/frame.ts';
+import { createFakeDeps, FakeLane, FakeLink, FakePeer } from '../support/fake-peers.ts';
+import { clientFrame, serverFrame } from '../support/frames.ts';
+
+const INITIALIZE = {
+  id: 'init',
+  method: 'initialize',
+  params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } },
+};
+const INITIALIZE_RESULT = {
+  id: 'init',
+  result: { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 's', version: '1' } },
+};
+
+/** A relay between a client and a server that only keep what they get. */
+export class RelayPair {
+  readonly clock;
+  readonly relay: Relay;
+  readonly peer = new FakePeer();
+  readonly link = new FakeLink();
+  readonly ready: Revision[] = [];
+  readonly ends: BridgeError[] = [];
+
+  constructor({ requestTimeoutMs = 0 } = {}) {
+    const { log, clock } = createFakeDeps();
+    this.clock = clock;
+    this.relay = new Relay({
+      log,
+      clock,
+      requestTimeoutMs,
+      onReady: (revision) => void this.ready.push(revision),
+      onEnd: (reason) => void this.ends.push(reason),
+    });
+    this.relay.join(this.peer, this.link);
+  }
+
+  /** Says something on behalf of the client; returns the frame the relay was given. */
+  client(message: string | object, lane = new FakeLane()): Frame {
+    const frame = clientFrame(message);
+    this.relay.fromClient(frame, lane);
+    return frame;
+  }
+
+  /** The same on behalf of the server. */
+  server(message: string | object, known?: Exchange): Frame {
+    const frame = serverFrame(message);
+    this.relay.fromServer(frame, known);
+    return frame;
+  }
+
+  /** A call of the client; returns its exchange. */
+  call(id: string | number, method = 'tools/call', params: object = {}): Exchange {
+    this.client({ id, method, params });
+    const exchange = this.link.sent.at(-1)?.exchange;
+    if (exchange === undefined) throw new Error('the call was not forwarded');
+    return exchange;
+  }
+}
+
+/** After the handshake, with nothing kept of it. */
+export function readyPair(options: { readonly requestTimeoutMs?: number } = {}): RelayPair {
+  const pair = new RelayPair(options);
+  pair.client(INITIALIZE);
+  pair.server(INITIALIZE_RESULT);
+  pair.client({ method: 'notifications/initialized' });
+  pair.peer.take();
+  pair.link.take();
+  return pair;
+}

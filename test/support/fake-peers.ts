@@ -1,0 +1,196 @@
+/** The two ends of a relay without sockets or processes: they keep what they are given. */
+import { pino } from 'pino';
+import type { Deps } from '../../src/deps.ts';
+import type { BridgeError } from '../../src/errors.ts';
+import type { Revision } from '../../src/mcp/revisions.ts';
+import type { Exchange } from '../../src/relay/exchange.ts';
+import type {
+  DownstreamPeer,
+  Lane,
+  Readiness,
+  ServerFault,
+  ServerListener,
+  UpstreamDialer,
+  UpstreamLink,
+} from '../../src/relay/ports.ts';
+import type { Frame } from '../../src/wire/frame.ts';
+import { FakeClock } from './fake-clock.ts';
+
+/** A message somebody was given, with the exchange it was said to belong to. */
+export interface Sent {
+  readonly frame: Frame;
+  readonly exchange: Exchange | undefined;
+}
+
+/** What was sent, parsed. */
+export function messagesOf(sent: readonly Sent[]): readonly unknown[] {
+  return sent.map(({ frame }) => frame.json());
+}
+
+export class FakeLane implements Lane {
+  isOpen = true;
+}
+
+export class FakePeer implements DownstreamPeer {
+  isConnected = true;
+  /** What `send` answers. */
+  hasRoom = true;
+  isPaused = false;
+  readonly sent: Sent[] = [];
+  readonly released: Exchange[] = [];
+  readonly revisions: Revision[] = [];
+  readonly closedWith: BridgeError[] = [];
+  /** Called with each message, as a real client would react to it. */
+  onSend: (sent: Sent) => void = () => {};
+
+  /** Everything since the last look. */
+  take(): readonly Sent[] {
+    return this.sent.splice(0);
+  }
+
+  send(frame: Frame, exchange?: Exchange): boolean {
+    const sent = { frame, exchange };
+    this.sent.push(sent);
+    this.onSend(sent);
+    return this.hasRoom;
+  }
+
+  release(exchange: Exchange): void {
+    this.released.push(exchange);
+  }
+
+  negotiated(revision: Revision): void {
+    this.revisions.push(revision);
+  }
+
+  pause(): void {
+    this.isPaused = true;
+  }
+
+  resume(): void {
+    this.isPaused = false;
+  }
+
+  close(reason: BridgeError): void {
+    this.closedWith.push(reason);
+  }
+}
+
+export class FakeLink implements UpstreamLink {
+  /** What `send` answers. */
+  hasRoom = true;
+  isPaused = false;
+  readonly sent: Sent[] = [];
+  readonly closedWith: BridgeError[] = [];
+  /** Called with each message, as a real server would react to it. */
+  onSend: (sent: Sent) => void = () => {};
+
+  /** Everything since the last look. */
+  take(): readonly Sent[] {
+    return this.sent.splice(0);
+  }
+
+  send(frame: Frame, exchange?: Exchange): boolean {
+    const sent = { frame, exchange };
+    this.sent.push(sent);
+    this.onSend(sent);
+    return this.hasRoom;
+  }
+
+  pause(): void {
+    this.isPaused = true;
+  }
+
+  resume(): void {
+    this.isPaused = false;
+  }
+
+  close(reason: BridgeError): void {
+    this.closedWith.push(reason);
+  }
+}
+
+/** Keeps what a link tells the client's side. */
+export class FakeServerListener implements ServerListener {
+  readonly received: Sent[] = [];
+  readonly faults: ServerFault[] = [];
+  readonly closedWith: BridgeError[] = [];
+  drains = 0;
+  /** Called with each message. */
+  onFrame: (sent: Sent) => void = () => {};
+
+  fromServer(frame: Frame, exchange?: Exchange): void {
+    const sent = { frame, exchange };
+    this.received.push(sent);
+    this.onFrame(sent);
+  }
+
+  serverFault(fault: ServerFault): void {
+    this.faults.push(fault);
+  }
+
+  serverDrained(): void {
+    this.drains += 1;
+  }
+
+  serverClosed(reason: BridgeError): void {
+    this.closedWith.push(reason);
+  }
+}
+
+/** One connection a dialer made, with both its ends. */
+export interface Dialled {
+  readonly link: FakeLink;
+  /** Who hears what the server says. */
+  readonly listener: ServerListener;
+}
+
+export class FakeDialer implements UpstreamDialer {
+  readonly name = 'fake-server';
+  readonly dialled: Dialled[] = [];
+  /** What `dial` throws, when set. */
+  failure: BridgeError | undefined;
+  readinessNow: Readiness = { ready: true };
+  isClosed = false;
+  isKilled = false;
+  /** Called with each new connection, before `dial` returns. */
+  onDial: (dialled: Dialled) => void = () => {};
+
+  /** The connection made last. */
+  get latest(): Dialled {
+    const latest = this.dialled.at(-1);
+    if (latest === undefined) throw new Error('nothing was dialled yet');
+    return latest;
+  }
+
+  dial(listener: ServerListener): UpstreamLink {
+    if (this.failure !== undefined) throw this.failure;
+    const dialled = { link: new FakeLink(), listener };
+    this.dialled.push(dialled);
+    this.onDial(dialled);
+    return dialled.link;
+  }
+
+  readiness(): Readiness {
+    return this.readinessNow;
+  }
+
+  close(): Promise<void> {
+    this.isClosed = true;
+    return Promise.resolve();
+  }
+
+  killNow(): void {
+    this.isKilled = true;
+  }
+}
+
+/** Silent, with ids that count and a clock that stands still. */
+export function createFakeDeps(): Deps & { readonly clock: FakeClock } {
+  let ids = 0;
+  return {
+    log: pino({ level: 'silent' }),
+    clock: new FakeClock(),
+    randomId: () => `id-${++ids}`,
+  };
+}
