@@ -3,4 +3,6 @@
 export const SESSION_ID_HEADER = 'mcp-session-id';
 export const SESSION_ID_HEADER_OUT = 'Mcp-Session-Id';
 export const PROTOCOL_VERSION_HEADER = 'mcp-protocol-version';
+export const PROTOCOL_VERSION_HEADER_OUT = 'MCP-Protocol-Version';
 export const LAST_EVENT_ID_HEADER = 'last-event-id';
+export const LAST_EVENT_ID_HEADER_OUT = 'Last-Event-ID';

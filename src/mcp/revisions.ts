@@ -13,13 +13,18 @@ export interface Revision {
    * revisions fail parsing the empty data. [spec 2025-11-25 transports#sending-messages-to-the-server]
    */
   readonly primingEvent: boolean;
+  /**
+   * Over HTTP, every request after `initialize` names the negotiated revision in `MCP-Protocol-Version`.
+   * [spec 2025-06-18 transports#protocol-version-header]
+   */
+  readonly versionHeader: boolean;
 }
 
 const revisions: readonly Revision[] = [
-  { id: '2024-11-05', batching: false, primingEvent: false },
-  { id: '2025-03-26', batching: true, primingEvent: false },
-  { id: '2025-06-18', batching: false, primingEvent: false },
-  { id: '2025-11-25', batching: false, primingEvent: true },
+  { id: '2024-11-05', batching: false, primingEvent: false, versionHeader: false },
+  { id: '2025-03-26', batching: true, primingEvent: false, versionHeader: false },
+  { id: '2025-06-18', batching: false, primingEvent: false, versionHeader: true },
+  { id: '2025-11-25', batching: false, primingEvent: true, versionHeader: true },
 ];
 
 const byId: ReadonlyMap<string, Revision> = new Map(revisions.map((revision) => [revision.id, revision]));

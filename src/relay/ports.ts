@@ -20,6 +20,11 @@ import type { Exchange } from './exchange.ts';
 export interface Lane {
   /** False once the client can no longer be reached on it: its connection closed and nothing can be resumed. */
   readonly isOpen: boolean;
+  /**
+   * Headers of the client's own HTTP request that the user lets pass to a remote server (`--forward-header`), names in
+   * lower case; they go along with this exchange's request only. Never credentials.
+   */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** The client as the relay sees it. Implemented by each file in downstream/. */
