@@ -8,7 +8,6 @@ import { BridgeError } from '../errors.ts';
 export async function checkFiles({ child, listen }: Config): Promise<void> {
   if (child.cwd !== undefined) await checkDirectory(child.cwd);
   if (listen.tls !== undefined) await checkCertificate(listen.tls);
-  if (child.pty) await checkPty();
 }
 
 async function checkDirectory(path: string): Promise<void> {
@@ -37,19 +36,6 @@ async function readPem(option: string, path: string): Promise<string> {
     return await readFile(path, 'utf8');
   } catch (cause) {
     throw new BridgeError('ERR_CONFIG_OPTION', `--${option}: cannot read ${path} (${reasonOf(cause)}).`, { cause });
-  }
-}
-
-async function checkPty(): Promise<void> {
-  try {
-    // As a string it has no types here; none are needed to see whether it loads.
-    await import('node-pty' as string);
-  } catch (cause) {
-    throw new BridgeError(
-      'ERR_CONFIG_COMBINATION',
-      `--pty needs the optional package node-pty, which is not installed or has no build for ${process.platform} ${process.arch}. Reinstall mcp-portage with optional dependencies, or leave --pty out.`,
-      { cause },
-    );
   }
 }
 

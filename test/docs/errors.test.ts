@@ -1,0 +1,28 @@
+import { readFile } from 'node:fs/promises';
+import test from 'ava';
+import { ERROR_CODES, type ErrorAudiences } from '../../src/errors.ts';
+
+const text = await readFile(new URL('../../docs/errors.md', import.meta.url), 'utf8');
+const sections = new Map(
+  text
+    .split(/^### /m)
+    .slice(1)
+    .map((section) => [section.split('\n', 1)[0] ?? '', section.split(/^## /m, 1)[0] ?? ''] as const),
+);
+
+function seenAs({ rpc, http, exit }: ErrorAudiences): string {
+  const parts = [rpc === undefined ? '' : `JSON-RPC ${rpc}`, http === undefined ? '' : `HTTP ${http}`];
+  return [...parts, exit === undefined ? '' : `exit ${exit}`].filter((part) => part !== '').join(' · ');
+}
+
+test('docs/errors.md has a section for each code and for no other', (t) => {
+  t.deepEqual([...sections.keys()].sort(), Object.keys(ERROR_CODES).sort());
+});
+
+for (const [code, audiences] of Object.entries(ERROR_CODES)) {
+  test(`docs/errors.md tells of ${code} what each audience sees, and explains it`, (t) => {
+    const section = sections.get(code) ?? '';
+    t.is(/^Seen as: (.*)$/m.exec(section)?.[1], seenAs(audiences));
+    t.true(section.split('\n\n').length >= 3 && section.length > 100, section);
+  });
+}
