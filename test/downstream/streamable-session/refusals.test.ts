@@ -1,0 +1,257 @@
+import test, { type ExecutionContext } from 'ava';
+import { REVISION_IDS } from '../../../src/mcp/revisions.ts';
+import { callHttp, type HttpAnswer } from '../../support/http-call.ts';
+import { type HttpFace, startHttpFace } from '../../support/http-face.ts';
+import {
+  call,
+  type Headers,
+  initialize,
+  notification,
+  openStreamable,
+  POST_HEADERS,
+} from '../../support/legacy-clients.ts';
+
+interface RpcErrorBody {
+  readonly jsonrpc: string;
+  readonly id?: unknown;
+  readonly error: { readonly code: number; readonly message: string; readonly data: { bridge: { reason: string } } };
+}
+
+interface Refusal {
+  readonly status: number;
+  readonly rpc: number;
+  readonly reason: string;
+  /** What the message must say, so that the reader knows what to do. */
+  readonly way: RegExp;
+  /** Left out: the body has no `id` member. */
+  readonly id?: unknown;
+}
+
+async function isRefused(t: ExecutionContext, answer: HttpAnswer, expected: Refusal): Promise<void> {
+  t.is(answer.status, expected.status);
+  t.is(answer.headers['content-type'], 'application/json');
+  t.is(answer.headers['mcp-session-id'], undefined);
+  const body = await answer.json<RpcErrorBody>();
+  t.is(body.jsonrpc, '2.0');
+  t.deepEqual('id' in body ? body.id : undefined, expected.id);
+  t.is('id' in body, expected.id !== undefined);
+  t.is(body.error.code, expected.rpc);
+  t.is(body.error.data.bridge.reason, expected.reason);
+  t.regex(body.error.message, expected.way);
+}
+
+function post(face: HttpFace, body: string | Buffer, headers: Headers = {}): Promise<HttpAnswer> {
+  return callHttp({ port: face.port, method: 'POST', headers: { ...POST_HEADERS, ...headers }, body });
+}
+
+const unreadable = test.macro({
+  title: (about = '') => `answers 400 to a body that is ${about}`,
+  async exec(t, body: string | Buffer, expected: Omit<Refusal, 'status'>) {
+    const face = await startHttpFace(t);
+    const session = await openStreamable(face);
+    const isKnown = session.connection.received.length;
+    await isRefused(t, await session.post(body), { status: 400, ...expected });
+    t.is(session.connection.received.length, isKnown, 'nothing of it reached the server');
+  },
+});
+
+const parse = { rpc: -32700, reason: 'ERR_WIRE_PARSE' };
+const message = { rpc: -32600, reason: 'ERR_WIRE_MESSAGE' };
+const batch = { rpc: -32600, reason: 'ERR_WIRE_BATCH' };
+
+test('not JSON', unreadable, '{"jsonrpc":"2.0","id":1,', { ...parse, way: /not valid JSON/ });
+test('empty', unreadable, '', { ...parse, way: /empty/ });
+test('not UTF-8', unreadable, Buffer.from([0x7b, 0xff, 0x7d]), { ...parse, way: /UTF-8/ });
+test('no JSON-RPC message', unreadable, '{"id":7}', { ...message, way: /jsonrpc|method/, id: 7 });
+test('a plain value', unreadable, '"hello"', { ...message, way: /object/ });
+test('a request with a null id', unreadable, '{"jsonrpc":"2.0","id":null,"method":"ping"}', { ...message, way: /id/ });
+test('nested too deeply', unreadable, `${'['.repeat(2000)}${']'.repeat(2000)}`, { ...message, way: /deeper/ });
+test('an array, outside 2025-03-26', unreadable, JSON.stringify([call(1)]), { ...batch, way: /POST of its own/ });
+
+test('answers 400 to a second initialize in a session', async (t) => {
+  const face = await startHttpFace(t);
+  const session = await openStreamable(face);
+  await isRefused(t, await session.post(initialize('2025-11-25', 9)), {
+    status: 400,
+    ...message,
+    way: /without Mcp-Session-Id/,
+    id: 9,
+  });
+  t.is(face.sessions.size, 1);
+});
+
+const notAcceptable = test.macro({
+  title: (_, accept?: string) => `answers 406 to a POST whose Accept header is ${accept ?? 'missing'}`,
+  async exec(t, accept: string | undefined) {
+    const face = await startHttpFace(t);
+    const answer = await post(face, JSON.stringify(initialize()), { Accept: accept });
+    await isRefused(t, answer, {
+      status: 406,
+      rpc: -32000,
+      reason: 'ERR_HTTP_ACCEPT',
+      way: /application\/json and text\/event-stream/,
+    });
+    t.is(face.server.connections.length, 0);
+  },
+});
+
+test(notAcceptable, undefined);
+test(notAcceptable, 'application/json');
+test(notAcceptable, 'text/event-stream');
+test(notAcceptable, 'text/html');
+test(notAcceptable, 'application/json, text/event-stream;q=0');
+
+test('answers 406 to a GET with a session that does not accept an event stream', async (t) => {
+  const session = await openStreamable(await startHttpFace(t));
+  await isRefused(t, await session.get({ Accept: 'application/json' }), {
+    status: 406,
+    rpc: -32000,
+    reason: 'ERR_HTTP_ACCEPT',
+    way: /text\/event-stream/,
+  });
+});
+
+const wrongType = test.macro({
+  title: (_, type?: string) => `answers 415 to a POST of ${type ?? 'no content type'}`,
+  async exec(t, type: string | undefined) {
+    const face = await startHttpFace(t);
+    const answer = await post(face, JSON.stringify(initialize()), { 'Content-Type': type });
+    await isRefused(t, answer, {
+      status: 415,
+      rpc: -32000,
+      reason: 'ERR_HTTP_CONTENT_TYPE',
+      way: /Expected Content-Type: application\/json/,
+    });
+  },
+});
+
+test(wrongType, undefined);
+test(wrongType, 'text/plain');
+test(wrongType, 'application/x-www-form-urlencoded');
+
+test('takes a content type with parameters', async (t) => {
+  const session = await openStreamable(await startHttpFace(t));
+  const answer = await session.post(notification('notifications/x'), {
+    'Content-Type': 'Application/JSON; charset=utf-8',
+  });
+  t.is(answer.status, 202);
+});
+
+const tooLarge = test.macro({
+  title: (how = '') => `answers 413 to a body over the limit ${how}, which the client can read`,
+  async exec(t, transfer: Headers) {
+    const face = await startHttpFace(t, { maxMessageBytes: 1000 });
+    const body = JSON.stringify({ ...initialize(), padding: 'x'.repeat(500_000) });
+    const length = transfer['Transfer-Encoding'] === undefined ? { 'Content-Length': String(body.length) } : {};
+    await isRefused(t, await post(face, body, { ...transfer, ...length }), {
+      status: 413,
+      rpc: -32600,
+      reason: 'ERR_WIRE_FRAME_TOO_LARGE',
+      way: /larger than 1000 bytes.*--max-message-bytes/,
+    });
+    t.is(face.server.connections.length, 0);
+  },
+});
+
+test('with its length declared', tooLarge, {});
+test('with chunks', tooLarge, { 'Transfer-Encoding': 'chunked' });
+
+test('takes a body of exactly the limit', async (t) => {
+  const body = JSON.stringify(initialize());
+  const face = await startHttpFace(t, { maxMessageBytes: body.length });
+  t.is((await post(face, body)).status, 200);
+});
+
+test('answers 404 to an unknown path and names those that are served', async (t) => {
+  const { port } = await startHttpFace(t);
+  await isRefused(t, await callHttp({ port, path: '/mpc?x=1' }), {
+    status: 404,
+    rpc: -32000,
+    reason: 'ERR_HTTP_PATH',
+    way: /"\/mpc"; try \/mcp, \/sse, \/messages/,
+  });
+});
+
+const wrongMethod = test.macro({
+  title: (_, method: string) => `answers 405 to ${method} and says in Allow what is served`,
+  async exec(t, method: string) {
+    const { port } = await startHttpFace(t);
+    const answer = await callHttp({ port, method });
+    t.is(answer.headers.allow, 'GET, POST, DELETE');
+    await isRefused(t, answer, { status: 405, rpc: -32000, reason: 'ERR_HTTP_METHOD', way: /GET.*POST.*DELETE/ });
+  },
+});
+
+test(wrongMethod, 'PUT');
+test(wrongMethod, 'PATCH');
+
+test('answers 405 to a GET that has no session and wants no event stream', async (t) => {
+  const { port } = await startHttpFace(t);
+  const answer = await callHttp({ port, headers: { Accept: 'text/html' } });
+  t.is(answer.status, 405);
+  t.is(answer.headers.allow, 'GET, POST, DELETE');
+});
+
+test('answers 400 to a message without a session and says how to get one', async (t) => {
+  const face = await startHttpFace(t);
+  const expected = { status: 400, rpc: -32000, reason: 'ERR_SESSION_MISSING', way: /send initialize first/ };
+  await isRefused(t, await post(face, JSON.stringify(call(4))), { ...expected, id: 4 });
+  await isRefused(t, await post(face, JSON.stringify(notification('notifications/x'))), expected);
+  await isRefused(t, await callHttp({ port: face.port, method: 'DELETE' }), expected);
+});
+
+test('answers 404 to an unknown session id so that the client opens a new session', async (t) => {
+  const face = await startHttpFace(t);
+  const gone = { 'Mcp-Session-Id': 'no-such-session' };
+  const expected = { status: 404, rpc: -32001, reason: 'ERR_SESSION_UNKNOWN', way: /new one with initialize/ };
+  const { port } = face;
+  await isRefused(t, await post(face, JSON.stringify(call(5)), gone), { ...expected, id: 5 });
+  await isRefused(t, await callHttp({ port, headers: { Accept: 'text/event-stream', ...gone } }), expected);
+  await isRefused(t, await callHttp({ port, method: 'DELETE', headers: gone }), expected);
+});
+
+test('opens a session for initialize although it names one that is gone', async (t) => {
+  const face = await startHttpFace(t);
+  const answer = await post(face, JSON.stringify(initialize()), { 'Mcp-Session-Id': 'no-such-session' });
+  t.is(answer.status, 200);
+  t.truthy(answer.headers['mcp-session-id']);
+});
+
+test('answers 400 to a protocol version nobody knows, with those that are served', async (t) => {
+  const session = await openStreamable(await startHttpFace(t));
+  const expected = {
+    status: 400,
+    rpc: -32000,
+    reason: 'ERR_UNSUPPORTED_REVISION',
+    way: new RegExp(REVISION_IDS.join(', ')),
+  };
+  const unknown = { 'MCP-Protocol-Version': '2031-01-01' };
+  await isRefused(t, await session.post(call(6), unknown), { ...expected, id: 6 });
+  await isRefused(t, await session.get(unknown), expected);
+  await isRefused(t, await session.delete(unknown), expected);
+});
+
+test('takes a message with any supported protocol version and with none', async (t) => {
+  const session = await openStreamable(await startHttpFace(t));
+  for (const revision of [...REVISION_IDS, undefined]) {
+    const answer = await session.post(notification('notifications/x'), { 'MCP-Protocol-Version': revision });
+    t.is(answer.status, 202, String(revision));
+  }
+});
+
+test('answers 503 with Retry-After when all sessions are taken, and disturbs nobody', async (t) => {
+  const face = await startHttpFace(t, { maxSessions: 1 });
+  const session = await openStreamable(face);
+  const answer = await post(face, JSON.stringify(initialize()));
+  t.is(answer.headers['retry-after'], '30');
+  await isRefused(t, answer, {
+    status: 503,
+    rpc: -32000,
+    reason: 'ERR_SESSION_LIMIT',
+    way: /DELETE.*--max-sessions/,
+    id: 0,
+  });
+  t.is((await session.post(notification('notifications/x'))).status, 202);
+  await session.delete();
+  t.is((await post(face, JSON.stringify(initialize()))).status, 200);
+});

@@ -1,0 +1,156 @@
+import type { BridgeError } from '../../src/errors.ts';
+import type { Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../../src/relay/ports.ts';
+import type { Frame, JsonRpcId } from '../../src/wire/frame.ts';
+import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../src/wire/write-message.ts';
+import { serverFrame } from './frames.ts';
+
+/** What a fake server does by itself with a request; without one it stays silent. */
+export type RequestScript = (request: Frame, connection: FakeConnection) => void;
+
+const answerInitialize: RequestScript = (request, connection) => {
+  const { params } = request.json() as { params: { protocolVersion: string } };
+  connection.answer(request, {
+    protocolVersion: params.protocolVersion,
+    capabilities: { tools: { listChanged: true }, logging: {} },
+    serverInfo: { name: 'fake', version: '1.0.0' },
+  });
+};
+
+/** A server inside the test: answers what it has a script for and does the rest when it is told to. */
+export class FakeServer implements UpstreamDialer {
+  readonly name = 'fake server';
+  readonly connections: FakeConnection[] = [];
+  readonly scripts = new Map<string, RequestScript>([['initialize', answerInitialize]]);
+  state: Readiness = { ready: true };
+  /** Thrown at the next attempts to connect. */
+  refusal: BridgeError | undefined;
+
+  dial(listener: ServerListener): UpstreamLink {
+    if (this.refusal !== undefined) throw this.refusal;
+    const connection = new FakeConnection(listener, this.scripts);
+    this.connections.push(connection);
+    return connection;
+  }
+
+  /** The connection made last. */
+  get latest(): FakeConnection {
+    const latest = this.connections.at(-1);
+    if (latest === undefined) throw new Error('nobody has connected to the fake server');
+    return latest;
+  }
+
+  readiness(): Readiness {
+    return this.state;
+  }
+
+  async close(): Promise<void> {}
+  killNow(): void {}
+}
+
+interface Awaited {
+  readonly method: string;
+  readonly found: (frame: Frame) => void;
+}
+
+/** One client's connection to the fake server, seen from the server. */
+export class FakeConnection implements UpstreamLink {
+  /** Everything the client sent, in order. */
+  readonly received: Frame[] = [];
+  /** Taking a message while true says "full". */
+  isFull = false;
+  /** The bridge has asked this server to be silent. */
+  isPaused = false;
+  /** How often it has asked that. */
+  pauses = 0;
+  closedFor: BridgeError | undefined;
+  readonly #listener: ServerListener;
+  readonly #scripts: ReadonlyMap<string, RequestScript>;
+  readonly #seen = new Set<Frame>();
+  #awaited: Awaited[] = [];
+
+  constructor(listener: ServerListener, scripts: ReadonlyMap<string, RequestScript>) {
+    this.#listener = listener;
+    this.#scripts = scripts;
+  }
+
+  // ---- what the bridge calls
+
+  send(frame: Frame): boolean {
+    this.received.push(frame);
+    const script = frame.kind === 'request' ? this.#scripts.get(frame.method ?? '') : undefined;
+    // Never within `send`: a process does not answer before it was asked.
+    if (script !== undefined) setImmediate(() => this.closedFor ?? script(frame, this));
+    for (const awaited of this.#awaited) {
+      if (awaited.method !== frame.method) continue;
+      this.#seen.add(frame);
+      this.#awaited = this.#awaited.filter((other) => other !== awaited);
+      awaited.found(frame);
+      break;
+    }
+    return !this.isFull;
+  }
+
+  pause(): void {
+    if (!this.isPaused) this.pauses += 1;
+    this.isPaused = true;
+  }
+
+  resume(): void {
+    this.isPaused = false;
+  }
+
+  close(reason: BridgeError): void {
+    this.closedFor ??= reason;
+  }
+
+  // ---- what tests call
+
+  /** The next message with this method that no earlier call of `next` has returned. */
+  next(method: string): Promise<Frame> {
+    const unseen = this.received.find((frame) => frame.method === method && !this.#seen.has(frame));
+    if (unseen !== undefined) {
+      this.#seen.add(unseen);
+      return Promise.resolve(unseen);
+    }
+    return new Promise((found) => this.#awaited.push({ method, found }));
+  }
+
+  /** The client's answers to requests of this server. */
+  get answers(): readonly Frame[] {
+    return this.received.filter((frame) => frame.isResponse);
+  }
+
+  say(frame: Frame | string): void {
+    this.#listener.fromServer(typeof frame === 'string' ? serverFrame(frame) : frame);
+  }
+
+  answer(request: Frame, result: unknown = {}): void {
+    this.say(resultFrame(request.id as JsonRpcId, result));
+  }
+
+  refuse(request: Frame, code: number, message: string): void {
+    this.say(errorFrame(request.id as JsonRpcId, { code, message }));
+  }
+
+  notify(method: string, params?: object): void {
+    this.say(notificationFrame(method, params));
+  }
+
+  ask(id: JsonRpcId, method: string, params?: object): void {
+    this.say(requestFrame(id, method, params));
+  }
+
+  fault(fault: ServerFault): void {
+    this.#listener.serverFault(fault);
+  }
+
+  /** Takes messages again after having been full. */
+  drain(): void {
+    this.isFull = false;
+    this.#listener.serverDrained();
+  }
+
+  die(reason: BridgeError): void {
+    this.#listener.serverClosed(reason);
+  }
+}

@@ -1,0 +1,92 @@
+import type { ExecutionContext } from 'ava';
+import { pino } from 'pino';
+import { createSystemDeps } from '../../src/cli/system-deps.ts';
+import type { Deps } from '../../src/deps.ts';
+import { healthRoutes } from '../../src/downstream/health.ts';
+import { HttpServer, type HttpServerOptions } from '../../src/downstream/http-server.ts';
+import { HttpSseEndpoint } from '../../src/downstream/http-sse.ts';
+import { LiveStreams } from '../../src/downstream/live-streams.ts';
+import { StreamableEndpoint } from '../../src/downstream/streamable-session/endpoint.ts';
+import { BridgeError } from '../../src/errors.ts';
+import { AccessPolicy } from '../../src/http/access-policy.ts';
+import { SessionRegistry } from '../../src/relay/session-registry.ts';
+import { FakeClock } from './fake-clock.ts';
+import { FakeServer } from './fake-server.ts';
+
+export interface HttpFaceOptions {
+  readonly maxSessions?: number;
+  readonly maxMessageBytes?: number;
+  readonly sessionTimeoutMs?: number;
+  readonly requestTimeoutMs?: number;
+  readonly allowHosts?: readonly string[];
+  readonly allowOrigins?: readonly string[];
+  /** What a reverse proxy puts before every path. */
+  readonly pathPrefix?: string;
+  readonly tls?: HttpServerOptions['tls'];
+}
+
+/** The HTTP face as the bridge composes it, real sockets and all, before a fake server and on fake time. */
+export interface HttpFace {
+  readonly port: number;
+  readonly clock: FakeClock;
+  readonly server: FakeServer;
+  readonly sessions: SessionRegistry;
+  readonly live: LiveStreams;
+  readonly http: HttpServer;
+  readonly logLines: readonly string[];
+}
+
+/** Gone when the test ends. */
+export async function startHttpFace(t: ExecutionContext, options: HttpFaceOptions = {}): Promise<HttpFace> {
+  const clock = new FakeClock();
+  const server = new FakeServer();
+  const logLines: string[] = [];
+  const log = pino({ level: 'trace' }, { write: (line) => void logLines.push(line) });
+  const deps: Deps = { ...createSystemDeps(log), clock };
+  const sessions = new SessionRegistry({
+    dialer: server,
+    deps,
+    maxSessions: options.maxSessions ?? 100,
+    sessionTimeoutMs: options.sessionTimeoutMs ?? 30 * 60_000,
+    requestTimeoutMs: options.requestTimeoutMs ?? 0,
+  });
+  const live = new LiveStreams(clock);
+  const http = createHttpServer(options, { deps, server, sessions, live });
+  const port = await http.listen();
+  t.teardown(() => {
+    sessions.close(new BridgeError('ERR_SESSION_CLOSED', 'the test is over'));
+    live.close();
+    http.close();
+  });
+  return { port, clock, server, sessions, live, http, logLines };
+}
+
+interface Parts {
+  readonly deps: Deps;
+  readonly server: FakeServer;
+  readonly sessions: SessionRegistry;
+  readonly live: LiveStreams;
+}
+
+function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, live }: Parts): HttpServer {
+  const shared = { sessions, live, deps, maxMessageBytes: options.maxMessageBytes ?? 16 * 1024 * 1024 };
+  const httpSse = new HttpSseEndpoint({ ...shared, announcedMessagePath: `${options.pathPrefix ?? ''}/messages` });
+  const streamable = new StreamableEndpoint({ ...shared, openWithoutSession: httpSse.openStream });
+  return new HttpServer({
+    host: '127.0.0.1',
+    port: 0,
+    tls: options.tls,
+    access: new AccessPolicy({
+      host: '127.0.0.1',
+      allowHosts: options.allowHosts ?? [],
+      allowOrigins: options.allowOrigins ?? [],
+    }),
+    openRoutes: healthRoutes(() => server.readiness()),
+    routes: new Map([
+      ['/mcp', streamable.route],
+      ['/sse', httpSse.openStream],
+      ['/messages', httpSse.takeMessage],
+    ]),
+    deps,
+  });
+}

@@ -1,0 +1,99 @@
+import type { JsonRpcId } from '../../src/wire/frame.ts';
+import type { EventReader } from './event-reader.ts';
+import type { FakeConnection } from './fake-server.ts';
+import { callHttp, type HttpAnswer } from './http-call.ts';
+import type { HttpFace } from './http-face.ts';
+
+export const JSON_HEADERS = { 'Content-Type': 'application/json' } as const;
+/** What every ordinary client sends with a POST. */
+export const POST_HEADERS = { ...JSON_HEADERS, Accept: 'application/json, text/event-stream' } as const;
+
+export type Headers = Readonly<Record<string, string | undefined>>;
+
+export function initialize(revision = '2025-11-25', id: JsonRpcId = 0): object {
+  const params = { protocolVersion: revision, capabilities: {}, clientInfo: { name: 'test', version: '1.0.0' } };
+  return { jsonrpc: '2.0', id, method: 'initialize', params };
+}
+
+export function call(id: JsonRpcId, name = 'work', meta?: object): object {
+  const params = { name, arguments: {}, ...(meta && { _meta: meta }) };
+  return { jsonrpc: '2.0', id, method: 'tools/call', params };
+}
+
+export function notification(method: string, params?: object): object {
+  return { jsonrpc: '2.0', method, ...(params && { params }) };
+}
+
+export function cancellation(requestId: JsonRpcId): object {
+  return notification('notifications/cancelled', { requestId });
+}
+
+export function textOf(body: object | string | Buffer): string | Buffer {
+  return typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
+}
+
+/** A session over Streamable HTTP, as a client without an SDK would hold it. */
+export interface StreamableSession {
+  readonly id: string;
+  /** The server's end. */
+  readonly connection: FakeConnection;
+  post(body: object | string | Buffer, headers?: Headers, signal?: AbortSignal): Promise<HttpAnswer>;
+  get(headers?: Headers): Promise<HttpAnswer>;
+  delete(headers?: Headers): Promise<HttpAnswer>;
+}
+
+export async function openStreamable(face: HttpFace, revision = '2025-11-25'): Promise<StreamableSession> {
+  const { port } = face;
+  const body = JSON.stringify(initialize(revision));
+  const answer = await callHttp({ port, method: 'POST', headers: POST_HEADERS, body });
+  const id = answer.headers['mcp-session-id'];
+  if (typeof id !== 'string') throw new Error(`no session: ${answer.status} ${await answer.text()}`);
+  await answer.text();
+  const connection = face.server.latest;
+  const session = { 'Mcp-Session-Id': id };
+  return {
+    id,
+    connection,
+    post: (body, headers = {}, signal) =>
+      callHttp({
+        port,
+        method: 'POST',
+        headers: { ...POST_HEADERS, ...session, ...headers },
+        body: textOf(body),
+        ...(signal && { signal }),
+      }),
+    get: (headers = {}) => callHttp({ port, headers: { Accept: 'text/event-stream', ...session, ...headers } }),
+    delete: (headers = {}) => callHttp({ port, method: 'DELETE', headers: { ...session, ...headers } }),
+  };
+}
+
+/** A session over HTTP+SSE. */
+export interface SseSession {
+  /** What the endpoint event said. */
+  readonly endpoint: string;
+  readonly stream: EventReader;
+  readonly connection: FakeConnection;
+  post(body: object | string | Buffer, headers?: Headers): Promise<HttpAnswer>;
+}
+
+/** Opened, not initialized. */
+export async function openSse(face: HttpFace, path = '/sse'): Promise<SseSession> {
+  const { port } = face;
+  const stream = (await callHttp({ port, path, headers: { Accept: 'text/event-stream' } })).events();
+  const { event, data: endpoint } = await stream.next();
+  if (event !== 'endpoint') throw new Error(`expected the endpoint event first, got ${event}`);
+  return {
+    endpoint,
+    stream,
+    connection: face.server.latest,
+    post: (body, headers = {}) =>
+      callHttp({ port, method: 'POST', path: endpoint, headers: { ...JSON_HEADERS, ...headers }, body: textOf(body) }),
+  };
+}
+
+export async function openInitializedSse(face: HttpFace, revision = '2024-11-05'): Promise<SseSession> {
+  const session = await openSse(face);
+  await (await session.post(initialize(revision))).text();
+  await session.stream.next();
+  return session;
+}
