@@ -3,6 +3,7 @@ import type { Clock } from '../deps.ts';
 import { assertNever, BridgeError } from '../errors.ts';
 import { findCancelledId, findProgressOf, findProgressToken } from '../mcp/correlators.ts';
 import { CANCELLED, INITIALIZE, LOG_MESSAGE, PROGRESS } from '../mcp/methods.ts';
+import { readPayload } from '../mcp/payload.ts';
 import { findRevision, OLDEST_REVISION, type Revision } from '../mcp/revisions.ts';
 import { rpcErrorOf } from '../mcp/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
@@ -190,13 +191,18 @@ export class Relay implements ClientListener, ServerListener {
     if (frame.kind === 'error') {
       this.#toClient(frame, exchange);
       const reason = 'The server refused initialize; its error was passed on.';
-      return this.#end(new BridgeError('ERR_UPSTREAM_PROTOCOL', reason));
+      return this.#handshakeFailed(new BridgeError('ERR_UPSTREAM_PROTOCOL', reason));
     }
     const revision = negotiatedRevision(frame);
     if (this.#state === 'opening') this.#state = 'ready';
     this.#peer?.negotiated(revision);
     this.#options.onReady(revision);
     this.#toClient(frame, exchange);
+  }
+
+  /** Without a handshake there is no session. A second one is the server's to refuse; what runs goes on. */
+  #handshakeFailed(reason: BridgeError): void {
+    if (this.#state !== 'ready') this.#end(reason);
   }
 
   #notificationFromServer(frame: Frame, known: Exchange | undefined): void {
@@ -252,7 +258,9 @@ export class Relay implements ClientListener, ServerListener {
     }
     if (fault.kind === 'notification') return;
     const exchange = fault.id === undefined ? this.#exchanges.sole() : this.#exchanges.find(fault.id);
-    if (exchange !== undefined) this.#fail(exchange, fault.error);
+    if (exchange === undefined) return;
+    this.#fail(exchange, fault.error);
+    if (exchange.method === INITIALIZE) this.#handshakeFailed(fault.error);
   }
 
   serverDrained(): void {
@@ -281,7 +289,7 @@ export class Relay implements ClientListener, ServerListener {
         this.#toServer(notificationFrame(CANCELLED, { requestId: exchange.id, reason: 'timed out' }), exchange);
       }
       this.#toClient(errorFrame(exchange.id, rpcErrorOf(error)), exchange);
-      if (exchange.method === INITIALIZE) this.#end(error);
+      if (exchange.method === INITIALIZE) this.#handshakeFailed(error);
     }
   }
 
@@ -327,6 +335,5 @@ export class Relay implements ClientListener, ServerListener {
 
 /** A server that names no revision, or one nobody knows, is served like the oldest: it takes no liberties. */
 function negotiatedRevision(frame: Frame): Revision {
-  const message = frame.json() as { result?: { protocolVersion?: unknown } };
-  return findRevision(message.result?.protocolVersion) ?? OLDEST_REVISION;
+  return findRevision(readPayload(frame)?.protocolVersion) ?? OLDEST_REVISION;
 }

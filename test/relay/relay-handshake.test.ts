@@ -1,4 +1,5 @@
 import test from 'ava';
+import { BridgeError } from '../../src/errors.ts';
 import { RelayPair, readyPair } from './relay-pair.ts';
 
 const HELLO = { id: 0, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {} } };
@@ -68,4 +69,38 @@ test('leaves initialized to the server as it came', (t) => {
   const pair = readyPair();
   const initialized = pair.client('{"jsonrpc":"2.0" , "method":"notifications/initialized"}');
   t.is(pair.link.sent[0]?.frame, initialized);
+});
+
+test('a server whose answer to initialize is not JSON does not bring the bridge down', (t) => {
+  const pair = new RelayPair();
+  pair.client(HELLO);
+  const answer = pair.server('{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","n":NaN}}');
+  t.is(pair.peer.sent[0]?.frame, answer);
+  t.deepEqual(
+    pair.peer.revisions.map(({ id }) => id),
+    ['2024-11-05'],
+  );
+});
+
+test('a second initialize may be refused or time out without ending the session', (t) => {
+  const pair = readyPair({ requestTimeoutMs: 1000 });
+  pair.client({ ...HELLO, id: 1 });
+  const refusal = pair.server({ id: 1, error: { code: -32600, message: 'initialized already' } });
+  t.is(pair.peer.sent[0]?.frame, refusal);
+  pair.client({ ...HELLO, id: 2 });
+  pair.clock.advance(1000);
+  pair.relay.sweep(pair.clock.now());
+  t.is(pair.peer.sent[1]?.frame.id, 2);
+  t.deepEqual(pair.ends, []);
+  t.notThrows(() => pair.call(3));
+});
+
+test('ends the session when the answer to initialize could not be taken', (t) => {
+  const pair = new RelayPair();
+  pair.client(HELLO);
+  const error = new BridgeError('ERR_WIRE_FRAME_TOO_LARGE', 'too large');
+  pair.relay.serverFault({ error, kind: 'result', id: 0 });
+  t.is(pair.peer.sent[0]?.frame.id, 0);
+  t.deepEqual(pair.ends, [error]);
+  t.is(pair.link.closedWith.length, 1);
 });

@@ -25,7 +25,7 @@ export class RelayPair {
   readonly ready: Revision[] = [];
   readonly ends: BridgeError[] = [];
 
-  constructor({ requestTimeoutMs = 0 } = {}) {
+  constructor({ requestTimeoutMs = 0, joined = true } = {}) {
     const { log, clock } = createFakeDeps();
     this.clock = clock;
     this.relay = new Relay({
@@ -35,7 +35,7 @@ export class RelayPair {
       onReady: (revision) => void this.ready.push(revision),
       onEnd: (reason) => void this.ends.push(reason),
     });
-    this.relay.join(this.peer, this.link);
+    if (joined) this.relay.join(this.peer, this.link);
   }
 
   /** Says something on behalf of the client; returns the frame the relay was given. */

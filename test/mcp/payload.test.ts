@@ -1,0 +1,32 @@
+import test from 'ava';
+import { asFields, readPayload } from '../../src/mcp/payload.ts';
+import { serverFrame } from '../support/frames.ts';
+
+for (const [kind, text] of [
+  ['a request', '{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1}}'],
+  ['a notification', '{"jsonrpc":"2.0","method":"m","params":{"a":1}}'],
+  ['a result', '{"jsonrpc":"2.0","id":1,"result":{"a":1}}'],
+  ['an error', '{"jsonrpc":"2.0","id":1,"error":{"a":1}}'],
+] as const) {
+  test(`reads the payload of ${kind}`, (t) => {
+    t.deepEqual(readPayload(serverFrame(text)), { a: 1 });
+  });
+}
+
+for (const [title, text] of [
+  ['is absent', '{"jsonrpc":"2.0","method":"m"}'],
+  ['is an array', '{"jsonrpc":"2.0","id":1,"result":[1]}'],
+  ['is null', '{"jsonrpc":"2.0","id":1,"result":null}'],
+  ['is a string', '{"jsonrpc":"2.0","id":1,"result":"a"}'],
+  ['is not JSON', '{"jsonrpc":"2.0","id":1,"result":{"a":NaN}}'],
+] as const) {
+  test(`a payload that ${title} reads as undefined`, (t) => {
+    t.is(readPayload(serverFrame(text)), undefined);
+  });
+}
+
+test('only objects have fields', (t) => {
+  const object = { a: 1 };
+  t.is(asFields(object), object);
+  for (const value of [undefined, null, 1, 'a', true, [1]]) t.is(asFields(value), undefined);
+});
