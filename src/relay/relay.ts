@@ -7,6 +7,7 @@ import { readPayload } from '../mcp/payload.ts';
 import { findRevision, OLDEST_REVISION, type Revision } from '../mcp/revisions.ts';
 import { rpcErrorOf } from '../mcp/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
+import { withId } from '../wire/splice.ts';
 import { errorFrame, notificationFrame } from '../wire/write-message.ts';
 import { Exchange } from './exchange.ts';
 import { ExchangeTable } from './exchange-table.ts';
@@ -177,8 +178,10 @@ export class Relay implements ClientListener, ServerListener {
       return this.#log.debug({ id: frame.id }, 'server answered a request that is not open');
     }
     this.#settle(exchange);
-    if (exchange.method === INITIALIZE) return this.#handshakeAnswered(frame, exchange);
-    this.#toClient(frame, exchange);
+    // Under its own id the client knows what it is told about.
+    const answer = frame.id === undefined ? withId(frame, exchange.id) : frame;
+    if (exchange.method === INITIALIZE) return this.#handshakeAnswered(answer, exchange);
+    this.#toClient(answer, exchange);
   }
 
   #exchangeOf(frame: Frame): Exchange | undefined {

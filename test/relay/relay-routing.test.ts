@@ -244,3 +244,24 @@ test('a fault about a call that is not open does nothing', (t) => {
 function tooLarge() {
   return new BridgeError('ERR_WIRE_FRAME_TOO_LARGE', 'too large');
 }
+
+for (const [title, text] of [
+  ['without id', '{"jsonrpc":"2.0","error":{"code":-32700,"message":"what?","data":1.0}}'],
+  ['with id null', '{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?","data":1.0}}'],
+]) {
+  test(`an error ${title} answers the only open call, which the client then recognizes`, (t) => {
+    const pair = readyPair();
+    const call = pair.call('é');
+    pair.server(text ?? '');
+    const [sent] = pair.peer.sent;
+    t.is(sent?.exchange, call);
+    t.is(sent?.frame.id, 'é');
+    t.deepEqual(sent?.frame.json(), {
+      jsonrpc: '2.0',
+      id: 'é',
+      error: { code: -32700, message: 'what?', data: 1 },
+    });
+    t.true(sent?.frame.bytes.includes('"data":1.0'), 'the rest stays as it was written');
+    t.is(pair.relay.openExchanges, 0);
+  });
+}
