@@ -245,6 +245,8 @@ export class Relay implements ClientListener, ServerListener {
       return this.#toServer(errorFrame(id, rpcErrorOf(busy)));
     }
     const exchange = known ?? this.#exchanges.likelyAsker();
+    // A server that uses an id twice gets one answer; the call that waits for the other must not wait for ever.
+    this.#closeQuestion(id);
     this.#questions.set(id, exchange);
     if (exchange !== undefined) exchange.openQuestions += 1;
     this.#toClient(frame, exchange);

@@ -104,3 +104,15 @@ test('refuses questions beyond the most one client may have open, and asks again
   pair.server({ id: 'more', ...ASK });
   t.is(pair.peer.sent.length, 1);
 });
+
+test('a server that asks twice under one id does not stop the clock of the first call for ever', (t) => {
+  const pair = readyPair({ requestTimeoutMs: 1000 });
+  pair.call(1);
+  pair.server({ id: 'q', ...ASK });
+  pair.server({ id: 'q', ...ASK });
+  t.is(pair.peer.take().length, 2);
+  pair.client({ id: 'q', result: {} });
+  pair.clock.advance(1000);
+  pair.relay.sweep(pair.clock.now());
+  t.is(pair.peer.sent[0]?.frame.id, 1, 'the silent call fails');
+});
