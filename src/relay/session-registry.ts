@@ -13,10 +13,10 @@ export interface SessionRegistryOptions {
 }
 
 /** One client's session: the protocol's, not a connection. */
-export interface Session {
+export interface Session<Peer extends DownstreamPeer = DownstreamPeer> {
   /** 128 random bits; knowing it is what lets a client back in. */
   readonly id: string;
-  readonly peer: DownstreamPeer;
+  readonly peer: Peer;
   readonly relay: Relay;
 }
 
@@ -44,7 +44,7 @@ export class SessionRegistry {
   }
 
   /** Throws a BridgeError when there is no place or no server for one more. */
-  open(createPeer: (id: string, listener: ClientListener) => DownstreamPeer): Session {
+  open<Peer extends DownstreamPeer>(createPeer: (id: string, listener: ClientListener) => Peer): Session<Peer> {
     this.#checkPlace();
     const { deps, dialer, requestTimeoutMs } = this.#options;
     const id = deps.randomId();
