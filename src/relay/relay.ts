@@ -283,6 +283,8 @@ export class Relay implements ClientListener, ServerListener {
     const { requestTimeoutMs } = this.#options;
     if (requestTimeoutMs === 0) return;
     for (const exchange of this.#exchanges.silentSince(nowMs - requestTimeoutMs)) {
+      // To fail one may end the session, and with it the others.
+      if (exchange.state.kind !== 'open') continue;
       const error = new BridgeError(
         'ERR_UPSTREAM_TIMEOUT',
         `The server did not answer ${exchange.method} within ${requestTimeoutMs} ms and reported no progress; raise --request-timeout if it needs longer.`,

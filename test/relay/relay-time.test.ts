@@ -1,6 +1,7 @@
 import test from 'ava';
+import { BridgeError } from '../../src/errors.ts';
 import { messagesOf } from '../support/fake-peers.ts';
-import { type RelayPair, readyPair } from './relay-pair.ts';
+import { RelayPair, readyPair } from './relay-pair.ts';
 
 const TIMEOUT_MS = 1000;
 
@@ -98,4 +99,32 @@ test('0 means no limit', (t) => {
   pair.call(1);
   wait(pair, 1e12);
   t.deepEqual(pair.peer.sent, []);
+});
+
+test('initialize that times out ends the session, and what else was silent fails with it', (t) => {
+  const pair = new RelayPair({ requestTimeoutMs: TIMEOUT_MS });
+  pair.client({ id: 'init', method: 'initialize', params: { protocolVersion: '2025-11-25' } });
+  pair.client({ id: 'early', method: 'tools/list' });
+  pair.link.take();
+  wait(pair, TIMEOUT_MS);
+  t.deepEqual(reasons(pair), [
+    { id: 'init', ...TIMED_OUT },
+    { id: 'early', ...TIMED_OUT },
+  ]);
+  t.deepEqual(pair.link.sent, [], 'initialize is never cancelled');
+  t.deepEqual(
+    pair.ends.map(({ code }) => code),
+    ['ERR_UPSTREAM_TIMEOUT'],
+  );
+  t.is(pair.link.closedWith.length, 1);
+});
+
+test('a client that leaves over the first of several timeouts does not disturb the sweep', (t) => {
+  const pair = readyPair({ requestTimeoutMs: TIMEOUT_MS });
+  pair.call(1);
+  pair.call(2);
+  pair.peer.onSend = () => pair.relay.clientClosed(new BridgeError('ERR_SESSION_CLOSED', 'gone'));
+  t.notThrows(() => wait(pair, TIMEOUT_MS));
+  t.is(pair.peer.sent.length, 2);
+  t.is(pair.ends.length, 1);
 });
