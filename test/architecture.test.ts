@@ -14,8 +14,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   mcp: ['wire', 'errors.ts'],
   relay: ['wire', 'mcp', 'errors.ts', 'deps.ts'],
   http: ['wire', 'mcp', 'errors.ts', 'deps.ts'],
+  io: ['wire'],
   process: ['wire', 'errors.ts', 'deps.ts', 'config.ts'],
-  downstream: ['relay', 'mcp', 'wire', 'http', 'errors.ts', 'deps.ts'],
+  downstream: ['relay', 'io', 'mcp', 'wire', 'http', 'errors.ts', 'deps.ts'],
   upstream: [
     'relay/ports.ts',
     'relay/exchange.ts',
