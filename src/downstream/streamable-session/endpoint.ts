@@ -21,7 +21,7 @@ import { errorFrame } from '../../wire/write-message.ts';
 import type { HttpRoute } from '../http-server.ts';
 import type { LiveStreams } from '../live-streams.ts';
 import { type PostedMessages, readPost } from '../read-post.ts';
-import { StreamablePeer } from './peer.ts';
+import { type LaneRequest, StreamablePeer } from './peer.ts';
 
 export interface StreamableEndpointOptions {
   readonly sessions: SessionRegistry;
@@ -105,7 +105,7 @@ export class StreamableEndpoint {
     if (messages.kind === 'batch') return this.#takeBatch(messages.items, found, request, response);
     const { frame } = messages;
     if (frame.kind === 'request') {
-      return found.relay.fromClient(frame, this.#openLane(found, request, response));
+      return found.relay.fromClient(frame, openLane(found, request, { response, expected: 1, batch: false }));
     }
     found.relay.fromClient(frame, NO_LANE);
     respondEmpty(response, 202);
@@ -125,8 +125,18 @@ export class StreamableEndpoint {
       const { id, peer, relay } = sessions.open(
         (_id, listener) => new StreamablePeer({ listener, live, deps, log: deps.log }),
       );
-      const session = { peer: peer as StreamablePeer, relay };
-      relay.fromClient(frame, this.#openLane(session, request, response, { [SESSION_ID_HEADER_OUT]: id }));
+      const lane = (peer as StreamablePeer).openLane({
+        response,
+        expected: 1,
+        batch: false,
+        // Only an InitializeResult has the session id, so the headers wait for what comes.
+        headers: { [SESSION_ID_HEADER_OUT]: id },
+        answerAs: parseAccept(request.headers.accept).prefersEventStream ? 'stream' : 'json',
+        // Nobody else knows the id, and a client that tries again must not find every place taken by its past selves.
+        onLost: () =>
+          relay.close(new BridgeError('ERR_SESSION_CLOSED', 'The client left before initialize was answered.')),
+      });
+      relay.fromClient(frame, lane);
     } catch (thrown) {
       this.#refuseSession(toBridgeError(thrown), frame, response);
     }
@@ -150,24 +160,12 @@ export class StreamableEndpoint {
     const refusal = batchRefusal(items, session.peer);
     if (refusal !== undefined) return respondError(response, refusal);
     const expected = items.filter((item) => !(item instanceof Frame) || item.kind === 'request').length;
-    const lane = expected === 0 ? NO_LANE : this.#openLane(session, request, response, {}, { expected, batch: true });
+    const lane = expected === 0 ? NO_LANE : openLane(session, request, { response, expected, batch: true });
     for (const item of items) {
       if (item instanceof Frame) session.relay.fromClient(item, lane);
       else session.peer.sendOn(lane, errorFrame(item.id, rpcErrorOf(new BridgeError('ERR_WIRE_MESSAGE', item.fault))));
     }
     if (expected === 0) respondEmpty(response, 202);
-  }
-
-  #openLane(
-    session: OpenSession,
-    request: IncomingMessage,
-    response: ServerResponse,
-    headers: Record<string, string> = {},
-    { expected, batch } = { expected: 1, batch: false },
-  ): Lane {
-    const lane = session.peer.openLane({ response, expected, batch, headers });
-    if (parseAccept(request.headers.accept).prefersEventStream) lane.commit();
-    return lane;
   }
 
   // ---- GET and DELETE
@@ -225,6 +223,12 @@ export class StreamableEndpoint {
       new BridgeError('ERR_SESSION_UNKNOWN', 'This session does not exist (any more); open a new one with initialize.')
     );
   }
+}
+
+function openLane(session: OpenSession, request: IncomingMessage, lane: LaneRequest): Lane {
+  const opened = session.peer.openLane(lane);
+  if (parseAccept(request.headers.accept).prefersEventStream) opened.commit();
+  return opened;
 }
 
 function batchRefusal(items: readonly (Frame | EnvelopeFault)[], peer: StreamablePeer): BridgeError | undefined {

@@ -1,7 +1,8 @@
-import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
+import { PROGRESS } from '../../mcp/methods.ts';
 import { OLDEST_REVISION, type Revision } from '../../mcp/revisions.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ClientListener, DownstreamPeer, Lane } from '../../relay/ports.ts';
@@ -10,7 +11,7 @@ import type { Frame } from '../../wire/frame.ts';
 import type { LiveStreams, Ticking } from '../live-streams.ts';
 import { TurnGate } from '../turn-gate.ts';
 import { canWait, WaitingRoom } from '../waiting-room.ts';
-import { type LaneOwner, PostLane } from './post-lane.ts';
+import { type LaneOwner, PostLane, type PostLaneOptions } from './post-lane.ts';
 import { ResumableStream } from './resumable-stream.ts';
 
 /** The stream opened by GET, for what belongs to no request. */
@@ -22,6 +23,12 @@ export interface StreamablePeerOptions {
   readonly deps: Deps;
   readonly log: Logger;
 }
+
+/** The response a lane is made of and what is expected on it. */
+export type LaneRequest = Pick<PostLaneOptions, 'response' | 'expected' | 'batch'> &
+  Partial<Pick<PostLaneOptions, 'headers' | 'answerAs' | 'onLost'>>;
+
+const NOTHING = (): void => {};
 
 /**
  * A client over Streamable HTTP with a session: a lane for each POST, one stream for everything else. Each message
@@ -65,10 +72,11 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   // ---- towards the client
 
   send(frame: Frame, exchange?: Exchange): boolean {
-    const lane = this.#laneOf(exchange) ?? (frame.isResponse ? undefined : this.#laneWithoutGet(frame));
+    const isBound = frame.isResponse || belongsToCall(frame, exchange);
+    const lane = this.#laneOf(exchange) ?? (isBound ? undefined : this.#laneWithoutGet(frame));
     if (lane !== undefined) return this.#noteRoom(lane.send(frame));
-    if (frame.isResponse) {
-      this.#log.debug({ id: frame.id }, 'answer dropped: its client is no longer connected');
+    if (isBound) {
+      this.#log.debug({ id: frame.id, method: frame.method }, 'dropped: the call it belongs to has lost its client');
       return true;
     }
     return this.#sendUnsolicited(frame);
@@ -135,13 +143,8 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   // ---- responses that carry messages
 
   /** A lane for a POST with `expected` requests in it. */
-  openLane(options: {
-    response: ServerResponse;
-    expected: number;
-    batch: boolean;
-    headers?: OutgoingHttpHeaders;
-  }): PostLane {
-    const lane = new PostLane({ headers: {}, ...options, owner: this });
+  openLane(options: LaneRequest): PostLane {
+    const lane = new PostLane({ headers: {}, answerAs: 'json', onLost: NOTHING, ...options, owner: this });
     this.#lanes.add(lane);
     return lane;
   }
@@ -217,4 +220,9 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     this.#getStream?.end();
     this.gate.openForGood();
   }
+}
+
+/** Says nothing to a client that has lost the call: unlike a question or a log message. */
+function belongsToCall(frame: Frame, exchange: Exchange | undefined): boolean {
+  return frame.method === PROGRESS && exchange !== undefined;
 }

@@ -30,6 +30,10 @@ export interface PostLaneOptions {
   readonly batch: boolean;
   /** Headers of a response that carries a result: the session id of a fresh session. */
   readonly headers: OutgoingHttpHeaders;
+  /** What an answer travels as when it comes before everything else. */
+  readonly answerAs: 'json' | 'stream';
+  /** The client left before its answer and with nothing to ask for it with. */
+  readonly onLost: () => void;
 }
 
 /**
@@ -76,8 +80,8 @@ export class PostLane implements Lane, Ticking {
   send(frame: Frame): boolean {
     if (frame.isResponse) this.#expected -= 1;
     if (this.#state.kind === 'held') {
-      if (frame.isResponse && this.#fitsInArray(frame)) return this.#collect(frame);
-      this.commit();
+      if (frame.isResponse && this.#travelsAsJson(frame)) return this.#collect(frame);
+      this.#commit(frame.kind === 'error' ? {} : this.#options.headers);
     }
     return this.#stream(frame);
   }
@@ -95,12 +99,16 @@ export class PostLane implements Lane, Ticking {
     }
   }
 
-  /** Makes the response a stream; what was collected goes first. */
+  /** Makes the response a stream, whatever comes. */
   commit(): void {
-    if (this.#state.kind !== 'held') return;
+    if (this.#state.kind === 'held') this.#commit(this.#options.headers);
+  }
+
+  /** What was collected goes first. */
+  #commit(headers: OutgoingHttpHeaders): void {
     const stream = this.#owner.openStream();
     this.#state = { kind: 'streaming', stream };
-    stream.open(this.#response, this.#options.headers);
+    stream.open(this.#response, headers);
     for (const frame of this.#collected) stream.send(frame);
     this.#collected.length = 0;
   }
@@ -119,7 +127,8 @@ export class PostLane implements Lane, Ticking {
     if (this.#state.kind === 'unread' && nowMs - this.#state.sinceMs >= STALL_MS) this.#response.destroy();
   }
 
-  #fitsInArray(frame: Frame): boolean {
+  #travelsAsJson(frame: Frame): boolean {
+    if (this.#options.answerAs === 'stream') return false;
     return this.#expected === 0 || this.#collectedBytes + frame.bytes.length <= MAX_COLLECTED_BYTES;
   }
 
@@ -164,12 +173,15 @@ export class PostLane implements Lane, Ticking {
       case 'held':
         // [spec 2025-11-25 transports#sending-messages-to-the-server] a disconnect is no cancellation: the call
         // goes on, but without an event id the client has nothing to ask for its answer with.
-        return this.#end(ENDED);
+        this.#end(ENDED);
+        return this.#options.onLost();
+      case 'streaming':
+        if (this.#state.stream.lastSequence === 0) this.#options.onLost();
+        return;
       case 'unread':
         this.#state = ENDED;
         this.#owner.live.delete(this);
         return this.#owner.laneDrained();
-      case 'streaming':
       case 'ended':
         return;
     }

@@ -1,0 +1,205 @@
+import test from 'ava';
+import { BridgeError } from '../../../src/errors.ts';
+import { callHttp, type HttpAnswer } from '../../support/http-call.ts';
+import { type HttpFace, startHttpFace } from '../../support/http-face.ts';
+import {
+  call,
+  type Headers,
+  initialize,
+  notification,
+  openInitializedSse,
+  openStreamable,
+  POST_HEADERS,
+} from '../../support/legacy-clients.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+function postInitialize(face: HttpFace, headers: Headers = {}): Promise<HttpAnswer> {
+  const body = JSON.stringify(initialize());
+  return callHttp({ port: face.port, method: 'POST', headers: { ...POST_HEADERS, ...headers }, body });
+}
+
+const STREAM_FIRST = { Accept: 'text/event-stream, application/json' };
+
+test('gives a session id of at least 128 bits in visible ASCII with the InitializeResult, another one each time', async (t) => {
+  const face = await startHttpFace(t);
+  const answers = [await postInitialize(face), await postInitialize(face)];
+  const ids = answers.map((answer) => String(answer.headers['mcp-session-id']));
+  for (const id of ids) {
+    t.regex(id, /^[\x21-\x7e]+$/);
+    // 6 bits a character at most.
+    t.true(id.length * 6 >= 128);
+  }
+  t.not(ids[0], ids[1]);
+  const { result } = await (answers[0] as HttpAnswer).json<{ result: { protocolVersion: string } }>();
+  t.is(result.protocolVersion, '2025-11-25');
+});
+
+test('gives no session id with any later answer', async (t) => {
+  const session = await openStreamable(await startHttpFace(t));
+  const pending = session.post(call(1));
+  session.connection.answer(await session.connection.next('tools/call'));
+  t.is((await pending).headers['mcp-session-id'], undefined);
+  t.is((await session.post(notification('notifications/x'))).headers['mcp-session-id'], undefined);
+  t.is((await session.get()).headers['mcp-session-id'], undefined);
+});
+
+test('passes the error of an initialize on without a session id, and the session is over', async (t) => {
+  const face = await startHttpFace(t);
+  face.server.scripts.set('initialize', (request, connection) =>
+    connection.refuse(request, -32602, 'not that version'),
+  );
+  const answer = await postInitialize(face);
+  t.is(answer.status, 200);
+  t.is(answer.headers['mcp-session-id'], undefined);
+  t.deepEqual(await answer.json(), { jsonrpc: '2.0', id: 0, error: { code: -32602, message: 'not that version' } });
+  t.is(face.sessions.size, 0);
+  t.truthy(face.server.latest.closedFor);
+});
+
+test('gives the session id with an InitializeResult that comes as an event', async (t) => {
+  const face = await startHttpFace(t);
+  const answer = await postInitialize(face, STREAM_FIRST);
+  t.true(answer.isEventStream);
+  t.truthy(answer.headers['mcp-session-id']);
+  const [priming, result, ...others] = await answer.events().rest();
+  t.is(priming?.data, '', 'the revision is known by then');
+  t.is(JSON.parse(result?.data ?? '').id, 0);
+  t.deepEqual(others, []);
+});
+
+test('answers initialize with the reason when the server cannot be started', async (t) => {
+  const face = await startHttpFace(t);
+  face.server.refusal = new BridgeError('ERR_UPSTREAM_SPAWN', 'no such command');
+  const answer = await postInitialize(face);
+  t.is(answer.status, 200);
+  t.is(answer.headers['mcp-session-id'], undefined);
+  t.deepEqual(await answer.json(), {
+    jsonrpc: '2.0',
+    id: 0,
+    error: { code: -32603, message: 'no such command', data: { bridge: { reason: 'ERR_UPSTREAM_SPAWN' } } },
+  });
+  t.is(face.sessions.size, 0);
+});
+
+test('answers initialize with the reason when the server dies meanwhile', async (t) => {
+  const face = await startHttpFace(t);
+  face.server.scripts.set('initialize', (_request, connection) => {
+    connection.die(new BridgeError('ERR_UPSTREAM_EXITED', 'exited with code 1'));
+  });
+  const answer = await postInitialize(face);
+  t.is(answer.headers['mcp-session-id'], undefined);
+  t.like(await answer.json(), { id: 0, error: { code: -32603, message: 'exited with code 1' } });
+  t.is(face.sessions.size, 0);
+});
+
+test('answers 202 without a body to a notification and to an answer', async (t) => {
+  const session = await openStreamable(await startHttpFace(t));
+  session.connection.ask('q1', 'ping');
+  const answers = [
+    await session.post(notification('notifications/initialized')),
+    await session.post({ jsonrpc: '2.0', id: 'q1', result: {} }),
+    await session.post({ jsonrpc: '2.0', id: 'unknown', error: { code: 1, message: 'no' } }),
+  ];
+  for (const answer of answers) {
+    t.is(answer.status, 202);
+    t.is(await answer.text(), '');
+  }
+  await session.connection.next('notifications/initialized');
+  t.deepEqual(
+    session.connection.answers.map((frame) => frame.id),
+    ['q1'],
+  );
+});
+
+test('answers DELETE with 204 and whatever comes after with 404, at once', async (t) => {
+  const face = await startHttpFace(t);
+  const session = await openStreamable(face);
+  const deleted = await session.delete({ 'MCP-Protocol-Version': '2025-11-25' });
+  t.is(deleted.status, 204);
+  t.is(await deleted.text(), '');
+  t.is(session.connection.closedFor?.code, 'ERR_SESSION_CLOSED');
+  t.is((await session.post(call(1))).status, 404);
+  t.is((await session.get()).status, 404);
+  t.is((await session.delete()).status, 404);
+  t.is(face.sessions.size, 0);
+});
+
+test('ends a deleted session’s streams and answers its open calls', async (t) => {
+  const session = await openStreamable(await startHttpFace(t), '2025-06-18');
+  const stream = (await session.get()).events();
+  const pending = session.post(call(1));
+  await session.connection.next('tools/call');
+  await session.delete();
+  t.like(await (await pending).json(), { id: 1, error: { data: { bridge: { reason: 'ERR_SESSION_CLOSED' } } } });
+  t.is(await stream.closed, 'ended');
+});
+
+test('deletes one session and leaves the others alone', async (t) => {
+  const face = await startHttpFace(t);
+  const one = await openStreamable(face);
+  const other = await openStreamable(face);
+  await one.delete();
+  const pending = other.post(call(1));
+  other.connection.answer(await other.connection.next('tools/call'), { ok: true });
+  t.deepEqual(await (await pending).json(), { jsonrpc: '2.0', id: 1, result: { ok: true } });
+});
+
+test('does not take the id of an HTTP+SSE session', async (t) => {
+  const face = await startHttpFace(t);
+  const sse = await openInitializedSse(face);
+  const id = new URLSearchParams(sse.endpoint.split('?')[1]).get('sessionId') ?? '';
+  const answer = await callHttp({
+    port: face.port,
+    method: 'POST',
+    headers: { ...POST_HEADERS, 'Mcp-Session-Id': id },
+    body: JSON.stringify(call(1)),
+  });
+  t.is(answer.status, 404);
+  t.is((await callHttp({ port: face.port, method: 'DELETE', headers: { 'Mcp-Session-Id': id } })).status, 404);
+  t.is(face.sessions.size, 1);
+});
+
+test('ends a session nobody is connected to after the session timeout', async (t) => {
+  const face = await startHttpFace(t, { sessionTimeoutMs: 60_000 });
+  const session = await openStreamable(face);
+  face.clock.advance(59_000);
+  t.is((await session.post(notification('notifications/x'))).status, 202);
+  face.clock.advance(59_000);
+  t.is(face.sessions.size, 1, 'a message is a sign of life');
+  face.clock.advance(2000);
+  t.is((await session.post(notification('notifications/x'))).status, 404);
+  t.truthy(session.connection.closedFor);
+});
+
+test('keeps a session alive as long as its GET stream is connected', async (t) => {
+  const face = await startHttpFace(t, { sessionTimeoutMs: 60_000 });
+  const session = await openStreamable(face);
+  const stream = (await session.get()).events();
+  face.clock.advance(300_000);
+  t.is(face.sessions.size, 1);
+  stream.leave();
+  await waitFor(() => face.logLines.some((line) => line.includes('"method":"GET"')));
+  face.clock.advance(61_000);
+  t.is(face.sessions.size, 0);
+});
+
+test('ends a session whose client leaves before initialize is answered: nobody knows its id', async (t) => {
+  const face = await startHttpFace(t);
+  face.server.scripts.delete('initialize');
+  const client = new AbortController();
+  const body = JSON.stringify(initialize());
+  const pending = callHttp({ port: face.port, method: 'POST', headers: POST_HEADERS, body, signal: client.signal });
+  await waitFor(() => face.server.connections[0]?.received.length);
+  client.abort();
+  await t.throwsAsync(pending);
+  await waitFor(() => face.server.latest.closedFor);
+  t.is(face.sessions.size, 0);
+});
+
+test('gives no session id with the error of an initialize whose client prefers a stream', async (t) => {
+  const face = await startHttpFace(t);
+  face.server.scripts.set('initialize', (request, connection) => connection.refuse(request, -32602, 'no'));
+  const answer = await postInitialize(face, STREAM_FIRST);
+  t.is(answer.headers['mcp-session-id'], undefined);
+  t.like(JSON.parse((await answer.events().next()).data), { id: 0, error: { code: -32602 } });
+});
