@@ -22,19 +22,8 @@ function startPipeChild(spec: ChildSpec, listener: ChildListener, { log, clock }
   }
   const { name, graceMs } = spec;
   const childLog = log.child({ child: name, childPid: pid });
-  return new RunningChild({
-    name,
-    process,
-    pid,
-    carrier: 'pipe',
-    stdin,
-    stdout,
-    stderr,
-    graceMs,
-    listener,
-    clock,
-    log: childLog,
-  });
+  const carried = { carrier: 'pipe', stdin, stdout, stderr } as const;
+  return new RunningChild({ name, process, pid, ...carried, graceMs, listener, clock, log: childLog });
 }
 
 /** Without a shell; on Windows cross-spawn starts .cmd files as well. */

@@ -12,6 +12,7 @@ import type { Deps } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
 import type { Child, ChildListener, ChildSpec } from './child.ts';
 import { awaitFailure, type StartChild, spawnProcess } from './pipe-child.ts';
+import { PtyInput } from './pty-input.ts';
 import { PtyOutput } from './pty-output.ts';
 import { RunningChild } from './running-child.ts';
 import { toSpawnError } from './spawn-error.ts';
@@ -80,7 +81,7 @@ class PtyStart {
   }
 
   #openTerminal(): Terminal {
-    const { master: fd, slave: nonBlocking, pty } = this.#openPty(COLUMNS, ROWS);
+    const { master: fd, slave: nonBlocking, pty } = this.#openPair();
     this.#masters.add(fd);
     const master = new ReadStream(fd);
     master.once('close', () => this.#masters.delete(fd));
@@ -96,6 +97,16 @@ class PtyStart {
     }
   }
 
+  #openPair(): ReturnType<OpenPty> {
+    try {
+      return this.#openPty(COLUMNS, ROWS);
+    } catch (cause) {
+      const message =
+        'The system has no pseudo-terminal to give; allow fewer servers with --max-sessions, or do without --pty.';
+      throw new BridgeError('ERR_UPSTREAM_SPAWN', message, { cause });
+    }
+  }
+
   #startOn(terminal: Terminal, spec: ChildSpec, listener: ChildListener): Child {
     const { fd, master, slave } = terminal;
     const devNull = openSync('/dev/null', 'r+');
@@ -106,27 +117,18 @@ class PtyStart {
         closeTerminal(terminal);
         return awaitFailure(spec, listener, process);
       }
+      const { name, graceMs } = spec;
+      const { clock } = this.#deps;
+      const stdin = new PtyInput(fd, clock);
       const stdout = new PtyOutput(master, fd);
       process.once('exit', () => {
+        stdin.destroy();
         stdout.finish();
         closeTerminal(terminal);
       });
-      const { name, graceMs } = spec;
-      const { clock } = this.#deps;
       const log = this.#deps.log.child({ child: name, childPid: pid });
-      return new RunningChild({
-        name,
-        process,
-        pid,
-        carrier: 'pty',
-        stdin: master,
-        stdout,
-        stderr,
-        graceMs,
-        listener,
-        clock,
-        log,
-      });
+      const carried = { carrier: 'pty', stdin, stdout, stderr } as const;
+      return new RunningChild({ name, process, pid, ...carried, graceMs, listener, clock, log });
     } finally {
       closeSync(devNull);
     }
