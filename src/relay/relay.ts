@@ -50,16 +50,22 @@ export class Relay implements ClientListener, ServerListener {
   #state: RelayState = 'opening';
   #peer: DownstreamPeer | undefined;
   #link: UpstreamLink | undefined;
+  #endReason: BridgeError | undefined;
 
   constructor(options: RelayOptions) {
     this.#options = options;
     this.#log = options.log;
   }
 
-  /** Called once, before the first message. */
+  /** Called once, before the first message. If one of the two is gone already, both are closed. */
   join(peer: DownstreamPeer, link: UpstreamLink): void {
     this.#peer = peer;
     this.#link = link;
+    if (this.#endReason !== undefined) this.#closeEnds(this.#endReason);
+  }
+
+  get isClosed(): boolean {
+    return this.#state === 'closed';
   }
 
   get openExchanges(): number {
@@ -69,6 +75,8 @@ export class Relay implements ClientListener, ServerListener {
   // ---- from the client
 
   fromClient(frame: Frame, lane: Lane): void {
+    // A call that comes too late is told so.
+    if (this.isClosed && frame.kind !== 'request') return;
     switch (frame.kind) {
       case 'request':
         return this.#requestFromClient(frame, lane);
@@ -96,7 +104,7 @@ export class Relay implements ClientListener, ServerListener {
   }
 
   #refusal(exchange: Exchange): BridgeError | undefined {
-    if (this.#state === 'draining' || this.#state === 'closed') {
+    if (this.#state === 'draining' || this.isClosed) {
       return new BridgeError('ERR_SESSION_CLOSED', 'This session is ending and takes no new calls; open a new one.');
     }
     if (this.#exchanges.has(exchange.id)) {
@@ -159,6 +167,7 @@ export class Relay implements ClientListener, ServerListener {
   // ---- from the server
 
   fromServer(frame: Frame, known?: Exchange): void {
+    if (this.isClosed) return;
     switch (frame.kind) {
       case 'result':
       case 'error':
@@ -257,6 +266,7 @@ export class Relay implements ClientListener, ServerListener {
   }
 
   serverFault(fault: ServerFault): void {
+    if (this.isClosed) return;
     this.#log.error({ code: fault.error.code }, fault.error.message);
     if (fault.kind === 'request' && fault.id !== undefined) {
       return this.#toServer(errorFrame(fault.id, rpcErrorOf(fault.error)));
@@ -302,7 +312,7 @@ export class Relay implements ClientListener, ServerListener {
 
   /** Refuses new calls; the open ones go on. */
   drain(): void {
-    if (this.#state !== 'closed') this.#state = 'draining';
+    if (!this.isClosed) this.#state = 'draining';
   }
 
   /** Answers what is open with the reason, then lets both ends go. */
@@ -311,14 +321,19 @@ export class Relay implements ClientListener, ServerListener {
   }
 
   #end(reason: BridgeError): void {
-    if (this.#state === 'closed') return;
+    if (this.isClosed) return;
     this.#state = 'closed';
+    this.#endReason = reason;
     for (const exchange of this.#exchanges.all()) this.#fail(exchange, reason);
     for (const id of this.#questions.keys()) this.#link?.send(errorFrame(id, rpcErrorOf(reason)));
     this.#questions.clear();
+    this.#closeEnds(reason);
+    this.#options.onEnd(reason);
+  }
+
+  #closeEnds(reason: BridgeError): void {
     this.#peer?.close(reason);
     this.#link?.close(reason);
-    this.#options.onEnd(reason);
   }
 
   #fail(exchange: Exchange, error: BridgeError): void {

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
 import { messagesOf } from '../support/fake-peers.ts';
-import { type RelayPair, readyPair } from './relay-pair.ts';
+import { RelayPair, readyPair } from './relay-pair.ts';
 
 const REASON = new BridgeError('ERR_UPSTREAM_EXITED', 'server exited with code 1');
 
@@ -97,4 +97,30 @@ test('draining twice or after the end changes nothing', (t) => {
   pair.relay.drain();
   pair.relay.close(REASON);
   t.is(pair.ends.length, 1);
+});
+
+test('whatever either side still says after the end goes nowhere', (t) => {
+  const pair = readyPair();
+  pair.server({ id: 'q', method: 'roots/list' });
+  pair.relay.close(REASON);
+  pair.peer.take();
+  pair.link.take();
+  pair.server({ id: 'r', method: 'roots/list' });
+  pair.server({ method: 'notifications/tools/list_changed' });
+  pair.server({ id: 1, result: {} });
+  pair.relay.serverFault({ error: REASON, kind: 'request', id: 's' });
+  pair.client({ method: 'x-vendor/event' });
+  pair.client({ id: 'q', result: {} });
+  pair.client({ id: 'r', result: {} });
+  t.deepEqual(pair.peer.sent, []);
+  t.deepEqual(pair.link.sent, []);
+});
+
+test('ends that turn out to be gone before they are joined are closed when they are', (t) => {
+  const pair = new RelayPair({ joined: false });
+  pair.relay.clientClosed(REASON);
+  pair.relay.join(pair.peer, pair.link);
+  t.deepEqual(pair.peer.closedWith, [REASON]);
+  t.deepEqual(pair.link.closedWith, [REASON]);
+  t.deepEqual(pair.ends, [REASON]);
 });
