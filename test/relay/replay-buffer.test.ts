@@ -1,0 +1,119 @@
+import test from 'ava';
+import fc from 'fast-check';
+import { formatEventId, parseEventId, ReplayBuffer, type ReplayLimits } from '../../src/relay/replay-buffer.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+
+const ROOMY: ReplayLimits = { maxEvents: 100, maxBytes: 1000, maxAgeMs: 1000 };
+
+class Recorded {
+  readonly clock = new FakeClock();
+  readonly buffer: ReplayBuffer;
+
+  constructor(limits: Partial<ReplayLimits> = {}) {
+    this.buffer = new ReplayBuffer(this.clock, { ...ROOMY, ...limits });
+  }
+
+  add(stream: number, sequence: number, text = `${stream}/${sequence}`): this {
+    this.buffer.add({ stream, sequence }, Buffer.from(text));
+    return this;
+  }
+
+  after(stream: number, sequence: number, lastSequence?: number): readonly string[] | undefined {
+    return this.buffer.after({ stream, sequence }, lastSequence)?.map(String);
+  }
+}
+
+test('replays what followed on the stream, in order, and nothing of other streams', (t) => {
+  const recorded = new Recorded().add(1, 1).add(2, 1).add(1, 2).add(0, 1).add(2, 2).add(1, 3);
+  t.deepEqual(recorded.after(1, 1), ['1/2', '1/3']);
+  t.deepEqual(recorded.after(2, 1), ['2/2']);
+  t.deepEqual(recorded.after(2, 2), []);
+  t.deepEqual(recorded.after(0, 1), []);
+});
+
+test('knows nothing of streams and events that never were', (t) => {
+  const recorded = new Recorded().add(1, 1);
+  t.is(recorded.after(1, 2), undefined);
+  t.is(recorded.after(2, 1), undefined);
+  t.is(recorded.after(2, 1, 0), undefined);
+  t.is(new Recorded().after(0, 1), undefined);
+});
+
+test('an event that was sent last is known to the stream even when the buffer has lost it', (t) => {
+  const recorded = new Recorded({ maxEvents: 1 }).add(1, 1).add(2, 1);
+  t.deepEqual(recorded.after(1, 1, 1), []);
+  t.is(recorded.after(1, 1), undefined, 'without the stream nobody knows whether more followed');
+  t.is(recorded.after(1, 2, 1), undefined);
+});
+
+test('a gap is no replay: something that followed is gone', (t) => {
+  const recorded = new Recorded({ maxEvents: 2 }).add(1, 1).add(1, 2).add(1, 3).add(1, 4);
+  t.is(recorded.after(1, 1), undefined);
+  t.deepEqual(recorded.after(1, 2), ['1/3', '1/4']);
+  t.is(recorded.after(1, 3, 5), undefined, 'the stream has sent one that is not here');
+});
+
+test('keeps at most so many events', (t) => {
+  const recorded = new Recorded({ maxEvents: 3 });
+  for (let sequence = 1; sequence <= 10; sequence += 1) recorded.add(1, sequence);
+  t.is(recorded.after(1, 6), undefined);
+  t.deepEqual(recorded.after(1, 7), ['1/8', '1/9', '1/10']);
+});
+
+test('keeps at most so many bytes', (t) => {
+  const recorded = new Recorded({ maxBytes: 30 });
+  for (let sequence = 1; sequence <= 5; sequence += 1) recorded.add(1, sequence, 'x'.repeat(10));
+  t.is(recorded.after(1, 1), undefined);
+  t.is(recorded.after(1, 2)?.length, 3);
+});
+
+test('keeps nothing for longer than the age allows, but for the newest', (t) => {
+  const recorded = new Recorded({ maxAgeMs: 100 }).add(1, 1);
+  recorded.clock.advance(60);
+  recorded.add(1, 2).add(2, 1);
+  recorded.clock.advance(60);
+  t.deepEqual(recorded.after(1, 1), ['1/2']);
+  t.is(recorded.after(1, 0, 2), undefined);
+  recorded.clock.advance(1000);
+  t.is(recorded.after(1, 1), undefined);
+  t.deepEqual(recorded.after(2, 0, 1), ['2/1']);
+});
+
+test('the newest event stays even if it alone is larger than the limit', (t) => {
+  const recorded = new Recorded({ maxBytes: 10 }).add(1, 1).add(1, 2, 'x'.repeat(50));
+  t.deepEqual(recorded.after(1, 1), ['x'.repeat(50)]);
+  recorded.add(2, 1);
+  t.is(recorded.after(1, 1), undefined);
+  t.deepEqual(recorded.after(2, 0, 1), ['2/1']);
+});
+
+test('event ids are visible ASCII and read back as what they were made of', (t) => {
+  t.is(formatEventId({ stream: 0, sequence: 1 }), '0-1');
+  const position = fc.record({ stream: fc.nat(), sequence: fc.integer({ min: 1, max: 1e9 }) });
+  fc.assert(
+    fc.property(position, (one) => {
+      const id = formatEventId(one);
+      t.regex(id, /^[\x21-\x7e]+$/);
+      t.deepEqual(parseEventId(id), one);
+    }),
+  );
+});
+
+for (const id of [
+  '',
+  '1',
+  '1-',
+  '-1',
+  '1-x',
+  ' 1-1',
+  '1-1 ',
+  '1-1-1',
+  '1.0-1',
+  '1e3-1',
+  '-1-1',
+  `${'9'.repeat(16)}-1`,
+]) {
+  test(`refuses ${JSON.stringify(id)} as an event id`, (t) => {
+    t.is(parseEventId(id), undefined);
+  });
+}

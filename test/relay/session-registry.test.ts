@@ -1,0 +1,227 @@
+import test from 'ava';
+import { BridgeError } from '../../src/errors.ts';
+import type { ClientListener } from '../../src/relay/ports.ts';
+import { type Session, SessionRegistry } from '../../src/relay/session-registry.ts';
+import { createFakeDeps, FakeDialer, FakeLane, FakePeer } from '../support/fake-peers.ts';
+import { clientFrame, serverFrame } from '../support/frames.ts';
+
+const SESSION_TIMEOUT_MS = 10_000;
+const REASON = new BridgeError('ERR_SESSION_CLOSED', 'over');
+
+interface Opened extends Session {
+  readonly peer: FakePeer;
+  readonly listener: ClientListener;
+  readonly server: FakeDialer['dialled'][number];
+}
+
+class Registry {
+  readonly dialer = new FakeDialer();
+  readonly deps = createFakeDeps();
+  readonly sessions: SessionRegistry;
+
+  constructor(options: { maxSessions?: number; requestTimeoutMs?: number; sessionTimeoutMs?: number } = {}) {
+    this.sessions = new SessionRegistry({
+      dialer: this.dialer,
+      deps: this.deps,
+      maxSessions: 10,
+      sessionTimeoutMs: SESSION_TIMEOUT_MS,
+      requestTimeoutMs: 0,
+      ...options,
+    });
+  }
+
+  open(peer = new FakePeer()): Opened {
+    const listeners: ClientListener[] = [];
+    const session = this.sessions.open((_id, listener) => {
+      listeners.push(listener);
+      return peer;
+    });
+    const [listener] = listeners as [ClientListener];
+    return { ...session, peer, listener, server: this.dialer.latest };
+  }
+
+  /** Nobody is connected: the session is on its own. */
+  openIdle(): Opened {
+    const session = this.open();
+    session.peer.isConnected = false;
+    return session;
+  }
+}
+
+function call(session: Opened, id: number): void {
+  session.relay.fromClient(clientFrame({ id, method: 'tools/call', params: {} }), new FakeLane());
+}
+
+test('opens a session with a server of its own and finds it again by its id only', (t) => {
+  const registry = new Registry();
+  const ids: string[] = [];
+  registry.sessions.open((id) => {
+    ids.push(id);
+    return new FakePeer();
+  });
+  const second = registry.open();
+  t.is(registry.dialer.dialled.length, 2);
+  t.is(registry.sessions.size, 2);
+  t.is(registry.sessions.visit(second.id)?.relay, second.relay);
+  t.is(registry.sessions.visit(ids[0] ?? '')?.id, ids[0]);
+  t.is(registry.sessions.visit('unknown'), undefined);
+  t.is(registry.sessions.visit('__proto__'), undefined);
+});
+
+test('joins both ends of a session', (t) => {
+  const session = new Registry().open();
+  call(session, 1);
+  t.is(session.server.link.sent.length, 1);
+  session.server.listener.fromServer(serverFrame({ id: 1, result: {} }));
+  t.is(session.peer.sent.length, 1);
+});
+
+for (const [title, end] of [
+  ['the server exits', (session: Opened) => session.server.listener.serverClosed(REASON)],
+  ['the client leaves', (session: Opened) => session.listener.clientClosed(REASON)],
+  ['it is closed', (session: Opened) => session.relay.close(REASON)],
+] as const) {
+  test(`a session is forgotten when ${title}, and others are not`, (t) => {
+    const registry = new Registry();
+    const ended = registry.open();
+    const other = registry.open();
+    end(ended);
+    t.is(registry.sessions.visit(ended.id), undefined);
+    t.is(registry.sessions.size, 1);
+    t.deepEqual(other.peer.closedWith, []);
+    t.deepEqual(other.server.link.closedWith, []);
+  });
+}
+
+test('refuses sessions beyond the limit, says when to come back and disturbs nobody', (t) => {
+  const registry = new Registry({ maxSessions: 2, sessionTimeoutMs: 5000 });
+  const open = [registry.open(), registry.open()];
+  const error = t.throws(() => registry.open(), { instanceOf: BridgeError });
+  t.is(error?.code, 'ERR_SESSION_LIMIT');
+  t.is(error?.retryAfterMs, 5000);
+  t.is(registry.dialer.dialled.length, 2, 'no server is started for it');
+  for (const session of open) {
+    t.deepEqual(session.peer.closedWith, []);
+    call(session, 1);
+    t.is(session.server.link.sent.length, 1);
+  }
+  open[0]?.relay.close(REASON);
+  t.notThrows(() => registry.open());
+});
+
+test('asks nobody to come back later than in half a minute', (t) => {
+  const registry = new Registry({ maxSessions: 0, sessionTimeoutMs: 1_800_000 });
+  t.is(t.throws(() => registry.open(), { instanceOf: BridgeError })?.retryAfterMs, 30_000);
+});
+
+test('a server that cannot be reached leaves no session behind', (t) => {
+  const registry = new Registry();
+  registry.dialer.failure = new BridgeError('ERR_UPSTREAM_SPAWN', 'no');
+  t.is(
+    t.throws(() => registry.open()),
+    registry.dialer.failure,
+  );
+  t.is(registry.sessions.size, 0);
+});
+
+test('ends a session after a time without a sign of life', (t) => {
+  const registry = new Registry();
+  const session = registry.openIdle();
+  registry.deps.clock.advance(SESSION_TIMEOUT_MS - 1);
+  t.is(registry.sessions.size, 1);
+  registry.deps.clock.advance(1000);
+  t.is(registry.sessions.size, 0);
+  t.is(session.peer.closedWith[0]?.code, 'ERR_SESSION_CLOSED');
+  t.is(session.server.link.closedWith.length, 1);
+});
+
+test('a visit is a sign of life', (t) => {
+  const registry = new Registry();
+  const { id } = registry.openIdle();
+  for (let visits = 0; visits < 5; visits += 1) {
+    registry.deps.clock.advance(SESSION_TIMEOUT_MS - 1);
+    t.truthy(registry.sessions.visit(id));
+  }
+});
+
+test('a connected session is never idle, and its time starts when the connection is gone', (t) => {
+  const registry = new Registry();
+  const session = registry.open();
+  registry.deps.clock.advance(10 * SESSION_TIMEOUT_MS);
+  t.is(registry.sessions.size, 1);
+  session.peer.isConnected = false;
+  registry.deps.clock.advance(SESSION_TIMEOUT_MS - 1000);
+  t.is(registry.sessions.size, 1);
+  registry.deps.clock.advance(2000);
+  t.is(registry.sessions.size, 0);
+});
+
+test('a session with an open call is not idle though nobody is connected', (t) => {
+  const registry = new Registry();
+  const session = registry.openIdle();
+  call(session, 1);
+  registry.deps.clock.advance(10 * SESSION_TIMEOUT_MS);
+  t.is(registry.sessions.size, 1);
+  session.server.listener.fromServer(serverFrame({ id: 1, result: {} }));
+  registry.deps.clock.advance(SESSION_TIMEOUT_MS + 1000);
+  t.is(registry.sessions.size, 0);
+});
+
+test('looks for silent calls in every session', (t) => {
+  const registry = new Registry({ requestTimeoutMs: 500 });
+  const sessions = [registry.open(), registry.open()];
+  for (const session of sessions) call(session, 1);
+  registry.deps.clock.advance(1000);
+  for (const session of sessions) t.is(session.peer.sent[0]?.frame.kind, 'error');
+  t.is(registry.sessions.size, 2);
+});
+
+test('draining refuses new sessions and calls at once and waits for open calls', async (t) => {
+  const registry = new Registry();
+  const session = registry.open();
+  call(session, 1);
+  let isDrained = false;
+  const drained = registry.sessions.drain(10_000).then(() => {
+    isDrained = true;
+  });
+  t.is(t.throws(() => registry.open(), { instanceOf: BridgeError })?.code, 'ERR_SESSION_CLOSED');
+  call(session, 2);
+  t.is(session.peer.take()[0]?.frame.kind, 'error');
+  await registry.deps.clock.advanceInSteps(1000, 20);
+  t.false(isDrained);
+  session.server.listener.fromServer(serverFrame({ id: 1, result: {} }));
+  await registry.deps.clock.advanceInSteps(40, 20);
+  t.true(isDrained);
+  t.is(session.peer.sent.length, 1);
+  await drained;
+});
+
+test('draining gives up waiting after the grace time', async (t) => {
+  const registry = new Registry();
+  call(registry.open(), 1);
+  const drained = registry.sessions.drain(200);
+  await registry.deps.clock.advanceInSteps(220, 20);
+  await drained;
+  t.pass();
+});
+
+test('draining without open calls does not wait', async (t) => {
+  const registry = new Registry();
+  registry.open();
+  await registry.sessions.drain(10_000);
+  t.is(registry.deps.clock.now(), 0);
+});
+
+test('closing ends all sessions and the timer', (t) => {
+  const registry = new Registry();
+  const sessions = [registry.open(), registry.open()];
+  registry.sessions.close(REASON);
+  for (const session of sessions) {
+    t.deepEqual(session.peer.closedWith, [REASON]);
+    t.deepEqual(session.server.link.closedWith, [REASON]);
+  }
+  t.is(registry.sessions.size, 0);
+  t.is(registry.deps.clock.pendingTimers, 0);
+  t.throws(() => registry.open());
+  t.notThrows(() => registry.sessions.close(REASON));
+});
