@@ -163,6 +163,9 @@ ptyTest('leaves no child behind when the bridge is killed, siblings or not', asy
   t.teardown(() => parent.kill('SIGKILL'));
   const [line] = await once(createInterface({ input: parent.stdout }), 'line');
   const pids: number[] = JSON.parse(line);
+  t.teardown(() => {
+    for (const pid of pids.filter((pid) => isAlive(pid))) process.kill(pid, 'SIGKILL');
+  });
   t.is(pids.length, 2);
   t.true(pids.every((pid) => isAlive(pid)));
   parent.kill('SIGKILL');
