@@ -46,15 +46,22 @@ export class WaitingRoom {
     return frames;
   }
 
-  /** Requests of the server that have waited too long; they leave the room. */
+  /** Requests of the server, in order; they leave the room. */
+  takeRequests(): readonly Frame[] {
+    return this.#take(({ frame }) => frame.kind === 'request');
+  }
+
+  /** Those of them that have waited too long. */
   takeOverdueRequests(nowMs: number): readonly Frame[] {
-    const isOverdue = (waiting: Waiting): boolean =>
-      waiting.frame.kind === 'request' && nowMs - waiting.sinceMs >= NO_STREAM_GRACE_MS;
-    const overdue = this.#waiting.filter(isOverdue);
-    if (overdue.length === 0) return [];
-    this.#waiting = this.#waiting.filter((waiting) => !isOverdue(waiting));
+    return this.#take(({ frame, sinceMs }) => frame.kind === 'request' && nowMs - sinceMs >= NO_STREAM_GRACE_MS);
+  }
+
+  #take(isWanted: (waiting: Waiting) => boolean): readonly Frame[] {
+    const taken = this.#waiting.filter(isWanted).map((waiting) => waiting.frame);
+    if (taken.length === 0) return taken;
+    this.#waiting = this.#waiting.filter((waiting) => !isWanted(waiting));
     this.#bytes = this.#waiting.reduce((sum, waiting) => sum + waiting.frame.bytes.length, 0);
-    return overdue.map((waiting) => waiting.frame);
+    return taken;
   }
 
   #remove(index: number): void {

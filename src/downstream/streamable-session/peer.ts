@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
 import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
-import { PROGRESS } from '../../mcp/methods.ts';
+import { CANCELLED, PROGRESS } from '../../mcp/methods.ts';
 import { OLDEST_REVISION, type Revision } from '../../mcp/revisions.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ClientListener, DownstreamPeer, Lane } from '../../relay/ports.ts';
@@ -62,7 +62,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   }
 
   get isConnected(): boolean {
-    return this.#lanes.size > 0 || (this.#getStream?.isConnected ?? false);
+    return this.#latestConnectedLane() !== undefined || (this.#getStream?.isConnected ?? false);
   }
 
   negotiated(revision: Revision): void {
@@ -72,10 +72,10 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   // ---- towards the client
 
   send(frame: Frame, exchange?: Exchange): boolean {
-    const isBound = frame.isResponse || belongsToCall(frame, exchange);
-    const lane = this.#laneOf(exchange) ?? (isBound ? undefined : this.#laneWithoutGet(frame));
-    if (lane !== undefined) return this.#noteRoom(lane.send(frame));
-    if (isBound) {
+    const lane = this.#laneOf(exchange);
+    // A call that lost its connection keeps its messages for the client's return; a question is about now.
+    if (lane !== undefined && (lane.isConnected || !isQuestion(frame))) return this.#noteRoom(lane.send(frame));
+    if (frame.isResponse || isAboutCall(frame, exchange)) {
       this.#log.debug({ id: frame.id, method: frame.method }, 'dropped: the call it belongs to has lost its client');
       return true;
     }
@@ -92,19 +92,20 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     if (lane instanceof PostLane && lane.isOpen) this.#noteRoom(lane.send(frame));
   }
 
-  /** A client without a GET stream hears requests and other messages on its latest call rather than not at all. */
-  #laneWithoutGet(frame: Frame): PostLane | undefined {
-    if (this.#getStream?.isConnected || canWait(frame)) return undefined;
-    let latest: PostLane | undefined;
-    for (const lane of this.#lanes) latest = lane;
-    return latest;
-  }
-
+  /** A client without a GET stream hears it on its latest call rather than not at all. */
   #sendUnsolicited(frame: Frame): boolean {
     if (this.#getStream?.isConnected) return this.#noteRoom(this.#getStream.send(frame));
+    const lane = canWait(frame) ? undefined : this.#latestConnectedLane();
+    if (lane !== undefined) return this.#noteRoom(lane.send(frame));
     if (this.#waiting.size === 0) this.live.add(this);
     this.#waiting.add(frame, this.live.nowMs);
     return true;
+  }
+
+  #latestConnectedLane(): PostLane | undefined {
+    let latest: PostLane | undefined;
+    for (const lane of this.#lanes) if (lane.isConnected) latest = lane;
+    return latest;
   }
 
   #noteRoom(hasRoom: boolean): boolean {
@@ -146,6 +147,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   openLane(options: LaneRequest): PostLane {
     const lane = new PostLane({ headers: {}, answerAs: 'json', onLost: NOTHING, ...options, owner: this });
     this.#lanes.add(lane);
+    this.#flushQuestions();
     return lane;
   }
 
@@ -182,6 +184,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     if (stream !== undefined) stream.resume(response, missed);
     else this.#replayEnded(response, position.stream, missed);
     if (position.stream === GET_STREAM) this.#flushWaiting();
+    else this.#flushQuestions();
     return undefined;
   }
 
@@ -200,6 +203,12 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   #flushWaiting(): void {
     this.live.delete(this);
     for (const frame of this.#waiting.takeAll()) this.send(frame);
+  }
+
+  /** A response that a call has just opened, or its client come back to, will do for what the server asks. */
+  #flushQuestions(): void {
+    if (this.#waiting.size === 0 || !this.isConnected) return;
+    for (const request of this.#waiting.takeRequests()) this.#sendUnsolicited(request);
   }
 
   tick(nowMs: number): void {
@@ -222,7 +231,12 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   }
 }
 
-/** Says nothing to a client that has lost the call: unlike a question or a log message. */
-function belongsToCall(frame: Frame, exchange: Exchange | undefined): boolean {
+/** Somebody waits for it: what the server asks, and that it asks no longer. */
+function isQuestion(frame: Frame): boolean {
+  return frame.kind === 'request' || frame.method === CANCELLED;
+}
+
+/** Says nothing to a client that has lost the call. */
+function isAboutCall(frame: Frame, exchange: Exchange | undefined): boolean {
   return frame.method === PROGRESS && exchange !== undefined;
 }

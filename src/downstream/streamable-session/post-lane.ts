@@ -76,6 +76,10 @@ export class PostLane implements Lane, Ticking {
     return this.#state.kind === 'held' || this.#state.kind === 'streaming';
   }
 
+  get isConnected(): boolean {
+    return this.#state.kind === 'held' || (this.#state.kind === 'streaming' && this.#state.stream.isConnected);
+  }
+
   /** False: full. A response counts down to the end of the lane. */
   send(frame: Frame): boolean {
     if (frame.isResponse) this.#expected -= 1;
