@@ -29,9 +29,7 @@ interface StoredEvent extends EventPosition {
 export class ReplayBuffer {
   readonly #clock: Clock;
   readonly #limits: ReplayLimits;
-  #events: StoredEvent[] = [];
-  /** Index of the oldest event; what lies before it is cut off now and then, not one by one. */
-  #first = 0;
+  readonly #events: StoredEvent[] = [];
   #bytes = 0;
 
   constructor(clock: Clock, limits: ReplayLimits = REPLAY_LIMITS) {
@@ -53,8 +51,7 @@ export class ReplayBuffer {
     this.#evict();
     const events: Buffer[] = [];
     let newest = 0;
-    for (let index = this.#first; index < this.#events.length; index += 1) {
-      const event = this.#events[index] as StoredEvent;
+    for (const event of this.#events) {
       if (event.stream !== position.stream) continue;
       newest = event.sequence;
       if (event.sequence > position.sequence) events.push(event.bytes);
@@ -66,17 +63,12 @@ export class ReplayBuffer {
   #evict(): void {
     const oldest = this.#clock.now() - this.#limits.maxAgeMs;
     for (;;) {
-      const count = this.#events.length - this.#first;
-      const event = this.#events[this.#first];
-      if (event === undefined || count <= 1) break;
-      const fits = count <= this.#limits.maxEvents && this.#bytes <= this.#limits.maxBytes;
-      if (fits && event.storedAtMs >= oldest) break;
+      const [event] = this.#events;
+      if (event === undefined || this.#events.length === 1) return;
+      const fits = this.#events.length <= this.#limits.maxEvents && this.#bytes <= this.#limits.maxBytes;
+      if (fits && event.storedAtMs >= oldest) return;
+      this.#events.shift();
       this.#bytes -= event.bytes.length;
-      this.#first += 1;
-    }
-    if (this.#first > this.#limits.maxEvents) {
-      this.#events = this.#events.slice(this.#first);
-      this.#first = 0;
     }
   }
 }
@@ -86,7 +78,8 @@ export function formatEventId(position: EventPosition): string {
   return `${position.stream}-${position.sequence}`;
 }
 
+/** Undefined for everything `formatEventId` does not write. */
 export function parseEventId(id: string): EventPosition | undefined {
-  const match = /^(\d{1,15})-(\d{1,15})$/.exec(id);
+  const match = /^(0|[1-9]\d{0,14})-([1-9]\d{0,14})$/.exec(id);
   return match === null ? undefined : { stream: Number(match[1]), sequence: Number(match[2]) };
 }

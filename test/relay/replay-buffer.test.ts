@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import test from 'ava';
 import fc from 'fast-check';
 import { formatEventId, parseEventId, ReplayBuffer, type ReplayLimits } from '../../src/relay/replay-buffer.ts';
@@ -111,9 +113,28 @@ for (const id of [
   '1.0-1',
   '1e3-1',
   '-1-1',
+  '1-0',
+  '01-1',
+  '1-01',
   `${'9'.repeat(16)}-1`,
 ]) {
   test(`refuses ${JSON.stringify(id)} as an event id`, (t) => {
     t.is(parseEventId(id), undefined);
   });
 }
+
+test('lets go of the bytes of events it no longer keeps', async (t) => {
+  const recorded = new Recorded({ maxBytes: 10 });
+  const kept: WeakRef<Buffer>[] = [];
+  for (let sequence = 1; sequence <= 5; sequence += 1) {
+    const bytes = Buffer.alloc(10_000);
+    kept.push(new WeakRef(bytes));
+    recorded.buffer.add({ stream: 1, sequence }, bytes);
+  }
+  setFlagsFromString('--expose-gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  await new Promise((resolve) => setImmediate(resolve));
+  collectGarbage();
+  t.is(kept.filter((bytes) => bytes.deref() !== undefined).length, 1);
+  t.is(recorded.after(1, 4)?.length, 1);
+});
