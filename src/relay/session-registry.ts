@@ -1,5 +1,5 @@
 import type { Deps } from '../deps.ts';
-import { BridgeError } from '../errors.ts';
+import { BridgeError, toBridgeError } from '../errors.ts';
 import type { ClientListener, DownstreamPeer, UpstreamDialer } from './ports.ts';
 import { Relay } from './relay.ts';
 
@@ -60,11 +60,20 @@ export class SessionRegistry {
       },
     });
     const link = dialer.dial(relay);
-    const peer = createPeer(id, relay);
+    let peer: DownstreamPeer;
+    try {
+      peer = createPeer(id, relay);
+    } catch (thrown) {
+      link.close(toBridgeError(thrown));
+      throw thrown;
+    }
     relay.join(peer, link);
-    this.#entries.set(id, { id, peer, relay, lastSeenMs: deps.clock.now() });
-    this.#startSweep();
-    log.debug({ open: this.#entries.size }, 'session opened');
+    // A client may be gone as soon as it has come; its session is then over and nobody would end it again.
+    if (!relay.isClosed) {
+      this.#entries.set(id, { id, peer, relay, lastSeenMs: deps.clock.now() });
+      this.#startSweep();
+      log.debug({ open: this.#entries.size }, 'session opened');
+    }
     return { id, peer, relay };
   }
 

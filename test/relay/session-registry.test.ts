@@ -225,3 +225,29 @@ test('closing ends all sessions and the timer', (t) => {
   t.throws(() => registry.open());
   t.notThrows(() => registry.sessions.close(REASON));
 });
+
+test('a client that cannot be set up leaves no server behind', (t) => {
+  const registry = new Registry();
+  const failure = new Error('no socket');
+  const thrown = t.throws(() =>
+    registry.sessions.open(() => {
+      throw failure;
+    }),
+  );
+  t.is(thrown, failure);
+  t.is(registry.dialer.latest.link.closedWith.length, 1);
+  t.is(registry.sessions.size, 0);
+});
+
+test('a client that is gone before its session is open leaves neither server nor session behind', (t) => {
+  const registry = new Registry();
+  const peer = new FakePeer();
+  const { relay } = registry.sessions.open((_id, listener) => {
+    listener.clientClosed(REASON);
+    return peer;
+  });
+  t.true(relay.isClosed);
+  t.deepEqual(peer.closedWith, [REASON]);
+  t.deepEqual(registry.dialer.latest.link.closedWith, [REASON]);
+  t.is(registry.sessions.size, 0);
+});
