@@ -26,16 +26,23 @@ export class WaitingRoom {
     return this.#waiting.length;
   }
 
-  add(frame: Frame, nowMs: number): void {
-    if (canWait(frame) && this.#waiting.some((other) => other.frame.bytes.equals(frame.bytes))) return;
+  /** False: a request for which there is no place beside others. */
+  add(frame: Frame, nowMs: number): boolean {
+    if (canWait(frame) && this.#waiting.some((other) => other.frame.bytes.equals(frame.bytes))) return true;
     this.#waiting.push({ frame, sinceMs: nowMs });
     this.#bytes += frame.bytes.length;
     while (this.#waiting.length > MAX_WAITING || this.#bytes > MAX_WAITING_BYTES) {
       const oldest = this.#waiting.findIndex((other) => other.frame.kind === 'notification');
-      if (oldest < 0) break; // requests leave by their own time limit, and the relay limits their number
+      if (oldest < 0) return this.#waiting.length === 1 || this.#refuseLatest();
       this.#remove(oldest);
       this.dropped += 1;
     }
+    return true;
+  }
+
+  #refuseLatest(): false {
+    this.#remove(this.#waiting.length - 1);
+    return false;
   }
 
   /** Everything, in order; the room is empty afterwards. */

@@ -98,7 +98,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     const lane = canWait(frame) ? undefined : this.#latestConnectedLane();
     if (lane !== undefined) return this.#noteRoom(lane.send(frame));
     if (this.#waiting.size === 0) this.live.add(this);
-    this.#waiting.add(frame, this.live.nowMs);
+    if (!this.#waiting.add(frame, this.live.nowMs)) this.#giveUp(frame);
     return true;
   }
 
@@ -202,6 +202,9 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
 
   #flushWaiting(): void {
     this.live.delete(this);
+    const { dropped } = this.#waiting;
+    if (dropped > 0) this.#log.warn({ dropped }, 'notifications were lost: the client had no stream open for too long');
+    this.#waiting.dropped = 0;
     for (const frame of this.#waiting.takeAll()) this.send(frame);
   }
 
@@ -212,13 +215,13 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   }
 
   tick(nowMs: number): void {
-    for (const request of this.#waiting.takeOverdueRequests(nowMs)) {
-      this.#listener.undeliverable(
-        request,
-        new BridgeError('ERR_CLIENT_NO_STREAM', 'The client has no stream open on which it could be asked.'),
-      );
-    }
+    for (const request of this.#waiting.takeOverdueRequests(nowMs)) this.#giveUp(request);
     if (this.#waiting.size === 0) this.live.delete(this);
+  }
+
+  #giveUp(request: Frame): void {
+    const reason = 'The client has no stream open on which it could be asked.';
+    this.#listener.undeliverable(request, new BridgeError('ERR_CLIENT_NO_STREAM', reason));
   }
 
   close(_reason: BridgeError): void {

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { NO_STREAM_GRACE_MS } from '../../../src/downstream/waiting-room.ts';
+import { MAX_WAITING, NO_STREAM_GRACE_MS } from '../../../src/downstream/waiting-room.ts';
 import { callHttp } from '../../support/http-call.ts';
 import { startHttpFace } from '../../support/http-face.ts';
 import { call, openStreamable } from '../../support/legacy-clients.ts';
@@ -148,4 +148,28 @@ test('a GET without a session opens HTTP+SSE, for old clients given this URL', a
   const { event, data } = await answer.events().next();
   t.is(event, 'endpoint');
   t.regex(data, /^\/messages\?sessionId=/);
+});
+
+test('tells the server at once when a request is too big to wait for a stream', async (t) => {
+  const session = await openStreamable(await startHttpFace(t));
+  const prompt = 'x'.repeat(700_000);
+  session.connection.ask(1, 'sampling/createMessage', { prompt });
+  session.connection.ask(2, 'sampling/createMessage', { prompt });
+  t.deepEqual(
+    session.connection.answers.map((frame) => frame.id),
+    [2],
+  );
+  t.like(session.connection.answers[0]?.json(), { error: { data: { bridge: { reason: 'ERR_CLIENT_NO_STREAM' } } } });
+});
+
+test('logs how many notifications were lost when a stream opens at last', async (t) => {
+  const face = await startHttpFace(t);
+  const session = await openStreamable(face);
+  for (let count = 0; count < MAX_WAITING + 3; count += 1) session.connection.notify('notifications/x', { count });
+  const lost = (): readonly string[] => face.logLines.filter((line) => line.includes('"dropped":3'));
+  t.is(lost().length, 0);
+  const stream = (await session.get()).events();
+  await stream.next();
+  t.like(await stream.message(), { params: { count: 3 } });
+  t.is(lost().length, 1);
 });
