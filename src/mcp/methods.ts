@@ -1,10 +1,15 @@
 /** Methods the bridge has to know by name; every other one passes unread. */
 
 export const INITIALIZE = 'initialize';
+export const DISCOVER = 'server/discover';
 export const PING = 'ping';
 export const SET_LEVEL = 'logging/setLevel';
 export const SUBSCRIBE = 'resources/subscribe';
 export const UNSUBSCRIBE = 'resources/unsubscribe';
+export const LIST_TOOLS = 'tools/list';
+export const LIST_RESOURCES = 'resources/list';
+export const LIST_RESOURCE_TEMPLATES = 'resources/templates/list';
+export const LIST_PROMPTS = 'prompts/list';
 export const TASKS_PREFIX = 'tasks/';
 
 export const INITIALIZED = 'notifications/initialized';

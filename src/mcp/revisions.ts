@@ -2,6 +2,9 @@
  * The revisions of MCP and how they differ inside the legacy era. Transports ask a flag; nobody compares dates.
  */
 
+/** legacy: a handshake opens a session; modern: each request says everything. [spec 2026-07-28 versioning#terminology] */
+export type Era = 'legacy' | 'modern';
+
 export type RevisionId = '2024-11-05' | '2025-03-26' | '2025-06-18' | '2025-11-25';
 
 export interface Revision {
@@ -40,3 +43,28 @@ export function findRevision(id: unknown): Revision | undefined {
 
 /** For error messages. */
 export const REVISION_IDS: readonly string[] = revisions.map((revision) => revision.id);
+
+export type ModernRevisionId = '2026-07-28';
+
+/** Oldest first. */
+const modernRevisions: readonly ModernRevisionId[] = ['2026-07-28'];
+
+/** What the bridge asks for where it speaks for itself to a server of the modern era. */
+export const LATEST_MODERN_REVISION = modernRevisions[modernRevisions.length - 1] as ModernRevisionId;
+/** For error messages. */
+export const MODERN_REVISION_IDS: readonly string[] = modernRevisions;
+
+/** The newest modern revision that is spoken here and in the list. */
+export function findCommonModern(ids: readonly string[]): ModernRevisionId | undefined {
+  return modernRevisions.findLast((revision) => ids.includes(revision));
+}
+
+/**
+ * The era of a revision, also of one that is not known here: a date after the first modern revision belongs to a
+ * revision to come. Undefined: not the name of a revision.
+ */
+export function eraOf(id: string): Era | undefined {
+  if (byId.has(id)) return 'legacy';
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(id)) return undefined;
+  return id >= (modernRevisions[0] as string) ? 'modern' : 'legacy';
+}
