@@ -60,7 +60,7 @@ export class SessionRegistry {
       },
     });
     const link = dialer.dial(relay);
-    let peer: DownstreamPeer;
+    let peer: Peer;
     try {
       peer = createPeer(id, relay);
     } catch (thrown) {
