@@ -1,0 +1,130 @@
+import { readFileSync } from 'node:fs';
+import { type ClientRequest, Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import type { Socket } from 'node:net';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import { HttpProxyAgent } from 'http-proxy-agent';
+import { HttpsProxyAgent } from 'https-proxy-agent';
+import { BridgeError } from '../errors.ts';
+import { findProxy, type ProxyEnvironment } from './proxy.ts';
+
+/**
+ * An idle connection is let go after this long: common servers close theirs after 5 s, and a request that meets a
+ * closing connection is lost without anybody knowing whether it arrived.
+ */
+const IDLE_SOCKET_MS = 4000;
+/** Of those, so many are kept for each server. */
+const MAX_IDLE_SOCKETS = 64;
+
+export interface TlsFiles {
+  /** Replaces the built-in authorities, as curl's --cacert does. */
+  readonly caFile: string | undefined;
+  readonly certFile: string | undefined;
+  readonly keyFile: string | undefined;
+}
+
+/** Keep-alive connections to one server, through whatever proxy the environment asks for. */
+export class Agents {
+  readonly #secureContext: SecureContext | undefined;
+  readonly #proxyEnvironment: ProxyEnvironment;
+  /** By scheme, or by the URL of the proxy and scheme. */
+  readonly #agents = new Map<string, HttpAgent>();
+
+  /** Throws BridgeError ERR_CONFIG_OPTION when a file cannot be used. */
+  constructor(tls: TlsFiles, proxyEnvironment: ProxyEnvironment) {
+    this.#secureContext = readSecureContext(tls);
+    this.#proxyEnvironment = proxyEnvironment;
+  }
+
+  /** Throws BridgeError ERR_CONFIG_OPTION when the environment names an unusable proxy. */
+  agentFor(url: URL): HttpAgent {
+    const proxy = findProxy(url, this.#proxyEnvironment);
+    const key = `${url.protocol} ${proxy?.href ?? ''}`;
+    let agent = this.#agents.get(key);
+    if (agent === undefined) {
+      agent = this.#createAgent(url, proxy);
+      this.#agents.set(key, agent);
+    }
+    return agent;
+  }
+
+  #createAgent(url: URL, proxy: URL | undefined): HttpAgent {
+    const isSecure = url.protocol === 'https:';
+    if (proxy !== undefined) {
+      return isSecure ? new TunnelAgent(proxy, this.#secureContext) : new HttpProxyAgent(proxy, POOL);
+    }
+    // A ready-made context keeps the certificates out of the key by which Node finds a pooled connection.
+    return isSecure ? new HttpsAgent({ ...POOL, ...secured(this.#secureContext) }) : new HttpAgent(POOL);
+  }
+
+  /** Closes every connection. */
+  destroy(): void {
+    for (const agent of this.#agents.values()) agent.destroy();
+    this.#agents.clear();
+  }
+}
+
+const POOL = {
+  keepAlive: true,
+  timeout: IDLE_SOCKET_MS,
+  maxFreeSockets: MAX_IDLE_SOCKETS,
+  scheduling: 'lifo',
+  // IPv6 and IPv4 are tried one after the other, a quarter of a second each, before the connect limit strikes.
+  autoSelectFamily: true,
+} as const;
+
+type ConnectOptions = Parameters<HttpsProxyAgent<string>['connect']>[1];
+
+/** https through a proxy, which sees nothing but the server's name. */
+class TunnelAgent extends HttpsProxyAgent<string> {
+  readonly #secureContext: SecureContext | undefined;
+
+  constructor(proxy: URL, secureContext: SecureContext | undefined) {
+    super(proxy, POOL);
+    this.#secureContext = secureContext;
+  }
+
+  /** A request that is given up takes its half-made tunnel along, which nobody else would close. */
+  override async connect(request: ClientRequest, options: ConnectOptions): Promise<Socket> {
+    const attempt = new AbortController();
+    const giveUp = (): void => attempt.abort();
+    request.once('close', giveUp);
+    const shared = this.connectOpts;
+    this.connectOpts = Object.assign({}, shared, { signal: attempt.signal });
+    try {
+      const connecting = super.connect(request, Object.assign({}, options, secured(this.#secureContext)));
+      this.connectOpts = shared;
+      return await connecting;
+    } finally {
+      request.off('close', giveUp);
+    }
+  }
+}
+
+function secured(secureContext: SecureContext | undefined): { secureContext?: SecureContext } {
+  return secureContext === undefined ? {} : { secureContext };
+}
+
+function readSecureContext({ caFile, certFile, keyFile }: TlsFiles): SecureContext | undefined {
+  if (caFile === undefined && certFile === undefined && keyFile === undefined) return undefined;
+  const ca = readPem(caFile, '--ca');
+  const cert = readPem(certFile, '--cert');
+  const key = readPem(keyFile, '--key');
+  try {
+    return createSecureContext({ ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) });
+  } catch (cause) {
+    const files = [caFile, certFile, keyFile].filter((file) => file !== undefined).join(', ');
+    throw new BridgeError('ERR_CONFIG_OPTION', `These files do not make a usable TLS configuration: ${files}.`, {
+      cause,
+    });
+  }
+}
+
+function readPem(file: string | undefined, option: string): Buffer | undefined {
+  if (file === undefined) return undefined;
+  try {
+    return readFileSync(file);
+  } catch (cause) {
+    throw new BridgeError('ERR_CONFIG_OPTION', `Cannot read the file given with ${option}: ${file}.`, { cause });
+  }
+}

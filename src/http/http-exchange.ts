@@ -1,0 +1,219 @@
+import { type ClientRequest, type IncomingMessage, request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import { BridgeError, toBridgeError } from '../errors.ts';
+import type { HttpCall, HttpClient, HttpHandler, HttpRequest } from './client.ts';
+import { codeOf, toConnectError } from './network-error.ts';
+import { PhaseTimer, timeoutError } from './phase-timer.ts';
+import { judgeRedirect } from './redirects.ts';
+import { showUrl } from './shown-url.ts';
+
+/** So often an idle connection that waits for an answer is checked for a peer that vanished (laptop asleep, cable). */
+const TCP_KEEP_ALIVE_MS = 30_000;
+/** A redirect's own page is read to its end, to keep the connection, if it is not longer than this. */
+const MAX_DRAINED_BYTES = 16 * 1024;
+
+/** What a peer that closed its idle connection looks like to a request that was just then put on it. */
+const STALE_CODES: ReadonlySet<string | undefined> = new Set(['ECONNRESET', 'EPIPE']);
+
+/**
+ * - `sending`: not all of the request has left.
+ * - `sent`: waiting for the response.
+ * - `receiving`: its head has been handed over.
+ * - `done`: the handler hears nothing more.
+ */
+type State = 'sending' | 'sent' | 'receiving' | 'done';
+
+/** One request and its response, over as many attempts as redirects and stale connections make it take. */
+export class HttpExchange implements HttpCall {
+  readonly #client: HttpClient;
+  readonly #request: HttpRequest;
+  readonly #handler: HttpHandler;
+  readonly #timer: PhaseTimer;
+  #state: State = 'sending';
+  #isPaused = false;
+  #url: URL;
+  #hops = 0;
+  #wasRepeated = false;
+  #message: ClientRequest | undefined = undefined;
+  #response: IncomingMessage | undefined = undefined;
+
+  constructor(client: HttpClient, request: HttpRequest, handler: HttpHandler) {
+    this.#client = client;
+    this.#request = request;
+    this.#handler = handler;
+    this.#url = request.url;
+    this.#timer = new PhaseTimer(client.clock, request.timeouts, (phase, limitMs) => {
+      this.#fail(timeoutError(this.#url, phase, limitMs));
+    });
+    this.#attempt();
+  }
+
+  abort(): void {
+    if (this.#state === 'done') return;
+    this.#finish();
+    this.#message?.destroy();
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    this.#timer.pause();
+    this.#response?.pause();
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#timer.resume();
+    this.#response?.resume();
+  }
+
+  #attempt(): void {
+    let message: ClientRequest;
+    try {
+      const { method } = this.#request;
+      const headers = this.#client.headersFor(this.#url, this.#request);
+      const agent = this.#client.agents.agentFor(this.#url);
+      const open = this.#url.protocol === 'https:' ? requestHttps : requestHttp;
+      message = open(this.#url, { method, headers, agent });
+    } catch (thrown) {
+      // An unreadable token, an unusable proxy, a header value that cannot be sent. Told later: the caller has to
+      // have this object first.
+      const error = thrown instanceof BridgeError ? thrown : toRequestError(thrown);
+      return queueMicrotask(() => this.#fail(error));
+    }
+    this.#message = message;
+    this.#timer.enter('connect');
+    message.on('socket', (socket) => this.#watchConnect(message, socket));
+    message.on('finish', () => this.#sent(message));
+    message.on('response', (response) => this.#responded(message, response));
+    message.on('error', (cause) => this.#broke(message, cause));
+    message.end(this.#request.body);
+  }
+
+  #watchConnect(message: ClientRequest, socket: Socket): void {
+    socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
+    const connected = (): void => {
+      if (message === this.#message && this.#state === 'sending') this.#timer.enter('first-byte');
+    };
+    if (message.reusedSocket) connected();
+    else if (socket instanceof TLSSocket) socket.once('secureConnect', connected);
+    else if (socket.connecting) socket.once('connect', connected);
+    else connected();
+  }
+
+  #sent(message: ClientRequest): void {
+    if (message !== this.#message || this.#state !== 'sending') return;
+    this.#state = 'sent';
+    this.#timer.enter('first-byte');
+    this.#handler.sent();
+  }
+
+  #responded(message: ClientRequest, response: IncomingMessage): void {
+    if (message !== this.#message || this.#state === 'done') return void response.destroy();
+    const { statusCode: status = 0, headers } = response;
+    this.#request.cookies.store(this.#url, headers['set-cookie']);
+    const { location } = headers;
+    const { method } = this.#request;
+    const verdict = judgeRedirect({ method, url: this.#url, status, location, hops: this.#hops });
+    if (verdict.kind === 'follow') return this.#follow(verdict.url, message, response);
+    if (verdict.kind === 'refuse') {
+      return this.#fail(
+        new BridgeError('ERR_UPSTREAM_HTTP', `${this.#name} answered ${status}: ${verdict.reason}.`, {
+          data: { status },
+        }),
+      );
+    }
+    const encoding = headers['content-encoding'];
+    if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+      const fault = `sent its answer compressed (${encoding.slice(0, 20)}), although that was not asked for`;
+      return this.#fail(new BridgeError('ERR_UPSTREAM_HTTP', `${this.#name} ${fault}.`, { data: { status } }));
+    }
+    this.#receive(response, status);
+  }
+
+  #receive(response: IncomingMessage, status: number): void {
+    this.#state = 'receiving';
+    this.#response = response;
+    this.#timer.enterIdle();
+    if (this.#isPaused) this.#timer.pause();
+    response.on('data', (chunk: Buffer) => {
+      this.#timer.touch();
+      if (this.#state === 'receiving') this.#handler.data(chunk);
+    });
+    response.on('end', () => {
+      if (this.#state !== 'receiving') return;
+      this.#finish();
+      this.#handler.end();
+    });
+    response.on('error', (cause) => this.#fail(this.#cutError(cause)));
+    if (this.#isPaused) response.pause();
+    this.#handler.response({ status, headers: response.headers });
+  }
+
+  #cutError(cause: unknown): BridgeError {
+    const message = `The connection to ${showUrl(this.#url)} broke in the middle of an answer.`;
+    return new BridgeError('ERR_UPSTREAM_CLOSED', message, { cause });
+  }
+
+  #follow(url: URL, message: ClientRequest, response: IncomingMessage): void {
+    this.#hops += 1;
+    this.#url = url;
+    letGo(message, response);
+    this.#state = 'sending';
+    this.#attempt();
+  }
+
+  /** No response came of this attempt. */
+  #broke(message: ClientRequest, cause: unknown): void {
+    // After its response an attempt can still break while sending; what the server said counts then.
+    if (message !== this.#message || this.#state === 'done' || this.#state === 'receiving') return;
+    if (this.#mayRepeat(message, cause)) {
+      this.#wasRepeated = true;
+      this.#state = 'sending';
+      return this.#attempt();
+    }
+    this.#fail(toConnectError(this.#url, cause));
+  }
+
+  /**
+   * A kept connection that the server closed meanwhile fails the request that is put on it. The request may have been
+   * processed, which cannot be told from here; so it is repeated only if that does no harm, or if it had not been
+   * handed over completely: the server cannot have acted on a part of a message.
+   */
+  #mayRepeat(message: ClientRequest, cause: unknown): boolean {
+    if (this.#wasRepeated || !message.reusedSocket || !STALE_CODES.has(codeOf(cause))) return false;
+    return this.#request.isRepeatable || this.#state === 'sending';
+  }
+
+  #fail(error: BridgeError): void {
+    if (this.#state === 'done') return;
+    this.#finish();
+    this.#message?.destroy();
+    this.#handler.error(error);
+  }
+
+  #finish(): void {
+    this.#state = 'done';
+    this.#timer.stop();
+  }
+
+  get #name(): string {
+    return `The server at ${showUrl(this.#url)}`;
+  }
+}
+
+function letGo(message: ClientRequest, response: IncomingMessage): void {
+  const length = Number(response.headers['content-length'] ?? Number.NaN);
+  response.on('error', () => {});
+  if (length <= MAX_DRAINED_BYTES) response.resume();
+  else message.destroy();
+}
+
+/** What Node refuses to send: a header value with a line break, say. The value itself is not shown. */
+function toRequestError(thrown: unknown): BridgeError {
+  const code = codeOf(thrown);
+  if (code !== 'ERR_INVALID_CHAR' && code !== 'ERR_INVALID_HTTP_TOKEN') return toBridgeError(thrown);
+  const message = 'A configured or forwarded header has a name or value that cannot be sent over HTTP.';
+  return new BridgeError('ERR_UPSTREAM_HTTP', message, { cause: thrown });
+}

@@ -1,0 +1,59 @@
+/**
+ * Which header names may come from outside. The transports alone write the headers of HTTP framing and of MCP;
+ * configuration may add others, and a client's inbound request far fewer.
+ */
+
+/** [RFC 9110 7.6.1] about one connection, never passed on; and what describes the body, which is ours. */
+const OWN: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'expect',
+  'content-length',
+  'content-type',
+  'content-encoding',
+  'accept',
+  'accept-encoding',
+  'last-event-id',
+]);
+
+const MCP_PREFIX = 'mcp-';
+
+/** A client authorizes itself to the bridge; what it shows is for nobody else. */
+const NEVER_FORWARDED: ReadonlySet<string> = new Set([
+  'authorization',
+  'cookie',
+  'host',
+  'origin',
+  'x-forwarded-for',
+  'forwarded',
+]);
+
+/** May the user set this header for every request? */
+export function isConfigurable(name: string): boolean {
+  return !OWN.has(name) && !name.startsWith(MCP_PREFIX);
+}
+
+/** May this header of a client's request go on to the server, once the user named it? */
+export function isForwardable(name: string): boolean {
+  return isConfigurable(name) && !NEVER_FORWARDED.has(name);
+}
+
+/** A copy of the entries whose name (lower case) passes. */
+export function pickHeaders(
+  headers: Iterable<readonly [string, string]>,
+  isAllowed: (name: string) => boolean,
+): Readonly<Record<string, string>> {
+  const picked: Record<string, string> = {};
+  for (const [name, value] of headers) {
+    const lower = name.toLowerCase();
+    if (isAllowed(lower)) picked[lower] = value;
+  }
+  return picked;
+}

@@ -1,0 +1,42 @@
+import { readFileSync } from 'node:fs';
+import test from 'ava';
+import { answerJson, listen } from '../fixtures/http-servers/listen.ts';
+import { closeAfter, createClient, RecordedCall } from './recorded-call.ts';
+
+const tlsFile = (name: string): string => new URL(`../fixtures/tls/${name}`, import.meta.url).pathname;
+const serverTls = { cert: readFileSync(tlsFile('server.pem')), key: readFileSync(tlsFile('server-key.pem')) };
+const ca = { caFile: tlsFile('ca.pem'), certFile: undefined, keyFile: undefined };
+
+test('trusts the authority it was given, and shows a client certificate', async (t) => {
+  const server = await listen((_, response) => answerJson(response, {}), {
+    tls: { ...serverTls, ca: readFileSync(ca.caFile), requestCert: true, rejectUnauthorized: true },
+  });
+  const client = createClient({ tls: { ...ca, certFile: tlsFile('client.pem'), keyFile: tlsFile('client-key.pem') } });
+  closeAfter(t, client, server);
+  for (const _ of [1, 2]) t.is((await new RecordedCall(client, server.url).finished()).head?.status, 200);
+  t.is(server.received[1]?.connection, 1, 'the connection is kept');
+});
+
+test('refuses a certificate nobody vouches for, and says what to do', async (t) => {
+  const server = await listen((_, response) => answerJson(response, {}), { tls: serverTls });
+  const client = createClient();
+  closeAfter(t, client, server);
+  const { failure } = await new RecordedCall(client, server.url).finished();
+  t.is(failure?.code, 'ERR_UPSTREAM_CONNECT');
+  t.regex(failure?.message ?? '', /not trusted here.*--ca/);
+  t.is(server.received.length, 0);
+});
+
+test('https asked of a plain server says so', async (t) => {
+  const server = await listen((_, response) => answerJson(response, {}));
+  const client = createClient();
+  closeAfter(t, client, server);
+  const url = new URL(server.url.href.replace('http:', 'https:'));
+  t.regex((await new RecordedCall(client, url).finished()).failure?.message ?? '', /does not speak TLS/);
+});
+
+test('certificate files that cannot be used are an error of the configuration', (t) => {
+  const missing = t.throws(() => createClient({ tls: { ...ca, caFile: '/no/such.pem' } }));
+  t.like(missing, { code: 'ERR_CONFIG_OPTION' });
+  t.regex(missing?.message ?? '', /--ca: \/no\/such\.pem/);
+});
