@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
+import { LineWriter } from '../io/line-writer.ts';
 import { type Child, type ChildExit, type ChildListener, describeExit } from '../process/child.ts';
 import type { RestartPolicy } from '../process/supervisor.ts';
 import type { ServerFault, ServerListener, UpstreamLink } from '../relay/ports.ts';
 import type { Frame } from '../wire/frame.ts';
 import { exitError } from './exit-error.ts';
-import { LineWriter } from '../io/line-writer.ts';
 import { StdioMessages } from './stdio-messages.ts';
 
 /** A process that exits closes its streams a moment before; only after this long it counts as living without them. */
