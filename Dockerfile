@@ -1,0 +1,36 @@
+# Builds the bundle with all tools, then keeps only what runs.
+FROM node:22-slim AS build
+WORKDIR /build
+COPY package.json package-lock.json .npmrc tsconfig.json ./
+# Scripts would build before the sources are here; node-pty comes prebuilt and needs none.
+RUN npm ci --ignore-scripts
+COPY scripts ./scripts
+COPY src ./src
+RUN npm run build && npm prune --omit=dev --ignore-scripts
+
+FROM node:22-slim
+# As process 1, Node would neither reap orphans (npx and shells leave some) nor get default signal handling; tini does.
+RUN apt-get update \
+  && apt-get install --yes --no-install-recommends tini \
+  && rm -rf /var/lib/apt/lists/*
+WORKDIR /app
+COPY --from=build /build/node_modules ./node_modules
+COPY --from=build /build/dist ./dist
+COPY package.json LICENSE ./
+COPY bin ./bin
+COPY scripts/healthcheck.js ./scripts/healthcheck.js
+
+# The image's user without privileges; npx needs its home directory for the cache.
+USER node
+WORKDIR /home/node
+
+# Loopback inside a container reaches nobody. What may reach the port is decided where it is published.
+# Settings by environment, not by option, are also seen by the health check.
+ENV MCP_PORTAGE_HOST=0.0.0.0 \
+    MCP_PORTAGE_PORT=8000
+EXPOSE 8000
+HEALTHCHECK --interval=30s --timeout=5s --start-period=10s --retries=3 \
+  CMD ["node", "/app/scripts/healthcheck.js"]
+
+ENTRYPOINT ["/usr/bin/tini", "--", "node", "/app/bin/mcp-portage.js"]
+CMD ["--help"]

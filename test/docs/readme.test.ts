@@ -1,0 +1,87 @@
+import { readdir, readFile } from 'node:fs/promises';
+import test from 'ava';
+import { withOptionsTable } from '../../scripts/options-table.ts';
+import { parseCommandLine } from '../../src/cli/command-line.ts';
+import { parseConfig } from '../../src/cli/parse-config.ts';
+import { startBridge } from '../support/bridge.ts';
+import { connectStreamable } from '../support/sdk-client.ts';
+
+const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
+const compose = await readFile(new URL('../../examples/compose.yaml', import.meta.url), 'utf8');
+
+/** Everything in the README that starts mcp-portage, as words after the program's name. */
+const commands = [...readme.matchAll(/(?:^|`|npx -y )mcp-portage((?: [^`\n]+)+)/gm)]
+  .map(([, rest = '']) => rest.trim().split(' '))
+  .filter(([first]) => first?.startsWith('-') || first === 'serve');
+
+test('the README shows commands', (t) => {
+  t.true(commands.length > 5, String(commands.length));
+});
+
+for (const words of new Set(commands.map((words) => words.join(' ')))) {
+  test(`the command of the README is accepted: mcp-portage ${words}`, (t) => {
+    t.notThrows(() => {
+      const commandLine = parseCommandLine(words.split(' '));
+      if (commandLine.kind !== 'serve') return;
+      const env = { GITHUB_TOKEN: 'x' };
+      parseConfig(commandLine.target, commandLine.options, {
+        env,
+        cwd: '/',
+        platform: 'linux',
+        stderrIsTerminal: false,
+      });
+    });
+  });
+}
+
+test('every option of mcp-portage named in a row about another bridge exists', (t) => {
+  const rows = readme.split('\n').filter((line) => line.startsWith('| `'));
+  const ours = rows.map((row) => row.split(' | ')[1] ?? '');
+  for (const option of ours.flatMap((cell) => cell.match(/--[a-z-]+/g) ?? [])) {
+    t.notThrows(() => parseCommandLine([`${option}=1`, '--', 'x']), option);
+  }
+});
+
+test('the table of options is up to date (npm run docs)', (t) => {
+  t.is(withOptionsTable(readme), readme);
+});
+
+test('the client configurations of the README are JSON and the same as in examples/clients', async (t) => {
+  const blocks = [...readme.matchAll(/```json\n(.*?)```/gs)].map(([, text = '']) => JSON.stringify(JSON.parse(text)));
+  const folder = new URL('../../examples/clients/', import.meta.url);
+  const files = (await readdir(folder)).map((name) => readFile(new URL(name, folder), 'utf8'));
+  const examples = (await Promise.all(files)).map((text) => JSON.stringify(JSON.parse(text)));
+  t.deepEqual([...blocks].sort(), [...examples].sort());
+});
+
+test('links of the README lead to files that exist', async (t) => {
+  for (const [, target = ''] of readme.matchAll(/\]\((?!https?:)([^)#]+)[^)]*\)/g)) {
+    const found = readFile(new URL(`../../${target}`, import.meta.url)).catch(
+      (error: NodeJS.ErrnoException) => error.code,
+    );
+    t.not(await found, 'ENOENT', target);
+  }
+});
+
+test('the settings in the compose example are accepted', (t) => {
+  const env = Object.fromEntries(
+    [...compose.matchAll(/(MCP_PORTAGE_[A-Z_]+): '?([^'\n]+)'?/g)].map(([, name, value]) => [name, value]),
+  );
+  const [, command = ''] = /command: (\['--'.*\])/.exec(compose) ?? [];
+  const commandLine = parseCommandLine(JSON.parse(command.replaceAll("'", '"')));
+  if (commandLine.kind !== 'serve') return t.fail();
+  const around = { env, cwd: '/', platform: 'linux', stderrIsTerminal: false } as const;
+  const { config, warnings } = parseConfig(commandLine.target, commandLine.options, around);
+  t.deepEqual(config.access.allowHosts, ['tools']);
+  t.deepEqual(warnings, []);
+});
+
+test('the quick start of the README serves a server whose tools can be called', async (t) => {
+  const [, command = ''] = /```sh\nnpx -y mcp-portage (.*)\n```/.exec(readme) ?? [];
+  const bridge = await startBridge(command.split(' '));
+  t.teardown(() => bridge.stop());
+  const { client, close } = await connectStreamable(bridge.url);
+  t.teardown(close);
+  const result = await client.callTool({ name: 'echo', arguments: { message: 'hello' } });
+  t.regex(JSON.stringify(result.content), /hello/);
+});
