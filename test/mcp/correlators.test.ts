@@ -1,0 +1,89 @@
+import test from 'ava';
+import { type Correlator, findCancelledId, findProgressOf, findProgressToken } from '../../src/mcp/correlators.ts';
+import { clientFrame } from '../support/frames.ts';
+
+/** A request whose params are this text. */
+const request = (params: string) => clientFrame(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`);
+const notification = (params: string) => clientFrame(`{"jsonrpc":"2.0","method":"n","params":${params}}`);
+
+/** The token as written, and what it means. */
+function shown(bytes: Buffer, found: Correlator | undefined): readonly [string, unknown] | undefined {
+  return found && [bytes.toString('utf8', found.start, found.end), found.value];
+}
+
+for (const [title, params, expected] of [
+  ['a number', '{"_meta":{"progressToken":7}}', ['7', 7]],
+  ['a string', '{"_meta":{"progressToken":"a"}}', ['"a"', 'a']],
+  ['an escaped string', '{"_meta":{"progressToken":"\\u0061\\""}}', ['"\\u0061\\""', 'a"']],
+  ['a string beyond ASCII', '{"x":"ü","_meta":{"progressToken":"é😀"}}', ['"é😀"', 'é😀']],
+  ['an empty string', '{"_meta":{"progressToken":""}}', ['""', '']],
+  ['among whitespace', '{ "_meta" : { "progressToken" :\t-3 } }', ['-3', -3]],
+  ['after much else', '{"a":{"_meta":{"progressToken":1}},"b":["_meta"],"_meta":{"c":1,"progressToken":2}}', ['2', 2]],
+  ['an escaped _meta', '{"\\u005fmeta":{"progressToken":4}}', ['4', 4]],
+] as const) {
+  test(`finds a progress token: ${title}`, (t) => {
+    const frame = request(params);
+    t.deepEqual(shown(frame.bytes, findProgressToken(frame)), expected);
+  });
+}
+
+for (const [title, params] of [
+  ['there is no _meta', '{"progressToken":1}'],
+  ['_meta has none', '{"_meta":{"other":1},"x":"\\"progressToken\\""}'],
+  ['the token lies deeper', '{"_meta":{"x":{"progressToken":1}}}'],
+  ['it is only text', '{"x":"\\"_meta\\":{\\"progressToken\\":1}","_meta":{"y":"\\"progressToken\\":2"}}'],
+  ['_meta is an array', '{"_meta":["progressToken",1]}'],
+  ['_meta is null', '{"_meta":null,"y":"\\"progressToken\\""}'],
+  ['params are an array', '[{"_meta":{"progressToken":1}}]'],
+  ['_meta occurs twice', '{"_meta":{"progressToken":1},"_meta":{}}'],
+  ['the token occurs twice', '{"_meta":{"progressToken":1,"progressToken":2}}'],
+  ['the token occurs twice, once escaped', '{"_meta":{"progressToken":1,"progress\\u0054oken":2}}'],
+  ['it is a fraction', '{"_meta":{"progressToken":1.5}}'],
+  ['it is null', '{"_meta":{"progressToken":null}}'],
+  ['it is an object', '{"_meta":{"progressToken":{}}}'],
+] as const) {
+  test(`finds no progress token when ${title}`, (t) => {
+    t.is(findProgressToken(request(params)), undefined);
+  });
+}
+
+test('finds nothing in a message without params, and nothing in members beside them', (t) => {
+  t.is(findProgressToken(clientFrame('{"jsonrpc":"2.0","id":1,"method":"ping"}')), undefined);
+  const beside = clientFrame('{"jsonrpc":"2.0","id":1,"_meta":{"progressToken":1},"method":"m","params":{}}');
+  t.is(findProgressToken(beside), undefined);
+  const bare = clientFrame('{"jsonrpc":"2.0","method":"notifications/cancelled"}');
+  t.is(findCancelledId(bare), undefined);
+  t.is(findProgressOf(bare), undefined);
+});
+
+for (const [key, find] of [
+  ['requestId', findCancelledId],
+  ['progressToken', findProgressOf],
+] as const) {
+  for (const [title, params, expected] of [
+    ['a number', `{"${key}":7,"progress":1}`, ['7', 7]],
+    ['a string that looks like one', `{"progress":1,"${key}":"7"}`, ['"7"', '7']],
+    ['under an escaped key', `{"\\u00${key.charCodeAt(0).toString(16)}${key.slice(1)}":0}`, ['0', 0]],
+    ['after decoys', `{"reason":"\\"${key}\\":1","x":{"${key}":2},"${key}":3}`, ['3', 3]],
+  ] as const) {
+    test(`finds ${key} of a notification: ${title}`, (t) => {
+      const frame = notification(params);
+      t.deepEqual(shown(frame.bytes, find(frame)), expected);
+    });
+  }
+
+  for (const [title, params] of [
+    ['is missing', '{"reason":"x"}'],
+    ['occurs twice', `{"${key}":1,"${key}":1}`],
+    ['occurs twice, once escaped', `{"${key}":1,"\\u00${key.charCodeAt(0).toString(16)}${key.slice(1)}":1}`],
+    ['lies deeper', `{"_meta":{"${key}":1}}`],
+    ['is in an array', `["${key}",1]`],
+    ['is a fraction', `{"${key}":1.0}`],
+    ['is beyond what a double holds', `{"${key}":9007199254740992}`],
+    ['is null', `{"${key}":null}`],
+  ] as const) {
+    test(`finds no ${key} that ${title}`, (t) => {
+      t.is(find(notification(params)), undefined);
+    });
+  }
+}

@@ -1,0 +1,14 @@
+import test from 'ava';
+import { isInteractive, isListChanged } from '../../src/mcp/methods.ts';
+
+test('a server may ask its client during a tool call, a prompt and the reading of a resource', (t) => {
+  for (const method of ['tools/call', 'prompts/get', 'resources/read']) t.true(isInteractive(method));
+  for (const method of ['tools/list', 'initialize', 'ping', '', 'constructor']) t.false(isInteractive(method));
+});
+
+test('knows the notifications that only say "look again"', (t) => {
+  for (const list of ['tools', 'prompts', 'resources']) t.true(isListChanged(`notifications/${list}/list_changed`));
+  for (const method of ['notifications/roots/list_changed', 'notifications/resources/updated', '', undefined]) {
+    t.false(isListChanged(method));
+  }
+});

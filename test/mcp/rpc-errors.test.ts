@@ -1,0 +1,25 @@
+import test from 'ava';
+import { BridgeError } from '../../src/errors.ts';
+import { rpcErrorOf } from '../../src/mcp/rpc-errors.ts';
+
+test('a failure of the bridge shows its code of JSON-RPC, its message and its stable code', (t) => {
+  t.deepEqual(rpcErrorOf(new BridgeError('ERR_SESSION_UNKNOWN', 'gone')), {
+    code: -32001,
+    message: 'gone',
+    data: { bridge: { reason: 'ERR_SESSION_UNKNOWN' } },
+  });
+});
+
+test('details stand beside the stable code and cannot hide it', (t) => {
+  const error = new BridgeError('ERR_UPSTREAM_EXITED', 'exited', { data: { exitCode: 1, signal: null } });
+  t.deepEqual(rpcErrorOf(error).data, { bridge: { reason: 'ERR_UPSTREAM_EXITED', exitCode: 1, signal: null } });
+});
+
+test('a code that has none of JSON-RPC is an internal error', (t) => {
+  t.is(rpcErrorOf(new BridgeError('ERR_CONFIG_OPTION', 'no')).code, -32603);
+});
+
+test('the cause stays inside', (t) => {
+  const error = new BridgeError('ERR_INTERNAL', 'failed', { cause: new Error('secret') });
+  t.false(JSON.stringify(rpcErrorOf(error)).includes('secret'));
+});
