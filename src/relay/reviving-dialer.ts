@@ -1,0 +1,317 @@
+import type { Deps } from '../deps.ts';
+import { BridgeError, toBridgeError } from '../errors.ts';
+import { changeNotifications } from '../mcp/change-notifications.ts';
+import { findCancelledId } from '../mcp/correlators.ts';
+import { CANCELLED, INITIALIZE, INITIALIZED, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE } from '../mcp/methods.ts';
+import { rpcErrorOf } from '../mcp/rpc-errors.ts';
+import type { Frame, JsonRpcId } from '../wire/frame.ts';
+import { errorFrame, notificationFrame } from '../wire/write-message.ts';
+import type { Exchange } from './exchange.ts';
+import type { Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
+
+/** Pause before a lost connection is tried again, doubled after each failure. */
+const FIRST_PAUSE_MS = 1000;
+const MAX_PAUSE_MS = 30_000;
+/** Messages that may wait while a connection is being made. */
+const MAX_WAITING = 1024;
+
+/**
+ * Goes on with a new connection when one is lost: for a client that cannot be told to open a new session, because its
+ * session is its pipe. Calls in flight fail; handshake, log level and subscriptions are repeated.
+ */
+export class RevivingDialer implements UpstreamDialer {
+  readonly #dialer: UpstreamDialer;
+  readonly #deps: Deps;
+
+  constructor(dialer: UpstreamDialer, deps: Deps) {
+    this.#dialer = dialer;
+    this.#deps = deps;
+  }
+
+  get name(): string {
+    return this.#dialer.name;
+  }
+
+  readiness(): Readiness {
+    return this.#dialer.readiness();
+  }
+
+  dial(listener: ServerListener): UpstreamLink {
+    return new RevivingLink(this.#dialer, listener, this.#deps);
+  }
+
+  close(): Promise<void> {
+    return this.#dialer.close();
+  }
+
+  killNow(): void {
+    this.#dialer.killNow();
+  }
+}
+
+/**
+ * - `live`: connected; before the client's handshake is done a loss is final, the client can simply try again.
+ * - `reviving`: a new connection makes its handshake; messages wait.
+ * - `pausing`: the last attempt failed; the next message or the timer tries again.
+ * - `closed`: for good.
+ */
+type LinkState =
+  | { readonly kind: 'live'; readonly link: UpstreamLink }
+  | { readonly kind: 'reviving'; readonly link: UpstreamLink }
+  | { readonly kind: 'pausing'; readonly cancel: () => void }
+  | { readonly kind: 'closed' };
+
+interface Waiting {
+  readonly frame: Frame;
+  readonly exchange: Exchange | undefined;
+}
+
+/** What a new connection has to be told to be where the old one was. */
+interface Standing {
+  /** The client's `initialize`; undefined until the server has accepted it. */
+  handshake: Frame | undefined;
+  level: Frame | undefined;
+  readonly subscriptions: Map<string, Frame>;
+}
+
+interface OpenCall {
+  readonly exchange: Exchange;
+  /** The message, where its success is worth remembering. */
+  readonly standing: Frame | undefined;
+}
+
+class RevivingLink implements UpstreamLink, ServerListener {
+  readonly #dialer: UpstreamDialer;
+  readonly #listener: ServerListener;
+  readonly #deps: Deps;
+  readonly #standing: Standing = {
+    handshake: undefined,
+    level: undefined,
+    subscriptions: new Map(),
+  };
+  /** Requests without an answer, by the client's id. */
+  readonly #open = new Map<JsonRpcId, OpenCall>();
+  readonly #questions = new Set<JsonRpcId>();
+  /** Requests of the client that are repeated to a new connection, under their old ids; it had its answers before. */
+  readonly #repeated = new Map<JsonRpcId, (answer: Frame) => void>();
+  #waiting: Waiting[] = [];
+  #pauseMs = FIRST_PAUSE_MS;
+  #state: LinkState;
+
+  constructor(dialer: UpstreamDialer, listener: ServerListener, deps: Deps) {
+    this.#dialer = dialer;
+    this.#listener = listener;
+    this.#deps = deps;
+    this.#state = { kind: 'live', link: dialer.dial(this) };
+  }
+
+  // ---- from the client
+
+  send(frame: Frame, exchange?: Exchange): boolean {
+    switch (this.#state.kind) {
+      case 'live':
+        this.#note(frame, exchange);
+        return this.#state.link.send(frame, exchange);
+      case 'pausing':
+        this.#wait(frame, exchange);
+        this.#revive();
+        return true;
+      case 'reviving':
+        this.#wait(frame, exchange);
+        return true;
+      case 'closed':
+        return true;
+    }
+  }
+
+  #note(frame: Frame, exchange: Exchange | undefined): void {
+    if (frame.kind === 'request' && exchange !== undefined) {
+      this.#open.set(exchange.id, { exchange, standing: isStanding(exchange.method) ? frame : undefined });
+    } else if (frame.method === CANCELLED && exchange !== undefined) this.#open.delete(exchange.id);
+    else if (frame.isResponse && frame.id !== undefined) this.#questions.delete(frame.id);
+  }
+
+  #wait(frame: Frame, exchange: Exchange | undefined): void {
+    // An answer is to a question of the connection that is gone.
+    if (frame.isResponse) return;
+    if (this.#waiting.length < MAX_WAITING) this.#waiting.push({ frame, exchange });
+    else if (exchange?.state.kind === 'open') {
+      const error = new BridgeError('ERR_UPSTREAM_STARTING', `${this.#dialer.name} is being reconnected; try again.`);
+      this.#listener.fromServer(errorFrame(exchange.id, rpcErrorOf(error)), exchange);
+    }
+  }
+
+  pause(): void {
+    this.#link()?.pause();
+  }
+
+  resume(): void {
+    this.#link()?.resume();
+  }
+
+  close(reason: BridgeError): void {
+    const link = this.#link();
+    if (this.#state.kind === 'pausing') this.#state.cancel();
+    this.#state = { kind: 'closed' };
+    this.#waiting = [];
+    this.#repeated.clear();
+    link?.close(reason);
+  }
+
+  #link(): UpstreamLink | undefined {
+    return this.#state.kind === 'live' || this.#state.kind === 'reviving' ? this.#state.link : undefined;
+  }
+
+  // ---- from the server
+
+  fromServer(frame: Frame, exchange?: Exchange): void {
+    if (frame.isResponse) return this.#answered(frame, exchange);
+    if (frame.kind === 'request' && frame.id !== undefined) this.#questions.add(frame.id);
+    else if (frame.method === CANCELLED) this.#questions.delete(findCancelledId(frame)?.value ?? '');
+    this.#listener.fromServer(frame, exchange);
+  }
+
+  #answered(frame: Frame, known: Exchange | undefined): void {
+    const repeated = frame.id === undefined ? undefined : this.#repeated.get(frame.id);
+    if (repeated !== undefined && frame.id !== undefined) {
+      this.#repeated.delete(frame.id);
+      return repeated(frame);
+    }
+    const id = known?.id ?? frame.id;
+    const call = id === undefined ? undefined : this.#open.get(id);
+    if (call !== undefined) {
+      this.#open.delete(call.exchange.id);
+      if (call.standing !== undefined && frame.kind === 'result') this.#remember(call.standing);
+    }
+    this.#listener.fromServer(frame, known ?? call?.exchange);
+  }
+
+  #remember(request: Frame): void {
+    switch (request.method) {
+      case INITIALIZE:
+        this.#standing.handshake = request;
+        return;
+      case SET_LEVEL:
+        this.#standing.level = request;
+        return;
+      case SUBSCRIBE:
+        this.#standing.subscriptions.set(uriOf(request), request);
+        return;
+      case UNSUBSCRIBE:
+        this.#standing.subscriptions.delete(uriOf(request));
+    }
+  }
+
+  serverFault(fault: ServerFault): void {
+    this.#listener.serverFault(fault);
+  }
+
+  serverDrained(): void {
+    this.#listener.serverDrained();
+  }
+
+  serverClosed(reason: BridgeError): void {
+    if (this.#state.kind === 'closed') return;
+    const wasReviving = this.#state.kind === 'reviving';
+    this.#repeated.clear();
+    this.#failOpen(reason);
+    if (this.#standing.handshake === undefined) {
+      this.#state = { kind: 'closed' };
+      return this.#listener.serverClosed(reason);
+    }
+    this.#deps.log.warn({ code: reason.code }, `connection lost, reconnecting: ${reason.message}`);
+    if (wasReviving) this.#failWaiting(reason);
+    this.#pauseThenRevive();
+  }
+
+  #failOpen(reason: BridgeError): void {
+    const open = [...this.#open.values()];
+    this.#open.clear();
+    for (const { exchange } of open) {
+      if (exchange.state.kind === 'open') {
+        this.#listener.fromServer(errorFrame(exchange.id, rpcErrorOf(reason)), exchange);
+      }
+    }
+    const questions = [...this.#questions];
+    this.#questions.clear();
+    for (const requestId of questions) {
+      this.#listener.fromServer(notificationFrame(CANCELLED, { requestId, reason: 'the server is gone' }));
+    }
+  }
+
+  // ---- coming back
+
+  #pauseThenRevive(): void {
+    const pauseMs = this.#pauseMs;
+    this.#pauseMs = Math.min(MAX_PAUSE_MS, pauseMs * 2);
+    const cancel = this.#deps.clock.after(pauseMs, () => this.#revive());
+    this.#state = { kind: 'pausing', cancel };
+  }
+
+  #revive(): void {
+    const { handshake } = this.#standing;
+    if (this.#state.kind !== 'pausing' || handshake === undefined) return;
+    this.#state.cancel();
+    try {
+      const link = this.#dialer.dial(this);
+      this.#state = { kind: 'reviving', link };
+      this.#repeat(link, handshake, (answer) => this.#revived(link, answer));
+    } catch (thrown) {
+      this.#failWaiting(toBridgeError(thrown));
+      this.#pauseThenRevive();
+    }
+  }
+
+  #revived(link: UpstreamLink, answer: Frame): void {
+    const { result } = answer.json() as { result?: { capabilities?: Record<string, unknown> } };
+    if (result === undefined) {
+      const reason = new BridgeError(
+        'ERR_UPSTREAM_PROTOCOL',
+        `${this.#dialer.name} refused initialize when reconnected.`,
+      );
+      link.close(reason);
+      return this.serverClosed(reason);
+    }
+    this.#pauseMs = FIRST_PAUSE_MS;
+    this.#state = { kind: 'live', link };
+    link.send(notificationFrame(INITIALIZED));
+    const { level, subscriptions } = this.#standing;
+    for (const request of [level, ...subscriptions.values()]) {
+      if (request !== undefined) this.#repeat(link, request, () => {});
+    }
+    this.#deps.log.info(`reconnected to ${this.#dialer.name}`);
+    // Something may have changed while nobody could tell.
+    for (const notification of changeNotifications(result.capabilities, [...subscriptions.keys()])) {
+      this.#listener.fromServer(notification);
+    }
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const { frame, exchange } of waiting) {
+      if (exchange === undefined || exchange.state.kind === 'open') this.send(frame, exchange);
+    }
+  }
+
+  #repeat(link: UpstreamLink, request: Frame, answered: (answer: Frame) => void): void {
+    if (request.id !== undefined) this.#repeated.set(request.id, answered);
+    link.send(request);
+  }
+
+  #failWaiting(reason: BridgeError): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const { exchange } of waiting) {
+      if (exchange?.state.kind === 'open') {
+        this.#listener.fromServer(errorFrame(exchange.id, rpcErrorOf(reason)), exchange);
+      }
+    }
+  }
+}
+
+/** Requests whose success a new connection has to repeat. */
+function isStanding(method: string): boolean {
+  return method === INITIALIZE || method === SET_LEVEL || method === SUBSCRIBE || method === UNSUBSCRIBE;
+}
+
+function uriOf(request: Frame): string {
+  return String((request.json() as { params?: { uri?: unknown } }).params?.uri);
+}

@@ -1,0 +1,163 @@
+import test from 'ava';
+import { BridgeError } from '../../src/errors.ts';
+import { Exchange } from '../../src/relay/exchange.ts';
+import type { UpstreamLink } from '../../src/relay/ports.ts';
+import { RevivingDialer } from '../../src/relay/reviving-dialer.ts';
+import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../src/wire/write-message.ts';
+import { createFakeDeps, FakeDialer, FakeLane, FakeServerListener, messagesOf } from '../support/fake-peers.ts';
+
+const LOST = new BridgeError('ERR_UPSTREAM_CLOSED', 'the connection broke');
+const SERVER = { protocolVersion: '2025-06-18', capabilities: { tools: { listChanged: true }, resources: {} } };
+
+function setUp() {
+  const deps = createFakeDeps();
+  const dialer = new FakeDialer();
+  const listener = new FakeServerListener();
+  const link = new RevivingDialer(dialer, deps).dial(listener);
+  return { deps, dialer, listener, link };
+}
+
+/** Sends a request as the relay does. */
+function call(link: UpstreamLink, id: number, method: string, params: object = {}): Exchange {
+  const exchange = new Exchange(id, method, new FakeLane(), undefined, 0);
+  link.send(requestFrame(id, method, params), exchange);
+  return exchange;
+}
+
+function ready() {
+  const parts = setUp();
+  call(parts.link, 0, 'initialize', { protocolVersion: '2025-06-18' });
+  parts.dialer.latest.listener.fromServer(resultFrame(0, SERVER));
+  parts.link.send(notificationFrame('notifications/initialized'));
+  parts.dialer.latest.link.take();
+  parts.listener.received.length = 0;
+  return parts;
+}
+
+test('passes messages untouched while the connection lives', (t) => {
+  const { dialer, listener, link } = ready();
+  const request = requestFrame(1, 'tools/list');
+  link.send(request, new Exchange(1, 'tools/list', new FakeLane(), undefined, 0));
+  t.is(dialer.latest.link.sent[0]?.frame, request);
+  const answer = resultFrame(1, {});
+  dialer.latest.listener.fromServer(answer);
+  t.is(listener.received[0]?.frame, answer);
+});
+
+test('a connection lost before the handshake is done is the end', (t) => {
+  const { dialer, listener, link } = setUp();
+  call(link, 0, 'initialize');
+  dialer.latest.listener.serverClosed(LOST);
+  t.deepEqual(listener.closedWith, [LOST]);
+});
+
+test('a lost connection fails the calls in flight and withdraws the questions of the server', (t) => {
+  const { dialer, listener, link } = ready();
+  const exchange = call(link, 1, 'tools/call');
+  dialer.latest.listener.fromServer(requestFrame(7, 'elicitation/create'));
+  listener.received.length = 0;
+  dialer.latest.listener.serverClosed(LOST);
+  t.is(listener.received[0]?.exchange, exchange);
+  t.like(messagesOf(listener.received), [
+    { id: 1, error: { code: -32603, data: { bridge: { reason: 'ERR_UPSTREAM_CLOSED' } } } },
+    { method: 'notifications/cancelled', params: { requestId: 7 } },
+  ]);
+  t.deepEqual(listener.closedWith, []);
+});
+
+test('after a pause a new connection gets the handshake, the log level and the subscriptions again', (t) => {
+  const { deps, dialer, listener, link } = ready();
+  const { listener: old } = dialer.latest;
+  call(link, 1, 'logging/setLevel', { level: 'debug' });
+  call(link, 2, 'resources/subscribe', { uri: 'a:/1' });
+  call(link, 3, 'resources/subscribe', { uri: 'a:/2' });
+  call(link, 4, 'resources/unsubscribe', { uri: 'a:/2' });
+  for (const id of [1, 2, 3, 4]) old.fromServer(resultFrame(id, {}));
+  listener.received.length = 0;
+  old.serverClosed(LOST);
+  deps.clock.advance(1000);
+  t.is(dialer.dialled.length, 2);
+  t.like(messagesOf(dialer.latest.link.take()), [{ id: 0, method: 'initialize' }]);
+  dialer.latest.listener.fromServer(resultFrame(0, SERVER));
+  t.like(messagesOf(dialer.latest.link.take()), [
+    { method: 'notifications/initialized' },
+    { id: 1, method: 'logging/setLevel', params: { level: 'debug' } },
+    { id: 2, method: 'resources/subscribe', params: { uri: 'a:/1' } },
+  ]);
+  for (const id of [1, 2]) dialer.latest.listener.fromServer(resultFrame(id, {}));
+  // The client is told to look again, and hears nothing of the repetition.
+  t.like(messagesOf(listener.received), [
+    { method: 'notifications/tools/list_changed' },
+    { method: 'notifications/resources/updated', params: { uri: 'a:/1' } },
+  ]);
+  t.is(listener.received.length, 2);
+});
+
+test('a call during the loss starts the attempt at once, waits for it and goes out once', (t) => {
+  const { dialer, listener, link } = ready();
+  dialer.latest.listener.serverClosed(LOST);
+  const exchange = call(link, 5, 'tools/list');
+  t.is(dialer.dialled.length, 2);
+  dialer.latest.link.take();
+  dialer.latest.listener.fromServer(resultFrame(0, SERVER));
+  t.like(messagesOf(dialer.latest.link.take()), [
+    { method: 'notifications/initialized' },
+    { id: 5, method: 'tools/list' },
+  ]);
+  dialer.latest.listener.fromServer(resultFrame(5, { tools: [] }));
+  t.is(listener.received.at(-1)?.exchange, exchange);
+});
+
+test('a call withdrawn while it waits does not go out', (t) => {
+  const { dialer, link } = ready();
+  dialer.latest.listener.serverClosed(LOST);
+  const exchange = call(link, 5, 'tools/call');
+  exchange.cancel('client');
+  dialer.latest.link.take();
+  dialer.latest.listener.fromServer(resultFrame(0, SERVER));
+  t.like(messagesOf(dialer.latest.link.take()), [{ method: 'notifications/initialized' }]);
+});
+
+test('an attempt that fails answers those who waited and is repeated after a longer pause', (t) => {
+  const { deps, dialer, listener, link } = ready();
+  dialer.latest.listener.serverClosed(LOST);
+  call(link, 5, 'tools/list');
+  dialer.latest.listener.serverClosed(LOST);
+  t.like(messagesOf(listener.received), [{ id: 5, error: { code: -32603 } }]);
+  deps.clock.advance(1999);
+  t.is(dialer.dialled.length, 2);
+  deps.clock.advance(1);
+  t.is(dialer.dialled.length, 3);
+});
+
+test('answers to questions of the old connection do not reach the new one', (t) => {
+  const { dialer, link } = ready();
+  dialer.latest.listener.fromServer(requestFrame(7, 'roots/list'));
+  dialer.latest.listener.serverClosed(LOST);
+  link.send(resultFrame(7, { roots: [] }));
+  call(link, 8, 'tools/list');
+  dialer.latest.link.take();
+  dialer.latest.listener.fromServer(resultFrame(0, SERVER));
+  t.like(messagesOf(dialer.latest.link.take()), [{ method: 'notifications/initialized' }, { id: 8 }]);
+});
+
+test('a server that refuses the repeated handshake is tried again later', (t) => {
+  const { deps, dialer, listener, link } = ready();
+  dialer.latest.listener.serverClosed(LOST);
+  call(link, 5, 'tools/list');
+  const refusing = dialer.latest;
+  refusing.listener.fromServer(errorFrame(0, { code: -32603, message: 'not now' }));
+  t.is(refusing.link.closedWith.length, 1);
+  t.like(messagesOf(listener.received), [{ id: 5, error: { data: { bridge: { reason: 'ERR_UPSTREAM_PROTOCOL' } } } }]);
+  deps.clock.advance(2000);
+  t.is(dialer.dialled.length, 3);
+  t.deepEqual(listener.closedWith, []);
+});
+
+test('close ends the attempts', (t) => {
+  const { deps, dialer, link } = ready();
+  dialer.latest.listener.serverClosed(LOST);
+  link.close(LOST);
+  deps.clock.advance(60_000);
+  t.is(dialer.dialled.length, 1);
+});
