@@ -14,6 +14,6 @@ export function rpcErrorOf(error: BridgeError): RpcError {
   return {
     code: error.audiences.rpc ?? INTERNAL,
     message: error.message,
-    data: { bridge: { reason: error.code, ...error.data } },
+    data: { bridge: { ...error.data, reason: error.code } },
   };
 }

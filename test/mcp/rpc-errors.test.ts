@@ -11,8 +11,8 @@ test('a failure of the bridge shows its code of JSON-RPC, its message and its st
 });
 
 test('details stand beside the stable code and cannot hide it', (t) => {
-  const error = new BridgeError('ERR_UPSTREAM_EXITED', 'exited', { data: { exitCode: 1, signal: null } });
-  t.deepEqual(rpcErrorOf(error).data, { bridge: { reason: 'ERR_UPSTREAM_EXITED', exitCode: 1, signal: null } });
+  const error = new BridgeError('ERR_UPSTREAM_EXITED', 'exited', { data: { exitCode: 1, reason: 'x' } });
+  t.deepEqual(rpcErrorOf(error).data, { bridge: { reason: 'ERR_UPSTREAM_EXITED', exitCode: 1 } });
 });
 
 test('a code that has none of JSON-RPC is an internal error', (t) => {
