@@ -1,10 +1,11 @@
 import { ELICIT, LIST_ROOTS, SAMPLE } from './methods.ts';
+import { asFields } from './payload.ts';
 
 /** `capabilities` of an `initialize` request, as far as requests of a server presume them. */
 export interface ClientCapabilities {
   readonly sampling?: unknown;
   readonly roots?: unknown;
-  readonly elicitation?: { readonly form?: unknown; readonly url?: unknown };
+  readonly elicitation?: unknown;
 }
 
 /** What the bridge declares where it answers for several clients: what it can carry to the right one of them. */
@@ -16,8 +17,7 @@ export const CARRIED_CAPABILITIES = {
 } as const satisfies ClientCapabilities;
 
 export function readClientCapabilities(initializeParams: unknown): ClientCapabilities {
-  const capabilities = (initializeParams as { capabilities?: unknown } | undefined)?.capabilities;
-  return typeof capabilities === 'object' && capabilities !== null ? (capabilities as ClientCapabilities) : {};
+  return asFields(asFields(initializeParams)?.capabilities) ?? {};
 }
 
 /** The declared capability that is missing for this request of a server; undefined: none is. */
@@ -28,19 +28,26 @@ export function missingCapability(
 ): string | undefined {
   switch (method) {
     case SAMPLE:
-      return capabilities.sampling === undefined ? 'sampling' : undefined;
+      return isDeclared(capabilities.sampling) ? undefined : 'sampling';
     case LIST_ROOTS:
-      return capabilities.roots === undefined ? 'roots' : undefined;
+      return isDeclared(capabilities.roots) ? undefined : 'roots';
     case ELICIT:
-      return missingElicitation(capabilities.elicitation, (params as { mode?: unknown } | undefined)?.mode);
+      return missingElicitation(capabilities.elicitation, asFields(params)?.mode);
     default:
       return undefined;
   }
 }
 
 /** [spec 2025-11-25 client/elicitation#capabilities] `{}` means form mode. */
-function missingElicitation(elicitation: ClientCapabilities['elicitation'], mode: unknown): string | undefined {
-  if (elicitation === undefined || elicitation === null) return 'elicitation';
-  if (mode === 'url') return elicitation.url === undefined ? 'elicitation.url' : undefined;
-  return elicitation.form === undefined && elicitation.url !== undefined ? 'elicitation.form' : undefined;
+function missingElicitation(elicitation: unknown, mode: unknown): string | undefined {
+  if (!isDeclared(elicitation)) return 'elicitation';
+  const modes = asFields(elicitation);
+  const takesUrls = isDeclared(modes?.url);
+  if (mode === 'url') return takesUrls ? undefined : 'elicitation.url';
+  return takesUrls && !isDeclared(modes?.form) ? 'elicitation.form' : undefined;
+}
+
+/** A capability is an object; who writes null or false means that it is not there. */
+function isDeclared(capability: unknown): boolean {
+  return capability !== undefined && capability !== null && capability !== false;
 }

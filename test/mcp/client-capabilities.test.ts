@@ -40,6 +40,13 @@ for (const [method, params, declared, missing] of [
   [ELICIT, url, { elicitation: { form: {} } }, 'elicitation.url'],
   [ELICIT, url, { elicitation: { form: {}, url: {} } }, undefined],
   [ELICIT, undefined, { elicitation: {} }, undefined],
+  [SAMPLE, {}, { sampling: null }, 'sampling'],
+  [SAMPLE, {}, { sampling: false }, 'sampling'],
+  [ROOTS, undefined, { roots: null }, 'roots'],
+  [ELICIT, form, { elicitation: null }, 'elicitation'],
+  [ELICIT, form, { elicitation: { form: null, url: {} } }, 'elicitation.form'],
+  [ELICIT, form, { elicitation: { url: null } }, undefined],
+  [ELICIT, url, { elicitation: { url: false } }, 'elicitation.url'],
   ['ping', undefined, {}, undefined],
   ['x-vendor/ask', {}, {}, undefined],
   ['__proto__', {}, {}, undefined],
@@ -47,7 +54,7 @@ for (const [method, params, declared, missing] of [
 ] as const) {
   const outcome = missing === undefined ? 'may be asked' : `lacks ${missing}`;
   test(`${method} ${JSON.stringify(params)}: a client with ${JSON.stringify(declared)} ${outcome}`, (t) => {
-    t.is(missingCapability(declared, method, params), missing);
+    t.is(missingCapability(readClientCapabilities({ capabilities: declared }), method, params), missing);
   });
 }
 
