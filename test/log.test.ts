@@ -1,5 +1,5 @@
 import test from 'ava';
-import { createLog, type LogOptions } from '../src/log.ts';
+import { createLog, type LogOptions, redactCredentials } from '../src/log.ts';
 
 async function collect(options: Partial<LogOptions> = {}) {
   const lines: string[] = [];
@@ -53,7 +53,8 @@ for (const format of ['json', 'pretty'] as const) {
         authorization: 'Bearer hunter2',
         token: 'hunter2',
         headers: { authorization: 'hunter2', cookie: 'hunter2', 'set-cookie': 'hunter2', 'x-api-key': 'hunter2' },
-        child: { env: { API_KEY: 'hunter2' }, auth: { clientSecret: 'hunter2', password: 'hunter2' } },
+        child: { env: { API_KEY: 'hunter2' }, auth: { clientSecret: 'hunter2', deeper: { PASSWORD: 'hunter2' } } },
+        err: Object.assign(new Error('refused'), { options: { headers: { authorization: 'hunter2' } } }),
       },
       'request',
     );
@@ -68,4 +69,30 @@ test('an error is logged with its stack and its cause', async (t) => {
   const { err } = JSON.parse(lines[0] ?? '');
   t.regex(err.stack, /log\.test/);
   t.regex(err.stack, /inner/);
+});
+
+test('replaces what a field named for a credential holds, in any spelling and up to four levels down', (t) => {
+  t.deepEqual(redactCredentials({ a: 1, Authorization: 'x', api_key: 'x', b: { c: { 'Set-Cookie': ['x'], d: 2 } } }), {
+    a: 1,
+    Authorization: '[redacted]',
+    api_key: '[redacted]',
+    b: { c: { 'Set-Cookie': '[redacted]', d: 2 } },
+  });
+});
+
+test('leaves other fields alone, names that merely contain such a word too', (t) => {
+  const fields = { progressToken: 1, tokens: 5, secretary: 'x', nothing: null, list: [1, { a: 2 }] };
+  t.is(redactCredentials(fields), fields);
+});
+
+test('does not change the object it was given', (t) => {
+  const fields = { token: 'x', inner: { password: 'y' } };
+  redactCredentials(fields);
+  t.deepEqual(fields, { token: 'x', inner: { password: 'y' } });
+});
+
+test('survives cycles', (t) => {
+  const fields: Record<string, unknown> = {};
+  fields.self = fields;
+  t.notThrows(() => redactCredentials(fields));
 });
