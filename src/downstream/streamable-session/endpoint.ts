@@ -97,8 +97,12 @@ export class StreamableEndpoint {
   #accept(messages: PostedMessages, request: IncomingMessage, response: ServerResponse): void {
     // The client may have left while its message waited.
     if (response.destroyed) return;
-    if (messages.kind === 'message' && messages.frame.kind === 'request' && messages.frame.method === INITIALIZE) {
+    if (messages.kind === 'message' && isInitialize(messages.frame)) {
       return this.#initialize(messages.frame, request, response);
+    }
+    if (messages.kind === 'batch' && messages.items.some(isInitialize)) {
+      const error = new BridgeError('ERR_WIRE_BATCH', 'initialize must not be part of a batch; send it alone.');
+      return respondError(response, error);
     }
     const found = this.#require(request);
     if (found instanceof BridgeError) return respondError(response, found, idOf(messages));
@@ -125,7 +129,7 @@ export class StreamableEndpoint {
       const { id, peer, relay } = sessions.open(
         (_id, listener) => new StreamablePeer({ listener, live, deps, log: deps.log }),
       );
-      const lane = (peer as StreamablePeer).openLane({
+      const lane = peer.openLane({
         response,
         expected: 1,
         batch: false,
@@ -157,8 +161,11 @@ export class StreamableEndpoint {
     request: IncomingMessage,
     response: ServerResponse,
   ): void {
-    const refusal = batchRefusal(items, session.peer);
-    if (refusal !== undefined) return respondError(response, refusal);
+    const { revision } = session.peer;
+    if (!revision.batching) {
+      const message = `An array of messages is not part of revision ${revision.id}; send each message in a POST of its own.`;
+      return respondError(response, new BridgeError('ERR_WIRE_BATCH', message));
+    }
     const expected = items.filter((item) => !(item instanceof Frame) || item.kind === 'request').length;
     const lane = expected === 0 ? NO_LANE : openLane(session, request, { response, expected, batch: true });
     for (const item of items) {
@@ -231,17 +238,8 @@ function openLane(session: OpenSession, request: IncomingMessage, lane: LaneRequ
   return opened;
 }
 
-function batchRefusal(items: readonly (Frame | EnvelopeFault)[], peer: StreamablePeer): BridgeError | undefined {
-  if (!peer.revision.batching) {
-    return new BridgeError(
-      'ERR_WIRE_BATCH',
-      `An array of messages is not part of revision ${peer.revision.id}; send each message in a POST of its own.`,
-    );
-  }
-  if (items.some((item) => item instanceof Frame && item.method === INITIALIZE)) {
-    return new BridgeError('ERR_WIRE_BATCH', 'initialize must not be part of a batch; send it alone.');
-  }
-  return undefined;
+function isInitialize(item: Frame | EnvelopeFault): item is Frame {
+  return item instanceof Frame && item.kind === 'request' && item.method === INITIALIZE;
 }
 
 function idOf(messages: PostedMessages): JsonRpcId | undefined {
