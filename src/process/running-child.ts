@@ -104,6 +104,10 @@ export class RunningChild implements Child {
     stdin.on('error', (err) => log.debug({ err }, 'child stdin error'));
     stdin.on('close', () => this.#closedEarly('stdin'));
     stdout.on('data', (chunk: Buffer) => listener.output(chunk));
+    // Node resumes what an exited child has left unread.
+    stdout.on('resume', () => {
+      if (this.#isPaused) stdout.pause();
+    });
     stdout.on('error', (err) => log.debug({ err }, 'child stdout error'));
     stdout.on('close', () => {
       this.#closedEarly('stdout');

@@ -143,6 +143,9 @@ test('reads no further while paused, and delivers everything once resumed althou
   child.pauseOutput();
   child.stdin.write('go');
   await assertGone([child.pid ?? 0]);
+  // Time enough for more to come, if it did.
+  await start(t, scriptSpec('')).listener.whenEnded();
+  t.is(listener.byteLength, 0);
   t.is(listener.ends, 0);
   child.resumeOutput();
   await listener.whenEnded();

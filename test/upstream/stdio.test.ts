@@ -183,22 +183,31 @@ test('is full while the server reads nothing, takes what comes all the same, and
   await listener.answerTo(2);
 });
 
-test('stops the server when the relay pauses, instead of reading on into memory', async (t) => {
-  const { dial, link, listener } = await converse(t, 'writes-huge-line', [String(MIB)]);
-  listener.onFrame = () => link.pause();
-  for (let id = 0; id < 20; id++) link.send(call(id, ''));
-  await waitFor(() => listener.frames.length > 1);
-  const seen = listener.frames.length;
-  t.true(seen < 20);
-  // Time for more to come, if it did: another server starts and answers.
+test('reads nothing while the relay pauses, not even the end, and everything afterwards', async (t) => {
+  const { dial, link, listener, pid } = await converse(t, 'exits-mid-call');
+  link.pause();
+  link.send(call(1, ''));
+  await assertGone([pid]);
+  // Time enough for more to come, if it did: another server starts and answers.
   const other = dial();
   other.link.send(requestFrame('init', 'initialize'));
   await other.listener.answerTo('init');
-  t.is(listener.frames.length, seen);
-  listener.onFrame = () => undefined;
+  t.is(listener.frames.length, 1);
+  t.is(listener.closings.length, 0);
   link.resume();
-  await listener.answerTo(19);
-  t.is(listener.frames.length, 21);
+  await listener.whenClosed();
+  t.is(listener.frames.length, 2);
+});
+
+test('delivers at most what one read brought after the relay has paused', async (t) => {
+  const { link, listener } = await converse(t, 'writes-huge-line', [String(MIB)]);
+  listener.onFrame = () => link.pause();
+  for (let id = 0; id < 20; id++) link.send(call(id, ''));
+  for (let frames = 2; frames <= 21; frames++) {
+    await waitFor(() => listener.frames.length >= frames);
+    t.is(listener.frames.length, frames);
+    link.resume();
+  }
 });
 
 test('tells how a server ended before it answered, with its last words and the variables it may miss', async (t) => {
