@@ -28,6 +28,11 @@ export interface HttpSseEndpointOptions {
   readonly announcedMessagePath: string;
 }
 
+interface OpenSession {
+  readonly peer: HttpSsePeer;
+  readonly relay: Relay;
+}
+
 /**
  * The transport of 2024-11-05: a GET opens the session and its only stream, whose first event names the URL for
  * POSTs; answers travel on the stream. [spec 2024-11-05 basic/transports#http-with-sse]
@@ -60,19 +65,26 @@ export class HttpSseEndpoint {
     const id = query.get(SESSION_PARAMETER);
     const session = this.#find(id);
     if (session instanceof BridgeError) return respondError(response, session);
-    const { peer, relay } = session;
+    const { gate } = session.peer;
     const read = (): void => {
       readPost(request, this.#options.maxMessageBytes, {
-        accepted: (messages) => acceptMessages(messages, peer, relay, response),
+        accepted: (messages) => this.#accept(messages, id, response),
         refused: (error, requestId) => respondError(response, error, requestId),
       });
     };
-    if (peer.gate.enter(read)) return;
+    if (gate.enter(read)) return;
     const busy = 'Too many messages of this session wait already; read its stream first.';
     respondError(response, new BridgeError('ERR_SESSION_BUSY', busy, { retryAfterMs: 1000 }));
   };
 
-  #find(id: string | null): { peer: HttpSsePeer; relay: Relay } | BridgeError {
+  /** The session may have ended while the message waited or was read. */
+  #accept(messages: PostedMessages, id: string | null, response: ServerResponse): void {
+    const session = this.#find(id);
+    if (session instanceof BridgeError) return respondError(response, session);
+    acceptMessages(messages, session, response);
+  }
+
+  #find(id: string | null): OpenSession | BridgeError {
     if (id === null) {
       return new BridgeError(
         'ERR_SESSION_MISSING',
@@ -85,7 +97,7 @@ export class HttpSseEndpoint {
   }
 }
 
-function acceptMessages(messages: PostedMessages, peer: HttpSsePeer, relay: Relay, response: ServerResponse): void {
+function acceptMessages(messages: PostedMessages, { peer, relay }: OpenSession, response: ServerResponse): void {
   const items = messages.kind === 'message' ? [messages.frame] : messages.items;
   if (messages.kind === 'batch') {
     const isInitialize = items.some((item) => item instanceof Frame && item.method === INITIALIZE);

@@ -1,4 +1,4 @@
-import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
+import { Agent, type ClientRequest, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { EventReader } from './event-reader.ts';
 
@@ -56,22 +56,45 @@ export class HttpAnswer {
 const agent = new Agent({ keepAlive: false });
 
 /** Resolves when the response's headers are there. */
-export function callHttp({
-  port,
-  method = 'GET',
-  path = '/mcp',
-  headers = {},
-  body,
-  signal,
-}: HttpCall): Promise<HttpAnswer> {
+export function callHttp(call: HttpCall): Promise<HttpAnswer> {
   return new Promise((resolve, reject) => {
-    const present = Object.entries(headers).filter((header): header is [string, string] => header[1] !== undefined);
-    const options = { host: '127.0.0.1', port, method, path, agent, headers: Object.fromEntries(present) };
-    const sent = request({ ...options, ...(signal === undefined ? {} : { signal }) }, (response) => {
-      response.on('error', () => undefined);
-      resolve(new HttpAnswer(response));
-    });
+    const sent = openRequest(call, resolve);
     sent.on('error', reject);
-    sent.end(body);
+    sent.end(call.body);
+  });
+}
+
+export interface ArrivingCall {
+  /** The server has seen the request's head and is about to deal with it. */
+  readonly arrived: Promise<void>;
+  readonly answer: Promise<HttpAnswer>;
+}
+
+/** The same for tests that must know when the request is there although nothing answers it yet. */
+export function callHttpAndArrive(call: HttpCall): ArrivingCall {
+  // The server says "100 Continue" as soon as it has the head.
+  const headers = { ...call.headers, Expect: '100-continue' };
+  let sent: ClientRequest | undefined;
+  const answer = new Promise<HttpAnswer>((resolve, reject) => {
+    sent = openRequest({ ...call, headers }, resolve);
+    sent.on('error', reject);
+    sent.flushHeaders();
+  });
+  const arrived = new Promise<void>((resolve) => {
+    sent?.once('continue', () => {
+      sent?.end(call.body);
+      setImmediate(resolve);
+    });
+  });
+  return { arrived, answer };
+}
+
+function openRequest(call: HttpCall, answered: (answer: HttpAnswer) => void): ClientRequest {
+  const { port, method = 'GET', path = '/mcp', headers = {}, signal } = call;
+  const present = Object.entries(headers).filter((header): header is [string, string] => header[1] !== undefined);
+  const options = { host: '127.0.0.1', port, method, path, agent, headers: Object.fromEntries(present) };
+  return request({ ...options, ...(signal === undefined ? {} : { signal }) }, (response) => {
+    response.on('error', () => undefined);
+    answered(new HttpAnswer(response));
   });
 }
