@@ -1,6 +1,5 @@
 import type { Clock } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
-import type { Readiness } from '../relay/ports.ts';
 
 const FIRST_DELAY_MS = 250;
 const MAX_DELAY_MS = 30_000;
@@ -42,8 +41,8 @@ export class RestartPolicy {
 
   /** A child is about to be started. Throws ERR_UPSTREAM_CRASH_LOOP when it may not. */
   started(): void {
-    const readiness = this.readiness();
-    if (!readiness.ready) throw readiness.error;
+    const refusal = this.refusal();
+    if (refusal !== undefined) throw refusal;
     if (this.#state.kind === 'crash-looping') {
       // This start is the trial; the next one has to wait until its outcome can be known.
       this.#state = { ...this.#state, untilMs: this.#options.clock.now() + this.delayMs() };
@@ -85,18 +84,16 @@ export class RestartPolicy {
     return Math.round(fullMs * (0.5 + this.#options.random() / 2));
   }
 
-  readiness(): Readiness {
-    if (this.#state.kind === 'working') return { ready: true };
+  /** Why a child may not be started now. */
+  refusal(): BridgeError | undefined {
+    if (this.#state.kind === 'working') return undefined;
     const { untilMs, failures, lastError } = this.#state;
     const retryAfterMs = untilMs - this.#options.clock.now();
-    // Once the wait is over a call is let through; saying "not ready" would keep that call away for ever.
-    if (retryAfterMs <= 0) return { ready: true };
+    // Once the wait is over a call is let through; whoever asks first whether we are ready would never make it.
+    if (retryAfterMs <= 0) return undefined;
     const message =
       `Server "${this.#options.name}" failed ${failures} times in a row before it answered anything; ` +
       `it is not started for another ${Math.ceil(retryAfterMs / 1000)} s. Last failure: ${lastError.message}`;
-    return {
-      ready: false,
-      error: new BridgeError('ERR_UPSTREAM_CRASH_LOOP', message, { retryAfterMs, cause: lastError }),
-    };
+    return new BridgeError('ERR_UPSTREAM_CRASH_LOOP', message, { retryAfterMs, cause: lastError });
   }
 }

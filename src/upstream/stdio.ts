@@ -90,7 +90,8 @@ class StdioDialer implements UpstreamDialer {
   }
 
   readiness(): Readiness {
-    return this.#policy.readiness();
+    const error = this.#policy.refusal();
+    return error === undefined ? { ready: true } : { ready: false, error };
   }
 
   async close(): Promise<void> {
