@@ -54,7 +54,6 @@ const codes = {
   ERR_UPSTREAM_AUTH: { rpc: RPC_INTERNAL, http: 502, exit: 77 },
   ERR_UPSTREAM_DETECT: { rpc: RPC_INTERNAL, http: 502, exit: 69 },
   ERR_UPSTREAM_REVISION: { rpc: RPC_INTERNAL, http: 502, exit: 69 },
-  ERR_UPSTREAM_CLOSED: { rpc: RPC_INTERNAL, http: 502, exit: 70 },
   ERR_SHARED_AMBIGUOUS: { rpc: RPC_INTERNAL, http: undefined, exit: undefined },
   ERR_SHARED_METHOD: { rpc: -32601, http: undefined, exit: undefined },
   ERR_CLIENT_NO_STREAM: { rpc: RPC_INTERNAL, http: undefined, exit: undefined },
