@@ -93,7 +93,8 @@ async function connectNoting(variant: Variant, answerWhen: Promise<unknown>) {
 }
 
 for (const variant of SHARED_VARIANTS) {
-  test.serial(`${variant.title}: a second question of one call is not shown to another caller`, async (t) => {
+  // Known to fail: PendingCalls.asker() takes a call that waits for its client out of the reckoning.
+  test.serial.failing(`${variant.title}: a second question of one call is not shown to another caller`, async (t) => {
     let release: (() => void) | undefined;
     const released = new Promise<void>((resolve) => {
       release = resolve;
@@ -112,11 +113,16 @@ for (const variant of SHARED_VARIANTS) {
     const holding = t.throwsAsync(ask(other.client, 'tools/call', held, { signal: abort.signal }));
     await waitFor(async () => (await received(other.client)).some(({ params }) => params?.marker === marker));
 
+    const refusals = async () => (await received(other.client)).filter(({ error }) => error !== undefined).length;
+    const before = await refusals();
     await other.client.notification({ method: 'notifications/test/goOn' });
-    release?.();
-    // Answered or refused: either will do, as long as it is not put to the other client.
-    await call;
+    // Put to its caller or refused: either will do. Only then may the first be answered, or it would not be open.
+    await waitFor(async () => asking.asked.length + other.asked.length === 2 || (await refusals()) > before, {
+      message: 'the second question to be put or refused',
+    });
     t.deepEqual(other.asked, []);
+    release?.();
+    await call;
     abort.abort();
     await holding;
   });
