@@ -11,8 +11,8 @@ export interface Acceptance {
   readonly json: boolean;
   readonly eventStream: boolean;
   /**
-   * The event stream was named before JSON. Both have the same weight then, so the server may choose; taking the
-   * order as the client's wish costs nothing and lets a client ask for a stream.
+   * The event stream has the greater weight, or the same and was named before JSON. With the same weight the server may
+   * choose; taking the order as the client's wish costs nothing and lets a client ask for a stream.
    */
   readonly prefersEventStream: boolean;
 }
@@ -23,20 +23,39 @@ const USUAL = 'application/json, text/event-stream';
 
 export function parseAccept(accept: string | undefined): Acceptance {
   if (accept === undefined || accept === USUAL) return EVERYTHING;
-  let json = -1;
-  let eventStream = -1;
-  accept.split(',').forEach((range, index) => {
-    if (/;\s*q=0(\.0*)?\s*$/i.test(range)) return;
-    const type = mediaType(range);
-    const any = type === '*/*';
-    if ((any || type === JSON_TYPE || type === 'application/*') && json < 0) json = index;
-    if ((any || type === EVENT_STREAM_TYPE || type === 'text/*') && eventStream < 0) eventStream = index;
-  });
+  const ranges = accept.split(',').map(parseRange);
+  const json = mostSpecific(ranges, JSON_TYPE);
+  const eventStream = mostSpecific(ranges, EVENT_STREAM_TYPE);
   return {
-    json: json >= 0,
-    eventStream: eventStream >= 0,
-    prefersEventStream: eventStream >= 0 && (json < 0 || eventStream < json),
+    json: json.weight > 0,
+    eventStream: eventStream.weight > 0,
+    prefersEventStream:
+      eventStream.weight > json.weight || (eventStream.weight === json.weight && eventStream.index < json.index),
   };
+}
+
+interface MediaRange {
+  readonly type: string;
+  /** From 0, not acceptable, to 1. */
+  readonly weight: number;
+  readonly index: number;
+}
+
+const NO_RANGE: MediaRange = { type: '', weight: 0, index: -1 };
+
+function parseRange(text: string, index: number): MediaRange {
+  const weight = /;\s*q=([\d.]+)/i.exec(text)?.[1];
+  return { type: mediaType(text), weight: weight === undefined ? 1 : Number(weight) || 0, index };
+}
+
+/** What the header says about a type: the range that names it, else its group, else everything. */
+function mostSpecific(ranges: readonly MediaRange[], type: string): MediaRange {
+  const group = type.replace(/\/.*/, '/*');
+  for (const name of [type, group, '*/*']) {
+    const range = ranges.find((candidate) => candidate.type === name);
+    if (range !== undefined) return range;
+  }
+  return NO_RANGE;
 }
 
 function mediaType(value: string): string {
