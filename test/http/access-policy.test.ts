@@ -1,0 +1,88 @@
+import type { IncomingMessage } from 'node:http';
+import test from 'ava';
+import { type AccessOptions, AccessPolicy } from '../../src/http/access-policy.ts';
+
+function check(options: Partial<AccessOptions>, headers: { host?: string; origin?: string }): string {
+  const policy = new AccessPolicy({ host: '127.0.0.1', allowHosts: [], allowOrigins: [], ...options });
+  return policy.check({ headers } as IncomingMessage)?.code ?? 'welcome';
+}
+
+const host = test.macro({
+  title: (_, name: string | undefined, verdict: string, options: Partial<AccessOptions> = {}) =>
+    `Host ${name ?? '(absent)'} ${verdict === 'welcome' ? 'is welcome' : 'is refused'} with ${JSON.stringify(options)}`,
+  exec(t, name: string | undefined, verdict: string, options: Partial<AccessOptions> = {}) {
+    t.is(check(options, name === undefined ? {} : { host: name }), verdict);
+  },
+});
+
+for (const name of ['localhost', '127.0.0.1', '[::1]', 'LocalHost']) {
+  test(host, name, 'welcome');
+  test(host, `${name}:8000`, 'welcome');
+}
+for (const name of [
+  undefined,
+  '',
+  'evil.example.com',
+  'localhost.evil.example.com',
+  'evil.example.com:8000',
+  '127.0.0.1.evil.example.com',
+  'evil-localhost',
+  '192.168.1.7:8000',
+  '::1',
+  'localhost:8000:8000',
+  'localhost:',
+]) {
+  test(host, name, 'ERR_HTTP_HOST');
+}
+test(host, 'tools.example.com', 'welcome', { allowHosts: ['Tools.example.com'] });
+test(host, 'tools.example.com:9', 'welcome', { allowHosts: ['tools.example.com'] });
+test(host, 'tools.example.com:8443', 'welcome', { allowHosts: ['tools.example.com:8443'] });
+test(host, 'tools.example.com:9', 'ERR_HTTP_HOST', { allowHosts: ['tools.example.com:8443'] });
+test(host, 'localhost:8000', 'welcome', { allowHosts: ['tools.example.com'] });
+test(host, '192.168.1.7:8000', 'welcome', { host: '192.168.1.7' });
+test(host, '[fd00::7]:8000', 'welcome', { host: 'fd00::7' });
+test(host, 'anything.example.com', 'welcome', { host: '0.0.0.0' });
+test(host, 'anything.example.com', 'welcome', { host: '::' });
+test(host, 'anything.example.com', 'ERR_HTTP_HOST', { host: '0.0.0.0', allowHosts: ['tools.example.com'] });
+test(host, 'tools.example.com', 'welcome', { host: '0.0.0.0', allowHosts: ['tools.example.com'] });
+
+const origin = test.macro({
+  title: (_, name: string, verdict: string, options: Partial<AccessOptions> = {}) =>
+    `Origin ${name} ${verdict === 'welcome' ? 'is welcome' : 'is refused'} with ${JSON.stringify(options)}`,
+  exec(t, name: string, verdict: string, options: Partial<AccessOptions> = {}) {
+    t.is(check(options, { host: 'localhost', origin: name }), verdict);
+  },
+});
+
+for (const name of ['http://localhost', 'http://localhost:5173', 'https://127.0.0.1:8000', 'http://[::1]:3000']) {
+  test(origin, name, 'welcome');
+}
+for (const name of [
+  'null',
+  '',
+  'http://evil.example.com',
+  'http://localhost.evil.example.com',
+  'http://localhost:8000@evil.example.com',
+  'http://evil.example.com/localhost',
+  'file://localhost',
+  'chrome-extension://abcdef',
+  'localhost',
+  'http://localhost:8000, http://evil.example.com',
+]) {
+  test(origin, name, 'ERR_HTTP_ORIGIN');
+}
+test(origin, 'https://app.example.com', 'welcome', { allowOrigins: ['https://App.example.com'] });
+test(origin, 'https://app.example.com:444', 'ERR_HTTP_ORIGIN', { allowOrigins: ['https://app.example.com'] });
+test(origin, 'http://app.example.com', 'ERR_HTTP_ORIGIN', { allowOrigins: ['https://app.example.com'] });
+test(origin, 'http://localhost:5173', 'welcome', { allowOrigins: ['https://app.example.com'] });
+
+test('takes a client without an origin: it is no web page', (t) => {
+  t.is(check({}, { host: 'localhost' }), 'welcome');
+});
+
+test('quotes what it refuses, cut and without control characters', (t) => {
+  const policy = new AccessPolicy({ host: '127.0.0.1', allowHosts: [], allowOrigins: [] });
+  const request = { headers: { host: `\u0007${'x'.repeat(500)}` } } as IncomingMessage;
+  const message = policy.check(request)?.message ?? '';
+  t.regex(message, /"\\u0007x{99}" .* --allow-host/);
+});

@@ -1,0 +1,67 @@
+import type { IncomingMessage } from 'node:http';
+import { PassThrough } from 'node:stream';
+import test from 'ava';
+import { readBody } from '../../src/http/read-body.ts';
+
+interface Read {
+  readonly results: { code: string | undefined; body: string }[];
+  readonly request: PassThrough;
+}
+
+function startReading(maxBytes: number, headers: Record<string, string> = {}): Read {
+  const request = Object.assign(new PassThrough(), { headers });
+  const results: Read['results'] = [];
+  readBody(request as unknown as IncomingMessage, maxBytes, (error, body) => {
+    results.push({ code: error?.code, body: body.toString() });
+  });
+  return { results, request };
+}
+
+function settled(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+test('hands over the whole body once, whatever the chunks', async (t) => {
+  for (const chunks of [['{"a":1}'], [...'{"a":1}'], []]) {
+    const { results, request } = startReading(100);
+    for (const chunk of chunks) request.write(chunk);
+    request.end();
+    await settled();
+    t.deepEqual(results, [{ code: undefined, body: chunks.join('') }]);
+  }
+});
+
+test('takes a body of exactly the limit and refuses one byte more', async (t) => {
+  const exact = startReading(4);
+  exact.request.end('1234');
+  const over = startReading(4);
+  over.request.write('1234');
+  over.request.end('5');
+  await settled();
+  t.deepEqual(exact.results, [{ code: undefined, body: '1234' }]);
+  t.deepEqual(over.results, [{ code: 'ERR_WIRE_FRAME_TOO_LARGE', body: '' }]);
+});
+
+test('refuses a declared length over the limit before a byte is read', (t) => {
+  const { results, request } = startReading(4, { 'content-length': '5' });
+  t.deepEqual(results, [{ code: 'ERR_WIRE_FRAME_TOO_LARGE', body: '' }]);
+  t.is(request.listenerCount('data'), 0);
+});
+
+test('keeps nothing of a body that is too large, however much more comes', async (t) => {
+  const { results, request } = startReading(10);
+  for (let count = 0; count < 100; count += 1) request.write('x'.repeat(1000));
+  request.end();
+  await settled();
+  t.is(results.length, 1);
+  t.is(request.listenerCount('data'), 0);
+});
+
+test('says nothing when the client goes away midway', async (t) => {
+  const { results, request } = startReading(100);
+  request.write('{"a"');
+  await settled();
+  request.destroy();
+  await settled();
+  t.deepEqual(results, []);
+});
