@@ -1,0 +1,131 @@
+import test from 'ava';
+import { callHttp, type HttpAnswer } from '../support/http-call.ts';
+import { type HttpFace, startHttpFace } from '../support/http-face.ts';
+import { initialize, POST_HEADERS } from '../support/legacy-clients.ts';
+
+const EVIL = 'http://evil.example.com';
+const APP = 'https://app.example.com';
+
+function corsHeaders(answer: HttpAnswer): readonly string[] {
+  return Object.keys(answer.headers).filter((name) => name.startsWith('access-control-'));
+}
+
+function postInitialize(face: HttpFace, headers: Record<string, string>): Promise<HttpAnswer> {
+  const body = JSON.stringify(initialize());
+  return callHttp({ port: face.port, method: 'POST', headers: { ...POST_HEADERS, ...headers }, body });
+}
+
+const everywhere = [
+  { method: 'POST', path: '/mcp' },
+  { method: 'GET', path: '/mcp' },
+  { method: 'DELETE', path: '/mcp' },
+  { method: 'OPTIONS', path: '/mcp' },
+  { method: 'GET', path: '/sse' },
+  { method: 'POST', path: '/messages?sessionId=x' },
+  { method: 'GET', path: '/nowhere' },
+];
+
+for (const { method, path } of everywhere) {
+  test(`refuses ${method} ${path} under a name that is not ours, before anything is opened`, async (t) => {
+    const face = await startHttpFace(t);
+    const headers = { ...POST_HEADERS, Host: 'evil.example.com' };
+    const answer = await callHttp({ port: face.port, method, path, headers });
+    t.is(answer.status, 403);
+    const { error } = await answer.json<{ error: { message: string; data: { bridge: { reason: string } } } }>();
+    t.is(error.data.bridge.reason, 'ERR_HTTP_HOST');
+    t.regex(error.message, /"evil.example.com".*--allow-host/);
+    t.is(face.server.connections.length, 0);
+  });
+
+  test(`refuses ${method} ${path} of a foreign web page, without CORS headers`, async (t) => {
+    const face = await startHttpFace(t, { allowOrigins: [APP] });
+    for (const origin of [EVIL, 'null']) {
+      const headers = { ...POST_HEADERS, Origin: origin, 'Access-Control-Request-Method': 'POST' };
+      const answer = await callHttp({ port: face.port, method, path, headers });
+      t.is(answer.status, 403);
+      t.deepEqual(corsHeaders(answer), []);
+      const { error } = await answer.json<{ error: { message: string; data: { bridge: { reason: string } } } }>();
+      t.is(error.data.bridge.reason, 'ERR_HTTP_ORIGIN');
+      t.regex(error.message, /--allow-origin/);
+    }
+    t.is(face.server.connections.length, 0);
+  });
+}
+
+test('refuses before it reads: the body may still be on its way', async (t) => {
+  const face = await startHttpFace(t);
+  const headers = { ...POST_HEADERS, Origin: EVIL, 'Content-Length': '1000000' };
+  const answer = await callHttp({ port: face.port, method: 'POST', headers, body: 'x'.repeat(1_000_000) });
+  t.is(answer.status, 403);
+});
+
+test('serves the loopback names and --allow-host', async (t) => {
+  const face = await startHttpFace(t, { allowHosts: ['tools.example.com'] });
+  for (const host of [
+    'localhost',
+    `localhost:${face.port}`,
+    `127.0.0.1:${face.port}`,
+    '[::1]',
+    'tools.example.com:443',
+  ]) {
+    t.is((await postInitialize(face, { Host: host })).status, 200, host);
+  }
+});
+
+test('serves pages of this machine without CORS headers: they were not named', async (t) => {
+  const face = await startHttpFace(t);
+  const answer = await postInitialize(face, { Origin: `http://127.0.0.1:${face.port}` });
+  t.is(answer.status, 200);
+  t.deepEqual(corsHeaders(answer), []);
+});
+
+test('gives a named origin its CORS headers: itself, never a wildcard, and the session id to read', async (t) => {
+  const face = await startHttpFace(t, { allowOrigins: [APP] });
+  const answer = await postInitialize(face, { Origin: APP });
+  t.is(answer.status, 200);
+  t.is(answer.headers['access-control-allow-origin'], APP);
+  t.is(answer.headers['access-control-expose-headers'], 'Mcp-Session-Id, WWW-Authenticate');
+  t.is(answer.headers['access-control-allow-credentials'], undefined);
+  t.is(answer.headers.vary, 'Origin');
+});
+
+test('gives a named origin its CORS headers with errors and streams too, so that it can read them', async (t) => {
+  const face = await startHttpFace(t, { allowOrigins: [APP] });
+  const { port } = face;
+  const error = await callHttp({ port, method: 'PUT', headers: { Origin: APP } });
+  t.is(error.status, 405);
+  t.is(error.headers['access-control-allow-origin'], APP);
+  const stream = await callHttp({ port, path: '/sse', headers: { Origin: APP } });
+  t.true(stream.isEventStream);
+  t.is(stream.headers['access-control-allow-origin'], APP);
+});
+
+test('answers the preflight of a named origin with exactly the headers it asks for', async (t) => {
+  const { port } = await startHttpFace(t, { allowOrigins: [APP] });
+  const asked = 'content-type,mcp-protocol-version,mcp-session-id,x-trace';
+  const preflight = { Origin: APP, 'Access-Control-Request-Method': 'POST', 'Access-Control-Request-Headers': asked };
+  for (const path of ['/mcp', '/sse', '/messages']) {
+    const answer = await callHttp({ port, method: 'OPTIONS', path, headers: preflight });
+    t.is(answer.status, 204);
+    t.is(answer.headers['access-control-allow-origin'], APP);
+    t.is(answer.headers['access-control-allow-headers'], asked);
+    t.is(answer.headers['access-control-allow-methods'], 'GET, POST, DELETE, OPTIONS');
+    t.is(await answer.text(), '');
+  }
+});
+
+test('names the headers of MCP in a preflight that asks for none', async (t) => {
+  const { port } = await startHttpFace(t, { allowOrigins: [APP] });
+  const headers = { Origin: APP, 'Access-Control-Request-Method': 'DELETE' };
+  const answer = await callHttp({ port, method: 'OPTIONS', headers });
+  t.regex(String(answer.headers['access-control-allow-headers']), /Content-Type.*Mcp-Session-Id.*mcp-protocol-version/);
+});
+
+test('health routes are open under any name, to any page', async (t) => {
+  const { port } = await startHttpFace(t);
+  for (const path of ['/healthz', '/readyz']) {
+    const answer = await callHttp({ port, path, headers: { Host: 'lb.internal', Origin: EVIL } });
+    t.is(answer.status, 200);
+    t.deepEqual(corsHeaders(answer), []);
+  }
+});

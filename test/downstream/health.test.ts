@@ -1,0 +1,36 @@
+import test from 'ava';
+import { BridgeError } from '../../src/errors.ts';
+import { callHttp } from '../support/http-call.ts';
+import { startHttpFace } from '../support/http-face.ts';
+
+test('says that the process is alive', async (t) => {
+  const { port, server } = await startHttpFace(t);
+  server.state = { ready: false, error: new BridgeError('ERR_UPSTREAM_STARTING', 'starting') };
+  const answer = await callHttp({ port, path: '/healthz' });
+  t.is(answer.status, 200);
+  t.is(answer.headers['cache-control'], 'no-store');
+  t.deepEqual(await answer.json(), { status: 'ok' });
+});
+
+test('says whether a call could be served now, and why not', async (t) => {
+  const { port, server } = await startHttpFace(t);
+  const ready = await callHttp({ port, path: '/readyz?verbose' });
+  t.is(ready.status, 200);
+  t.deepEqual(await ready.json(), { status: 'ready' });
+  server.state = { ready: false, error: new BridgeError('ERR_UPSTREAM_CRASH_LOOP', 'it keeps crashing') };
+  const broken = await callHttp({ port, path: '/readyz' });
+  t.is(broken.status, 503);
+  t.deepEqual(await broken.json(), {
+    status: 'not ready',
+    code: 'ERR_UPSTREAM_CRASH_LOOP',
+    reason: 'it keeps crashing',
+  });
+  t.is(server.connections.length, 0, 'asking starts nothing');
+});
+
+test('answers HEAD like GET, without a body', async (t) => {
+  const { port } = await startHttpFace(t);
+  const answer = await callHttp({ port, method: 'HEAD', path: '/healthz' });
+  t.is(answer.status, 200);
+  t.is(await answer.text(), '');
+});
