@@ -1,10 +1,12 @@
 import { readFile } from 'node:fs/promises';
-import type { Config } from './config.ts';
+import type { Readable, Writable } from 'node:stream';
+import type { CommandTarget, Config } from './config.ts';
 import type { Deps } from './deps.ts';
 import { healthRoutes } from './downstream/health.ts';
 import { type HttpRoute, HttpServer } from './downstream/http-server.ts';
 import { HttpSseEndpoint } from './downstream/http-sse.ts';
 import { LiveStreams } from './downstream/live-streams.ts';
+import { StdioFace } from './downstream/stdio.ts';
 import { StreamableEndpoint } from './downstream/streamable-session/endpoint.ts';
 import { BridgeError } from './errors.ts';
 import { AccessPolicy } from './http/access-policy.ts';
@@ -16,33 +18,43 @@ import { createStdioDialer } from './upstream/stdio.ts';
 import { VERSION } from './version.ts';
 
 export interface RunningBridge {
-  /** Where it can be reached, for people. */
+  /** Where it can be reached, for people; empty for a stdio face. */
   readonly urls: readonly { readonly label: string; readonly url: string }[];
-  /** Stops accepting, lets open calls finish within the grace time, ends streams, then the server's processes. */
+  /** Takes nothing new, lets open calls finish within the grace time, ends streams, then the server's processes. */
   shutdown(): Promise<void>;
   /** Last resort, synchronous: no child stays behind. */
   killNow(): void;
-  /** Resolves when the bridge cannot go on. */
-  readonly failed: Promise<BridgeError>;
+  /** Resolves when the bridge has ended by itself: with what went wrong, or undefined when its work is done. */
+  readonly ended: Promise<BridgeError | undefined>;
 }
 
-/** The composition root: the only place that knows every folder. Resolves once clients can connect. */
-export async function runBridge(config: Config, deps: Deps): Promise<RunningBridge> {
+/** The client's end of a stdio face. */
+export interface ClientPipes {
+  readonly input: Readable;
+  readonly output: Writable;
+}
+
+/** The composition root: the only place that knows every folder. Resolves once a client can connect. */
+export function runBridge(config: Config, deps: Deps, openPipes: () => ClientPipes): Promise<RunningBridge> {
+  switch (config.verb) {
+    case 'serve':
+      return serveHttp(config, deps);
+    case 'connect':
+      return connectStdio(config, deps, openPipes());
+  }
+}
+
+async function serveHttp(config: Config, deps: Deps): Promise<RunningBridge> {
+  const tls = await readTls(config);
   const dialer = createDialer(config, deps);
-  const sessions = new SessionRegistry({
-    dialer,
-    deps,
-    maxSessions: config.sessions.maxSessions,
-    sessionTimeoutMs: config.sessions.sessionTimeoutMs,
-    requestTimeoutMs: config.limits.requestTimeoutMs,
-  });
+  const sessions = createSessions(config, dialer, deps);
   const live = new LiveStreams(deps.clock);
   let isDraining = false;
-  const readiness = (): Readiness => (isDraining ? SHUTTING_DOWN : dialer.readiness());
+  const readiness = (): Readiness => (isDraining ? { ready: false, error: SHUTTING_DOWN } : dialer.readiness());
   const server = new HttpServer({
     host: config.listen.host,
     port: config.listen.port,
-    tls: await readTls(config),
+    tls,
     access: new AccessPolicy({ host: config.listen.host, ...config.access }),
     openRoutes: healthRoutes(readiness),
     routes: createRoutes(config, deps, sessions, live),
@@ -61,38 +73,66 @@ export async function runBridge(config: Config, deps: Deps): Promise<RunningBrid
       isDraining = true;
       server.stopAccepting();
       await sessions.drain(config.limits.shutdownGraceMs);
-      sessions.close(new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.'));
+      sessions.close(SHUTTING_DOWN);
       await dialer.close();
       live.close();
       server.close();
     },
     killNow: () => dialer.killNow(),
-    failed: server.failed,
+    ended: server.failed,
   };
 }
 
-const SHUTTING_DOWN: Readiness = {
-  ready: false,
-  error: new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.'),
-};
+async function connectStdio(config: Config, deps: Deps, pipes: ClientPipes): Promise<RunningBridge> {
+  const dialer = createDialer(config, deps);
+  const sessions = createSessions(config, dialer, deps);
+  const face = new StdioFace({ ...pipes, sessions, deps, maxMessageBytes: config.limits.maxMessageBytes });
+  const shutdown = async (): Promise<void> => {
+    // What was asked before the end of input is still answered.
+    await sessions.drain(config.limits.shutdownGraceMs);
+    await face.flush();
+    sessions.close(SHUTTING_DOWN);
+    await dialer.close();
+  };
+  const end = async (): Promise<BridgeError | undefined> => {
+    const ended = await face.ended;
+    await shutdown();
+    return ended.kind === 'server' ? ended.reason : undefined;
+  };
+  return { urls: [], shutdown, killNow: () => dialer.killNow(), ended: end() };
+}
+
+const SHUTTING_DOWN = new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.');
+
+function createSessions(config: Config, dialer: UpstreamDialer, deps: Deps): SessionRegistry {
+  return new SessionRegistry({
+    dialer,
+    deps,
+    maxSessions: config.sessions.maxSessions,
+    sessionTimeoutMs: config.sessions.sessionTimeoutMs,
+    requestTimeoutMs: config.limits.requestTimeoutMs,
+  });
+}
 
 function createDialer(config: Config, deps: Deps): UpstreamDialer {
   const { isolation, prewarm } = config.sessions;
   const dialer = createStdioDialer({
-    target: config.target,
+    target: commandOf(config),
     child: config.child,
     maxMessageBytes: config.limits.maxMessageBytes,
     shutdownGraceMs: config.limits.shutdownGraceMs,
     deps,
   });
-  if (isolation === 'shared')
-    return new SharedServer({
-      dialer,
-      deps,
-      prewarm: prewarm > 0,
-      clientInfo: { name: 'mcp-portage', version: VERSION },
-    });
+  if (isolation === 'shared') {
+    const clientInfo = { name: 'mcp-portage', version: VERSION };
+    return new SharedServer({ dialer, deps, prewarm: prewarm > 0, clientInfo });
+  }
   return prewarm > 0 ? new LinkPool(dialer, prewarm, deps) : dialer;
+}
+
+function commandOf({ target }: Config): CommandTarget {
+  if (target.kind === 'command') return target;
+  throw new BridgeError('ERR_CONFIG_OPTION', 'A URL cannot be served yet.');
 }
 
 function createRoutes(

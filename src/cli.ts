@@ -95,11 +95,12 @@ export function main(): Promise<void> {
     exit: (code) => process.exit(code),
     createLog: async (options) => (await import('./log.ts')).createLog(options),
     runBridge: async (config, log) => {
-      const [{ runBridge }, { createSystemDeps }] = await Promise.all([
+      const [{ runBridge }, { createSystemDeps }, { openClientPipes }] = await Promise.all([
         import('./bridge.ts'),
         import('./cli/system-deps.ts'),
+        import('./cli/client-pipes.ts'),
       ]);
-      return runBridge(config, createSystemDeps(log));
+      return runBridge(config, createSystemDeps(log), openClientPipes);
     },
   });
 }

@@ -1,6 +1,9 @@
 /** What the user asked for, parsed once; inside the bridge nothing re-checks it. Times in ms, sizes in bytes. */
 export interface Config {
-  readonly target: CommandTarget;
+  /** The face towards the client: `serve` listens for HTTP, `connect` speaks on this process's own stdin and stdout. */
+  readonly verb: 'serve' | 'connect';
+  readonly target: Target;
+  readonly remote: RemoteConfig;
   readonly listen: ListenConfig;
   readonly endpoints: EndpointConfig;
   readonly access: AccessConfig;
@@ -9,6 +12,9 @@ export interface Config {
   readonly limits: LimitConfig;
   readonly log: LogConfig;
 }
+
+/** The server that is carried to the client. */
+export type Target = CommandTarget | UrlTarget;
 
 /** A server to start: the words after `--`. */
 export interface CommandTarget {

@@ -11,8 +11,8 @@ export interface RunningBridge {
   shutdown(): Promise<void>;
   /** Last resort, synchronous. */
   killNow(): void;
-  /** Resolves when the bridge has ended by itself. */
-  readonly failed: Promise<BridgeError>;
+  /** Resolves when the bridge has ended by itself: with what went wrong, or undefined when its work is done. */
+  readonly ended: Promise<BridgeError | undefined>;
 }
 
 /** What of `process` is listened to; tests pass an EventEmitter. */
@@ -69,7 +69,7 @@ class Lifecycle {
   #started(bridge: RunningBridge): void {
     this.#bridge = bridge;
     if (this.#state === 'ended') return bridge.killNow();
-    void bridge.failed.then((error) => this.#fail(error));
+    void bridge.ended.then((error) => this.#bridgeEnded(error));
     if (this.#state === 'abandoned') return this.#stop(bridge);
     this.#state = 'running';
     announce(bridge, this.#log);
@@ -92,6 +92,11 @@ class Lifecycle {
       () => this.#end(0),
       (thrown: unknown) => this.#fail(toBridgeError(thrown)),
     );
+  }
+
+  #bridgeEnded(error: BridgeError | undefined): void {
+    if (error !== undefined) this.#fail(error);
+    else if (this.#state === 'running') this.#end(0);
   }
 
   #fail(error: BridgeError): void {

@@ -7,6 +7,7 @@ import type {
   EndpointConfig,
   ListenConfig,
   LogConfig,
+  RemoteConfig,
   SessionConfig,
 } from '../config.ts';
 import { BridgeError } from '../errors.ts';
@@ -31,6 +32,18 @@ export interface ParsedConfig {
   readonly warnings: readonly string[];
 }
 
+const DEFAULT_REMOTE: RemoteConfig = {
+  transport: 'auto',
+  protocol: 'auto',
+  headers: new Map(),
+  bearerTokenFile: undefined,
+  tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
+  forwardHeaders: [],
+  timeouts: { connectMs: 10_000, firstByteMs: 0, idleMs: 0, callMs: 0 },
+  keepAliveMs: 0,
+  proxyEnv: {},
+};
+
 /** Served by the bridge itself on every port. */
 const OWN_PATHS = ['/healthz', '/readyz'];
 
@@ -48,7 +61,9 @@ export function parseConfig(
   };
   const endpoints = parseEndpoints(given);
   const config: Config = {
+    verb: 'serve',
     target,
+    remote: DEFAULT_REMOTE,
     listen,
     endpoints,
     access: {

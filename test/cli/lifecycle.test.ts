@@ -22,7 +22,7 @@ function play(t: ExecutionContext, start?: () => Promise<RunningBridge>) {
   const logged: Record<string, unknown>[] = [];
   const log = pino({}, { write: (line) => logged.push(JSON.parse(line)) });
   const shutdown = deferred<void>();
-  const failed = deferred<BridgeError>();
+  const ended = deferred<BridgeError | undefined>();
   const bridge: RunningBridge = {
     urls: [
       { label: 'Streamable HTTP', url: 'http://127.0.0.1:1/mcp' },
@@ -33,11 +33,11 @@ function play(t: ExecutionContext, start?: () => Promise<RunningBridge>) {
       await shutdown.promise;
     },
     killNow: () => asked.push('killNow'),
-    failed: failed.promise,
+    ended: ended.promise,
   };
   const exit = superviseBridge({ start: start ?? (async () => bridge), events, log });
   t.teardown(() => events.removeAllListeners());
-  return { events, asked, logged, bridge, shutdown, failed, exit, started: () => new Promise(setImmediate) };
+  return { events, asked, logged, bridge, shutdown, ended, exit, started: () => new Promise(setImmediate) };
 }
 
 test('logs one line for each endpoint once it listens', async (t) => {
@@ -127,9 +127,9 @@ test('an unexpected failure to start is our bug: exit code 70, with the stack in
 });
 
 test('a bridge that fails by itself ends the process', async (t) => {
-  const { asked, failed, exit, logged, started } = play(t);
+  const { asked, ended, exit, logged, started } = play(t);
   await started();
-  failed.resolve(new BridgeError('ERR_UPSTREAM_CRASH_LOOP', 'The server keeps exiting.'));
+  ended.resolve(new BridgeError('ERR_UPSTREAM_CRASH_LOOP', 'The server keeps exiting.'));
   t.is(await exit, 70);
   t.deepEqual(asked, ['killNow']);
   t.like(logged.at(-1), { level: 60, code: 'ERR_UPSTREAM_CRASH_LOOP' });
@@ -158,5 +158,13 @@ test('whatever ends the process, the children are killed', async (t) => {
   const { events, asked, started } = play(t);
   await started();
   events.emit('exit', 0);
+  t.deepEqual(asked, ['killNow']);
+});
+
+test('a bridge whose work is done ends the process with 0', async (t) => {
+  const { asked, ended, exit, started } = play(t);
+  await started();
+  ended.resolve(undefined);
+  t.is(await exit, 0);
   t.deepEqual(asked, ['killNow']);
 });
