@@ -30,6 +30,7 @@ const NO_QUERY = new URLSearchParams();
 export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #server: Server;
+  #isStopping = false;
   /** Resolves when the listening socket itself breaks. */
   readonly failed: Promise<BridgeError>;
 
@@ -41,11 +42,7 @@ export class HttpServer {
       options.tls === undefined
         ? createServer(serverOptions, handle)
         : createTlsServer({ ...serverOptions, ...options.tls }, handle);
-    // Without a listener Node answers a malformed request with 400 and closes; a reset socket is nobody's error.
-    this.#server.on('clientError', (_error, socket) => {
-      if (socket.writable) socket.end('HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n');
-      else socket.destroy();
-    });
+    // No listener for 'clientError': Node answers what is no HTTP itself, unless a response is under way.
     this.failed = new Promise((resolve) => {
       this.#server.on('error', (error) => {
         if (this.#server.listening) resolve(listenError(error, options.host, options.port));
@@ -63,7 +60,7 @@ export class HttpServer {
   }
 
   #handle(request: IncomingMessage, response: ServerResponse): void {
-    this.#logWhenDone(request, response);
+    this.#watch(request, response);
     const url = request.url ?? '/';
     const mark = url.indexOf('?');
     const path = mark < 0 ? url : url.slice(0, mark);
@@ -86,12 +83,13 @@ export class HttpServer {
     );
   }
 
-  /** Path without query: a query may hold a session id. */
-  #logWhenDone(request: IncomingMessage, response: ServerResponse): void {
+  #watch(request: IncomingMessage, response: ServerResponse): void {
     const { log, clock } = this.#options.deps;
-    if (!log.isLevelEnabled('debug')) return;
     const startedMs = clock.now();
     response.once('close', () => {
+      if (this.#isStopping) this.#server.closeIdleConnections();
+      if (!log.isLevelEnabled('debug')) return;
+      // Path without query: a query may hold a session id.
       const path = request.url?.split('?', 1)[0];
       const ms = Math.round(clock.now() - startedMs);
       log.debug({ method: request.method, path, status: response.statusCode, ms }, 'request');
@@ -100,6 +98,7 @@ export class HttpServer {
 
   /** Stops accepting; connections that carry nothing are closed, the others when they are done. */
   stopAccepting(): void {
+    this.#isStopping = true;
     this.#server.close();
     this.#server.closeIdleConnections();
   }

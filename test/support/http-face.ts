@@ -14,6 +14,10 @@ import { FakeClock } from './fake-clock.ts';
 import { FakeServer } from './fake-server.ts';
 
 export interface HttpFaceOptions {
+  /** 127.0.0.1 unless it says otherwise. */
+  readonly host?: string;
+  /** Any free one unless it says otherwise. */
+  readonly port?: number;
   readonly maxSessions?: number;
   readonly maxMessageBytes?: number;
   readonly sessionTimeoutMs?: number;
@@ -73,11 +77,11 @@ function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, li
   const httpSse = new HttpSseEndpoint({ ...shared, announcedMessagePath: `${options.pathPrefix ?? ''}/messages` });
   const streamable = new StreamableEndpoint({ ...shared, openWithoutSession: httpSse.openStream });
   return new HttpServer({
-    host: '127.0.0.1',
-    port: 0,
+    host: options.host ?? '127.0.0.1',
+    port: options.port ?? 0,
     tls: options.tls,
     access: new AccessPolicy({
-      host: '127.0.0.1',
+      host: options.host ?? '127.0.0.1',
       allowHosts: options.allowHosts ?? [],
       allowOrigins: options.allowOrigins ?? [],
     }),
