@@ -4,7 +4,8 @@
  * transports/streamable-http#backward-compatibility]
  */
 import { assertNever } from '../errors.ts';
-import { isRecord, isStringArray, parseDiscovery } from './discover.ts';
+import { isStringArray, parseDiscovery } from './discover.ts';
+import { asFields } from './payload.ts';
 import { eraOf, findCommonModern, findRevision, LATEST_MODERN_REVISION, type ModernRevisionId } from './revisions.ts';
 import type { RpcError } from './rpc-errors.ts';
 
@@ -121,7 +122,7 @@ type ErrorOutcome = Extract<ProbeOutcome, { kind: 'error' }>;
 
 /** Never on the code alone: a legacy server may use any of them for anything. */
 function classifyError({ error, http }: ErrorOutcome, context: ProbeContext): ProbeVerdict {
-  const data = isRecord(error.data) ? error.data : {};
+  const data = asFields(error.data) ?? {};
   switch (error.code) {
     case UNSUPPORTED_VERSION:
       return classifySupported(data.supported, context.isRetry);
@@ -130,7 +131,7 @@ function classifyError({ error, http }: ErrorOutcome, context: ProbeContext): Pr
       return context.isRetry ? { kind: 'legacy', confidence: 'weak', respawn: false } : { kind: 'headers-lost' };
     case MISSING_CAPABILITY: {
       const isTold = context.carrier === 'stdio' || http?.status === 400;
-      if (!isTold || !isRecord(data.requiredCapabilities)) return LEGACY;
+      if (!isTold || asFields(data.requiredCapabilities) === undefined) return LEGACY;
       // It went on to capabilities, so it took the revision.
       const revision = findCommonModern([context.requested]) ?? LATEST_MODERN_REVISION;
       return { kind: 'modern', revision, isDraft: false };
@@ -171,7 +172,7 @@ export type InitializeVerdict =
 export function classifyInitialize(outcome: ProbeOutcome): InitializeVerdict {
   switch (outcome.kind) {
     case 'result': {
-      const chosen = isRecord(outcome.result) ? outcome.result.protocolVersion : undefined;
+      const chosen = asFields(outcome.result)?.protocolVersion;
       return { kind: 'accepted', revision: typeof chosen === 'string' ? chosen : undefined };
     }
     case 'error':
@@ -205,7 +206,7 @@ function initializeStatus(http: HttpStatus | undefined): InitializeVerdict | und
 
 /** [spec 2026-07-28 versioning] a modern server should name its revisions in whatever it answers to `initialize`. */
 function classifyRefusal({ error, http }: ErrorOutcome): InitializeVerdict {
-  const supported = isRecord(error.data) ? error.data.supported : undefined;
+  const supported = asFields(error.data)?.supported;
   if (error.code === UNSUPPORTED_VERSION && isStringArray(supported)) {
     const isModern = supported.some((id) => eraOf(id) === 'modern');
     if (isModern && !supported.some((id) => eraOf(id) === 'legacy')) return { kind: 'modern', supported };

@@ -10,6 +10,7 @@ import {
   META_SERVER_INFO,
 } from './meta.ts';
 import { DISCOVER } from './methods.ts';
+import { asFields, type Fields } from './payload.ts';
 
 export interface ModernRequestOptions {
   readonly id: JsonRpcId;
@@ -17,7 +18,7 @@ export interface ModernRequestOptions {
   /** The revision named in the envelope; it need not be one that is spoken here. */
   readonly revision: string;
   readonly clientInfo: Implementation;
-  readonly params?: Readonly<Record<string, unknown>>;
+  readonly params?: Fields;
 }
 
 /** A request of the bridge's own with its envelope, from a client that can do nothing for the server. */
@@ -43,33 +44,28 @@ export function modernHeaders(method: string, revision: string): Readonly<Record
 /** A DiscoverResult, as far as servers of all builds agree on it. */
 export interface Discovery {
   readonly supportedVersions: readonly string[];
-  readonly capabilities: Readonly<Record<string, unknown>>;
+  readonly capabilities: Fields;
   readonly serverInfo: Implementation | undefined;
   readonly instructions: string | undefined;
 }
 
 /** Undefined: not a DiscoverResult. Missing cache hints and `resultType` are forgiven. */
 export function parseDiscovery(result: unknown): Discovery | undefined {
-  if (!isRecord(result) || !isStringArray(result.supportedVersions)) return undefined;
-  const { supportedVersions, capabilities, instructions, _meta } = result;
+  const fields = asFields(result);
+  if (fields === undefined || !isStringArray(fields.supportedVersions)) return undefined;
+  const { supportedVersions, capabilities, instructions, _meta, serverInfo } = fields;
   return {
     supportedVersions,
-    capabilities: isRecord(capabilities) ? capabilities : {},
+    capabilities: asFields(capabilities) ?? {},
     // Draft builds had it beside the capabilities, as InitializeResult has.
-    serverInfo:
-      parseImplementation(isRecord(_meta) ? _meta[META_SERVER_INFO] : undefined) ??
-      parseImplementation(result.serverInfo),
+    serverInfo: parseImplementation(asFields(_meta)?.[META_SERVER_INFO]) ?? parseImplementation(serverInfo),
     instructions: typeof instructions === 'string' ? instructions : undefined,
   };
 }
 
 export function parseImplementation(value: unknown): Implementation | undefined {
-  if (!isRecord(value) || typeof value.name !== 'string') return undefined;
-  return { name: value.name, version: typeof value.version === 'string' ? value.version : '' };
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  const { name, version } = asFields(value) ?? {};
+  return typeof name === 'string' ? { name, version: typeof version === 'string' ? version : '' } : undefined;
 }
 
 export function isStringArray(value: unknown): value is readonly string[] {

@@ -1,0 +1,84 @@
+import type { Clock } from '../../deps.ts';
+import type { ModernRevisionId } from '../../mcp/revisions.ts';
+
+/** What was found out about a server. */
+export type Verdict =
+  | {
+      readonly kind: 'streamable-session' | 'http-sse' | 'stdio';
+      /** `weak`: found while the server was in trouble, or through something that changes requests. */
+      readonly confidence: 'firm' | 'weak';
+    }
+  | { readonly kind: 'modern'; readonly revision: ModernRevisionId };
+
+/**
+ * A legacy verdict never proves wrong by itself: a server that was upgraded meanwhile still takes `initialize`. So it
+ * is looked at again once a day, at the start of a session.
+ */
+export const FIRM_LEGACY_MS = 24 * 60 * 60_000;
+export const WEAK_LEGACY_MS = 60_000;
+/** Keys are servers the user named; more are a mistake somewhere, and the oldest goes. */
+const MAX_VERDICTS = 1000;
+
+interface Entry {
+  readonly verdict: Verdict;
+  /** `Infinity`: until contradicted. A modern server that is none any more says so at the first request. */
+  readonly untilMs: number;
+}
+
+/**
+ * Remembers verdicts, and sees to it that one server is not asked twice at the same time. In memory only. Failures are
+ * not remembered: neither 401 nor 503 says anything about an era.
+ */
+export class VerdictCache {
+  readonly #clock: Clock;
+  readonly #entries = new Map<string, Entry>();
+  readonly #flights = new Map<string, Promise<Verdict>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  find(key: string): Verdict | undefined {
+    const entry = this.#entries.get(key);
+    return entry !== undefined && this.#clock.now() < entry.untilMs ? entry.verdict : undefined;
+  }
+
+  store(key: string, verdict: Verdict): void {
+    this.#entries.delete(key);
+    this.#entries.set(key, { verdict, untilMs: this.#clock.now() + lifetimeMs(verdict) });
+    const oldest = this.#entries.size > MAX_VERDICTS ? this.#entries.keys().next() : undefined;
+    if (oldest?.done === false) this.#entries.delete(oldest.value);
+  }
+
+  /**
+   * A server did not behave as this verdict says. Forgets it unless somebody has found out something newer, so that
+   * many who notice at once make for one new detection.
+   */
+  contradict(key: string, verdict: Verdict): void {
+    if (this.#entries.get(key)?.verdict === verdict) this.#entries.delete(key);
+  }
+
+  /**
+   * The verdict that is known, or is just being found out by somebody else, or comes of `detect`. Rejects as `detect`
+   * does, for all who waited for it.
+   */
+  resolve(key: string, detect: () => Promise<Verdict>): Promise<Verdict> {
+    const known = this.find(key);
+    if (known !== undefined) return Promise.resolve(known);
+    const flight = this.#flights.get(key);
+    if (flight !== undefined) return flight;
+    const started = detect()
+      .then((verdict) => {
+        this.store(key, verdict);
+        return verdict;
+      })
+      .finally(() => this.#flights.delete(key));
+    this.#flights.set(key, started);
+    return started;
+  }
+}
+
+function lifetimeMs(verdict: Verdict): number {
+  if (verdict.kind === 'modern') return Number.POSITIVE_INFINITY;
+  return verdict.confidence === 'firm' ? FIRM_LEGACY_MS : WEAK_LEGACY_MS;
+}
