@@ -1,0 +1,81 @@
+import test from 'ava';
+import {
+  FIRM_LEGACY_MS,
+  type Verdict,
+  VerdictCache,
+  WEAK_LEGACY_MS,
+} from '../../../src/upstream/detect/verdict-cache.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+
+const firm: Verdict = { kind: 'http-sse', confidence: 'firm' };
+const weak: Verdict = { kind: 'streamable-session', confidence: 'weak' };
+const modern: Verdict = { kind: 'modern', revision: '2026-07-28' };
+const YEAR_MS = 365 * 24 * 60 * 60_000;
+
+for (const [verdict, lifetimeMs, name] of [
+  [firm, FIRM_LEGACY_MS, 'a firm legacy verdict is kept for a day'],
+  [weak, WEAK_LEGACY_MS, 'DET-14: a weak legacy verdict is kept for a minute'],
+] as const) {
+  test(name, (t) => {
+    const clock = new FakeClock();
+    const cache = new VerdictCache(clock);
+    cache.store('a', verdict);
+    clock.advance(lifetimeMs - 1);
+    t.is(cache.find('a'), verdict);
+    t.is(cache.find('b'), undefined);
+    clock.advance(1);
+    t.is(cache.find('a'), undefined);
+  });
+}
+
+test('a modern verdict is kept until it is contradicted', (t) => {
+  const clock = new FakeClock();
+  const cache = new VerdictCache(clock);
+  cache.store('a', modern);
+  clock.advance(YEAR_MS);
+  t.is(cache.find('a'), modern);
+  cache.contradict('a', modern);
+  t.is(cache.find('a'), undefined);
+});
+
+test('DET-18: many who ask at the same time make for one detection', async (t) => {
+  const cache = new VerdictCache(new FakeClock());
+  let detections = 0;
+  const detect = async (): Promise<Verdict> => {
+    detections += 1;
+    return firm;
+  };
+  const verdicts = await Promise.all(Array.from({ length: 100 }, () => cache.resolve('a', detect)));
+  t.is(detections, 1);
+  t.true(verdicts.every((verdict) => verdict === firm));
+  await cache.resolve('a', detect);
+  await cache.resolve('b', detect);
+  t.is(detections, 2);
+});
+
+test('DET-17: many who contradict one verdict make for one new detection', async (t) => {
+  const cache = new VerdictCache(new FakeClock());
+  cache.store('a', modern);
+  let detections = 0;
+  const noticed = async (): Promise<Verdict> => {
+    cache.contradict('a', modern);
+    return cache.resolve('a', async () => {
+      detections += 1;
+      return firm;
+    });
+  };
+  await Promise.all(Array.from({ length: 10 }, noticed));
+  await noticed();
+  t.is(detections, 1);
+  t.is(cache.find('a'), firm);
+});
+
+test('DET-12: a detection that fails fails for all who waited, and is not remembered', async (t) => {
+  const cache = new VerdictCache(new FakeClock());
+  const failure = new Error('401');
+  const fail = (): Promise<Verdict> => Promise.reject(failure);
+  for (const outcome of await Promise.allSettled([cache.resolve('a', fail), cache.resolve('a', fail)])) {
+    t.deepEqual(outcome, { status: 'rejected', reason: failure });
+  }
+  t.is(await cache.resolve('a', async () => firm), firm);
+});
