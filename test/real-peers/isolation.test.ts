@@ -93,8 +93,7 @@ async function connectNoting(variant: Variant, answerWhen: Promise<unknown>) {
 }
 
 for (const variant of SHARED_VARIANTS) {
-  // Known to fail: PendingCalls.asker() takes a call that waits for its client out of the reckoning.
-  test.serial.failing(`${variant.title}: a second question of one call is not shown to another caller`, async (t) => {
+  test.serial(`${variant.title}: a second question of one call is not shown to another caller`, async (t) => {
     let release: (() => void) | undefined;
     const released = new Promise<void>((resolve) => {
       release = resolve;

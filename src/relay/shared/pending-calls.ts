@@ -55,16 +55,16 @@ export class PendingCalls {
   }
 
   /**
-   * Who is being asked by a request of the server. A call that is already waiting for its client hardly asks again,
-   * and only some methods ask at all; what remains must belong to one client. Guessing between two would show one
-   * client's question to another.
+   * Who is being asked by a request of the server. Only some methods ask at all; if any such call is open, they must
+   * all belong to one client, also those that wait for it already: a call may ask twice. Guessing between two clients
+   * would show one the other's question.
    */
   asker(): Owner {
     const interactive = [...this.#calls.values()].filter((call) => isInteractive(call.exchange.method));
-    const waiting = interactive.filter((call) => call.exchange.openQuestions > 0);
-    const free = interactive.filter((call) => call.exchange.openQuestions === 0);
-    for (const candidates of [free, waiting]) if (candidates.length > 0) return ownerOf(candidates);
-    return this.owner();
+    const owner = interactive.length > 0 ? ownerOf(interactive) : this.owner();
+    if (owner.kind !== 'one') return owner;
+    const free = interactive.findLast((call) => call.exchange.openQuestions === 0);
+    return free === undefined ? owner : { ...owner, exchange: free.exchange };
   }
 }
 
