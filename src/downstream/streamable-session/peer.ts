@@ -47,7 +47,8 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   #getStream: ResumableStream | undefined;
   #nextStream = GET_STREAM + 1;
   #revision: Revision = OLDEST_REVISION;
-  #isFull = false;
+  /** Lanes and streams whose client does not keep up. */
+  readonly #full = new Set<object>();
   #isClosed = false;
 
   constructor(options: StreamablePeerOptions) {
@@ -74,7 +75,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   send(frame: Frame, exchange?: Exchange): boolean {
     const lane = this.#laneOf(exchange);
     // A call that lost its connection keeps its messages for the client's return; a question is about now.
-    if (lane !== undefined && (lane.isConnected || !isQuestion(frame))) return this.#noteRoom(lane.send(frame));
+    if (lane !== undefined && (lane.isConnected || !isQuestion(frame))) return this.#noteRoom(lane, lane.send(frame));
     if (frame.isResponse || isAboutCall(frame, exchange)) {
       this.#log.debug({ id: frame.id, method: frame.method }, 'dropped: the call it belongs to has lost its client');
       return true;
@@ -89,14 +90,14 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
 
   /** Answers an element of a batch that never became an exchange. */
   sendOn(lane: Lane, frame: Frame): void {
-    if (lane instanceof PostLane && lane.isOpen) this.#noteRoom(lane.send(frame));
+    if (lane instanceof PostLane && lane.isOpen) this.#noteRoom(lane, lane.send(frame));
   }
 
   /** A client without a GET stream hears it on its latest call rather than not at all. */
   #sendUnsolicited(frame: Frame): boolean {
-    if (this.#getStream?.isConnected) return this.#noteRoom(this.#getStream.send(frame));
+    if (this.#getStream?.isConnected) return this.#noteRoom(this.#getStream, this.#getStream.send(frame));
     const lane = canWait(frame) ? undefined : this.#latestConnectedLane();
-    if (lane !== undefined) return this.#noteRoom(lane.send(frame));
+    if (lane !== undefined) return this.#noteRoom(lane, lane.send(frame));
     if (this.#waiting.size === 0) this.live.add(this);
     if (!this.#waiting.add(frame, this.live.nowMs)) this.#giveUp(frame);
     return true;
@@ -108,25 +109,22 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     return latest;
   }
 
-  #noteRoom(hasRoom: boolean): boolean {
-    if (!hasRoom && !this.#isFull) {
-      this.#isFull = true;
+  #noteRoom(source: object, hasRoom: boolean): boolean {
+    if (!hasRoom) {
+      this.#full.add(source);
       this.gate.close('reader');
     }
     return hasRoom;
   }
 
-  laneDrained(): void {
-    if (!this.#isFull || this.#isAnyFull()) return;
-    this.#isFull = false;
-    this.gate.open('reader');
-    this.#listener.clientDrained();
+  laneHasRoom(lane: PostLane): void {
+    this.#hasRoom(lane);
   }
 
-  #isAnyFull(): boolean {
-    if (this.#getStream?.isFull) return true;
-    for (const stream of this.#streams.values()) if (stream.isFull) return true;
-    return false;
+  #hasRoom(source: object): void {
+    if (!this.#full.delete(source) || this.#full.size > 0) return;
+    this.gate.open('reader');
+    this.#listener.clientDrained();
   }
 
   release(exchange: Exchange): void {
@@ -151,8 +149,8 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     return lane;
   }
 
-  openStream(): ResumableStream {
-    const stream = this.#createStream(this.#nextStream);
+  openStream(lane: PostLane): ResumableStream {
+    const stream = this.#createStream(this.#nextStream, lane);
     this.#nextStream += 1;
     this.#streams.set(stream.key, stream);
     return stream;
@@ -195,9 +193,11 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     stream.end();
   }
 
-  #createStream(key: number): ResumableStream {
+  /** `source`: on whose behalf it is full; itself unless it is a lane's. */
+  #createStream(key: number, source?: object): ResumableStream {
     const context = { live: this.live, replay: this.#replay, priming: this.#revision.primingEvent };
-    return new ResumableStream(key, context, () => this.laneDrained());
+    const stream: ResumableStream = new ResumableStream(key, context, () => this.#hasRoom(source ?? stream));
+    return stream;
   }
 
   #flushWaiting(): void {

@@ -3,8 +3,8 @@ import { JSON_TYPE } from '../../http/content-type.ts';
 import { respondEmpty } from '../../http/respond.ts';
 import type { Lane } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { FULL_BYTES, STALL_MS } from '../event-stream.ts';
 import type { Ticking } from '../live-streams.ts';
+import { ResponseWriter } from '../response-writer.ts';
 import type { ResumableStream } from './resumable-stream.ts';
 
 /** A call that is silent for this long gets its stream, so that proxies see a living connection. */
@@ -14,11 +14,12 @@ const MAX_COLLECTED_BYTES = 1024 * 1024;
 
 /** What a lane needs of the session it belongs to. */
 export interface LaneOwner {
-  openStream(): ResumableStream;
+  openStream(lane: PostLane): ResumableStream;
   /** Ticks while the lane is alive. */
   readonly live: { readonly nowMs: number; add(lane: Ticking): void; delete(lane: Ticking): void };
   laneEnded(lane: PostLane, stream?: ResumableStream): void;
-  laneDrained(): void;
+  /** There is room again after `send` has returned false. */
+  laneHasRoom(lane: PostLane): void;
 }
 
 export interface PostLaneOptions {
@@ -45,7 +46,7 @@ export interface PostLaneOptions {
 type LaneState =
   | { readonly kind: 'held' }
   | { readonly kind: 'streaming'; readonly stream: ResumableStream }
-  | { readonly kind: 'unread'; readonly sinceMs: number }
+  | { readonly kind: 'unread'; readonly writer: ResponseWriter }
   | { readonly kind: 'ended' };
 
 const HELD: LaneState = { kind: 'held' };
@@ -110,7 +111,7 @@ export class PostLane implements Lane, Ticking {
 
   /** What was collected goes first. */
   #commit(headers: OutgoingHttpHeaders): void {
-    const stream = this.#owner.openStream();
+    const stream = this.#owner.openStream(this);
     this.#state = { kind: 'streaming', stream };
     stream.open(this.#response, headers);
     for (const frame of this.#collected) stream.send(frame);
@@ -128,7 +129,7 @@ export class PostLane implements Lane, Ticking {
 
   tick(nowMs: number): void {
     if (this.#state.kind === 'held' && nowMs - this.#openedAtMs >= COMMIT_AFTER_MS) this.commit();
-    if (this.#state.kind === 'unread' && nowMs - this.#state.sinceMs >= STALL_MS) this.#response.destroy();
+    if (this.#state.kind === 'unread') this.#state.writer.tick(nowMs);
   }
 
   #travelsAsJson(frame: Frame): boolean {
@@ -147,10 +148,10 @@ export class PostLane implements Lane, Ticking {
     const body = this.#options.batch ? jsonArray(this.#collected) : (this.#collected[0] as Frame).bytes;
     const announced = this.#collected[0]?.kind === 'result' ? this.#options.headers : undefined;
     this.#response.writeHead(200, { 'Content-Type': JSON_TYPE, 'Content-Length': body.length, ...announced });
-    this.#response.end(body);
-    const isRead = this.#response.writableLength < FULL_BYTES;
-    this.#end(isRead ? ENDED : { kind: 'unread', sinceMs: this.#owner.live.nowMs });
-    return isRead;
+    const writer = new ResponseWriter(this.#response, this.#owner.live.nowMs, () => this.#owner.laneHasRoom(this));
+    writer.end(body);
+    this.#end(writer.queuedBytes === 0 ? ENDED : { kind: 'unread', writer });
+    return !writer.isFull;
   }
 
   #stream(frame: Frame): boolean {
@@ -185,7 +186,7 @@ export class PostLane implements Lane, Ticking {
       case 'unread':
         this.#state = ENDED;
         this.#owner.live.delete(this);
-        return this.#owner.laneDrained();
+        return this.#owner.laneHasRoom(this);
       case 'ended':
         return;
     }

@@ -22,22 +22,19 @@ export interface StreamContext {
 export class ResumableStream implements EventStreamOwner {
   readonly key: number;
   readonly #context: StreamContext;
-  readonly #onDrain: () => void;
+  readonly #onRoom: () => void;
   #sequence = 0;
   #connection: EventStream | undefined;
 
-  constructor(key: number, context: StreamContext, onDrain: () => void) {
+  /** `onRoom` is called when there is room again after `send` has returned false. */
+  constructor(key: number, context: StreamContext, onRoom: () => void) {
     this.key = key;
     this.#context = context;
-    this.#onDrain = onDrain;
+    this.#onRoom = onRoom;
   }
 
   get isConnected(): boolean {
     return this.#connection?.isOpen ?? false;
-  }
-
-  get isFull(): boolean {
-    return this.#connection?.isFull ?? false;
   }
 
   get lastSequence(): number {
@@ -89,7 +86,7 @@ export class ResumableStream implements EventStreamOwner {
   }
 
   streamDrained(): void {
-    this.#onDrain();
+    this.#onRoom();
   }
 
   streamClosed(stream: EventStream): void {

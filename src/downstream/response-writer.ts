@@ -1,0 +1,126 @@
+import type { ServerResponse } from 'node:http';
+
+/** Bytes waiting for the client above which a response counts as full. */
+export const FULL_BYTES = 256 * 1024;
+/** A client that has read nothing for this long while bytes wait is let go. */
+export const STALL_MS = 30_000;
+/** So is one that lets this much pile up where its sender cannot be stopped (it is one of several on a link). */
+export const MAX_QUEUED_BYTES = 8 * 1024 * 1024;
+/** Handed to the socket at a time: what a client reads of something big then shows as progress. */
+const SLICE_BYTES = 64 * 1024;
+
+/**
+ * Writes to a response whose headers are set, no faster than the client reads. What is written in one turn of the
+ * event loop leaves together. Its owner calls `tick` now and then.
+ */
+export class ResponseWriter {
+  readonly #response: ServerResponse;
+  readonly #onRoom: () => void;
+  #pending: Buffer[] = [];
+  /** Index of the first pending part; what lies before it is cut off now and then, not one by one. */
+  #first = 0;
+  #pendingBytes = 0;
+  #givenBytes = 0;
+  /** - `idle`: the socket takes bytes. - `scheduled`: and gets some at the end of this turn. - `blocked`: it has enough. */
+  #socket: 'idle' | 'scheduled' | 'blocked' = 'idle';
+  #isFull = false;
+  #isEnding = false;
+  /** What the client's side had taken when it last took something, and when that was seen. */
+  #takenBytes = 0;
+  #takenAtMs: number;
+
+  /** `onRoom` is called when there is room again after `write` has returned false. */
+  constructor(response: ServerResponse, nowMs: number, onRoom: () => void) {
+    this.#response = response;
+    this.#onRoom = onRoom;
+    this.#takenAtMs = nowMs;
+  }
+
+  get isFull(): boolean {
+    return this.#isFull;
+  }
+
+  /** Bytes the operating system has not taken yet. */
+  get queuedBytes(): number {
+    return this.#pendingBytes + this.#response.writableLength;
+  }
+
+  /** False: full. */
+  write(bytes: Buffer): boolean {
+    this.#add(bytes);
+    if (this.queuedBytes > MAX_QUEUED_BYTES + bytes.length) this.#response.destroy();
+    else if (this.#socket === 'idle') {
+      this.#socket = 'scheduled';
+      process.nextTick(() => this.#socket === 'scheduled' && this.#flush());
+    }
+    return !this.#isFull;
+  }
+
+  /** Ends the response after what was written and `last`. */
+  end(last?: Buffer): void {
+    this.#isEnding = true;
+    if (last !== undefined) {
+      // The usual short answer: headers and body in one go.
+      if (this.#pendingBytes === 0 && last.length <= SLICE_BYTES) return void this.#response.end(last);
+      this.#add(last);
+    }
+    if (this.#socket !== 'blocked') this.#flush();
+  }
+
+  /** Lets the client go if it has stopped reading. */
+  tick(nowMs: number): void {
+    const queuedBytes = this.queuedBytes;
+    const takenBytes = this.#givenBytes - queuedBytes;
+    if (queuedBytes === 0 || takenBytes > this.#takenBytes) {
+      this.#takenBytes = takenBytes;
+      this.#takenAtMs = nowMs;
+    } else if (nowMs - this.#takenAtMs >= STALL_MS) {
+      this.#response.destroy();
+    }
+  }
+
+  #add(bytes: Buffer): void {
+    this.#pending.push(bytes);
+    this.#pendingBytes += bytes.length;
+    this.#givenBytes += bytes.length;
+    if (this.queuedBytes >= FULL_BYTES) this.#isFull = true;
+  }
+
+  #flush(): void {
+    if (this.#response.destroyed) return;
+    this.#socket = 'idle';
+    while (this.#pendingBytes > 0) {
+      if (this.#response.write(this.#takeSlice())) continue;
+      this.#socket = 'blocked';
+      this.#response.once('drain', () => this.#flush());
+      return;
+    }
+    if (this.#isEnding) this.#response.end();
+    if (!this.#isFull) return;
+    this.#isFull = false;
+    this.#onRoom();
+  }
+
+  #takeSlice(): Buffer {
+    const parts: Buffer[] = [];
+    let length = 0;
+    while (length < SLICE_BYTES && length < this.#pendingBytes) {
+      const part = this.#pending[this.#first] as Buffer;
+      const room = SLICE_BYTES - length;
+      if (part.length <= room) this.#first += 1;
+      else this.#pending[this.#first] = part.subarray(room);
+      parts.push(part.length <= room ? part : part.subarray(0, room));
+      length += Math.min(part.length, room);
+    }
+    this.#pendingBytes -= length;
+    if (this.#pendingBytes === 0 || this.#first > MAX_SPENT_PARTS) {
+      this.#pending = this.#pending.slice(this.#first);
+      this.#first = 0;
+    }
+    const [only] = parts;
+    return parts.length === 1 && only !== undefined ? only : Buffer.concat(parts, length);
+  }
+}
+
+/** Parts already written that the list may still hold. */
+const MAX_SPENT_PARTS = 4096;
