@@ -14,7 +14,8 @@ import { errorFrame } from '../wire/write-message.ts';
 import { EventStream, type EventStreamOwner } from './event-stream.ts';
 import type { HttpRoute } from './http-server.ts';
 import type { LiveStreams } from './live-streams.ts';
-import { type PostedMessages, readPost } from './read-post.ts';
+import { readInTurn } from './read-in-turn.ts';
+import type { PostedMessages } from './read-post.ts';
 import { TurnGate } from './turn-gate.ts';
 
 const SESSION_PARAMETER = 'sessionId';
@@ -65,16 +66,13 @@ export class HttpSseEndpoint {
     const id = query.get(SESSION_PARAMETER);
     const session = this.#find(id);
     if (session instanceof BridgeError) return respondError(response, session);
-    const { gate } = session.peer;
-    const read = (): void => {
-      readPost(request, this.#options.maxMessageBytes, {
-        accepted: (messages) => this.#accept(messages, id, response),
-        refused: (error, requestId) => respondError(response, error, requestId),
-      });
-    };
-    if (gate.enter(read)) return;
-    const busy = 'Too many messages of this session wait already; read its stream first.';
-    respondError(response, new BridgeError('ERR_SESSION_BUSY', busy, { retryAfterMs: 1000 }));
+    readInTurn({
+      request,
+      response,
+      maxMessageBytes: this.#options.maxMessageBytes,
+      gate: session.peer.gate,
+      accepted: (messages) => this.#accept(messages, id, response),
+    });
   };
 
   /** The session may have ended while the message waited or was read. */

@@ -1,44 +1,80 @@
 /** Why a client's messages are held back: the server's pipe is full, or the client itself does not read. */
 export type GateReason = 'server' | 'reader';
 
-/** Messages of one client that may wait at once; each holds a connection with an unread body. */
-export const MAX_WAITING_TURNS = 256;
+/**
+ * What waits:
+ * - `unread`: a request whose body has not been read; it waits for the server, and while much waits in memory.
+ * - `message`: what makes the server say more; it waits for the server and for the client's own reading.
+ * - `answer`: what a server waits for; a client that reads one thing after the other may send it before it reads on,
+ *   so it waits for the server only.
+ */
+export interface Turn {
+  readonly kind: 'unread' | 'message' | 'answer';
+  /** Held in memory meanwhile. */
+  readonly bytes: number;
+  run(): void;
+}
 
-/** Holds a client's messages back, unread, while there is no room for them; then lets them go in order. */
+/** Turns of one client that may wait at once; each holds a connection. */
+export const MAX_WAITING_TURNS = 256;
+/** Once so much waits in memory, further bodies stay unread. */
+export const MAX_HELD_BYTES = 1024 * 1024;
+
+/** Holds a client's messages back while there is no room for them; then lets them go in order. */
 export class TurnGate {
   readonly #closedFor = new Set<GateReason>();
-  #waiting: (() => void)[] = [];
+  #waiting: Turn[] = [];
+  #heldBytes = 0;
+  #isOpenForGood = false;
 
-  /** Runs at once or when the gate opens. False: too many wait already, refuse this one. */
-  enter(run: () => void): boolean {
-    if (this.#closedFor.size === 0) {
-      run();
+  /** Runs it at once or when the gate opens. False: too many wait already, refuse this one. */
+  enter(turn: Turn): boolean {
+    if (this.#mayPass(turn)) {
+      turn.run();
       return true;
     }
     if (this.#waiting.length >= MAX_WAITING_TURNS) return false;
-    this.#waiting.push(run);
+    this.#waiting.push(turn);
+    this.#heldBytes += turn.bytes;
     return true;
   }
 
   close(reason: GateReason): void {
-    this.#closedFor.add(reason);
+    if (!this.#isOpenForGood) this.#closedFor.add(reason);
   }
 
   open(reason: GateReason): void {
     this.#closedFor.delete(reason);
-    // One that enters may close the gate again: the others then keep waiting, in order.
-    while (this.#closedFor.size === 0) {
-      const run = this.#waiting.shift();
-      if (run === undefined) return;
-      run();
-    }
+    this.#letPass();
   }
 
   /** The client is gone: those who wait find that out by themselves. */
   openForGood(): void {
+    this.#isOpenForGood = true;
     this.#closedFor.clear();
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const run of waiting) run();
+    this.#letPass();
+  }
+
+  /** One that passes may close the gate again: the others then keep waiting, in order. */
+  #letPass(): void {
+    for (;;) {
+      const index = this.#waiting.findIndex((turn) => this.#mayPass(turn));
+      const [turn] = index < 0 ? [] : this.#waiting.splice(index, 1);
+      if (turn === undefined) return;
+      this.#heldBytes -= turn.bytes;
+      turn.run();
+    }
+  }
+
+  #mayPass({ kind }: Turn): boolean {
+    if (this.#closedFor.has('server')) return false;
+    switch (kind) {
+      case 'answer':
+        return true;
+      case 'message':
+        return !this.#closedFor.has('reader');
+      case 'unread':
+        return this.#heldBytes < MAX_HELD_BYTES;
+    }
   }
 }

@@ -71,6 +71,15 @@ export class EventReader {
     return this.unread.splice(0);
   }
 
+  /** Stops reading: what the server sends piles up on its side. */
+  pause(): void {
+    this.#response.pause();
+  }
+
+  resume(): void {
+    this.#response.resume();
+  }
+
   /** Cuts the connection. */
   leave(): void {
     this.#response.destroy();

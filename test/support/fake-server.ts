@@ -66,6 +66,7 @@ export class FakeConnection implements UpstreamLink {
   readonly #listener: ServerListener;
   readonly #scripts: ReadonlyMap<string, RequestScript>;
   readonly #seen = new Set<Frame>();
+  #resumed: (() => void)[] = [];
   #awaited: Awaited[] = [];
 
   constructor(listener: ServerListener, scripts: ReadonlyMap<string, RequestScript>) {
@@ -97,6 +98,7 @@ export class FakeConnection implements UpstreamLink {
 
   resume(): void {
     this.isPaused = false;
+    for (const resume of this.#resumed.splice(0)) resume();
   }
 
   close(reason: BridgeError): void {
@@ -142,6 +144,17 @@ export class FakeConnection implements UpstreamLink {
 
   fault(fault: ServerFault): void {
     this.#listener.serverFault(fault);
+  }
+
+  /** Resolves as soon as the bridge lets this server speak. */
+  async mayTalk(): Promise<void> {
+    if (this.isPaused) await new Promise<void>((resume) => this.#resumed.push(resume));
+  }
+
+  /** Takes some messages, and is full again with the next. */
+  drainBriefly(): void {
+    this.isFull = true;
+    this.#listener.serverDrained();
   }
 
   /** Takes messages again after having been full. */

@@ -20,7 +20,8 @@ import type { EnvelopeFault } from '../../wire/scan-envelope.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import type { HttpRoute } from '../http-server.ts';
 import type { LiveStreams } from '../live-streams.ts';
-import { type PostedMessages, readPost } from '../read-post.ts';
+import { readInTurn } from '../read-in-turn.ts';
+import type { PostedMessages } from '../read-post.ts';
 import { type LaneRequest, StreamablePeer } from './peer.ts';
 
 export interface StreamableEndpointOptions {
@@ -77,21 +78,13 @@ export class StreamableEndpoint {
         ),
       );
     }
-    const session = this.#find(request);
-    const read = (): void => {
-      readPost(request, this.#options.maxMessageBytes, {
-        accepted: (messages) => this.#accept(messages, request, response),
-        refused: (error, id) => respondError(response, error, id),
-      });
-    };
-    if (session === undefined) return read();
-    if (session.peer.gate.enter(read)) return;
-    respondError(
+    readInTurn({
+      request,
       response,
-      new BridgeError('ERR_SESSION_BUSY', 'Too many messages of this session wait already; read its answers first.', {
-        retryAfterMs: 1000,
-      }),
-    );
+      maxMessageBytes: this.#options.maxMessageBytes,
+      gate: this.#find(request)?.peer.gate,
+      accepted: (messages) => this.#accept(messages, request, response),
+    });
   }
 
   #accept(messages: PostedMessages, request: IncomingMessage, response: ServerResponse): void {

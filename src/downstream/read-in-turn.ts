@@ -1,0 +1,45 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { BridgeError } from '../errors.ts';
+import { respondError } from '../http/respond.ts';
+import { Frame } from '../wire/frame.ts';
+import { type PostedMessages, readPost } from './read-post.ts';
+import type { Turn, TurnGate } from './turn-gate.ts';
+
+export interface PostInTurn {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly maxMessageBytes: number;
+  /** Undefined: the sender has no session and waits for nobody. */
+  readonly gate: TurnGate | undefined;
+  accepted(messages: PostedMessages): void;
+}
+
+/**
+ * Reads a POST when its session has room for one more message, and hands its content over when there still is: many
+ * may be read at a time, and the first of them may fill the server's pipe. Refuses what cannot be taken.
+ */
+export function readInTurn({ request, response, maxMessageBytes, gate, accepted }: PostInTurn): void {
+  const enter = (turn: Turn): void => {
+    if (gate === undefined) return turn.run();
+    if (gate.enter(turn)) return;
+    const busy = 'Too many messages of this session wait already; read what it has sent first.';
+    respondError(response, new BridgeError('ERR_SESSION_BUSY', busy, { retryAfterMs: 1000 }));
+  };
+  const read = (): void =>
+    readPost(request, maxMessageBytes, {
+      accepted: (messages) => enter({ ...sizeUp(messages), run: () => accepted(messages) }),
+      refused: (error, id) => respondError(response, error, id),
+    });
+  enter({ kind: 'unread', bytes: 0, run: read });
+}
+
+function sizeUp(messages: PostedMessages): Pick<Turn, 'kind' | 'bytes'> {
+  const items = messages.kind === 'message' ? [messages.frame] : messages.items;
+  let bytes = 0;
+  let kind: Turn['kind'] = 'answer';
+  for (const item of items) {
+    if (item instanceof Frame) bytes += item.bytes.length;
+    if (!(item instanceof Frame && item.isResponse)) kind = 'message';
+  }
+  return { kind, bytes };
+}
