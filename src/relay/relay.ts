@@ -183,7 +183,7 @@ export class Relay implements ClientListener, ServerListener {
 
   #answerFromServer(frame: Frame, known: Exchange | undefined): void {
     const exchange = known ?? this.#exchangeOf(frame);
-    if (exchange === undefined) {
+    if (exchange?.state.kind !== 'open') {
       return this.#log.debug({ id: frame.id }, 'server answered a request that is not open');
     }
     this.#settle(exchange);

@@ -265,3 +265,11 @@ for (const [title, text] of [
     t.is(pair.relay.openExchanges, 0);
   });
 }
+
+test('an answer to a call that is over is dropped even if the transport knows which call it was', (t) => {
+  const pair = readyPair();
+  const call = pair.call(1);
+  pair.client({ method: 'notifications/cancelled', params: { requestId: 1 } });
+  t.notThrows(() => pair.server({ id: 1, result: {} }, call));
+  t.deepEqual(pair.peer.sent, []);
+});
