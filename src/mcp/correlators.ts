@@ -2,9 +2,11 @@
  * The places inside a message that hold an id or a token of another message. Whoever rewrites ids must rewrite these,
  * and nothing outside this file knows where they are.
  */
+import { DIGIT_0, DIGIT_9, MINUS, OPEN_BRACE, QUOTE } from '../wire/ascii.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { decodeId } from '../wire/scan-envelope.ts';
 import { findUniqueMember, type Span } from '../wire/scan-json.ts';
+import { findUnmistakable } from './look-alikes.ts';
 
 /** A correlator's token in the frame's bytes, with its decoded value. */
 export interface Correlator {
@@ -14,6 +16,7 @@ export interface Correlator {
 }
 
 const PROGRESS_TOKEN = Buffer.from('"progressToken"');
+const LETTER_N = 0x6e;
 
 /** `params._meta.progressToken` of a request. */
 export function findProgressToken(frame: Frame): Correlator | undefined {
@@ -24,9 +27,34 @@ export function findProgressToken(frame: Frame): Correlator | undefined {
   return meta === undefined ? undefined : correlator(frame.bytes, meta.start, 'progressToken');
 }
 
+/**
+ * The same where several clients share a server: the token it will read must be beyond doubt, because one that was not
+ * replaced may be that of another client. `unclear`: it is not, or the value is of a type that some take for a number.
+ */
+export function findSharedProgressToken(frame: Frame): Span | 'unclear' | undefined {
+  const { bytes } = frame;
+  const meta = findUnmistakable(bytes, frame.payloadStart, '_meta');
+  if (meta === undefined || meta === 'unclear') return meta;
+  const token = findUnmistakable(bytes, meta.start, 'progressToken');
+  if (token === undefined || token === 'unclear') return token;
+  // Only null starts with an n, and means the same as nothing.
+  if (bytes[token.start] === LETTER_N) return undefined;
+  return isStringOrNumber(bytes[token.start]) ? token : 'unclear';
+}
+
+function isStringOrNumber(first: number | undefined): boolean {
+  return first === QUOTE || first === MINUS || (first !== undefined && first >= DIGIT_0 && first <= DIGIT_9);
+}
+
 /** `params.requestId` of `notifications/cancelled`. */
 export function findCancelledId(frame: Frame): Correlator | undefined {
   return correlator(frame.bytes, frame.payloadStart, 'requestId');
+}
+
+/** The same where several clients share a server: undefined unless it is beyond doubt which id it will read. */
+export function findSharedCancelledId(frame: Frame): Correlator | undefined {
+  const span = findUnmistakable(frame.bytes, frame.payloadStart, 'requestId');
+  return span === 'unclear' ? undefined : decode(frame.bytes, span);
 }
 
 /** `params.progressToken` of `notifications/progress`. */
@@ -35,15 +63,17 @@ export function findProgressOf(frame: Frame): Correlator | undefined {
 }
 
 function correlator(bytes: Buffer, objectStart: number, key: string): Correlator | undefined {
-  const span = member(bytes, objectStart, key);
-  if (span === undefined) return undefined;
-  const value = decodeId(bytes, span.start, span.end);
-  return value === undefined ? undefined : { start: span.start, end: span.end, value };
+  return decode(bytes, member(bytes, objectStart, key));
+}
+
+function decode(bytes: Buffer, span: Span | undefined): Correlator | undefined {
+  const value = span && decodeId(bytes, span.start, span.end);
+  return span === undefined || value === undefined ? undefined : { start: span.start, end: span.end, value };
 }
 
 /** A key that occurs twice is treated as absent: whoever reads the other one must not be led astray. */
 function member(bytes: Buffer, objectStart: number, key: string): Span | undefined {
-  if (objectStart < 0 || bytes[objectStart] !== 0x7b) return undefined;
+  if (objectStart < 0 || bytes[objectStart] !== OPEN_BRACE) return undefined;
   const span = findUniqueMember(bytes, objectStart, key);
   return span === 'duplicate' ? undefined : span;
 }

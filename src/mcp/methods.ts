@@ -10,6 +10,7 @@ export const LIST_TOOLS = 'tools/list';
 export const LIST_RESOURCES = 'resources/list';
 export const LIST_RESOURCE_TEMPLATES = 'resources/templates/list';
 export const LIST_PROMPTS = 'prompts/list';
+export const COMPLETE = 'completion/complete';
 export const TASKS_PREFIX = 'tasks/';
 
 export const INITIALIZED = 'notifications/initialized';
@@ -32,6 +33,27 @@ const interactive: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', '
 
 export function isInteractive(method: string): boolean {
   return interactive.has(method);
+}
+
+/**
+ * Requests of the specification during which servers have nothing to ask. A method nobody knows may well ask; only of
+ * these it is safe to say that a question is not theirs.
+ */
+const quiet: ReadonlySet<string> = new Set([
+  INITIALIZE,
+  PING,
+  SET_LEVEL,
+  SUBSCRIBE,
+  UNSUBSCRIBE,
+  LIST_TOOLS,
+  LIST_PROMPTS,
+  LIST_RESOURCES,
+  LIST_RESOURCE_TEMPLATES,
+  COMPLETE,
+]);
+
+export function mayAsk(method: string): boolean {
+  return !quiet.has(method);
 }
 
 /** Notifications that say "look again": a second one adds nothing to a first that was not delivered yet. */
