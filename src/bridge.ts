@@ -125,7 +125,8 @@ function createDialer(config: Config, deps: Deps): UpstreamDialer {
   });
   if (isolation === 'shared') {
     const clientInfo = { name: 'mcp-portage', version: VERSION };
-    return new SharedServer({ dialer, deps, prewarm: prewarm > 0, clientInfo });
+    const handshakeTimeoutMs = config.limits.requestTimeoutMs;
+    return new SharedServer({ dialer, deps, prewarm: prewarm > 0, handshakeTimeoutMs, clientInfo });
   }
   return prewarm > 0 ? new LinkPool(dialer, prewarm, deps) : dialer;
 }

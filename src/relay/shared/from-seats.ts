@@ -1,8 +1,10 @@
 import { BridgeError } from '../../errors.ts';
 import { parseLogLevel } from '../../mcp/log-levels.ts';
+import { hasLookAlike } from '../../mcp/look-alikes.ts';
 import {
   CANCELLED,
   INITIALIZE,
+  PING,
   PROGRESS,
   ROOTS_CHANGED,
   SET_LEVEL,
@@ -10,14 +12,17 @@ import {
   TASKS_PREFIX,
   UNSUBSCRIBE,
 } from '../../mcp/methods.ts';
+import { readPayload } from '../../mcp/payload.ts';
 import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { idToken, withId } from '../../wire/splice.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
 import type { Exchange } from '../exchange.ts';
-import { rewriteCancelled, rewriteRequest } from './rewrite.ts';
+import { resultForClient } from './initialize-result.ts';
+import type { CallOutcome } from './pending-calls.ts';
+import { rewriteClientCancelled, rewriteRequest } from './rewrite.ts';
 import type { Seat } from './seat.ts';
-import type { InitializeResult, ReadyServer, SharedState } from './shared-state.ts';
+import type { ReadyServer, SharedState } from './shared-state.ts';
 
 /**
  * Takes what one of several clients says to the server they share. Ids become the link's, and what is state of the
@@ -44,6 +49,7 @@ export class FromSeats {
   }
 
   #request(server: ReadyServer, seat: Seat, frame: Frame, exchange: Exchange): boolean {
+    if (hasLookAlike(frame)) return refuseUnclear(seat, frame, exchange);
     const { method } = exchange;
     switch (method) {
       case INITIALIZE:
@@ -54,9 +60,12 @@ export class FromSeats {
         return this.#subscribe(server, seat, frame, exchange);
       case UNSUBSCRIBE:
         return this.#unsubscribe(server, seat, frame, exchange);
+      case PING:
+        // The server's own ping would count as a call of this client, and make others' messages ambiguous.
+        return succeed(seat, frame, exchange);
       default:
         return method.startsWith(TASKS_PREFIX)
-          ? this.#refuseTasks(seat, exchange)
+          ? this.#refuseTasks(seat, frame, exchange)
           : this.#forward(server, seat, frame, exchange);
     }
   }
@@ -66,64 +75,74 @@ export class FromSeats {
     seat: Seat,
     frame: Frame,
     exchange: Exchange,
-    answered?: (succeeded: boolean) => void,
+    over?: (outcome: CallOutcome) => void,
   ): boolean {
-    exchange.upstreamId = this.#state.nextId();
-    const rewritten = rewriteRequest(frame, exchange.upstreamId);
+    const upstreamId = this.#state.nextId();
+    const rewritten = rewriteRequest(frame, upstreamId);
+    if (rewritten === undefined) {
+      over?.('failed');
+      return refuseUnclear(seat, frame, exchange);
+    }
     const { progressToken } = rewritten;
-    this.#state.calls.add(exchange.upstreamId, { seat, exchange, idToken: idToken(frame), progressToken, answered });
+    exchange.upstreamId = upstreamId;
+    this.#state.calls.add(upstreamId, { seat, exchange, idToken: idToken(frame), progressToken, over });
     return server.link.send(rewritten.frame);
   }
 
   /** Every client gets the result of the one real handshake, in the revision it asked for. */
   #answerInitialize(server: ReadyServer, seat: Seat, frame: Frame, exchange: Exchange): boolean {
     seat.introduce(frame);
-    answer(seat, exchange, resultFrame(idToken(frame), seatResult(server.initializeResult, seat)));
+    answer(seat, exchange, resultFrame(idToken(frame), resultForClient(server.initializeResult, seat.revisionId)));
     return true;
   }
 
   /** Task ids carry no owner: a client could read and cancel another's. So tasks are neither shown nor served. */
-  #refuseTasks(seat: Seat, exchange: Exchange): boolean {
+  #refuseTasks(seat: Seat, frame: Frame, exchange: Exchange): boolean {
     const message = 'Tasks are not available on a server shared by several clients; use --isolation session.';
     const error = new BridgeError('ERR_SHARED_METHOD', message);
-    answer(seat, exchange, errorFrame(exchange.id, rpcErrorOf(error)));
+    answer(seat, exchange, errorFrame(idToken(frame), rpcErrorOf(error)));
     return true;
   }
 
   #setLevel(server: ReadyServer, seat: Seat, frame: Frame, exchange: Exchange): boolean {
-    const level = parseLogLevel(paramsOf(frame).level);
+    const { levels } = this.#state;
+    const level = parseLogLevel(readPayload(frame)?.level);
     // What the server has to say about an unknown level is its own business.
     if (level === undefined) return this.#forward(server, seat, frame, exchange);
-    const before = this.#state.levels.mostVerbose();
-    this.#state.levels.set(seat, level);
-    const after = this.#state.levels.mostVerbose();
-    if (after === level && after !== before) return this.#forward(server, seat, frame, exchange);
-    if (after !== before) this.tell(server, SET_LEVEL, { level: after });
-    answer(seat, exchange, resultFrame(exchange.id, {}));
-    return true;
+    const mostVerbose = levels.mostVerbose();
+    const previous = levels.get(seat);
+    levels.set(seat, level);
+    const wanted = levels.mostVerbose();
+    if (wanted === level && wanted !== mostVerbose) {
+      return this.#forward(server, seat, frame, exchange, (outcome) => {
+        if (outcome === 'failed') levels.set(seat, previous);
+      });
+    }
+    if (wanted !== mostVerbose) this.#tell(server, SET_LEVEL, { level: wanted });
+    return succeed(seat, frame, exchange);
   }
 
   #subscribe(server: ReadyServer, seat: Seat, frame: Frame, exchange: Exchange): boolean {
-    const { uri } = paramsOf(frame);
+    const uri = readPayload(frame)?.uri;
     const { subscriptions } = this.#state;
     if (typeof uri !== 'string') return this.#forward(server, seat, frame, exchange);
-    if (!subscriptions.has(uri)) {
-      return this.#forward(server, seat, frame, exchange, (succeeded) => {
-        if (succeeded && this.#state.seats.has(seat)) subscriptions.add(uri, seat);
-      });
-    }
+    const isGranted = subscriptions.isGranted(uri);
+    // At once: whatever happens until the server has answered finds it there.
     subscriptions.add(uri, seat);
-    answer(seat, exchange, resultFrame(exchange.id, {}));
-    return true;
+    if (isGranted) return succeed(seat, frame, exchange);
+    return this.#forward(server, seat, frame, exchange, (outcome) => {
+      if (outcome === 'succeeded') return subscriptions.setGranted(uri, true);
+      const isLast = subscriptions.remove(uri, seat);
+      // Nobody knows whether the server had agreed before it heard of the withdrawal.
+      if (isLast && outcome === 'withdrawn') this.#tell(server, UNSUBSCRIBE, { uri });
+    });
   }
 
   #unsubscribe(server: ReadyServer, seat: Seat, frame: Frame, exchange: Exchange): boolean {
-    const { uri } = paramsOf(frame);
+    const uri = readPayload(frame)?.uri;
     const { subscriptions } = this.#state;
     const isOthers = typeof uri === 'string' && subscriptions.has(uri) && !subscriptions.remove(uri, seat);
-    if (!isOthers) return this.#forward(server, seat, frame, exchange);
-    answer(seat, exchange, resultFrame(exchange.id, {}));
-    return true;
+    return isOthers ? succeed(seat, frame, exchange) : this.#forward(server, seat, frame, exchange);
   }
 
   #notification(server: ReadyServer, frame: Frame, exchange: Exchange | undefined): boolean {
@@ -136,26 +155,44 @@ export class FromSeats {
       case PROGRESS:
         return true;
       default:
-        return server.link.send(frame);
+        return hasLookAlike(frame) || server.link.send(frame);
     }
   }
 
   #cancel(server: ReadyServer, frame: Frame, exchange: Exchange): boolean {
-    const call = this.#state.calls.take(exchange.upstreamId);
-    const rewritten = call && rewriteCancelled(frame, exchange.upstreamId);
-    return rewritten === undefined || server.link.send(rewritten);
+    const { upstreamId } = exchange;
+    const call = this.#state.calls.take(upstreamId);
+    if (call === undefined) return true;
+    const rewritten = hasLookAlike(frame) ? undefined : rewriteClientCancelled(frame, upstreamId);
+    // Where it is not certain what the server would read, the bridge says it in its own words.
+    const hasRoom = server.link.send(rewritten ?? notificationFrame(CANCELLED, { requestId: upstreamId }));
+    call.over?.('withdrawn');
+    return hasRoom;
   }
 
   #answer(server: ReadyServer, seat: Seat, frame: Frame): boolean {
     const question = this.#state.questions.takeAnswered(seat, frame.id);
-    return question === undefined || server.link.send(withId(frame, question.serverId));
+    if (question === undefined) return true;
+    const { serverId } = question;
+    return server.link.send(hasLookAlike(frame) ? errorFrame(serverId, rpcErrorOf(UNCLEAR)) : withId(frame, serverId));
   }
 
-  /** A request of the bridge itself whose answer changes nothing. */
-  tell(server: ReadyServer, method: string, params: object): void {
+  /** A request of the bridge itself. Where nothing hangs on the answer, it is one to nobody when it comes. */
+  #tell(server: ReadyServer, method: string, params: object, answered?: (answer: Frame) => void): void {
     const id = this.#state.nextId();
-    this.#state.own.set(id, () => {});
+    if (answered !== undefined) this.#state.own.set(id, answered);
     server.link.send(requestFrame(id, method, params));
+  }
+
+  /** Tells a new child what the old one had been told. */
+  restore(server: ReadyServer): void {
+    const { levels, subscriptions } = this.#state;
+    const level = levels.mostVerbose();
+    if (level !== undefined) this.#tell(server, SET_LEVEL, { level });
+    for (const uri of subscriptions.uris()) {
+      subscriptions.setGranted(uri, false);
+      this.#tell(server, SUBSCRIBE, { uri }, ({ kind }) => subscriptions.setGranted(uri, kind === 'result'));
+    }
   }
 
   /** Withdraws what the client had open; the server goes on without it. */
@@ -167,11 +204,11 @@ export class FromSeats {
     for (const { serverId } of questions.takeOf(seat)) {
       server.link.send(errorFrame(serverId, rpcErrorOf(reason)));
     }
-    for (const uri of subscriptions.removeClient(seat)) this.tell(server, UNSUBSCRIBE, { uri });
-    const before = levels.mostVerbose();
-    levels.delete(seat);
-    const after = levels.mostVerbose();
-    if (after !== undefined && after !== before) this.tell(server, SET_LEVEL, { level: after });
+    for (const uri of subscriptions.removeClient(seat)) this.#tell(server, UNSUBSCRIBE, { uri });
+    const mostVerbose = levels.mostVerbose();
+    levels.set(seat, undefined);
+    const wanted = levels.mostVerbose();
+    if (wanted !== undefined && wanted !== mostVerbose) this.#tell(server, SET_LEVEL, { level: wanted });
   }
 }
 
@@ -179,11 +216,19 @@ function answer(seat: Seat, exchange: Exchange, frame: Frame): void {
   seat.listener.fromServer(frame, exchange);
 }
 
-function paramsOf(frame: Frame): { readonly uri?: unknown; readonly level?: unknown } {
-  return (frame.json() as { params?: { uri?: unknown; level?: unknown } }).params ?? {};
+/** Answers for the server, which need not be asked; its pipe has room. */
+function succeed(seat: Seat, request: Frame, exchange: Exchange): true {
+  answer(seat, exchange, resultFrame(idToken(request), {}));
+  return true;
 }
 
-function seatResult(result: InitializeResult, seat: Seat): object {
-  const { tasks: _tasks, ...capabilities } = result.capabilities ?? {};
-  return { ...result, protocolVersion: seat.revisionId, capabilities };
+function refuseUnclear(seat: Seat, request: Frame, exchange: Exchange): true {
+  answer(seat, exchange, errorFrame(idToken(request), rpcErrorOf(UNCLEAR)));
+  return true;
 }
+
+const UNCLEAR = new BridgeError(
+  'ERR_WIRE_MESSAGE',
+  'This message can be read in several ways: a name occurs twice or in another case, or progressToken is neither a ' +
+    'string nor a number. On a server shared by several clients that is refused.',
+);

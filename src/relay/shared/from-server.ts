@@ -13,13 +13,15 @@ import {
   PROGRESS,
   RESOURCE_UPDATED,
 } from '../../mcp/methods.ts';
+import { asFields, type Fields, readPayload } from '../../mcp/payload.ts';
 import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { withId } from '../../wire/splice.ts';
-import { errorFrame, resultFrame } from '../../wire/write-message.ts';
+import { errorFrame, notificationFrame, resultFrame } from '../../wire/write-message.ts';
 import type { ServerFault, UpstreamLink } from '../ports.ts';
-import type { Owner } from './pending-calls.ts';
-import { rewriteCancelled, rewriteProgress } from './rewrite.ts';
+import type { Owner, PendingCall } from './pending-calls.ts';
+import { rewriteProgress, rewriteServerCancelled } from './rewrite.ts';
+import type { Seat } from './seat.ts';
 import type { SharedState } from './shared-state.ts';
 
 /**
@@ -51,25 +53,36 @@ export class FromServer {
   }
 
   #answer(frame: Frame): void {
-    const own = typeof frame.id === 'number' ? this.#state.own.get(frame.id) : undefined;
-    if (own !== undefined) {
-      this.#state.own.delete(frame.id as number);
-      return own(frame);
-    }
-    const call = this.#state.calls.take(frame.id);
+    const own = this.#takeOwn(frame.id);
+    if (own !== undefined) return own(frame);
+    const call = this.#takeCall(frame.id);
     if (call === undefined) return this.#log.debug({ id: frame.id }, 'server answered a request that is not open');
-    call.answered?.(frame.kind === 'result');
+    call.over?.(frame.kind === 'result' ? 'succeeded' : 'failed');
     if (frame.kind === 'error') this.#noteElicitations(frame, call.seat);
     call.seat.listener.fromServer(withId(frame, call.idToken), call.exchange);
   }
 
+  /** Without an id it can only be about what is open if that is one thing: a server could not read a request. */
+  #takeCall(id: JsonRpcId | undefined): PendingCall | undefined {
+    return id === undefined ? this.#state.calls.takeSole() : this.#state.calls.take(id);
+  }
+
+  /** The same for requests of the bridge itself, of which the handshake is the one that everything waits for. */
+  #takeOwn(id: JsonRpcId | undefined): ((answer: Frame) => void) | undefined {
+    const { own, calls } = this.#state;
+    const [sole] = own.size === 1 && calls.size === 0 ? own.keys() : [];
+    const key = id ?? sole;
+    const answered = typeof key === 'number' ? own.get(key) : undefined;
+    if (typeof key === 'number') own.delete(key);
+    return answered;
+  }
+
   /** [spec 2025-11-25 client/elicitation#url-elicitation-required-error] the error names elicitations, too. */
-  #noteElicitations(frame: Frame, seat: Parameters<SharedState['questions']['noteElicitation']>[1]): void {
+  #noteElicitations(frame: Frame, seat: Seat): void {
     if (!frame.bytes.includes('"elicitationId"')) return;
-    const { error } = frame.json() as { error?: { data?: { elicitations?: unknown } } };
-    const listed = error?.data?.elicitations;
+    const listed = asFields(readPayload(frame)?.data)?.elicitations;
     if (!Array.isArray(listed)) return;
-    for (const item of listed) this.#state.questions.noteElicitation(item?.elicitationId, seat);
+    for (const item of listed) this.#state.questions.noteElicitation(asFields(item)?.elicitationId, seat);
   }
 
   // ---- notifications
@@ -104,7 +117,7 @@ export class FromServer {
   }
 
   #logMessage(frame: Frame): void {
-    const level = parseLogLevel(paramsOf(frame).level);
+    const level = parseLogLevel(readPayload(frame)?.level);
     if (level === undefined) return;
     const owner = this.#state.calls.owner();
     const { levels } = this.#state;
@@ -119,7 +132,7 @@ export class FromServer {
   }
 
   #resourceUpdated(frame: Frame): void {
-    const { uri } = paramsOf(frame);
+    const uri = readPayload(frame)?.uri;
     if (typeof uri !== 'string') return;
     for (const seat of this.#state.subscriptions.clientsFor(uri)) seat.listener.fromServer(frame);
   }
@@ -127,12 +140,13 @@ export class FromServer {
   #questionWithdrawn(frame: Frame): void {
     const withdrawn = findCancelledId(frame);
     const question = withdrawn && this.#state.questions.takeWithdrawn(withdrawn.value);
-    const rewritten = question && rewriteCancelled(frame, question.id);
-    if (question !== undefined && rewritten !== undefined) question.seat.listener.fromServer(rewritten);
+    if (question === undefined) return;
+    const { id, seat } = question;
+    seat.listener.fromServer(rewriteServerCancelled(frame, id) ?? notificationFrame(CANCELLED, { requestId: id }));
   }
 
   #elicitationComplete(frame: Frame): void {
-    this.#state.questions.seatOfElicitation(paramsOf(frame).elicitationId)?.listener.fromServer(frame);
+    this.#state.questions.seatOfElicitation(readPayload(frame)?.elicitationId)?.listener.fromServer(frame);
   }
 
   #toOwner(frame: Frame, owner: Owner): void {
@@ -148,7 +162,7 @@ export class FromServer {
     const serverId = frame.id as JsonRpcId;
     // The one question the bridge can answer for everybody.
     if (frame.method === PING) return void link.send(resultFrame(serverId, {}));
-    const { params } = frame.json() as { params?: { elicitationId?: unknown } };
+    const params = readPayload(frame);
     const asked = this.#whomToAsk(frame, params);
     if (asked instanceof BridgeError) {
       this.#log.warn({ code: asked.code, method: frame.method }, asked.message);
@@ -159,7 +173,7 @@ export class FromServer {
     asked.seat.listener.fromServer(withId(frame, question.id), asked.exchange);
   }
 
-  #whomToAsk(frame: Frame, params: unknown): Extract<Owner, { kind: 'one' }> | BridgeError {
+  #whomToAsk(frame: Frame, params: Fields | undefined): Extract<Owner, { kind: 'one' }> | BridgeError {
     let owner = this.#state.calls.asker();
     const only = this.#onlySeat();
     if (owner.kind === 'nobody' && only !== undefined) owner = { kind: 'one', seat: only, exchange: undefined };
@@ -187,15 +201,11 @@ export class FromServer {
     if (fault.kind === 'request' && fault.id !== undefined) {
       return void link.send(errorFrame(fault.id, rpcErrorOf(fault.error)));
     }
-    const call = fault.kind === 'notification' ? undefined : this.#state.calls.take(fault.id);
+    if (fault.kind === 'notification') return;
+    const own = this.#takeOwn(fault.id);
+    if (own !== undefined) return own(errorFrame(fault.id, rpcErrorOf(fault.error)));
+    const call = this.#takeCall(fault.id);
+    call?.over?.('failed');
     call?.seat.listener.fromServer(errorFrame(call.idToken, rpcErrorOf(fault.error)), call.exchange);
   }
-}
-
-function paramsOf(frame: Frame): {
-  readonly uri?: unknown;
-  readonly level?: unknown;
-  readonly elicitationId?: unknown;
-} {
-  return (frame.json() as { params?: { uri?: unknown; level?: unknown; elicitationId?: unknown } }).params ?? {};
 }

@@ -4,12 +4,14 @@ import { type LogLevel, severityOf } from '../../mcp/log-levels.ts';
 export class LogLevels<Client> {
   readonly #levels = new Map<Client, LogLevel>();
 
-  set(client: Client, level: LogLevel): void {
-    this.#levels.set(client, level);
+  get(client: Client): LogLevel | undefined {
+    return this.#levels.get(client);
   }
 
-  delete(client: Client): void {
-    this.#levels.delete(client);
+  /** Undefined: as if it had never asked. */
+  set(client: Client, level: LogLevel | undefined): void {
+    if (level === undefined) this.#levels.delete(client);
+    else this.#levels.set(client, level);
   }
 
   /** The most verbose level any client asked for; undefined: nobody asked. */

@@ -1,6 +1,9 @@
-import { isInteractive } from '../../mcp/methods.ts';
+import { mayAsk } from '../../mcp/methods.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Seat } from './seat.ts';
+
+/** How a call came to its end: answered with a result, with an error or not at all, or given up by its client. */
+export type CallOutcome = 'succeeded' | 'failed' | 'withdrawn';
 
 /** A request on its way through the shared link, and how to turn its answer back into the client's. */
 export interface PendingCall {
@@ -9,8 +12,8 @@ export interface PendingCall {
   /** The client's id and progress token as it wrote them. */
   readonly idToken: Buffer;
   readonly progressToken: Buffer | undefined;
-  /** Called when the server has answered. */
-  readonly answered: ((succeeded: boolean) => void) | undefined;
+  /** Called once when the call has ended, unless its client left. */
+  readonly over: ((outcome: CallOutcome) => void) | undefined;
 }
 
 /** To whom a message of the server belongs. */
@@ -22,6 +25,10 @@ export type Owner =
 /** The open calls of all clients of a shared server, by the id they have on its link. */
 export class PendingCalls {
   readonly #calls = new Map<number, PendingCall>();
+
+  get size(): number {
+    return this.#calls.size;
+  }
 
   add(upstreamId: number, call: PendingCall): void {
     this.#calls.set(upstreamId, call);
@@ -35,6 +42,11 @@ export class PendingCalls {
     const call = this.get(upstreamId);
     if (call !== undefined) this.#calls.delete(call.exchange.upstreamId);
     return call;
+  }
+
+  /** The only open call, if there is exactly one. */
+  takeSole(): PendingCall | undefined {
+    return this.#calls.size === 1 ? this.takeAll()[0] : undefined;
   }
 
   takeAll(): readonly PendingCall[] {
@@ -55,16 +67,13 @@ export class PendingCalls {
   }
 
   /**
-   * Who is being asked by a request of the server. Only some methods ask at all; if any such call is open, they must
-   * all belong to one client, also those that wait for it already: a call may ask twice. Guessing between two clients
-   * would show one the other's question.
+   * Who is being asked by a request of the server. Only some calls ask at all; if several clients have one open, it is
+   * none: guessing between two would show one client's question to another. That a call is being asked something
+   * already says nothing, it may ask twice at once.
    */
   asker(): Owner {
-    const interactive = [...this.#calls.values()].filter((call) => isInteractive(call.exchange.method));
-    const owner = interactive.length > 0 ? ownerOf(interactive) : this.owner();
-    if (owner.kind !== 'one') return owner;
-    const free = interactive.findLast((call) => call.exchange.openQuestions === 0);
-    return free === undefined ? owner : { ...owner, exchange: free.exchange };
+    const asking = [...this.#calls.values()].filter((call) => mayAsk(call.exchange.method));
+    return asking.length > 0 ? ownerOf(asking) : this.owner();
   }
 }
 

@@ -1,6 +1,12 @@
-import { type Correlator, findCancelledId, findProgressOf, findProgressToken } from '../../mcp/correlators.ts';
+import {
+  findCancelledId,
+  findProgressOf,
+  findSharedCancelledId,
+  findSharedProgressToken,
+} from '../../mcp/correlators.ts';
 import { Frame, type JsonRpcId } from '../../wire/frame.ts';
 import { scanEnvelope } from '../../wire/scan-envelope.ts';
+import type { Span } from '../../wire/scan-json.ts';
 import { type Edit, encodeId, replaceSpans } from '../../wire/splice.ts';
 
 /** A request as the server gets it, and what it takes to turn its answers back. */
@@ -10,38 +16,50 @@ export interface RewrittenRequest {
   readonly progressToken: Buffer | undefined;
 }
 
-/** One client's request under an id of the shared link; the same number is its progress token. */
-export function rewriteRequest(frame: Frame, upstreamId: number): RewrittenRequest {
+/**
+ * One client's request under an id of the shared link; the same number is its progress token. Undefined: its own token
+ * cannot be told for sure, and the server might read that of another client.
+ */
+export function rewriteRequest(frame: Frame, upstreamId: number): RewrittenRequest | undefined {
+  const token = findSharedProgressToken(frame);
+  if (token === 'unclear') return undefined;
   const replacement = encodeId(upstreamId);
   const edits: Edit[] = [{ start: frame.idStart, end: frame.idEnd, replacement }];
-  const token = findProgressToken(frame);
   if (token !== undefined) edits.push({ start: token.start, end: token.end, replacement });
-  edits.sort((a, b) => a.start - b.start);
-  return { frame: edit(frame, edits), progressToken: token && tokenBytes(frame, token) };
+  const rewritten = edit(
+    frame,
+    edits.sort((a, b) => a.start - b.start),
+  );
+  return rewritten && { frame: rewritten, progressToken: token && copyOf(frame, token) };
 }
 
-/** `notifications/cancelled` about another id. Undefined: it names none. */
-export function rewriteCancelled(frame: Frame, id: JsonRpcId): Frame | undefined {
-  return replaceCorrelator(frame, findCancelledId(frame), encodeId(id));
+/** A client's `notifications/cancelled` about another id. Undefined: it names none, or not one for sure. */
+export function rewriteClientCancelled(frame: Frame, id: JsonRpcId): Frame | undefined {
+  return replace(frame, findSharedCancelledId(frame), encodeId(id));
+}
+
+/** The server's. */
+export function rewriteServerCancelled(frame: Frame, id: JsonRpcId): Frame | undefined {
+  return replace(frame, findCancelledId(frame), encodeId(id));
 }
 
 /** `notifications/progress` under another token, given as its bytes. */
 export function rewriteProgress(frame: Frame, token: Buffer): Frame | undefined {
-  return replaceCorrelator(frame, findProgressOf(frame), token);
+  return replace(frame, findProgressOf(frame), token);
 }
 
-function replaceCorrelator(frame: Frame, found: Correlator | undefined, replacement: Buffer): Frame | undefined {
+function replace(frame: Frame, found: Span | undefined, replacement: Buffer): Frame | undefined {
   return found && edit(frame, [{ start: found.start, end: found.end, replacement }]);
 }
 
-function edit(frame: Frame, edits: readonly Edit[]): Frame {
+/** Undefined: no message any more. Of a server's message only the envelope is known to be JSON. */
+function edit(frame: Frame, edits: readonly Edit[]): Frame | undefined {
   const bytes = replaceSpans(frame.bytes, edits);
   const envelope = scanEnvelope(bytes);
-  if (envelope === undefined) throw new Error('an edited message is no message any more');
-  return new Frame(bytes, envelope);
+  return envelope && new Frame(bytes, envelope);
 }
 
 /** A copy: keeping it must not keep the message. */
-function tokenBytes(frame: Frame, token: Correlator): Buffer {
-  return Buffer.from(frame.bytes.subarray(token.start, token.end));
+function copyOf(frame: Frame, { start, end }: Span): Buffer {
+  return Buffer.from(frame.bytes.subarray(start, end));
 }

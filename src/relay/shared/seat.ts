@@ -1,6 +1,7 @@
 import type { BridgeError } from '../../errors.ts';
 import { type ClientCapabilities, readClientCapabilities } from '../../mcp/client-capabilities.ts';
 import { INITIALIZED } from '../../mcp/methods.ts';
+import { readPayload } from '../../mcp/payload.ts';
 import { findRevision, LATEST_LEGACY_REVISION } from '../../mcp/revisions.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { Exchange } from '../exchange.ts';
@@ -20,6 +21,8 @@ export class Seat implements UpstreamLink {
   /** What this client said in its `initialize`; the server heard the bridge's. */
   capabilities: ClientCapabilities = {};
   revisionId: string = LATEST_LEGACY_REVISION.id;
+  /** The client was told what the server offers. */
+  isIntroduced = false;
   /** The client has finished its handshake and may be told things. */
   isInitialized = false;
   #hasLeft = false;
@@ -31,7 +34,8 @@ export class Seat implements UpstreamLink {
 
   /** Reads what the client's `initialize` says about it. */
   introduce(initialize: Frame): void {
-    const { params } = initialize.json() as { params?: { protocolVersion?: unknown } };
+    const params = readPayload(initialize);
+    this.isIntroduced = true;
     this.capabilities = readClientCapabilities(params);
     this.revisionId = (findRevision(params?.protocolVersion) ?? LATEST_LEGACY_REVISION).id;
   }

@@ -2,7 +2,7 @@ import type { Deps } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { changeNotifications } from '../../mcp/change-notifications.ts';
 import { CARRIED_CAPABILITIES } from '../../mcp/client-capabilities.ts';
-import { CANCELLED, INITIALIZE, INITIALIZED, SET_LEVEL, SUBSCRIBE } from '../../mcp/methods.ts';
+import { CANCELLED, INITIALIZE, INITIALIZED } from '../../mcp/methods.ts';
 import { LATEST_LEGACY_REVISION } from '../../mcp/revisions.ts';
 import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import type { Frame } from '../../wire/frame.ts';
@@ -11,27 +11,21 @@ import type { Exchange } from '../exchange.ts';
 import type { Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../ports.ts';
 import { FromSeats } from './from-seats.ts';
 import { FromServer } from './from-server.ts';
+import { type HeldMessage, HeldMessages, refuse } from './held-messages.ts';
+import { type InitializeResult, isSameOffer, readInitializeResult, refusalOf } from './initialize-result.ts';
+import { RestartPause } from './restart-pause.ts';
 import { Seat, type SeatHost } from './seat.ts';
-import { type InitializeResult, type ReadyServer, SharedState } from './shared-state.ts';
+import { type ReadyServer, SharedState } from './shared-state.ts';
 
 export interface SharedServerOptions {
   readonly dialer: UpstreamDialer;
   readonly deps: Deps;
-  /** Start the server at once instead of with the first client. */
+  /** Start the server at once instead of with the first client, and keep it running. */
   readonly prewarm: boolean;
+  /** A server that has not answered `initialize` by then is replaced; 0: no limit. */
+  readonly handshakeTimeoutMs: number;
   /** What the server is told it talks to. */
   readonly clientInfo: { readonly name: string; readonly version: string };
-}
-
-/** Messages that may wait while the server starts. */
-const MAX_HELD = 1024;
-/** Pause before a server that ended is started again; a dialer that knows better says so. */
-const RESTART_MS = 250;
-
-interface Held {
-  readonly seat: Seat;
-  readonly frame: Frame;
-  readonly exchange: Exchange | undefined;
 }
 
 /**
@@ -43,7 +37,7 @@ interface Held {
  */
 type ServerState =
   | { readonly kind: 'idle' }
-  | { readonly kind: 'starting'; readonly link: UpstreamLink }
+  | { readonly kind: 'starting'; readonly link: UpstreamLink; readonly cancel: () => void }
   | { readonly kind: 'ready'; readonly server: ReadyServer }
   | { readonly kind: 'restarting'; readonly error: BridgeError; readonly cancel: () => void }
   | { readonly kind: 'closed' };
@@ -57,16 +51,17 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
   readonly #shared = new SharedState();
   readonly #fromSeats: FromSeats;
   readonly #fromServer: FromServer;
+  readonly #held = new HeldMessages();
+  readonly #pause = new RestartPause();
   #state: ServerState = { kind: 'idle' };
-  #held: Held[] = [];
-  /** What the previous child said; a next one must offer the same to go on with its clients. */
+  /** What the clients were told the server offers; a next child must offer the same to go on with them. */
   #previous: InitializeResult | undefined;
 
   constructor(options: SharedServerOptions) {
     this.#options = options;
     this.#fromSeats = new FromSeats(this.#shared);
     this.#fromServer = new FromServer(this.#shared, options.deps.log);
-    if (options.prewarm) this.#start();
+    if (options.prewarm) this.#restart();
   }
 
   get name(): string {
@@ -82,17 +77,24 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
       case 'starting':
         return { ready: false, error: new BridgeError('ERR_UPSTREAM_STARTING', `${this.name} is starting.`) };
       case 'restarting':
-        return { ready: false, error: this.#state.error };
+        return { ready: false, error: this.#dialerRefusal() ?? this.#state.error };
       case 'closed':
         return { ready: false, error: SHUTTING_DOWN };
     }
   }
 
+  #dialerRefusal(): BridgeError | undefined {
+    const readiness = this.#options.dialer.readiness();
+    return readiness.ready ? undefined : readiness.error;
+  }
+
   // ---- clients
 
   dial(listener: ServerListener): UpstreamLink {
+    if (this.#state.kind === 'closed') throw SHUTTING_DOWN;
     if (this.#state.kind === 'idle') this.#start();
-    if (this.#state.kind === 'restarting' && !this.#options.dialer.readiness().ready) throw this.#state.error;
+    const refusal = this.#state.kind === 'restarting' ? this.#dialerRefusal() : undefined;
+    if (refusal !== undefined) throw refusal;
     const seat = new Seat(this, listener);
     this.#shared.seats.add(seat);
     return seat;
@@ -100,84 +102,121 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
 
   fromSeat(seat: Seat, frame: Frame, exchange: Exchange | undefined): boolean {
     if (this.#state.kind === 'ready') return this.#fromSeats.take(this.#state.server, seat, frame, exchange);
-    if (this.#held.length < MAX_HELD) this.#held.push({ seat, frame, exchange });
-    else if (exchange !== undefined) {
-      const error = new BridgeError('ERR_UPSTREAM_STARTING', `${this.name} is starting and too many messages wait.`);
-      seat.listener.fromServer(errorFrame(exchange.id, rpcErrorOf(error)), exchange);
+    return this.#hold({ seat, frame, exchange });
+  }
+
+  /** The message waits and its client is held back, or is refused where waiting is of no use. */
+  #hold(message: HeldMessage): boolean {
+    const reason = this.#reasonNotToWait();
+    if (reason === undefined) this.#held.add(message);
+    else refuse(message, reason);
+    return reason !== undefined;
+  }
+
+  #reasonNotToWait(): BridgeError | undefined {
+    if (this.#state.kind === 'closed') return SHUTTING_DOWN;
+    if (this.#held.isFull) {
+      return new BridgeError('ERR_UPSTREAM_STARTING', `${this.name} is starting and too many messages wait.`);
     }
-    return true;
+    return this.#state.kind === 'restarting' ? this.#dialerRefusal() : undefined;
   }
 
   leave(seat: Seat): void {
     this.#shared.seats.delete(seat);
-    this.#held = this.#held.filter((held) => held.seat !== seat);
+    this.#held.dropOf(seat);
     if (this.#state.kind === 'ready') this.#fromSeats.leave(this.#state.server, seat, CLIENT_LEFT);
+    this.#forget(seat);
+  }
+
+  #forget(seat: Seat): void {
     this.#shared.subscriptions.removeClient(seat);
-    this.#shared.levels.delete(seat);
+    this.#shared.levels.set(seat, undefined);
   }
 
   // ---- the child's life
 
+  /** Throws what the dialer throws; nothing has changed then. */
   #start(): void {
-    let link: UpstreamLink;
-    try {
-      link = this.#options.dialer.dial(this);
-    } catch (thrown) {
-      return this.#scheduleRestart(toBridgeError(thrown));
-    }
-    this.#state = { kind: 'starting', link };
+    const { dialer, deps, clientInfo, handshakeTimeoutMs } = this.#options;
+    const link = dialer.dial(this);
+    const giveUp = (): void => this.#giveUp(link, this.#timedOut());
+    const cancel = handshakeTimeoutMs === 0 ? () => {} : deps.clock.after(handshakeTimeoutMs, giveUp);
+    this.#state = { kind: 'starting', link, cancel };
     const id = this.#shared.nextId();
     this.#shared.own.set(id, (answer) => this.#handshakeAnswered(link, answer));
-    link.send(
-      requestFrame(id, INITIALIZE, {
-        protocolVersion: LATEST_LEGACY_REVISION.id,
-        capabilities: CARRIED_CAPABILITIES,
-        clientInfo: this.#options.clientInfo,
-      }),
-    );
+    const capabilities = CARRIED_CAPABILITIES;
+    link.send(requestFrame(id, INITIALIZE, { protocolVersion: LATEST_LEGACY_REVISION.id, capabilities, clientInfo }));
+  }
+
+  #timedOut(): BridgeError {
+    const timeoutMs = this.#options.handshakeTimeoutMs;
+    const message = `${this.name} did not answer initialize within ${timeoutMs} ms; raise --request-timeout if it needs longer.`;
+    return new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data: { phase: 'initialize', timeoutMs } });
   }
 
   #handshakeAnswered(link: UpstreamLink, answer: Frame): void {
-    if (answer.kind === 'error') {
-      const { error } = answer.json() as { error?: { message?: unknown } };
-      const message = `${this.name} refused initialize: ${String(error?.message).slice(0, 200)}`;
-      return link.close(new BridgeError('ERR_UPSTREAM_PROTOCOL', message));
-    }
-    const { result } = answer.json() as { result: InitializeResult };
-    const server: ReadyServer = { link, initializeResult: result };
+    const initializeResult = readInitializeResult(answer);
+    if (initializeResult === undefined) return this.#giveUp(link, refusalOf(this.name, answer));
+    if (this.#state.kind === 'starting') this.#state.cancel();
+    const server: ReadyServer = { link, initializeResult };
     this.#state = { kind: 'ready', server };
+    this.#pause.served();
     link.send(notificationFrame(INITIALIZED));
     const previous = this.#previous;
-    this.#previous = result;
+    this.#previous = initializeResult;
     if (previous !== undefined) this.#resume(server, previous);
-    const held = this.#held;
-    this.#held = [];
-    for (const { seat, frame, exchange } of held) {
-      if (exchange === undefined || exchange.state.kind === 'open') this.fromSeat(seat, frame, exchange);
-    }
+    this.#letGo();
+  }
+
+  /** After `close` the link says nothing more, not even that it ended. */
+  #giveUp(link: UpstreamLink, reason: BridgeError): void {
+    link.close(reason);
+    this.#ended(reason);
   }
 
   /** Brings a new child to where the old one was, and tells the clients to look again: they may have missed changes. */
   #resume(server: ReadyServer, previous: InitializeResult): void {
-    const { seats, subscriptions, levels } = this.#shared;
-    if (!isSameOffer(previous, server.initializeResult)) {
-      const reason = `${this.name} was restarted and offers other capabilities than before; open a new session.`;
-      for (const seat of [...seats]) seat.listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', reason));
-      return;
-    }
-    const level = levels.mostVerbose();
-    if (level !== undefined) this.#fromSeats.tell(server, SET_LEVEL, { level });
-    for (const uri of subscriptions.uris()) this.#fromSeats.tell(server, SUBSCRIBE, { uri });
-    for (const notification of changeNotifications(server.initializeResult.capabilities, subscriptions.uris())) {
+    if (!isSameOffer(previous, server.initializeResult)) return this.#dismissIntroduced();
+    this.#fromSeats.restore(server);
+    const uris = this.#shared.subscriptions.uris();
+    for (const notification of changeNotifications(server.initializeResult.capabilities, uris)) {
       this.#fromServer.take(server.link, notification);
     }
   }
 
+  /** Ends the sessions of those who know another offer than the server makes now; it never heard of their wishes. */
+  #dismissIntroduced(): void {
+    const reason = `${this.name} was restarted and offers other capabilities than before; open a new session.`;
+    for (const seat of [...this.#shared.seats].filter(({ isIntroduced }) => isIntroduced)) {
+      this.#forget(seat);
+      seat.listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', reason));
+    }
+  }
+
+  /** Sends what has waited and lets the clients go on, unless that filled the server's pipe. */
+  #letGo(): void {
+    let hasRoom = true;
+    for (const { seat, frame, exchange } of this.#held.takeAll()) {
+      const isOver = exchange !== undefined && exchange.state.kind !== 'open';
+      if (isOver || !this.#shared.seats.has(seat)) continue;
+      hasRoom = this.fromSeat(seat, frame, exchange) && hasRoom;
+    }
+    if (hasRoom) this.serverDrained();
+  }
+
   serverClosed(reason: BridgeError): void {
-    if (this.#state.kind === 'closed') return;
+    if (this.#link() !== undefined) this.#ended(reason);
+  }
+
+  /** The child is gone, or could not be started. */
+  #ended(reason: BridgeError): void {
     const wasServing = this.#state.kind === 'ready';
+    if (this.#state.kind === 'starting') this.#state.cancel();
+    // First of all: whatever the clients do when they hear of it must not go to the child that is gone.
+    this.#waitForNext(reason);
     this.#shared.own.clear();
-    for (const { seat, exchange, idToken } of this.#shared.calls.takeAll()) {
+    for (const { seat, exchange, idToken, over } of this.#shared.calls.takeAll()) {
+      over?.('failed');
       seat.listener.fromServer(errorFrame(idToken, rpcErrorOf(reason)), exchange);
     }
     for (const { seat, id } of this.#shared.questions.takeAll()) {
@@ -185,26 +224,39 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
       seat.listener.fromServer(notificationFrame(CANCELLED, params));
     }
     // A child that never served has nothing to be replaced for: those who wait for it learn why.
-    if (!wasServing) this.#failHeld(reason);
-    if (this.#shared.seats.size === 0 && !this.#options.prewarm) this.#state = { kind: 'idle' };
-    else this.#scheduleRestart(reason);
+    if (!wasServing || this.#dialerRefusal() !== undefined) this.#failHeld(reason);
   }
 
-  #scheduleRestart(error: BridgeError): void {
-    const readiness = this.#options.dialer.readiness();
-    const delayMs = (readiness.ready ? undefined : readiness.error.retryAfterMs) ?? RESTART_MS;
-    if (!readiness.ready) this.#failHeld(readiness.error);
-    const cancel = this.#options.deps.clock.after(delayMs, () => this.#start());
-    this.#state = { kind: 'restarting', error, cancel };
+  #waitForNext(reason: BridgeError): void {
+    const { deps, dialer } = this.#options;
+    deps.log.warn({ code: reason.code }, `the shared server is gone: ${reason.message}`);
+    if (this.#isUnwanted) return this.#becomeIdle();
+    const delayMs = this.#pause.next(reason, dialer.readiness());
+    this.#state = { kind: 'restarting', error: reason, cancel: deps.clock.after(delayMs, () => this.#restart()) };
+  }
+
+  #restart(): void {
+    if (this.#isUnwanted) return this.#becomeIdle();
+    try {
+      this.#start();
+    } catch (thrown) {
+      this.#ended(toBridgeError(thrown));
+    }
+  }
+
+  get #isUnwanted(): boolean {
+    return this.#shared.seats.size === 0 && !this.#options.prewarm;
+  }
+
+  #becomeIdle(): void {
+    this.#state = { kind: 'idle' };
+    // Nobody is left who knew it.
+    this.#previous = undefined;
   }
 
   #failHeld(reason: BridgeError): void {
-    const held = this.#held;
-    this.#held = [];
-    for (const { seat, exchange } of held) {
-      if (exchange?.state.kind !== 'open') continue;
-      seat.listener.fromServer(errorFrame(exchange.id, rpcErrorOf(reason)), exchange);
-    }
+    for (const held of this.#held.takeAll()) refuse(held, reason);
+    this.serverDrained();
   }
 
   // ---- what the child says
@@ -228,10 +280,12 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
     return this.#state.kind === 'starting' ? this.#state.link : undefined;
   }
 
+  /** The clients' sessions end with it. */
   async close(): Promise<void> {
     const link = this.#link();
-    if (this.#state.kind === 'restarting') this.#state.cancel();
+    if (this.#state.kind === 'starting' || this.#state.kind === 'restarting') this.#state.cancel();
     this.#state = { kind: 'closed' };
+    for (const seat of [...this.#shared.seats]) seat.listener.serverClosed(SHUTTING_DOWN);
     link?.close(SHUTTING_DOWN);
     await this.#options.dialer.close();
   }
@@ -243,7 +297,3 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
 
 const SHUTTING_DOWN = new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.');
 const CLIENT_LEFT = new BridgeError('ERR_SESSION_CLOSED', 'The client that was asked is gone.');
-
-function isSameOffer(a: InitializeResult, b: InitializeResult): boolean {
-  return JSON.stringify(a.capabilities) === JSON.stringify(b.capabilities) && a.protocolVersion === b.protocolVersion;
-}

@@ -1,5 +1,6 @@
 import type { Frame } from '../../wire/frame.ts';
 import type { UpstreamLink } from '../ports.ts';
+import type { InitializeResult } from './initialize-result.ts';
 import { LogLevels } from './log-levels.ts';
 import { PendingCalls } from './pending-calls.ts';
 import type { Seat } from './seat.ts';
@@ -13,7 +14,7 @@ export class SharedState {
   readonly questions = new ServerQuestions();
   readonly subscriptions = new SubscriptionTable<Seat>();
   readonly levels = new LogLevels<Seat>();
-  /** Answers to requests of the bridge itself, by id. */
+  /** Requests of the bridge itself whose answers matter, by id. */
   readonly own = new Map<number, (answer: Frame) => void>();
   #lastId = 0;
 
@@ -28,9 +29,4 @@ export class SharedState {
 export interface ReadyServer {
   readonly link: UpstreamLink;
   readonly initializeResult: InitializeResult;
-}
-
-export interface InitializeResult {
-  readonly protocolVersion?: unknown;
-  readonly capabilities?: Readonly<Record<string, unknown>>;
 }

@@ -1,21 +1,38 @@
+interface Subscription<Client> {
+  readonly clients: Set<Client>;
+  /** The server has agreed. Until then each client asks it for itself. */
+  isGranted: boolean;
+}
+
 /** Which clients subscribed to which resource; the server is told of the first and of the last of them. */
 export class SubscriptionTable<Client> {
-  readonly #byUri = new Map<string, Set<Client>>();
+  readonly #byUri = new Map<string, Subscription<Client>>();
 
   has(uri: string): boolean {
     return this.#byUri.has(uri);
   }
 
+  isGranted(uri: string): boolean {
+    return this.#byUri.get(uri)?.isGranted ?? false;
+  }
+
   add(uri: string, client: Client): void {
-    const clients = this.#byUri.get(uri);
-    if (clients === undefined) this.#byUri.set(uri, new Set([client]));
-    else clients.add(client);
+    const subscription = this.#byUri.get(uri);
+    if (subscription === undefined) this.#byUri.set(uri, { clients: new Set([client]), isGranted: false });
+    else subscription.clients.add(client);
+  }
+
+  /** What the server says to a subscription; of one that was given up meanwhile it says nothing. */
+  setGranted(uri: string, isGranted: boolean): void {
+    const subscription = this.#byUri.get(uri);
+    if (subscription !== undefined) subscription.isGranted = isGranted;
   }
 
   /** True: that was the last one, the server can be told. */
   remove(uri: string, client: Client): boolean {
-    const clients = this.#byUri.get(uri);
-    if (clients === undefined || !clients.delete(client) || clients.size > 0) return false;
+    const subscription = this.#byUri.get(uri);
+    if (subscription === undefined || !subscription.clients.delete(client) || subscription.clients.size > 0)
+      return false;
     return this.#byUri.delete(uri);
   }
 
@@ -33,13 +50,15 @@ export class SubscriptionTable<Client> {
    * [spec 2025-11-25 server/resources#subscriptions], so those who subscribed to something above it count too.
    */
   clientsFor(uri: string): ReadonlySet<Client> {
-    const exact = this.#byUri.get(uri);
-    if (exact !== undefined) return exact;
-    const above = new Set<Client>();
-    for (const [subscribed, clients] of this.#byUri) {
-      const isAbove = uri.startsWith(subscribed.endsWith('/') ? subscribed : `${subscribed}/`);
-      if (isAbove) for (const client of clients) above.add(client);
+    const concerned = new Set<Client>();
+    for (const [subscribed, { clients }] of this.#byUri) {
+      if (!isPartOf(uri, subscribed)) continue;
+      for (const client of clients) concerned.add(client);
     }
-    return above;
+    return concerned;
   }
+}
+
+function isPartOf(uri: string, whole: string): boolean {
+  return uri === whole || uri.startsWith(whole.endsWith('/') ? whole : `${whole}/`);
 }

@@ -1,0 +1,40 @@
+import { isDeepStrictEqual } from 'node:util';
+import { BridgeError } from '../../errors.ts';
+import { asFields, readPayload } from '../../mcp/payload.ts';
+import type { Frame } from '../../wire/frame.ts';
+
+/** What a server said of itself in the handshake. */
+export interface InitializeResult {
+  readonly protocolVersion?: unknown;
+  readonly capabilities: Readonly<Record<string, unknown>>;
+}
+
+/** Undefined: the answer is an error, or nothing that can be read. */
+export function readInitializeResult(answer: Frame): InitializeResult | undefined {
+  const result = answer.kind === 'result' ? readPayload(answer) : undefined;
+  return result && { ...result, capabilities: asFields(result.capabilities) ?? {} };
+}
+
+/** Why an answer is no InitializeResult. */
+export function refusalOf(name: string, answer: Frame): BridgeError {
+  if (answer.kind !== 'error') {
+    return new BridgeError(
+      'ERR_UPSTREAM_PROTOCOL',
+      `${name} answered initialize with something that is no result of it.`,
+    );
+  }
+  const said = JSON.stringify(String(readPayload(answer)?.message).slice(0, 200));
+  return new BridgeError('ERR_UPSTREAM_PROTOCOL', `${name} refused initialize: ${said}`);
+}
+
+/** Can a client that was told `a` go on with a server that says `b`? */
+export function isSameOffer(a: InitializeResult, b: InitializeResult): boolean {
+  return a.protocolVersion === b.protocolVersion && isDeepStrictEqual(a.capabilities, b.capabilities);
+}
+
+/** What a client is told: in the revision it asked for, and without what cannot be shared. */
+export function resultForClient(result: InitializeResult, protocolVersion: string): object {
+  // Task ids have no owner: a client could read and cancel another's.
+  const { tasks: _tasks, ...capabilities } = result.capabilities;
+  return { ...result, protocolVersion, capabilities };
+}
