@@ -3,6 +3,7 @@ import { JSON_TYPE } from '../../http/content-type.ts';
 import { respondEmpty } from '../../http/respond.ts';
 import type { Lane } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
+import { joinArray } from '../../wire/join-array.ts';
 import type { Ticking } from '../live-streams.ts';
 import { ResponseWriter } from '../response-writer.ts';
 import type { ResumableStream } from './resumable-stream.ts';
@@ -145,7 +146,7 @@ export class PostLane implements Lane, Ticking {
 
   /** False: the client has not read it all yet. */
   #answerJson(): boolean {
-    const body = this.#options.batch ? jsonArray(this.#collected) : (this.#collected[0] as Frame).bytes;
+    const body = this.#options.batch ? joinArray(this.#collected) : (this.#collected[0] as Frame).bytes;
     const announced = this.#collected[0]?.kind === 'result' ? this.#options.headers : undefined;
     this.#response.writeHead(200, { 'Content-Type': JSON_TYPE, 'Content-Length': body.length, ...announced });
     const writer = new ResponseWriter(this.#response, this.#owner.live.nowMs, () => this.#owner.laneHasRoom(this));
@@ -192,14 +193,3 @@ export class PostLane implements Lane, Ticking {
     }
   }
 }
-
-function jsonArray(frames: readonly Frame[]): Buffer {
-  const parts: Buffer[] = [];
-  for (const frame of frames) parts.push(parts.length === 0 ? OPEN : COMMA, frame.bytes);
-  parts.push(CLOSE);
-  return Buffer.concat(parts);
-}
-
-const OPEN = Buffer.from('[');
-const COMMA = Buffer.from(',');
-const CLOSE = Buffer.from(']');
