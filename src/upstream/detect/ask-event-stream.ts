@@ -50,7 +50,7 @@ export function askEventStream(target: HttpTarget, question: StreamQuestion): Pr
         method: 'GET',
         url: target.url,
         headers: { Accept: EVENT_STREAM_TYPE, 'Cache-Control': 'no-store', ...question.headers },
-        forwarded: undefined,
+        forwarded: target.forwarded,
         body: undefined,
         timeouts: { connectMs: timeoutMs, firstByteMs: timeoutMs, idleMs: 0, callMs: timeoutMs },
         cookies: target.cookies,

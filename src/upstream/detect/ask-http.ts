@@ -13,6 +13,8 @@ export interface HttpTarget {
   readonly http: HttpClient;
   readonly url: URL;
   readonly cookies: SessionCookies;
+  /** Headers of the client's request that may go along; see Lane. */
+  readonly forwarded?: Readonly<Record<string, string>> | undefined;
   readonly maxMessageBytes: number;
 }
 
@@ -60,7 +62,7 @@ export function askHttp(target: HttpTarget, question: HttpQuestion): Promise<Htt
         method: 'POST',
         url: target.url,
         headers: { Accept: `${JSON_TYPE}, ${EVENT_STREAM_TYPE}`, 'Content-Type': JSON_TYPE, ...question.headers },
-        forwarded: undefined,
+        forwarded: target.forwarded,
         body: question.frame.bytes,
         timeouts: { connectMs: timeoutMs, firstByteMs: timeoutMs, idleMs: 0, callMs: timeoutMs },
         cookies: target.cookies,

@@ -1,11 +1,8 @@
 /** What a client is told when no way to speak with its server was found. */
-import type { IncomingHttpHeaders } from 'node:http';
 import { BridgeError } from '../../errors.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { findCommonModern, MODERN_REVISION_IDS, REVISION_IDS } from '../../mcp/revisions.ts';
 import { toPrintable } from '../../process/printable.ts';
-import { parseAuthChallenge } from './auth-challenge.ts';
-import { describeStatus } from './describe-outcome.ts';
 
 /** One thing that was tried. */
 export interface Attempt {
@@ -27,29 +24,6 @@ export function detectError(url: URL, attempts: readonly Attempt[]): BridgeError
 
 function showAttempt({ request, saw, status }: Attempt): Readonly<Record<string, unknown>> {
   return status === undefined ? { request, saw } : { request, saw, status };
-}
-
-/** 401, 403 or 407: not the server's fault, and nothing about its era. */
-export function authError(url: URL, status: number, headers: IncomingHttpHeaders): BridgeError {
-  if (status === 407) {
-    const message = `The proxy on the way to ${showUrl(url)} wants credentials (407); put them into the URL of the proxy in the environment.`;
-    return new BridgeError('ERR_UPSTREAM_AUTH', message, { data: { status } });
-  }
-  const { resourceMetadata, scope, error } = parseAuthChallenge(headers);
-  const what = status === 401 ? 'wants authorization' : 'refuses this client';
-  const metadata = resourceMetadata === undefined ? '' : ` Its metadata: ${showUrl(resourceMetadata)}.`;
-  const scopes = scope === undefined ? '' : ` Scope: ${toPrintable(scope, 200)}.`;
-  const message =
-    `The server at ${showUrl(url)} ${what} (${describeStatus(status)}).${metadata}${scopes} ` +
-    'Give it a token with --bearer-token-file, or another credential with --header.';
-  return new BridgeError('ERR_UPSTREAM_AUTH', message, {
-    data: {
-      status,
-      ...(resourceMetadata === undefined ? {} : { resourceMetadata: showUrl(resourceMetadata) }),
-      ...(scope === undefined ? {} : { scope }),
-      ...(error === undefined ? {} : { error }),
-    },
-  });
 }
 
 /**

@@ -12,9 +12,10 @@ import {
 } from '../../mcp/classify-probe.ts';
 import { findCommonModern, LATEST_MODERN_REVISION, type ModernRevisionId } from '../../mcp/revisions.ts';
 import type { RpcError } from '../../mcp/rpc-errors.ts';
+import { readRefusal } from '../remote/refusal.ts';
 import type { StreamAnswer } from './ask-event-stream.ts';
 import type { HttpAnswer } from './ask-http.ts';
-import { type Attempt, authError, detectError, noCommonRevisionError } from './detect-errors.ts';
+import { type Attempt, detectError, noCommonRevisionError } from './detect-errors.ts';
 import { wait } from './wait.ts';
 
 /** How the driver asks. Each may be called twice. Rejects only when the whole detection is given up. */
@@ -170,17 +171,26 @@ class HttpDetector {
   // ---- GET for an event stream
 
   async #eventStream(): Promise<Outcome> {
-    const answer = await this.#options.attempts.eventStream();
-    this.#note('GET for an event stream', answer);
-    const { outcome } = answer;
-    if (outcome.kind === 'found') return { kind: 'http-sse', confidence: this.#confidence };
-    // Whatever answered before cannot be told from here; but who is not there is not there.
-    const isFirst = this.#tried.length === 1;
-    const verdict = classifyInitialize(outcome);
-    if (verdict.kind === 'unreachable' || (isFirst && verdict.kind === 'failing'))
-      throw errorOf(answer, this.#options.url);
-    if (verdict.kind === 'unauthorized') throw authError(this.#options.url, verdict.status, answer.head?.headers ?? {});
-    return 'next';
+    const isFirst = this.#tried.length === 0;
+    const { answer, verdict } = await this.#ask(
+      'GET for an event stream',
+      () => this.#options.attempts.eventStream(),
+      ({ outcome }) => (outcome.kind === 'found' ? FOUND : classifyInitialize(outcome)),
+    );
+    switch (verdict.kind) {
+      case 'found':
+        return { kind: 'http-sse', confidence: this.#confidence };
+      case 'unauthorized':
+      case 'unreachable':
+        throw errorOf(answer, this.#options.url);
+      case 'busy':
+      case 'failing':
+        // Asked first because this is what it speaks: it is in trouble. Asked last: it never was this.
+        if (isFirst) throw errorOf(answer, this.#options.url);
+        return 'next';
+      default:
+        return 'next';
+    }
   }
 
   // ---- what all have in common
@@ -189,35 +199,29 @@ class HttpDetector {
     verdict: Extract<ProbeVerdict | InitializeVerdict, { kind: 'unauthorized' | 'busy' | 'failing' | 'unreachable' }>,
     answer: HttpAnswer,
   ): Outcome {
-    const { url } = this.#options;
-    switch (verdict.kind) {
-      case 'unauthorized':
-        throw authError(url, verdict.status, answer.head?.headers ?? {});
-      case 'busy':
-      case 'unreachable':
-        throw errorOf(answer, url, verdict.kind === 'busy' ? verdict.retryAfterMs : undefined);
-      case 'failing':
-        this.#confidence = 'weak';
-        this.#failure ??= errorOf(answer, url);
-        return 'next';
-      default:
-        return assertNever(verdict);
+    if (verdict.kind !== 'failing') {
+      // What it said to `initialize` tells the client more than that it is busy now.
+      if (verdict.kind === 'busy' && this.#refusal !== undefined) return 'next';
+      throw errorOf(answer, this.#options.url);
     }
+    this.#confidence = 'weak';
+    if (this.#refusal === undefined) this.#failure ??= errorOf(answer, this.#options.url);
+    return 'next';
   }
 
   /** Asks, and asks again as long as that may help and is not too long a wait. */
-  async #ask<V extends ProbeVerdict | InitializeVerdict>(
+  async #ask<A extends HttpAnswer | StreamAnswer, V extends AnyVerdict>(
     request: string,
-    ask: () => Promise<HttpAnswer>,
-    classify: (answer: HttpAnswer) => V,
-  ): Promise<{ answer: HttpAnswer; verdict: V }> {
+    ask: () => Promise<A>,
+    classify: (answer: A) => V,
+  ): Promise<{ answer: A; verdict: V }> {
     const { clock, signal } = this.#options;
     let hasFailed = false;
     for (let busyTimes = 0; ; ) {
       const answer = await ask();
       this.#note(request, answer);
       const verdict = classify(answer);
-      const pauseMs = pauseBefore(verdict, answer, { busyTimes, hasFailed });
+      const pauseMs = this.#refusal === undefined ? pauseBefore(verdict, answer, { busyTimes, hasFailed }) : undefined;
       if (pauseMs === undefined) return { answer, verdict };
       if (verdict.kind === 'busy') busyTimes += 1;
       else hasFailed = true;
@@ -231,10 +235,14 @@ class HttpDetector {
   }
 }
 
+const FOUND = { kind: 'found' } as const;
+
+type AnyVerdict = ProbeVerdict | InitializeVerdict | typeof FOUND;
+
 /** How long to wait before the same question; undefined: it has been asked often enough. */
 function pauseBefore(
-  verdict: ProbeVerdict | InitializeVerdict,
-  { outcome }: HttpAnswer,
+  verdict: AnyVerdict,
+  { outcome }: HttpAnswer | StreamAnswer,
   { busyTimes, hasFailed }: { readonly busyTimes: number; readonly hasFailed: boolean },
 ): number | undefined {
   if (verdict.kind === 'busy') {
@@ -248,10 +256,10 @@ function pauseBefore(
 }
 
 /** The answer as an error for the client; the transport's own where there is one. */
-function errorOf({ error, words, head }: HttpAnswer | StreamAnswer, url: URL, retryAfterMs?: number): BridgeError {
+function errorOf({ error, head }: HttpAnswer | StreamAnswer, url: URL): BridgeError {
   if (error !== undefined) return error;
-  return new BridgeError('ERR_UPSTREAM_HTTP', `The server at ${showUrl(url)} is in trouble: ${words}.`, {
-    data: head === undefined ? {} : { status: head.status },
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-  });
+  if (head !== undefined) return readRefusal(url, head, NO_BODY).error;
+  return new BridgeError('ERR_UPSTREAM_CLOSED', `The server at ${showUrl(url)} did not answer.`);
 }
+
+const NO_BODY = Buffer.alloc(0);

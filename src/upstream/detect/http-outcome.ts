@@ -58,7 +58,7 @@ export function toRpcError(value: unknown): RpcError {
 const BROKEN: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE']);
 
 /** No usable response; see http/client.ts and http/network-error.ts for what these errors carry. */
-export function outcomeOfError({ code, data }: BridgeError): ProbeOutcome {
+export function outcomeOfError({ code, data, retryAfterMs }: BridgeError): ProbeOutcome {
   switch (code) {
     case 'ERR_UPSTREAM_TIMEOUT':
       return data?.phase === 'connect' ? { kind: 'unreachable' } : { kind: 'silence' };
@@ -68,9 +68,12 @@ export function outcomeOfError({ code, data }: BridgeError): ProbeOutcome {
       return BROKEN.has(data?.cause) ? { kind: 'lost' } : { kind: 'unreachable' };
     case 'ERR_UPSTREAM_EXITED':
       return { kind: 'exited' };
+    case 'ERR_UPSTREAM_PROTOCOL':
+      // Something came, and it was no answer.
+      return { kind: 'status', http: { status: 200, retryAfterMs } };
     default:
       return typeof data?.status === 'number'
-        ? { kind: 'status', http: { status: data.status, retryAfterMs: undefined } }
+        ? { kind: 'status', http: { status: data.status, retryAfterMs } }
         : { kind: 'unreachable' };
   }
 }

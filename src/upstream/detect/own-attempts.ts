@@ -60,7 +60,7 @@ export class OwnAttempts implements HttpAttempts {
 
 /** Resolves with the status; undefined when there was no response. */
 export function endSession(
-  { http, url, cookies }: HttpTarget,
+  { http, url, cookies, forwarded }: HttpTarget,
   session: string,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<number | undefined> {
@@ -71,7 +71,7 @@ export function endSession(
         method: 'DELETE',
         url,
         headers: { Accept: JSON_TYPE, [SESSION_ID_HEADER_OUT]: session, ...headers },
-        forwarded: undefined,
+        forwarded,
         body: undefined,
         timeouts: { connectMs: END_TIMEOUT_MS, firstByteMs: END_TIMEOUT_MS, idleMs: 0, callMs: END_TIMEOUT_MS },
         cookies,

@@ -187,7 +187,6 @@ for (const status of [401, 403]) {
       t.like(error.data, {
         status,
         resourceMetadata: 'https://auth.example/.well-known/oauth-protected-resource/mcp',
-        scope: 'tools:read',
       });
       t.regex(error.message, /\.well-known\/oauth-protected-resource\/mcp\..*--bearer-token-file/);
       t.is(server.asked.length, 1);

@@ -1,0 +1,112 @@
+import type { RemoteConfig, UrlTarget } from '../config.ts';
+import type { Deps } from '../deps.ts';
+import { BridgeError } from '../errors.ts';
+import { HttpClient } from '../http/client.ts';
+import { showUrl } from '../http/shown-url.ts';
+import type { Implementation } from '../mcp/meta.ts';
+import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../relay/ports.ts';
+import { DetectingLink } from './detect/detecting-link.ts';
+import { LinkFinder } from './detect/find-link.ts';
+import { VerdictCache } from './detect/verdict-cache.ts';
+import { createHttpSseDialer } from './http-sse/dialer.ts';
+import type { RemoteDialerOptions } from './remote/remote-options.ts';
+import { createStreamableDialer } from './streamable-session/dialer.ts';
+
+export interface RemoteOptions {
+  readonly target: UrlTarget;
+  readonly remote: RemoteConfig;
+  readonly maxMessageBytes: number;
+  /** Who asks where no client does; also the User-Agent. */
+  readonly clientInfo: Implementation;
+  readonly deps: Deps;
+}
+
+/**
+ * Connections to a server at a URL. Which transport it speaks is found out with the first message of the first client,
+ * unless `--transport` says so.
+ * @throws BridgeError ERR_CONFIG_OPTION when a certificate file cannot be used, or for an era that is not served yet
+ */
+export function createRemoteDialer(options: RemoteOptions): UpstreamDialer {
+  const { transport, protocol } = options.remote;
+  if (protocol === 'modern') {
+    throw new BridgeError(
+      'ERR_CONFIG_OPTION',
+      '--protocol modern: this version of mcp-portage connects legacy clients to legacy servers only; leave the option out.',
+    );
+  }
+  if (transport === 'sse') return createHttpSseDialer(dialerOptions(options));
+  if (transport === 'streamable-http' && protocol === 'legacy') return createStreamableDialer(dialerOptions(options));
+  return new DetectingDialer(options);
+}
+
+function dialerOptions(options: RemoteOptions): RemoteDialerOptions {
+  const { target, remote, maxMessageBytes, deps } = options;
+  return { url: target.url, http: createHttpClient(options), timeouts: remote.timeouts, maxMessageBytes, deps };
+}
+
+export function createHttpClient({ remote, clientInfo, deps }: Omit<RemoteOptions, 'target'>): HttpClient {
+  const { headers, bearerTokenFile, tls, proxyEnv } = remote;
+  const userAgent = `${clientInfo.name}/${clientInfo.version}`;
+  return new HttpClient({ headers, bearerTokenFile, tls, proxyEnv, userAgent, clock: deps.clock });
+}
+
+class DetectingDialer implements UpstreamDialer {
+  readonly name: string;
+  readonly #streamable: UpstreamDialer;
+  readonly #httpSse: UpstreamDialer;
+  readonly #finder: LinkFinder;
+  readonly #verdicts: VerdictCache;
+  readonly #links = new Set<DetectingLink>();
+  #isClosed = false;
+
+  constructor(options: RemoteOptions) {
+    const { target, remote, clientInfo, maxMessageBytes, deps } = options;
+    const { url } = target;
+    this.name = showUrl(url);
+    const shared = dialerOptions(options);
+    this.#streamable = createStreamableDialer(shared);
+    // A client of its own: each dialer closes the one it has.
+    this.#httpSse = createHttpSseDialer(dialerOptions(options));
+    this.#verdicts = new VerdictCache(deps.clock);
+    this.#finder = new LinkFinder({
+      url,
+      remote,
+      http: shared.http,
+      streamable: this.#streamable,
+      httpSse: this.#httpSse,
+      clientInfo,
+      maxMessageBytes,
+      verdicts: this.#verdicts,
+      deps,
+    });
+  }
+
+  dial(listener: ServerListener): UpstreamLink {
+    if (this.#isClosed) {
+      throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
+    }
+    const link = new DetectingLink(listener, this.#finder.find, () => this.#links.delete(link));
+    this.#links.add(link);
+    return link;
+  }
+
+  /** As the transport knows that is in use; before the first client both are as good as reachable. */
+  readiness(): Readiness {
+    const streamable = this.#streamable.readiness();
+    const httpSse = this.#httpSse.readiness();
+    return streamable.ready ? httpSse : streamable;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const reason = new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.');
+    for (const link of [...this.#links]) link.close(reason);
+    await Promise.all([this.#streamable.close(), this.#httpSse.close()]);
+  }
+
+  killNow(): void {
+    this.#isClosed = true;
+    this.#streamable.killNow();
+    this.#httpSse.killNow();
+  }
+}

@@ -1,0 +1,332 @@
+/** Connections to a URL, with detection by the client's own `initialize`, against real servers. */
+import test, { type ExecutionContext } from 'ava';
+import type { RemoteConfig } from '../../src/config.ts';
+import { BridgeError } from '../../src/errors.ts';
+import type { UpstreamDialer } from '../../src/relay/ports.ts';
+import { MAX_HELD } from '../../src/upstream/detect/detecting-link.ts';
+import { LinkClient } from '../../src/upstream/detect/link-client.ts';
+import { createRemoteDialer } from '../../src/upstream/remote.ts';
+import {
+  type Ask,
+  discovered,
+  events,
+  initialized,
+  type Reply,
+  result,
+  rpcError,
+  type ScriptedServer,
+  serveReplies,
+} from '../fixtures/http-servers/replies.ts';
+import { type SdkKind, type SdkServer, serveSdk } from '../fixtures/http-servers/sdk.ts';
+import { createTestDeps } from '../process/collected-log.ts';
+import { FakeServerListener } from '../support/fake-peers.ts';
+import { clientFrame } from '../support/frames.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const REMOTE: RemoteConfig = {
+  transport: 'auto',
+  protocol: 'auto',
+  headers: new Map(),
+  bearerTokenFile: undefined,
+  tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
+  forwardHeaders: [],
+  timeouts: { connectMs: 5000, firstByteMs: 0, idleMs: 0, callMs: 0 },
+  keepAliveMs: 0,
+  proxyEnv: {},
+};
+
+const INITIALIZE_PARAMS = {
+  protocolVersion: '2025-11-25',
+  capabilities: {},
+  clientInfo: { name: 'client', version: '1' },
+};
+
+const { deps } = createTestDeps();
+
+/** Closed with the test. */
+function connectTo(t: ExecutionContext, url: URL, remote: Partial<RemoteConfig> = {}): UpstreamDialer {
+  const dialer = createRemoteDialer({
+    target: { kind: 'url', url },
+    remote: { ...REMOTE, ...remote },
+    maxMessageBytes: 1024 * 1024,
+    clientInfo: { name: 'mcp-portage', version: '0' },
+    deps,
+  });
+  t.teardown(() => dialer.close());
+  return dialer;
+}
+
+async function serve(t: ExecutionContext, kind: SdkKind): Promise<SdkServer> {
+  const server = await serveSdk(kind);
+  t.teardown(() => server.close());
+  return server;
+}
+
+async function scripted(t: ExecutionContext, script: (ask: Ask) => Reply | undefined): Promise<ScriptedServer> {
+  const server = await serveReplies(script);
+  t.teardown(() => server.close());
+  return server;
+}
+
+const initialize = (client: LinkClient) => client.request('initialize', INITIALIZE_PARAMS, 10_000);
+
+/** A session through its handshake and one call. */
+async function callTools(dialer: UpstreamDialer): Promise<LinkClient> {
+  const client = new LinkClient(dialer, deps.clock);
+  const handshake = await initialize(client);
+  if (handshake.outcome.kind !== 'result') throw handshake.error ?? new Error(handshake.words);
+  client.notify('notifications/initialized');
+  const tools = await client.request('tools/list', {}, 10_000);
+  if (tools.outcome.kind !== 'result') throw tools.error ?? new Error(tools.words);
+  return client;
+}
+
+async function fails(dialer: UpstreamDialer): Promise<BridgeError> {
+  const { outcome, error } = await initialize(new LinkClient(dialer, deps.clock));
+  if (error === undefined) throw new Error(`no error but ${outcome.kind}`);
+  return error;
+}
+
+for (const [kind, asked] of [
+  ['stateful', ['POST initialize', 'POST notifications/initialized', 'POST tools/list', 'DELETE']],
+  ['stateless', ['POST initialize', 'POST notifications/initialized', 'POST tools/list']],
+  ['both-eras', ['POST initialize', 'POST notifications/initialized', 'POST tools/list']],
+  [
+    'http-sse',
+    [
+      'POST initialize',
+      'POST server/discover',
+      'GET',
+      'POST initialize',
+      'POST notifications/initialized',
+      'POST tools/list',
+    ],
+  ],
+] as const) {
+  test(`the SDK's ${kind} server is served, and takes one initialize`, async (t) => {
+    const server = await serve(t, kind);
+    const dialer = connectTo(t, server.url);
+    const client = await callTools(dialer);
+    client.close();
+    await dialer.close();
+    // The stream that a session may have for the server's own messages is no part of detection.
+    const isDetection = (what: string, index: number) => what !== 'GET' || index === 2;
+    t.deepEqual(server.asked.filter(isDetection), asked);
+    await waitFor(() => server.sessions.size === 0, { message: 'the sessions to end' });
+  });
+}
+
+test('DET-11: a second client of an HTTP+SSE server goes there straight', async (t) => {
+  const server = await serve(t, 'http-sse');
+  const dialer = connectTo(t, server.url);
+  const clients = [await callTools(dialer), await callTools(dialer)];
+  t.deepEqual(server.asked.slice(6), ['GET', 'POST initialize', 'POST notifications/initialized', 'POST tools/list']);
+  for (const client of clients) client.close();
+});
+
+test('a server that speaks only the modern era is named with its revision', async (t) => {
+  const server = await serve(t, 'modern');
+  const error = await fails(connectTo(t, server.url));
+  t.is(error.code, 'ERR_UPSTREAM_REVISION');
+  t.deepEqual(error.data, { supported: ['2026-07-28'] });
+  t.regex(error.message, /speaks only MCP 2026-07-28/);
+  t.deepEqual(server.asked, ['POST initialize']);
+});
+
+test('a modern server that does not say so to initialize is found by discover', async (t) => {
+  const server = await scripted(t, ({ what, id }) =>
+    what === 'POST server/discover' ? discovered(id, '2026-07-28') : rpcError(id, -32602, { status: 400 }),
+  );
+  t.is((await fails(connectTo(t, server.url))).code, 'ERR_UPSTREAM_REVISION');
+  t.deepEqual(server.asked, ['POST initialize', 'POST server/discover']);
+});
+
+test('DET-12: 401 is told with the place of its metadata, and not remembered', async (t) => {
+  let isOpen = false;
+  const server = await scripted(t, ({ what, id }) => {
+    const challenge = 'Bearer resource_metadata="https://auth.example/meta"';
+    if (!isOpen) return { status: 401, headers: { 'WWW-Authenticate': challenge } };
+    return what === 'POST initialize' ? initialized(id) : result(id, { tools: [] });
+  });
+  const dialer = connectTo(t, server.url);
+  const error = await fails(dialer);
+  t.is(error.code, 'ERR_UPSTREAM_AUTH');
+  t.like(error.data, { status: 401, resourceMetadata: 'https://auth.example/meta' });
+  t.deepEqual(server.asked, ['POST initialize']);
+  isOpen = true;
+  (await callTools(dialer)).close();
+});
+
+test('DET-13: a legacy server behind 503 is waited for', async (t) => {
+  const server = await scripted(t, ({ what, id, time }) => {
+    if (what === 'POST initialize') {
+      return time <= 2 ? { status: 503, headers: { 'Retry-After': '0' } } : initialized(id);
+    }
+    return result(id, { tools: [] });
+  });
+  (await callTools(connectTo(t, server.url))).close();
+  t.deepEqual(server.asked.slice(0, 3), ['POST initialize', 'POST initialize', 'POST initialize']);
+});
+
+test('DET-15: what was tried is told to the client when nothing works', async (t) => {
+  const server = await scripted(t, ({ what }) =>
+    what === 'GET' ? events('event: message\ndata: {}\n\n') : { status: 404 },
+  );
+  const error = await fails(connectTo(t, server.url));
+  t.is(error.code, 'ERR_UPSTREAM_DETECT');
+  t.regex(
+    error.message,
+    /Tried: POST initialize: 404 Not Found; POST server\/discover: 404 Not Found.*; GET .*: began its stream with an event other than "endpoint"/,
+  );
+  t.is((error.data?.attempts as unknown[]).length, 3);
+});
+
+for (const endpoint of ['http://127.0.0.1:1/m', '//evil.example/m', 'https://127.0.0.1/m']) {
+  test(`DET-16: messages are not posted to an endpoint at ${endpoint}`, async (t) => {
+    const server = await scripted(t, ({ what }) =>
+      what === 'GET' ? events(`event: endpoint\ndata: ${endpoint}\n\n`) : undefined,
+    );
+    const error = await fails(connectTo(t, server.url));
+    t.is(error.code, 'ERR_UPSTREAM_DETECT');
+    t.regex(error.message, /another origin/);
+    t.deepEqual(server.asked, ['POST initialize', 'POST server/discover', 'GET']);
+  });
+}
+
+test('DET-17: a server that is no longer what it was is found anew, once', async (t) => {
+  const server = await serve(t, 'http-sse');
+  const dialer = connectTo(t, server.url);
+  (await callTools(dialer)).close();
+  server.become('stateless');
+  const before = server.asked.length;
+  for (let clients = 1; clients <= 2; clients++) (await callTools(dialer)).close();
+  t.deepEqual(server.asked.slice(before, before + 2), ['GET', 'POST initialize']);
+  t.is(server.asked.slice(before).filter((what) => what === 'POST initialize').length, 2);
+  t.false(server.asked.slice(before).includes('POST server/discover'));
+});
+
+test('DET-17: a modern server that was downgraded serves the next client', async (t) => {
+  const server = await serve(t, 'modern');
+  const dialer = connectTo(t, server.url);
+  t.is((await fails(dialer)).code, 'ERR_UPSTREAM_REVISION');
+  server.become('stateful');
+  (await callTools(dialer)).close();
+});
+
+test('DET-18: 100 clients at the same time make for one detection, and a session each', async (t) => {
+  const server = await serve(t, 'http-sse');
+  const dialer = connectTo(t, server.url);
+  const clients = await Promise.all(Array.from({ length: 100 }, () => callTools(dialer)));
+  const count = (what: string) => server.asked.filter((asked) => asked === what).length;
+  t.is(count('POST server/discover'), 1);
+  t.is(count('GET'), 100);
+  t.is(count('POST initialize'), 101);
+  t.is(server.sessions.size, 100);
+  for (const client of clients) client.close();
+});
+
+test('DET-18: 100 calls of one client wait for one initialize', async (t) => {
+  const server = await serve(t, 'stateful');
+  const client = new LinkClient(connectTo(t, server.url), deps.clock);
+  const handshake = initialize(client);
+  client.notify('notifications/initialized');
+  const calls = Array.from({ length: 100 }, () => client.request('tools/list', {}, 10_000));
+  t.is((await handshake).outcome.kind, 'result');
+  for (const { outcome } of await Promise.all(calls)) t.is(outcome.kind, 'result');
+  t.is(server.asked.filter((what) => what === 'POST initialize').length, 1);
+  client.close();
+});
+
+test('DET-19: a server that takes everything with 202 and has no stream is reported', async (t) => {
+  const server = await scripted(t, ({ what }) => (what === 'GET' ? { status: 405 } : { status: 202 }));
+  const error = await fails(connectTo(t, server.url));
+  t.is(error.code, 'ERR_UPSTREAM_DETECT');
+  t.deepEqual(server.asked, ['POST initialize', 'POST server/discover', 'GET']);
+});
+
+test('an initialize that the server turns down is answered with its own words, byte for byte', async (t) => {
+  const words = '{"jsonrpc": "2.0", "id": 7, "error": {"code": -32602, "message": "no\\u0021", "data": 1.0}}';
+  const server = await scripted(t, ({ what }) =>
+    what === 'POST initialize' ? { text: words, headers: { 'Content-Type': 'application/json' } } : undefined,
+  );
+  const listener = new FakeServerListener();
+  const link = connectTo(t, server.url).dial(listener);
+  link.send(clientFrame({ id: 7, method: 'initialize', params: INITIALIZE_PARAMS }));
+  await waitFor(() => listener.received.length > 0);
+  t.is(listener.received[0]?.frame.bytes.toString(), words);
+  t.deepEqual(listener.closedWith, []);
+  link.close(new BridgeError('ERR_SESSION_CLOSED', 'done'));
+});
+
+test('messages wait for the verdict, bounded, and the client is told when there is room', async (t) => {
+  const server = await serve(t, 'stateful');
+  const listener = new FakeServerListener();
+  const link = connectTo(t, server.url).dial(listener);
+  t.true(link.send(clientFrame({ id: 0, method: 'initialize', params: INITIALIZE_PARAMS })));
+  for (let id = 1; id < MAX_HELD; id++) t.true(link.send(clientFrame({ id, method: 'tools/list' })));
+  t.false(link.send(clientFrame({ id: MAX_HELD, method: 'tools/list' })));
+  await waitFor(() => listener.received.length === 1 + MAX_HELD, { message: 'all answers' });
+  t.is(listener.received[0]?.frame.id, 0);
+  t.true(listener.drains > 0);
+  link.close(new BridgeError('ERR_SESSION_CLOSED', 'done'));
+});
+
+test('a client that leaves while its server is being found takes the attempt with it, and another goes on', async (t) => {
+  const server = await scripted(t, ({ what, id, time }) => {
+    if (what === 'POST initialize') return time === 1 ? 'hang' : initialized(id);
+    return what === 'POST tools/list' ? result(id, { tools: [] }) : { status: 405 };
+  });
+  const dialer = connectTo(t, server.url);
+  const first = new LinkClient(dialer, deps.clock);
+  void initialize(first);
+  await waitFor(() => server.asked.length === 1);
+  const second = callTools(dialer);
+  first.close();
+  (await second).close();
+  t.is(server.asked.filter((what) => what === 'POST initialize').length, 2);
+});
+
+test('where nobody listens every client that waited is told, and the dialer is not ready', async (t) => {
+  const server = await serveReplies(() => undefined);
+  await server.close();
+  const dialer = connectTo(t, server.url);
+  t.true(dialer.readiness().ready);
+  for (const error of await Promise.all([fails(dialer), fails(dialer)])) t.is(error.code, 'ERR_UPSTREAM_CONNECT');
+  t.false(dialer.readiness().ready);
+});
+
+test('--transport streamable-http does not look for an event stream', async (t) => {
+  const server = await scripted(t, () => ({ status: 404 }));
+  const error = await fails(connectTo(t, server.url, { transport: 'streamable-http' }));
+  t.is(error.code, 'ERR_UPSTREAM_DETECT');
+  t.deepEqual(server.asked, ['POST initialize', 'POST server/discover']);
+});
+
+test('--protocol legacy does not ask for the modern era', async (t) => {
+  const server = await scripted(t, () => ({ status: 404 }));
+  await fails(connectTo(t, server.url, { protocol: 'legacy' }));
+  t.deepEqual(server.asked, ['POST initialize', 'GET']);
+});
+
+test('--transport sse goes there straight', async (t) => {
+  const server = await serve(t, 'http-sse');
+  const client = await callTools(connectTo(t, server.url, { transport: 'sse' }));
+  t.deepEqual(server.asked.slice(0, 2), ['GET', 'POST initialize']);
+  client.close();
+});
+
+test('--transport streamable-http --protocol legacy asks nothing but initialize', async (t) => {
+  const server = await serve(t, 'modern');
+  const client = new LinkClient(
+    connectTo(t, server.url, { transport: 'streamable-http', protocol: 'legacy' }),
+    deps.clock,
+  );
+  t.like((await initialize(client)).outcome, { kind: 'error', error: { code: -32022 } });
+  t.deepEqual(server.asked, ['POST initialize']);
+  client.close();
+});
+
+test('--protocol modern is refused for now', (t) => {
+  const error = t.throws<BridgeError>(() => connectTo(t, new URL('http://127.0.0.1:1/mcp'), { protocol: 'modern' }));
+  t.is(error?.code, 'ERR_CONFIG_OPTION');
+});
