@@ -1,0 +1,50 @@
+import test from 'ava';
+import type { EventReader } from '../support/event-reader.ts';
+import { type HttpFace, startHttpFace } from '../support/http-face.ts';
+import { openStreamable } from '../support/legacy-clients.ts';
+import { type ContractClient, testDownstreamContract } from './downstream-contract.ts';
+import { Inbox } from './inbox.ts';
+
+/** With a GET stream open, as ordinary clients have. */
+async function connect(face: HttpFace, revision: string): Promise<ContractClient> {
+  const session = await openStreamable(face, revision);
+  const inbox = new Inbox();
+  const stream = (await session.get()).events();
+  void collect(stream, inbox);
+  return {
+    connection: session.connection,
+    async send(message) {
+      const answer = await session.post(message);
+      if (answer.isEventStream) return collect(answer.events(), inbox);
+      const body = await answer.text();
+      if (body !== '') inbox.put(body);
+    },
+    next: () => inbox.next(),
+    pause: () => stream.pause(),
+    resume: () => stream.resume(),
+    leave: () => void session.delete(),
+    over: stream.closed,
+  };
+}
+
+async function collect(events: EventReader, inbox: Inbox): Promise<void> {
+  try {
+    for (;;) {
+      const { data } = await events.next();
+      // A priming event carries no message.
+      if (data !== '') inbox.put(data);
+    }
+  } catch {
+    // The stream has ended.
+  }
+}
+
+for (const revision of ['2025-03-26', '2025-06-18', '2025-11-25']) {
+  testDownstreamContract(test, {
+    name: `Streamable HTTP of ${revision}`,
+    async start(t) {
+      const face = await startHttpFace(t);
+      return { clock: face.clock, sessions: face.sessions, connect: () => connect(face, revision) };
+    },
+  });
+}
