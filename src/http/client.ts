@@ -36,6 +36,8 @@ export interface HttpRequest {
 export interface ResponseHead {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
+  /** Where it came from, after redirects. */
+  readonly url: URL;
 }
 
 /** Whoever makes a request hears, in this order: `sent`, `response`, any number of `data`, then `end` or `error`. */

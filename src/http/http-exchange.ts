@@ -148,7 +148,7 @@ export class HttpExchange implements HttpCall {
     });
     response.on('error', (cause) => this.#fail(this.#cutError(cause)));
     if (this.#isPaused) response.pause();
-    this.#handler.response({ status, headers: response.headers });
+    this.#handler.response({ status, headers: response.headers, url: this.#url });
   }
 
   #cutError(cause: unknown): BridgeError {

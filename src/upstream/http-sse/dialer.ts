@@ -1,0 +1,58 @@
+import { BridgeError } from '../../errors.ts';
+import { SessionCookies } from '../../http/cookies.ts';
+import { showUrl } from '../../http/shown-url.ts';
+import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import { Reachability } from '../remote/reachability.ts';
+import type { RemoteDialerOptions } from '../remote/remote-options.ts';
+import { HttpSseLink } from './link.ts';
+
+/** Sessions with a server over HTTP+SSE, the transport of 2024-11-05. */
+export function createHttpSseDialer(options: RemoteDialerOptions): UpstreamDialer {
+  return new HttpSseDialer(options);
+}
+
+class HttpSseDialer implements UpstreamDialer {
+  readonly name: string;
+  readonly #options: RemoteDialerOptions;
+  readonly #reachability: Reachability;
+  readonly #links = new Set<UpstreamLink>();
+  #isClosed = false;
+
+  constructor(options: RemoteDialerOptions) {
+    this.name = showUrl(options.url);
+    this.#options = options;
+    this.#reachability = new Reachability(options.deps.clock);
+  }
+
+  dial(listener: ServerListener): UpstreamLink {
+    if (this.#isClosed) {
+      throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
+    }
+    const { url, http, timeouts, maxMessageBytes, deps } = this.#options;
+    const link = new HttpSseLink({
+      environment: { http, url, cookies: new SessionCookies(), timeouts, maxMessageBytes, log: deps.log },
+      listener,
+      reachable: (error) => this.#reachability.note(error),
+      left: () => this.#links.delete(link),
+    });
+    this.#links.add(link);
+    return link;
+  }
+
+  readiness(): Readiness {
+    return this.#reachability.readiness();
+  }
+
+  close(): Promise<void> {
+    this.#isClosed = true;
+    const reason = new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.');
+    for (const link of [...this.#links]) link.close(reason);
+    this.#options.http.close();
+    return Promise.resolve();
+  }
+
+  killNow(): void {
+    this.#isClosed = true;
+    this.#options.http.close();
+  }
+}

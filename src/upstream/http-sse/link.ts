@@ -1,0 +1,247 @@
+import type { Logger } from 'pino';
+import { BridgeError } from '../../errors.ts';
+import { showUrl } from '../../http/shown-url.ts';
+import { CANCELLED, INITIALIZE } from '../../mcp/methods.ts';
+import { findRevision, OLDEST_REVISION } from '../../mcp/revisions.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
+import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import { EventStream, type EventStreamListener, type StreamEnd, type StreamEvent } from '../remote/event-stream.ts';
+import { Outbox } from '../remote/outbox.ts';
+import type { Outgoing } from '../remote/outgoing.ts';
+import type { Refusal } from '../remote/refusal.ts';
+import type { RemoteEnvironment } from '../remote/remote-options.ts';
+import { createSessionKey, NO_SESSION } from '../remote/session-key.ts';
+import { StreamMessages } from '../remote/stream-messages.ts';
+import { resolveEndpoint } from './endpoint-url.ts';
+import { MessagePost, type PostHost } from './post.ts';
+
+/** How long a server may take to say where its messages go. */
+export const ENDPOINT_TIMEOUT_MS = 10_000;
+
+export interface HttpSseLinkOptions {
+  readonly environment: RemoteEnvironment;
+  readonly listener: ServerListener;
+  /** The server announced its endpoint, or could not be reached. */
+  readonly reachable: (error: BridgeError | undefined) => void;
+  /** The link is over, by whichever side. */
+  readonly left: () => void;
+}
+
+/**
+ * - `connecting`: the stream is open or opening, the endpoint not known; messages wait.
+ * - `open`: messages are posted to the endpoint.
+ * - `closed`: the relay has let go or has been told of the end. Nothing more is said to it.
+ */
+type LinkState =
+  | { readonly kind: 'connecting'; readonly cancelTimeout: () => void }
+  | { readonly kind: 'open'; readonly endpoint: URL }
+  | { readonly kind: 'closed' };
+
+/**
+ * One session over HTTP+SSE: a GET whose stream is the session, and a POST for each message. When the stream ends the
+ * session is gone, with everything in it: nothing can be resumed.
+ */
+export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost {
+  readonly #options: HttpSseLinkOptions;
+  readonly #log: Logger;
+  readonly #outbox: Outbox;
+  readonly #messages: StreamMessages;
+  readonly #stream: EventStream;
+  readonly #posts = new Set<MessagePost>();
+  #state: LinkState;
+  /** The open `initialize`, until its answer comes by. */
+  #handshakeId: JsonRpcId | undefined;
+  #headers = NO_SESSION.headers;
+  /** Of the stream, after redirects: what the endpoint is relative to. */
+  #streamUrl: URL;
+
+  constructor(options: HttpSseLinkOptions) {
+    const { environment, listener } = options;
+    const { http, url, cookies, timeouts, maxMessageBytes, log } = environment;
+    this.#options = options;
+    this.#log = log;
+    this.#streamUrl = url;
+    this.#outbox = new Outbox({
+      clock: http.clock,
+      post: (message) => this.#post(message),
+      drained: () => listener.serverDrained(),
+    });
+    this.#outbox.hold();
+    this.#messages = new StreamMessages({
+      name: showUrl(url),
+      maxMessageBytes,
+      message: (frame) => this.#received(frame),
+      fault: (fault) => listener.serverFault(fault),
+    });
+    const cancelTimeout = http.clock.after(ENDPOINT_TIMEOUT_MS, () => this.#endpointTimedOut());
+    this.#state = { kind: 'connecting', cancelTimeout };
+    this.#stream = new EventStream({
+      http,
+      url,
+      headers: {},
+      cookies,
+      timeouts,
+      maxEventBytes: maxMessageBytes,
+      reconnects: false,
+      isPaused: false,
+      log,
+      listener: this,
+    });
+  }
+
+  // ---- from the relay
+
+  send(frame: Frame, exchange?: Exchange): boolean {
+    if (this.#state.kind === 'closed') return true;
+    if (frame.method === CANCELLED && exchange !== undefined && this.#takeBack(exchange)) return true;
+    if (frame.method === INITIALIZE) this.#handshakeId = frame.id;
+    return this.#outbox.send(frame, exchange);
+  }
+
+  /** A request that has not left needs no withdrawal, and a withdrawal must not overtake what it is about. */
+  #takeBack(exchange: Exchange): boolean {
+    if (this.#outbox.withdraw(exchange)) return true;
+    for (const post of this.#posts) {
+      if (post.message.exchange !== exchange || post.wasSent) continue;
+      post.abort();
+      this.#posts.delete(post);
+      this.#outbox.answered(post.message);
+      return true;
+    }
+    return false;
+  }
+
+  pause(): void {
+    this.#stream.pause();
+  }
+
+  resume(): void {
+    this.#stream.resume();
+  }
+
+  close(reason: BridgeError): void {
+    if (this.#leave()) this.#log.debug({ code: reason.code }, 'link closed, ending the stream');
+  }
+
+  // ---- from the stream
+
+  opened(url: URL): void {
+    this.#streamUrl = url;
+  }
+
+  event(event: StreamEvent): void {
+    if (this.#state.kind === 'connecting') return this.#firstEvent(event, this.#state.cancelTimeout);
+    if (this.#state.kind !== 'open' || event.type !== 'message') return;
+    if (!this.#messages.take(event)) this.#log.debug('skipped an event that is no message');
+  }
+
+  /** [spec 2024-11-05 basic/transports#http-with-sse] the endpoint event comes first. */
+  #firstEvent({ type, data }: StreamEvent, cancelTimeout: () => void): void {
+    const { url } = this.#options.environment;
+    if (type !== 'endpoint') {
+      const message = `The server at ${showUrl(url)} began its stream with an event other than "endpoint"; it does not speak HTTP+SSE.`;
+      return this.#lost(new BridgeError('ERR_UPSTREAM_PROTOCOL', message));
+    }
+    const endpoint = resolveEndpoint(this.#streamUrl, data);
+    if (endpoint instanceof BridgeError) return this.#lost(endpoint);
+    cancelTimeout();
+    this.#state = { kind: 'open', endpoint };
+    this.#options.reachable(undefined);
+    this.#outbox.release();
+  }
+
+  #endpointTimedOut(): void {
+    const { url } = this.#options.environment;
+    const message = `The server at ${showUrl(url)} did not announce its endpoint within ${ENDPOINT_TIMEOUT_MS} ms.`;
+    const data = { phase: 'endpoint', timeoutMs: ENDPOINT_TIMEOUT_MS };
+    this.#lost(new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data }));
+  }
+
+  ended({ error }: StreamEnd): void {
+    this.#lost(error);
+  }
+
+  #received(frame: Frame): void {
+    if (this.#state.kind === 'closed') return;
+    const isHandshake = this.#handshakeId !== undefined && frame.isResponse && frame.id === this.#handshakeId;
+    if (isHandshake && frame.kind === 'result') this.#negotiated(frame);
+    this.#options.listener.fromServer(frame);
+    if (isHandshake) this.#handshakeOver();
+  }
+
+  /** A newer revision may be agreed on over this transport, too; then its header is due. */
+  #negotiated(frame: Frame): void {
+    const { result } = frame.json() as { result?: { protocolVersion?: unknown } };
+    const revision = findRevision(result?.protocolVersion) ?? OLDEST_REVISION;
+    this.#headers = createSessionKey(undefined, revision, 0).headers;
+  }
+
+  #handshakeOver(): void {
+    this.#handshakeId = undefined;
+    this.#outbox.opened();
+  }
+
+  // ---- from the posts
+
+  #post(message: Outgoing): void {
+    if (this.#state.kind !== 'open') return;
+    const target = { url: this.#state.endpoint, headers: this.#headers };
+    this.#posts.add(new MessagePost(this.#options.environment, target, message, this));
+  }
+
+  left(post: MessagePost): void {
+    this.#outbox.left(post.message);
+  }
+
+  accepted(post: MessagePost): void {
+    this.#outbox.answered(post.message);
+  }
+
+  /** The message was not taken: the answer that will not come is given here, as the server gave it where it did. */
+  refused(post: MessagePost, { frame, error }: Refusal): void {
+    const { message } = post;
+    const isAnswer = frame !== undefined && message.frame.kind === 'request' && frame.id === message.frame.id;
+    if (isAnswer) {
+      this.#outbox.answered(message);
+      return this.#received(frame);
+    }
+    this.failed(post, error);
+  }
+
+  failed({ message }: MessagePost, error: BridgeError): void {
+    const { frame, exchange } = message;
+    this.#outbox.answered(message);
+    if (frame.kind !== 'request') {
+      return this.#log.warn({ code: error.code, method: frame.method }, `a message was not taken: ${error.message}`);
+    }
+    if (exchange === undefined || exchange.state.kind === 'open') {
+      this.#options.listener.serverFault({ error, kind: 'error', id: frame.id });
+    }
+    if (frame.method === INITIALIZE) this.#handshakeOver();
+  }
+
+  over(post: MessagePost): void {
+    this.#posts.delete(post);
+  }
+
+  // ---- the end
+
+  #lost(error: BridgeError): void {
+    this.#options.reachable(error);
+    if (this.#leave()) this.#options.listener.serverClosed(error);
+  }
+
+  /** False when it had been left before. */
+  #leave(): boolean {
+    if (this.#state.kind === 'closed') return false;
+    if (this.#state.kind === 'connecting') this.#state.cancelTimeout();
+    this.#state = { kind: 'closed' };
+    this.#stream.close();
+    this.#outbox.close();
+    for (const post of this.#posts) post.abort();
+    this.#posts.clear();
+    this.#options.left();
+    return true;
+  }
+}

@@ -1,0 +1,162 @@
+import type { Clock } from '../../deps.ts';
+import { INITIALIZE, INITIALIZED } from '../../mcp/methods.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { Outgoing } from './outgoing.ts';
+
+/** More messages or bytes than this waiting to leave: the sender is asked to stop. */
+export const MAX_WAITING_MESSAGES = 256;
+export const MAX_WAITING_BYTES = 8 * 1024 * 1024;
+/** A server that does not acknowledge a notification does not hold up the next one for longer than this. */
+const TURN_MS = 10_000;
+
+export interface OutboxOptions {
+  readonly clock: Clock;
+  /** Posts a message now. `left` and `answered` are called for it later; from within, only `hold` and `again`. */
+  readonly post: (message: Outgoing) => void;
+  /** There is room again after `send` returned false. */
+  readonly drained: () => void;
+}
+
+/**
+ * Decides when a message may leave. Over HTTP each travels by itself and may overtake others, so order is kept here
+ * where it matters: nothing overtakes `initialize`, nothing leaves before `notifications/initialized` has arrived, and
+ * notifications and answers go one after the other. Requests run side by side.
+ */
+export class Outbox {
+  readonly #options: OutboxOptions;
+  /** Messages to be posted once more; they go before all others. */
+  #again: Outgoing[] = [];
+  #queue: Outgoing[] = [];
+  /** Notifications and answers that may leave, each after the one before it has arrived. */
+  #line: Outgoing[] = [];
+  #turn: Outgoing | undefined;
+  #cancelTurn: (() => void) | undefined;
+  /** What everything behind it waits for. */
+  #gate: Outgoing | undefined;
+  #isHeld = false;
+  #waitingMessages = 0;
+  #waitingBytes = 0;
+  #isFull = false;
+
+  constructor(options: OutboxOptions) {
+    this.#options = options;
+  }
+
+  /** False: full; `drained` follows. The message was taken all the same. */
+  send(frame: Frame, exchange?: Exchange): boolean {
+    const message = new Outgoing(frame, exchange);
+    this.#waitingMessages += 1;
+    this.#waitingBytes += frame.bytes.length;
+    this.#queue.push(message);
+    this.#pump();
+    this.#isFull ||= this.#waitingMessages >= MAX_WAITING_MESSAGES || this.#waitingBytes >= MAX_WAITING_BYTES;
+    return !this.#isFull;
+  }
+
+  /** Nothing leaves until `release`. */
+  hold(): void {
+    this.#isHeld = true;
+  }
+
+  release(): void {
+    this.#isHeld = false;
+    this.#advance();
+    this.#pump();
+  }
+
+  /** Posts the message again, before those that have not been posted yet. */
+  again(message: Outgoing): void {
+    if (this.#gate === message) this.#gate = undefined;
+    this.#again.push(message);
+    this.#endTurn(message);
+    this.#pump();
+  }
+
+  /** The message's bytes are gone, or it will not be posted. May be called twice. */
+  left(message: Outgoing): void {
+    if (!message.isWaiting) return;
+    message.isWaiting = false;
+    this.#waitingMessages -= 1;
+    this.#waitingBytes -= message.frame.bytes.length;
+    if (!this.#isFull) return;
+    if (this.#waitingMessages > MAX_WAITING_MESSAGES / 2 || this.#waitingBytes > MAX_WAITING_BYTES / 2) return;
+    this.#isFull = false;
+    this.#options.drained();
+  }
+
+  /** The server has taken the message, or never will. May be called twice. */
+  answered(message: Outgoing): void {
+    this.left(message);
+    if (this.#gate === message && message.frame.method === INITIALIZED) this.#gate = undefined;
+    this.#endTurn(message);
+    this.#pump();
+  }
+
+  #endTurn(message: Outgoing): void {
+    if (this.#turn !== message) return;
+    this.#cancelTurn?.();
+    this.#turn = undefined;
+    this.#advance();
+  }
+
+  /** `initialize` has its answer, whatever it is. */
+  opened(): void {
+    if (this.#gate?.frame.method === INITIALIZE) this.#gate = undefined;
+    this.#pump();
+  }
+
+  /** Takes back the request of this exchange if it has not been posted yet. */
+  withdraw(exchange: Exchange): boolean {
+    for (const list of [this.#again, this.#queue]) {
+      const index = list.findIndex((message) => message.exchange === exchange && message.frame.kind === 'request');
+      const [message] = index < 0 ? [] : list.splice(index, 1);
+      if (message === undefined) continue;
+      this.left(message);
+      return true;
+    }
+    return false;
+  }
+
+  /** Everything that has not been posted. */
+  takeAll(): readonly Outgoing[] {
+    const all = [...this.#again, ...this.#line, ...this.#queue];
+    this.#again = [];
+    this.#line = [];
+    this.#queue = [];
+    for (const message of all) this.left(message);
+    return all;
+  }
+
+  /** Forgets everything. */
+  close(): void {
+    this.#cancelTurn?.();
+    this.#isHeld = true;
+    this.#isFull = false;
+    this.takeAll();
+  }
+
+  #pump(): void {
+    while (!this.#isHeld && this.#gate === undefined) {
+      const message = this.#again.shift() ?? this.#queue.shift();
+      if (message === undefined) return;
+      const { method } = message.frame;
+      if (method === INITIALIZE || method === INITIALIZED) this.#gate = message;
+      if (message.frame.kind === 'request') {
+        this.#options.post(message);
+      } else {
+        this.#line.push(message);
+        this.#advance();
+      }
+    }
+  }
+
+  #advance(): void {
+    if (this.#turn !== undefined || this.#isHeld) return;
+    const message = this.#line.shift();
+    if (message === undefined) return;
+    this.#turn = message;
+    this.#cancelTurn = this.#options.clock.after(TURN_MS, () => this.answered(message));
+    this.#options.post(message);
+  }
+}

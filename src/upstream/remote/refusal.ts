@@ -1,0 +1,72 @@
+import { STATUS_CODES } from 'node:http';
+import { BridgeError } from '../../errors.ts';
+import type { ResponseHead } from '../../http/client.ts';
+import { showUrl } from '../../http/shown-url.ts';
+import { toPrintable } from '../../process/printable.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { readServerMessages } from './read-messages.ts';
+
+/** So much of an error page is looked at. */
+export const MAX_REFUSAL_BYTES = 64 * 1024;
+const MAX_SHOWN_LENGTH = 200;
+
+/** A response other than 2xx, read as far as it helps. */
+export interface Refusal {
+  readonly status: number;
+  /** The body, when it is a JSON-RPC error: about which request, its id says. */
+  readonly frame: Frame | undefined;
+  /** What it comes to when nothing better can be made of it. */
+  readonly error: BridgeError;
+}
+
+export function readRefusal(url: URL, { status, headers }: ResponseHead, body: Buffer): Refusal {
+  let frame: Frame | undefined;
+  // A copy: reading a message edits the bytes it is given.
+  readServerMessages(Buffer.from(body), (found) => {
+    if (found.kind === 'error') frame ??= found;
+  });
+  if (status === 401 || status === 403) {
+    return { status, frame, error: authorizationError(url, status, headers['www-authenticate']) };
+  }
+  const title = STATUS_CODES[status] === undefined ? '' : ` ${STATUS_CODES[status]}`;
+  const said = frame === undefined ? textOf(body, headers['content-type']) : errorMessageOf(frame);
+  const shown = toPrintable(said, MAX_SHOWN_LENGTH);
+  const message = `The server at ${showUrl(url)} answered ${status}${title}${shown === '' ? '' : `: ${shown}`}`;
+  const error = new BridgeError('ERR_UPSTREAM_HTTP', /[.!?…]$/.test(message) ? message : `${message}.`, {
+    data: { status },
+    ...retryAfter(headers['retry-after']),
+  });
+  return { status, frame, error };
+}
+
+/** [spec 2025-11-25 basic/authorization] a 401 says where to learn how to authorize; the user has to do it. */
+function authorizationError(url: URL, status: number, challenge: string | undefined): BridgeError {
+  const metadata = /resource_metadata="?([^",\s]+)/i.exec(challenge ?? '')?.[1];
+  const metadataUrl = metadata !== undefined && URL.canParse(metadata) ? showUrl(new URL(metadata)) : undefined;
+  const what =
+    status === 401
+      ? 'requires authorization, or does not accept the one it was given (401)'
+      : 'does not allow this with the authorization it was given (403)';
+  const where = metadataUrl === undefined ? '' : ` It describes how to get it at ${metadataUrl}.`;
+  return new BridgeError(
+    'ERR_UPSTREAM_AUTH',
+    `The server at ${showUrl(url)} ${what}.${where} Give a token with --bearer-token-file or --header.`,
+    { data: { status, ...(metadataUrl !== undefined && { resourceMetadata: metadataUrl }) } },
+  );
+}
+
+/** Of a page only its title: the rest is made for browsers. */
+function textOf(body: Buffer, contentType: string | undefined): string {
+  const text = body.toString('utf8', 0, 4 * 1024);
+  if (!contentType?.includes('html') && !/^\s*<(!doctype|html)/i.test(text)) return text;
+  return /<title[^>]*>([^<]*)/i.exec(text)?.[1] ?? '';
+}
+
+function errorMessageOf(frame: Frame): string {
+  const { error } = frame.json() as { error?: { message?: unknown } };
+  return typeof error?.message === 'string' ? error.message : '';
+}
+
+function retryAfter(value: string | undefined): { retryAfterMs?: number } {
+  return value !== undefined && /^\d{1,6}$/.test(value) ? { retryAfterMs: Number(value) * 1000 } : {};
+}

@@ -1,0 +1,30 @@
+import { PROTOCOL_VERSION_HEADER_OUT, SESSION_ID_HEADER_OUT } from '../../mcp/headers.ts';
+import type { Revision } from '../../mcp/revisions.ts';
+
+/** What a message is posted under. A server that lost its session gives way to a new key. */
+export interface SessionKey {
+  /** The server's id; undefined for a server without sessions, and before `initialize` was answered. */
+  readonly id: string | undefined;
+  /** Counts the sessions of a link. */
+  readonly generation: number;
+  /** The headers that say so. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export const NO_SESSION: SessionKey = { id: undefined, generation: 0, headers: {} };
+
+/** [spec 2025-11-25 transports#session-management] visible ASCII; anything else could not be sent back. */
+export function isSessionId(value: unknown): value is string {
+  return typeof value === 'string' && /^[\x21-\x7e]{1,4096}$/.test(value);
+}
+
+export function createSessionKey(id: string | undefined, revision: Revision, generation: number): SessionKey {
+  return {
+    id,
+    generation,
+    headers: {
+      ...(id !== undefined && { [SESSION_ID_HEADER_OUT]: id }),
+      ...(revision.versionHeader && { [PROTOCOL_VERSION_HEADER_OUT]: revision.id }),
+    },
+  };
+}

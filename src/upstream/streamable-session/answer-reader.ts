@@ -1,0 +1,96 @@
+import { EVENT_STREAM_TYPE, JSON_TYPE } from '../../http/content-type.ts';
+import { OPEN_BRACE, OPEN_BRACKET } from '../../wire/ascii.ts';
+import { ByteCollector } from '../../wire/byte-collector.ts';
+import { skipWhitespace } from '../../wire/scan-json.ts';
+import { SseDecoder } from '../../wire/sse-decode.ts';
+
+/** Reads the body of a 2xx answer, whatever form the server chose. */
+export interface AnswerReader {
+  push(chunk: Buffer): void;
+  /** The body is complete. */
+  end(): void;
+}
+
+/** What a reader finds. Called synchronously from `push` and `end`. */
+export interface AnswerSink {
+  /** One JSON text; the receiver owns the bytes. `eventId` when it came as an event with an id. */
+  text(bytes: Buffer, eventId?: string): void;
+  /** Something over the limit went by; nothing of it was kept. */
+  oversized(byteLength: number): void;
+  retry(ms: number): void;
+}
+
+/** A body of JSON: one text, known when it ends. */
+export class JsonReader implements AnswerReader {
+  readonly #sink: AnswerSink;
+  readonly #maxBytes: number;
+  readonly #body = new ByteCollector();
+  #byteLength = 0;
+
+  constructor(sink: AnswerSink, maxBytes: number) {
+    this.#sink = sink;
+    this.#maxBytes = maxBytes;
+  }
+
+  push(chunk: Buffer): void {
+    const before = this.#byteLength;
+    this.#byteLength += chunk.length;
+    if (this.#byteLength <= this.#maxBytes) return this.#body.append(chunk);
+    this.#body.clear();
+    if (before <= this.#maxBytes) this.#sink.oversized(this.#byteLength);
+  }
+
+  end(): void {
+    if (this.#byteLength > 0 && this.#byteLength <= this.#maxBytes) this.#sink.text(this.#body.take());
+  }
+}
+
+/** An event stream; every event is one JSON text. */
+export class EventReader implements AnswerReader {
+  readonly #decoder: SseDecoder;
+
+  constructor(sink: AnswerSink, maxBytes: number) {
+    this.#decoder = new SseDecoder(
+      {
+        event: ({ event, id, data }) => {
+          if (event === 'message') sink.text(data, id);
+        },
+        retry: (ms) => sink.retry(ms),
+        oversized: (byteLength) => sink.oversized(byteLength),
+      },
+      maxBytes,
+    );
+  }
+
+  /** Where a resumption would go on. */
+  get lastEventId(): string | undefined {
+    return this.#decoder.lastEventId;
+  }
+
+  push(chunk: Buffer): void {
+    this.#decoder.push(chunk);
+  }
+
+  end(): void {
+    this.#decoder.end();
+  }
+}
+
+/** What an answer is by its content type; `unsure` where the type says nothing and the body has to be looked at. */
+export type AnswerForm = 'json' | 'events' | 'unsure' | 'neither';
+
+const SAYS_NOTHING: ReadonlySet<string> = new Set(['', 'text/plain', 'application/octet-stream', 'text/json']);
+
+export function classifyAnswer(contentType: string | undefined): AnswerForm {
+  const type = (contentType ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  if (type === JSON_TYPE || type.endsWith('+json')) return 'json';
+  if (type === EVENT_STREAM_TYPE) return 'events';
+  return SAYS_NOTHING.has(type) ? 'unsure' : 'neither';
+}
+
+/** The form of a body by its first bytes; undefined while there is nothing but whitespace. */
+export function sniffAnswer(bytes: Buffer): AnswerForm | undefined {
+  const first = bytes[skipWhitespace(bytes, 0)];
+  if (first === undefined) return undefined;
+  return first === OPEN_BRACE || first === OPEN_BRACKET ? 'json' : 'events';
+}

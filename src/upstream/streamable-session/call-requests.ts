@@ -1,0 +1,54 @@
+import type { HttpRequest } from '../../http/client.ts';
+import { EVENT_STREAM_TYPE, JSON_TYPE } from '../../http/content-type.ts';
+import { LAST_EVENT_ID_HEADER_OUT } from '../../mcp/headers.ts';
+import { INITIALIZE, PING } from '../../mcp/methods.ts';
+import type { Outgoing } from '../remote/outgoing.ts';
+import type { RemoteEnvironment } from '../remote/remote-options.ts';
+import type { SessionKey } from '../remote/session-key.ts';
+
+const ACCEPT = `${JSON_TYPE}, ${EVENT_STREAM_TYPE}`;
+
+/** [spec 2025-11-25 transports#sending-messages-to-the-server] a POST for each message, open to both kinds of answer. */
+export function postRequest(
+  { url, cookies, timeouts }: RemoteEnvironment,
+  { frame, exchange }: Outgoing,
+  session: SessionKey,
+): HttpRequest {
+  return {
+    method: 'POST',
+    url,
+    headers: { 'Content-Type': JSON_TYPE, Accept: ACCEPT, ...session.headers },
+    forwarded: exchange?.lane.headers,
+    body: frame.bytes,
+    timeouts,
+    cookies,
+    isRepeatable: frame.method === INITIALIZE || frame.method === PING,
+  };
+}
+
+export interface Resumption {
+  readonly message: Outgoing;
+  readonly session: SessionKey;
+  /** As a header value. */
+  readonly lastEventId: string;
+  /** Since the call began: its limit goes on counting. */
+  readonly elapsedMs: number;
+}
+
+/** [spec 2025-11-25 transports#resumability-and-redelivery] always a GET, also for a stream that a POST opened. */
+export function resumeRequest(
+  { url, cookies, timeouts }: RemoteEnvironment,
+  { message, session, lastEventId, elapsedMs }: Resumption,
+): HttpRequest {
+  const callMs = timeouts.callMs === 0 ? 0 : Math.max(1, timeouts.callMs - elapsedMs);
+  return {
+    method: 'GET',
+    url,
+    headers: { Accept: EVENT_STREAM_TYPE, ...session.headers, [LAST_EVENT_ID_HEADER_OUT]: lastEventId },
+    forwarded: message.exchange?.lane.headers,
+    body: undefined,
+    timeouts: { ...timeouts, callMs },
+    cookies,
+    isRepeatable: true,
+  };
+}

@@ -1,0 +1,85 @@
+import type { Clock } from '../../deps.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import type { ServerCall } from './server-call.ts';
+
+/** Streams kept open after their answer, because the server does not end them: later ones end the first. */
+const MAX_LINGERING = 16;
+/** So long a call of a lost session may still be answered: the server may have begun with it before it forgot. */
+const LOST_GRACE_MS = 10_000;
+
+/** The calls of a link that have not ended. */
+export class CallTable {
+  readonly #clock: Clock;
+  readonly #calls = new Set<ServerCall>();
+  #lingering: ServerCall[] = [];
+  readonly #cancelGrace = new Set<() => void>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  add(call: ServerCall): void {
+    this.#calls.add(call);
+  }
+
+  /** Returns false when it was not there. */
+  delete(call: ServerCall): boolean {
+    const index = this.#lingering.indexOf(call);
+    if (index >= 0) this.#lingering.splice(index, 1);
+    return this.#calls.delete(call);
+  }
+
+  find(exchange: Exchange): ServerCall | undefined {
+    for (const call of this.#calls) {
+      if (call.message.exchange === exchange && call.message.frame.kind === 'request') return call;
+    }
+    return undefined;
+  }
+
+  /** Answered, but its stream goes on: the server may have a last word. Its connection is not kept for ever. */
+  linger(call: ServerCall): void {
+    this.#lingering.push(call);
+    if (this.#lingering.length <= MAX_LINGERING) return;
+    const [oldest] = this.#lingering;
+    if (oldest === undefined) return;
+    this.delete(oldest);
+    oldest.abort();
+  }
+
+  pause(): void {
+    for (const call of this.#calls) if (call.message.reply === undefined) call.pause();
+  }
+
+  resume(): void {
+    for (const call of this.#calls) call.resume();
+  }
+
+  /**
+   * Takes out the calls of sessions before this generation: those whose stream is open at once, those without any
+   * response after a while. Such a call most likely gets a 404 of its own, and can then be repeated.
+   */
+  takeOlder(generation: number, take: (call: ServerCall) => void): void {
+    const takeThose = (isOver: (call: ServerCall) => boolean): void => {
+      for (const call of [...this.#calls]) {
+        if (call.session.generation >= generation || !isOver(call)) continue;
+        this.delete(call);
+        call.abort();
+        take(call);
+      }
+    };
+    takeThose((call) => call.hasResponse);
+    const cancel = this.#clock.after(LOST_GRACE_MS, () => {
+      this.#cancelGrace.delete(cancel);
+      takeThose(() => true);
+    });
+    this.#cancelGrace.add(cancel);
+  }
+
+  close(): void {
+    for (const cancel of this.#cancelGrace) cancel();
+    this.#cancelGrace.clear();
+    for (const call of this.#calls) call.abort();
+    this.#calls.clear();
+    this.#lingering = [];
+  }
+}

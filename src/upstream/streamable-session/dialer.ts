@@ -1,0 +1,94 @@
+import { BridgeError } from '../../errors.ts';
+import { ControlClient } from '../../http/control-client.ts';
+import { SessionCookies } from '../../http/cookies.ts';
+import { showUrl } from '../../http/shown-url.ts';
+import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import { Reachability } from '../remote/reachability.ts';
+import type { RemoteDialerOptions } from '../remote/remote-options.ts';
+import type { SessionKey } from '../remote/session-key.ts';
+import { type OpenedSession, StreamableLink } from './link.ts';
+
+/** A server that does not answer DELETE must not hold up the end. */
+const DELETE_TIMEOUT_MS = 2000;
+
+/** Sessions with a server over Streamable HTTP, in all its revisions that have sessions. */
+export interface StreamableDialer extends UpstreamDialer {
+  /**
+   * @param opened a session that exists already; its `initialize` is not sent again, and whoever opened it hands its
+   *   answer to the listener
+   */
+  dial(listener: ServerListener, opened?: OpenedSession): UpstreamLink;
+}
+
+export function createStreamableDialer(options: RemoteDialerOptions): StreamableDialer {
+  return new SessionDialer(options);
+}
+
+class SessionDialer implements StreamableDialer {
+  readonly name: string;
+  readonly #options: RemoteDialerOptions;
+  readonly #control: ControlClient;
+  readonly #reachability: Reachability;
+  readonly #links = new Set<UpstreamLink>();
+  /** Sessions being ended at the server. */
+  readonly #endings = new Set<Promise<void>>();
+  #isClosed = false;
+
+  constructor(options: RemoteDialerOptions) {
+    this.name = showUrl(options.url);
+    this.#options = options;
+    this.#control = new ControlClient(options.http);
+    this.#reachability = new Reachability(options.deps.clock);
+  }
+
+  dial(listener: ServerListener, opened?: OpenedSession): UpstreamLink {
+    if (this.#isClosed) {
+      throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
+    }
+    const { url, http, timeouts, maxMessageBytes, deps } = this.#options;
+    const cookies = opened?.cookies ?? new SessionCookies();
+    const link = new StreamableLink({
+      environment: { http, url, cookies, timeouts, maxMessageBytes, log: deps.log },
+      listener,
+      reachable: (error) => this.#reachability.note(error),
+      left: (session) => {
+        this.#links.delete(link);
+        this.#endSession(session, cookies);
+      },
+    });
+    this.#links.add(link);
+    if (opened !== undefined) link.adopt(opened);
+    return link;
+  }
+
+  /** [spec 2025-11-25 transports#session-management] DELETE when done; the server may answer 405. */
+  #endSession(session: SessionKey, cookies: SessionCookies): void {
+    if (session.id === undefined) return;
+    const { url, deps } = this.#options;
+    const ending = this.#control
+      .request({ method: 'DELETE', url, headers: session.headers, cookies, timeoutMs: DELETE_TIMEOUT_MS })
+      .then(
+        ({ status }) => deps.log.debug({ status }, 'told the server that the session is over'),
+        (error: unknown) => deps.log.debug({ err: error }, 'could not tell the server that the session is over'),
+      );
+    this.#endings.add(ending);
+    void ending.finally(() => this.#endings.delete(ending));
+  }
+
+  readiness(): Readiness {
+    return this.#reachability.readiness();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const reason = new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.');
+    for (const link of [...this.#links]) link.close(reason);
+    await Promise.all(this.#endings);
+    this.#options.http.close();
+  }
+
+  killNow(): void {
+    this.#isClosed = true;
+    this.#options.http.close();
+  }
+}

@@ -1,0 +1,342 @@
+import type { Logger } from 'pino';
+import { BridgeError } from '../../errors.ts';
+import type { ResponseHead } from '../../http/client.ts';
+import type { SessionCookies } from '../../http/cookies.ts';
+import { showUrl } from '../../http/shown-url.ts';
+import { findCancelledId } from '../../mcp/correlators.ts';
+import { SESSION_ID_HEADER } from '../../mcp/headers.ts';
+import { CANCELLED, INITIALIZE, INITIALIZED, PROGRESS } from '../../mcp/methods.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
+import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import { notificationFrame } from '../../wire/write-message.ts';
+import { Outbox } from '../remote/outbox.ts';
+import type { Outgoing } from '../remote/outgoing.ts';
+import type { RemoteEnvironment } from '../remote/remote-options.ts';
+import type { SessionKey } from '../remote/session-key.ts';
+import type { CallEnd, CallHost } from './call-host.ts';
+import { CallTable } from './call-table.ts';
+import { GetStream } from './get-stream.ts';
+import type { InitializeResult } from './restored-state.ts';
+import { ServerCall } from './server-call.ts';
+import { type KeeperHost, SessionKeeper } from './session-keeper.ts';
+
+export interface StreamableLinkOptions {
+  readonly environment: RemoteEnvironment;
+  readonly listener: ServerListener;
+  /** The server answered, or could not be reached at all. */
+  readonly reachable: (error: BridgeError | undefined) => void;
+  /** The link is closed; the session, if there was one, should be ended at the server. */
+  readonly left: (session: SessionKey) => void;
+}
+
+/** A session that was opened by trying whether the server speaks this transport. */
+export interface OpenedSession {
+  readonly request: Frame;
+  /** The result it got. */
+  readonly response: Frame;
+  /** `Mcp-Session-Id` of the response. */
+  readonly sessionId: string | undefined;
+  readonly cookies: SessionCookies;
+}
+
+/** A message the server did not take is posted once more, in a new session. */
+const MAX_ATTEMPTS = 2;
+
+/** One session with a server over Streamable HTTP. After `close` the listener hears nothing more. */
+export class StreamableLink implements UpstreamLink, CallHost, KeeperHost {
+  readonly #options: StreamableLinkOptions;
+  readonly #listener: ServerListener;
+  readonly #log: Logger;
+  readonly #outbox: Outbox;
+  readonly #keeper: SessionKeeper;
+  readonly #calls: CallTable;
+  /** Requests of the server, in the session there is now, that the client has not answered. */
+  readonly #questions = new Set<JsonRpcId>();
+  #stream: GetStream | undefined;
+  #isPaused = false;
+  #isClosed = false;
+
+  constructor(options: StreamableLinkOptions) {
+    const { environment, listener } = options;
+    const { clock } = environment.http;
+    this.#options = options;
+    this.#listener = listener;
+    this.#log = environment.log;
+    this.#calls = new CallTable(clock);
+    this.#keeper = new SessionKeeper(this, environment.log);
+    this.#outbox = new Outbox({
+      clock,
+      post: (message) => this.#postInTurn(message),
+      drained: () => listener.serverDrained(),
+    });
+  }
+
+  /** Goes on in a session that somebody else has opened, whose `initialize` the client knows the answer to. */
+  adopt({ request, response, sessionId }: OpenedSession): void {
+    this.#keeper.restored.initialize = request;
+    this.#keeper.offered(sessionId);
+    this.#keeper.opened((response.json() as { result: InitializeResult }).result);
+  }
+
+  // ---- from the relay
+
+  send(frame: Frame, exchange?: Exchange): boolean {
+    if (this.#isClosed) return true;
+    if (frame.method === CANCELLED && exchange !== undefined) return this.#cancel(frame, exchange);
+    // The answer to a question of a session that is gone would answer some other question of the new one.
+    if (frame.isResponse && frame.id !== undefined && !this.#questions.delete(frame.id) && this.#wasRenewed)
+      return true;
+    if (frame.method === INITIALIZE && this.#keeper.state === 'none') this.#keeper.restored.initialize = frame;
+    return this.#outbox.send(frame, exchange);
+  }
+
+  /** What never left needs no withdrawal, and a withdrawal must not overtake what it is about. */
+  #cancel(frame: Frame, exchange: Exchange): boolean {
+    if (this.#outbox.withdraw(exchange)) return true;
+    const call = this.#calls.find(exchange);
+    if (call === undefined || call.wasSent) return this.#outbox.send(frame, exchange);
+    this.#calls.delete(call);
+    call.abort();
+    this.#outbox.answered(call.message);
+    return true;
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    this.#calls.pause();
+    this.#stream?.pause();
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#calls.resume();
+    this.#stream?.resume();
+  }
+
+  close(reason: BridgeError): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#log.debug({ code: reason.code }, 'link closed, ending the session');
+    const { key } = this.#keeper;
+    this.#keeper.close();
+    this.#outbox.close();
+    this.#stream?.close();
+    this.#calls.close();
+    this.#options.left(key);
+  }
+
+  // ---- to the server
+
+  #postInTurn(message: Outgoing): void {
+    // Without a session there is nothing to post under: one is made first, and the message goes again.
+    if (this.#keeper.state === 'lost' && message.frame.method !== INITIALIZE) {
+      this.#outbox.hold();
+      this.#keeper.renew(this.#keeper.key);
+      return this.#outbox.again(message);
+    }
+    this.post(message);
+  }
+
+  post(message: Outgoing): void {
+    message.attempts += 1;
+    const isPaused = this.#isPaused && message.reply === undefined;
+    this.#calls.add(new ServerCall(this.#options.environment, this, message, this.#keeper.key, isPaused));
+  }
+
+  // ---- from the calls
+
+  left(call: ServerCall): void {
+    this.#outbox.left(call.message);
+  }
+
+  responded(call: ServerCall, { headers }: ResponseHead): void {
+    this.#options.reachable(undefined);
+    if (call.message.frame.method === INITIALIZE) this.#keeper.offered(headers[SESSION_ID_HEADER]);
+    this.#outbox.answered(call.message);
+  }
+
+  received(call: ServerCall, frame: Frame): void {
+    const { message } = call;
+    const isAnswer = frame.isResponse && frame.id === message.frame.id;
+    if (isAnswer && message.reply !== undefined) return message.reply(frame);
+    if (!isAnswer) return this.#deliver(frame, frame.isResponse ? undefined : message.exchange);
+    if (frame.kind === 'result') this.#keeper.restored.succeeded(message.frame);
+    const isHandshake = message.frame.method === INITIALIZE;
+    if (isHandshake && frame.kind === 'result' && this.#keeper.state === 'none') {
+      this.#keeper.opened((frame.json() as { result: InitializeResult }).result);
+    }
+    this.#deliver(frame, message.exchange);
+    if (isHandshake) this.#outbox.opened();
+  }
+
+  lingers(call: ServerCall): void {
+    this.#calls.linger(call);
+  }
+
+  ended(call: ServerCall, end: CallEnd): void {
+    if (!this.#calls.delete(call)) return;
+    const { message } = call;
+    if (end.kind === 'refused' && message.reply === undefined && this.#mayBeLost(call, end.refusal.status)) {
+      const { status, frame } = end.refusal;
+      if (status === 404) return this.#postAgain(call, end.refusal.error);
+      if (frame?.id === undefined) return this.#whenChecked(call, end.refusal.error);
+    }
+    this.#outbox.answered(message);
+    if (end.kind === 'done') return this.#arrived(message);
+    if (end.kind === 'refused') return this.#refused(call, end.refusal.frame, end.refusal.error);
+    this.#failed(call, end.error, end.wasSent);
+    if (end.status === 404 && call.session.id !== undefined) this.#keeper.renew(call.session);
+  }
+
+  #arrived({ frame, reply }: Outgoing): void {
+    if (frame.kind === 'request') return;
+    if (reply !== undefined) return reply(frame);
+    if (frame.method === INITIALIZED) this.#keeper.initialized();
+  }
+
+  #refused(call: ServerCall, said: Frame | undefined, error: BridgeError): void {
+    const { message } = call;
+    const isAnswer = said !== undefined && message.frame.kind === 'request' && said.id === message.frame.id;
+    if (isAnswer) return this.received(call, said);
+    this.#failed(call, error, false);
+  }
+
+  /** No answer will come: the client is told, and the server too if it may be at work on it. */
+  #failed(call: ServerCall, error: BridgeError, wasSent: boolean): void {
+    const { frame, exchange, reply } = call.message;
+    if (error.code === 'ERR_UPSTREAM_CONNECT') this.#options.reachable(error);
+    if (reply !== undefined) return reply(error);
+    if (frame.kind !== 'request') {
+      // The session goes on without it; a server without sessions may not want it at all.
+      this.#log.warn({ code: error.code, method: frame.method }, `a message was not taken: ${error.message}`);
+      if (frame.method === INITIALIZED) this.#keeper.initialized();
+      return;
+    }
+    if (exchange === undefined || exchange.state.kind === 'open') {
+      this.#listener.serverFault({ error, kind: 'error', id: frame.id });
+    }
+    if (this.#isClosed) return;
+    if (frame.method === INITIALIZE) this.#outbox.opened();
+    else if (wasSent)
+      this.#outbox.send(notificationFrame(CANCELLED, { requestId: frame.id, reason: 'the answer was lost' }));
+  }
+
+  #deliver(frame: Frame, exchange: Exchange | undefined): void {
+    if (this.#isClosed) return;
+    const isOpen = exchange?.state.kind === 'open';
+    if (frame.isResponse) {
+      // A late answer: the call was withdrawn meanwhile.
+      if (exchange !== undefined && !isOpen) return;
+    } else if (frame.kind === 'request') {
+      if (frame.id !== undefined) this.#questions.add(frame.id);
+    } else if (frame.method === CANCELLED) {
+      const withdrawn = findCancelledId(frame);
+      if (withdrawn !== undefined) this.#questions.delete(withdrawn.value);
+    }
+    if (isOpen) this.#listener.fromServer(frame, exchange);
+    else this.#listener.fromServer(frame);
+  }
+
+  // ---- the session
+
+  get #wasRenewed(): boolean {
+    return this.#keeper.key.generation > 0;
+  }
+
+  /** [spec 2025-11-25 transports#session-management] 404 to a request with a session id: the session is gone. */
+  #mayBeLost(call: ServerCall, status: number): boolean {
+    return call.session.id !== undefined && (status === 404 || status === 400) && call.message.attempts < MAX_ATTEMPTS;
+  }
+
+  /** The message was refused for its session alone, so it was not carried out and can go again in a new one. */
+  #postAgain(call: ServerCall, error: BridgeError): void {
+    const { message } = call;
+    this.#keeper.renew(call.session);
+    this.#outbox.answered(message);
+    if (isWorthRepeating(message.frame)) this.#outbox.again(message);
+    else if (message.frame.method === INITIALIZED) this.#keeper.restored.isInitialized = true;
+    else this.#log.debug({ code: error.code, method: message.frame.method }, 'dropped with the session it belonged to');
+  }
+
+  #whenChecked(call: ServerCall, error: BridgeError): void {
+    void this.#keeper.isKnown(call.session).then((isKnown) => {
+      if (this.#isClosed) return;
+      if (!isKnown) return this.#postAgain(call, error);
+      this.#outbox.answered(call.message);
+      this.#failed(call, error, false);
+    });
+  }
+
+  ready(): void {
+    this.#stream?.close();
+    const { environment } = this.#options;
+    const session = this.#keeper.key;
+    this.#stream = new GetStream({
+      environment,
+      session,
+      isPaused: this.#isPaused,
+      messages: {
+        name: showUrl(environment.url),
+        maxMessageBytes: environment.maxMessageBytes,
+        message: (frame) => this.#deliver(frame, undefined),
+        fault: (fault) => this.#listener.serverFault(fault),
+      },
+      sessionDoubted: (status) => this.#sessionDoubted(session, status),
+    });
+  }
+
+  #sessionDoubted(session: SessionKey, status: number): void {
+    if (session.id === undefined) return;
+    if (status === 404) return this.#keeper.renew(session);
+    void this.#keeper.isKnown(session).then((isKnown) => {
+      if (!isKnown) this.#keeper.renew(session);
+    });
+  }
+
+  lost(): void {
+    this.#outbox.hold();
+    this.#stream?.close();
+    this.#stream = undefined;
+    const reason = 'the server forgot the session';
+    for (const requestId of this.#questions) {
+      this.#listener.fromServer(notificationFrame(CANCELLED, { requestId, reason }));
+    }
+    this.#questions.clear();
+    this.#calls.takeOlder(this.#keeper.key.generation, (call) => this.#lostWithSession(call));
+  }
+
+  #lostWithSession(call: ServerCall): void {
+    this.#outbox.answered(call.message);
+    if (call.message.frame.kind !== 'request') return;
+    const name = showUrl(this.#options.environment.url);
+    const what = `The server at ${name} forgot the session while ${call.message.frame.method} was under way`;
+    this.#failed(
+      call,
+      new BridgeError(
+        'ERR_UPSTREAM_CLOSED',
+        `${what}; whether it was carried out is not known. A new session is being opened.`,
+      ),
+      false,
+    );
+  }
+
+  renewed(missed: readonly Frame[]): void {
+    for (const frame of missed) this.#deliver(frame, undefined);
+    this.#outbox.release();
+  }
+
+  renewalFailed(error: BridgeError): void {
+    for (const { frame, exchange } of this.#outbox.takeAll()) {
+      if (frame.kind !== 'request') continue;
+      if (exchange?.state.kind === 'open') this.#listener.serverFault({ error, kind: 'error', id: frame.id });
+    }
+    this.#outbox.release();
+  }
+}
+
+/** Answers and cancellations are about ids of the old session, progress about its tokens. */
+function isWorthRepeating(frame: Frame): boolean {
+  if (frame.kind === 'request') return true;
+  return frame.kind === 'notification' && ![CANCELLED, INITIALIZED, PROGRESS].includes(frame.method ?? '');
+}

@@ -1,0 +1,299 @@
+import type { BridgeError } from '../../errors.ts';
+import type { HttpCall, HttpHandler, HttpRequest, ResponseHead } from '../../http/client.ts';
+import { ByteCollector } from '../../wire/byte-collector.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { idToken, withId } from '../../wire/splice.ts';
+import type { Outgoing } from '../remote/outgoing.ts';
+import { readServerMessages } from '../remote/read-messages.ts';
+import { MAX_REFUSAL_BYTES, readRefusal } from '../remote/refusal.ts';
+import type { RemoteEnvironment } from '../remote/remote-options.ts';
+import { SeenEvents } from '../remote/seen-events.ts';
+import type { SessionKey } from '../remote/session-key.ts';
+import {
+  type AnswerReader,
+  type AnswerSink,
+  classifyAnswer,
+  EventReader,
+  JsonReader,
+  sniffAnswer,
+} from './answer-reader.ts';
+import { CallErrors, isCallLimit } from './call-errors.ts';
+import type { CallEnd, CallHost } from './call-host.ts';
+import { postRequest, resumeRequest } from './call-requests.ts';
+import { ResumePlan } from './resume-plan.ts';
+
+/**
+ * - `posting`: no response yet.
+ * - `reading`: a 2xx response; what it is, the reader knows (undefined until the first bytes have told).
+ * - `refused`: another response, whose body may say why.
+ * - `waiting`: the stream broke and will be resumed.
+ * - `resuming`: a GET is under way that continues it.
+ * - `done`: ended or aborted.
+ */
+type CallState =
+  | { readonly kind: 'posting' | 'resuming'; readonly http: HttpCall }
+  | {
+      readonly kind: 'reading';
+      readonly http: HttpCall;
+      readonly leg: 'post' | 'get';
+      reader: AnswerReader | undefined;
+    }
+  | { readonly kind: 'refused'; readonly http: HttpCall; readonly head: ResponseHead; readonly body: ByteCollector }
+  | { readonly kind: 'waiting'; readonly cancel: () => void }
+  | { readonly kind: 'done' };
+
+const DONE: CallState = { kind: 'done' };
+
+/**
+ * One message to the server and everything that comes in answer to it: the response of its POST, and where that is a
+ * stream which breaks, the responses of the GETs that resume it. [spec 2025-11-25 transports#resumability-and-redelivery]
+ */
+export class ServerCall implements HttpHandler, AnswerSink {
+  readonly message: Outgoing;
+  /** The session it was posted in. */
+  readonly session: SessionKey;
+  readonly #environment: RemoteEnvironment;
+  readonly #host: CallHost;
+  readonly #needsAnswer: boolean;
+  #state: CallState;
+  #isPaused: boolean;
+  #isAnswered = false;
+  #wasSent = false;
+  #startedMs: number;
+  #resume: ResumePlan | undefined = undefined;
+  #seen: SeenEvents | undefined = undefined;
+
+  constructor(
+    environment: RemoteEnvironment,
+    host: CallHost,
+    message: Outgoing,
+    session: SessionKey,
+    isPaused: boolean,
+  ) {
+    this.message = message;
+    this.session = session;
+    this.#environment = environment;
+    this.#host = host;
+    this.#needsAnswer = message.frame.kind === 'request';
+    this.#isPaused = isPaused;
+    this.#startedMs = environment.http.clock.now();
+    this.#state = { kind: 'posting', http: this.#begin(postRequest(environment, message, session)) };
+  }
+
+  /** It still lacks its answer. */
+  get isOpen(): boolean {
+    return this.#needsAnswer && !this.#isAnswered && this.#state.kind !== 'done';
+  }
+
+  /** The server has begun to respond. */
+  get hasResponse(): boolean {
+    return this.#state.kind !== 'posting';
+  }
+
+  get wasSent(): boolean {
+    return this.#wasSent;
+  }
+
+  /** Nothing more is said to the host. */
+  abort(): void {
+    const state = this.#state;
+    this.#state = DONE;
+    if (state.kind === 'waiting') state.cancel();
+    else if (state.kind !== 'done') state.http.abort();
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    if ('http' in this.#state) this.#state.http.pause();
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    if ('http' in this.#state) this.#state.http.resume();
+  }
+
+  #begin(request: HttpRequest): HttpCall {
+    const call = this.#environment.http.request(request, this);
+    if (this.#isPaused) call.pause();
+    return call;
+  }
+
+  // ---- from HTTP
+
+  sent(): void {
+    if (this.#state.kind !== 'posting') return;
+    this.#wasSent = true;
+    this.#host.left(this);
+  }
+
+  response(head: ResponseHead): void {
+    const state = this.#state;
+    if (state.kind === 'resuming') return this.#resumed(state.http, head);
+    if (state.kind !== 'posting') return;
+    this.#wasSent = true;
+    const isAccepted = head.status >= 200 && head.status < 300;
+    this.#state = isAccepted
+      ? { kind: 'reading', http: state.http, leg: 'post', reader: undefined }
+      : { kind: 'refused', http: state.http, head, body: new ByteCollector() };
+    this.#host.responded(this, head);
+    if (this.#state.kind !== 'reading') return;
+    const contentType = head.headers['content-type'];
+    const form = classifyAnswer(contentType);
+    if (form === 'neither') return this.#notAnAnswer(head.status, contentType ?? '');
+    if (form !== 'unsure') this.#state.reader = this.#createReader(form);
+    if (form === 'events' && !this.#needsAnswer) this.#host.lingers(this);
+  }
+
+  #createReader(form: 'json' | 'events'): AnswerReader {
+    const { maxMessageBytes } = this.#environment;
+    return form === 'json' ? new JsonReader(this, maxMessageBytes) : new EventReader(this, maxMessageBytes);
+  }
+
+  data(chunk: Buffer): void {
+    const state = this.#state;
+    if (state.kind === 'refused') {
+      if (state.body.byteLength < MAX_REFUSAL_BYTES) return state.body.append(chunk);
+      state.http.abort();
+      return this.end();
+    }
+    if (state.kind !== 'reading') return;
+    if (state.reader === undefined) {
+      const form = sniffAnswer(chunk);
+      if (form !== 'json' && form !== 'events') return;
+      state.reader = this.#createReader(form);
+    }
+    const wasAnswered = this.#isAnswered;
+    state.reader.push(chunk);
+    if (!wasAnswered && this.#isAnswered && state.reader instanceof EventReader) this.#answeredOnStream();
+  }
+
+  /** [spec 2025-11-25 transports#sending-messages-to-the-server] the server should end the stream now. */
+  #answeredOnStream(): void {
+    if (this.#state.kind !== 'reading') return;
+    if (this.#state.leg === 'post') return this.#host.lingers(this);
+    this.abort();
+    this.#host.ended(this, { kind: 'done' });
+  }
+
+  end(): void {
+    const state = this.#state;
+    if (state.kind === 'refused') {
+      const refusal = readRefusal(this.#environment.url, state.head, state.body.take());
+      return this.#finish({ kind: 'refused', refusal });
+    }
+    if (state.kind !== 'reading') return;
+    state.reader?.end();
+    this.#streamEnded(undefined);
+  }
+
+  error(error: BridgeError): void {
+    const { kind } = this.#state;
+    if (kind === 'refused') return this.end();
+    if (kind === 'reading') return this.#streamEnded(error);
+    if (kind === 'resuming' && !isCallLimit(error)) return this.#scheduleResume(error, undefined);
+    this.#fail(error);
+  }
+
+  /** Over, one way or the other; `cause` when it broke. */
+  #streamEnded(cause: BridgeError | undefined): void {
+    const state = this.#state;
+    if (state.kind !== 'reading') return;
+    if (!this.isOpen) return this.#finish({ kind: 'done' });
+    if (state.reader instanceof EventReader && !isCallLimit(cause)) {
+      this.#plan().brokeAt(state.reader.lastEventId);
+      return this.#scheduleResume(cause, undefined);
+    }
+    this.#fail(cause ?? this.#errors.noAnswer());
+  }
+
+  get #errors(): CallErrors {
+    return new CallErrors(this.#environment.url, this.message.frame.method);
+  }
+
+  // ---- resuming
+
+  #plan(): ResumePlan {
+    this.#resume ??= new ResumePlan();
+    return this.#resume;
+  }
+
+  #scheduleResume(cause: BridgeError | undefined, status: number | undefined): void {
+    const plan = this.#plan();
+    const delayMs = plan.nextDelayMs();
+    if (delayMs === undefined) return this.#fail(this.#errors.lost(plan.lastEventId, cause), status);
+    const { clock } = this.#environment.http;
+    const cancel = clock.after(delayMs, () => {
+      const elapsedMs = clock.now() - this.#startedMs;
+      const { message, session } = this;
+      const lastEventId = plan.lastEventId as string; // or there were no delay
+      const request = resumeRequest(this.#environment, { message, session, lastEventId, elapsedMs });
+      this.#state = { kind: 'resuming', http: this.#begin(request) };
+    });
+    this.#state = { kind: 'waiting', cancel };
+  }
+
+  #resumed(http: HttpCall, { status, headers }: ResponseHead): void {
+    if (status === 200 && classifyAnswer(headers['content-type']) === 'events') {
+      this.#seen?.resumed();
+      this.#state = { kind: 'reading', http, leg: 'get', reader: this.#createReader('events') };
+      return;
+    }
+    http.abort();
+    const error = this.#errors.resumeRefused(status);
+    if (this.#plan().mayTryAgain(status)) return this.#scheduleResume(error, status);
+    this.#fail(this.#errors.lost('', error), status);
+  }
+
+  // ---- from the reader
+
+  text(bytes: Buffer, eventId?: string): void {
+    if (eventId !== undefined) {
+      this.#seen ??= new SeenEvents();
+      if (this.#seen.isRepeated(eventId)) return;
+    }
+    this.#resume?.progressed();
+    const isMessage = readServerMessages(bytes, (frame) => this.#deliver(frame));
+    if (!isMessage) this.#environment.log.debug({ byteLength: bytes.length }, 'skipped an answer that is no message');
+  }
+
+  #deliver(frame: Frame): void {
+    if (this.#state.kind === 'done') return;
+    const { frame: request } = this.message;
+    // An error without id, on the answer to a request: the server could not read the request's.
+    const named = this.#needsAnswer && frame.kind === 'error' && frame.id === undefined;
+    const message = named ? withId(frame, idToken(request)) : frame;
+    if (message.isResponse && message.id === request.id) this.#isAnswered = true;
+    this.#host.received(this, message);
+  }
+
+  retry(ms: number): void {
+    this.#plan().retryMs = ms;
+  }
+
+  oversized(byteLength: number): void {
+    const { maxMessageBytes, log } = this.#environment;
+    const error = this.#errors.oversized(byteLength, maxMessageBytes);
+    if (this.isOpen) this.#fail(error);
+    else log.error({ code: error.code }, error.message);
+  }
+
+  // ---- the end
+
+  #notAnAnswer(status: number, contentType: string): void {
+    if (!this.#needsAnswer) {
+      this.abort();
+      return this.#host.ended(this, { kind: 'done' });
+    }
+    this.#fail(this.#errors.notAnAnswer(status, contentType));
+  }
+
+  #fail(error: BridgeError, status?: number): void {
+    this.abort();
+    this.#host.ended(this, { kind: 'failed', error, wasSent: this.#wasSent, status });
+  }
+
+  #finish(end: CallEnd): void {
+    this.#state = DONE;
+    this.#host.ended(this, end);
+  }
+}

@@ -1,0 +1,32 @@
+import { type Logger, pino } from 'pino';
+import { createSystemDeps } from '../../src/cli/system-deps.ts';
+import type { RemoteTimeouts } from '../../src/config.ts';
+import type { HttpClientOptions } from '../../src/http/client.ts';
+import type { UpstreamDialer } from '../../src/relay/ports.ts';
+import { createHttpSseDialer } from '../../src/upstream/http-sse/dialer.ts';
+import type { RemoteDialerOptions } from '../../src/upstream/remote/remote-options.ts';
+import { createStreamableDialer, type StreamableDialer } from '../../src/upstream/streamable-session/dialer.ts';
+import { createClient } from '../http/recorded-call.ts';
+
+export interface DialOptions {
+  readonly client?: Partial<HttpClientOptions>;
+  readonly timeouts?: Partial<RemoteTimeouts>;
+  readonly maxMessageBytes?: number;
+  readonly log?: Logger;
+}
+
+export const dialStreamable = (url: URL, options?: DialOptions): StreamableDialer =>
+  createStreamableDialer(dialerOptions(url, options));
+
+export const dialHttpSse = (url: URL, options?: DialOptions): UpstreamDialer =>
+  createHttpSseDialer(dialerOptions(url, options));
+
+function dialerOptions(url: URL, { client, timeouts, maxMessageBytes, log }: DialOptions = {}): RemoteDialerOptions {
+  return {
+    url,
+    http: createClient(client),
+    timeouts: { connectMs: 5000, firstByteMs: 0, idleMs: 0, callMs: 0, ...timeouts },
+    maxMessageBytes: maxMessageBytes ?? 16 * 1024 * 1024,
+    deps: createSystemDeps(log ?? pino({ level: 'silent' })),
+  };
+}
