@@ -1,0 +1,21 @@
+import test from 'ava';
+import { BridgeError } from '../../../src/errors.ts';
+import { RestartPause } from '../../../src/relay/shared/restart-pause.ts';
+
+const READY = { ready: true } as const;
+const EXITED = new BridgeError('ERR_UPSTREAM_EXITED', 'exited');
+
+test('the pause doubles while no handshake succeeds, up to half a minute, and starts anew when one does', (t) => {
+  const pause = new RestartPause();
+  const pauses = Array.from({ length: 9 }, () => pause.next(EXITED, READY));
+  t.deepEqual(pauses, [250, 500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
+  pause.served();
+  t.is(pause.next(EXITED, READY), 250);
+});
+
+test('a dialer that names a time is believed, be it in the end of the server or in its own state', (t) => {
+  const pause = new RestartPause();
+  t.is(pause.next(new BridgeError('ERR_UPSTREAM_EXITED', 'exited', { retryAfterMs: 700.2 }), READY), 701);
+  const error = new BridgeError('ERR_UPSTREAM_CRASH_LOOP', 'later', { retryAfterMs: 5000 });
+  t.is(pause.next(EXITED, { ready: false, error }), 5000);
+});
