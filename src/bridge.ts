@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { Readable, Writable } from 'node:stream';
-import type { CommandTarget, Config } from './config.ts';
+import type { CommandTarget, Config, UrlTarget } from './config.ts';
 import type { Deps } from './deps.ts';
 import { healthRoutes } from './downstream/health.ts';
 import { type HttpRoute, HttpServer } from './downstream/http-server.ts';
@@ -11,9 +11,12 @@ import { StreamableEndpoint } from './downstream/streamable-session/endpoint.ts'
 import { BridgeError } from './errors.ts';
 import { AccessPolicy } from './http/access-policy.ts';
 import { LinkPool } from './relay/link-pool.ts';
+import { PingingDialer } from './relay/pinging-dialer.ts';
 import type { Readiness, UpstreamDialer } from './relay/ports.ts';
+import { RevivingDialer } from './relay/reviving-dialer.ts';
 import { SessionRegistry } from './relay/session-registry.ts';
 import { SharedServer } from './relay/shared/shared-server.ts';
+import { createRemoteDialer } from './upstream/remote.ts';
 import { createStdioDialer } from './upstream/stdio.ts';
 import { VERSION } from './version.ts';
 
@@ -114,26 +117,31 @@ function createSessions(config: Config, dialer: UpstreamDialer, deps: Deps): Ses
   });
 }
 
+const CLIENT_INFO = { name: 'mcp-portage', version: VERSION };
+
 function createDialer(config: Config, deps: Deps): UpstreamDialer {
+  const { target } = config;
+  return target.kind === 'url' ? createUrlDialer(config, target, deps) : createCommandDialer(config, target, deps);
+}
+
+function createCommandDialer(config: Config, target: CommandTarget, deps: Deps): UpstreamDialer {
   const { isolation, prewarm } = config.sessions;
-  const dialer = createStdioDialer({
-    target: commandOf(config),
-    child: config.child,
-    maxMessageBytes: config.limits.maxMessageBytes,
-    shutdownGraceMs: config.limits.shutdownGraceMs,
-    deps,
-  });
+  const { maxMessageBytes, shutdownGraceMs, requestTimeoutMs } = config.limits;
+  const dialer = createStdioDialer({ target, child: config.child, maxMessageBytes, shutdownGraceMs, deps });
   if (isolation === 'shared') {
-    const clientInfo = { name: 'mcp-portage', version: VERSION };
-    const handshakeTimeoutMs = config.limits.requestTimeoutMs;
-    return new SharedServer({ dialer, deps, prewarm: prewarm > 0, handshakeTimeoutMs, clientInfo });
+    const shared = { prewarm: prewarm > 0, handshakeTimeoutMs: requestTimeoutMs, clientInfo: CLIENT_INFO };
+    return new SharedServer({ dialer, deps, ...shared });
   }
   return prewarm > 0 ? new LinkPool(dialer, prewarm, deps) : dialer;
 }
 
-function commandOf({ target }: Config): CommandTarget {
-  if (target.kind === 'command') return target;
-  throw new BridgeError('ERR_CONFIG_OPTION', 'A URL cannot be served yet.');
+function createUrlDialer(config: Config, target: UrlTarget, deps: Deps): UpstreamDialer {
+  const { remote, limits, verb } = config;
+  const { maxMessageBytes } = limits;
+  let dialer = createRemoteDialer({ target, remote, maxMessageBytes, clientInfo: CLIENT_INFO, deps });
+  if (remote.keepAliveMs > 0) dialer = new PingingDialer(dialer, remote.keepAliveMs, deps.clock);
+  // A client over HTTP is told to open a new session; one on stdio cannot be.
+  return verb === 'connect' ? new RevivingDialer(dialer, deps) : dialer;
 }
 
 function createRoutes(

@@ -1,0 +1,142 @@
+import type { Clock } from '../deps.ts';
+import { BridgeError } from '../errors.ts';
+import { INITIALIZED, PING } from '../mcp/methods.ts';
+import type { Frame } from '../wire/frame.ts';
+import { requestFrame } from '../wire/write-message.ts';
+import { Exchange } from './exchange.ts';
+import type { Lane, Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
+
+/** Pings without an answer after which the server counts as gone. */
+export const MAX_MISSED_PINGS = 2;
+/** No client's counter produces such an id. */
+const ID_PREFIX = 'mcp-portage-ping-';
+
+/**
+ * Pings a server that has been silent for a while: keeps the connection open through what sits in between, and notices
+ * when the other end is gone without a word (a laptop that slept, a router that forgot).
+ * [spec 2025-11-25 basic/utilities/ping]
+ */
+export class PingingDialer implements UpstreamDialer {
+  readonly #dialer: UpstreamDialer;
+  readonly #clock: Clock;
+  readonly #idleMs: number;
+
+  /** @param idleMs silence after which a ping is sent; also the time it has for its answer */
+  constructor(dialer: UpstreamDialer, idleMs: number, clock: Clock) {
+    this.#dialer = dialer;
+    this.#idleMs = idleMs;
+    this.#clock = clock;
+  }
+
+  get name(): string {
+    return this.#dialer.name;
+  }
+
+  readiness(): Readiness {
+    return this.#dialer.readiness();
+  }
+
+  dial(listener: ServerListener): UpstreamLink {
+    return new PingingLink(this.#dialer, listener, this.#idleMs, this.#clock);
+  }
+
+  close(): Promise<void> {
+    return this.#dialer.close();
+  }
+
+  killNow(): void {
+    this.#dialer.killNow();
+  }
+}
+
+/** Nobody waits for the answer to a ping. */
+const NO_LANE: Lane = { isOpen: false };
+
+class PingingLink implements UpstreamLink, ServerListener {
+  readonly #name: string;
+  readonly #link: UpstreamLink;
+  readonly #listener: ServerListener;
+  readonly #clock: Clock;
+  readonly #idleMs: number;
+  #stop: (() => void) | undefined;
+  #lastHeardMs: number;
+  #pings = 0;
+  /** The ping that is not answered yet. */
+  #open: string | undefined;
+  #missed = 0;
+
+  constructor(dialer: UpstreamDialer, listener: ServerListener, idleMs: number, clock: Clock) {
+    this.#name = dialer.name;
+    this.#listener = listener;
+    this.#idleMs = idleMs;
+    this.#clock = clock;
+    this.#lastHeardMs = clock.now();
+    this.#link = dialer.dial(this);
+  }
+
+  send(frame: Frame, exchange?: Exchange): boolean {
+    // Before the handshake is done the server expects nothing else.
+    if (frame.method === INITIALIZED) this.#stop ??= this.#clock.every(this.#idleMs, () => this.#check());
+    return this.#link.send(frame, exchange);
+  }
+
+  #check(): void {
+    if (this.#clock.now() - this.#lastHeardMs < this.#idleMs) return;
+    if (this.#open !== undefined) this.#missed += 1;
+    if (this.#missed >= MAX_MISSED_PINGS) return this.#giveUp();
+    this.#pings += 1;
+    this.#open = `${ID_PREFIX}${this.#pings}`;
+    const ping = new Exchange(this.#open, PING, NO_LANE, undefined, this.#clock.now());
+    this.#link.send(requestFrame(this.#open, PING), ping);
+  }
+
+  #giveUp(): void {
+    const message = `${this.#name} did not answer ${MAX_MISSED_PINGS} pings in a row; its connection was given up.`;
+    const reason = new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data: { phase: 'ping' } });
+    this.#link.close(reason);
+    this.serverClosed(reason);
+  }
+
+  fromServer(frame: Frame, exchange?: Exchange): void {
+    this.#lastHeardMs = this.#clock.now();
+    this.#missed = 0;
+    const id = exchange?.id ?? frame.id;
+    // An error is an answer, too: the server is there.
+    if (frame.isResponse && typeof id === 'string' && id.startsWith(ID_PREFIX)) {
+      if (id === this.#open) this.#open = undefined;
+      return;
+    }
+    this.#listener.fromServer(frame, exchange);
+  }
+
+  pause(): void {
+    this.#link.pause();
+  }
+
+  resume(): void {
+    this.#link.resume();
+  }
+
+  close(reason: BridgeError): void {
+    this.#end();
+    this.#link.close(reason);
+  }
+
+  serverFault(fault: ServerFault): void {
+    this.#listener.serverFault(fault);
+  }
+
+  serverDrained(): void {
+    this.#listener.serverDrained();
+  }
+
+  serverClosed(reason: BridgeError): void {
+    this.#end();
+    this.#listener.serverClosed(reason);
+  }
+
+  #end(): void {
+    this.#stop?.();
+    this.#stop = undefined;
+  }
+}
