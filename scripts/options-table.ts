@@ -1,4 +1,5 @@
-import { envNameOf, OPTION_GROUPS, OPTIONS, type OptionSpec } from '../src/cli/options.ts';
+import { OPTION_GROUPS, OPTIONS, type OptionSpec } from '../src/cli/option-table.ts';
+import { envNameOf } from '../src/cli/options.ts';
 
 const BEGIN = '<!-- options: made by `npm run docs`, do not edit -->';
 const END = '<!-- end of options -->';

@@ -1,13 +1,13 @@
 /** The command line: argv → Config → running bridge. The only place that exits the process. */
 import type { Logger } from 'pino';
-import { checkFiles } from './cli/check-files.ts';
-import type { ServeCommand } from './cli/command-line.ts';
+import { checkFiles, readHeaderFile } from './cli/check-files.ts';
+import type { BridgeCommand } from './cli/command-line.ts';
 import { renderCompletion } from './cli/completion.ts';
 import { renderHelp } from './cli/help.ts';
 import { type ProcessEvents, type RunningBridge, superviseBridge } from './cli/lifecycle.ts';
-import { parseConfig } from './cli/parse-config.ts';
+import { type ProbeOptions, parseConfig } from './cli/parse-config.ts';
 import type { Config } from './config.ts';
-import { toBridgeError } from './errors.ts';
+import { BridgeError, toBridgeError } from './errors.ts';
 import type { LogOptions } from './log.ts';
 import { VERSION } from './version.ts';
 
@@ -31,6 +31,20 @@ export interface CliHost {
   exit(code: number): void;
   createLog(options: LogOptions): Promise<Logger>;
   runBridge(config: Config, log: Logger): Promise<RunningBridge>;
+  runProbe(request: ProbeRequest, log: Logger): Promise<ProbeResult>;
+}
+
+export interface ProbeRequest extends ProbeOptions {
+  readonly config: Config;
+  /** Of the terminal the report is for. */
+  readonly width: number;
+  readonly color: boolean;
+}
+
+export interface ProbeResult {
+  /** For stdout, as the request wanted it. */
+  readonly report: string;
+  readonly exitCode: number;
 }
 
 /** Never rejects: whatever goes wrong is told on stderr and becomes an exit code. */
@@ -45,7 +59,7 @@ export async function runCli(argv: readonly string[], host: CliHost): Promise<vo
     const commandLine = parseCommandLine(argv);
     switch (commandLine.kind) {
       case 'help':
-        host.stdout.write(renderHelp(host.stdout.columns ?? 100));
+        host.stdout.write(renderHelp({ columns: host.stdout.columns ?? DEFAULT_COLUMNS, verb: commandLine.verb }));
         return;
       case 'version':
         host.stdout.write(`${VERSION}\n`);
@@ -53,8 +67,8 @@ export async function runCli(argv: readonly string[], host: CliHost): Promise<vo
       case 'completion':
         host.stdout.write(renderCompletion(commandLine.shell));
         return;
-      case 'serve':
-        return await serve(commandLine, host);
+      case 'bridge':
+        return await run(commandLine, host);
     }
   } catch (thrown) {
     const error = toBridgeError(thrown);
@@ -68,14 +82,27 @@ function isVersionOnly(argv: readonly string[]): boolean {
   return argv.length === 1 && (argv[0] === '--version' || argv[0] === '-v');
 }
 
-async function serve({ target, options }: ServeCommand, host: CliHost): Promise<void> {
+/** Where the output is no terminal. */
+const DEFAULT_COLUMNS = 100;
+
+async function run(command: BridgeCommand, host: CliHost): Promise<void> {
   const stderrIsTerminal = host.stderr.isTTY === true;
-  const { config, warnings } = parseConfig(target, options, { ...host, stderrIsTerminal });
-  await checkFiles(config);
+  const { config, probe, warnings } = parseConfig(command, { ...host, readFile: readHeaderFile, stderrIsTerminal });
+  const found = await checkFiles(config);
   const log = await host.createLog({ ...config.log, colors: stderrIsTerminal && !host.env.NO_COLOR });
-  for (const warning of warnings) log.warn(warning);
+  for (const warning of [...warnings, ...found]) log.warn(warning);
+  if (command.verb === 'probe') return await reportOn(config, probe, host, log);
   const start = () => host.runBridge(config, log);
   host.exit(await superviseBridge({ start, events: host.events, log }));
+}
+
+/** The report is the product: it goes to stdout, and the exit code says in short what it says at length. */
+async function reportOn(config: Config, options: ProbeOptions, host: CliHost, log: Logger): Promise<void> {
+  const color = host.stdout.isTTY === true && !host.env.NO_COLOR;
+  const width = host.stdout.columns ?? DEFAULT_COLUMNS;
+  const { report, exitCode } = await host.runProbe({ config, ...options, color, width }, log);
+  host.stdout.write(report);
+  host.setExitCode(exitCode);
 }
 
 /** Runs the command line of this process. Called by bin/mcp-portage.js. */
@@ -95,12 +122,13 @@ export function main(): Promise<void> {
     exit: (code) => process.exit(code),
     createLog: async (options) => (await import('./log.ts')).createLog(options),
     runBridge: async (config, log) => {
-      const [{ runBridge }, { createSystemDeps }, { openClientPipes }] = await Promise.all([
+      const [{ runBridge }, { createSystemDeps }] = await Promise.all([
         import('./bridge.ts'),
         import('./cli/system-deps.ts'),
-        import('./cli/client-pipes.ts'),
       ]);
-      return runBridge(config, createSystemDeps(log), openClientPipes);
+      // Pipes are written without waiting for whoever reads them; a client that stops reading stops only its own side.
+      return runBridge(config, createSystemDeps(log), () => ({ input: process.stdin, output: process.stdout }));
     },
+    runProbe: () => Promise.reject(new BridgeError('ERR_CONFIG_OPTION', 'There is no `probe` in this build.')),
   });
 }

@@ -30,7 +30,15 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'config.ts',
   ],
   'bridge.ts': ['downstream', 'upstream', 'relay', 'http', 'errors.ts', 'deps.ts', 'config.ts', 'version.ts'],
-  cli: ['errors.ts', 'config.ts', 'deps.ts', 'version.ts', 'log.ts'],
+  cli: [
+    'http/request-headers.ts',
+    'http/proxy.ts',
+    'errors.ts',
+    'config.ts',
+    'deps.ts',
+    'version.ts',
+    'log.ts',
+  ],
   'cli.ts': ['cli', 'bridge.ts', 'log.ts', 'errors.ts', 'config.ts', 'version.ts'],
 };
 

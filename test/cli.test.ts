@@ -1,7 +1,10 @@
 import { EventEmitter } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test from 'ava';
 import { pino } from 'pino';
-import { type CliHost, runCli } from '../src/cli.ts';
+import { type CliHost, type ProbeRequest, runCli } from '../src/cli.ts';
 import type { Config } from '../src/config.ts';
 import { BridgeError } from '../src/errors.ts';
 import type { LogOptions } from '../src/log.ts';
@@ -15,6 +18,7 @@ async function run(argv: readonly string[], more: Partial<CliHost> = {}) {
     exitCode: undefined as number | undefined,
     exited: undefined as number | undefined,
     config: undefined as Config | undefined,
+    probe: undefined as ProbeRequest | undefined,
     logOptions: undefined as LogOptions | undefined,
     logged: [] as string[],
   };
@@ -38,6 +42,10 @@ async function run(argv: readonly string[], more: Partial<CliHost> = {}) {
       seen.config = config;
       throw new BridgeError('ERR_CONFIG_LISTEN', 'Port 8000 is in use.');
     },
+    runProbe: async (request) => {
+      seen.probe = request;
+      return { report: 'speaks stdio\n', exitCode: 3 };
+    },
     ...more,
   });
   return seen;
@@ -45,7 +53,8 @@ async function run(argv: readonly string[], more: Partial<CliHost> = {}) {
 
 test('--help, --version and completion go to stdout and run nothing', async (t) => {
   for (const [argv, expected] of [
-    [['--help'], /^mcp-portage gives any stdio MCP server an HTTP face/],
+    [['--help'], /^mcp-portage joins any MCP client to any MCP server/],
+    [['connect', '--help'], /^mcp-portage connect: a stdio face/],
     [['--version'], new RegExp(`^${VERSION}\n$`)],
     [['serve', '-v'], new RegExp(`^${VERSION}\n$`)],
     [['completion', 'bash'], /complete -F _mcp_portage mcp-portage\n$/],
@@ -95,6 +104,40 @@ test('runs the bridge with what was asked for and exits with the code of its end
 test('what is worth a warning is logged before the start', async (t) => {
   const { logged } = await run(['--host', '0.0.0.0', '--', 'x']);
   t.regex(logged[0] ?? '', /^Listening on 0\.0\.0\.0: .*no authentication/);
+});
+
+test('what is worth a warning on the disk is logged, too', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'mcp-portage-'));
+  t.teardown(() => rm(directory, { recursive: true }));
+  const file = join(directory, 'token');
+  await writeFile(file, 'hunter2', { mode: 0o644 });
+  const { logged, config } = await run(['connect', '--bearer-token-file', file, 'https://example.com/mcp']);
+  if (process.platform !== 'win32') t.regex(logged[0] ?? '', /^--bearer-token-file .*: every user of this machine/);
+  t.false(logged.join('').includes('hunter2'));
+  t.like(config, { verb: 'connect', target: { kind: 'url' }, remote: { bearerTokenFile: file } });
+});
+
+test('a probe prints its report to stdout and exits with its verdict', async (t) => {
+  const { stdout, stderr, exitCode, probe, config } = await run(['probe', '--timeout', '3s', '--', 'x']);
+  t.is(stdout, 'speaks stdio\n');
+  t.is(stderr, '');
+  t.is(exitCode, 3);
+  t.is(config, undefined, 'no bridge is started');
+  t.like(probe, { format: 'human', timeoutMs: 3000, width: 100, color: false, config: { target: { command: 'x' } } });
+});
+
+test('a probe is told about the terminal its report is for', async (t) => {
+  const stdout = { write: () => true, isTTY: true, columns: 132 };
+  t.like((await run(['probe', '--', 'x'], { stdout })).probe, { width: 132, color: true });
+  t.like((await run(['probe', '--', 'x'], { stdout, env: { NO_COLOR: '1' } })).probe, { color: false });
+  t.like((await run(['probe', '--json', '--', 'x'])).probe, { format: 'json' });
+});
+
+test('a probe that fails itself is told like any other failure', async (t) => {
+  const runProbe = () => Promise.reject(new BridgeError('ERR_UPSTREAM_CONNECT', 'Cannot reach it.'));
+  const { stderr, exitCode } = await run(['probe', 'https://example.com/mcp'], { runProbe });
+  t.is(stderr, 'mcp-portage: ERR_UPSTREAM_CONNECT: Cannot reach it.\n');
+  t.is(exitCode, 69);
 });
 
 test('logs with colours on a terminal, unless NO_COLOR is set', async (t) => {

@@ -1,13 +1,66 @@
 /** The checks that need the disk, before anything is started: a wrong path should be told as such, not as a crash later. */
-import { readFile, stat } from 'node:fs/promises';
-import { createSecureContext } from 'node:tls';
-import type { Config } from '../config.ts';
+import { constants, readFileSync, type Stats, statSync } from 'node:fs';
+import { access, readFile, stat } from 'node:fs/promises';
+import { createSecureContext, type SecureContextOptions } from 'node:tls';
+import type { Config, RemoteConfig } from '../config.ts';
 import { BridgeError } from '../errors.ts';
+import { type FoundFile, warnOfOpenFile } from './remote-headers.ts';
 
-/** Throws ERR_CONFIG_OPTION or ERR_CONFIG_COMBINATION. */
-export async function checkFiles({ child, listen }: Config): Promise<void> {
+/** Resolves with warnings. Throws ERR_CONFIG_OPTION or ERR_CONFIG_COMBINATION. */
+export async function checkFiles({ child, listen, remote }: Config): Promise<readonly string[]> {
   if (child.cwd !== undefined) await checkDirectory(child.cwd);
-  if (listen.tls !== undefined) await checkCertificate(listen.tls);
+  if (listen.tls !== undefined) {
+    const { certFile, keyFile } = listen.tls;
+    await checkPair({ cert: 'tls-cert', key: 'tls-key' }, certFile, keyFile);
+  }
+  await checkClientTls(remote.tls);
+  return remote.bearerTokenFile === undefined ? [] : checkTokenFile(remote.bearerTokenFile);
+}
+
+/** For files that hold headers; what cannot be read is thrown. */
+export function readHeaderFile(path: string): FoundFile {
+  return { text: readFileSync(path, 'utf8'), isOpenToAll: isOpenToAll(statSync(path)) };
+}
+
+/** On Windows the bits say nothing about others. */
+function isOpenToAll({ mode }: Stats): boolean {
+  return process.platform !== 'win32' && (mode & 0o004) !== 0;
+}
+
+/** Its content is read when it is needed, and may come later: whoever renews it may not have written it yet. */
+async function checkTokenFile(path: string): Promise<readonly string[]> {
+  try {
+    await access(path, constants.R_OK);
+    const stats = await stat(path);
+    if (stats.isDirectory()) throw new BridgeError('ERR_CONFIG_OPTION', `--bearer-token-file: ${path} is a directory.`);
+    return isOpenToAll(stats) ? [warnOfOpenFile(`--bearer-token-file ${path}`)] : [];
+  } catch (cause) {
+    if (cause instanceof BridgeError) throw cause;
+    throw unreadable('bearer-token-file', path, cause);
+  }
+}
+
+async function checkClientTls({ caFile, certFile, keyFile }: RemoteConfig['tls']): Promise<void> {
+  if (caFile !== undefined) await checkAuthorities(caFile);
+  if (certFile !== undefined && keyFile !== undefined) {
+    await checkPair({ cert: 'client-cert', key: 'client-key' }, certFile, keyFile);
+  }
+}
+
+async function checkAuthorities(path: string): Promise<void> {
+  const ca = await readPem('ca', path);
+  // Node takes a file without any certificate for an empty list of authorities, which trusts nobody.
+  if (ca.includes('-----BEGIN CERTIFICATE-----') && isUsable({ ca })) return;
+  throw new BridgeError('ERR_CONFIG_OPTION', `--ca: expected certificates in PEM form in ${path}; got something else.`);
+}
+
+function isUsable(options: SecureContextOptions): boolean {
+  try {
+    createSecureContext(options);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 async function checkDirectory(path: string): Promise<void> {
@@ -17,15 +70,20 @@ async function checkDirectory(path: string): Promise<void> {
   throw new BridgeError('ERR_CONFIG_OPTION', `--cwd: expected a directory at ${path}; got ${got}.`);
 }
 
-async function checkCertificate({ certFile, keyFile }: { certFile: string; keyFile: string }): Promise<void> {
-  const cert = await readPem('tls-cert', certFile);
-  const key = await readPem('tls-key', keyFile);
+interface PairNames {
+  readonly cert: string;
+  readonly key: string;
+}
+
+async function checkPair(names: PairNames, certFile: string, keyFile: string): Promise<void> {
+  const cert = await readPem(names.cert, certFile);
+  const key = await readPem(names.key, keyFile);
   try {
     createSecureContext({ cert, key });
   } catch (cause) {
     throw new BridgeError(
       'ERR_CONFIG_COMBINATION',
-      `--tls-cert, --tls-key: expected a PEM certificate and its own unencrypted key; got ${certFile} and ${keyFile}, which do not work together (${reasonOf(cause)}).`,
+      `--${names.cert}, --${names.key}: expected a PEM certificate and its own unencrypted key; got ${certFile} and ${keyFile}, which do not work together (${reasonOf(cause)}).`,
       { cause },
     );
   }
@@ -35,8 +93,12 @@ async function readPem(option: string, path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');
   } catch (cause) {
-    throw new BridgeError('ERR_CONFIG_OPTION', `--${option}: cannot read ${path} (${reasonOf(cause)}).`, { cause });
+    throw unreadable(option, path, cause);
   }
+}
+
+function unreadable(option: string, path: string, cause: unknown): BridgeError {
+  return new BridgeError('ERR_CONFIG_OPTION', `--${option}: cannot read ${path} (${reasonOf(cause)}).`, { cause });
 }
 
 function reasonOf(cause: unknown): string {

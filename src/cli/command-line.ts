@@ -1,22 +1,25 @@
 /** From the words of the command line to what is asked for. Values stay text here; parse-config.ts gives them types. */
 import { Parser } from 'yargs/helpers';
-import type { CommandTarget } from '../config.ts';
+import type { Target } from '../config.ts';
 import { BridgeError } from '../errors.ts';
 import { isShell, type Shell } from './completion.ts';
 import type { CommandLineOptions } from './given-options.ts';
-import { explainStrayWord, explainUnknownOption, SIMPLEST_COMMAND } from './mistakes.ts';
-import { OPTIONS, type OptionName, type OptionSpec } from './options.ts';
+import { explainStrayWord, explainUnknownOption } from './mistakes.ts';
+import { BRIDGE_VERBS, type BridgeVerb, OPTIONS, type OptionName, type OptionSpec } from './option-table.ts';
+import { isUrlLike, parseTarget } from './parse-target.ts';
 
 export type CommandLine =
-  | { readonly kind: 'help' }
+  /** Of one verb, or of everything. */
+  | { readonly kind: 'help'; readonly verb: BridgeVerb | undefined }
   | { readonly kind: 'version' }
   | { readonly kind: 'completion'; readonly shell: Shell }
-  | ServeCommand;
+  | BridgeCommand;
 
-export interface ServeCommand {
-  readonly kind: 'serve';
+export interface BridgeCommand {
+  readonly kind: 'bridge';
+  readonly verb: BridgeVerb;
+  readonly target: Target;
   readonly options: CommandLineOptions;
-  readonly target: CommandTarget;
 }
 
 type ParsedWords = { readonly [key: string]: unknown; readonly _: readonly (string | number)[] };
@@ -29,13 +32,22 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
   const command = separator === -1 ? [] : argv.slice(separator + 1);
 
   const parsed = splitIntoOptions(head);
-  const [verb, ...stray] = splitVerb(parsed._.map(String));
-  if (parsed.help === true || verb === 'help') return { kind: 'help' };
+  const { verb, words } = splitVerb(parsed._.map(String));
+  if (verb === 'help') return { kind: 'help', verb: BRIDGE_VERBS.find((candidate) => candidate === words[0]) };
+  if (parsed.help === true) return { kind: 'help', verb: BRIDGE_VERBS.find((candidate) => candidate === verb) };
   if (parsed.version === true) return { kind: 'version' };
 
-  refuseMistakes(head, parsed, verb === 'completion' ? [] : stray);
-  if (verb === 'completion') return { kind: 'completion', shell: parseShell(stray) };
-  return { kind: 'serve', options: collectOptions(parsed), target: parseTarget(command) };
+  if (verb === 'completion') {
+    refuseMistakes(head, parsed, undefined);
+    return { kind: 'completion', shell: parseShell(words) };
+  }
+  refuseMistakes(
+    head,
+    parsed,
+    words.find((word) => !isUrlLike(word)),
+  );
+  const target = parseTarget(verb ?? 'serve', words, command);
+  return { kind: 'bridge', verb: verb ?? 'serve', target, options: collectOptions(parsed) };
 }
 
 /**
@@ -60,26 +72,25 @@ function splitIntoOptions(head: readonly string[]): ParsedWords {
   });
 }
 
-const VERBS = ['serve', 'completion', 'help'] as const;
-type Verb = (typeof VERBS)[number];
+const VERBS = [...BRIDGE_VERBS, 'completion', 'help'] as const;
 
 /** Without a verb, serve is meant. */
-function splitVerb(words: readonly string[]): readonly [Verb, ...string[]] {
+function splitVerb(words: readonly string[]) {
   const verb = VERBS.find((candidate) => candidate === words[0]);
-  return verb === undefined ? ['serve', ...words] : [verb, ...words.slice(1)];
+  return { verb, words: verb === undefined ? words : words.slice(1) };
 }
 
-/** Unknown options and words that belong behind `--`: explains what comes first, since the rest may follow from it. */
-function refuseMistakes(head: readonly string[], parsed: ParsedWords, stray: readonly string[]): void {
-  const strayAt = stray[0] === undefined ? head.length : head.indexOf(stray[0]);
+/** Unknown options and a word that belongs behind `--`: explains what comes first, since the rest may follow from it. */
+function refuseMistakes(head: readonly string[], parsed: ParsedWords, stray: string | undefined): void {
+  const strayAt = stray === undefined ? head.length : head.indexOf(stray);
   const explanations = Object.keys(parsed)
     .filter((key) => !KNOWN_KEYS.has(key))
     .map((key) => ({ key, at: head.findIndex((token) => isOptionToken(token, key)) }))
     .filter(({ at }) => at < strayAt)
     .map(({ key, at }) => explainUnknownOption({ name: key, written: head[at] ?? `--${key}`, value: parsed[key] }));
   if (explanations.length > 0) throw new BridgeError('ERR_CONFIG_OPTION', explanations.join('\n'));
-  if (stray[0] !== undefined) {
-    throw new BridgeError('ERR_CONFIG_OPTION', explainStrayWord({ head, at: strayAt, word: stray[0] }));
+  if (stray !== undefined) {
+    throw new BridgeError('ERR_CONFIG_OPTION', explainStrayWord({ head, at: strayAt, word: stray }));
   }
 }
 
@@ -124,19 +135,6 @@ function readValue(option: OptionSpec, value: unknown): string {
     );
   }
   return String(value);
-}
-
-function parseTarget(command: readonly string[]): CommandTarget {
-  const [program, ...args] = command;
-  if (program === undefined || program === '') {
-    throw new BridgeError(
-      'ERR_CONFIG_OPTION',
-      `No server to serve: its command goes after \`--\`, as in\n  ${SIMPLEST_COMMAND}`,
-    );
-  }
-  if (/^https?:\/\//i.test(program))
-    throw new BridgeError('ERR_CONFIG_OPTION', explainStrayWord({ head: [], at: 0, word: program }));
-  return { kind: 'command', command: program, args };
 }
 
 function parseShell(words: readonly string[]): Shell {

@@ -2,10 +2,12 @@
  * Completion scripts, complete in themselves: pressing Tab starts no process. Options and values come from the option
  * table; after `--` the shell completes a command of its own.
  */
-import { OPTIONS, type OptionSpec } from './options.ts';
+import { BRIDGE_VERBS, OPTIONS, type OptionSpec } from './option-table.ts';
 
 const SHELLS = ['bash', 'zsh'] as const;
 export type Shell = (typeof SHELLS)[number];
+
+const VERBS = [...BRIDGE_VERBS, 'completion'].join(' ');
 
 export function isShell(word: string): word is Shell {
   return SHELLS.some((shell) => shell === word);
@@ -39,7 +41,7 @@ ${OPTIONS.filter(takesValue)
   if [[ "$current" == -* ]]; then
     COMPREPLY=($(compgen -W "${words.join(' ')}" -- "$current"))
   elif ((COMP_CWORD == 1)); then
-    COMPREPLY=($(compgen -W "serve completion" -- "$current"))
+    COMPREPLY=($(compgen -W "${VERBS}" -- "$current"))
   fi
 }
 complete -F _mcp_portage mcp-portage
@@ -70,7 +72,7 @@ _mcp_portage() {
 ${specs.map((spec) => `      ${spec} \\`).join('\n')}
       '(-h --help)'{-h,--help}'[Show this help]' \\
       '(-v --version)'{-v,--version}'[Show the version]' \\
-      '1:command:(serve completion)'
+      '1:command:(${VERBS})'
   fi
 }
 compdef _mcp_portage mcp-portage
@@ -88,8 +90,13 @@ function takesValue(option: OptionSpec): boolean {
 
 function zshSpec(option: OptionSpec, name: string): string {
   const repeat = option.kind === 'list' ? '*' : '';
-  const text = option.describe.replaceAll("'", '’').replaceAll(/[[\]:]/g, ' ');
-  return `'${repeat}${name}[${text}]${takesValue(option) ? `:${option.placeholder ?? 'value'}:${zshValue(option)}` : ''}'`;
+  const value = takesValue(option) ? `:${quiet(option.placeholder ?? 'value')}:${zshValue(option)}` : '';
+  return `'${repeat}${name}[${quiet(option.describe)}]${value}'`;
+}
+
+/** Without what has a meaning in a specification of zsh. */
+function quiet(text: string): string {
+  return text.replaceAll("'", '’').replaceAll(/[[\]:]/g, ' ');
 }
 
 function zshValue(option: OptionSpec): string {

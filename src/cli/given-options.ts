@@ -1,7 +1,9 @@
 /** What was set, and where: the command line wins over the environment, the environment over the default. */
 import { BridgeError } from '../errors.ts';
 import type { Environment } from './child-environment.ts';
-import { envNameOf, findOption, OPTIONS, type OptionName, type OptionSpec } from './options.ts';
+import { isInPlace, type OptionUse, refuseMisplaced } from './option-place.ts';
+import { OPTIONS, type OptionName, type OptionSpec } from './option-table.ts';
+import { envNameOf, findOption } from './options.ts';
 import type { Parsed } from './parse-value.ts';
 
 /** Values by option name as written on the command line, in order. Flags come as `true` and `false`. */
@@ -17,9 +19,11 @@ interface Given {
 export class GivenOptions {
   readonly #given: ReadonlyMap<string, Given>;
 
-  constructor(commandLine: CommandLineOptions, env: Environment) {
+  constructor(commandLine: CommandLineOptions, env: Environment, use: OptionUse) {
+    refuseMisplaced(commandLine, use);
     const given = new Map<string, Given>();
-    for (const option of OPTIONS) {
+    // A variable may be there for other uses: a container sets MCP_PORTAGE_PORT whatever is run in it.
+    for (const option of OPTIONS.filter((candidate) => isInPlace(candidate, use))) {
       const found = fromCommandLine(option, commandLine.get(option.name)) ?? fromEnvironment(option, env);
       if (found !== undefined) given.set(option.name, found);
     }
@@ -48,8 +52,13 @@ export class GivenOptions {
     return value;
   }
 
+  /** As written, in order. */
+  texts(name: OptionName): readonly string[] {
+    return this.#given.get(name)?.texts ?? [];
+  }
+
   list<T>(name: OptionName, parse: (text: string) => Parsed<T>): readonly T[] {
-    return (this.#given.get(name)?.texts ?? []).map((text) => this.#parse(name, text, parse));
+    return this.texts(name).map((text) => this.#parse(name, text, parse));
   }
 
   #parse<T>(name: OptionName, text: string, parse: (text: string) => Parsed<T>): T {
@@ -74,7 +83,8 @@ function fromEnvironment(option: OptionSpec, env: Environment): Given | undefine
   const source = envNameOf(option.name);
   const text = env[source];
   if (text === undefined || text === '' || isServiceLink(option, text)) return undefined;
-  const texts = option.kind === 'list' ? text.split(',').map((part) => part.trim()) : [text];
+  const separator = option.separator === 'newline' ? '\n' : ',';
+  const texts = option.kind === 'list' ? text.split(separator).map((part) => part.trim()) : [text];
   return { texts: texts.filter((part) => part !== ''), source };
 }
 

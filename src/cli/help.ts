@@ -1,4 +1,5 @@
-import { envNameOf, OPTION_GROUPS, OPTIONS, type OptionSpec } from './options.ts';
+import { type BridgeVerb, OPTION_GROUPS, OPTIONS, type OptionSpec } from './option-table.ts';
+import { BEARER_TOKEN_NOTE, BEARER_TOKEN_VARIABLE, envNameOf } from './options.ts';
 
 const MIN_WIDTH = 72;
 const MAX_WIDTH = 110;
@@ -8,46 +9,126 @@ interface Row {
   readonly right: string;
 }
 
-const EXAMPLES: readonly Row[] = [
+interface Topic {
+  readonly verb: BridgeVerb;
+  readonly about: string;
+  readonly usage: readonly Row[];
+  readonly examples: readonly Row[];
+}
+
+const TOPICS: readonly Topic[] = [
   {
-    left: 'mcp-portage -- npx -y @modelcontextprotocol/server-filesystem .',
-    right: 'serve the files of this directory',
+    verb: 'serve',
+    about: 'an HTTP face for a server, Streamable HTTP and HTTP+SSE on one port',
+    usage: [
+      { left: 'mcp-portage [serve] [options] -- <command> [args...]', right: 'HTTP face of a stdio server' },
+      { left: 'mcp-portage [serve] [options] <url>', right: 'HTTP face of a remote server' },
+    ],
+    examples: [
+      {
+        left: 'mcp-portage -- npx -y @modelcontextprotocol/server-filesystem .',
+        right: 'serve the files of this directory',
+      },
+      { left: 'mcp-portage --isolation shared -- node server.js', right: 'one server process for all clients' },
+      { left: 'mcp-portage --port 9000 --env API_KEY -- uvx some-server', right: 'hand one variable on to the server' },
+      { left: 'mcp-portage https://old.example/sse', right: 'let new clients use an old server' },
+    ],
   },
-  { left: 'mcp-portage --isolation shared -- node server.js', right: 'one server process for all clients' },
-  { left: 'mcp-portage --port 9000 --env API_KEY -- uvx some-server', right: 'hand one variable on to the server' },
-  { left: 'source <(mcp-portage completion bash)', right: 'complete options with the Tab key' },
+  {
+    verb: 'connect',
+    about: 'a stdio face for a server, started by the client that uses it',
+    usage: [
+      { left: 'mcp-portage connect [options] <url>', right: 'stdio face of a remote server' },
+      { left: 'mcp-portage connect [options] -- <command> [args...]', right: 'stdio face of a stdio server' },
+    ],
+    examples: [
+      { left: 'mcp-portage connect https://example.com/mcp', right: 'for a client that speaks stdio only' },
+      {
+        left: 'mcp-portage connect --bearer-token-file token https://example.com/mcp',
+        right: 'the same, with a credential',
+      },
+    ],
+  },
+  {
+    verb: 'probe',
+    about: 'a report on what a server speaks and which clients can use it',
+    usage: [
+      { left: 'mcp-portage probe [options] <url>', right: 'report on a remote server' },
+      { left: 'mcp-portage probe [options] -- <command> [args...]', right: 'report on a stdio server' },
+    ],
+    examples: [{ left: 'mcp-portage probe --json https://example.com/mcp', right: 'the report for scripts' }],
+  },
 ];
 
-/** The text of --help, from the option table. `columns`: width of the terminal. */
-export function renderHelp(columns: number): string {
+const OTHER_USAGE: readonly Row[] = [
+  { left: 'mcp-portage completion bash|zsh', right: 'for source <(...): options by the Tab key' },
+  { left: 'mcp-portage help <verb>', right: 'only what is about this verb' },
+];
+const OTHER_OPTIONS: readonly Row[] = [
+  { left: '-h, --help', right: 'Show this help' },
+  { left: '-v, --version', right: 'Show the version' },
+];
+
+export interface HelpRequest {
+  /** Width of the terminal. */
+  readonly columns: number;
+  /** Only what belongs to it; undefined: everything. */
+  readonly verb: BridgeVerb | undefined;
+}
+
+/** The text of --help, from the option table. */
+export function renderHelp({ columns, verb }: HelpRequest): string {
   const width = Math.max(MIN_WIDTH, Math.min(columns, MAX_WIDTH));
-  const groups = Object.entries(OPTION_GROUPS).map(([group, title]) => ({
-    title,
-    rows: OPTIONS.filter((option: OptionSpec) => option.group === group).map(rowOf),
-  }));
-  const other = [
-    { left: '-h, --help', right: 'Show this help' },
-    { left: '-v, --version', right: 'Show the version' },
-  ];
-  const tables = [...groups, { title: 'Other', rows: other }];
-  const indent = Math.max(...tables.flatMap(({ rows }) => rows.map(({ left }) => left.length))) + 4;
+  const topics = TOPICS.filter((topic) => verb === undefined || topic.verb === verb);
+  const groups = Object.entries(OPTION_GROUPS).map(([group, title]) => ({ title, rows: rowsOf(group, verb) }));
+  const tables = [...groups.filter(({ rows }) => rows.length > 0), { title: 'Other', rows: OTHER_OPTIONS }];
+  const usage = [...topics.flatMap((topic) => topic.usage), ...(verb === undefined ? OTHER_USAGE : [])];
   return [
-    ...wrap('mcp-portage gives any stdio MCP server an HTTP face, for Streamable HTTP and HTTP+SSE clients.', width),
+    ...wrap(introduce(topics), width),
     '',
-    'Usage',
-    '  mcp-portage [serve] [options] -- <command> [args...]',
-    '  mcp-portage completion bash|zsh',
-    ...tables.flatMap(({ title, rows }) => ['', title, ...rows.flatMap((row) => renderRow(row, indent, width))]),
+    ...renderTable({ title: 'Usage', rows: usage }, indentOf(usage), width),
+    ...tables.flatMap((table) => ['', ...renderTable(table, indentOf(tables.flatMap(({ rows }) => rows)), width)]),
     '',
-    'Examples',
-    ...EXAMPLES.flatMap((row) => renderRow(row, 2 + Math.max(...EXAMPLES.map(({ left }) => left.length)) + 2, width)),
+    ...renderTable({ title: 'Examples', rows: topics.flatMap(({ examples }) => examples) }, EXAMPLE_INDENT, width),
     '',
     ...wrap(
-      `Every option can come from the environment: --max-sessions is ${envNameOf('max-sessions')}; lists are separated by commas. Durations are 500ms, 30s, 5m or 2h, a bare number is seconds. Sizes are 64k or 16m, a bare number is bytes.`,
+      `Every option can come from the environment: --max-sessions is ${envNameOf('max-sessions')}; lists are separated by commas, headers by line breaks. Durations are 500ms, 30s, 5m or 2h, a bare number is seconds. Sizes are 64k or 16m, a bare number is bytes.`,
       width,
     ),
     '',
   ].join('\n');
+}
+
+function introduce(topics: readonly Topic[]): string {
+  const [topic, ...more] = topics;
+  return topic !== undefined && more.length === 0
+    ? `mcp-portage ${topic.verb}: ${topic.about}.`
+    : 'mcp-portage joins any MCP client to any MCP server, over stdio, HTTP+SSE and Streamable HTTP.';
+}
+
+function rowsOf(group: string, verb: BridgeVerb | undefined): readonly Row[] {
+  const options = OPTIONS.filter((option: OptionSpec) => {
+    const isOfVerb = verb === undefined || option.verbs === undefined || option.verbs.includes(verb);
+    return option.group === group && isOfVerb;
+  });
+  const rows = options.map(rowOf);
+  return group === 'remote' ? [...rows, { left: BEARER_TOKEN_VARIABLE, right: BEARER_TOKEN_NOTE }] : rows;
+}
+
+interface Table {
+  readonly title: string;
+  readonly rows: readonly Row[];
+}
+
+/** Long examples go on a line of their own. */
+const EXAMPLE_INDENT = 62;
+
+function renderTable({ title, rows }: Table, indent: number, width: number): readonly string[] {
+  return [title, ...rows.flatMap((row) => renderRow(row, indent, width))];
+}
+
+function indentOf(rows: readonly Row[]): number {
+  return Math.max(...rows.map(({ left }) => left.length)) + 4;
 }
 
 function rowOf(option: OptionSpec): Row {

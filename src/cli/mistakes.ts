@@ -1,11 +1,16 @@
 /** What people type when they come from another bridge or forget the `--`, and the way out of it. */
-import { isOptionName, OPTIONS } from './options.ts';
+import { BRIDGE_VERBS, OPTIONS } from './option-table.ts';
+import { BEARER_TOKEN_VARIABLE, isOptionName } from './options.ts';
+import { isUrlLike } from './parse-target.ts';
 import { suggest } from './suggest.ts';
 
-export const SIMPLEST_COMMAND = 'mcp-portage -- npx -y @modelcontextprotocol/server-everything';
-
-const COMMANDS_ONLY =
-  'This version serves commands only (mcp-portage -- <command> [args...]); it cannot reach a server by URL.';
+const BY_URL =
+  'a server is named by its URL alone: mcp-portage connect <url> for a stdio client, serve <url> for HTTP.';
+const NO_OAUTH = 'this version cannot log in by itself yet: give it a token with --bearer-token-file.';
+const NO_LISTENER_AUTH =
+  'this version has no authentication yet: listen on loopback, or put an authenticating proxy in front.';
+const TOKEN = `credentials are no options, since other users can read command lines: set ${BEARER_TOKEN_VARIABLE}, or use --bearer-token-file.`;
+const TRUST = 'certificates are always checked; name the authority to trust with --ca.';
 
 /** Flags of supergateway, of the two programs called mcp-proxy and of mcp-remote that have another name or no need here. */
 const PEER_FLAGS: Readonly<Record<string, string>> = {
@@ -29,10 +34,25 @@ const PEER_FLAGS: Readonly<Record<string, string>> = {
   'max-body-size': 'use --max-message-bytes.',
   'session-idle-timeout': 'use --session-timeout, with a unit: 30m.',
   debug: 'use --log-level debug.',
-  'oauth2-bearer': 'this version has no authentication yet.',
-  'api-key': 'this version has no authentication yet: listen on loopback, or put an authenticating proxy in front.',
-  'streamable-http': COMMANDS_ONLY,
-  sse: COMMANDS_ONLY,
+  'api-key': NO_LISTENER_AUTH,
+  'streamable-http': BY_URL,
+  sse: BY_URL,
+  'oauth2-bearer': TOKEN,
+  'bearer-token': TOKEN,
+  token: TOKEN,
+  headers: "use --header, once for each: --header 'Name: value'",
+  'allow-http': 'leave it out: http URLs are taken as they are.',
+  'enable-proxy': 'leave it out: HTTP_PROXY, HTTPS_PROXY and NO_PROXY are followed.',
+  'ignore-tool': 'this version cannot hide tools.',
+  'auth-timeout': NO_OAUTH,
+  'client-id': NO_OAUTH,
+  'client-secret': NO_OAUTH,
+  'token-url': NO_OAUTH,
+  'static-oauth-client-info': NO_OAUTH,
+  'static-oauth-client-metadata': NO_OAUTH,
+  'no-verify-ssl': TRUST,
+  'verify-ssl': TRUST,
+  insecure: TRUST,
 };
 
 export interface UnknownOption {
@@ -69,12 +89,14 @@ export interface StrayWord {
   readonly word: string;
 }
 
-/** A word before `--` that is no verb: a URL, a verb to come or misspelt, or a command whose `--` was forgotten. */
+/** A word before `--` that is neither verb nor URL: a verb misspelt, a URL cut short, a command whose `--` was forgotten. */
 export function explainStrayWord({ head, at, word }: StrayWord): string {
-  if (/^https?:\/\//i.test(word)) return COMMANDS_ONLY;
-  if (word === 'connect') return `There is no \`connect\` yet. ${COMMANDS_ONLY}`;
-  const [verb] = suggest(word, ['serve', 'completion']);
+  const [verb] = suggest(word, [...BRIDGE_VERBS, 'completion']);
   if (verb !== undefined) return `Unknown command ${JSON.stringify(word)}; did you mean ${verb}?`;
+  if (/^(localhost|\d+\.\d+\.\d+\.\d+|[\w.-]+:\d+)(:\d+)?(\/|$)/i.test(word)) {
+    return `Unexpected ${JSON.stringify(word)}: a URL begins with http:// or https://.`;
+  }
+  if (head.some(isUrlLike)) return `Unexpected ${JSON.stringify(word)}: beside the URL there are only options.`;
   const command = ['mcp-portage', ...head.slice(0, at), '--', ...head.slice(at)].map(quoteForShell).join(' ');
   return `Unexpected ${JSON.stringify(word)}: the server's command goes after \`--\`, as in\n  ${command}`;
 }

@@ -1,69 +1,58 @@
 /** From what was given to the Config the bridge runs on: types, defaults, and which options go together. */
 import { resolve } from 'node:path';
-import type {
-  ChildConfig,
-  CommandTarget,
-  Config,
-  EndpointConfig,
-  ListenConfig,
-  LogConfig,
-  RemoteConfig,
-  SessionConfig,
-} from '../config.ts';
+import type { ChildConfig, Config, EndpointConfig, ListenConfig, LogConfig, SessionConfig } from '../config.ts';
 import { BridgeError } from '../errors.ts';
 import { isLoopback, isWildcard } from './addresses.ts';
 import { composeChildEnvironment, type EnvAssignment, type Environment } from './child-environment.ts';
-import { type CommandLineOptions, GivenOptions } from './given-options.ts';
-import { ENV_PREFIX, envNameOf, OPTIONS, type OptionName } from './options.ts';
+import type { BridgeCommand } from './command-line.ts';
+import { GivenOptions } from './given-options.ts';
+import { type BridgeVerb, OPTIONS, type OptionName } from './option-table.ts';
+import { BEARER_TOKEN_VARIABLE, ENV_PREFIX, envNameOf } from './options.ts';
+import { parseRemote, type RemoteSurroundings } from './parse-remote.ts';
 import * as value from './parse-value.ts';
 import { suggest } from './suggest.ts';
 
 /** The process around the command line; handed in so that parsing stays pure. */
-export interface Surroundings {
-  readonly env: Environment;
-  readonly cwd: string;
+export interface Surroundings extends RemoteSurroundings {
   readonly platform: NodeJS.Platform;
   readonly stderrIsTerminal: boolean;
 }
 
+export interface ProbeOptions {
+  /** For everything together. */
+  readonly timeoutMs: number;
+  readonly format: 'human' | 'json';
+}
+
 export interface ParsedConfig {
   readonly config: Config;
+  /** What only `probe` is told. */
+  readonly probe: ProbeOptions;
   /** To be logged as warnings once there is a log. */
   readonly warnings: readonly string[];
 }
-
-const DEFAULT_REMOTE: RemoteConfig = {
-  transport: 'auto',
-  protocol: 'auto',
-  headers: new Map(),
-  bearerTokenFile: undefined,
-  tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
-  forwardHeaders: [],
-  timeouts: { connectMs: 10_000, firstByteMs: 0, idleMs: 0, callMs: 0 },
-  keepAliveMs: 0,
-  proxyEnv: {},
-};
 
 /** Served by the bridge itself on every port. */
 const OWN_PATHS = ['/healthz', '/readyz'];
 
 /** Throws ERR_CONFIG_OPTION for a wrong value and ERR_CONFIG_COMBINATION for values that exclude each other. */
 export function parseConfig(
-  target: CommandTarget,
-  commandLine: CommandLineOptions,
+  { verb, target, options }: Omit<BridgeCommand, 'kind'>,
   around: Surroundings,
 ): ParsedConfig {
-  const given = new GivenOptions(commandLine, around.env);
+  const given = new GivenOptions(options, around.env, { verb, target: target.kind });
   const listen: ListenConfig = {
     host: given.required('host', value.parseListenHost),
     port: given.required('port', value.parsePort),
     tls: parseTls(given, around),
   };
   const endpoints = parseEndpoints(given);
+  const { remote, warnings } = parseRemote(given, around, target);
   const config: Config = {
-    verb: 'serve',
+    // A probe is a client of its own: it listens nowhere.
+    verb: verb === 'serve' ? 'serve' : 'connect',
     target,
-    remote: DEFAULT_REMOTE,
+    remote,
     listen,
     endpoints,
     access: {
@@ -77,9 +66,13 @@ export function parseConfig(
       requestTimeoutMs: given.required('request-timeout', value.parseDuration),
       shutdownGraceMs: given.required('shutdown-grace', value.parseDuration),
     },
-    log: parseLog(given, around),
+    log: parseLog(given, around, verb),
   };
-  return { config, warnings: [...warnOfExposure(config), ...warnOfStrangers(around.env)] };
+  const probe: ProbeOptions = {
+    timeoutMs: given.required('timeout', value.parsePositiveDuration),
+    format: given.required('json', value.parseFlag) ? 'json' : 'human',
+  };
+  return { config, probe, warnings: [...warnOfExposure(config), ...warnings, ...warnOfStrangers(around.env)] };
 }
 
 function parseTls(given: GivenOptions, around: Surroundings): Config['listen']['tls'] {
@@ -174,9 +167,12 @@ function parseSessions(given: GivenOptions): SessionConfig {
   return sessions;
 }
 
-function parseLog(given: GivenOptions, around: Surroundings): LogConfig {
+function parseLog(given: GivenOptions, around: Surroundings, verb: BridgeVerb): LogConfig {
   return {
-    level: given.required('log-level', value.parseChoice(['trace', 'debug', 'info', 'warn', 'error', 'silent'])),
+    level:
+      given.optional('log-level', value.parseChoice(['trace', 'debug', 'info', 'warn', 'error', 'silent'])) ??
+      // The report of a probe is what was asked for; the log would only stand around it.
+      (verb === 'probe' ? 'warn' : 'info'),
     format:
       given.optional('log-format', value.parseChoice(['pretty', 'json'])) ??
       (around.stderrIsTerminal ? 'pretty' : 'json'),
@@ -197,7 +193,7 @@ function warnOfExposure({ listen }: Config): readonly string[] {
 
 /** A misspelt variable has no effect and nobody to say so; unlike on the command line it may not be ours at all. */
 function warnOfStrangers(env: Environment): readonly string[] {
-  const known = OPTIONS.map(({ name }) => envNameOf(name));
+  const known = [...OPTIONS.map(({ name }) => envNameOf(name)), BEARER_TOKEN_VARIABLE];
   const strangers = Object.keys(env).filter((name) => name.startsWith(ENV_PREFIX) && !known.includes(name));
   return strangers.flatMap((name) => {
     const bare = (full: string) => full.slice(ENV_PREFIX.length).toLowerCase().replaceAll('_', '-');

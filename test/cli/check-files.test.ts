@@ -1,14 +1,25 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
-import { checkFiles } from '../../src/cli/check-files.ts';
+import { checkFiles, readHeaderFile } from '../../src/cli/check-files.ts';
 import { parseConfig } from '../../src/cli/parse-config.ts';
-import type { Config } from '../../src/config.ts';
+import type { Config, RemoteConfig } from '../../src/config.ts';
 import { BridgeError } from '../../src/errors.ts';
 
-const around = { env: {}, cwd: process.cwd(), platform: process.platform, stderrIsTerminal: false };
-const { config } = parseConfig({ kind: 'command', command: 'server', args: [] }, new Map(), around);
+const around = {
+  env: {},
+  cwd: process.cwd(),
+  platform: process.platform,
+  stderrIsTerminal: false,
+  readFile: readHeaderFile,
+};
+const target = { kind: 'command', command: 'server', args: [] } as const;
+const { config } = parseConfig({ verb: 'serve', target, options: new Map() }, around);
+const fixture = (name: string) => fileURLToPath(new URL(`../fixtures/tls/${name}`, import.meta.url));
+/** Windows has no permission bits. */
+const testWithModes = process.platform === 'win32' ? test.skip : test;
 
 async function refusal(changed: Partial<Config>): Promise<string> {
   try {
@@ -54,4 +65,57 @@ test('certificate and key have to be readable and to fit', async (t) => {
     /^ERR_CONFIG_OPTION: --tls-key: cannot read .*none\.pem \(ENOENT\)\.$/,
   );
   t.regex(await withTls('cert.pem', 'key.pem'), /^ERR_CONFIG_COMBINATION: .* do not work together/);
+});
+
+const withRemote = (remote: Partial<RemoteConfig>) => ({ ...config, remote: { ...config.remote, ...remote } });
+const withClientTls = (tls: Partial<RemoteConfig['tls']>) => withRemote({ tls: { ...config.remote.tls, ...tls } });
+
+test('a client certificate and its key have to fit, and authorities to be certificates', async (t) => {
+  const directory = await directoryOf(t, { 'empty.pem': '' });
+  const pair = { certFile: fixture('client.pem'), keyFile: fixture('client-key.pem') };
+  t.is(await refusal(withClientTls({ ...pair, caFile: fixture('ca.pem') })), 'accepted');
+  t.regex(
+    await refusal(withClientTls({ ...pair, keyFile: fixture('server-key.pem') })),
+    /^ERR_CONFIG_COMBINATION: --client-cert, --client-key: .* do not work together/,
+  );
+  t.regex(
+    await refusal(withClientTls({ caFile: join(directory, 'none.pem') })),
+    /^ERR_CONFIG_OPTION: --ca: cannot read .*none\.pem \(ENOENT\)\.$/,
+  );
+  for (const caFile of [fixture('client-key.pem'), join(directory, 'empty.pem')]) {
+    t.regex(await refusal(withClientTls({ caFile })), /^ERR_CONFIG_OPTION: --ca: expected certificates in PEM form/);
+  }
+});
+
+test('the file of a token has to be there, and may still be empty', async (t) => {
+  const directory = await directoryOf(t, { token: '' });
+  await chmod(join(directory, 'token'), 0o600);
+  t.deepEqual(await checkFiles(withRemote({ bearerTokenFile: join(directory, 'token') })), []);
+  t.regex(
+    await refusal(withRemote({ bearerTokenFile: join(directory, 'none') })),
+    /^ERR_CONFIG_OPTION: --bearer-token-file: cannot read .*none \(ENOENT\)\.$/,
+  );
+  t.regex(
+    await refusal(withRemote({ bearerTokenFile: directory })),
+    /^ERR_CONFIG_OPTION: --bearer-token-file: .* is a directory\.$/,
+  );
+});
+
+testWithModes('warns of a token that every user can read, without showing it', async (t) => {
+  const directory = await directoryOf(t, { token: 'hunter2' });
+  const bearerTokenFile = join(directory, 'token');
+  await chmod(bearerTokenFile, 0o644);
+  const [warning = '', ...more] = await checkFiles(withRemote({ bearerTokenFile }));
+  t.regex(warning, /^--bearer-token-file .*token: every user of this machine can read this file; chmod 600/);
+  t.false(warning.includes('hunter2'));
+  t.deepEqual(more, []);
+});
+
+testWithModes('tells a file of headers that is private from one that is not', async (t) => {
+  const directory = await directoryOf(t, { headers: 'A: b\n' });
+  const path = join(directory, 'headers');
+  await chmod(path, 0o604);
+  t.deepEqual(readHeaderFile(path), { text: 'A: b\n', isOpenToAll: true });
+  await chmod(path, 0o640);
+  t.deepEqual(readHeaderFile(path), { text: 'A: b\n', isOpenToAll: false });
 });

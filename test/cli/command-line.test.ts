@@ -2,10 +2,10 @@ import test from 'ava';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { BridgeError } from '../../src/errors.ts';
 
-function parseServe(...argv: string[]) {
+function parseBridge(...argv: string[]) {
   const parsed = parseCommandLine(argv);
-  if (parsed.kind !== 'serve') throw new Error(`got ${parsed.kind}`);
-  return { options: Object.fromEntries(parsed.options), target: parsed.target };
+  if (parsed.kind !== 'bridge') throw new Error(`got ${parsed.kind}`);
+  return { verb: parsed.verb, options: Object.fromEntries(parsed.options), target: parsed.target };
 }
 
 function refusal(...argv: string[]): string {
@@ -19,18 +19,18 @@ function refusal(...argv: string[]): string {
 }
 
 test('the words after -- are the command, whatever they look like', (t) => {
-  const { target, options } = parseServe('serve', '--', 'npx', '-y', '--port', '1', '--', 'https://x', '');
+  const { target, options } = parseBridge('serve', '--', 'npx', '-y', '--port', '1', '--', 'https://x', '');
   t.deepEqual(target, { kind: 'command', command: 'npx', args: ['-y', '--port', '1', '--', 'https://x', ''] });
   t.deepEqual(options, {});
 });
 
 test('without a verb serve is meant, and a verb may follow options', (t) => {
-  t.deepEqual(parseServe('--', 'a'), parseServe('serve', '--', 'a'));
-  t.deepEqual(parseServe('--port', '1', 'serve', '--', 'a'), parseServe('serve', '--port', '1', '--', 'a'));
+  t.deepEqual(parseBridge('--', 'a'), parseBridge('serve', '--', 'a'));
+  t.deepEqual(parseBridge('--port', '1', 'serve', '--', 'a'), parseBridge('serve', '--port', '1', '--', 'a'));
 });
 
 test('values stay the text that was written', (t) => {
-  const { options } = parseServe(
+  const { options } = parseBridge(
     '--port',
     '0080',
     '--host=::1',
@@ -45,24 +45,24 @@ test('values stay the text that was written', (t) => {
 });
 
 test('an option given again is kept in order, for lists and for the last one to win', (t) => {
-  const { options } = parseServe('--env', 'A=1', '--port', '1', '--env=B=x,y', '--port', '2', '--', 'a');
+  const { options } = parseBridge('--env', 'A=1', '--port', '1', '--env=B=x,y', '--port', '2', '--', 'a');
   t.deepEqual(options, { env: ['A=1', 'B=x,y'], port: ['1', '2'] });
 });
 
 test('flags are on, off, or off by their no- form', (t) => {
-  t.deepEqual(parseServe('--inherit-env', '--no-pty', '--', 'a').options, { 'inherit-env': ['true'], pty: ['false'] });
-  t.deepEqual(parseServe('--pty=false', '--', 'a').options, { pty: ['false'] });
+  t.deepEqual(parseBridge('--inherit-env', '--no-pty', '--', 'a').options, { 'inherit-env': ['true'], pty: ['false'] });
+  t.deepEqual(parseBridge('--pty=false', '--', 'a').options, { pty: ['false'] });
 });
 
 test('a flag does not swallow the verb', (t) => {
-  t.deepEqual(parseServe('--pty', 'serve', '--', 'a').options, { pty: ['true'] });
+  t.deepEqual(parseBridge('--pty', 'serve', '--', 'a').options, { pty: ['true'] });
 });
 
 test('help wins over everything else on the line, but not behind --', (t) => {
   for (const argv of [['--help'], ['-h'], ['help'], ['serve', '--help'], ['--prot', '-h'], ['completion', '--help']]) {
     t.is(parseCommandLine(argv).kind, 'help', argv.join(' '));
   }
-  t.is(parseCommandLine(['--', 'a', '--help']).kind, 'serve');
+  t.is(parseCommandLine(['--', 'a', '--help']).kind, 'bridge');
 });
 
 test('asks for the version, also beside a verb', (t) => {
@@ -76,22 +76,33 @@ test('completion takes the name of a shell it knows', (t) => {
   t.regex(refusal('completion', 'fish'), /expected bash or zsh; got "fish"/);
 });
 
-test('a missing command is answered with the simplest right one', (t) => {
+test('help may be about one verb', (t) => {
+  t.deepEqual(parseCommandLine(['help']), { kind: 'help', verb: undefined });
+  t.deepEqual(parseCommandLine(['--help']), { kind: 'help', verb: undefined });
+  t.deepEqual(parseCommandLine(['help', 'connect']), { kind: 'help', verb: 'connect' });
+  t.deepEqual(parseCommandLine(['probe', '--help']), { kind: 'help', verb: 'probe' });
+  t.deepEqual(parseCommandLine(['help', 'completion']), { kind: 'help', verb: undefined });
+});
+
+test('a missing server is answered with the simplest right commands', (t) => {
+  const everything = '-- npx -y @modelcontextprotocol/server-everything';
   for (const argv of [[], ['serve'], ['serve', '--'], ['--port', '1']]) {
     t.is(
       refusal(...argv),
-      'No server to serve: its command goes after `--`, as in\n  mcp-portage -- npx -y @modelcontextprotocol/server-everything',
+      `No server to serve: give its command after \`--\`, or its URL, as in\n  mcp-portage ${everything}\n  mcp-portage https://example.com/mcp`,
     );
   }
+  t.is(
+    refusal('connect'),
+    `No server to connect to: give its command after \`--\`, or its URL, as in\n  mcp-portage connect https://example.com/mcp\n  mcp-portage connect ${everything}`,
+  );
+  t.regex(refusal('probe', '--json'), /^No server to probe: /);
 });
 
 test('an unknown option names the nearest right one', (t) => {
   t.is(refusal('--prot', '1', '--', 'a'), 'Unknown option --prot; did you mean --port?');
   t.is(refusal('--logLevel=debug', '--', 'a'), 'Unknown option --logLevel; did you mean --log-level?');
-  t.is(
-    refusal('--timeout', '5', '--', 'a'),
-    'Unknown option --timeout; did you mean --session-timeout or --request-timeout?',
-  );
+  t.is(refusal('--bytes', '5', '--', 'a'), 'Unknown option --bytes; did you mean --max-message-bytes?');
   t.is(refusal('--no-inherit-evn', '--', 'a'), 'Unknown option --no-inherit-evn; did you mean --inherit-env?');
   t.regex(refusal('--frobnicate', '--', 'a'), /^Unknown option --frobnicate; mcp-portage --help lists them all\./);
   t.regex(refusal('-y', '--', 'a'), /^Unknown option -y; .* Options of the server go after `--`/);
@@ -116,17 +127,68 @@ test('a command without -- is shown with it, options before it kept', (t) => {
 
 test('a misspelt verb names the right one', (t) => {
   t.is(refusal('sreve', '--', 'a'), 'Unknown command "sreve"; did you mean serve?');
+  t.is(refusal('conect', 'https://example.com/mcp'), 'Unknown command "conect"; did you mean connect?');
 });
 
-test('a URL and connect are refused as not part of this version', (t) => {
-  for (const argv of [['https://example.com/mcp'], ['serve', 'http://x/sse'], ['--', 'https://example.com/mcp']]) {
-    t.regex(refusal(...argv), /^This version serves commands only/);
+const EXAMPLE = { kind: 'url', url: new URL('https://example.com/mcp?tenant=1') } as const;
+
+test('a URL is a server that runs already, for every verb', (t) => {
+  t.deepEqual(parseBridge(EXAMPLE.url.href), { verb: 'serve', options: {}, target: EXAMPLE });
+  for (const verb of ['serve', 'connect', 'probe'] as const) {
+    t.deepEqual(parseBridge(verb, EXAMPLE.url.href), { verb, options: {}, target: EXAMPLE });
+    t.deepEqual(parseBridge(verb, '--', 'a'), {
+      verb,
+      options: {},
+      target: { kind: 'command', command: 'a', args: [] },
+    });
   }
-  t.regex(refusal('connect', '--', 'a'), /^There is no `connect` yet\. This version serves commands only/);
 });
 
-test('a URL is not repeated in the message, since it may hold a credential', (t) => {
-  t.false(refusal('https://user:secret@example.com/mcp?token=secret').includes('secret'));
+test('options may stand before and after a URL', (t) => {
+  const { options, target } = parseBridge('--log-level', 'warn', 'connect', EXAMPLE.url.href, '--header', 'A: b: c');
+  t.deepEqual(options, { 'log-level': ['warn'], header: ['A: b: c'] });
+  t.deepEqual<unknown, unknown>(target, EXAMPLE);
+  t.deepEqual(parseBridge('probe', '--json', EXAMPLE.url.href).options, { json: ['true'] });
+});
+
+test('a fragment is no part of the address', (t) => {
+  t.deepEqual<unknown, unknown>(parseBridge(`${EXAMPLE.url.href}#top`).target, EXAMPLE);
+});
+
+test('there is one server: not two URLs, and not a URL and a command', (t) => {
+  t.regex(refusal('https://a.example', 'https://b.example'), /^One URL is enough: .*; got 2\.$/);
+  t.regex(refusal('https://a.example', '--', 'a'), /^A URL and a command were given/);
+  t.regex(refusal('connect', '--', 'https://a.example'), /^A URL stands before .*: mcp-portage connect <url>, without/);
+});
+
+test('a word after the URL, such as a port of mcp-remote, is not a command', (t) => {
+  t.is(
+    refusal('connect', 'https://a.example?key=secret', '3334'),
+    'Unexpected "3334": beside the URL there are only options.',
+  );
+});
+
+test('only http and https can be reached; others are named', (t) => {
+  t.regex(refusal('connect', 'wss://a.example/mcp'), /^wss:\/\/ is not supported: MCP has no WebSocket transport/);
+  t.regex(refusal('connect', 'file:///etc/passwd'), /^file:\/\/ is not supported; expected .* https:\/\/ or http:\/\//);
+  t.regex(refusal('connect', 'https://'), /^The URL of the server cannot be read/);
+});
+
+test('a URL without its scheme is told from a command without --', (t) => {
+  for (const word of ['localhost:8000/mcp', 'localhost', 'example.com:8443', '127.0.0.1/mcp']) {
+    t.is(refusal('connect', word), `Unexpected "${word}": a URL begins with http:// or https://.`);
+  }
+  t.regex(refusal('connect', './server.js'), /the server's command goes after `--`/);
+});
+
+test('a user name or password in a URL is refused with the way out, and no URL is repeated in a message', (t) => {
+  for (const url of ['https://user:secret@example.com/mcp', 'https://secret@example.com/mcp']) {
+    const message = refusal('connect', url);
+    t.regex(message, /--header 'Authorization: Basic \$\{CREDENTIAL\}'/);
+    t.false(message.includes('secret'));
+  }
+  t.false(refusal('wss://user:secret@example.com/mcp?token=secret').includes('secret'));
+  t.false(refusal('https://a.example?token=secret', '--', 'a').includes('secret'));
 });
 
 test('flags of other bridges are answered with ours', (t) => {
@@ -139,7 +201,18 @@ test('flags of other bridges are answered with ours', (t) => {
   t.regex(refusal('--shell', '--', 'a'), /^Unknown option --shell: leave it out/);
   t.regex(refusal('--pass-environment', '--', 'a'), /use --inherit-env\.$/);
   t.regex(refusal('--healthEndpoint', '/h', '--', 'a'), /\/healthz and \/readyz/);
-  t.regex(refusal('--sse', 'https://example.com/sse'), /cannot reach a server by URL/);
+  t.regex(refusal('--sse', 'https://example.com/sse'), /named by its URL alone: mcp-portage connect <url>/);
+  t.regex(refusal('--streamableHttp', 'https://example.com/mcp'), /named by its URL alone/);
+  t.regex(refusal('connect', 'http://h/mcp', '--allow-http'), /^Unknown option --allow-http: leave it out/);
+  t.regex(refusal('connect', 'http://h/mcp', '--no-verify-ssl'), /^Unknown option --no-verify-ssl: .* --ca\.$/);
+});
+
+test('a credential is no option, and the message says why and what to do', (t) => {
+  for (const flag of ['--bearer-token', '--oauth2Bearer', '--token']) {
+    const message = refusal('connect', flag, 'secret', 'https://example.com/mcp');
+    t.regex(message, /other users can read command lines: set MCP_PORTAGE_BEARER_TOKEN, or use --bearer-token-file/);
+    t.false(message.includes('secret'));
+  }
 });
 
 test('several unknown options are told together', (t) => {

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import test from 'ava';
 import { renderCompletion } from '../../src/cli/completion.ts';
-import { OPTIONS, type OptionSpec } from '../../src/cli/options.ts';
+import { OPTIONS, type OptionSpec } from '../../src/cli/option-table.ts';
 
 const hasBash = spawnSync('bash', ['--version']).status === 0;
 /** Without bash (a bare Windows) there is nothing to complete for. */
@@ -24,11 +24,11 @@ testInBash('completes every option', (t) => {
   const offered = complete('mcp-portage --');
   for (const { name } of OPTIONS) t.true(offered.includes(`--${name}`), name);
   t.deepEqual(complete('mcp-portage serve --max-s'), ['--max-sessions']);
-  t.deepEqual(complete('mcp-portage --no-'), ['--no-inherit-env', '--no-pty']);
+  t.deepEqual(complete('mcp-portage --no-'), ['--no-inherit-env', '--no-pty', '--no-json']);
 });
 
 testInBash('completes the verbs, the shells and the values of a choice', (t) => {
-  t.deepEqual(complete('mcp-portage '), ['serve', 'completion']);
+  t.deepEqual(complete('mcp-portage '), ['serve', 'connect', 'probe', 'completion']);
   t.deepEqual(complete('mcp-portage completion '), ['bash', 'zsh']);
   t.deepEqual(complete('mcp-portage --isolation s'), ['session', 'shared']);
   t.deepEqual(complete('mcp-portage --log-format j'), ['json']);

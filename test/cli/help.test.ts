@@ -1,91 +1,155 @@
 import test from 'ava';
+import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { renderHelp } from '../../src/cli/help.ts';
-import { OPTIONS } from '../../src/cli/options.ts';
+import { BRIDGE_VERBS, OPTIONS, type OptionSpec } from '../../src/cli/option-table.ts';
 
-const HELP_AT_100_COLUMNS = `mcp-portage gives any stdio MCP server an HTTP face, for Streamable HTTP and HTTP+SSE clients.
+const HELP_AT_100_COLUMNS = `mcp-portage joins any MCP client to any MCP server, over stdio, HTTP+SSE and Streamable HTTP.
 
 Usage
-  mcp-portage [serve] [options] -- <command> [args...]
-  mcp-portage completion bash|zsh
+  mcp-portage [serve] [options] -- <command> [args...]  HTTP face of a stdio server
+  mcp-portage [serve] [options] <url>                   HTTP face of a remote server
+  mcp-portage connect [options] <url>                   stdio face of a remote server
+  mcp-portage connect [options] -- <command> [args...]  stdio face of a stdio server
+  mcp-portage probe [options] <url>                     report on a remote server
+  mcp-portage probe [options] -- <command> [args...]    report on a stdio server
+  mcp-portage completion bash|zsh                       for source <(...): options by the Tab key
+  mcp-portage help <verb>                               only what is about this verb
 
-Listening
-  --host <address>              Address to listen on [127.0.0.1]
-  --port <port>                 Port to listen on; 0 picks a free one [8000]
-  --tls-cert <file>             Serve https with this certificate chain (PEM file)
-  --tls-key <file>              Private key of the certificate (PEM file)
+Listening (serve)
+  --host <address>                 Address to listen on [127.0.0.1]
+  --port <port>                    Port to listen on; 0 picks a free one [8000]
+  --tls-cert <file>                Serve https with this certificate chain (PEM file)
+  --tls-key <file>                 Private key of the certificate (PEM file)
 
-Endpoints
-  --path <path>                 Streamable HTTP endpoint [/mcp]
-  --sse-path <path>             HTTP+SSE: the stream old clients open [/sse]
-  --message-path <path>         HTTP+SSE: where old clients post [/messages]
-  --base-url <url>              How clients reach this process through a reverse proxy, with its
-                                path prefix
+Endpoints (serve)
+  --path <path>                    Streamable HTTP endpoint [/mcp]
+  --sse-path <path>                HTTP+SSE: the stream old clients open [/sse]
+  --message-path <path>            HTTP+SSE: where old clients post [/messages]
+  --base-url <url>                 How clients reach this process through a reverse proxy, with its
+                                   path prefix
 
-Access
-  --allow-host <name>           Host name clients may use, besides loopback names and the listening
-                                address (repeatable)
-  --allow-origin <origin>       Web origin whose pages may call, with CORS (repeatable)
+Access (serve)
+  --allow-host <name>              Host name clients may use, besides loopback names and the
+                                   listening address (repeatable)
+  --allow-origin <origin>          Web origin whose pages may call, with CORS (repeatable)
 
-The wrapped server
-  --cwd <directory>             Working directory of the server [the current one]
-  --env <NAME=value>            Set a variable for the server; NAME alone copies it from here
-                                (repeatable)
-  --[no-]inherit-env            Give the server this whole environment, not just PATH, HOME and
-                                other harmless names
-  --[no-]pty                    Run the server on a pseudo-terminal, for servers that need one
+The wrapped server (command)
+  --cwd <directory>                Working directory of the server [the current one]
+  --env <NAME=value>               Set a variable for the server; NAME alone copies it from here
+                                   (repeatable)
+  --[no-]inherit-env               Give the server this whole environment, not just PATH, HOME and
+                                   other harmless names
+  --[no-]pty                       Run the server on a pseudo-terminal, for servers that need one
 
-Sessions
-  --isolation <mode>            One server process per client session, or one shared by all:
-                                session, shared [session]
-  --prewarm <count>             Server processes kept started ahead of the next sessions [0]
-  --session-timeout <duration>  End a session after this long without a request or an open stream
-                                [30m]
-  --max-sessions <count>        Refuse further sessions beyond this many [256]
+The remote server (URL)
+  --transport <name>               How the server is spoken to; auto finds out: auto,
+                                   streamable-http, sse [auto]
+  --protocol <era>                 Era of the protocol the server speaks; auto finds out: auto,
+                                   legacy, modern [auto]
+  --header <Name: value>           Send this header with every request; \${NAME} takes a value from
+                                   the environment (repeatable)
+  --header-file <file>             Headers in a file, one a line; # starts a comment
+  --bearer-token-file <file>       Send the token in this file as a credential; read again when it
+                                   changes
+  --forward-header <name>          Let this header of the client's own requests pass to the server;
+                                   no other does (repeatable)
+  --ca <file>                      Trust these authorities (PEM file) instead of the built-in ones
+  --client-cert <file>             Certificate to show to the server (PEM file)
+  --client-key <file>              Private key of that certificate (PEM file)
+  --connect-timeout <duration>     Time for name resolution, TCP and TLS; 0: no limit [10s]
+  --first-byte-timeout <duration>  Time until an answer begins; 0: no limit, as a call may be long
+                                   [0]
+  --idle-timeout <duration>        Silence allowed in a stream, keep-alive comments count as life;
+                                   0: no limit [0]
+  --call-timeout <duration>        Time for a whole call, however talkative; 0: no limit [0]
+  --keep-alive <duration>          Ping a connection that was idle this long; 0: never [0]
+  MCP_PORTAGE_BEARER_TOKEN         Send this token as a credential; no option, as other users can
+                                   read command lines
+
+Sessions (serve)
+  --isolation <mode>               One server process per client session, or one shared by all:
+                                   session, shared [session]
+  --prewarm <count>                Server processes kept started ahead of the next sessions [0]
+  --session-timeout <duration>     End a session after this long without a request or an open stream
+                                   [30m]
+  --max-sessions <count>           Refuse further sessions beyond this many [256]
 
 Limits
-  --max-message-bytes <size>    Largest single message, either way [16m]
-  --request-timeout <duration>  Silence allowed to one call (progress and questions to the user
-                                count as life); 0: no limit [5m]
-  --shutdown-grace <duration>   Time running calls get to finish at shutdown [5s]
+  --max-message-bytes <size>       Largest single message, either way [16m]
+  --request-timeout <duration>     Silence allowed to one call (progress and questions to the user
+                                   count as life); 0: no limit [5m]
+  --shutdown-grace <duration>      Time running calls get to finish at shutdown [5s]
+
+The report (probe)
+  --[no-]json                      Print the report as JSON
+  --timeout <duration>             Time for everything the probe does [15s]
 
 Logging
-  --log-level <level>           How much to log, on stderr: trace, debug, info, warn, error, silent
-                                [info]
-  --log-format <format>         Lines for people or for programs: pretty, json [pretty on a
-                                terminal, else json]
+  --log-level <level>              How much to log, on stderr: trace, debug, info, warn, error,
+                                   silent [info; for probe warn]
+  --log-format <format>            Lines for people or for programs: pretty, json [pretty on a
+                                   terminal, else json]
 
 Other
-  -h, --help                    Show this help
-  -v, --version                 Show the version
+  -h, --help                       Show this help
+  -v, --version                    Show the version
 
 Examples
   mcp-portage -- npx -y @modelcontextprotocol/server-filesystem .
                                                             serve the files of this directory
   mcp-portage --isolation shared -- node server.js          one server process for all clients
   mcp-portage --port 9000 --env API_KEY -- uvx some-server  hand one variable on to the server
-  source <(mcp-portage completion bash)                     complete options with the Tab key
+  mcp-portage https://old.example/sse                       let new clients use an old server
+  mcp-portage connect https://example.com/mcp               for a client that speaks stdio only
+  mcp-portage connect --bearer-token-file token https://example.com/mcp
+                                                            the same, with a credential
+  mcp-portage probe --json https://example.com/mcp          the report for scripts
 
 Every option can come from the environment: --max-sessions is MCP_PORTAGE_MAX_SESSIONS; lists are
-separated by commas. Durations are 500ms, 30s, 5m or 2h, a bare number is seconds. Sizes are 64k or
-16m, a bare number is bytes.
+separated by commas, headers by line breaks. Durations are 500ms, 30s, 5m or 2h, a bare number is
+seconds. Sizes are 64k or 16m, a bare number is bytes.
 `;
 
+const help = (columns: number) => renderHelp({ columns, verb: undefined });
+
 test('the help is this', (t) => {
-  t.is(renderHelp(100), HELP_AT_100_COLUMNS);
+  t.is(help(100), HELP_AT_100_COLUMNS);
 });
 
 test('the help names every option', (t) => {
-  for (const { name } of OPTIONS) t.regex(renderHelp(100), new RegExp(`^  --(\\[no-\\])?${name}\\b`, 'm'));
+  for (const { name } of OPTIONS) t.regex(help(100), new RegExp(`^  --(\\[no-\\])?${name}\\b`, 'm'));
+});
+
+test('the help says why the token is no option', (t) => {
+  t.regex(help(110), /^ {2}MCP_PORTAGE_BEARER_TOKEN .*no option, as other users can read command\n? *lines$/m);
+});
+
+for (const verb of BRIDGE_VERBS) {
+  test(`the help of ${verb} has its own options and no others`, (t) => {
+    const text = renderHelp({ columns: 100, verb });
+    t.regex(text, new RegExp(`^mcp-portage ${verb}: `));
+    for (const option of OPTIONS as readonly OptionSpec[]) {
+      const isThere = new RegExp(`^  --(\\[no-\\])?${option.name}\\b(?!-)`, 'm').test(text);
+      t.is(isThere, option.verbs === undefined || option.verbs.includes(verb), option.name);
+    }
+  });
+}
+
+test('the commands of the help are accepted', (t) => {
+  const commands = help(110).match(/^ {2}mcp-portage .*?(?= {2,}|$)/gm) ?? [];
+  const examples = commands.filter((command) => !/[[<|]/.test(command)).map((command) => command.trim().split(' '));
+  t.true(examples.length >= 5);
+  for (const [, ...argv] of examples) t.is(parseCommandLine(argv).kind, 'bridge', argv.join(' '));
 });
 
 test('the help fits narrow terminals and does not sprawl over wide ones', (t) => {
   const widest = (columns: number) =>
     Math.max(
-      ...renderHelp(columns)
+      ...help(columns)
         .split('\n')
         .map((line) => line.length),
     );
   t.true(widest(80) <= 80);
   t.true(widest(300) <= 110);
-  t.notThrows(() => renderHelp(0));
+  t.notThrows(() => help(0));
 });

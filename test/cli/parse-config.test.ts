@@ -1,15 +1,27 @@
 import test from 'ava';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
-import { envNameOf, type OPTIONS } from '../../src/cli/options.ts';
+import { isInPlace, type OptionUse } from '../../src/cli/option-place.ts';
+import type { OptionName } from '../../src/cli/option-table.ts';
+import { envNameOf, findOption } from '../../src/cli/options.ts';
 import { parseConfig, type Surroundings } from '../../src/cli/parse-config.ts';
 import { BridgeError, type ErrorCode } from '../../src/errors.ts';
 
-const around: Surroundings = { env: {}, cwd: '/work-dir', platform: 'linux', stderrIsTerminal: false };
+const around: Surroundings = {
+  env: {},
+  cwd: '/work-dir',
+  platform: 'linux',
+  stderrIsTerminal: false,
+  readFile: (path) => ({ text: `# headers\nX-From-File: ${path}\n`, isOpenToAll: false }),
+};
+
+function parseLine(argv: readonly string[], env: Surroundings['env'] = {}, more: Partial<Surroundings> = {}) {
+  const commandLine = parseCommandLine(argv);
+  if (commandLine.kind !== 'bridge') throw new Error(`got ${commandLine.kind}`);
+  return parseConfig(commandLine, { ...around, env, ...more });
+}
 
 function parse(argv: readonly string[], env: Surroundings['env'] = {}, more: Partial<Surroundings> = {}) {
-  const commandLine = parseCommandLine([...argv, '--', 'server']);
-  if (commandLine.kind !== 'serve') throw new Error(`got ${commandLine.kind}`);
-  return parseConfig(commandLine.target, commandLine.options, { ...around, env, ...more });
+  return parseLine([...argv, '--', 'server'], env, more);
 }
 
 function refusal(argv: readonly string[], env: Surroundings['env'] = {}): { code: ErrorCode; message: string } {
@@ -22,24 +34,51 @@ function refusal(argv: readonly string[], env: Surroundings['env'] = {}): { code
   return { code: 'ERR_INTERNAL', message: 'accepted' };
 }
 
+const defaults = {
+  verb: 'serve',
+  target: { kind: 'command', command: 'server', args: [] },
+  remote: {
+    transport: 'auto',
+    protocol: 'auto',
+    headers: new Map(),
+    bearerTokenFile: undefined,
+    tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
+    forwardHeaders: [],
+    timeouts: { connectMs: 10_000, firstByteMs: 0, idleMs: 0, callMs: 0 },
+    keepAliveMs: 0,
+    proxyEnv: {},
+  },
+  listen: { host: '127.0.0.1', port: 8000, tls: undefined },
+  endpoints: { path: '/mcp', ssePath: '/sse', messagePath: '/messages', baseUrl: undefined },
+  access: { allowHosts: [], allowOrigins: [] },
+  child: { cwd: undefined, env: {}, withheldEnv: [], pty: false },
+  sessions: { isolation: 'session', prewarm: 0, sessionTimeoutMs: 1_800_000, maxSessions: 256 },
+  limits: { maxMessageBytes: 16_777_216, requestTimeoutMs: 300_000, shutdownGraceMs: 5000 },
+  log: { level: 'info', format: 'json' },
+} as const;
+
 test('the defaults are these', (t) => {
-  t.deepEqual(parse([]), {
-    config: {
-      target: { kind: 'command', command: 'server', args: [] },
-      listen: { host: '127.0.0.1', port: 8000, tls: undefined },
-      endpoints: { path: '/mcp', ssePath: '/sse', messagePath: '/messages', baseUrl: undefined },
-      access: { allowHosts: [], allowOrigins: [] },
-      child: { cwd: undefined, env: {}, withheldEnv: [], pty: false },
-      sessions: { isolation: 'session', prewarm: 0, sessionTimeoutMs: 1_800_000, maxSessions: 256 },
-      limits: { maxMessageBytes: 16_777_216, requestTimeoutMs: 300_000, shutdownGraceMs: 5000 },
-      log: { level: 'info', format: 'json' },
-    },
-    warnings: [],
+  t.deepEqual(parse([]), { config: defaults, probe: { timeoutMs: 15_000, format: 'human' }, warnings: [] });
+});
+
+test('a server reached by URL has the same defaults', (t) => {
+  const target = { kind: 'url', url: new URL('https://example.com/mcp') } as const;
+  t.deepEqual<unknown, unknown>(parseLine(['https://example.com/mcp']).config, { ...defaults, target });
+  t.deepEqual<unknown, unknown>(parseLine(['connect', 'https://example.com/mcp']).config, {
+    ...defaults,
+    verb: 'connect',
+    target,
   });
 });
 
+test('a probe is a client that says little beside its report', (t) => {
+  const { config } = parseLine(['probe', '--', 'server']);
+  t.deepEqual<unknown, unknown>(config, { ...defaults, verb: 'connect', log: { level: 'warn', format: 'json' } });
+  t.is(parseLine(['probe', '--log-level', 'debug', '--', 'server']).config.log.level, 'debug');
+});
+
 /** One value other than the default for every option, in the form of the command line. */
-const EVERY_OPTION: Readonly<Record<(typeof OPTIONS)[number]['name'], readonly string[]>> = {
+const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   host: ['::1'],
   port: ['9000'],
   'tls-cert': ['cert.pem'],
@@ -54,6 +93,20 @@ const EVERY_OPTION: Readonly<Record<(typeof OPTIONS)[number]['name'], readonly s
   env: ['A=1', 'B=2'],
   'inherit-env': ['true'],
   pty: ['true'],
+  transport: ['sse'],
+  protocol: ['legacy'],
+  header: ['X-One: a, b', `X-Two: \${EXTRA}`],
+  'header-file': ['headers.txt'],
+  'bearer-token-file': ['token'],
+  'forward-header': ['X-Request-Id', 'Accept-Language'],
+  ca: ['ca.pem'],
+  'client-cert': ['client.pem'],
+  'client-key': ['/etc/client-key.pem'],
+  'connect-timeout': ['1s'],
+  'first-byte-timeout': ['2s'],
+  'idle-timeout': ['3s'],
+  'call-timeout': ['4m'],
+  'keep-alive': ['30s'],
   isolation: ['shared'],
   prewarm: ['1'],
   'session-timeout': ['1h'],
@@ -61,32 +114,99 @@ const EVERY_OPTION: Readonly<Record<(typeof OPTIONS)[number]['name'], readonly s
   'max-message-bytes': ['1m'],
   'request-timeout': ['0'],
   'shutdown-grace': ['250ms'],
+  json: ['true'],
+  timeout: ['7s'],
   'log-level': ['debug'],
   'log-format': ['pretty'],
 };
 
-const everyOptionAsConfig = {
-  target: { kind: 'command', command: 'server', args: [] },
+const listening = {
   listen: { host: '::1', port: 9000, tls: { certFile: '/work-dir/cert.pem', keyFile: '/etc/key.pem' } },
   endpoints: { path: '/a', ssePath: '/b', messagePath: '/c', baseUrl: new URL('https://example.com/tools') },
   access: {
     allowHosts: ['one.example', 'two.example:81', 'example.com'],
     allowOrigins: ['https://app.example.com'],
   },
-  child: { cwd: '/work-dir/sub', env: { EXTRA: 'x', A: '1', B: '2' }, withheldEnv: [], pty: true },
-  sessions: { isolation: 'shared', prewarm: 1, sessionTimeoutMs: 3_600_000, maxSessions: 5 },
+};
+const always = {
   limits: { maxMessageBytes: 1_048_576, requestTimeoutMs: 0, shutdownGraceMs: 250 },
   log: { level: 'debug', format: 'pretty' },
+};
+const timeouts = { connectMs: 1000, firstByteMs: 2000, idleMs: 3000, callMs: 240_000 };
+const remote = {
+  transport: 'sse',
+  protocol: 'legacy',
+  headers: new Map([
+    ['x-from-file', '/work-dir/headers.txt'],
+    ['x-one', 'a, b'],
+    ['x-two', 'x'],
+  ]),
+  bearerTokenFile: '/work-dir/token',
+  tls: { caFile: '/work-dir/ca.pem', certFile: '/work-dir/client.pem', keyFile: '/etc/client-key.pem' },
+  forwardHeaders: ['x-request-id', 'accept-language'],
+  timeouts,
+  keepAliveMs: 30_000,
+  proxyEnv: {},
+};
+const ofCommand = { cwd: '/work-dir/sub', env: { EXTRA: 'x', A: '1', B: '2' }, withheldEnv: [], pty: true };
+
+/** What the options above come to, where they are in place. */
+const everyOptionAsConfig = {
+  'serve command': {
+    ...defaults,
+    ...listening,
+    ...always,
+    child: ofCommand,
+    sessions: { isolation: 'shared', prewarm: 1, sessionTimeoutMs: 3_600_000, maxSessions: 5 },
+  },
+  'serve url': {
+    ...defaults,
+    ...listening,
+    ...always,
+    remote,
+    child: { ...defaults.child, withheldEnv: ['EXTRA'] },
+    sessions: { ...defaults.sessions, sessionTimeoutMs: 3_600_000, maxSessions: 5 },
+  },
+  'probe url': {
+    ...defaults,
+    verb: 'connect',
+    remote: { ...remote, forwardHeaders: [], timeouts: defaults.remote.timeouts, keepAliveMs: 0 },
+    child: { ...defaults.child, withheldEnv: ['EXTRA'] },
+    limits: { ...defaults.limits, maxMessageBytes: 1_048_576 },
+    log: always.log,
+  },
 } as const;
 
-test('every option is read from the command line', (t) => {
-  const argv = Object.entries(EVERY_OPTION).flatMap(([name, values]) => values.map((value) => `--${name}=${value}`));
-  t.deepEqual<unknown, unknown>(parse(argv, { EXTRA: 'x' }).config, everyOptionAsConfig);
-});
+for (const [place, expected] of Object.entries(everyOptionAsConfig)) {
+  const [verb, kind] = place.split(' ') as [OptionUse['verb'], OptionUse['target']];
+  const server = kind === 'url' ? ['https://example.com/mcp'] : ['--', 'server'];
+  const target = kind === 'url' ? { kind, url: new URL('https://example.com/mcp') } : defaults.target;
+  const options = Object.entries(EVERY_OPTION).filter(([name]) => {
+    const option = findOption(name);
+    return option !== undefined && isInPlace(option, { verb, target: kind });
+  });
 
-test('every option is read from the environment, lists by commas', (t) => {
-  const entries = Object.entries(EVERY_OPTION).map(([name, values]) => [envNameOf(name), values.join(', ')]);
-  t.deepEqual<unknown, unknown>(parse([], { EXTRA: 'x', ...Object.fromEntries(entries) }).config, everyOptionAsConfig);
+  test(`every option is read from the command line (${place})`, (t) => {
+    const argv = options.flatMap(([name, values]) => values.map((value) => `--${name}=${value}`));
+    const { config } = parseLine([verb, ...argv, ...server], { EXTRA: 'x' });
+    t.deepEqual<unknown, unknown>(config, { ...expected, target });
+  });
+
+  test(`every option is read from the environment, those out of place are ignored there (${place})`, (t) => {
+    const entries = Object.entries(EVERY_OPTION).map(([name, values]) => {
+      const separator = findOption(name)?.separator === 'newline' ? '\n' : ', ';
+      return [envNameOf(name), values.join(separator)];
+    });
+    const { config } = parseLine([verb, ...server], { EXTRA: 'x', ...Object.fromEntries(entries) });
+    t.deepEqual<unknown, unknown>(config, { ...expected, target });
+  });
+}
+
+test('the options of a probe are read', (t) => {
+  t.deepEqual(parseLine(['probe', '--json', '--timeout', '7s', '--', 'server']).probe, {
+    timeoutMs: 7000,
+    format: 'json',
+  });
 });
 
 test('the command line wins over the environment, and its last value over earlier ones', (t) => {
@@ -166,6 +286,7 @@ test(excludes, '--message-path /mcp/', /^--message-path: the path \/mcp is taken
 test(excludes, '--path /readyz', /taken by a health check/);
 test(excludes, '--prewarm 2 --isolation shared', /expected at most 1/);
 test(excludes, '--prewarm 9 --max-sessions 8', /^--prewarm 9 .* --max-sessions allows/);
+test(excludes, '--header X:1', /^--header is for a server that is reached by its URL/);
 
 test('one process started ahead goes together with sharing it', (t) => {
   t.is(parse(['--prewarm', '1', '--isolation', 'shared']).config.sessions.prewarm, 1);

@@ -9,10 +9,18 @@ import { connectStreamable } from '../support/sdk-client.ts';
 const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
 const compose = await readFile(new URL('../../examples/compose.yaml', import.meta.url), 'utf8');
 
+const around = {
+  cwd: '/',
+  platform: 'linux',
+  stderrIsTerminal: false,
+  readFile: () => ({ text: '', isOpenToAll: false }),
+} as const;
+
 /** Everything in the README that starts mcp-portage, as words after the program's name. */
 const commands = [...readme.matchAll(/(?:^|`|npx -y )mcp-portage((?: [^`\n]+)+)/gm)]
   .map(([, rest = '']) => rest.trim().split(' '))
-  .filter(([first]) => first?.startsWith('-') || first === 'serve');
+  .filter(([first]) => first?.startsWith('-') || first === 'serve' || first === 'connect' || first === 'probe')
+  .filter((words) => words.length > 1);
 
 test('the README shows commands', (t) => {
   t.true(commands.length > 5, String(commands.length));
@@ -22,14 +30,7 @@ for (const words of new Set(commands.map((words) => words.join(' ')))) {
   test(`the command of the README is accepted: mcp-portage ${words}`, (t) => {
     t.notThrows(() => {
       const commandLine = parseCommandLine(words.split(' '));
-      if (commandLine.kind !== 'serve') return;
-      const env = { GITHUB_TOKEN: 'x' };
-      parseConfig(commandLine.target, commandLine.options, {
-        env,
-        cwd: '/',
-        platform: 'linux',
-        stderrIsTerminal: false,
-      });
+      if (commandLine.kind === 'bridge') parseConfig(commandLine, { ...around, env: { GITHUB_TOKEN: 'x' } });
     });
   });
 }
@@ -69,9 +70,8 @@ test('the settings in the compose example are accepted', (t) => {
   );
   const [, command = ''] = /command: (\['--'.*\])/.exec(compose) ?? [];
   const commandLine = parseCommandLine(JSON.parse(command.replaceAll("'", '"')));
-  if (commandLine.kind !== 'serve') return t.fail();
-  const around = { env, cwd: '/', platform: 'linux', stderrIsTerminal: false } as const;
-  const { config, warnings } = parseConfig(commandLine.target, commandLine.options, around);
+  if (commandLine.kind !== 'bridge') return t.fail();
+  const { config, warnings } = parseConfig(commandLine, { ...around, env });
   t.deepEqual(config.access.allowHosts, ['tools']);
   t.deepEqual(warnings, []);
 });
