@@ -183,10 +183,22 @@ export class StreamableLink implements UpstreamLink, CallHost, KeeperHost {
       if (frame?.id === undefined) return this.#whenChecked(call, end.refusal.error);
     }
     this.#outbox.answered(message);
+    if (message.frame.method === CANCELLED && message.exchange !== undefined) this.#letGo(message.exchange);
     if (end.kind === 'done') return this.#arrived(message);
     if (end.kind === 'refused') return this.#refused(call, end.refusal.frame, end.refusal.error);
     this.#failed(call, end.error, end.wasSent);
     if (end.status === 404 && call.session.id !== undefined) this.#keeper.renew(call.session);
+  }
+
+  /**
+   * The withdrawal has arrived: now nobody waits for the answer. Not before, for to a server a broken connection is no
+   * withdrawal. [spec 2025-11-25 transports#sending-messages-to-the-server]
+   */
+  #letGo(exchange: Exchange): void {
+    const call = this.#calls.find(exchange);
+    if (call === undefined) return;
+    this.#calls.delete(call);
+    call.abort();
   }
 
   #arrived({ frame, reply }: Outgoing): void {

@@ -1,0 +1,191 @@
+import { Writable } from 'node:stream';
+import test from 'ava';
+import { pino } from 'pino';
+import { SessionCookies } from '../../../src/http/cookies.ts';
+import type { UpstreamDialer } from '../../../src/relay/ports.ts';
+import { listen } from '../../fixtures/http-servers/listen.ts';
+import { answerResult, listenScripted } from '../../fixtures/http-servers/scripted.ts';
+import { clientFrame, serverFrame } from '../../support/frames.ts';
+import { startStreamable } from '../../support/sdk-servers.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { connectClient, joinClient } from '../connect.ts';
+import { dialStreamable } from '../remote-dialers.ts';
+
+test('a server that is down at the start fails initialize in plain words', async (t) => {
+  const server = await listenScripted();
+  await server.close();
+  const dialer = dialStreamable(server.url);
+  const client = joinClient(t, server, dialer);
+  t.true(dialer.readiness().ready);
+  const { error } = await client.answer(client.startInitialize());
+  t.regex(error?.message ?? '', /nothing listens there/);
+  t.like(error?.data, { bridge: { reason: 'ERR_UPSTREAM_CONNECT', cause: 'ECONNREFUSED' } });
+  t.false(dialer.readiness().ready);
+});
+
+test('a server that goes away fails the calls of that time only', async (t) => {
+  const server = await startStreamable({ hasSessions: false });
+  const client = await connectClient(t, server, dialStreamable(server.url));
+  await server.stop();
+  for (const _ of [1, 2]) t.regex((await client.request('tools/list')).error?.message ?? '', /nothing listens there/);
+  await server.restart();
+  t.is(await client.call('echo', { value: 'back' }), 'back');
+});
+
+test('a stale connection does not fail initialize', async (t) => {
+  const server = await listenScripted({
+    initialize: (asked, response) => {
+      if (asked.connection === 1) return void response.socket?.resetAndDestroy();
+      answerResult(asked, response, { protocolVersion: '2025-11-25', capabilities: {} });
+    },
+  });
+  const dialer = dialStreamable(server.url);
+  // Leaves a kept connection behind.
+  const first = joinClient(t, server, dialer);
+  await first.request('ping');
+  t.is(server.received[0]?.connection, 1);
+  const { result } = await joinClient(t, server, dialer).initialize();
+  t.is(result?.protocolVersion, '2025-11-25');
+});
+
+test('a redirect to another origin is refused before anything leaves for there', async (t) => {
+  const other = await listen(() => {});
+  t.teardown(() => other.close());
+  const server = await listenScripted({
+    initialize: (_, response) => void response.writeHead(307, { Location: other.url.href }).end(),
+  });
+  const client = joinClient(t, server, dialStreamable(server.url));
+  const { error } = await client.answer(client.startInitialize());
+  t.regex(error?.message ?? '', /redirect to another origin/);
+  t.is(other.received.length, 0);
+});
+
+test('follows the slash a framework wants', async (t) => {
+  const server = await listenScripted();
+  const slashed = await listen(({ path, body }, response) => {
+    if (path === '/mcp') return void response.writeHead(307, { Location: '/mcp/' }).end();
+    if (body === '') return void response.writeHead(405).end();
+    const { id } = JSON.parse(body);
+    if (id === undefined) return void response.writeHead(202).end();
+    const result = { protocolVersion: '2025-11-25', capabilities: {} };
+    response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+  });
+  t.teardown(() => slashed.close());
+  const client = await connectClient(t, server, dialStreamable(slashed.url));
+  t.truthy((await client.request('tools/list')).result);
+});
+
+test('limits name their phase', async (t) => {
+  const server = await listenScripted({
+    'tools/call': (asked, response) => {
+      if (asked.message.params?.name === 'silent')
+        response.writeHead(200, { 'Content-Type': 'application/json' }).write('{');
+    },
+  });
+  const timeouts = { firstByteMs: 300, idleMs: 300 };
+  const client = await connectClient(t, server, dialStreamable(server.url, { timeouts }));
+  const [never, silent] = await Promise.all([
+    client.request('tools/call', { name: 'never' }),
+    client.request('tools/call', { name: 'silent' }),
+  ]);
+  t.like(never.error?.data, { bridge: { reason: 'ERR_UPSTREAM_TIMEOUT', phase: 'first-byte' } });
+  t.like(silent.error?.data, { bridge: { reason: 'ERR_UPSTREAM_TIMEOUT', phase: 'idle' } });
+  await waitFor(() => server.order.filter((name) => name === 'notifications/cancelled').length === 2);
+});
+
+test('neither logs nor errors hold credentials', async (t) => {
+  const lines: string[] = [];
+  const sink = new Writable({
+    write(line, _, done) {
+      lines.push(String(line));
+      done();
+    },
+  });
+  const server = await listenScripted({
+    'tools/call': (_, response) => void response.writeHead(401).end('hunter2-page'),
+  });
+  const url = new URL(`${server.url}?api_key=hunter2`);
+  const headers = new Map([
+    ['authorization', 'Bearer hunter2'],
+    ['x-key', 'hunter2'],
+  ]);
+  const log = pino({ level: 'trace' }, sink);
+  const dialer = dialStreamable(url, { log, client: { headers } });
+  const client = await connectClient(t, server, dialer);
+  await client.request('tools/call', { name: 'x' });
+  await server.close();
+  await client.request('tools/call', { name: 'x' });
+  client.close();
+  await dialer.close();
+  t.is(server.messages.at(-1)?.path, '/mcp?api_key=hunter2');
+  t.true(lines.length > 0);
+  t.false(
+    lines.some((line) => line.includes('hunter2')),
+    lines.join(''),
+  );
+  t.false(client.received.some((message) => JSON.stringify(message).includes('hunter2')));
+});
+
+// ---- the end
+
+test('ends the session with DELETE, once', async (t) => {
+  const server = await startStreamable();
+  const dialer = dialStreamable(server.url);
+  const client = await connectClient(t, server, dialer);
+  await client.call('echo', { value: 'x' });
+  t.is(server.sessions.size, 1);
+  client.close();
+  client.close();
+  await dialer.close();
+  await dialer.close();
+  t.is(server.asked.filter(({ method }) => method === 'DELETE').length, 1);
+  t.is(server.sessions.size, 0);
+});
+
+for (const [name, status] of [
+  ['does not allow it', 405],
+  ['has forgotten the session', 404],
+] as const) {
+  test(`a server that ${name} is left all the same`, async (t) => {
+    const server = await listenScripted({ DELETE: (_, response) => void response.writeHead(status).end() });
+    const dialer = dialStreamable(server.url);
+    await connectClient(t, server, dialer);
+    await dialer.close();
+    t.true(server.order.includes('DELETE'));
+    t.throws(() => dialer.dial({} as never), { message: /shutting down/ });
+  });
+}
+
+test('a server that does not answer DELETE holds up the end for two seconds at most', async (t) => {
+  const server = await listenScripted({ DELETE: () => {} });
+  const dialer = dialStreamable(server.url);
+  await connectClient(t, server, dialer);
+  const startMs = performance.now();
+  await dialer.close();
+  t.true(performance.now() - startMs < 4000);
+  await waitFor(() => server.open.size === 0, { message: 'all connections to be closed' });
+});
+
+test('goes on in a session that somebody else opened', async (t) => {
+  const server = await startStreamable();
+  const first = await connectClient(t, server, dialStreamable(server.url));
+  const [sessionId = ''] = server.sessions.keys();
+  const dialer = dialStreamable(server.url);
+  const opened = {
+    request: clientFrame({ id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25' } }),
+    response: serverFrame({ id: 1, result: { protocolVersion: '2025-11-25', capabilities: {} } }),
+    sessionId,
+    cookies: new SessionCookies(),
+  };
+  const adopting: UpstreamDialer = {
+    name: dialer.name,
+    dial: (listener) => dialer.dial(listener, opened),
+    readiness: () => dialer.readiness(),
+    close: () => dialer.close(),
+    killNow: () => dialer.killNow(),
+  };
+  const client = joinClient(t, server, adopting);
+  await first.request('logging/setLevel', { level: 'alert' });
+  t.is(JSON.parse(await client.call('state')).level, 'alert');
+  t.is(server.sessions.size, 1);
+});

@@ -1,0 +1,133 @@
+import type { ServerResponse } from 'node:http';
+import test from 'ava';
+import { event, listenScripted, notification, openStream, type Script } from '../../fixtures/http-servers/scripted.ts';
+import { startStreamable } from '../../support/sdk-servers.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { connectClient, joinClient } from '../connect.ts';
+import { dialStreamable } from '../remote-dialers.ts';
+
+/** A server whose GET streams the test writes to. */
+async function listenWithStreams(script: Script = {}) {
+  const streams: ServerResponse[] = [];
+  const resumedFrom: unknown[] = [];
+  const server = await listenScripted({
+    GET: (asked, response) => {
+      resumedFrom.push(asked.headers['last-event-id']);
+      streams.push(openStream(response));
+      response.flushHeaders();
+    },
+    ...script,
+  });
+  return { server, streams, resumedFrom };
+}
+
+test('opens the stream once the handshake is over, and brings what it says', async (t) => {
+  const { server, streams } = await listenWithStreams();
+  const client = joinClient(t, server, dialStreamable(server.url));
+  await client.answer(client.startInitialize());
+  await client.request('tools/list');
+  t.false(server.order.includes('GET'));
+  client.notify('notifications/initialized');
+  const stream = await waitFor(() => streams[0]);
+  stream.write(event(notification('notifications/tools/list_changed')));
+  stream.write(event({ jsonrpc: '2.0', id: 'q', method: 'roots/list' }));
+  await waitFor(() => client.notifications('notifications/tools/list_changed').length === 1);
+  const question = await waitFor(() => client.received.find(({ id }) => id === 'q'));
+  t.is(question.method, 'roots/list');
+  client.send({ id: 'q', result: { roots: [] } });
+  await waitFor(() => server.order.includes('answer'));
+  t.is(server.received.find(({ method }) => method === 'GET')?.headers.accept, 'text/event-stream');
+});
+
+for (const status of [405, 404, 400, 501, 200, 204, 403]) {
+  test(`a server that answers ${status} to GET has no stream, and is asked once`, async (t) => {
+    const server = await listenScripted({ GET: (_, response) => void response.writeHead(status).end() });
+    if (status === 200) {
+      server.rewrite({ GET: (_, response) => void response.writeHead(200, { 'Content-Type': 'text/html' }).end('x') });
+    }
+    const client = await connectClient(t, server, dialStreamable(server.url));
+    await waitFor(() => server.order.includes('GET'));
+    for (const _ of [1, 2, 3]) t.deepEqual((await client.request('tools/list')).result, {});
+    t.is(server.order.filter((name) => name === 'GET').length, 1);
+    t.is(server.order.filter((name) => name === 'initialize').length, 1);
+  });
+}
+
+test('comes back to a stream that broke, from its last event on and after the time asked for', async (t) => {
+  const { server, streams, resumedFrom } = await listenWithStreams();
+  const client = await connectClient(t, server, dialStreamable(server.url));
+  const first = await waitFor(() => streams[0]);
+  first.write('retry: 300\n');
+  first.write(event(notification('notifications/one'), 'e-1'));
+  await waitFor(() => client.notifications('notifications/one').length === 1);
+  const brokeMs = performance.now();
+  first.destroy();
+  const second = await waitFor(() => streams[1]);
+  t.true(performance.now() - brokeMs >= 290, 'retry is respected');
+  t.deepEqual(resumedFrom, [undefined, 'e-1']);
+  // A server that replays more than it was asked for.
+  second.write(event(notification('notifications/one'), 'e-1'));
+  second.write(event(notification('notifications/two'), 'e-2'));
+  await waitFor(() => client.notifications('notifications/two').length === 1);
+  t.is(client.notifications('notifications/one').length, 1, 'nothing comes twice');
+});
+
+test('a server that ends its stream regularly is asked again, each time', async (t) => {
+  const { server, streams } = await listenWithStreams();
+  const client = await connectClient(t, server, dialStreamable(server.url));
+  for (const round of [0, 1, 2]) {
+    const stream = await waitFor(() => streams[round]);
+    stream.end(`retry: 10\n${event(notification(`notifications/round-${round}`))}`);
+    await waitFor(() => client.notifications(`notifications/round-${round}`).length === 1);
+  }
+  t.pass();
+});
+
+test('a server in trouble is asked again more slowly', async (t) => {
+  const { server, streams } = await listenWithStreams();
+  await connectClient(t, server, dialStreamable(server.url));
+  (await waitFor(() => streams[0])).end('retry: 0\n\n');
+  server.rewrite({ GET: (_, response) => void response.writeHead(503).end() });
+  await waitFor(() => server.order.filter((name) => name === 'GET').length >= 3);
+  const startMs = performance.now();
+  await waitFor(() => server.order.filter((name) => name === 'GET').length >= 4);
+  t.true(performance.now() - startMs > 400);
+});
+
+test('an event over the limit is dropped, its request refused, and the stream goes on', async (t) => {
+  const { server, streams } = await listenWithStreams();
+  const client = await connectClient(t, server, dialStreamable(server.url, { maxMessageBytes: 10_000 }));
+  const stream = await waitFor(() => streams[0]);
+  const padding = 'x'.repeat(50_000);
+  stream.write(event({ jsonrpc: '2.0', id: 'big', method: 'roots/list', params: { padding } }));
+  stream.write(
+    event(`{"params":{"padding":"${padding}"},"method":"roots/list","id":"big at the end","jsonrpc":"2.0"}`),
+  );
+  stream.write(event(notification('notifications/after')));
+  await waitFor(() => client.notifications('notifications/after').length === 1);
+  const refusals = await waitFor(() => {
+    const answers = server.messages.filter(({ message }) => message.error !== undefined);
+    return answers.length === 2 && answers;
+  });
+  t.deepEqual(
+    refusals.map(({ message }) => message.id),
+    ['big', 'big at the end'],
+  );
+  t.false(client.received.some(({ method }) => method === 'roots/list'));
+});
+
+test('the stream of an SDK server survives a broken connection without losing anything', async (t) => {
+  const server = await startStreamable({ hasEventStore: true, retryMs: 50 });
+  const client = await connectClient(t, server, dialStreamable(server.url));
+  const changes = (): number => client.notifications('notifications/tools/list_changed').length;
+  await waitFor(async () => {
+    await client.call('announce');
+    return changes() > 0;
+  });
+  const before = changes();
+  server.cut();
+  await client.request('ping');
+  const announced = [await client.call('announce'), await client.call('announce')].length;
+  await waitFor(() => changes() === before + announced);
+  t.pass();
+});

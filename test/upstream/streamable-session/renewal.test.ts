@@ -1,0 +1,241 @@
+import test from 'ava';
+import {
+  accept,
+  event,
+  listenScripted,
+  openStream,
+  resultOf,
+  type Script,
+  type ScriptedOptions,
+} from '../../fixtures/http-servers/scripted.ts';
+import { startStreamable } from '../../support/sdk-servers.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { connectClient } from '../connect.ts';
+import { dialStreamable } from '../remote-dialers.ts';
+
+/** A server that can forget its session: what comes with an old id then gets `status`. */
+async function listenForgetful(script: Script = {}, options: ScriptedOptions = {}) {
+  const server = await listenScripted(script, options);
+  let current = 1;
+  return {
+    server,
+    forget: (status = 404, body = '') => {
+      current += 1;
+      const refuseOld =
+        (act: Script[string]): Script[string] =>
+        (asked, response) => {
+          const id = asked.headers['mcp-session-id'];
+          if (id !== undefined && id !== `session-${current}`) return void response.writeHead(status).end(body);
+          act(asked, response);
+        };
+      const answerPlain: Script[string] = (asked, response) => {
+        if (asked.message.id === undefined || asked.message.method === undefined) return accept(asked, response);
+        response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(resultOf(asked, 'ok')));
+      };
+      const names = ['tools/call', 'tools/list', 'ping', 'resources/subscribe', 'logging/setLevel', 'answer'];
+      server.rewrite({
+        POST: refuseOld(answerPlain),
+        'notifications/initialized': refuseOld(accept),
+        ...Object.fromEntries(names.map((name) => [name, refuseOld(script[name] ?? answerPlain)])),
+        GET: refuseOld(script.GET ?? ((_, response) => void response.writeHead(405).end())),
+      });
+    },
+  };
+}
+
+test('a server that forgot the session gets a new one, and the call that found out is sent once more', async (t) => {
+  const { server, forget } = await listenForgetful();
+  const client = await connectClient(t, server, dialStreamable(server.url));
+  await client.request('tools/list');
+  forget();
+  t.is(await client.call('x'), 'ok');
+  const calls = server.messages.filter(({ message }) => message.method === 'tools/call');
+  t.deepEqual(
+    calls.map(({ headers }) => headers['mcp-session-id']),
+    ['session-1', 'session-2'],
+  );
+  const [first, second] = server.messages.filter(({ message }) => message.method === 'initialize');
+  t.deepEqual(second?.message.params, first?.message.params);
+  t.is(second?.headers['mcp-session-id'], undefined);
+  t.is(
+    client.received.filter(({ result }) => result?.serverInfo !== undefined).length,
+    1,
+    'the client sees one handshake',
+  );
+  t.is(client.ended, undefined);
+});
+
+test('many calls at once make one new session, and each is answered once', async (t) => {
+  const { server, forget } = await listenForgetful();
+  const client = await connectClient(t, server, dialStreamable(server.url));
+  forget();
+  t.deepEqual(await Promise.all(Array.from({ length: 20 }, () => client.call('x'))), Array(20).fill('ok'));
+  t.is(server.order.filter((name) => name === 'initialize').length, 2);
+});
+
+test('restores log level and subscriptions before anything else is sent, and tells the client to look again', async (t) => {
+  const capabilities = { tools: { listChanged: true }, resources: { subscribe: true, listChanged: true }, prompts: {} };
+  const { server, forget } = await listenForgetful({}, { capabilities });
+  const client = await connectClient(t, server, dialStreamable(server.url));
+  await client.request('logging/setLevel', { level: 'warning' });
+  for (const uri of ['test://a', 'test://b', 'test://c']) await client.request('resources/subscribe', { uri });
+  await client.request('resources/unsubscribe', { uri: 'test://b' });
+  forget();
+  const before = server.order.length;
+  t.is(await client.call('x'), 'ok');
+  t.deepEqual(
+    server.order.slice(before).filter((name) => name !== 'GET'),
+    [
+      'tools/call',
+      'initialize',
+      'notifications/initialized',
+      'logging/setLevel',
+      'resources/subscribe',
+      'resources/subscribe',
+      'tools/call',
+    ],
+  );
+  const restored = server.messages.slice(-4, -1).map(({ message }) => message.params);
+  t.deepEqual(restored, [{ level: 'warning' }, { uri: 'test://a' }, { uri: 'test://c' }]);
+  const missed = client.received.filter(({ method }) => method !== undefined);
+  t.deepEqual(
+    missed.map(({ method, params }) => params?.uri ?? method),
+    ['notifications/tools/list_changed', 'notifications/resources/list_changed', 'test://a', 'test://c'],
+  );
+});
+
+test('a call is sent twice at most', async (t) => {
+  const server = await listenScripted({
+    'tools/call': (_, response) => void response.writeHead(404).end('no such thing'),
+  });
+  const client = await connectClient(t, server, dialStreamable(server.url));
+  const { error } = await client.request('tools/call', { name: 'x' });
+  t.like(error?.data, { bridge: { reason: 'ERR_UPSTREAM_HTTP', status: 404 } });
+  t.is(server.order.filter((name) => name === 'tools/call').length, 2);
+});
+
+test('calls whose answer had begun fail: nobody knows whether they were carried out', async (t) => {
+  const { server, forget } = await listenForgetful({
+    'tools/call': (asked, response) => {
+      if (asked.message.params?.name === 'long') openStream(response).write(':\n\n');
+      else response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(resultOf(asked, 'ok')));
+    },
+  });
+  const client = await connectClient(t, server, dialStreamable(server.url));
+  const long = client.start('tools/call', { name: 'long' });
+  await waitFor(() => server.order.includes('tools/call'));
+  await client.request('tools/list');
+  forget();
+  t.is(await client.call('x'), 'ok');
+  const { error } = await client.answer(long);
+  t.is(error?.code, -32603);
+  t.regex(error?.message ?? '', /forgot the session while tools\/call was under way/);
+  t.is(server.messages.filter(({ message }) => message.params?.name === 'long').length, 1);
+});
+
+test('questions of the old session are withdrawn, and late answers to them do not reach the new one', async (t) => {
+  const { server, forget } = await listenForgetful({
+    'tools/call': (asked, response) => {
+      if (asked.message.params?.name === 'x') {
+        return void response
+          .writeHead(200, { 'Content-Type': 'application/json' })
+          .end(JSON.stringify(resultOf(asked, 'ok')));
+      }
+      openStream(response).write(event({ jsonrpc: '2.0', id: 1, method: 'roots/list' }));
+    },
+  });
+  const client = await connectClient(t, server, dialStreamable(server.url));
+  client.start('tools/call', { name: 'asks' });
+  await waitFor(() => client.received.some(({ method }) => method === 'roots/list'));
+  forget();
+  await client.call('x');
+  t.deepEqual(client.notifications('notifications/cancelled')[0]?.params?.requestId, 1);
+  client.send({ id: 1, result: { roots: [] } });
+  await client.call('x');
+  t.false(server.order.includes('answer'));
+});
+
+test('the event stream notices a lost session while nothing else happens', async (t) => {
+  const { server, forget } = await listenForgetful({
+    GET: (_, response) => {
+      openStream(response).write('retry: 20\n\n');
+    },
+  });
+  const client = await connectClient(t, server, dialStreamable(server.url));
+  await waitFor(() => server.order.includes('GET'));
+  await client.request('tools/list');
+  forget();
+  server.cut();
+  await waitFor(
+    () => server.messages.filter(({ message }) => message.method === 'notifications/initialized').length === 2,
+  );
+  t.is(await client.call('x'), 'ok');
+  t.is(server.order.filter((name) => name === 'tools/call').length, 1);
+});
+
+test('400 for an unknown session is recognized by asking once more', async (t) => {
+  const { server, forget } = await listenForgetful();
+  const client = await connectClient(t, server, dialStreamable(server.url));
+  forget(400, '{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID"},"id":null}');
+  t.is(await client.call('x'), 'ok');
+  t.is(server.order.filter((name) => name === 'ping').length, 1);
+});
+
+test('400 for a message, from a server that knows the session, is just a failed call', async (t) => {
+  const server = await listenScripted({
+    'tools/call': (_, response) => void response.writeHead(400).end('bad arguments'),
+  });
+  const client = await connectClient(t, server, dialStreamable(server.url));
+  const { error } = await client.request('tools/call', { name: 'x' });
+  t.regex(error?.message ?? '', /answered 400 Bad Request: bad arguments/);
+  t.is(server.order.filter((name) => name === 'initialize').length, 1);
+  t.is(server.order.filter((name) => name === 'tools/call').length, 1);
+});
+
+test('a server that refuses the new session fails the call, and is asked again for the next one', async (t) => {
+  const { server, forget } = await listenForgetful();
+  const client = await connectClient(t, server, dialStreamable(server.url));
+  forget();
+  let refusals = 0;
+  server.rewrite({
+    initialize: (_, response) => {
+      refusals += 1;
+      response.writeHead(503).end('starting');
+    },
+  });
+  const { error } = await client.request('tools/call', { name: 'x' });
+  t.regex(error?.message ?? '', /503 Service Unavailable: starting/);
+  t.is(refusals, 1);
+  t.is((await client.request('tools/call', { name: 'x' })).error?.code, -32603);
+  t.is(refusals, 2);
+  t.is(client.ended, undefined);
+});
+
+test('a server that comes back with another revision fails the calls instead of pretending', async (t) => {
+  const { server, forget } = await listenForgetful();
+  const client = await connectClient(t, server, dialStreamable(server.url));
+  forget();
+  server.rewrite({
+    initialize: (asked, response) => {
+      const result = { protocolVersion: '2025-03-26', capabilities: {} };
+      response
+        .writeHead(200, { 'Content-Type': 'application/json' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id: asked.message.id, result }));
+    },
+  });
+  const { error } = await client.request('tools/call', { name: 'x' });
+  t.regex(error?.message ?? '', /speaks another revision now/);
+});
+
+test('an SDK server that restarts is found again: the call at hand is answered, the state restored', async (t) => {
+  const server = await startStreamable();
+  const client = await connectClient(t, server, dialStreamable(server.url));
+  await client.request('logging/setLevel', { level: 'error' });
+  await client.request('resources/subscribe', { uri: 'test://a' });
+  await server.stop();
+  t.is((await client.request('tools/call', { name: 'echo' })).error?.code, -32603, 'it is down');
+  await server.forget();
+  await server.restart();
+  const state = JSON.parse(await client.call('state'));
+  t.deepEqual(state, { cancellations: 0, level: 'error', subscriptions: ['test://a'] });
+});
