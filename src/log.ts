@@ -1,11 +1,10 @@
 /**
- * The log: pino on stderr, one line an event. stdout belongs to the protocol and is never written here.
- * Writes are synchronous, so that what was logged before a crash or an exit is there to be read.
+ * The log: pino on stderr, one line an event. stdout belongs to the protocol and is never written here. A reader of
+ * stderr that is slow, or sleeps for ever, costs lines of the log and nothing else.
  */
 import { type DestinationStream, type Logger, type LoggerOptions, pino, stdSerializers } from 'pino';
 import type { LogConfig } from './config.ts';
-
-const STDERR_FD = 2;
+import { PatientLines } from './io/patient-lines.ts';
 
 export interface LogOptions extends LogConfig {
   /** Colours for the pretty format. */
@@ -24,9 +23,22 @@ export async function createLog(options: LogOptions): Promise<Logger> {
     formatters: { level: (label) => ({ level: label }), log: redactCredentials },
     serializers: { err: (error: Error) => redactCredentials(stdSerializers.err(error)) },
   };
-  // pino's own destination also bears a stderr nobody reads any more: on EPIPE it goes quiet.
-  const destination = options.destination ?? pino.destination({ fd: STDERR_FD, sync: true });
-  return pino(settings, options.format === 'json' ? destination : await prettify(destination, options.colors));
+  const destination = options.destination ?? openStderr((dropped) => tellDropped(log, dropped));
+  const log = pino(settings, options.format === 'json' ? destination : await prettify(destination, options.colors));
+  return log;
+}
+
+function openStderr(onDropped: (count: number) => void): DestinationStream {
+  // Node makes a stderr that is a pipe or a socket non-blocking when it is first asked for.
+  const { fd } = process.stderr;
+  const lines = new PatientLines({ fd, onDropped });
+  process.once('exit', () => lines.flushSync());
+  return lines;
+}
+
+/** As an error: whoever wants to see nothing less than errors may have missed one. */
+function tellDropped(log: Logger, dropped: number): void {
+  log.error({ dropped }, `${dropped} lines of the log were lost because nobody read stderr`);
 }
 
 async function prettify(destination: DestinationStream, colorize: boolean): Promise<DestinationStream> {

@@ -9,7 +9,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'deps.ts': [],
   'config.ts': [],
   'version.ts': [],
-  'log.ts': ['config.ts', 'version.ts'],
+  'log.ts': ['config.ts', 'io'],
   wire: ['errors.ts'],
   mcp: ['wire', 'errors.ts'],
   relay: ['wire', 'mcp', 'errors.ts', 'deps.ts'],
@@ -30,15 +30,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'config.ts',
   ],
   'bridge.ts': ['downstream', 'upstream', 'relay', 'http', 'errors.ts', 'deps.ts', 'config.ts', 'version.ts'],
-  cli: [
-    'http/request-headers.ts',
-    'http/proxy.ts',
-    'errors.ts',
-    'config.ts',
-    'deps.ts',
-    'version.ts',
-    'log.ts',
-  ],
+  cli: ['http/request-headers.ts', 'http/proxy.ts', 'errors.ts', 'config.ts', 'deps.ts', 'version.ts', 'log.ts'],
   'cli.ts': ['cli', 'bridge.ts', 'log.ts', 'errors.ts', 'config.ts', 'version.ts'],
 };
 
