@@ -1,0 +1,61 @@
+/** Edits of a message that leave its kind, id and method alone. */
+import { CLOSE_BRACE } from './ascii.ts';
+import { Frame } from './frame.ts';
+import { ObjectEditor } from './object-editor.ts';
+import { type Edit, replaceSpans } from './splice.ts';
+
+/** Edits as `replaceSpans` takes them; none may touch the id. One that covers the start of the payload removes it. */
+export function editFrame(frame: Frame, edits: readonly Edit[]): Frame {
+  if (edits.length === 0) return frame;
+  const { kind, id, method } = frame;
+  return new Frame(replaceSpans(frame.bytes, edits), {
+    kind,
+    id,
+    idStart: shifted(frame.idStart, edits),
+    idEnd: shifted(frame.idEnd, edits),
+    method,
+    payloadStart: shifted(frame.payloadStart, edits),
+  });
+}
+
+/** Where an offset comes to lie; -1 when it is gone or was none. */
+function shifted(offset: number, edits: readonly Edit[]): number {
+  if (offset === -1) return -1;
+  let shift = 0;
+  for (const { start, end, replacement } of edits) {
+    if (start >= offset) break;
+    if (end > offset) return -1;
+    shift += replacement.length - (end - start);
+  }
+  return offset + shift;
+}
+
+const PARAMS_KEY = Buffer.from(',"params":');
+
+/** The same request or notification with other params, given as JSON text. */
+export function withParams(frame: Frame, params: Buffer): Frame {
+  const { bytes, payloadStart } = frame;
+  if (payloadStart !== -1) {
+    const editor = ObjectEditor.read(bytes, 0, ['params']);
+    editor?.set('params', params);
+    return editFrame(frame, editor?.edits() ?? []);
+  }
+  const end = bytes.lastIndexOf(CLOSE_BRACE);
+  const replacement = Buffer.concat([PARAMS_KEY, params]);
+  const { kind, id, idStart, idEnd, method } = frame;
+  return new Frame(replaceSpans(bytes, [{ start: end, end, replacement }]), {
+    kind,
+    id,
+    idStart,
+    idEnd,
+    method,
+    payloadStart: end + PARAMS_KEY.length,
+  });
+}
+
+/** The same request or notification without params. */
+export function withoutParams(frame: Frame): Frame {
+  const editor = ObjectEditor.read(frame.bytes, 0, ['params']);
+  editor?.remove('params');
+  return editFrame(frame, editor?.edits() ?? []);
+}

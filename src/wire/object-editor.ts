@@ -1,0 +1,155 @@
+import { COMMA } from './ascii.ts';
+import { isStringToken, MemberCursor, type Span } from './scan-json.ts';
+import type { Edit } from './splice.ts';
+
+/** A member whose name was asked for, and what lies around it. */
+interface NamedMember {
+  readonly key: string;
+  /** How many members stand before it. */
+  readonly index: number;
+  readonly keyStart: number;
+  readonly valueStart: number;
+  readonly valueEnd: number;
+  /** Where the value of the member before ends; -1 for the first member. */
+  readonly previousEnd: number;
+  /** Where the next member begins; -1 for the last member. */
+  nextStart: number;
+}
+
+type Change =
+  | { readonly kind: 'remove' }
+  | { readonly kind: 'set'; readonly value: Buffer }
+  | { readonly kind: 'edit'; readonly edits: readonly Edit[] };
+
+const NOTHING = Buffer.alloc(0);
+
+/**
+ * Changes members of one object by edits: all it is not told to change stays as it was written. Where a changed name
+ * occurs several times, the first member takes the change and the others go, so that all parsers read the same.
+ */
+export class ObjectEditor {
+  readonly #bytes: Buffer;
+  readonly #keys: readonly string[];
+  /** In order, with repetitions. */
+  readonly #named: NamedMember[] = [];
+  readonly #first = new Map<string, NamedMember>();
+  readonly #changes = new Map<string, Change>();
+  #memberCount = 0;
+  /** Where the last value ends; after the opening brace when there is none. */
+  #lastEnd: number;
+
+  private constructor(bytes: Buffer, objectStart: number, keys: readonly string[]) {
+    this.#bytes = bytes;
+    this.#keys = keys;
+    this.#lastEnd = objectStart + 1;
+  }
+
+  /** Reads the object at `objectStart`, whose members called one of `keys` may change. Undefined: it is no object. */
+  static read(bytes: Buffer, objectStart: number, keys: readonly string[]): ObjectEditor | undefined {
+    if (objectStart < 0) return undefined;
+    const editor = new ObjectEditor(bytes, objectStart, keys);
+    return editor.#readMembers(new MemberCursor(bytes, objectStart)) ? editor : undefined;
+  }
+
+  #readMembers(members: MemberCursor): boolean {
+    let last: NamedMember | undefined;
+    while (members.next()) {
+      const { keyStart, keyEnd, valueStart } = members;
+      if (last !== undefined) last.nextStart = keyStart;
+      last = undefined;
+      const valueEnd = members.valueEnd();
+      const key = this.#keys.find((name) => isStringToken(this.#bytes, keyStart, keyEnd, name));
+      if (key !== undefined) {
+        const previousEnd = this.#memberCount === 0 ? -1 : this.#lastEnd;
+        last = { key, index: this.#memberCount, keyStart, valueStart, valueEnd, previousEnd, nextStart: -1 };
+        this.#named.push(last);
+        if (!this.#first.has(key)) this.#first.set(key, last);
+      }
+      this.#memberCount++;
+      this.#lastEnd = valueEnd;
+    }
+    return members.objectEnd !== -1;
+  }
+
+  /** The value of the first member of this name, as it was read. */
+  value(key: string): Span | undefined {
+    const member = this.#first.get(key);
+    return member && { start: member.valueStart, end: member.valueEnd };
+  }
+
+  /** Nothing happens when there is no such member. */
+  remove(key: string): void {
+    this.#change(key, { kind: 'remove' });
+  }
+
+  /** Gives the member this JSON text as its value; one that is not there is added at the end. */
+  set(key: string, value: Buffer): void {
+    this.#change(key, { kind: 'set', value });
+  }
+
+  /** Changes something within the member's value. The member must be there. */
+  edit(key: string, edits: readonly Edit[]): void {
+    this.#change(key, { kind: 'edit', edits });
+  }
+
+  #change(key: string, change: Change): void {
+    if (!this.#keys.includes(key)) throw new Error(`the editor was not asked to look for "${key}"`);
+    this.#changes.set(key, change);
+  }
+
+  /** Would the object have no members after the changes? */
+  get isEmpty(): boolean {
+    const removed = this.#named.filter((member) => this.#isRemoved(member)).length;
+    return removed === this.#memberCount && this.#added().length === 0;
+  }
+
+  /** The changes in order, ready for `replaceSpans`. Empty when they come to nothing. */
+  edits(): readonly Edit[] {
+    const edits: Edit[] = [];
+    let removed = 0;
+    for (const member of this.#named) {
+      const change = this.#changes.get(member.key);
+      if (this.#isRemoved(member)) {
+        edits.push(removal(member, member.index > removed));
+        removed++;
+      } else if (change?.kind === 'set') {
+        edits.push({ start: member.valueStart, end: member.valueEnd, replacement: change.value });
+      } else if (change?.kind === 'edit') {
+        edits.push(...change.edits);
+      }
+    }
+    const added = this.#added();
+    if (added.length > 0) edits.push(this.#addition(added, this.#memberCount > removed));
+    return edits;
+  }
+
+  #isRemoved(member: NamedMember): boolean {
+    const change = this.#changes.get(member.key);
+    if (change === undefined) return false;
+    return change.kind === 'remove' || this.#first.get(member.key) !== member;
+  }
+
+  #added(): readonly (readonly [string, Buffer])[] {
+    const added: [string, Buffer][] = [];
+    for (const [key, change] of this.#changes) {
+      if (change.kind === 'set' && !this.#first.has(key)) added.push([key, change.value]);
+    }
+    return added;
+  }
+
+  #addition(added: readonly (readonly [string, Buffer])[], hasMembers: boolean): Edit {
+    const parts: Buffer[] = [];
+    for (const [key, value] of added) {
+      if (hasMembers || parts.length > 0) parts.push(Buffer.of(COMMA));
+      parts.push(Buffer.from(`${JSON.stringify(key)}:`), value);
+    }
+    return { start: this.#lastEnd, end: this.#lastEnd, replacement: Buffer.concat(parts) };
+  }
+}
+
+/** Takes the comma before the member along, or the one after it when nothing that stays stands before. */
+function removal(member: NamedMember, isPreceded: boolean): Edit {
+  const { keyStart, valueEnd, previousEnd, nextStart } = member;
+  if (isPreceded) return { start: previousEnd, end: valueEnd, replacement: NOTHING };
+  return { start: keyStart, end: nextStart === -1 ? valueEnd : nextStart, replacement: NOTHING };
+}
