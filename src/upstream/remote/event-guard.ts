@@ -12,6 +12,7 @@ const E = 0x65;
 const I = 0x69;
 const R = 0x72;
 
+const BOM = Buffer.of(0xef, 0xbb, 0xbf);
 const NEWLINE = Buffer.of(LF);
 const TAIL_FIELD = Buffer.from('data:');
 
@@ -32,7 +33,8 @@ export class EventGuard {
   #eventBytes = 0;
   #tail = EMPTY;
   #endedWithCr = false;
-  #isFirstByte = true;
+  /** How much of a byte order mark has been seen; all of it also once there can be none. */
+  #bomBytes = 0;
 
   constructor(maxEventBytes: number) {
     this.#maxEventBytes = maxEventBytes;
@@ -60,11 +62,20 @@ export class EventGuard {
     return passed;
   }
 
-  /** A mark split over chunks is left: it makes its line an unknown field, and servers hardly write one. */
+  /** [spec WHATWG HTML server-sent events] one byte order mark at the very start does not count. */
   #skipBom(chunk: Buffer): number {
-    const isFirst = this.#isFirstByte && chunk.length > 0;
-    if (isFirst) this.#isFirstByte = false;
-    return isFirst && chunk[0] === 0xef && chunk[1] === 0xbb && chunk[2] === 0xbf ? 3 : 0;
+    let at = 0;
+    while (this.#bomBytes < BOM.length && at < chunk.length) {
+      if (chunk[at] !== BOM[this.#bomBytes]) {
+        // A part of a mark is the start of a field nobody knows.
+        if (this.#bomBytes > 0) this.#field = BOM[0] as number;
+        this.#bomBytes = BOM.length;
+      } else {
+        this.#bomBytes += 1;
+        at += 1;
+      }
+    }
+    return at;
   }
 
   #part(part: Buffer): void {
