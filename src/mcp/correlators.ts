@@ -7,6 +7,7 @@ import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { decodeId } from '../wire/scan-envelope.ts';
 import { findUniqueMember, type Span } from '../wire/scan-json.ts';
 import { findUnmistakable } from './look-alikes.ts';
+import { META_SUBSCRIPTION_ID } from './meta.ts';
 
 /** A correlator's token in the frame's bytes, with its decoded value. */
 export interface Correlator {
@@ -16,6 +17,7 @@ export interface Correlator {
 }
 
 const PROGRESS_TOKEN = Buffer.from('"progressToken"');
+const SUBSCRIPTION_ID = Buffer.from(`"${META_SUBSCRIPTION_ID}"`);
 const LETTER_N = 0x6e;
 
 /** `params._meta.progressToken` of a request. */
@@ -60,6 +62,13 @@ export function findSharedCancelledId(frame: Frame): Correlator | undefined {
 /** `params.progressToken` of `notifications/progress`. */
 export function findProgressOf(frame: Frame): Correlator | undefined {
   return correlator(frame.bytes, frame.payloadStart, 'progressToken');
+}
+
+/** `_meta["io.modelcontextprotocol/subscriptionId"]` of a notification, or of the answer that ends a subscription. */
+export function findSubscriptionId(frame: Frame): Correlator | undefined {
+  if (frame.payloadStart < 0 || !frame.bytes.includes(SUBSCRIPTION_ID, frame.payloadStart)) return undefined;
+  const meta = member(frame.bytes, frame.payloadStart, '_meta');
+  return meta && correlator(frame.bytes, meta.start, META_SUBSCRIPTION_ID);
 }
 
 function correlator(bytes: Buffer, objectStart: number, key: string): Correlator | undefined {

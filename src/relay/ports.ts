@@ -9,6 +9,7 @@
  * taken), and the listener's `drained` follows when it is not. Between the two, the caller stops its own source.
  */
 import type { BridgeError } from '../errors.ts';
+import type { RequestMetadata } from '../mcp/request-metadata.ts';
 import type { Revision } from '../mcp/revisions.ts';
 import type { Frame } from '../wire/frame.ts';
 import type { Exchange } from './exchange.ts';
@@ -93,12 +94,25 @@ export interface ServerFault {
 
 export type Readiness = { readonly ready: true } | { readonly ready: false; readonly error: BridgeError };
 
+/**
+ * Who a modern request comes from. Each carries this itself; there is no session to know it from.
+ * [spec 2026-07-28 basic#meta]
+ */
+export interface CallContext {
+  /** The authenticated caller, or one name for all where nobody is asked. What belongs to one is never shown to another. */
+  readonly principal: string;
+  readonly metadata: RequestMetadata;
+}
+
 /** Makes connections to one server. Implemented in upstream/, wrapped by the pool and by relay/shared/. */
 export interface UpstreamDialer {
   /** How the server is called in logs and error messages. */
   readonly name: string;
-  /** A new connection of its own. Throws a BridgeError when none can be made now. */
-  dial(listener: ServerListener): UpstreamLink;
+  /**
+   * A new connection of its own. `context` is given for a modern request, which is a conversation by itself.
+   * Throws a BridgeError when none can be made now.
+   */
+  dial(listener: ServerListener, context?: CallContext): UpstreamLink;
   /** Could a call be served now, as far as is known without trying. */
   readiness(): Readiness;
   /** Ends what the dialer itself keeps (spare children, timers) and resolves when all its children are gone. */

@@ -3,6 +3,7 @@ import {
   findProgressOf,
   findSharedCancelledId,
   findSharedProgressToken,
+  findSubscriptionId,
 } from '../../mcp/correlators.ts';
 import { Frame, type JsonRpcId } from '../../wire/frame.ts';
 import { scanEnvelope } from '../../wire/scan-envelope.ts';
@@ -46,6 +47,11 @@ export function rewriteServerCancelled(frame: Frame, id: JsonRpcId): Frame | und
 /** `notifications/progress` under another token, given as its bytes. */
 export function rewriteProgress(frame: Frame, token: Buffer): Frame | undefined {
   return replace(frame, findProgressOf(frame), token);
+}
+
+/** What a subscription brings, under the id of another `subscriptions/listen`, given as its bytes. */
+export function rewriteSubscriptionId(frame: Frame, id: Buffer): Frame | undefined {
+  return replace(frame, findSubscriptionId(frame), id);
 }
 
 function replace(frame: Frame, found: Span | undefined, replacement: Buffer): Frame | undefined {
