@@ -9,8 +9,8 @@ import type { Frame } from '../wire/frame.ts';
 import { decodeString, MemberCursor, type Span } from '../wire/scan-json.ts';
 
 const ENVELOPE_KEYS: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error']);
-/** `progressToken` with every letter as an escape of six characters, and its quotes. No longer token can be meant. */
-const LONGEST_TOKEN = 6 * 'progressToken'.length + 2;
+/** `jsonrpc` with every letter as an escape of six characters, and its quotes. No longer token can be meant. */
+const LONGEST_TOKEN = 6 * 'jsonrpc'.length + 2;
 /** Sets the bit that makes a letter a small one. */
 const CASE_BIT = 0x20;
 
@@ -34,10 +34,11 @@ export function findUnmistakable(bytes: Buffer, objectStart: number, key: string
   if (objectStart < 0 || bytes[objectStart] !== OPEN_BRACE) return undefined;
   const folded = fold(key);
   const initial = folded.charCodeAt(0) | CASE_BIT;
+  const longestToken = 6 * key.length + 2;
   const members = new MemberCursor(bytes, objectStart);
   let found: Span | undefined;
   while (members.next()) {
-    if (!mayStartWith(initial, bytes[members.keyStart + 1]) || members.keyEnd - members.keyStart > LONGEST_TOKEN)
+    if (!mayStartWith(initial, bytes[members.keyStart + 1]) || members.keyEnd - members.keyStart > longestToken)
       continue;
     const name = decodeString(bytes, members.keyStart, members.keyEnd);
     if (name === undefined || fold(name) !== folded) continue;

@@ -3,9 +3,16 @@
 export const META_PROTOCOL_VERSION = 'io.modelcontextprotocol/protocolVersion';
 export const META_CLIENT_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilities';
 export const META_CLIENT_INFO = 'io.modelcontextprotocol/clientInfo';
+export const META_LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
 
 /** In results. */
 export const META_SERVER_INFO = 'io.modelcontextprotocol/serverInfo';
+
+/** In what a `subscriptions/listen` brings: the id of that request. */
+export const META_SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId';
+
+/** In messages that belong to a task. [spec 2025-11-25 basic/utilities/tasks#related-task-metadata] */
+export const META_RELATED_TASK = 'io.modelcontextprotocol/related-task';
 
 /** `clientInfo` and `serverInfo`. */
 export interface Implementation {

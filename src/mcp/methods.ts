@@ -11,6 +11,9 @@ export const LIST_RESOURCES = 'resources/list';
 export const LIST_RESOURCE_TEMPLATES = 'resources/templates/list';
 export const LIST_PROMPTS = 'prompts/list';
 export const COMPLETE = 'completion/complete';
+export const CALL_TOOL = 'tools/call';
+export const GET_PROMPT = 'prompts/get';
+export const READ_RESOURCE = 'resources/read';
 export const TASKS_PREFIX = 'tasks/';
 
 export const INITIALIZED = 'notifications/initialized';
@@ -29,7 +32,7 @@ export const ELICIT = 'elicitation/create';
 export const LIST_ROOTS = 'roots/list';
 
 /** Requests during which a server may ask the client something. [spec 2026-07-28 input_required; SEP-2260] */
-const interactive: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read']);
+const interactive: ReadonlySet<string> = new Set([CALL_TOOL, GET_PROMPT, READ_RESOURCE]);
 
 export function isInteractive(method: string): boolean {
   return interactive.has(method);

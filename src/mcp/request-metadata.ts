@@ -1,0 +1,198 @@
+/**
+ * The envelope of a modern request: the keys of `params._meta` that say what a legacy client says once, in its
+ * handshake. [spec 2026-07-28 basic#meta]
+ */
+import { CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET } from '../wire/ascii.ts';
+import { editFrame, withoutParams, withParams } from '../wire/edit-frame.ts';
+import type { Frame } from '../wire/frame.ts';
+import { ObjectEditor } from '../wire/object-editor.ts';
+import { findMember, isStringToken, MemberCursor, skipWhitespace } from '../wire/scan-json.ts';
+import { parseLogLevel } from './log-levels.ts';
+import { findUnmistakable } from './look-alikes.ts';
+import { META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_LOG_LEVEL, META_PROTOCOL_VERSION } from './meta.ts';
+import {
+  CALL_TOOL,
+  LIST_PROMPTS,
+  LIST_RESOURCE_TEMPLATES,
+  LIST_RESOURCES,
+  LIST_ROOTS,
+  LIST_TOOLS,
+  PING,
+} from './methods.ts';
+import { asFields, type Fields } from './payload.ts';
+
+export interface RequestMetadata {
+  /** As the client named it; not checked. */
+  readonly revision: string;
+  readonly capabilities: Fields;
+  /** With `name` and `version`, and whatever else the client tells of itself. */
+  readonly clientInfo: Fields | undefined;
+  /** One of the eight levels. Undefined: the client wants no log messages. */
+  readonly logLevel: string | undefined;
+}
+
+export interface MetadataFault {
+  /** What is missing or wrong, in English, without quoting the message. */
+  readonly fault: string;
+}
+
+const META = '_meta';
+const ENVELOPE_KEYS = [META_PROTOCOL_VERSION, META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_LOG_LEVEL] as const;
+
+/** Part of every envelope key. Only escapes of this kind could spell it otherwise: `.` and letters have no short one. */
+const KEY_PREFIX = Buffer.from('io.modelcontextprotocol');
+const UNICODE_ESCAPE = Buffer.from('\\u');
+
+/**
+ * Does the message say of itself that it is modern? Exact, also for a key that is spelled with escapes or a `_meta`
+ * that occurs twice; whether the envelope is a good one is another question.
+ */
+export function claimsModern(frame: Frame): boolean {
+  const { bytes, payloadStart } = frame;
+  if (payloadStart === -1 || frame.isResponse) return false;
+  // Most legacy messages hold neither; a native search over the bytes says so at once.
+  if (!bytes.includes(KEY_PREFIX, payloadStart) && !bytes.includes(UNICODE_ESCAPE, payloadStart)) return false;
+  const params = new MemberCursor(bytes, payloadStart);
+  while (params.next()) {
+    if (!isStringToken(bytes, params.keyStart, params.keyEnd, META)) continue;
+    if (findMember(bytes, params.valueStart, META_PROTOCOL_VERSION) !== undefined) return true;
+  }
+  return false;
+}
+
+/**
+ * The envelope of a request. A key that occurs twice, or beside one that some parsers take for it, is refused: what was
+ * checked here must be what the server reads.
+ */
+export function readRequestMetadata(frame: Frame): RequestMetadata | MetadataFault {
+  const { bytes, payloadStart } = frame;
+  const meta = findUnmistakable(bytes, payloadStart, META);
+  if (meta === 'unclear') return { fault: `params.${META} must occur once, and nothing that could be taken for it` };
+  const at = meta !== undefined && bytes[meta.start] === OPEN_BRACE ? meta.start : -1;
+  const revision = readKey(bytes, at, META_PROTOCOL_VERSION);
+  const capabilities = readKey(bytes, at, META_CLIENT_CAPABILITIES);
+  const clientInfo = readKey(bytes, at, META_CLIENT_INFO);
+  const logLevel = readKey(bytes, at, META_LOG_LEVEL);
+  if (typeof revision.value !== 'string') return faultOf(META_PROTOCOL_VERSION, revision, 'a string');
+  const declared = asFields(capabilities.value);
+  if (declared === undefined) return faultOf(META_CLIENT_CAPABILITIES, capabilities, 'an object');
+  const info = parseInfo(clientInfo.value);
+  if (info === undefined && clientInfo.state !== 'missing') {
+    return faultOf(META_CLIENT_INFO, clientInfo, 'an object with the strings "name" and "version"');
+  }
+  const level = parseLogLevel(logLevel.value);
+  if (level === undefined && logLevel.state !== 'missing') return faultOf(META_LOG_LEVEL, logLevel, 'a log level');
+  return { revision: revision.value, capabilities: declared, clientInfo: info, logLevel: level };
+}
+
+interface ReadKey {
+  readonly state: 'missing' | 'unclear' | 'present';
+  readonly value: unknown;
+}
+
+function readKey(bytes: Buffer, metaStart: number, key: string): ReadKey {
+  const span = findUnmistakable(bytes, metaStart, key);
+  if (span === undefined) return { state: 'missing', value: undefined };
+  if (span === 'unclear') return { state: 'unclear', value: undefined };
+  return { state: 'present', value: parse(bytes.toString('utf8', span.start, span.end)) };
+}
+
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function faultOf(key: string, { state }: ReadKey, expected: string): MetadataFault {
+  const name = `params.${META}["${key}"]`;
+  if (state === 'missing') return { fault: `${name} is missing; expected ${expected}` };
+  if (state === 'unclear') return { fault: `${name} must occur once, and nothing that could be taken for it` };
+  return { fault: `${name} must be ${expected}` };
+}
+
+function parseInfo(value: unknown): Fields | undefined {
+  const info = asFields(value);
+  return typeof info?.name === 'string' && typeof info.version === 'string' ? info : undefined;
+}
+
+export interface StripOptions {
+  /** `inputResponses` and `requestState`, which answer an `input_required` of the bridge's own. Default: keep. */
+  readonly inputs?: 'keep' | 'remove';
+}
+
+/** Legacy requests that may come without params. */
+const paramless: ReadonlySet<string | undefined> = new Set([
+  LIST_TOOLS,
+  LIST_PROMPTS,
+  LIST_RESOURCES,
+  LIST_RESOURCE_TEMPLATES,
+  LIST_ROOTS,
+  PING,
+]);
+
+/** The request without its envelope, as a legacy server wants it. All else stays byte for byte. */
+export function stripMetadata(frame: Frame, { inputs = 'keep' }: StripOptions = {}): Frame {
+  const { bytes, payloadStart } = frame;
+  const params = ObjectEditor.read(bytes, payloadStart, [META, 'inputResponses', 'requestState']);
+  if (params === undefined) return frame;
+  if (inputs === 'remove') {
+    params.remove('inputResponses');
+    params.remove('requestState');
+  }
+  const meta = ObjectEditor.read(bytes, params.value(META)?.start ?? -1, ENVELOPE_KEYS);
+  for (const key of ENVELOPE_KEYS) meta?.remove(key);
+  const metaEdits = meta?.edits() ?? [];
+  if (metaEdits.length > 0) {
+    if (meta?.isEmpty) params.remove(META);
+    else params.edit(META, metaEdits);
+  }
+  const edits = params.edits();
+  if (edits.length > 0 && params.isEmpty && paramless.has(frame.method)) return withoutParams(frame);
+  return editFrame(frame, edits);
+}
+
+/**
+ * The request with this envelope in place of any other, as a modern server wants it; without the `task` of a tool call,
+ * which is of the legacy era. Params by position cannot have an envelope and stay, for the server to refuse.
+ */
+export function stampMetadata(frame: Frame, metadata: RequestMetadata): Frame {
+  const { bytes, payloadStart } = frame;
+  const params = ObjectEditor.read(bytes, payloadStart, [META, 'task']);
+  if (params === undefined) {
+    // PHP writes an empty object as an empty array.
+    const isFree = payloadStart === -1 || isEmptyArray(bytes, payloadStart);
+    return isFree ? withParams(frame, encode({ [META]: envelopeOf(metadata) })) : frame;
+  }
+  const envelope = envelopeOf(metadata);
+  const meta = ObjectEditor.read(bytes, params.value(META)?.start ?? -1, ENVELOPE_KEYS);
+  if (meta === undefined) {
+    params.set(META, encode(envelope));
+  } else {
+    for (const key of ENVELOPE_KEYS) {
+      if (envelope[key] === undefined) meta.remove(key);
+      else meta.set(key, encode(envelope[key]));
+    }
+    params.edit(META, meta.edits());
+  }
+  if (frame.method === CALL_TOOL) params.remove('task');
+  return editFrame(frame, params.edits());
+}
+
+function isEmptyArray(bytes: Buffer, at: number): boolean {
+  return bytes[at] === OPEN_BRACKET && bytes[skipWhitespace(bytes, at + 1)] === CLOSE_BRACKET;
+}
+
+function envelopeOf({ revision, capabilities, clientInfo, logLevel }: RequestMetadata): Fields {
+  return {
+    [META_PROTOCOL_VERSION]: revision,
+    [META_CLIENT_CAPABILITIES]: capabilities,
+    [META_CLIENT_INFO]: clientInfo,
+    [META_LOG_LEVEL]: logLevel,
+  };
+}
+
+function encode(value: unknown): Buffer {
+  return Buffer.from(JSON.stringify(value));
+}
