@@ -5,7 +5,7 @@ import type { HttpClientOptions } from '../../src/http/client.ts';
 import type { UpstreamDialer } from '../../src/relay/ports.ts';
 import { createHttpSseDialer } from '../../src/upstream/http-sse/dialer.ts';
 import type { RemoteDialerOptions } from '../../src/upstream/remote/remote-options.ts';
-import { createStreamableDialer, type StreamableDialer } from '../../src/upstream/streamable-session/dialer.ts';
+import { createStreamableDialer } from '../../src/upstream/streamable-session/dialer.ts';
 import { createClient } from '../http/recorded-call.ts';
 
 export interface DialOptions {
@@ -15,7 +15,7 @@ export interface DialOptions {
   readonly log?: Logger;
 }
 
-export const dialStreamable = (url: URL, options?: DialOptions): StreamableDialer =>
+export const dialStreamable = (url: URL, options?: DialOptions): UpstreamDialer =>
   createStreamableDialer(dialerOptions(url, options));
 
 export const dialHttpSse = (url: URL, options?: DialOptions): UpstreamDialer =>

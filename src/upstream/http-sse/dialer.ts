@@ -28,9 +28,9 @@ class HttpSseDialer implements UpstreamDialer {
     if (this.#isClosed) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
     }
-    const { url, http, timeouts, maxMessageBytes, deps } = this.#options;
+    const { deps, ...remote } = this.#options;
     const link = new HttpSseLink({
-      environment: { http, url, cookies: new SessionCookies(), timeouts, maxMessageBytes, log: deps.log },
+      environment: { ...remote, cookies: new SessionCookies(), log: deps.log },
       listener,
       reachable: (error) => this.#reachability.note(error),
       left: () => this.#links.delete(link),

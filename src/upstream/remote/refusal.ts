@@ -28,6 +28,11 @@ export function readRefusal(url: URL, { status, headers }: ResponseHead, body: B
   if (status === 401 || status === 403) {
     return { status, frame, error: authorizationError(url, status, headers['www-authenticate']) };
   }
+  if (status === 407) {
+    const message =
+      'The proxy on the way to the server requires authorization (407). Put user and password into its URL.';
+    return { status, frame, error: new BridgeError('ERR_UPSTREAM_AUTH', message, { data: { status } }) };
+  }
   const title = STATUS_CODES[status] === undefined ? '' : ` ${STATUS_CODES[status]}`;
   const said = frame === undefined ? textOf(body, headers['content-type']) : errorMessageOf(frame);
   const shown = toPrintable(said, MAX_SHOWN_LENGTH);

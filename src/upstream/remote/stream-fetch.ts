@@ -104,7 +104,9 @@ export class StreamFetch {
 
   #refused({ status, error }: { status: number; error: BridgeError }, reject: (error: Error) => void): void {
     this.#failures += 1;
-    const isWorthwhile = PASSING.has(status) && (this.#wasOpen || this.#failures < MAX_FIRST_ATTEMPTS);
+    // A token that ran out is renewed by somebody: the file it is in is read again each time.
+    const mayPass = PASSING.has(status) || (status === 401 && this.#wasOpen);
+    const isWorthwhile = mayPass && (this.#wasOpen || this.#failures < MAX_FIRST_ATTEMPTS);
     if (!isWorthwhile || !this.#options.reconnects) this.#end ??= { status, wasOpen: this.#wasOpen, error };
     reject(error);
   }

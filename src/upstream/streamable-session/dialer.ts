@@ -6,25 +6,17 @@ import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '..
 import { Reachability } from '../remote/reachability.ts';
 import type { RemoteDialerOptions } from '../remote/remote-options.ts';
 import type { SessionKey } from '../remote/session-key.ts';
-import { type OpenedSession, StreamableLink } from './link.ts';
+import { StreamableLink } from './link.ts';
 
 /** A server that does not answer DELETE must not hold up the end. */
 const DELETE_TIMEOUT_MS = 2000;
 
 /** Sessions with a server over Streamable HTTP, in all its revisions that have sessions. */
-export interface StreamableDialer extends UpstreamDialer {
-  /**
-   * @param opened a session that exists already; its `initialize` is not sent again, and whoever opened it hands its
-   *   answer to the listener
-   */
-  dial(listener: ServerListener, opened?: OpenedSession): UpstreamLink;
+export function createStreamableDialer(options: RemoteDialerOptions): UpstreamDialer {
+  return new StreamableDialer(options);
 }
 
-export function createStreamableDialer(options: RemoteDialerOptions): StreamableDialer {
-  return new SessionDialer(options);
-}
-
-class SessionDialer implements StreamableDialer {
+class StreamableDialer implements UpstreamDialer {
   readonly name: string;
   readonly #options: RemoteDialerOptions;
   readonly #control: ControlClient;
@@ -41,14 +33,14 @@ class SessionDialer implements StreamableDialer {
     this.#reachability = new Reachability(options.deps.clock);
   }
 
-  dial(listener: ServerListener, opened?: OpenedSession): UpstreamLink {
+  dial(listener: ServerListener): UpstreamLink {
     if (this.#isClosed) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
     }
-    const { url, http, timeouts, maxMessageBytes, deps } = this.#options;
-    const cookies = opened?.cookies ?? new SessionCookies();
+    const { deps, ...remote } = this.#options;
+    const cookies = new SessionCookies();
     const link = new StreamableLink({
-      environment: { http, url, cookies, timeouts, maxMessageBytes, log: deps.log },
+      environment: { ...remote, cookies, log: deps.log },
       listener,
       reachable: (error) => this.#reachability.note(error),
       left: (session) => {
@@ -57,7 +49,6 @@ class SessionDialer implements StreamableDialer {
       },
     });
     this.#links.add(link);
-    if (opened !== undefined) link.adopt(opened);
     return link;
   }
 

@@ -1,14 +1,12 @@
 import type { Logger } from 'pino';
 import { BridgeError } from '../../errors.ts';
 import type { ResponseHead } from '../../http/client.ts';
-import type { SessionCookies } from '../../http/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
-import { findCancelledId } from '../../mcp/correlators.ts';
 import { SESSION_ID_HEADER } from '../../mcp/headers.ts';
 import { CANCELLED, INITIALIZE, INITIALIZED, PROGRESS } from '../../mcp/methods.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
-import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
 import { Outbox } from '../remote/outbox.ts';
 import type { Outgoing } from '../remote/outgoing.ts';
@@ -16,6 +14,7 @@ import type { RemoteEnvironment } from '../remote/remote-options.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 import type { CallEnd, CallHost } from './call-host.ts';
 import { CallTable } from './call-table.ts';
+import { Delivery } from './delivery.ts';
 import { GetStream } from './get-stream.ts';
 import type { InitializeResult } from './restored-state.ts';
 import { ServerCall } from './server-call.ts';
@@ -30,29 +29,17 @@ export interface StreamableLinkOptions {
   readonly left: (session: SessionKey) => void;
 }
 
-/** A session that was opened by trying whether the server speaks this transport. */
-export interface OpenedSession {
-  readonly request: Frame;
-  /** The result it got. */
-  readonly response: Frame;
-  /** `Mcp-Session-Id` of the response. */
-  readonly sessionId: string | undefined;
-  readonly cookies: SessionCookies;
-}
-
 /** A message the server did not take is posted once more, in a new session. */
 const MAX_ATTEMPTS = 2;
 
 /** One session with a server over Streamable HTTP. After `close` the listener hears nothing more. */
 export class StreamableLink implements UpstreamLink, CallHost, KeeperHost {
   readonly #options: StreamableLinkOptions;
-  readonly #listener: ServerListener;
+  readonly #delivery: Delivery;
   readonly #log: Logger;
   readonly #outbox: Outbox;
   readonly #keeper: SessionKeeper;
   readonly #calls: CallTable;
-  /** Requests of the server, in the session there is now, that the client has not answered. */
-  readonly #questions = new Set<JsonRpcId>();
   #stream: GetStream | undefined;
   #isPaused = false;
   #isClosed = false;
@@ -61,7 +48,7 @@ export class StreamableLink implements UpstreamLink, CallHost, KeeperHost {
     const { environment, listener } = options;
     const { clock } = environment.http;
     this.#options = options;
-    this.#listener = listener;
+    this.#delivery = new Delivery(listener);
     this.#log = environment.log;
     this.#calls = new CallTable(clock);
     this.#keeper = new SessionKeeper(this, environment.log);
@@ -72,21 +59,13 @@ export class StreamableLink implements UpstreamLink, CallHost, KeeperHost {
     });
   }
 
-  /** Goes on in a session that somebody else has opened, whose `initialize` the client knows the answer to. */
-  adopt({ request, response, sessionId }: OpenedSession): void {
-    this.#keeper.restored.initialize = request;
-    this.#keeper.offered(sessionId);
-    this.#keeper.opened((response.json() as { result: InitializeResult }).result);
-  }
-
   // ---- from the relay
 
   send(frame: Frame, exchange?: Exchange): boolean {
     if (this.#isClosed) return true;
     if (frame.method === CANCELLED && exchange !== undefined) return this.#cancel(frame, exchange);
     // The answer to a question of a session that is gone would answer some other question of the new one.
-    if (frame.isResponse && frame.id !== undefined && !this.#questions.delete(frame.id) && this.#wasRenewed)
-      return true;
+    if (frame.isResponse && !this.#delivery.isAnswerToOpenQuestion(frame) && this.#wasRenewed) return true;
     if (frame.method === INITIALIZE && this.#keeper.state === 'none') this.#keeper.restored.initialize = frame;
     return this.#outbox.send(frame, exchange);
   }
@@ -123,6 +102,7 @@ export class StreamableLink implements UpstreamLink, CallHost, KeeperHost {
     this.#outbox.close();
     this.#stream?.close();
     this.#calls.close();
+    this.#delivery.close();
     this.#options.left(key);
   }
 
@@ -160,13 +140,13 @@ export class StreamableLink implements UpstreamLink, CallHost, KeeperHost {
     const { message } = call;
     const isAnswer = frame.isResponse && frame.id === message.frame.id;
     if (isAnswer && message.reply !== undefined) return message.reply(frame);
-    if (!isAnswer) return this.#deliver(frame, frame.isResponse ? undefined : message.exchange);
+    if (!isAnswer) return this.#delivery.message(frame, frame.isResponse ? undefined : message.exchange);
     if (frame.kind === 'result') this.#keeper.restored.succeeded(message.frame);
     const isHandshake = message.frame.method === INITIALIZE;
     if (isHandshake && frame.kind === 'result' && this.#keeper.state === 'none') {
       this.#keeper.opened((frame.json() as { result: InitializeResult }).result);
     }
-    this.#deliver(frame, message.exchange);
+    this.#delivery.message(frame, message.exchange);
     if (isHandshake) this.#outbox.opened();
   }
 
@@ -216,7 +196,7 @@ export class StreamableLink implements UpstreamLink, CallHost, KeeperHost {
 
   /** No answer will come: the client is told, and the server too if it may be at work on it. */
   #failed(call: ServerCall, error: BridgeError, wasSent: boolean): void {
-    const { frame, exchange, reply } = call.message;
+    const { frame, reply } = call.message;
     if (error.code === 'ERR_UPSTREAM_CONNECT') this.#options.reachable(error);
     if (reply !== undefined) return reply(error);
     if (frame.kind !== 'request') {
@@ -225,29 +205,11 @@ export class StreamableLink implements UpstreamLink, CallHost, KeeperHost {
       if (frame.method === INITIALIZED) this.#keeper.initialized();
       return;
     }
-    if (exchange === undefined || exchange.state.kind === 'open') {
-      this.#listener.serverFault({ error, kind: 'error', id: frame.id });
-    }
+    this.#delivery.failed(call.message, error);
     if (this.#isClosed) return;
     if (frame.method === INITIALIZE) this.#outbox.opened();
     else if (wasSent)
       this.#outbox.send(notificationFrame(CANCELLED, { requestId: frame.id, reason: 'the answer was lost' }));
-  }
-
-  #deliver(frame: Frame, exchange: Exchange | undefined): void {
-    if (this.#isClosed) return;
-    const isOpen = exchange?.state.kind === 'open';
-    if (frame.isResponse) {
-      // A late answer: the call was withdrawn meanwhile.
-      if (exchange !== undefined && !isOpen) return;
-    } else if (frame.kind === 'request') {
-      if (frame.id !== undefined) this.#questions.add(frame.id);
-    } else if (frame.method === CANCELLED) {
-      const withdrawn = findCancelledId(frame);
-      if (withdrawn !== undefined) this.#questions.delete(withdrawn.value);
-    }
-    if (isOpen) this.#listener.fromServer(frame, exchange);
-    else this.#listener.fromServer(frame);
   }
 
   // ---- the session
@@ -291,8 +253,8 @@ export class StreamableLink implements UpstreamLink, CallHost, KeeperHost {
       messages: {
         name: showUrl(environment.url),
         maxMessageBytes: environment.maxMessageBytes,
-        message: (frame) => this.#deliver(frame, undefined),
-        fault: (fault) => this.#listener.serverFault(fault),
+        message: (frame) => this.#delivery.message(frame),
+        fault: (fault) => this.#delivery.fault(fault),
       },
       sessionDoubted: (status) => this.#sessionDoubted(session, status),
     });
@@ -310,11 +272,7 @@ export class StreamableLink implements UpstreamLink, CallHost, KeeperHost {
     this.#outbox.hold();
     this.#stream?.close();
     this.#stream = undefined;
-    const reason = 'the server forgot the session';
-    for (const requestId of this.#questions) {
-      this.#listener.fromServer(notificationFrame(CANCELLED, { requestId, reason }));
-    }
-    this.#questions.clear();
+    this.#delivery.withdrawQuestions('the server forgot the session');
     this.#calls.takeOlder(this.#keeper.key.generation, (call) => this.#lostWithSession(call));
   }
 
@@ -334,15 +292,12 @@ export class StreamableLink implements UpstreamLink, CallHost, KeeperHost {
   }
 
   renewed(missed: readonly Frame[]): void {
-    for (const frame of missed) this.#deliver(frame, undefined);
+    for (const frame of missed) this.#delivery.message(frame);
     this.#outbox.release();
   }
 
   renewalFailed(error: BridgeError): void {
-    for (const { frame, exchange } of this.#outbox.takeAll()) {
-      if (frame.kind !== 'request') continue;
-      if (exchange?.state.kind === 'open') this.#listener.serverFault({ error, kind: 'error', id: frame.id });
-    }
+    for (const message of this.#outbox.takeAll()) this.#delivery.failed(message, error);
     this.#outbox.release();
   }
 }

@@ -1,11 +1,8 @@
 import { Writable } from 'node:stream';
 import test from 'ava';
 import { pino } from 'pino';
-import { SessionCookies } from '../../../src/http/cookies.ts';
-import type { UpstreamDialer } from '../../../src/relay/ports.ts';
 import { listen } from '../../fixtures/http-servers/listen.ts';
 import { answerResult, listenScripted } from '../../fixtures/http-servers/scripted.ts';
-import { clientFrame, serverFrame } from '../../support/frames.ts';
 import { startStreamable } from '../../support/sdk-servers.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { connectClient, joinClient } from '../connect.ts';
@@ -164,28 +161,4 @@ test('a server that does not answer DELETE holds up the end for two seconds at m
   await dialer.close();
   t.true(performance.now() - startMs < 4000);
   await waitFor(() => server.open.size === 0, { message: 'all connections to be closed' });
-});
-
-test('goes on in a session that somebody else opened', async (t) => {
-  const server = await startStreamable();
-  const first = await connectClient(t, server, dialStreamable(server.url));
-  const [sessionId = ''] = server.sessions.keys();
-  const dialer = dialStreamable(server.url);
-  const opened = {
-    request: clientFrame({ id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25' } }),
-    response: serverFrame({ id: 1, result: { protocolVersion: '2025-11-25', capabilities: {} } }),
-    sessionId,
-    cookies: new SessionCookies(),
-  };
-  const adopting: UpstreamDialer = {
-    name: dialer.name,
-    dial: (listener) => dialer.dial(listener, opened),
-    readiness: () => dialer.readiness(),
-    close: () => dialer.close(),
-    killNow: () => dialer.killNow(),
-  };
-  const client = joinClient(t, server, adopting);
-  await first.request('logging/setLevel', { level: 'alert' });
-  t.is(JSON.parse(await client.call('state')).level, 'alert');
-  t.is(server.sessions.size, 1);
 });
