@@ -7,4 +7,7 @@ export const PROTOCOL_VERSION_HEADER_OUT = 'MCP-Protocol-Version';
 export const LAST_EVENT_ID_HEADER = 'last-event-id';
 export const LAST_EVENT_ID_HEADER_OUT = 'Last-Event-ID';
 /** [spec 2026-07-28 transports/streamable-http#standard-request-headers] */
+export const METHOD_HEADER = 'mcp-method';
 export const METHOD_HEADER_OUT = 'Mcp-Method';
+export const NAME_HEADER = 'mcp-name';
+export const NAME_HEADER_OUT = 'Mcp-Name';

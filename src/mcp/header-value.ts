@@ -1,0 +1,78 @@
+/**
+ * Values of the body as values of HTTP headers, and back.
+ * [spec 2026-07-28 transports/streamable-http#value-encoding]
+ */
+import { isUtf8 } from 'node:buffer';
+
+/** Names as Node gives them: lower case. A header that came as a list cannot mirror one value. */
+export type HeaderMap = Readonly<Record<string, string | readonly string[] | undefined>>;
+
+/** A header to be written: name, encoded value. */
+export type HeaderLine = readonly [name: string, value: string];
+
+const PREFIX = '=?base64?';
+const SUFFIX = '?=';
+
+/** A TAB is legal in a header and still encoded: many stacks trim or fold it. */
+const PLAIN = /^[\x20-\x7e]+$/;
+/** What may arrive: `field-vchar`, SP and HTAB, without the obsolete bytes above ASCII. */
+const FIELD_VALUE = /^[\t\x20-\x7e]*$/;
+/** With padding, as the encoder writes it. */
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/** Servers and proxies cut or refuse longer lines. */
+export const MAX_HEADER_BYTES = 8 * 1024;
+/** Of all headers together that mirror one body; Node's own limit for a whole head is 16 KiB. */
+export const MAX_HEADERS_BYTES = 16 * 1024;
+export const MAX_HEADERS = 64;
+
+/** Never holds a byte that could end the header, whatever the text. An empty one is encoded: some stacks drop it. */
+export function encodeHeaderValue(text: string): string {
+  const isPlain = PLAIN.test(text) && !text.startsWith(' ') && !text.endsWith(' ') && !isMarked(text);
+  return isPlain ? text : `${PREFIX}${Buffer.from(text, 'utf8').toString('base64')}${SUFFIX}`;
+}
+
+/** The markers may share the question mark: `=?base64?=` counts as well. */
+function isMarked(text: string): boolean {
+  return text.startsWith(PREFIX) && text.endsWith(SUFFIX);
+}
+
+/** Undefined: not a value that `encodeHeaderValue` or a sloppier encoder could have meant. */
+export function decodeHeaderValue(value: string): string | undefined {
+  const trimmed = trimHeaderValue(value);
+  if (!FIELD_VALUE.test(trimmed)) return undefined;
+  if (!isMarked(trimmed)) return trimmed;
+  // Markers that overlap enclose nothing, not even the empty text.
+  if (trimmed.length < PREFIX.length + SUFFIX.length) return undefined;
+  const payload = trimmed.slice(PREFIX.length, -SUFFIX.length);
+  if (!BASE64.test(payload)) return undefined;
+  const bytes = Buffer.from(payload, 'base64');
+  // Another spelling of the same bytes has stray bits before its padding.
+  if (!isUtf8(bytes) || bytes.toString('base64') !== payload) return undefined;
+  return bytes.toString('utf8');
+}
+
+/** [RFC 9110 §5.5] Blanks around a value are no part of it. Without a regular expression: those walk back and forth. */
+export function trimHeaderValue(value: string): string {
+  let start = 0;
+  let end = value.length;
+  while (start < end && isBlank(value, start)) start++;
+  while (end > start && isBlank(value, end - 1)) end--;
+  return value.slice(start, end);
+}
+
+function isBlank(text: string, at: number): boolean {
+  return text[at] === ' ' || text[at] === '\t';
+}
+
+/** Why these headers are better not sent: cut off on the way they would name something else than the body. */
+export function findHeaderExcess(headers: readonly HeaderLine[]): string | undefined {
+  if (headers.length > MAX_HEADERS) return `${headers.length} headers; at most ${MAX_HEADERS} are sent`;
+  let total = 0;
+  for (const [name, value] of headers) {
+    const length = name.length + value.length + 2;
+    if (length > MAX_HEADER_BYTES) return `${name} has ${length} bytes; at most ${MAX_HEADER_BYTES} are sent`;
+    total += length;
+  }
+  return total > MAX_HEADERS_BYTES ? `${total} bytes of headers; at most ${MAX_HEADERS_BYTES} are sent` : undefined;
+}
