@@ -230,13 +230,13 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
   #waitForNext(reason: BridgeError): void {
     const { deps, dialer } = this.#options;
     deps.log.warn({ code: reason.code }, `the shared server is gone: ${reason.message}`);
-    if (this.#isUnwanted) return this.#becomeIdle();
+    if (this.#isUnwanted) return this.#rest();
     const delayMs = this.#pause.next(reason, dialer.readiness());
     this.#state = { kind: 'restarting', error: reason, cancel: deps.clock.after(delayMs, () => this.#restart()) };
   }
 
   #restart(): void {
-    if (this.#isUnwanted) return this.#becomeIdle();
+    if (this.#isUnwanted) return this.#rest();
     try {
       this.#start();
     } catch (thrown) {
@@ -244,14 +244,12 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
     }
   }
 
-  get #isUnwanted(): boolean {
-    return this.#shared.seats.size === 0 && !this.#options.prewarm;
+  #rest(): void {
+    this.#state = { kind: 'idle' };
   }
 
-  #becomeIdle(): void {
-    this.#state = { kind: 'idle' };
-    // Nobody is left who knew it.
-    this.#previous = undefined;
+  get #isUnwanted(): boolean {
+    return this.#shared.seats.size === 0 && !this.#options.prewarm;
   }
 
   #failHeld(reason: BridgeError): void {

@@ -8,6 +8,9 @@ import { clientFrame, serverFrame } from '../../support/frames.ts';
 export const EXITED = new BridgeError('ERR_UPSTREAM_EXITED', 'the server exited with code 1');
 export const GONE = new BridgeError('ERR_SESSION_CLOSED', 'the client left');
 
+/** The pause before the first restart, where the dialer names none. */
+export const RESTART_MS = 250;
+
 /** A message as tests read it. */
 export interface Message {
   readonly jsonrpc?: string;
@@ -86,6 +89,15 @@ export class SharedBridge {
 
   exits(reason = EXITED): void {
     this.dialer.latest.listener.serverClosed(reason);
+  }
+
+  /** After the end of a child: lets the pause pass and the next one be initialized; returns what else it was told. */
+  restart(result: unknown = SERVER_RESULT): readonly (readonly [method: string | undefined, params: unknown])[] {
+    const before = this.dialer.dialled.length;
+    this.clock.advance(RESTART_MS);
+    if (this.dialer.dialled.length !== before + 1) throw new Error('no restart');
+    this.answerHandshake(result);
+    return this.heard().map(({ method, params }) => [method, params]);
   }
 
   /** A client that has not said anything yet. */

@@ -1,4 +1,5 @@
 import test from 'ava';
+import { BridgeError } from '../../../src/errors.ts';
 import { type Message, only, SharedBridge, type SharedClient } from './shared-bridge.ts';
 
 const SUBSCRIBE = 'resources/subscribe';
@@ -208,4 +209,25 @@ test('a client that unsubscribes before its subscription was granted is not subs
   t.deepEqual(a.heard(), []);
   b.call(1, SUBSCRIBE, { uri: 'a:1' });
   t.is(only(bridge.heard()).method, SUBSCRIBE, 'the server is asked anew');
+});
+
+test('a subscription whose answer was too large to take is none', (t) => {
+  const { bridge, clients } = withClients(2);
+  const [a, b] = clients;
+  a.call(1, SUBSCRIBE, { uri: 'a:1' });
+  const error = new BridgeError('ERR_WIRE_FRAME_TOO_LARGE', 'too large');
+  bridge.dialer.latest.listener.serverFault({ error, kind: 'result', id: only(bridge.heard()).id });
+  t.truthy(only(a.heard()).error);
+  b.call(1, SUBSCRIBE, { uri: 'a:1' });
+  t.is(only(bridge.heard()).method, SUBSCRIBE);
+});
+
+test('a subscription that is refused for its token is none', (t) => {
+  const { bridge, clients } = withClients(1);
+  const [a] = clients;
+  a.call(1, SUBSCRIBE, { uri: 'a:1', _meta: { progressToken: true } });
+  t.truthy(only(a.heard()).error);
+  t.deepEqual(bridge.heard(), []);
+  updated(bridge, 'a:1');
+  t.deepEqual(a.heard(), []);
 });

@@ -1,0 +1,69 @@
+import test from 'ava';
+import { Seat } from '../../../src/relay/shared/seat.ts';
+import { ServerQuestions } from '../../../src/relay/shared/server-questions.ts';
+import { FakeServerListener } from '../../support/fake-peers.ts';
+
+const HOST = { fromSeat: () => true, leave: () => {} };
+const createSeat = (): Seat => new Seat(HOST, new FakeServerListener());
+
+test('only the client that was asked can answer, once', (t) => {
+  const questions = new ServerQuestions();
+  const [asked, other] = [createSeat(), createSeat()];
+  const question = questions.open(asked, 'q');
+  t.is(questions.takeAnswered(other, question.id), undefined);
+  t.is(questions.takeAnswered(asked, String(question.id)), undefined);
+  t.is(questions.takeAnswered(asked, undefined), undefined);
+  t.is(questions.takeAnswered(asked, question.id), question);
+  t.is(questions.takeAnswered(asked, question.id), undefined);
+});
+
+test('an id the server uses again names the later question, also after the earlier one was answered', (t) => {
+  const questions = new ServerQuestions();
+  const seat = createSeat();
+  const earlier = questions.open(seat, 1);
+  const later = questions.open(seat, 1);
+  t.not(earlier.id, later.id);
+  t.is(questions.takeAnswered(seat, earlier.id), earlier);
+  t.is(questions.takeWithdrawn(1), later);
+  t.is(questions.takeWithdrawn(1), undefined);
+});
+
+test('the questions of one client are taken without those of another', (t) => {
+  const questions = new ServerQuestions();
+  const [a, b] = [createSeat(), createSeat()];
+  const [first, second] = [questions.open(a, 'x'), questions.open(b, 'y')];
+  t.deepEqual(questions.takeOf(a), [first]);
+  t.is(questions.takeWithdrawn('x'), undefined);
+  t.deepEqual(questions.takeAll(), [second]);
+  t.deepEqual(questions.takeAll(), []);
+  t.is(questions.takeWithdrawn('y'), undefined);
+});
+
+test('of elicitations at a URL a limited number is remembered, the latest', (t) => {
+  const questions = new ServerQuestions();
+  const seat = createSeat();
+  for (let n = 0; n <= 1000; n += 1) questions.noteElicitation(`e${n}`, seat);
+  t.is(questions.seatOfElicitation('e0'), undefined);
+  t.is(questions.seatOfElicitation('e1'), seat);
+  t.is(questions.seatOfElicitation('e1000'), seat);
+});
+
+test('elicitations end with their client, and with their server', (t) => {
+  const questions = new ServerQuestions();
+  const [a, b] = [createSeat(), createSeat()];
+  questions.noteElicitation('a', a);
+  questions.noteElicitation('b', b);
+  questions.takeOf(a);
+  t.is(questions.seatOfElicitation('a'), undefined);
+  t.is(questions.seatOfElicitation('b'), b);
+  questions.takeAll();
+  t.is(questions.seatOfElicitation('b'), undefined);
+});
+
+test('only strings name elicitations', (t) => {
+  const questions = new ServerQuestions();
+  for (const id of [undefined, null, 1, {}]) {
+    questions.noteElicitation(id, createSeat());
+    t.is(questions.seatOfElicitation(id), undefined);
+  }
+});
