@@ -44,7 +44,11 @@ function dialerOptions(options: RemoteOptions): RemoteDialerOptions {
   return { url: target.url, http: createHttpClient(options), timeouts: remote.timeouts, maxMessageBytes, deps };
 }
 
-export function createHttpClient({ remote, clientInfo, deps }: Omit<RemoteOptions, 'target'>): HttpClient {
+export function createHttpClient({
+  remote,
+  clientInfo,
+  deps,
+}: Pick<RemoteOptions, 'remote' | 'clientInfo' | 'deps'>): HttpClient {
   const { headers, bearerTokenFile, tls, proxyEnv } = remote;
   const userAgent = `${clientInfo.name}/${clientInfo.version}`;
   return new HttpClient({ headers, bearerTokenFile, tls, proxyEnv, userAgent, clock: deps.clock });

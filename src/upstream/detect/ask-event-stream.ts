@@ -6,7 +6,7 @@ import type { ProbeOutcome } from '../../mcp/classify-probe.ts';
 import { toPrintable } from '../../process/printable.ts';
 import { type DecodedEvent, SseDecoder } from '../../wire/sse-decode.ts';
 import type { HttpTarget } from './ask-http.ts';
-import { describeOutcome } from './describe-outcome.ts';
+import { describeAttempt, describeOutcome } from './describe-outcome.ts';
 import { outcomeOfError, statusOf } from './http-outcome.ts';
 
 /** Longer events are no endpoint. */
@@ -124,7 +124,9 @@ class StreamReader implements HttpHandler {
 
   error(error: BridgeError): void {
     const outcome = outcomeOfError(error);
-    if (this.#head === undefined) return this.#finish(outcome, error.message, error);
+    if (this.#head === undefined) {
+      return this.#finish(outcome, describeAttempt(outcome, error, { name: showUrl(this.#url) }), error);
+    }
     const how = outcome.kind === 'silence' ? 'without an "endpoint" event in time' : 'that broke at its beginning';
     this.#finish(outcome, `an event stream ${how}`, error);
   }

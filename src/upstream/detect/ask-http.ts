@@ -2,10 +2,11 @@ import type { BridgeError } from '../../errors.ts';
 import type { HttpCall, HttpClient, HttpHandler, ResponseHead } from '../../http/client.ts';
 import { EVENT_STREAM_TYPE, JSON_TYPE } from '../../http/content-type.ts';
 import type { SessionCookies } from '../../http/cookies.ts';
+import { showUrl } from '../../http/shown-url.ts';
 import type { ProbeOutcome } from '../../mcp/classify-probe.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { SseDecoder } from '../../wire/sse-decode.ts';
-import { describeOutcome } from './describe-outcome.ts';
+import { describeAttempt, describeStatus } from './describe-outcome.ts';
 import { findResponse, outcomeOfError, outcomeOfResponse, statusOf } from './http-outcome.ts';
 
 /** The server to ask, as one client sees it. */
@@ -54,7 +55,11 @@ export function askHttp(target: HttpTarget, question: HttpQuestion): Promise<Htt
     const handler = new AnswerReader(question.frame.id, target.maxMessageBytes, (outcome, head, error) => {
       signal.removeEventListener('abort', abort);
       call.abort();
-      const words = error?.message ?? describeOutcome(outcome, head?.headers);
+      const name = showUrl(target.url);
+      const words =
+        question.frame.kind === 'notification' && head !== undefined
+          ? describeStatus(head.status)
+          : describeAttempt(outcome, error, { name, headers: head?.headers });
       resolve({ outcome, head, error, words, tookMs: target.http.clock.now() - startedMs });
     });
     const call: HttpCall = target.http.request(

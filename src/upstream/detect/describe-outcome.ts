@@ -1,12 +1,29 @@
 /** What came of an attempt, in plain words, for people who have to find out why a server cannot be used. */
 import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http';
-import { assertNever } from '../../errors.ts';
+import { assertNever, type BridgeError } from '../../errors.ts';
 import type { ProbeOutcome } from '../../mcp/classify-probe.ts';
 import type { RpcError } from '../../mcp/rpc-errors.ts';
 import { toPrintable } from '../../process/printable.ts';
 
 /** What is shown of a server's own words. */
 const MAX_SHOWN_LENGTH = 200;
+
+/**
+ * What came of an attempt at the server called so, where a transport may have made an error of it. Its words are used
+ * where they tell more than the status; which server it was needs not be said in a list of attempts.
+ */
+export function describeAttempt(
+  outcome: ProbeOutcome,
+  error: BridgeError | undefined,
+  { name, headers }: { readonly name: string; readonly headers?: IncomingHttpHeaders | undefined },
+): string {
+  const isPlain = error?.code === 'ERR_UPSTREAM_AUTH' || error?.retryAfterMs !== undefined;
+  if (error === undefined || outcome.kind !== 'status' || isPlain) return describeOutcome(outcome, headers);
+  const subject = `The server at ${name} `;
+  const { message } = error;
+  const said = message.startsWith(subject) ? message.slice(subject.length).replace(/^answered /, '') : message;
+  return said.replace(/\.$/, '');
+}
 
 /** Completes "POST initialize: …". */
 export function describeOutcome(outcome: ProbeOutcome, headers: IncomingHttpHeaders = {}): string {

@@ -4,7 +4,7 @@ import { assertNever, BridgeError } from '../../errors.ts';
 import { classifyInitialize, classifyProbe, type ProbeVerdict } from '../../mcp/classify-probe.ts';
 import { createDiscoverRequest, type Discovery, parseDiscovery } from '../../mcp/discover.ts';
 import type { Implementation } from '../../mcp/meta.ts';
-import { INITIALIZE } from '../../mcp/methods.ts';
+import { DISCOVER, INITIALIZE } from '../../mcp/methods.ts';
 import {
   findCommonModern,
   LATEST_LEGACY_REVISION,
@@ -35,6 +35,8 @@ export interface DetectStdioOptions {
   readonly key: string;
   /** What `server/discover` names first. */
   readonly revision?: string;
+  /** Hears of each attempt when its outcome is known. */
+  readonly note?: (attempt: Attempt) => void;
   readonly probeTimeoutMs?: number;
   readonly handshakeTimeoutMs?: number;
 }
@@ -42,7 +44,6 @@ export interface DetectStdioOptions {
 /** A server process whose era is known. Its connection belongs to the caller, who closes it. */
 export type StdioDetection = {
   readonly connection: LinkClient;
-  readonly attempts: readonly Attempt[];
 } & (
   | {
       readonly era: 'legacy';
@@ -79,6 +80,8 @@ class StdioDetector {
   #client: LinkClient;
   /** The process that runs now got a message that a server may exit at. */
   #wasProbed = false;
+  /** The outcome is known; answers that come later are nobody's business. */
+  #isSettled = false;
 
   constructor(options: DetectStdioOptions) {
     this.#options = options;
@@ -94,6 +97,14 @@ class StdioDetector {
   }
 
   async run(): Promise<StdioDetection> {
+    try {
+      return await this.#run();
+    } finally {
+      this.#isSettled = true;
+    }
+  }
+
+  async #run(): Promise<StdioDetection> {
     const known = this.#options.verdicts.find(this.#options.key);
     if (known?.kind === 'stdio') return this.#initialize(undefined);
     const { probeTimeoutMs = PROBE_TIMEOUT_MS, revision = LATEST_MODERN_REVISION } = this.#options;
@@ -136,14 +147,13 @@ class StdioDetector {
     const id = this.#client.takeId();
     const request = createDiscoverRequest({ id, revision, clientInfo });
     const ever = this.#client.ask(request, timeoutMs + handshakeTimeoutMs).then((answer): Seen => {
-      this.#note('server/discover', answer);
+      if (!this.#isSettled) this.#note(DISCOVER, answer);
       const context = { carrier: 'stdio', requested: revision, isRetry } as const;
       return { answer, verdict: classifyProbe(answer.outcome, context) };
     });
     const timedOut = new Promise<undefined>((resolve) => {
       const cancel = clock.after(timeoutMs, () => {
-        const request = 'server/discover';
-        this.#attempts.push({ request, saw: `no answer within ${timeoutMs} ms`, status: undefined, tookMs: timeoutMs });
+        this.#note(DISCOVER, { words: `no answer within ${timeoutMs} ms`, tookMs: timeoutMs });
         resolve(undefined);
       });
       void ever.then(cancel);
@@ -169,7 +179,6 @@ class StdioDetector {
       revision: verdict.revision,
       discovery: outcome.kind === 'result' ? parseDiscovery(outcome.result) : undefined,
       connection: this.#client,
-      attempts: [...this.#attempts],
     };
   }
 
@@ -185,12 +194,12 @@ class StdioDetector {
     const protocolVersion = LATEST_LEGACY_REVISION.id;
     const params = { protocolVersion, capabilities, clientInfo };
     const answer = await this.#client.request(INITIALIZE, params, handshakeTimeoutMs);
-    this.#note('initialize', answer);
+    this.#note(INITIALIZE, answer);
     const verdict = classifyInitialize(answer.outcome);
     if (verdict.kind === 'accepted' && answer.outcome.kind === 'result') {
       verdicts.store(key, { kind: 'stdio', confidence: 'firm' });
       const handshake = answer.outcome.result;
-      return { era: 'legacy', handshake, connection: this.#client, attempts: [...this.#attempts] };
+      return { era: 'legacy', handshake, connection: this.#client };
     }
     if (answer.outcome.kind === 'exited' && this.#wasProbed) {
       this.#respawn(answer);
@@ -226,8 +235,10 @@ class StdioDetector {
 
   // ---- what was tried
 
-  #note(request: string, { words, tookMs }: LinkAnswer): void {
-    this.#attempts.push({ request, saw: words, status: undefined, tookMs });
+  #note(request: string, { words, tookMs }: Pick<LinkAnswer, 'words' | 'tookMs'>): void {
+    const attempt: Attempt = { request, saw: words, status: undefined, tookMs };
+    this.#attempts.push(attempt);
+    this.#options.note?.(attempt);
     this.#options.log.debug({ request, tookMs: Math.round(tookMs) }, `detection: ${words}`);
   }
 

@@ -6,7 +6,7 @@ import { Exchange } from '../../relay/exchange.ts';
 import type { Lane, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
-import { describeOutcome } from './describe-outcome.ts';
+import { describeAttempt } from './describe-outcome.ts';
 import { outcomeOfError, outcomeOfResponse } from './http-outcome.ts';
 
 /** What became of a request. */
@@ -34,6 +34,7 @@ const LANE: Lane = { isOpen: true };
 /** A client of the bridge's own on a link: asks a few things, knows nothing else. */
 export class LinkClient implements ServerListener {
   readonly #clock: Clock;
+  readonly #name: string;
   readonly #link: UpstreamLink;
   readonly #pending = new Map<JsonRpcId, Pending>();
   #nextId = FIRST_ID;
@@ -43,6 +44,7 @@ export class LinkClient implements ServerListener {
   /** Throws what `dial` throws. */
   constructor(dialer: UpstreamDialer, clock: Clock) {
     this.#clock = clock;
+    this.#name = dialer.name;
     this.#link = dialer.dial(this);
   }
 
@@ -72,7 +74,7 @@ export class LinkClient implements ServerListener {
       const settle = (outcome: ProbeOutcome, error?: BridgeError): void => {
         cancelTimer();
         this.#pending.delete(id);
-        const words = error?.message ?? describeOutcome(outcome);
+        const words = describeAttempt(outcome, error, { name: this.#name });
         resolve({ outcome, error, words, tookMs: this.#clock.now() - startedMs });
       };
       const cancelTimer = this.#clock.after(timeoutMs, () => settle({ kind: 'silence' }));

@@ -18,7 +18,7 @@ export interface OwnAttemptsOptions {
 }
 
 /** Before a session that nobody wants is left to the server's own time limit. */
-const END_TIMEOUT_MS = 5000;
+const END_TIMEOUT_MS = 2000;
 
 /** Attempts of the bridge's own, where no client waits whose `initialize` could be used. */
 export class OwnAttempts implements HttpAttempts {

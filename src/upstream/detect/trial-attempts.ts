@@ -3,11 +3,12 @@ import { showUrl } from '../../http/shown-url.ts';
 import type { UpstreamDialer } from '../../relay/ports.ts';
 import type { StreamAnswer } from './ask-event-stream.ts';
 import type { HttpAnswer } from './ask-http.ts';
-import { describeOutcome } from './describe-outcome.ts';
+import { describeAttempt, describeOutcome } from './describe-outcome.ts';
 import type { HttpAttempts } from './detect-http.ts';
 import { outcomeOfError, outcomeOfResponse } from './http-outcome.ts';
 import { OwnAttempts, type OwnAttemptsOptions } from './own-attempts.ts';
 import { type Request, Trial, type TrialEnd } from './trial.ts';
+import { untilAborted } from './wait.ts';
 
 export interface TrialAttemptsOptions extends OwnAttemptsOptions {
   /** The client's `initialize`. */
@@ -66,15 +67,8 @@ export class TrialAttempts implements HttpAttempts {
 
   #failure(error: BridgeError): Omit<HttpAnswer, 'tookMs'> {
     const outcome = outcomeOfError(error);
-    const isPlain = error.code === 'ERR_UPSTREAM_HTTP' || error.code === 'ERR_UPSTREAM_AUTH';
-    const words = outcome.kind === 'status' && isPlain ? describeOutcome(outcome) : this.#shorten(error.message);
+    const words = describeAttempt(outcome, error, { name: showUrl(this.#options.target.url) });
     return { outcome, head: undefined, error, words };
-  }
-
-  /** Which server it was needs not be said in a list of attempts. */
-  #shorten(message: string): string {
-    const prefix = `The server at ${showUrl(this.#options.target.url)} `;
-    return (message.startsWith(prefix) ? message.slice(prefix.length) : message).replace(/\.$/, '');
   }
 
   /** The link of the attempt that was answered; from here on it is the caller's. */
@@ -94,14 +88,3 @@ export class TrialAttempts implements HttpAttempts {
 }
 
 const NOT_THIS_WAY = new BridgeError('ERR_SESSION_CLOSED', 'This was only a trial.');
-
-function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const abort = (): void => reject(signal.reason);
-    signal.addEventListener('abort', abort, { once: true });
-    void promise.then((value) => {
-      signal.removeEventListener('abort', abort);
-      resolve(value);
-    });
-  });
-}

@@ -38,7 +38,7 @@ interface Run extends Partial<DetectHttpOptions> {
 }
 
 /** Runs the driver with attempts of its own, and ends what they opened. */
-async function detect(t: ExecutionContext, url: URL, { timeoutMs = 5000, ...run }: Run = {}): Promise<HttpDetection> {
+async function detect(t: ExecutionContext, url: URL, { timeoutMs = 20_000, ...run }: Run = {}): Promise<HttpDetection> {
   const { deps } = createTestDeps();
   const http = createClient();
   t.teardown(() => http.close());
@@ -219,7 +219,7 @@ for (const trouble of ['500', 'reset', 'hang'] as const) {
       return trouble === '500' ? { status: 500, text: 'oops' } : trouble;
     });
     const { clock } = skipWaits();
-    t.deepEqual(await detect(t, server.url, { clock, timeoutMs: 300 }), {
+    t.deepEqual(await detect(t, server.url, { clock, timeoutMs: trouble === 'hang' ? 2000 : 20_000 }), {
       kind: 'streamable-session',
       confidence: 'weak',
     });

@@ -4,6 +4,7 @@
  */
 import test, { type ExecutionContext } from 'ava';
 import type { BridgeError } from '../../../src/errors.ts';
+import type { Attempt } from '../../../src/upstream/detect/detect-errors.ts';
 import {
   type DetectStdioOptions,
   detectStdio,
@@ -80,13 +81,11 @@ for (const [id, code] of [
 
 test('DET-04: a server that is silent before initialize is legacy once the probe has timed out', async (t) => {
   const { dialer, detect } = setUp(t, 'silent-before-initialize');
-  const found = await detect({ probeTimeoutMs: 300 });
-  t.is(found.era, 'legacy');
+  const noted: string[] = [];
+  const note = ({ request, saw }: Attempt) => void noted.push(`${request}: ${saw}`);
+  t.is((await detect({ probeTimeoutMs: 300, note })).era, 'legacy');
   t.deepEqual(dialer.sent, [['server/discover', 'initialize']]);
-  t.deepEqual(
-    found.attempts.map(({ request, saw }) => `${request}: ${saw}`),
-    ['server/discover: no answer within 300 ms', 'initialize: answered'],
-  );
+  t.deepEqual(noted, ['server/discover: no answer within 300 ms', 'initialize: answered']);
 });
 
 test('DET-05: a server that exits at the probe is started once more, without one, now and later', async (t) => {

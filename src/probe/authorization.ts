@@ -1,0 +1,97 @@
+import type { ResponseHead } from '../http/client.ts';
+import { ControlClient, type ControlResponse } from '../http/control-client.ts';
+import { showUrl } from '../http/shown-url.ts';
+import { isStringArray } from '../mcp/discover.ts';
+import { asFields, type Fields } from '../mcp/payload.ts';
+import type { HttpTarget } from '../upstream/detect/ask-http.ts';
+import { parseAuthChallenge } from '../upstream/detect/auth-challenge.ts';
+import { untilAborted } from '../upstream/detect/wait.ts';
+import type { Authorization } from './report.ts';
+import type { StepLog } from './step-log.ts';
+
+const METADATA_TIMEOUT_MS = 5000;
+const WELL_KNOWN = '/.well-known/oauth-protected-resource';
+const MAX_NAMES = 50;
+
+export interface AuthorizationQuestion {
+  readonly target: HttpTarget;
+  /** The response that refused. */
+  readonly head: ResponseHead;
+  readonly steps: StepLog;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * What a server that refuses says about the way in: its `WWW-Authenticate`, and its metadata where that is at the same
+ * origin; others are named, not asked. [RFC 9728 3.1, 5.1; spec 2025-11-25 basic/authorization#protected-resource-metadata]
+ */
+export async function findAuthorization(question: AuthorizationQuestion): Promise<Authorization> {
+  const { target, head } = question;
+  const challenge = parseAuthChallenge(head.headers);
+  const fromHeader = challenge.resourceMetadata;
+  const places = fromHeader === undefined ? wellKnownPlaces(target.url) : [fromHeader];
+  const scopes = challenge.scope?.split(' ').filter((scope) => scope !== '') ?? [];
+  for (const place of places) {
+    const isNear = place.origin === target.url.origin;
+    const metadata = isNear ? await readMetadata(place, question) : undefined;
+    if (metadata === undefined && fromHeader === undefined) continue;
+    return {
+      status: head.status,
+      scheme: challenge.scheme,
+      resourceMetadata: showUrl(place),
+      metadataSource: fromHeader === undefined ? 'well-known' : 'header',
+      authorizationServers: namesIn(metadata?.authorization_servers),
+      scopes: scopes.length > 0 ? scopes : namesIn(metadata?.scopes_supported),
+    };
+  }
+  return {
+    status: head.status,
+    scheme: challenge.scheme,
+    resourceMetadata: undefined,
+    metadataSource: undefined,
+    authorizationServers: [],
+    scopes,
+  };
+}
+
+/** For the path of the endpoint first, then for the whole server. */
+function wellKnownPlaces({ origin, pathname }: URL): readonly URL[] {
+  const path = pathname.replace(/\/$/, '');
+  return [...new Set([`${WELL_KNOWN}${path}`, WELL_KNOWN])].map((place) => new URL(place, origin));
+}
+
+async function readMetadata(url: URL, { target, steps, signal }: AuthorizationQuestion): Promise<Fields | undefined> {
+  const control = new ControlClient(target.http);
+  const { clock } = target.http;
+  let metadata: Fields | undefined;
+  await steps.run(`GET ${url.pathname}`, async () => {
+    const startedMs = clock.now();
+    const asked = control
+      .request({
+        method: 'GET',
+        url,
+        headers: { accept: 'application/json' },
+        cookies: target.cookies,
+        timeoutMs: METADATA_TIMEOUT_MS,
+      })
+      .catch(() => undefined);
+    const response = await untilAborted(asked, signal);
+    metadata = response === undefined ? undefined : parseMetadata(response);
+    const words = metadata === undefined ? 'no metadata there' : 'metadata of the protected resource';
+    return { words, head: response, tookMs: clock.now() - startedMs };
+  });
+  return metadata;
+}
+
+function parseMetadata({ status, body }: ControlResponse): Fields | undefined {
+  if (status !== 200) return undefined;
+  try {
+    return asFields(JSON.parse(body.toString('utf8')));
+  } catch {
+    return undefined;
+  }
+}
+
+function namesIn(value: unknown): readonly string[] {
+  return isStringArray(value) ? value.slice(0, MAX_NAMES) : [];
+}

@@ -1,0 +1,122 @@
+import type { ChildConfig, CommandTarget, LimitConfig, RemoteConfig } from '../config.ts';
+import type { Deps } from '../deps.ts';
+import { createModernRequest } from '../mcp/discover.ts';
+import type { Implementation } from '../mcp/meta.ts';
+import { INITIALIZED } from '../mcp/methods.ts';
+import type { UpstreamDialer } from '../relay/ports.ts';
+import { detectStdio, PROBE_TIMEOUT_MS, type StdioDetection } from '../upstream/detect/detect-stdio.ts';
+import { type LinkAnswer, LinkClient } from '../upstream/detect/link-client.ts';
+import { VerdictCache } from '../upstream/detect/verdict-cache.ts';
+import { untilAborted } from '../upstream/detect/wait.ts';
+import { createStdioDialer } from '../upstream/stdio.ts';
+import type { Frame } from '../wire/frame.ts';
+import { requestFrame } from '../wire/write-message.ts';
+import type { Findings } from './findings.ts';
+import { createInitializeRequest } from './handshake.ts';
+import { takeInventory } from './inventory.ts';
+import { OfferDraft } from './offer-draft.ts';
+import { STEP_TIMEOUT_MS } from './probe-config.ts';
+import type { Step } from './report.ts';
+
+export interface CommandProbeOptions {
+  readonly target: CommandTarget;
+  readonly child: ChildConfig;
+  readonly protocol: RemoteConfig['protocol'];
+  readonly limits: LimitConfig;
+  readonly timeoutMs: number;
+  readonly clientInfo: Implementation;
+  readonly findings: Findings;
+  readonly signal: AbortSignal;
+  readonly deps: Deps;
+}
+
+/** Starts a server, asks it in the era it speaks, and sees whether it speaks the other one, too. */
+export class CommandProbe {
+  readonly #options: CommandProbeOptions;
+  readonly #findings: Findings;
+  readonly #dialer: UpstreamDialer;
+
+  /** Throws BridgeError ERR_UPSTREAM_SPAWN when there is no such program. */
+  constructor(options: CommandProbeOptions) {
+    const { target, child, limits, findings, deps } = options;
+    const { maxMessageBytes, shutdownGraceMs } = limits;
+    this.#options = options;
+    this.#findings = findings;
+    this.#dialer = createStdioDialer({ target, child, maxMessageBytes, shutdownGraceMs, deps });
+  }
+
+  /** Rejects when the time is up, or with a BridgeError when the server does not get as far as an answer. */
+  async run(): Promise<void> {
+    if (this.#options.protocol === 'legacy') return this.#legacy();
+    const detection = await this.#detect();
+    if (detection.era === 'legacy') {
+      const offer = this.#findings.offer(new OfferDraft('stdio', 'legacy'));
+      return this.#legacyWorks(offer, detection.connection, detection.handshake);
+    }
+    await this.#modernWorks(detection);
+    detection.connection.close();
+    // A process of both eras serves the one it was opened in; the other needs a process of its own.
+    if (this.#options.protocol === 'auto') await this.#legacy();
+  }
+
+  /** Ends the server. */
+  close(): Promise<void> {
+    return this.#dialer.close();
+  }
+
+  async #detect(): Promise<StdioDetection> {
+    const { clientInfo, deps, signal, timeoutMs } = this.#options;
+    const detected = detectStdio({
+      dialer: this.#dialer,
+      clientInfo,
+      clock: deps.clock,
+      log: deps.log,
+      verdicts: new VerdictCache(deps.clock),
+      key: '',
+      note: (step: Step) => this.#findings.steps.add(step),
+      // Half of the time is for what comes after a server that does not answer.
+      probeTimeoutMs: Math.min(PROBE_TIMEOUT_MS, timeoutMs / 2),
+    }).then(
+      (detection) => ({ detection }),
+      (thrown: unknown) => ({ thrown }),
+    );
+    const outcome = await untilAborted(detected, signal);
+    if ('thrown' in outcome) throw outcome.thrown;
+    return outcome.detection;
+  }
+
+  async #modernWorks({ connection, ...detection }: StdioDetection): Promise<void> {
+    if (detection.era !== 'modern') return;
+    const { revision, discovery } = detection;
+    const { clientInfo } = this.#options;
+    const offer = this.#findings.offer(new OfferDraft('stdio', 'modern'));
+    offer.discovered(revision, discovery);
+    await takeInventory(offer, this.#findings, (method, params) =>
+      this.#ask(connection, createModernRequest({ id: connection.takeId(), method, revision, clientInfo, params })),
+    );
+  }
+
+  async #legacy(): Promise<void> {
+    const client = new LinkClient(this.#dialer, this.#options.deps.clock);
+    const offer = this.#findings.offer(new OfferDraft('stdio', 'legacy'));
+    const frame = createInitializeRequest(client.takeId(), this.#options.clientInfo);
+    // Slow to start is not broken; the time limit of the whole counts.
+    const { outcome, words, error } = await this.#ask(client, frame, this.#options.timeoutMs);
+    offer.saw = words;
+    if (outcome.kind === 'result') return this.#legacyWorks(offer, client, outcome.result);
+    if (error !== undefined) throw error;
+  }
+
+  async #legacyWorks(offer: OfferDraft, client: LinkClient, handshake: unknown): Promise<void> {
+    offer.accepted(handshake, this.#findings);
+    client.notify(INITIALIZED);
+    await takeInventory(offer, this.#findings, (method, params) =>
+      this.#ask(client, requestFrame(client.takeId(), method, params)),
+    );
+  }
+
+  #ask(client: LinkClient, frame: Frame, timeoutMs = STEP_TIMEOUT_MS): Promise<LinkAnswer> {
+    const { signal } = this.#options;
+    return this.#findings.steps.run(frame.method ?? '', () => untilAborted(client.ask(frame, timeoutMs), signal));
+  }
+}

@@ -1,0 +1,11 @@
+import type { Config } from '../config.ts';
+
+export interface ProbeConfig extends Pick<Config, 'remote' | 'child' | 'limits'> {
+  /** For everything but the clearing up. */
+  readonly timeoutMs: number;
+}
+
+/** A single question; one that gets no answer in this time gets none. */
+export const STEP_TIMEOUT_MS = 10_000;
+/** A stream is announced at once or not at all. */
+export const STREAM_TIMEOUT_MS = 5000;

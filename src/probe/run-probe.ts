@@ -1,0 +1,99 @@
+import type { Target } from '../config.ts';
+import type { Deps } from '../deps.ts';
+import { toBridgeError } from '../errors.ts';
+import { createHttpClient } from '../upstream/remote.ts';
+import { VERSION } from '../version.ts';
+import { adviseClients } from './clients.ts';
+import { Findings } from './findings.ts';
+import { CommandProbe } from './probe-command.ts';
+import type { ProbeConfig } from './probe-config.ts';
+import { UrlProbe } from './probe-url.ts';
+import type { ProbeConclusion, ProbeReport } from './report.ts';
+import { nameTarget, showTarget } from './shown-target.ts';
+import { StepLog } from './step-log.ts';
+
+/**
+ * Finds out what a server speaks. Whatever it opens or starts it ends again, in up to a few seconds more than the time
+ * limit. Resolves with a report whatever the server does.
+ * @throws BridgeError ERR_CONFIG_* for a certificate, proxy or pseudo-terminal that cannot be used
+ */
+export async function runProbe(target: Target, config: ProbeConfig, deps: Deps): Promise<ProbeReport> {
+  const startedMs = deps.clock.now();
+  const findings = new Findings(new StepLog(deps.clock));
+  const controller = new AbortController();
+  const timeUp = new Error('the time is up');
+  const cancel = deps.clock.after(config.timeoutMs, () => controller.abort(timeUp));
+  // Neither the clock's timers nor idle connections keep a process alive, but somebody waits for the report.
+  const hold = setInterval(() => {}, HOLD_MS);
+  let probe: UrlProbe | CommandProbe | undefined;
+  try {
+    probe = createProbe(target, config, { findings, deps, signal: controller.signal });
+    await probe.run();
+  } catch (thrown) {
+    if (thrown === timeUp) {
+      const pending = findings.steps.giveUp();
+      const during = pending === undefined ? '' : ` while waiting for ${pending}`;
+      findings.problem(`The time limit of ${config.timeoutMs} ms was reached${during}.`);
+    } else {
+      const error = toBridgeError(thrown);
+      if (error.code.startsWith('ERR_CONFIG') || error.code === 'ERR_INTERNAL') throw error;
+      findings.problem(error.message);
+    }
+  } finally {
+    cancel();
+    await probe?.close();
+    clearInterval(hold);
+  }
+  return conclude(target, config, findings, deps.clock.now() - startedMs);
+}
+
+const HOLD_MS = 60_000;
+
+interface ProbeContext {
+  readonly findings: Findings;
+  readonly deps: Deps;
+  readonly signal: AbortSignal;
+}
+
+function createProbe(
+  target: Target,
+  { remote, child, limits, timeoutMs }: ProbeConfig,
+  context: ProbeContext,
+): UrlProbe | CommandProbe {
+  const clientInfo = { name: 'mcp-portage', version: VERSION };
+  if (target.kind === 'command') {
+    return new CommandProbe({ target, child, protocol: remote.protocol, limits, timeoutMs, clientInfo, ...context });
+  }
+  const { maxMessageBytes } = limits;
+  const http = createHttpClient({ remote, clientInfo, deps: context.deps });
+  return new UrlProbe({ url: target.url, remote, http, maxMessageBytes, clientInfo, ...context });
+}
+
+function conclude(target: Target, { remote }: ProbeConfig, findings: Findings, tookMs: number): ProbeReport {
+  const isUsable = findings.offers.some((offer) => offer.works);
+  if (isUsable && findings.authorization !== undefined) {
+    findings.problem(`Some requests are refused with ${findings.authorization.status}, although others are not.`);
+  }
+  const verdict = concludeVerdict(findings, isUsable);
+  if (verdict === 'unusable' && findings.problems.length === 0) {
+    const hint = target.kind === 'url' ? ' Is the path right (/mcp and /sse are common)?' : '';
+    findings.problem(`It answers, but not as an MCP server does.${hint}`);
+  }
+  const { offers, problems, authorization, steps } = findings;
+  return {
+    format: 1,
+    target: { kind: target.kind, name: nameTarget(target) },
+    verdict,
+    offers,
+    authorization,
+    problems,
+    clients: adviseClients(offers, showTarget(target, remote)),
+    steps: steps.steps,
+    tookMs: Math.round(tookMs),
+  };
+}
+
+function concludeVerdict({ problems, authorization }: Findings, isUsable: boolean): ProbeConclusion {
+  if (isUsable) return problems.length === 0 ? 'usable' : 'partly-usable';
+  return authorization === undefined ? 'unusable' : 'unauthorized';
+}

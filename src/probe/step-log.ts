@@ -1,0 +1,48 @@
+import type { Clock } from '../deps.ts';
+import type { Step } from './report.ts';
+
+/** What a question came to, as far as the log needs it. */
+export interface Answered {
+  readonly words: string;
+  readonly tookMs: number;
+  readonly head?: { readonly status: number } | undefined;
+}
+
+/** Keeps what was sent and what came of it; knows what is being waited for. */
+export class StepLog {
+  readonly steps: Step[] = [];
+  readonly #clock: Clock;
+  #pending: { readonly request: string; readonly startedMs: number } | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Runs one question and writes down its outcome. */
+  async run<Answer extends Answered>(request: string, ask: () => Promise<Answer>): Promise<Answer> {
+    this.#pending = { request, startedMs: this.#clock.now() };
+    const answer = await ask();
+    this.#pending = undefined;
+    this.add({ request, saw: answer.words, status: answer.head?.status, tookMs: answer.tookMs });
+    return answer;
+  }
+
+  add(step: Step): void {
+    this.steps.push({ ...step, tookMs: Math.round(step.tookMs * 10) / 10 });
+  }
+
+  /** The time is up: what was waited for counts as unanswered. Returns what that was. */
+  giveUp(): string | undefined {
+    const pending = this.#pending;
+    if (pending === undefined) return undefined;
+    this.#pending = undefined;
+    const { request, startedMs } = pending;
+    this.add({
+      request,
+      saw: 'no answer before the time was up',
+      status: undefined,
+      tookMs: this.#clock.now() - startedMs,
+    });
+    return request;
+  }
+}

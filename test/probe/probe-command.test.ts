@@ -1,0 +1,114 @@
+/** The report on servers that are started, and that none of them stays behind. */
+import test from 'ava';
+import type { CommandTarget } from '../../src/config.ts';
+import { fixture } from '../process/child-spec.ts';
+import { descendantsOf } from '../support/processes.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { adviceIn, conclusionOf, offerOf, type ProbeRun, probe, working } from './run.ts';
+
+const server = (name: string, ...args: string[]): CommandTarget => ({
+  kind: 'command',
+  command: process.execPath,
+  args: [fixture(name), ...args],
+});
+
+const probeServer = (name: string, args: readonly string[] = [], run: ProbeRun = {}) =>
+  probe(server(name, ...args), run);
+
+/** What the test runner itself has started. */
+const others = new Set(descendantsOf(process.pid));
+
+test.afterEach.always('no server stays behind', async () => {
+  await waitFor(() => descendantsOf(process.pid).every((pid) => others.has(pid)), { message: 'all servers to end' });
+});
+
+test.serial('a legacy server is asked everything in one process', async (t) => {
+  const report = await probeServer('echo');
+  t.is(conclusionOf(report), 'usable (0)');
+  t.deepEqual(working(report), ['stdio legacy']);
+  t.like(offerOf(report, 'stdio legacy'), {
+    serverInfo: { name: 'stub', version: '1.0.0' },
+    revision: '2025-11-25',
+    session: undefined,
+    tools: { state: 'counted', count: 1, isComplete: true },
+    prompts: { state: 'not-declared' },
+  });
+  t.deepEqual(
+    report.steps.map(({ request }) => request),
+    ['server/discover', 'initialize', 'tools/list'],
+  );
+});
+
+test.serial('a server of both eras is found to speak both, in a process each', async (t) => {
+  const report = await probeServer('both-eras');
+  t.is(conclusionOf(report), 'usable (0)');
+  t.deepEqual(working(report), ['stdio modern', 'stdio legacy']);
+  for (const name of working(report)) t.like(offerOf(report, name), { tools: { state: 'counted', count: 2 } });
+});
+
+test.serial('a modern-only server is usable, and what legacy clients lack is said', async (t) => {
+  const report = await probeServer('modern-only');
+  t.is(conclusionOf(report), 'usable (0)');
+  t.deepEqual(working(report), ['stdio modern']);
+  t.deepEqual(adviceIn(report), {
+    'stdio-legacy': 'not-yet',
+    'http-sse': 'not-yet',
+    'streamable-http-legacy': 'not-yet',
+    'streamable-http-modern': 'not-yet',
+    'stdio-modern': 'direct',
+  });
+});
+
+test.serial('clients over HTTP are told to serve the command, credentials left out', async (t) => {
+  const args = ['--api-key', 'k1', '--token=k2', 'postgres://user:k3@db/x', 'with space'];
+  const command = `-- ${process.execPath} ${fixture('echo')} --api-key … --token=… postgres://…@db/x 'with space'`;
+  const report = await probeServer('echo', args);
+  t.deepEqual(adviceIn(report), {
+    'stdio-legacy': 'direct',
+    'http-sse': `mcp-portage serve ${command}`,
+    'streamable-http-legacy': `mcp-portage serve ${command}`,
+    'streamable-http-modern': 'not-yet',
+    'stdio-modern': 'not-yet',
+  });
+  t.notRegex(JSON.stringify(report), /k[123]/);
+});
+
+test.serial('a server that exits at the probe is started again', async (t) => {
+  const report = await probeServer('exits-at-unknown-request');
+  t.is(conclusionOf(report), 'usable (0)');
+  t.deepEqual(
+    report.steps.map(({ request, saw }) => `${request}: ${saw}`),
+    ['server/discover: the server exited', 'initialize: answered', 'tools/list: answered'],
+  );
+});
+
+test.serial('a server that is silent before initialize costs half of the time limit', async (t) => {
+  const report = await probeServer('silent-before-initialize', [], { timeoutMs: 4000 });
+  t.is(conclusionOf(report), 'usable (0)');
+  t.is(report.steps[0]?.saw, 'no answer within 2000 ms');
+});
+
+test.serial('a server that never answers is reported when the time is up', async (t) => {
+  const report = await probeServer('never-answers', [], { timeoutMs: 1000 });
+  t.is(conclusionOf(report), 'unusable (69)');
+  t.regex(report.problems.join(), /time limit of 1000 ms/);
+});
+
+test.serial('a server that exits is reported with its last words', async (t) => {
+  const report = await probeServer('exits-before-initialize');
+  t.is(conclusionOf(report), 'unusable (69)');
+  t.regex(report.problems.join(), /exited with code 3 .*SOME_KEY is not set/);
+});
+
+test.serial('a program that does not exist is reported', async (t) => {
+  const report = await probe({ kind: 'command', command: 'no-such-program-here', args: [] });
+  t.is(conclusionOf(report), 'unusable (69)');
+  t.regex(report.problems.join(), /no-such-program-here/);
+});
+
+test.serial('--protocol pins the era', async (t) => {
+  const legacy = await probeServer('both-eras', [], { remote: { protocol: 'legacy' } });
+  t.deepEqual(working(legacy), ['stdio legacy']);
+  const modern = await probeServer('both-eras', [], { remote: { protocol: 'modern' } });
+  t.deepEqual(working(modern), ['stdio modern']);
+});

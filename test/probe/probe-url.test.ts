@@ -1,0 +1,310 @@
+/** The report on servers at URLs: the SDKs' own, and such as work only by half. */
+import test from 'ava';
+import {
+  type Ask,
+  discovered,
+  events,
+  initialized,
+  type Reply,
+  result,
+  rpcError,
+  serveReplies,
+} from '../fixtures/http-servers/replies.ts';
+import { type SdkKind, serveSdk } from '../fixtures/http-servers/sdk.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { adviceIn, conclusionOf, offerOf, probe, scripted, working } from './run.ts';
+
+const EVERYTHING = {
+  serverInfo: { name: 'sdk-v1', version: '1.0.0' },
+  revision: '2025-11-25',
+  tools: { state: 'counted', count: 3, isComplete: true },
+  resources: { state: 'counted', count: 1, isComplete: true },
+  resourceTemplates: { state: 'counted', count: 1, isComplete: true },
+  prompts: { state: 'counted', count: 1, isComplete: true },
+} as const;
+
+const TWO_TOOLS = {
+  serverInfo: { name: 'sdk-v2', version: '2.0.0' },
+  tools: { state: 'counted', count: 2, isComplete: true },
+  prompts: { state: 'not-declared' },
+} as const;
+
+const real: readonly (readonly [SdkKind, Readonly<Record<string, object>>])[] = [
+  ['stateful', { 'streamable-http legacy': { ...EVERYTHING, session: 'session', serverStream: 'offered' } }],
+  ['stateless', { 'streamable-http legacy': { ...EVERYTHING, session: 'stateless', serverStream: 'not-offered' } }],
+  ['http-sse', { 'http-sse legacy': { ...EVERYTHING, session: 'session', serverStream: undefined } }],
+  [
+    'modern',
+    { 'streamable-http modern': { ...TWO_TOOLS, revision: '2026-07-28', supportedRevisions: ['2026-07-28'] } },
+  ],
+  [
+    'both-eras',
+    {
+      'streamable-http modern': { ...TWO_TOOLS, revision: '2026-07-28', session: undefined },
+      'streamable-http legacy': { ...TWO_TOOLS, revision: '2025-11-25', session: 'stateless' },
+    },
+  ],
+];
+
+for (const [kind, offers] of real) {
+  test(`the SDK's ${kind} server is usable as ${Object.keys(offers).join(' and ')}, and left without sessions`, async (t) => {
+    const server = await serveSdk(kind);
+    t.teardown(() => server.close());
+    const report = await probe(server.url);
+    t.is(conclusionOf(report), 'usable (0)');
+    t.deepEqual(report.problems, []);
+    t.deepEqual(working(report), Object.keys(offers));
+    for (const [name, expected] of Object.entries(offers)) t.like(offerOf(report, name), expected);
+    // Over HTTP+SSE the stream of the session and the notification are no steps of their own.
+    t.is(server.asked.length - report.steps.length, kind === 'http-sse' ? 2 : 0);
+    t.true(report.steps.every((step) => step.tookMs >= 0 && step.saw !== ''));
+    await waitFor(() => server.sessions.size === 0, { message: 'the sessions of the probe to end' });
+  });
+}
+
+test('each kind of client is told how to get to a server with sessions', async (t) => {
+  const server = await serveSdk('stateful');
+  t.teardown(() => server.close());
+  const url = server.url.href;
+  t.deepEqual(adviceIn(await probe(server.url)), {
+    'stdio-legacy': `mcp-portage connect ${url}`,
+    'http-sse': `mcp-portage serve ${url}`,
+    'streamable-http-legacy': 'direct',
+    'streamable-http-modern': 'not-yet',
+    'stdio-modern': 'not-yet',
+  });
+});
+
+test('each kind of client is told how to get to a modern server', async (t) => {
+  const server = await serveSdk('modern');
+  t.teardown(() => server.close());
+  t.deepEqual(adviceIn(await probe(server.url)), {
+    'stdio-legacy': 'not-yet',
+    'http-sse': 'not-yet',
+    'streamable-http-legacy': 'not-yet',
+    'streamable-http-modern': 'direct',
+    'stdio-modern': 'not-yet',
+  });
+});
+
+/** Streamable HTTP with a session and one tool. */
+function usual({ what, id }: Ask): Reply {
+  switch (what) {
+    case 'POST initialize':
+      return { ...(initialized(id) as object), headers: { 'Mcp-Session-Id': 'abc' } };
+    case 'POST notifications/initialized':
+      return { status: 202 };
+    case 'POST tools/list':
+      return result(id, { tools: [{ name: 'a' }] });
+    case 'POST server/discover':
+      return rpcError(id, -32601, { status: 400 });
+    case 'GET':
+      return { status: 405 };
+    case 'DELETE':
+      return { status: 204 };
+    default:
+      return { status: 404 };
+  }
+}
+
+test('a server whose calls work but whose stream does not is told apart, and still usable', async (t) => {
+  const server = await scripted(t, (ask) => (ask.what === 'GET' ? { status: 500 } : usual(ask)));
+  const report = await probe(server.url);
+  t.is(conclusionOf(report), 'partly-usable (0)');
+  t.is(offerOf(report, 'streamable-http legacy').serverStream, 'failing');
+  t.deepEqual(report.problems, [
+    'Calls by POST work, but the stream by GET fails: 500 Internal Server Error. What the server says outside of calls (changed lists, updated resources) does not arrive.',
+  ]);
+});
+
+test('a server that shakes hands but lists none of its tools is not usable', async (t) => {
+  const server = await scripted(t, (ask) => (ask.what === 'POST tools/list' ? rpcError(ask.id, -32603) : usual(ask)));
+  const report = await probe(server.url);
+  t.is(conclusionOf(report), 'unusable (69)');
+  t.deepEqual(offerOf(report, 'streamable-http legacy').tools, {
+    state: 'failed',
+    saw: 'error -32603 "not like this"',
+  });
+  t.deepEqual(report.problems, ['It declares tools, but tools/list fails: error -32603 "not like this".']);
+  t.true(server.asked.includes('DELETE'));
+});
+
+test('a server that does not take notifications/initialized is reported', async (t) => {
+  const server = await scripted(t, (ask) =>
+    ask.what === 'POST notifications/initialized' ? { status: 400 } : usual(ask),
+  );
+  const report = await probe(server.url);
+  t.is(conclusionOf(report), 'partly-usable (0)');
+  t.regex(report.problems.join(), /does not take notifications\/initialized: 400 Bad Request/);
+});
+
+test('a server that chose a revision nobody knows is reported', async (t) => {
+  const server = await scripted(t, (ask) =>
+    ask.what === 'POST initialize' ? initialized(ask.id, '2020-01-01') : usual(ask),
+  );
+  const report = await probe(server.url);
+  t.regex(report.problems.join(), /chose revision 2020-01-01/);
+});
+
+test('lists are followed to their last page', async (t) => {
+  const server = await scripted(t, (ask) => {
+    if (ask.what !== 'POST tools/list') return usual(ask);
+    const page = Number(ask.params.cursor ?? 0);
+    const nextCursor = page < 4 ? { nextCursor: String(page + 1) } : {};
+    return result(ask.id, { tools: [{ name: `a${page}` }, { name: `b${page}` }], ...nextCursor });
+  });
+  const { tools } = offerOf(await probe(server.url), 'streamable-http legacy');
+  t.deepEqual(tools, { state: 'counted', count: 10, isComplete: true });
+});
+
+test('a list that goes round in circles is left, and reported', async (t) => {
+  const server = await scripted(t, (ask) =>
+    ask.what === 'POST tools/list' ? result(ask.id, { tools: [{}], nextCursor: 'again' }) : usual(ask),
+  );
+  const report = await probe(server.url);
+  t.deepEqual(offerOf(report, 'streamable-http legacy').tools, { state: 'counted', count: 2, isComplete: false });
+  t.regex(report.problems.join(), /tools\/list does not come to an end/);
+});
+
+test('the version and session headers of a session go along with everything after the handshake', async (t) => {
+  const server = await scripted(t, usual);
+  await probe(server.url, { remote: { protocol: 'legacy' } });
+  const [handshake, ...rest] = server.received;
+  t.is(handshake?.headers['mcp-session-id'], undefined);
+  const inSession = rest.filter(({ method, headers }) => method !== 'GET' || 'mcp-session-id' in headers);
+  t.is(inSession.length, 4);
+  for (const { headers } of inSession) {
+    t.like(headers, { 'mcp-session-id': 'abc', 'mcp-protocol-version': '2025-11-25' });
+  }
+});
+
+test('HTTP+SSE whose endpoint takes no messages is reported as half of a server', async (t) => {
+  const server = await scripted(t, ({ what }) =>
+    what === 'GET' ? events('event: endpoint\ndata: /messages\n\n') : undefined,
+  );
+  const report = await probe(server.url);
+  t.is(conclusionOf(report), 'unusable (69)');
+  t.regex(
+    report.problems.join(),
+    /announces an endpoint for HTTP\+SSE, but initialize over it fails: .*\/messages answered 404 Not Found/,
+  );
+});
+
+test('a server that only discover troubles is usable, and the trouble reported', async (t) => {
+  const server = await scripted(t, (ask) => (ask.what === 'POST server/discover' ? { status: 500 } : usual(ask)));
+  const report = await probe(server.url);
+  t.is(conclusionOf(report), 'partly-usable (0)');
+  t.deepEqual(report.problems, ['POST server/discover fails: 500 Internal Server Error.']);
+});
+
+test('a server that wants authorization names its metadata in the header', async (t) => {
+  const server = await scripted(t, () => ({
+    status: 401,
+    headers: { 'WWW-Authenticate': 'Bearer resource_metadata="https://a.example/meta?k=v", scope="read write"' },
+  }));
+  const report = await probe(server.url);
+  t.is(conclusionOf(report), 'unauthorized (77)');
+  t.deepEqual(report.authorization, {
+    status: 401,
+    scheme: 'Bearer',
+    resourceMetadata: 'https://a.example/meta',
+    metadataSource: 'header',
+    authorizationServers: [],
+    scopes: ['read', 'write'],
+  });
+  t.deepEqual(Object.values(adviceIn(report)), Array(5).fill('none'));
+  t.deepEqual(server.asked, ['POST server/discover', 'POST initialize', 'GET']);
+});
+
+test('metadata that is not named is looked for at the well-known place of the path', async (t) => {
+  const metadata = { resource: 'x', authorization_servers: ['https://auth.example'], scopes_supported: ['tools'] };
+  const server = await scripted(t, ({ received }) =>
+    received.path === '/.well-known/oauth-protected-resource/mcp' ? { json: metadata } : { status: 401 },
+  );
+  const { authorization } = await probe(server.url);
+  t.deepEqual(authorization, {
+    status: 401,
+    scheme: undefined,
+    resourceMetadata: `${server.url.origin}/.well-known/oauth-protected-resource/mcp`,
+    metadataSource: 'well-known',
+    authorizationServers: ['https://auth.example'],
+    scopes: ['tools'],
+  });
+});
+
+test('a gateway that refuses discover alone does not make a server unauthorized', async (t) => {
+  const server = await scripted(t, (ask) => (ask.what === 'POST server/discover' ? { status: 403 } : usual(ask)));
+  const report = await probe(server.url);
+  t.is(conclusionOf(report), 'partly-usable (0)');
+  t.regex(report.problems.join(), /refused with 403, although others are not/);
+});
+
+test('where nobody listens the report says so, once', async (t) => {
+  const server = await serveReplies(() => undefined);
+  await server.close();
+  const report = await probe(server.url);
+  t.is(conclusionOf(report), 'unusable (69)');
+  t.is(report.problems.length, 1);
+  t.regex(report.problems.join(), /ECONNREFUSED/);
+  t.is(report.steps.length, 1);
+});
+
+test('something that is no MCP server is reported with a hint', async (t) => {
+  const server = await scripted(t, () => ({ text: '<html>', headers: { 'Content-Type': 'text/html' } }));
+  const report = await probe(server.url);
+  t.is(conclusionOf(report), 'unusable (69)');
+  t.deepEqual(report.problems, [
+    'It answers, but not as an MCP server does. Is the path right (/mcp and /sse are common)?',
+  ]);
+});
+
+test('the time limit ends the probe with what is known, names the question, and the session is ended', async (t) => {
+  const server = await scripted(t, (ask) => (ask.what === 'POST tools/list' ? 'hang' : usual(ask)));
+  const report = await probe(server.url, { timeoutMs: 1500 });
+  t.is(conclusionOf(report), 'partly-usable (0)');
+  t.deepEqual(report.problems, ['The time limit of 1500 ms was reached while waiting for POST tools/list.']);
+  t.is(offerOf(report, 'streamable-http legacy').tools.state, 'not-asked');
+  t.is(server.asked.at(-1), 'DELETE');
+  await waitFor(() => server.open.size === 0, { message: 'all connections to be let go' });
+});
+
+test('what is pinned is not looked for elsewhere', async (t) => {
+  const server = await scripted(t, usual);
+  const pinned = await probe(server.url, { remote: { transport: 'streamable-http', protocol: 'legacy' } });
+  t.deepEqual(
+    pinned.offers.map(({ transport, era }) => `${transport} ${era}`),
+    ['streamable-http legacy'],
+  );
+  t.deepEqual(
+    (await probe(server.url, { remote: { protocol: 'modern' } })).offers.map(({ era }) => era),
+    ['modern'],
+  );
+  t.deepEqual(
+    (await probe(server.url, { remote: { transport: 'sse' } })).offers.map(({ transport }) => transport),
+    ['http-sse'],
+  );
+});
+
+test('a modern server of another revision is asked again with the one it offers', async (t) => {
+  const server = await scripted(t, ({ what, id, time }) => {
+    if (what !== 'POST server/discover') return { status: 405 };
+    return time === 1
+      ? rpcError(id, -32022, { status: 400, data: { supported: ['2026-07-28'] } })
+      : discovered(id, '2026-07-28');
+  });
+  const report = await probe(server.url);
+  t.deepEqual(
+    report.steps.slice(0, 2).map(({ request }) => request),
+    ['POST server/discover', 'POST server/discover'],
+  );
+  t.is(offerOf(report, 'streamable-http modern').revision, '2026-07-28');
+});
+
+test('configured headers go along and are named in the advice without their values', async (t) => {
+  const server = await scripted(t, usual);
+  const headers = new Map([['x-api-key', 'very-secret']]);
+  const report = await probe(new URL('?tenant=secret-too', server.url), { remote: { headers } });
+  t.true(server.received.every((received) => received.headers['x-api-key'] === 'very-secret'));
+  t.is(adviceIn(report)['stdio-legacy'], `mcp-portage connect '${server.url.href}?…' --header 'x-api-key: …'`);
+  t.notRegex(JSON.stringify(report), /secret/);
+});

@@ -1,0 +1,66 @@
+import type { ExecutionContext } from 'ava';
+import type { RemoteConfig, Target } from '../../src/config.ts';
+import { exitCodeOf, type Offer, type ProbeReport } from '../../src/probe/report.ts';
+import { runProbe } from '../../src/probe/run-probe.ts';
+import { type Ask, type Reply, type ScriptedServer, serveReplies } from '../fixtures/http-servers/replies.ts';
+import { createTestDeps } from '../process/collected-log.ts';
+
+export const REMOTE: RemoteConfig = {
+  transport: 'auto',
+  protocol: 'auto',
+  headers: new Map(),
+  bearerTokenFile: undefined,
+  tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
+  forwardHeaders: [],
+  timeouts: { connectMs: 5000, firstByteMs: 0, idleMs: 0, callMs: 0 },
+  keepAliveMs: 0,
+  proxyEnv: {},
+};
+
+export interface ProbeRun {
+  readonly remote?: Partial<RemoteConfig>;
+  readonly timeoutMs?: number;
+}
+
+/** Probes with everything at its default. */
+export function probe(target: URL | Target, { remote = {}, timeoutMs = 20_000 }: ProbeRun = {}): Promise<ProbeReport> {
+  const { deps } = createTestDeps();
+  return runProbe(
+    target instanceof URL ? { kind: 'url', url: target } : target,
+    {
+      remote: { ...REMOTE, ...remote },
+      child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
+      limits: { maxMessageBytes: 1024 * 1024, requestTimeoutMs: 0, shutdownGraceMs: 2000 },
+      timeoutMs,
+    },
+    deps,
+  );
+}
+
+/** Closed with the test. */
+export async function scripted(t: ExecutionContext, script: (ask: Ask) => Reply | undefined): Promise<ScriptedServer> {
+  const server = await serveReplies(script);
+  t.teardown(() => server.close());
+  return server;
+}
+
+/** `streamable-http legacy`, for each offer that works. */
+export function working({ offers }: ProbeReport): readonly string[] {
+  return offers.filter((offer) => offer.works).map(({ transport, era }) => `${transport} ${era}`);
+}
+
+export function offerOf({ offers }: ProbeReport, name: string): Offer {
+  const found = offers.find(({ transport, era }) => `${transport} ${era}` === name);
+  if (found === undefined) throw new Error(`${name} was not tried`);
+  return found;
+}
+
+/** Verdict and exit code in one. */
+export function conclusionOf(report: ProbeReport): string {
+  return `${report.verdict} (${exitCodeOf(report)})`;
+}
+
+/** What each kind of client is told. */
+export function adviceIn({ clients }: ProbeReport): Readonly<Record<string, string>> {
+  return Object.fromEntries(clients.map(({ client, way, command }) => [client, command ?? way]));
+}
