@@ -93,7 +93,8 @@ async function connectStdio(config: Config, deps: Deps, pipes: ClientPipes): Pro
   const shutdown = async (): Promise<void> => {
     // What was asked before the end of input is still answered.
     await sessions.drain(config.limits.shutdownGraceMs);
-    await face.flush();
+    // A client that has stopped reading does not hold up the end.
+    await Promise.race([face.flush(), pause(config.limits.shutdownGraceMs, deps)]);
     sessions.close(SHUTTING_DOWN);
     await dialer.close();
   };
@@ -103,6 +104,10 @@ async function connectStdio(config: Config, deps: Deps, pipes: ClientPipes): Pro
     return ended.kind === 'server' ? ended.reason : undefined;
   };
   return { urls: [], shutdown, killNow: () => dialer.killNow(), ended: end() };
+}
+
+function pause(ms: number, { clock }: Deps): Promise<void> {
+  return new Promise((resolve) => void clock.after(ms, resolve));
 }
 
 const SHUTTING_DOWN = new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.');

@@ -25,15 +25,19 @@ export interface StreamableClient extends SdkClient {
 
 export async function connectStreamable(url: URL, options: ConnectOptions = {}): Promise<StreamableClient> {
   const transport = new StreamableHTTPClientTransport(url);
-  const connected = await connect(transport, options);
+  const connected = await connectClient(transport, options);
   return { ...connected, transport, close: () => endSession(transport, connected) };
 }
 
 export async function connectSse(url: URL, options: ConnectOptions = {}): Promise<SdkClient> {
-  return connect(new SSEClientTransport(url), options);
+  return connectClient(new SSEClientTransport(url), options);
 }
 
-async function connect(transport: object, { name = 'sdk-client', capabilities, handlers }: ConnectOptions) {
+/** On a transport of the SDK that is not started yet. */
+export async function connectClient(
+  transport: object,
+  { name = 'sdk-client', capabilities, handlers }: ConnectOptions = {},
+): Promise<SdkClient> {
   const clientOptions: ClientOptions = capabilities === undefined ? {} : { capabilities };
   const client = new Client({ name, version: '1.0.0' }, clientOptions);
   const notifications: Notification[] = [];

@@ -1,0 +1,155 @@
+/** The stdio face of the built program; `npm test` builds it first. */
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import test, { type ExecutionContext } from 'ava';
+import { EVERYTHING } from '../real-peers/servers/commands.ts';
+import { assertGone, descendantsOf } from '../support/processes.ts';
+import { connectClient } from '../support/sdk-client.ts';
+import { startHttpSse, startStreamable } from '../support/sdk-servers.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { callEcho, EXECUTABLE, INITIALIZE, SERVERS, startConnect } from './stdio-program.ts';
+
+const stub = (name: string, ...args: string[]) => ['--', process.execPath, join(SERVERS, `${name}.js`), ...args];
+
+/** What stands behind the stdio face; resolves with the words for the command line. */
+const TARGETS: Readonly<Record<string, (t: ExecutionContext) => Promise<readonly string[]>>> = {
+  'a stdio server': async () => ['--', ...EVERYTHING],
+  'a Streamable HTTP server': async (t) => [(await closing(t, startStreamable())).url.href],
+  'a Streamable HTTP server without sessions': async (t) => [
+    (await closing(t, startStreamable({ hasSessions: false }))).url.href,
+  ],
+  'an HTTP+SSE server': async (t) => [(await closing(t, startHttpSse())).url.href],
+};
+
+async function closing<S extends { close(): Promise<void> }>(t: ExecutionContext, starting: Promise<S>): Promise<S> {
+  const server = await starting;
+  t.teardown(() => server.close());
+  return server;
+}
+
+for (const [name, start] of Object.entries(TARGETS)) {
+  test(`an SDK client uses ${name} over stdio, and nothing stays behind when it closes`, async (t) => {
+    const args = [EXECUTABLE, 'connect', ...(await start(t))];
+    const transport = new StdioClientTransport({ command: process.execPath, args, stderr: 'pipe' });
+    const faults: Error[] = [];
+    const { client, close } = await connectClient(transport);
+    t.teardown(close);
+    client.onerror = (error) => faults.push(error);
+    const { tools } = await client.listTools();
+    t.true(tools.some((tool) => tool.name === 'echo'));
+    const result = await client.callTool({ name: 'echo', arguments: { message: 'grüße 🙂', value: 'grüße 🙂' } });
+    t.regex(JSON.stringify(result.content), /grüße 🙂/);
+    const { pid } = transport;
+    if (pid === null) return t.fail();
+    const processes = [pid, ...descendantsOf(pid)];
+    const before = Date.now();
+    await close();
+    t.true(Date.now() - before < 2000, 'it ends with its input, before the client sends a signal');
+    await assertGone(processes);
+    t.deepEqual(faults, []);
+  });
+}
+
+test('answers what was asked before stdin ended, then exits with 0', async (t) => {
+  const program = startConnect(t, stub('echo'));
+  program.send(INITIALIZE);
+  program.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
+  program.send(callEcho(1, 'last words'));
+  program.child.stdin.end();
+  t.deepEqual(await program.exited, { code: 0, signal: null });
+  t.deepEqual(
+    program.lines.map((line) => JSON.parse(line).id),
+    [0, 1],
+  );
+  t.regex(program.lines[1] ?? '', /last words/);
+});
+
+test('stdin that ends without a word is no failure, and starts no server', async (t) => {
+  const program = startConnect(t, stub('echo'));
+  program.child.stdin.end();
+  t.deepEqual(await program.exited, { code: 0, signal: null });
+  t.deepEqual(program.lines, []);
+});
+
+test('nothing but messages is on stdout, whatever the log and the server say', async (t) => {
+  const program = startConnect(t, ['--log-level', 'trace', ...stub('prints-garbage')]);
+  await program.initialize();
+  program.send(callEcho(1, 'x'));
+  await program.answerTo(1);
+  program.child.stdin.end();
+  await program.exited;
+  for (const line of program.lines) t.is(JSON.parse(line).jsonrpc, '2.0', line);
+});
+
+test('a client that closes our stdout ends us with 0', async (t) => {
+  const program = startConnect(t, stub('echo'));
+  await program.initialize();
+  program.child.stdout.destroy();
+  program.send(callEcho(1, 'nobody reads this'));
+  t.deepEqual(await program.exited, { code: 0, signal: null });
+});
+
+test('a client that stops reading holds up neither signals nor the end of the server', async (t) => {
+  const program = startConnect(t, ['--shutdown-grace', '100ms', ...stub('echo')], { isRead: false });
+  program.send(INITIALIZE);
+  await waitFor(() => program.children().length > 0);
+  const children = program.children();
+  // More than all buffers on the way hold together.
+  const text = 'x'.repeat(256 * 1024);
+  for (let id = 1; id <= 40; id++) program.send(callEcho(id, text));
+  await waitFor(() => program.child.stdout.readableLength > 0);
+  program.child.kill('SIGTERM');
+  t.deepEqual(await program.exited, { code: 0, signal: null });
+  await assertGone(children);
+});
+
+test('a client that never reads our stderr is answered all the same', async (t) => {
+  const program = startConnect(t, ['--log-level', 'trace', ...stub('floods-stderr', '60000')], { isLogRead: false });
+  await program.initialize();
+  for (let id = 1; id <= 20; id++) program.send(callEcho(id, 'still here'));
+  await program.answerTo(20);
+  t.true(program.child.stderr.readableLength > 0);
+  program.child.stdin.end();
+  t.deepEqual(await program.exited, { code: 0, signal: null });
+});
+
+test('a reader of stderr that wakes up is told how many lines it missed', async (t) => {
+  const program = startConnect(t, stub('floods-stderr', '60000'), { isLogRead: false });
+  await program.initialize();
+  let log = '';
+  program.child.stderr.on('data', (chunk) => (log += String(chunk)));
+  const [, dropped] = await waitFor(
+    () => /"dropped":(\d+),"msg":"\1 lines of the log were lost/.exec(log) ?? undefined,
+  );
+  const kept = log.split('\n').filter((line) => line.includes('"stream":"stderr"')).length;
+  t.true(Number(dropped) > 1000);
+  t.is(kept + Number(dropped), 60_000, 'every line is there or counted');
+  const closed = once(program.child, 'close');
+  program.child.stdin.end();
+  await closed;
+});
+
+test('a command that does not exist ends it at once, with the exit code of its error', async (t) => {
+  const program = startConnect(t, ['--', join(SERVERS, 'no-such-program')]);
+  t.deepEqual(await program.exited, { code: 69, signal: null });
+  t.deepEqual(program.lines, []);
+});
+
+test('a server that nobody runs at the URL is an answer to the client', async (t) => {
+  const gone = await startStreamable();
+  await gone.close();
+  const program = startConnect(t, [gone.url.href]);
+  program.send(INITIALIZE);
+  const { error } = await program.answerTo(0);
+  t.like(error, { code: -32603, data: { bridge: { reason: 'ERR_UPSTREAM_CONNECT' } } });
+  t.regex(String(error?.message), /nothing listens there/);
+  program.child.stdin.end();
+  t.is((await program.exited).code, 0);
+});
+
+test('a server that ends by itself ends the stdio face with an exit code that says so', async (t) => {
+  const program = startConnect(t, stub('exits-after-initialize'));
+  await program.initialize();
+  t.deepEqual(await program.exited, { code: 70, signal: null });
+});
