@@ -101,7 +101,8 @@ function statusVerdict(http: HttpStatus | undefined): ProbeVerdict | undefined {
   if (status === 401 || status === 403 || status === 407) return { kind: 'unauthorized', status };
   if (status === 408 || status === 429) return { kind: 'busy', retryAfterMs };
   if (status === 503 && retryAfterMs !== undefined) return { kind: 'busy', retryAfterMs };
-  return status >= 500 ? { kind: 'failing' } : undefined;
+  // 501 is no trouble but a refusal: this server does not do POST.
+  return status >= 500 && status !== 501 ? { kind: 'failing' } : undefined;
 }
 
 function classifyDiscovery(result: unknown): ProbeVerdict {

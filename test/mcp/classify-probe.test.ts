@@ -159,7 +159,7 @@ const rows: readonly Row[] = [
     verdict: { kind: 'legacy', confidence: 'firm', respawn: true },
   },
   // PROTOCOL B3
-  ...[400, 404, 405, 406, 415, 422, 410, 302].map(
+  ...[400, 404, 405, 406, 415, 422, 410, 302, 501].map(
     (code): Row => ({ saw: `a bare ${code}`, carrier: 'http', outcome: status(code), verdict: firm }),
   ),
   { saw: 'a page of HTML', carrier: 'http', outcome: status(200), verdict: firm },
@@ -241,6 +241,7 @@ const initializeRows: readonly [saw: string, outcome: ProbeOutcome, verdict: Ini
   ['an error on 400', error(-32000, { http: http(400) }), { kind: 'elsewhere' }],
   ['an error on 404', error(-32601, { http: http(404) }), { kind: 'elsewhere' }],
   ['a bare 405', status(405), { kind: 'elsewhere' }],
+  ['a bare 501', status(501), { kind: 'elsewhere' }],
   ['202 without an answer', status(202), { kind: 'elsewhere' }],
   ['a page of HTML', status(200), { kind: 'elsewhere' }],
   ['401', status(401), { kind: 'unauthorized', status: 401 }],

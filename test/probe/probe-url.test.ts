@@ -308,3 +308,26 @@ test('configured headers go along and are named in the advice without their valu
   t.is(adviceIn(report)['stdio-legacy'], `mcp-portage connect '${server.url.href}?…' --header 'x-api-key: …'`);
   t.notRegex(JSON.stringify(report), /secret/);
 });
+
+test('the JSON report has these members, for scripts to rely on', async (t) => {
+  const server = await scripted(t, usual);
+  const report = JSON.parse(JSON.stringify(await probe(server.url)));
+  t.deepEqual(Object.keys(report), ['format', 'target', 'verdict', 'offers', 'problems', 'clients', 'steps', 'tookMs']);
+  const offer = report.offers.find((candidate: { works: boolean }) => candidate.works);
+  t.deepEqual(Object.keys(offer).sort(), [
+    'capabilities',
+    'era',
+    'prompts',
+    'resourceTemplates',
+    'resources',
+    'revision',
+    'saw',
+    'serverInfo',
+    'serverStream',
+    'session',
+    'tools',
+    'transport',
+    'works',
+  ]);
+  t.deepEqual(Object.keys(report.steps[0]), ['request', 'saw', 'status', 'tookMs']);
+});

@@ -1,9 +1,11 @@
 /** Connections to a URL, with detection by the client's own `initialize`, against real servers. */
 import test, { type ExecutionContext } from 'ava';
 import type { RemoteConfig } from '../../src/config.ts';
+import type { Clock } from '../../src/deps.ts';
 import { BridgeError } from '../../src/errors.ts';
 import type { UpstreamDialer } from '../../src/relay/ports.ts';
 import { MAX_HELD } from '../../src/upstream/detect/detecting-link.ts';
+import { DECISION_TIMEOUT_MS } from '../../src/upstream/detect/find-link.ts';
 import { LinkClient } from '../../src/upstream/detect/link-client.ts';
 import { createRemoteDialer } from '../../src/upstream/remote.ts';
 import {
@@ -19,6 +21,7 @@ import {
 } from '../fixtures/http-servers/replies.ts';
 import { type SdkKind, type SdkServer, serveSdk } from '../fixtures/http-servers/sdk.ts';
 import { createTestDeps } from '../process/collected-log.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import { FakeServerListener } from '../support/fake-peers.ts';
 import { clientFrame } from '../support/frames.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -44,13 +47,17 @@ const INITIALIZE_PARAMS = {
 const { deps } = createTestDeps();
 
 /** Closed with the test. */
-function connectTo(t: ExecutionContext, url: URL, remote: Partial<RemoteConfig> = {}): UpstreamDialer {
+function connectTo(
+  t: ExecutionContext,
+  url: URL,
+  { clock = deps.clock, ...remote }: Partial<RemoteConfig> & { clock?: Clock } = {},
+): UpstreamDialer {
   const dialer = createRemoteDialer({
     target: { kind: 'url', url },
     remote: { ...REMOTE, ...remote },
     maxMessageBytes: 1024 * 1024,
     clientInfo: { name: 'mcp-portage', version: '0' },
-    deps,
+    deps: { ...deps, clock },
   });
   t.teardown(() => dialer.close());
   return dialer;
@@ -284,6 +291,35 @@ test('a client that leaves while its server is being found takes the attempt wit
   first.close();
   (await second).close();
   t.is(server.asked.filter((what) => what === 'POST initialize').length, 2);
+});
+
+test('a server that never answers initialize is given up, and its connection let go', async (t) => {
+  const server = await scripted(t, () => 'hang');
+  const clock = new FakeClock();
+  const listener = new FakeServerListener();
+  const link = connectTo(t, server.url, { clock }).dial(listener);
+  link.send(clientFrame({ id: 1, method: 'initialize', params: INITIALIZE_PARAMS }));
+  await waitFor(() => server.asked.length === 1);
+  clock.advance(DECISION_TIMEOUT_MS);
+  await waitFor(() => listener.closedWith.length === 1);
+  t.is(listener.closedWith[0]?.code, 'ERR_UPSTREAM_TIMEOUT');
+  await waitFor(() => server.open.size === 0, { message: 'the connection to be let go' });
+});
+
+test('a link that is paused while its server is being found stays so', async (t) => {
+  const server = await serve(t, 'stateful');
+  const listener = new FakeServerListener();
+  const link = connectTo(t, server.url).dial(listener);
+  link.send(clientFrame({ id: 1, method: 'initialize', params: INITIALIZE_PARAMS }));
+  link.pause();
+  await waitFor(() => listener.received.length === 1, { message: 'the answer that decided' });
+  link.send(clientFrame({ method: 'notifications/initialized' }));
+  link.send(clientFrame({ id: 2, method: 'tools/list' }));
+  await waitFor(() => server.asked.includes('POST tools/list'));
+  t.is(listener.received.length, 1);
+  link.resume();
+  await waitFor(() => listener.received.length === 2, { message: 'the answer that waited' });
+  link.close(new BridgeError('ERR_SESSION_CLOSED', 'done'));
 });
 
 test('where nobody listens every client that waited is told, and the dialer is not ready', async (t) => {

@@ -77,7 +77,7 @@ class HttpDetector {
   readonly #options: DetectHttpOptions;
   readonly #tried: Attempt[] = [];
   #confidence: 'firm' | 'weak' = 'firm';
-  /** Set by a step that failed without saying anything; one more step may show more, else this is the error. */
+  /** The first step that failed without saying anything; unless another one shows more, this is the error. */
   #failure: BridgeError | undefined;
   #refusal: Extract<ProbeOutcome, { kind: 'error' }> | undefined;
   #isAnswering = true;
@@ -88,10 +88,8 @@ class HttpDetector {
 
   async run(): Promise<HttpDetection> {
     for (const step of this.#options.order) {
-      const failureBefore = this.#failure;
       const outcome = await this.#take(step);
       if (outcome !== 'next') return outcome;
-      if (failureBefore !== undefined) throw failureBefore;
     }
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#refusal !== undefined) return { kind: 'refused', error: this.#refusal.error };
@@ -105,11 +103,18 @@ class HttpDetector {
       case 'initialize':
         return this.#isAnswering ? this.#initialize() : 'next';
       case 'eventStream':
-        // A server in trouble, or one that understood what it refused, has nothing more to show.
-        return this.#failure === undefined && this.#refusal?.http?.status !== 200 ? this.#eventStream() : 'next';
+        return this.#mayStream ? this.#eventStream() : 'next';
       default:
         return assertNever(step);
     }
+  }
+
+  /**
+   * A server that understood what it refused speaks another transport, and one that cannot be reached through its
+   * gateway has nothing to show. But some answer 500 to a POST where they expect none.
+   */
+  get #mayStream(): boolean {
+    return this.#refusal?.http?.status !== 200 && (this.#failure === undefined || this.#failure.data?.status === 500);
   }
 
   // ---- server/discover

@@ -100,8 +100,8 @@ export class DetectingLink implements UpstreamLink {
   #open(trial: Trial): void {
     const { link } = trial;
     this.#state = { kind: 'open', link };
-    if (this.#isPaused) link.pause();
     trial.handTo(this.#listener);
+    if (this.#isPaused) link.pause();
     const held = this.#held;
     this.#held = [];
     let hasRoom = true;

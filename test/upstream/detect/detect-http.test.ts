@@ -230,15 +230,25 @@ for (const trouble of ['500', 'reset', 'hang'] as const) {
 
 test('a server in trouble whatever it is asked is reported with its first answer, and gets one initialize', async (t) => {
   const server = await scripted(t, ({ what }) =>
-    what === 'POST initialize' ? { status: 404 } : { status: 500, text: 'oops' },
+    what === 'POST initialize' ? { status: 404 } : { status: 502, text: 'oops' },
   );
   const { clock } = skipWaits();
   const error = await fails(t, server.url, { clock });
   t.is(error.code, 'ERR_UPSTREAM_HTTP');
-  t.regex(error.message, /500 Internal Server Error/);
-  t.deepEqual(error.data, { status: 500 });
+  t.regex(error.message, /502 Bad Gateway/);
+  t.deepEqual(error.data, { status: 502 });
   t.deepEqual(server.asked, ['POST server/discover', 'POST server/discover', 'POST initialize']);
 });
+
+for (const order of [MODERN_FIRST, LEGACY_FIRST]) {
+  test(`an HTTP+SSE server that answers 500 to a POST is found, with a weak verdict, ${order[0]} first`, async (t) => {
+    const server = await scripted(t, ({ what }) =>
+      what === 'GET' ? events('event: endpoint\ndata: /m\n\n') : { status: 500 },
+    );
+    const { clock } = skipWaits();
+    t.deepEqual(await detect(t, server.url, { clock, order }), { kind: 'http-sse', confidence: 'weak' });
+  });
+}
 
 test('a busy server is asked four times, and the client told to come back if that was in vain', async (t) => {
   const server = await scripted(t, () => ({ status: 429 }));
