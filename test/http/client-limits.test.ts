@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import test from 'ava';
 import { NO_TIMEOUTS } from '../../src/http/phase-timer.ts';
@@ -30,25 +31,25 @@ test('a server that does not begin to answer in time fails with the first-byte p
 });
 
 test('an answer that falls silent fails with the idle phase, one that keeps coming does not', async (t) => {
-  const server = await listen(({ path }, response) => {
-    response.writeHead(200).write('a');
-    if (path === '/silent') return;
-    let count = 0;
-    const timer = setInterval(() => {
-      response.write('.');
-      if (++count < 10) return;
-      clearInterval(timer);
-      response.end();
-    }, 20);
+  let body: ServerResponse | undefined;
+  const server = await listen((_, response) => {
+    body = response;
+    response.writeHead(200).write('.');
   });
-  const client = createClient();
+  const clock = new FakeClock();
+  const client = createClient({ clock });
   closeAfter(t, client, server);
-  const timeouts = { ...NO_TIMEOUTS, idleMs: 150 };
-  const silent = await new RecordedCall(client, new URL('/silent', server.url), { timeouts }).finished();
-  t.deepEqual(silent.failure?.data, { phase: 'idle', timeoutMs: 150 });
-  t.is(silent.body, 'a');
-  const alive = await new RecordedCall(client, server.url, { timeouts }).finished();
-  t.is(alive.body, 'a..........');
+  const call = new RecordedCall(client, server.url, { timeouts: { ...NO_TIMEOUTS, idleMs: 150 } });
+  for (let length = 1; length < 5; length += 1) {
+    await waitFor(() => call.body.length === length);
+    clock.advance(149);
+    body?.write('.');
+  }
+  await waitFor(() => call.body.length === 5);
+  t.is(call.failure, undefined);
+  clock.advance(150);
+  t.deepEqual(call.failure?.data, { phase: 'idle', timeoutMs: 150 });
+  t.is(clock.pendingTimers, 0);
 });
 
 test('silence while we ourselves do not read is not the server’s', async (t) => {

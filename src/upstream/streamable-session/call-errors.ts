@@ -36,6 +36,8 @@ export class CallErrors {
 
   /** The stream broke before the answer; `lastEventId` undefined: it could not even be tried to resume it. */
   lost(lastEventId: string | undefined, cause: BridgeError | undefined): BridgeError {
+    // What broke it off was our own limit, which has a name.
+    if (cause?.code === 'ERR_UPSTREAM_TIMEOUT') return cause;
     const why = lastEventId === undefined ? 'gave no event id to resume it from' : 'could not resume it';
     const detail = cause === undefined ? '' : ` ${cause.message}`;
     return new BridgeError(

@@ -45,12 +45,12 @@ export class Delivery {
     if (isAwaited && frame.kind === 'request') this.fault({ error, kind: 'error', id: frame.id });
   }
 
-  /** The client answers. False: not to a question of the session there is now. */
-  isAnswerToOpenQuestion(frame: Frame): boolean {
-    return frame.id !== undefined && this.#questions.delete(frame.id);
+  /** The client answers a request of the server. */
+  answered(frame: Frame): void {
+    if (frame.id !== undefined) this.#questions.delete(frame.id);
   }
 
-  /** The session is gone, and with it whoever asked. */
+  /** The session is gone, and with it whoever asked: a late answer would meet some other question of the next one. */
   withdrawQuestions(reason: string): void {
     const withdrawn = [...this.#questions];
     this.#questions.clear();

@@ -64,8 +64,7 @@ export class StreamableLink implements UpstreamLink, CallHost, KeeperHost {
   send(frame: Frame, exchange?: Exchange): boolean {
     if (this.#isClosed) return true;
     if (frame.method === CANCELLED && exchange !== undefined) return this.#cancel(frame, exchange);
-    // The answer to a question of a session that is gone would answer some other question of the new one.
-    if (frame.isResponse && !this.#delivery.isAnswerToOpenQuestion(frame) && this.#wasRenewed) return true;
+    if (frame.isResponse) this.#delivery.answered(frame);
     if (frame.method === INITIALIZE && this.#keeper.state === 'none') this.#keeper.restored.initialize = frame;
     return this.#outbox.send(frame, exchange);
   }
@@ -213,10 +212,6 @@ export class StreamableLink implements UpstreamLink, CallHost, KeeperHost {
   }
 
   // ---- the session
-
-  get #wasRenewed(): boolean {
-    return this.#keeper.key.generation > 0;
-  }
 
   /** [spec 2025-11-25 transports#session-management] 404 to a request with a session id: the session is gone. */
   #mayBeLost(call: ServerCall, status: number): boolean {

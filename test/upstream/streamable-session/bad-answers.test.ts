@@ -123,12 +123,17 @@ test('a JSON-RPC error with an HTTP error status is the server’s answer and pa
 });
 
 test('an error without id on the answer to a request is that request’s', async (t) => {
-  const { answer } = await callAnsweredBy(t, (_, response) => {
-    response
-      .writeHead(200, { 'Content-Type': 'application/json' })
-      .end('{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"cannot read"}}');
+  const server = await listenScripted({
+    'tools/call': (asked, response) => {
+      if (asked.message.params?.name === 'other') return;
+      response
+        .writeHead(200, { 'Content-Type': 'application/json' })
+        .end('{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"cannot read"}}');
+    },
   });
-  t.is(answer.error?.code, -32700);
+  const client = await connectClient(t, server, dialStreamable(server.url));
+  client.start('tools/call', { name: 'other' });
+  t.is((await client.request('tools/call', { name: 'x' })).error?.code, -32700);
 });
 
 const tooLong: Record<string, Answer> = {

@@ -2,7 +2,8 @@ import { Writable } from 'node:stream';
 import test from 'ava';
 import { pino } from 'pino';
 import { listen } from '../../fixtures/http-servers/listen.ts';
-import { answerResult, listenScripted } from '../../fixtures/http-servers/scripted.ts';
+import { answerResult, event, listenScripted, notification, openStream } from '../../fixtures/http-servers/scripted.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { startStreamable } from '../../support/sdk-servers.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { connectClient, joinClient } from '../connect.ts';
@@ -74,19 +75,23 @@ test('follows the slash a framework wants', async (t) => {
 
 test('limits name their phase', async (t) => {
   const server = await listenScripted({
-    'tools/call': (asked, response) => {
-      if (asked.message.params?.name === 'silent')
-        response.writeHead(200, { 'Content-Type': 'application/json' }).write('{');
+    'tools/call': ({ message: { params } }, response) => {
+      if (params?.name === 'silent') openStream(response).write(event(notification('notifications/begun')));
     },
   });
-  const timeouts = { firstByteMs: 300, idleMs: 300 };
-  const client = await connectClient(t, server, dialStreamable(server.url, { timeouts }));
-  const [never, silent] = await Promise.all([
-    client.request('tools/call', { name: 'never' }),
-    client.request('tools/call', { name: 'silent' }),
-  ]);
-  t.like(never.error?.data, { bridge: { reason: 'ERR_UPSTREAM_TIMEOUT', phase: 'first-byte' } });
-  t.like(silent.error?.data, { bridge: { reason: 'ERR_UPSTREAM_TIMEOUT', phase: 'idle' } });
+  const clock = new FakeClock();
+  const timeouts = { firstByteMs: 1000, idleMs: 1000 };
+  const client = await connectClient(t, server, dialStreamable(server.url, { timeouts, client: { clock } }));
+  const never = client.start('tools/call', { name: 'never' });
+  const silent = client.start('tools/call', { name: 'silent' });
+  await waitFor(() => client.notifications('notifications/begun').length === 1);
+  await waitFor(() => server.order.filter((name) => name === 'tools/call').length === 2);
+  clock.advance(999);
+  await client.request('tools/list');
+  clock.advance(1);
+  const reasons = [await client.answer(never), await client.answer(silent)].map(({ error }) => error?.data);
+  t.like(reasons[0], { bridge: { reason: 'ERR_UPSTREAM_TIMEOUT', phase: 'first-byte' } });
+  t.like(reasons[1], { bridge: { reason: 'ERR_UPSTREAM_TIMEOUT', phase: 'idle' } });
   await waitFor(() => server.order.filter((name) => name === 'notifications/cancelled').length === 2);
 });
 

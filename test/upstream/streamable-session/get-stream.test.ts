@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import test from 'ava';
 import { event, listenScripted, notification, openStream, type Script } from '../../fixtures/http-servers/scripted.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { startStreamable } from '../../support/sdk-servers.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { connectClient, joinClient } from '../connect.ts';
@@ -92,6 +93,25 @@ test('a server in trouble is asked again more slowly', async (t) => {
   const startMs = performance.now();
   await waitFor(() => server.order.filter((name) => name === 'GET').length >= 4);
   t.true(performance.now() - startMs > 400);
+});
+
+test('the limits on calls are not the stream’s', async (t) => {
+  let open: (() => ServerResponse) | undefined;
+  const server = await listenScripted({
+    GET: (_, response) => {
+      open = () => openStream(response);
+    },
+  });
+  const clock = new FakeClock();
+  const timeouts = { firstByteMs: 1000, callMs: 1000 };
+  const client = await connectClient(t, server, dialStreamable(server.url, { timeouts, client: { clock } }));
+  const begin = await waitFor(() => open);
+  clock.advance(10_000);
+  begin().write(event(notification('notifications/x')));
+  await waitFor(() => client.notifications('notifications/x').length === 1);
+  clock.advance(10_000);
+  await client.request('tools/list');
+  t.is(server.order.filter((name) => name === 'GET').length, 1);
 });
 
 test('an event over the limit is dropped, its request refused, and the stream goes on', async (t) => {

@@ -124,6 +124,19 @@ test('a withdrawn call that has not left is never sent, nor is its withdrawal', 
   );
 });
 
+test('a call withdrawn while it is being sent is not sent', async (t) => {
+  const server = await listenScripted();
+  const client = await connectClient(t, server, dialStreamable(server.url));
+  await client.request('tools/list');
+  const id = client.start('tools/call', { name: 'x' });
+  client.notify('notifications/cancelled', { requestId: id });
+  client.notify('notifications/last');
+  await waitFor(() => server.order.includes('notifications/last'));
+  await client.request('tools/list');
+  t.false(server.order.includes('tools/call'));
+  t.false(server.order.includes('notifications/cancelled'));
+});
+
 test('passes the headers of a call on with that call only', async (t) => {
   const server = await listenScripted();
   const headers = { 'x-request-id': '42', authorization: 'Bearer inbound' };
