@@ -11,6 +11,7 @@ import {
   serveReplies,
 } from '../fixtures/http-servers/replies.ts';
 import { type SdkKind, serveSdk } from '../fixtures/http-servers/sdk.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { adviceIn, conclusionOf, offerOf, probe, scripted, working } from './run.ts';
 
@@ -260,7 +261,11 @@ test('something that is no MCP server is reported with a hint', async (t) => {
 
 test('the time limit ends the probe with what is known, names the question, and the session is ended', async (t) => {
   const server = await scripted(t, (ask) => (ask.what === 'POST tools/list' ? 'hang' : usual(ask)));
-  const report = await probe(server.url, { timeoutMs: 1500 });
+  const clock = new FakeClock();
+  const reported = probe(server.url, { timeoutMs: 1500, clock });
+  await waitFor(() => server.asked.includes('POST tools/list'));
+  clock.advance(1500);
+  const report = await reported;
   t.is(conclusionOf(report), 'partly-usable (0)');
   t.deepEqual(report.problems, ['The time limit of 1500 ms was reached while waiting for POST tools/list.']);
   t.is(offerOf(report, 'streamable-http legacy').tools.state, 'not-asked');

@@ -1,5 +1,6 @@
 import type { ExecutionContext } from 'ava';
 import type { RemoteConfig, Target } from '../../src/config.ts';
+import type { Clock } from '../../src/deps.ts';
 import { exitCodeOf, type Offer, type ProbeReport } from '../../src/probe/report.ts';
 import { runProbe } from '../../src/probe/run-probe.ts';
 import { type Ask, type Reply, type ScriptedServer, serveReplies } from '../fixtures/http-servers/replies.ts';
@@ -20,10 +21,14 @@ export const REMOTE: RemoteConfig = {
 export interface ProbeRun {
   readonly remote?: Partial<RemoteConfig>;
   readonly timeoutMs?: number;
+  readonly clock?: Clock;
 }
 
 /** Probes with everything at its default. */
-export function probe(target: URL | Target, { remote = {}, timeoutMs = 20_000 }: ProbeRun = {}): Promise<ProbeReport> {
+export function probe(
+  target: URL | Target,
+  { remote = {}, timeoutMs = 30_000, clock }: ProbeRun = {},
+): Promise<ProbeReport> {
   const { deps } = createTestDeps();
   return runProbe(
     target instanceof URL ? { kind: 'url', url: target } : target,
@@ -33,7 +38,7 @@ export function probe(target: URL | Target, { remote = {}, timeoutMs = 20_000 }:
       limits: { maxMessageBytes: 1024 * 1024, requestTimeoutMs: 0, shutdownGraceMs: 2000 },
       timeoutMs,
     },
-    deps,
+    clock === undefined ? deps : { ...deps, clock },
   );
 }
 
