@@ -48,6 +48,6 @@ function missingElicitation(elicitation: unknown, mode: unknown): string | undef
 }
 
 /** A capability is an object; who writes null or false means that it is not there. */
-function isDeclared(capability: unknown): boolean {
+export function isDeclared(capability: unknown): boolean {
   return capability !== undefined && capability !== null && capability !== false;
 }
