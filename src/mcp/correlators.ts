@@ -17,7 +17,8 @@ export interface Correlator {
 }
 
 const PROGRESS_TOKEN = Buffer.from('"progressToken"');
-const SUBSCRIPTION_ID = Buffer.from(`"${META_SUBSCRIPTION_ID}"`);
+/** The end of its key: some servers write the slash before it as an escape. */
+const SUBSCRIPTION_ID = Buffer.from('subscriptionId"');
 const LETTER_N = 0x6e;
 
 /** `params._meta.progressToken` of a request. */

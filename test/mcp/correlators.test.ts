@@ -1,6 +1,12 @@
 import test from 'ava';
-import { type Correlator, findCancelledId, findProgressOf, findProgressToken } from '../../src/mcp/correlators.ts';
-import { clientFrame } from '../support/frames.ts';
+import {
+  type Correlator,
+  findCancelledId,
+  findProgressOf,
+  findProgressToken,
+  findSubscriptionId,
+} from '../../src/mcp/correlators.ts';
+import { clientFrame, serverFrame } from '../support/frames.ts';
 
 /** A request whose params are this text. */
 const request = (params: string) => clientFrame(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`);
@@ -86,4 +92,18 @@ for (const [key, find] of [
       t.is(find(notification(params)), undefined);
     });
   }
+}
+
+for (const [title, text, expected] of [
+  ['a notification', '{"jsonrpc":"2.0","method":"n","params":{"_meta":{"KEY":0}}}', ['0', 0]],
+  ['an answer', '{"jsonrpc":"2.0","id":1,"result":{"x":{},"_meta":{"a":1,"KEY":"s"}}}', ['"s"', 's']],
+  ['one that escapes slashes', '{"jsonrpc":"2.0","method":"n","params":{"_meta":{"ESCAPED":7}}}', ['7', 7]],
+  ['one without it', '{"jsonrpc":"2.0","method":"n","params":{"KEY":7,"_meta":{}}}', undefined],
+  ['one that has it twice', '{"jsonrpc":"2.0","method":"n","params":{"_meta":{"KEY":7,"KEY":7}}}', undefined],
+] as const) {
+  test(`finds the subscription of ${title}`, (t) => {
+    const key = 'io.modelcontextprotocol/subscriptionId';
+    const frame = serverFrame(text.replaceAll('KEY', key).replace('ESCAPED', key.replace('/', '\\/')));
+    t.deepEqual(shown(frame.bytes, findSubscriptionId(frame)), expected);
+  });
 }

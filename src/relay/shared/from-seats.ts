@@ -13,6 +13,7 @@ import {
   UNSUBSCRIBE,
 } from '../../mcp/methods.ts';
 import { readPayload } from '../../mcp/payload.ts';
+import { rewriteClientCancelled, rewriteRequest } from '../../mcp/rewrite.ts';
 import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { idToken, withId } from '../../wire/splice.ts';
@@ -20,7 +21,6 @@ import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../
 import type { Exchange } from '../exchange.ts';
 import { resultForClient } from './initialize-result.ts';
 import type { CallOutcome } from './pending-calls.ts';
-import { rewriteClientCancelled, rewriteRequest } from './rewrite.ts';
 import type { Seat } from './seat.ts';
 import type { ReadyServer, SharedState } from './shared-state.ts';
 

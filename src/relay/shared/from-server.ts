@@ -14,13 +14,13 @@ import {
   RESOURCE_UPDATED,
 } from '../../mcp/methods.ts';
 import { asFields, type Fields, readPayload } from '../../mcp/payload.ts';
+import { rewriteProgress, rewriteServerCancelled } from '../../mcp/rewrite.ts';
 import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { withId } from '../../wire/splice.ts';
 import { errorFrame, notificationFrame, resultFrame } from '../../wire/write-message.ts';
 import type { ServerFault, UpstreamLink } from '../ports.ts';
 import type { Owner, PendingCall } from './pending-calls.ts';
-import { rewriteProgress, rewriteServerCancelled } from './rewrite.ts';
 import type { Seat } from './seat.ts';
 import type { SharedState } from './shared-state.ts';
 

@@ -4,43 +4,49 @@ import type { Frame } from '../../wire/frame.ts';
 import { idToken } from '../../wire/splice.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import type { Exchange } from '../exchange.ts';
+import type { ServerListener } from '../ports.ts';
 import type { Seat } from './seat.ts';
 
 /** Messages that may wait while the server starts. Each client is held back from its first one on. */
 const MAX_HELD = 1024;
 
-export interface HeldMessage {
-  readonly seat: Seat;
+/** A client of a shared server, of either era. */
+interface Seated {
+  readonly listener: ServerListener;
+}
+
+export interface HeldMessage<Sitter extends Seated = Seat> {
+  readonly seat: Sitter;
   readonly frame: Frame;
   readonly exchange: Exchange | undefined;
 }
 
 /** What the clients of a shared server say while it cannot hear them. */
-export class HeldMessages {
-  #held: HeldMessage[] = [];
+export class HeldMessages<Sitter extends Seated = Seat> {
+  #held: HeldMessage<Sitter>[] = [];
 
   get isFull(): boolean {
     return this.#held.length >= MAX_HELD;
   }
 
-  add(message: HeldMessage): void {
+  add(message: HeldMessage<Sitter>): void {
     this.#held.push(message);
   }
 
   /** Everything, in order; nothing is left. */
-  takeAll(): readonly HeldMessage[] {
+  takeAll(): readonly HeldMessage<Sitter>[] {
     const held = this.#held;
     this.#held = [];
     return held;
   }
 
-  dropOf(seat: Seat): void {
+  dropOf(seat: Sitter): void {
     this.#held = this.#held.filter((held) => held.seat !== seat);
   }
 }
 
 /** A call gets the reason for an answer; for anything else there is nobody to tell. */
-export function refuse({ seat, frame, exchange }: HeldMessage, reason: BridgeError): void {
+export function refuse({ seat, frame, exchange }: HeldMessage<Seated>, reason: BridgeError): void {
   if (frame.kind !== 'request' || exchange?.state.kind !== 'open') return;
   seat.listener.fromServer(errorFrame(idToken(frame), rpcErrorOf(reason)), exchange);
 }

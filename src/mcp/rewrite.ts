@@ -1,14 +1,14 @@
+import { Frame, type JsonRpcId } from '../wire/frame.ts';
+import { scanEnvelope } from '../wire/scan-envelope.ts';
+import type { Span } from '../wire/scan-json.ts';
+import { type Edit, encodeId, replaceSpans } from '../wire/splice.ts';
 import {
   findCancelledId,
   findProgressOf,
   findSharedCancelledId,
   findSharedProgressToken,
   findSubscriptionId,
-} from '../../mcp/correlators.ts';
-import { Frame, type JsonRpcId } from '../../wire/frame.ts';
-import { scanEnvelope } from '../../wire/scan-envelope.ts';
-import type { Span } from '../../wire/scan-json.ts';
-import { type Edit, encodeId, replaceSpans } from '../../wire/splice.ts';
+} from './correlators.ts';
 
 /** A request as the server gets it, and what it takes to turn its answers back. */
 export interface RewrittenRequest {

@@ -4,8 +4,8 @@ import {
   rewriteProgress,
   rewriteRequest,
   rewriteServerCancelled,
-} from '../../../src/relay/shared/rewrite.ts';
-import { clientFrame, serverFrame } from '../../support/frames.ts';
+} from '../../src/mcp/rewrite.ts';
+import { clientFrame, serverFrame } from '../support/frames.ts';
 
 test('a rewritten request is a frame with the new id, whatever the order of its members', (t) => {
   for (const text of [
