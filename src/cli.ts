@@ -4,10 +4,10 @@ import { checkFiles, readHeaderFile } from './cli/check-files.ts';
 import type { BridgeCommand } from './cli/command-line.ts';
 import { renderCompletion } from './cli/completion.ts';
 import { renderHelp } from './cli/help.ts';
-import { type ProcessEvents, type RunningBridge, superviseBridge } from './cli/lifecycle.ts';
+import { listenForSignals, type ProcessEvents, type RunningBridge, superviseBridge } from './cli/lifecycle.ts';
 import { type ProbeOptions, parseConfig } from './cli/parse-config.ts';
 import type { Config } from './config.ts';
-import { BridgeError, toBridgeError } from './errors.ts';
+import { toBridgeError } from './errors.ts';
 import type { LogOptions } from './log.ts';
 import { VERSION } from './version.ts';
 
@@ -39,6 +39,8 @@ export interface ProbeRequest extends ProbeOptions {
   /** Of the terminal the report is for. */
   readonly width: number;
   readonly color: boolean;
+  /** Aborted when the user wants it to end: what was found so far is reported. */
+  readonly signal: AbortSignal;
 }
 
 export interface ProbeResult {
@@ -100,9 +102,11 @@ async function run(command: BridgeCommand, host: CliHost): Promise<void> {
 async function reportOn(config: Config, options: ProbeOptions, host: CliHost, log: Logger): Promise<void> {
   const color = host.stdout.isTTY === true && !host.env.NO_COLOR;
   const width = host.stdout.columns ?? DEFAULT_COLUMNS;
-  const { report, exitCode } = await host.runProbe({ config, ...options, color, width }, log);
+  const interruption = listenForSignals(host.events, (code) => host.exit(code));
+  const { signal } = interruption;
+  const { report, exitCode } = await host.runProbe({ config, ...options, color, width, signal }, log);
   host.stdout.write(report);
-  host.setExitCode(exitCode);
+  host.setExitCode(interruption.exitCode ?? exitCode);
 }
 
 /** Runs the command line of this process. Called by bin/mcp-portage.js. */
@@ -129,6 +133,18 @@ export function main(): Promise<void> {
       // Pipes are written without waiting for whoever reads them; a client that stops reading stops only its own side.
       return runBridge(config, createSystemDeps(log), () => ({ input: process.stdin, output: process.stdout }));
     },
-    runProbe: () => Promise.reject(new BridgeError('ERR_CONFIG_OPTION', 'There is no `probe` in this build.')),
+    runProbe: async ({ config, timeoutMs, signal, format, ...look }, log) => {
+      const [{ runProbe }, { renderReport }, { exitCodeOf }, { createSystemDeps }] = await Promise.all([
+        import('./probe/run-probe.ts'),
+        import('./probe/render-report.ts'),
+        import('./probe/report.ts'),
+        import('./cli/system-deps.ts'),
+      ]);
+      const { target, remote, child, limits } = config;
+      const settings = { remote, child, limits, timeoutMs, signal };
+      const report = await runProbe(target, settings, createSystemDeps(log));
+      const text = format === 'json' ? `${JSON.stringify(report, undefined, 2)}\n` : renderReport(report, look);
+      return { report: text, exitCode: exitCodeOf(report) };
+    },
   });
 }

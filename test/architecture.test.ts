@@ -43,7 +43,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   'bridge.ts': ['downstream', 'upstream', 'relay', 'http', 'errors.ts', 'deps.ts', 'config.ts', 'version.ts'],
   cli: ['http/request-headers.ts', 'http/proxy.ts', 'errors.ts', 'config.ts', 'deps.ts', 'version.ts', 'log.ts'],
-  'cli.ts': ['cli', 'bridge.ts', 'log.ts', 'errors.ts', 'config.ts', 'version.ts'],
+  'cli.ts': ['cli', 'bridge.ts', 'probe', 'log.ts', 'errors.ts', 'config.ts', 'version.ts'],
 };
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../src');

@@ -133,6 +133,17 @@ test('a probe is told about the terminal its report is for', async (t) => {
   t.like((await run(['probe', '--json', '--', 'x'])).probe, { format: 'json' });
 });
 
+test('a probe that was interrupted exits with the code of the signal, after its report', async (t) => {
+  const events = new EventEmitter();
+  const runProbe: CliHost['runProbe'] = async ({ signal }) => {
+    events.emit('SIGTERM');
+    return { report: signal.aborted ? 'half\n' : 'whole\n', exitCode: 0 };
+  };
+  const { stdout, exitCode } = await run(['probe', '--', 'x'], { events, runProbe });
+  t.is(stdout, 'half\n');
+  t.is(exitCode, 143);
+});
+
 test('a probe that fails itself is told like any other failure', async (t) => {
   const runProbe = () => Promise.reject(new BridgeError('ERR_UPSTREAM_CONNECT', 'Cannot reach it.'));
   const { stderr, exitCode } = await run(['probe', 'https://example.com/mcp'], { runProbe });

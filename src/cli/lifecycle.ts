@@ -43,6 +43,37 @@ export function superviseBridge({ start, events, log }: Supervision): Promise<nu
   return new Promise((resolve) => new Lifecycle(log, resolve).run(start, events));
 }
 
+/** A job that ends by itself, but may be told to end sooner. */
+export interface Interruption {
+  readonly signal: AbortSignal;
+  /** What the process should exit with; undefined: nobody interrupted it. */
+  readonly exitCode: number | undefined;
+}
+
+/** The first signal asks for the end, so that nothing is left behind; a second one has it at once. */
+export function listenForSignals(events: ProcessEvents, exitNow: (code: number) => void): Interruption {
+  const controller = new AbortController();
+  let exitCode: number | undefined;
+  for (const signal of SIGNALS) {
+    events.on(signal, () => {
+      if (exitCode !== undefined) return exitNow(exitCode);
+      exitCode = exitCodeAfter(signal);
+      controller.abort();
+    });
+  }
+  return {
+    signal: controller.signal,
+    get exitCode() {
+      return exitCode;
+    },
+  };
+}
+
+/** As shells have it. */
+function exitCodeAfter(signal: Signal): number {
+  return 128 + constants.signals[signal];
+}
+
 class Lifecycle {
   readonly #log: Logger;
   readonly #exitWith: (code: number) => void;
@@ -79,7 +110,7 @@ class Lifecycle {
     if (this.#state === 'ended') return;
     if (this.#state === 'stopping' || this.#state === 'abandoned') {
       this.#log.warn(`${signal} again: exiting at once`);
-      return this.#end(128 + constants.signals[signal]);
+      return this.#end(exitCodeAfter(signal));
     }
     this.#log.info(`${signal}: shutting down, running calls may finish (once more to exit at once)`);
     if (this.#bridge === undefined) this.#state = 'abandoned';

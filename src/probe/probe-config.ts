@@ -3,6 +3,8 @@ import type { Config } from '../config.ts';
 export interface ProbeConfig extends Pick<Config, 'remote' | 'child' | 'limits'> {
   /** For everything but the clearing up. */
   readonly timeoutMs: number;
+  /** Aborted: it ends sooner, and reports what it has. */
+  readonly signal?: AbortSignal;
 }
 
 /** A single question; one that gets no answer in this time gets none. */

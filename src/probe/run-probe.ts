@@ -22,7 +22,10 @@ export async function runProbe(target: Target, config: ProbeConfig, deps: Deps):
   const findings = new Findings(new StepLog(deps.clock));
   const controller = new AbortController();
   const timeUp = new Error('the time is up');
+  const interrupted = new Error('interrupted');
   const cancel = deps.clock.after(config.timeoutMs, () => controller.abort(timeUp));
+  const interrupt = (): void => controller.abort(interrupted);
+  config.signal?.addEventListener('abort', interrupt, { once: true });
   // Neither the clock's timers nor idle connections keep a process alive, but somebody waits for the report.
   const hold = setInterval(() => {}, HOLD_MS);
   let probe: UrlProbe | CommandProbe | undefined;
@@ -34,6 +37,9 @@ export async function runProbe(target: Target, config: ProbeConfig, deps: Deps):
       const pending = findings.steps.giveUp();
       const during = pending === undefined ? '' : ` while waiting for ${pending}`;
       findings.problem(`The time limit of ${config.timeoutMs} ms was reached${during}.`);
+    } else if (thrown === interrupted) {
+      findings.steps.giveUp();
+      findings.problem('It was interrupted; there may be more to find.');
     } else {
       const error = toBridgeError(thrown);
       if (error.code.startsWith('ERR_CONFIG') || error.code === 'ERR_INTERNAL') throw error;
@@ -41,6 +47,7 @@ export async function runProbe(target: Target, config: ProbeConfig, deps: Deps):
     }
   } finally {
     cancel();
+    config.signal?.removeEventListener('abort', interrupt);
     await probe?.close();
     clearInterval(hold);
   }

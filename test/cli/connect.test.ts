@@ -1,6 +1,5 @@
 /** The stdio face of the built program; `npm test` builds it first. */
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import test, { type ExecutionContext } from 'ava';
 import { EVERYTHING } from '../real-peers/servers/commands.ts';
@@ -8,9 +7,7 @@ import { assertGone, descendantsOf } from '../support/processes.ts';
 import { connectClient } from '../support/sdk-client.ts';
 import { startHttpSse, startStreamable } from '../support/sdk-servers.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { callEcho, EXECUTABLE, INITIALIZE, SERVERS, startConnect } from './stdio-program.ts';
-
-const stub = (name: string, ...args: string[]) => ['--', process.execPath, join(SERVERS, `${name}.js`), ...args];
+import { callEcho, EXECUTABLE, INITIALIZE, startConnect, stub } from './stdio-program.ts';
 
 /** What stands behind the stdio face; resolves with the words for the command line. */
 const TARGETS: Readonly<Record<string, (t: ExecutionContext) => Promise<readonly string[]>>> = {
@@ -131,7 +128,7 @@ test('a reader of stderr that wakes up is told how many lines it missed', async 
 });
 
 test('a command that does not exist ends it at once, with the exit code of its error', async (t) => {
-  const program = startConnect(t, ['--', join(SERVERS, 'no-such-program')]);
+  const program = startConnect(t, ['--', './no-such-program']);
   t.deepEqual(await program.exited, { code: 69, signal: null });
   t.deepEqual(program.lines, []);
 });

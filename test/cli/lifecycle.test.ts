@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
-import { type RunningBridge, superviseBridge } from '../../src/cli/lifecycle.ts';
+import { listenForSignals, type RunningBridge, superviseBridge } from '../../src/cli/lifecycle.ts';
 import { BridgeError } from '../../src/errors.ts';
 
 /** Promise.withResolvers, which Node has from version 22 on. */
@@ -167,4 +167,18 @@ test('a bridge whose work is done ends the process with 0', async (t) => {
   ended.resolve(undefined);
   t.is(await exit, 0);
   t.deepEqual(asked, ['killNow']);
+});
+
+test('the first signal interrupts a job that ends by itself, a second one ends the process', (t) => {
+  const events = new EventEmitter();
+  const exited: number[] = [];
+  const interruption = listenForSignals(events, (code) => exited.push(code));
+  t.false(interruption.signal.aborted);
+  t.is(interruption.exitCode, undefined);
+  events.emit('SIGINT');
+  t.true(interruption.signal.aborted);
+  t.is(interruption.exitCode, 130);
+  t.deepEqual(exited, []);
+  events.emit('SIGTERM');
+  t.deepEqual(exited, [130]);
 });

@@ -1,5 +1,6 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
@@ -8,7 +9,12 @@ import { descendantsOf } from '../support/processes.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 export const EXECUTABLE = fileURLToPath(new URL('../../bin/mcp-portage.js', import.meta.url));
-export const SERVERS = fileURLToPath(new URL('../fixtures/servers/', import.meta.url));
+const SERVERS = fileURLToPath(new URL('../fixtures/servers/', import.meta.url));
+
+/** One of the small servers of the tests, as words of a command line. */
+export function stub(name: string, ...args: string[]): string[] {
+  return ['--', process.execPath, join(SERVERS, `${name}.js`), ...args];
+}
 
 export interface ProgramExit {
   readonly code: number | null;

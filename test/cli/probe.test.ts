@@ -1,0 +1,83 @@
+/** The report of the built program; `npm test` builds it first. What is in it is tested in test/probe. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import test, { type ExecutionContext } from 'ava';
+import { EVERYTHING } from '../real-peers/servers/commands.ts';
+import { assertGone, descendantsOf } from '../support/processes.ts';
+import { startHttpSse, startStreamable } from '../support/sdk-servers.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { EXECUTABLE, stub } from './stdio-program.ts';
+
+function startProbe(t: ExecutionContext, argv: readonly string[]) {
+  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('MCP_PORTAGE_')));
+  const child = spawn(process.execPath, [EXECUTABLE, 'probe', ...argv], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  t.teardown(() => child.kill('SIGKILL'));
+  const closed = once(child, 'close');
+  const finished = Promise.all([text(child.stdout), text(child.stderr), closed]).then(([stdout, stderr, [code]]) => ({
+    stdout,
+    stderr,
+    code,
+  }));
+  return { child, finished };
+}
+
+const probe = (t: ExecutionContext, ...argv: string[]) => startProbe(t, argv).finished;
+
+test('a stdio server: the report for people is on stdout, nothing is on stderr, and the exit code is 0', async (t) => {
+  const { stdout, stderr, code } = await probe(t, '--', ...EVERYTHING);
+  t.is(code, 0);
+  t.regex(stdout, /^usable after /m);
+  t.regex(stdout, /stdio, legacy/);
+  t.false(stdout.includes('\u001b'), 'no colours where it is no terminal');
+  t.is(stderr, '');
+});
+
+test('--json: the report for programs', async (t) => {
+  const server = await startStreamable();
+  t.teardown(() => server.close());
+  const { stdout, code } = await probe(t, '--json', server.url.href);
+  t.is(code, 0);
+  t.like(JSON.parse(stdout), { format: 1, verdict: 'usable', target: { kind: 'url', name: server.url.href } });
+  t.deepEqual([...server.sessions.keys()], [], 'no session is left behind');
+});
+
+test('an old server, probed in a pipeline', async (t) => {
+  const server = await startHttpSse();
+  t.teardown(() => server.close());
+  const { stdout, code } = await probe(t, server.url.href);
+  t.is(code, 0);
+  t.regex(stdout, /HTTP\+SSE, legacy/);
+  t.regex(stdout, /mcp-portage (serve|connect) /);
+});
+
+test('nobody there: exit code 69, and the report says why', async (t) => {
+  const gone = await startStreamable();
+  await gone.close();
+  const { stdout, code } = await probe(t, gone.url.href);
+  t.is(code, 69);
+  t.regex(stdout, /nothing listens there/);
+});
+
+test('--timeout ends it with what was found', async (t) => {
+  const { stdout, code } = await probe(t, '--timeout', '300ms', ...stub('never-answers'));
+  t.is(code, 69);
+  t.regex(stdout, /time limit of 300 ms/);
+});
+
+for (const [signal, exitCode] of [
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+] as const) {
+  test(`${signal} ends it with what was found, and no server stays behind`, async (t) => {
+    const { child, finished } = startProbe(t, stub('never-answers'));
+    const { pid = Number.NaN } = child;
+    await waitFor(() => descendantsOf(pid).length > 0);
+    const below = descendantsOf(pid);
+    child.kill(signal);
+    const { stdout, code } = await finished;
+    t.is(code, exitCode);
+    t.regex(stdout, /It was interrupted/);
+    await assertGone(below);
+  });
+}
