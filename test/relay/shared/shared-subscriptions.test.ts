@@ -218,6 +218,8 @@ test('a subscription whose answer was too large to take is none', (t) => {
   const error = new BridgeError('ERR_WIRE_FRAME_TOO_LARGE', 'too large');
   bridge.dialer.latest.listener.serverFault({ error, kind: 'result', id: only(bridge.heard()).id });
   t.truthy(only(a.heard()).error);
+  updated(bridge, 'a:1');
+  t.deepEqual(a.heard(), []);
   b.call(1, SUBSCRIBE, { uri: 'a:1' });
   t.is(only(bridge.heard()).method, SUBSCRIBE);
 });
