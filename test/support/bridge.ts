@@ -7,6 +7,8 @@ import { waitFor } from './wait-for.ts';
 
 export const REPOSITORY = fileURLToPath(new URL('../../', import.meta.url));
 const BIN = fileURLToPath(new URL('../../bin/mcp-portage.js', import.meta.url));
+/** The built executable, run with the Node that runs the tests. */
+export const BRIDGE_COMMAND = [process.execPath, BIN] as const;
 
 const START_TIMEOUT_MS = 20_000;
 const STOP_TIMEOUT_MS = 20_000;
@@ -105,7 +107,7 @@ function collectLogs(child: ChildProcess): LogLine[] {
   return logs;
 }
 
-function parseLog(line: string): LogLine {
+export function parseLog(line: string): LogLine {
   try {
     const parsed: unknown = JSON.parse(line);
     if (typeof parsed === 'object' && parsed !== null) return { ...parsed };

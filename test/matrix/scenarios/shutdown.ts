@@ -1,0 +1,63 @@
+import { assertGone } from '../../support/processes.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { recordOf } from '../cell.ts';
+import type { Scenario } from '../scenario.ts';
+import type { RecordEntry } from '../servers.ts';
+
+const HARMLESS = new Set<unknown>(['trace', 'debug', 'info']);
+
+const sessionsOf = (entries: readonly RecordEntry[], ...kinds: readonly RecordEntry['kind'][]) =>
+  new Set(entries.filter(({ kind }) => kinds.includes(kind)).map(({ session }) => session));
+
+export const SHUTDOWN: readonly Scenario[] = [
+  {
+    title: 'neither the client nor the bridge has complained about anything so far',
+    async run(t, cell) {
+      const { front } = await cell.running();
+      for (const client of await cell.clients()) t.deepEqual(client.faults, []);
+      t.deepEqual(
+        front.logs.filter(({ level }) => !HARMLESS.has(level)),
+        [],
+      );
+    },
+  },
+  {
+    title: 'a client that leaves ends its own session at the server, and nobody else',
+    async run(t, cell) {
+      const leaver = await cell.client('leaver');
+      const stayer = await cell.main();
+      const { session } = await recordOf(leaver);
+      await leaver.close();
+      const { server } = await cell.running();
+      if (server.look !== undefined && !session.startsWith('post ')) {
+        const look = server.look;
+        await waitFor(async () => sessionsOf((await look()).entries, 'deleted', 'closed').has(session), {
+          message: 'the server to see the end of the session',
+        });
+      }
+      t.is((await stayer.callTool('echo', { value: 'still there' })).text, 'still there');
+    },
+  },
+  {
+    title: 'when all clients and the bridge have ended no session, connection or process is left',
+    async run(t, cell) {
+      const { server, front } = await cell.running();
+      const processes = front.processes();
+      t.true(processes.length > 0);
+      for (const client of await cell.clients()) await client.close();
+      await front.stop();
+      await assertGone(processes);
+      t.deepEqual(
+        front.logs.filter(({ msg }) => /SIGTERM|SIGKILL/.test(msg ?? '') && !/shutting down/.test(msg ?? '')),
+        [],
+      );
+      if (server.look === undefined) return;
+      const { entries } = await server.look();
+      const open = sessionsOf(entries, 'opened');
+      for (const session of sessionsOf(entries, 'closed')) open.delete(session);
+      t.deepEqual([...open], []);
+      await waitFor(async () => (await server.look?.())?.connections === 0, { message: 'all connections to close' });
+      await server.stop();
+    },
+  },
+];

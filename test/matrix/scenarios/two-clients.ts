@@ -1,0 +1,120 @@
+import { waitFor } from '../../support/wait-for.ts';
+import type { Cell } from '../cell.ts';
+import { fromServer, type MatrixClient } from '../matrix-client.ts';
+import type { Scenario } from '../scenario.ts';
+import { fence, updatesOf } from './between-calls.ts';
+import { samplingOf, spoken } from './questions.ts';
+
+const NAMES = ['first', 'second'] as const;
+type Name = (typeof NAMES)[number];
+
+/** Two that were connected one after the other have given their requests the same ids and tokens. */
+const pair = (cell: Cell) => Promise.all(NAMES.map(async (name) => ({ name, client: await cell.client(name) })));
+
+const forBoth = <Result>(
+  clients: Awaited<ReturnType<typeof pair>>,
+  run: (client: MatrixClient, name: Name) => Promise<Result>,
+) => Promise.all(clients.map(({ client, name }) => run(client, name)));
+
+const said = (client: MatrixClient): string =>
+  JSON.stringify(client.trace.filter(({ from }) => from === 'server').map(({ message }) => message));
+
+export const TWO_CLIENTS: readonly Scenario[] = [
+  {
+    title: 'two clients get their own answers and nothing of the other',
+    async run(t, cell) {
+      const clients = await pair(cell);
+      await forBoth(clients, async (client, name) => {
+        const values = Array.from({ length: 20 }, (_, index) => `for ${name}: ${index}`);
+        const answers = await Promise.all(values.map((value) => client.callTool('later', { value, ms: 20 })));
+        t.deepEqual(
+          answers.map(({ text }) => text),
+          values,
+        );
+      });
+      await forBoth(clients, async (client, name) => {
+        t.false(said(client).includes(`for ${name === 'first' ? 'second' : 'first'}`));
+      });
+    },
+  },
+  {
+    title: 'two clients get the progress and log messages of their own calls',
+    needs: ['call-messages'],
+    async run(t, cell) {
+      const clients = await pair(cell);
+      await forBoth(clients, async (client, name) => {
+        const heard: unknown[] = [];
+        const onProgress = (message: string | undefined) => heard.push(message);
+        const [counted] = await Promise.all([
+          client.callTool('count', { label: `${name} counts`, to: 10 }, { onProgress }),
+          client.callTool('log', { marker: `${name} logs` }),
+        ]);
+        t.is(counted.text, `${name} counts counted to 10`);
+        t.deepEqual(
+          heard,
+          heard.map((_, index) => `${name} counts ${index + 1}`),
+        );
+        await waitFor(() => said(client).includes(`${name} logs`), { message: 'a log message' });
+      });
+      await forBoth(clients, async (client, name) => {
+        const other = name === 'first' ? 'second' : 'first';
+        t.notRegex(said(client), new RegExp(`${other} (counts|logs)`));
+      });
+    },
+  },
+  {
+    title: 'two clients are asked what their own calls ask',
+    needs: ['questions'],
+    async run(t, cell) {
+      const clients = await pair(cell);
+      await forBoth(clients, async (client, name) => {
+        client.answer('sampling/createMessage', () => spoken(`${name} answers`));
+        for (let round = 0; round < 5; round += 1) {
+          const ask = { method: 'sampling/createMessage', params: samplingOf(`asked by ${name}`) };
+          t.regex((await client.callTool('ask', ask)).text, new RegExp(`${name} answers`));
+        }
+      });
+    },
+  },
+  {
+    title: 'two clients have subscriptions and lists of their own',
+    needs: ['session', 'between-calls'],
+    async run(t, cell) {
+      const clients = await pair(cell);
+      const uriOf = (name: Name) => `test://numbered/${NAMES.indexOf(name)}`;
+      await forBoth(clients, (client, name) => client.subscribe(uriOf(name)));
+      // A server that has both sessions tells each of them about every resource it subscribed to.
+      await forBoth(clients, async (client) => {
+        for (const name of NAMES) await client.callTool('touch', { uri: uriOf(name) });
+        await fence(client);
+      });
+      await forBoth(clients, async (client, name) => {
+        await waitFor(() => updatesOf(client).length > 0, { message: 'an update' });
+        t.deepEqual([...new Set(updatesOf(client))], [uriOf(name)]);
+      });
+      const [first, second] = [await cell.client('first'), await cell.client('second')];
+      await first.callTool('grow', { list: 'tools', name: 'only of the first' });
+      await Promise.all([fence(first), fence(second)]);
+      t.is(fromServer(first, 'notifications/tools/list_changed').length, 1);
+      t.is(fromServer(second, 'notifications/tools/list_changed').length, 0);
+    },
+  },
+  {
+    title: 'two clients have log levels of their own',
+    needs: ['session', 'call-messages'],
+    async run(t, cell) {
+      const clients = await pair(cell);
+      await forBoth(clients, (client, name) => client.setLevel(name === 'first' ? 'emergency' : 'alert'));
+      await forBoth(clients, async (client, name) => {
+        const marker = `level of ${name}`;
+        await client.callTool('log', { marker });
+        const levels = () =>
+          fromServer(client, 'notifications/message')
+            .filter(({ params }) => (params?.data as { readonly marker?: unknown }).marker === marker)
+            .map(({ params }) => params?.level);
+        await waitFor(() => levels().includes('emergency'), { message: 'the log message' });
+        t.deepEqual(levels(), name === 'first' ? ['emergency'] : ['alert', 'emergency']);
+      });
+    },
+  },
+];

@@ -1,0 +1,143 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { bigText } from './content.js';
+
+/** Long enough for the answer of the call to have left, short enough not to matter. */
+const AFTER_ANSWER_MS = 10;
+
+/**
+ * What a tool may use besides its arguments.
+ * @typedef {object} Call
+ * @property {string | number | undefined} progressToken
+ * @property {object | undefined} meta `_meta` of the call
+ * @property {AbortSignal} signal
+ * @property {() => Promise<void>} pause before an answer that must not overtake what was sent before
+ * @property {(method: string, params?: object) => Promise<void>} notify as part of the call
+ * @property {(method: string, params?: object, timeoutMs?: number) => Promise<unknown>} ask as part of the call
+ * @property {import('./legacy-server.js').LegacySession} session
+ *
+ * @typedef {{(args: Record<string, any>, call: Call): unknown, definition?: object}} Tool
+ */
+
+const text = (/** @type {unknown} */ value) => ({
+  content: [{ type: 'text', text: typeof value === 'string' ? value : JSON.stringify(value) }],
+});
+
+/** Runs when the call is over; without sessions nobody is there any more by then. @param {() => Promise<unknown>} run */
+const afterAnswer = (run) =>
+  void delay(AFTER_ANSWER_MS)
+    .then(run)
+    .catch(() => undefined);
+
+/** @type {Tool} */
+function sum({ a, b }) {
+  return { ...text(`${a + b}`), structuredContent: { sum: a + b, exact: Number.isInteger(a + b) } };
+}
+sum.definition = {
+  title: 'Adds two numbers',
+  inputSchema: {
+    type: 'object',
+    properties: { a: { type: 'number' }, b: { type: 'number' } },
+    required: ['a', 'b'],
+  },
+  outputSchema: {
+    type: 'object',
+    properties: { sum: { type: 'number' }, exact: { type: 'boolean' } },
+    required: ['sum', 'exact'],
+  },
+  annotations: { readOnlyHint: true },
+};
+
+/** Tools by name. @type {Readonly<Record<string, Tool>>} */
+export const TOOLS = {
+  echo: ({ value }, { meta }) => ({ ...text(value), ...(meta && { _meta: { 'example.com/heard': meta } }) }),
+
+  sum,
+
+  big: ({ bytes }) => text(bigText(bytes)),
+
+  /** Answers after a while. */
+  later: async ({ value, ms }) => {
+    await delay(ms);
+    return text(value);
+  },
+
+  /** Progress 1 … `to`, then the answer. */
+  count: async ({ to, label }, { progressToken, notify, pause }) => {
+    for (let progress = 1; progress <= to; progress += 1) {
+      const about = { progressToken, progress, total: to, message: `${label} ${progress}` };
+      await notify('notifications/progress', { ...about, _meta: { 'example.com/step': progress } });
+    }
+    await pause();
+    return text(`${label} counted to ${to}`);
+  },
+
+  /** One log message of each level, as far as the level that was set lets them pass. */
+  log: async ({ marker }, { session, notify, pause }) => {
+    for (const level of session.loggedLevels()) {
+      await notify('notifications/message', { level, logger: 'matrix', data: { marker, level } });
+    }
+    await pause();
+    return text('logged');
+  },
+
+  /** Never answers; the record says when it was told to stop. */
+  wait: ({ label }, { signal, session }) =>
+    new Promise((resolve) => {
+      signal.addEventListener('abort', () => {
+        session.note('aborted', { label, reason: signal.reason });
+        resolve(text('told to stop'));
+      });
+    }),
+
+  /** Fails as the arguments say. */
+  fail: ({ code, message, data }) => {
+    throw Object.assign(new Error(message), { code, data });
+  },
+
+  /** A failure the model is told about, not the client. */
+  refuse: ({ why }) => ({ ...text(why), isError: true }),
+
+  /** Asks the client something during the call; the answer is what the client said, or the error. */
+  ask: async ({ method, params, timeoutMs }, { ask }) => {
+    try {
+      return text({ result: await ask(method, params, timeoutMs) });
+    } catch (error) {
+      return text({ error: { code: error.code, message: error.message, data: error.data } });
+    }
+  },
+
+  /** The same between calls; the answer is in the record. */
+  askLater: ({ method, params, marker }, { session }) => {
+    afterAnswer(async () => {
+      session.note('answered', { marker, answer: await session.ask(method, params) });
+    });
+    return text('will ask');
+  },
+
+  /** Sends a notification during the call. */
+  notify: async ({ method, params }, { notify, pause }) => {
+    await notify(method, params);
+    await pause();
+    return text('notified');
+  },
+
+  /** The same between calls. */
+  notifyLater: ({ method, params }, { session }) => {
+    afterAnswer(() => session.notify(method, params));
+    return text('will notify');
+  },
+
+  /** The resource has changed: whoever subscribed to it, in whatever session, is told. */
+  touch: ({ uri }, { session }) => {
+    afterAnswer(() => session.touched(uri));
+    return text('touched');
+  },
+
+  /** One more item in a list of this session. */
+  grow: ({ list, name }, { session }) => {
+    afterAnswer(() => session.grow(list, name));
+    return text('grown');
+  },
+
+  exit: ({ code }) => process.exit(code),
+};
