@@ -3,6 +3,7 @@ import { BridgeError, toBridgeError } from '../errors.ts';
 import { changeNotifications } from '../mcp/change-notifications.ts';
 import { findCancelledId } from '../mcp/correlators.ts';
 import { CANCELLED, INITIALIZE, INITIALIZED, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE } from '../mcp/methods.ts';
+import { asFields, readPayload } from '../mcp/payload.ts';
 import { rpcErrorOf } from '../mcp/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { errorFrame, notificationFrame } from '../wire/write-message.ts';
@@ -203,7 +204,10 @@ class RevivingLink implements UpstreamLink, ServerListener {
   }
 
   serverFault(fault: ServerFault): void {
-    this.#listener.serverFault(fault);
+    const repeated = fault.kind === 'request' || fault.id === undefined ? undefined : this.#repeated.get(fault.id);
+    if (repeated === undefined) return this.#listener.serverFault(fault);
+    const answer = errorFrame(fault.id, rpcErrorOf(fault.error));
+    this.#answered(answer, undefined);
   }
 
   serverDrained(): void {
@@ -263,7 +267,7 @@ class RevivingLink implements UpstreamLink, ServerListener {
   }
 
   #revived(link: UpstreamLink, answer: Frame): void {
-    const { result } = answer.json() as { result?: { capabilities?: Record<string, unknown> } };
+    const result = answer.kind === 'result' ? readPayload(answer) : undefined;
     if (result === undefined) {
       const reason = new BridgeError(
         'ERR_UPSTREAM_PROTOCOL',
@@ -281,14 +285,18 @@ class RevivingLink implements UpstreamLink, ServerListener {
     }
     this.#deps.log.info(`reconnected to ${this.#dialer.name}`);
     // Something may have changed while nobody could tell.
-    for (const notification of changeNotifications(result.capabilities, [...subscriptions.keys()])) {
+    for (const notification of changeNotifications(asFields(result.capabilities), [...subscriptions.keys()])) {
       this.#listener.fromServer(notification);
     }
     const waiting = this.#waiting;
     this.#waiting = [];
+    let hasRoom = true;
     for (const { frame, exchange } of waiting) {
-      if (exchange === undefined || exchange.state.kind === 'open') this.send(frame, exchange);
+      const isOver = exchange !== undefined && exchange.state.kind !== 'open';
+      hasRoom = (isOver || this.send(frame, exchange)) && hasRoom;
     }
+    // The lost connection may have been full; it will never drain.
+    if (hasRoom) this.#listener.serverDrained();
   }
 
   #repeat(link: UpstreamLink, request: Frame, answered: (answer: Frame) => void): void {
@@ -304,6 +312,7 @@ class RevivingLink implements UpstreamLink, ServerListener {
         this.#listener.fromServer(errorFrame(exchange.id, rpcErrorOf(reason)), exchange);
       }
     }
+    this.#listener.serverDrained();
   }
 }
 

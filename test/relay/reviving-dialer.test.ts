@@ -5,6 +5,7 @@ import type { UpstreamLink } from '../../src/relay/ports.ts';
 import { RevivingDialer } from '../../src/relay/reviving-dialer.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../src/wire/write-message.ts';
 import { createFakeDeps, FakeDialer, FakeLane, FakeServerListener, messagesOf } from '../support/fake-peers.ts';
+import { serverFrame } from '../support/frames.ts';
 
 const LOST = new BridgeError('ERR_UPSTREAM_CLOSED', 'the connection broke');
 const SERVER = { protocolVersion: '2025-06-18', capabilities: { tools: { listChanged: true }, resources: {} } };
@@ -160,4 +161,56 @@ test('close ends the attempts', (t) => {
   link.close(LOST);
   deps.clock.advance(60_000);
   t.is(dialer.dialled.length, 1);
+});
+
+for (const [title, answer] of [
+  ['null', '{"jsonrpc":"2.0","id":0,"result":null}'],
+  ['no JSON', '{"jsonrpc":"2.0","id":0,"result":{"n":NaN}}'],
+] as const) {
+  test(`a new connection whose answer to the handshake is ${title} is given up and tried again`, (t) => {
+    const { deps, dialer } = ready();
+    dialer.latest.listener.serverClosed(LOST);
+    deps.clock.advance(1000);
+    dialer.latest.listener.fromServer(serverFrame(answer));
+    t.is(dialer.latest.link.closedWith.length, 1);
+    deps.clock.advance(60_000);
+    t.is(dialer.dialled.length, 3);
+  });
+}
+
+test('so is one whose answer to the handshake was too large to take', (t) => {
+  const { deps, dialer, listener } = ready();
+  dialer.latest.listener.serverClosed(LOST);
+  deps.clock.advance(1000);
+  const error = new BridgeError('ERR_WIRE_FRAME_TOO_LARGE', 'too large');
+  dialer.latest.listener.serverFault({ error, kind: 'result', id: 0 });
+  t.deepEqual(listener.faults, []);
+  t.is(dialer.latest.link.closedWith.length, 1);
+});
+
+test('a client that waited for the lost connection to drain may go on with the new one', (t) => {
+  const { deps, dialer, listener } = ready();
+  dialer.latest.listener.serverClosed(LOST);
+  deps.clock.advance(1000);
+  t.is(listener.drains, 0);
+  dialer.latest.listener.fromServer(resultFrame(0, SERVER));
+  t.is(listener.drains, 1);
+});
+
+test('it may also go on when there is no new connection: what it says then is answered', (t) => {
+  const { deps, dialer, listener } = ready();
+  dialer.latest.listener.serverClosed(LOST);
+  dialer.failure = LOST;
+  deps.clock.advance(1000);
+  t.is(listener.drains, 1);
+});
+
+test('a new connection that is full at once lets the client wait', (t) => {
+  const { deps, dialer, listener, link } = ready();
+  dialer.latest.listener.serverClosed(LOST);
+  deps.clock.advance(1000);
+  link.send(notificationFrame('x-vendor/event'));
+  dialer.latest.link.hasRoom = false;
+  dialer.latest.listener.fromServer(resultFrame(0, SERVER));
+  t.is(listener.drains, 0);
 });
