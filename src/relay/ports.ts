@@ -69,7 +69,10 @@ export interface UpstreamLink {
   /** Stop and go on reading what the server says. */
   pause(): void;
   resume(): void;
-  /** Ends the connection to the server, with its process where there is one. May be called twice. */
+  /**
+   * Ends the connection to the server, with its process where there is one. The listener hears nothing more, not even
+   * of the end. May be called twice.
+   */
   close(reason: BridgeError): void;
 }
 
@@ -80,7 +83,7 @@ export interface ServerListener {
   /** One message could not be taken (over the size limit, not a message): its call fails, the link goes on. */
   serverFault(fault: ServerFault): void;
   serverDrained(): void;
-  /** The server is gone. Called once, after the last `fromServer`. */
+  /** The server is gone; not said of a link that was closed. Called once, after the last `fromServer`, never in `dial`. */
   serverClosed(reason: BridgeError): void;
 }
 
