@@ -84,11 +84,17 @@ class TunnelAgent extends HttpsProxyAgent<string> {
     this.#secureContext = secureContext;
   }
 
-  /** A request that is given up takes its half-made tunnel along, which nobody else would close. */
+  /**
+   * A request that is given up takes its half-made tunnel along, which nobody else would close. Node says nothing of
+   * the end of a request that has no socket yet, so its `destroy` is listened to.
+   */
   override async connect(request: ClientRequest, options: ConnectOptions): Promise<Socket> {
     const attempt = new AbortController();
-    const giveUp = (): void => attempt.abort();
-    request.once('close', giveUp);
+    const destroy = request.destroy;
+    request.destroy = (error) => {
+      attempt.abort();
+      return destroy.call(request, error);
+    };
     const shared = this.connectOpts;
     this.connectOpts = Object.assign({}, shared, { signal: attempt.signal });
     try {
@@ -96,7 +102,7 @@ class TunnelAgent extends HttpsProxyAgent<string> {
       this.connectOpts = shared;
       return await connecting;
     } finally {
-      request.off('close', giveUp);
+      request.destroy = destroy;
     }
   }
 }

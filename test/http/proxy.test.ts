@@ -6,6 +6,7 @@ import { NO_TIMEOUTS } from '../../src/http/phase-timer.ts';
 import { findProxy } from '../../src/http/proxy.ts';
 import { answerJson, listen } from '../fixtures/http-servers/listen.ts';
 import { startProxy } from '../fixtures/http-servers/proxy.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { closeAfter, createClient, RecordedCall } from './recorded-call.ts';
 
 const tlsFile = (name: string): string => new URL(`../fixtures/tls/${name}`, import.meta.url).pathname;
@@ -103,4 +104,5 @@ test('a proxy that takes the connection and says nothing counts against the conn
   const timeouts = { ...NO_TIMEOUTS, connectMs: 100 };
   const { failure } = await new RecordedCall(client, new URL('https://server.test/mcp'), { timeouts }).finished();
   t.deepEqual(failure?.data, { phase: 'connect', timeoutMs: 100 });
+  await waitFor(() => proxy.open.size === 0, { message: 'the half-made tunnel to be given up' });
 });
