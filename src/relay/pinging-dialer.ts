@@ -64,6 +64,8 @@ class PingingLink implements UpstreamLink, ServerListener {
   /** The ping that is not answered yet. */
   #open: string | undefined;
   #missed = 0;
+  /** The client does not keep up, so the server is not read; an answer of it would not be seen. */
+  #isPaused = false;
 
   constructor(dialer: UpstreamDialer, listener: ServerListener, idleMs: number, clock: Clock) {
     this.#name = dialer.name;
@@ -81,7 +83,7 @@ class PingingLink implements UpstreamLink, ServerListener {
   }
 
   #check(): void {
-    if (this.#clock.now() - this.#lastHeardMs < this.#idleMs) return;
+    if (this.#isPaused || this.#clock.now() - this.#lastHeardMs < this.#idleMs) return;
     if (this.#open !== undefined) this.#missed += 1;
     if (this.#missed >= MAX_MISSED_PINGS) return this.#giveUp();
     this.#pings += 1;
@@ -110,10 +112,13 @@ class PingingLink implements UpstreamLink, ServerListener {
   }
 
   pause(): void {
+    this.#isPaused = true;
     this.#link.pause();
   }
 
   resume(): void {
+    this.#isPaused = false;
+    this.#lastHeardMs = this.#clock.now();
     this.#link.resume();
   }
 

@@ -69,3 +69,16 @@ test('close ends the pings', (t) => {
   deps.clock.advance(60_000);
   t.deepEqual(messagesOf(server.link.take()), []);
 });
+
+test('a server that may not be read because its client is slow is neither pinged nor given up', (t) => {
+  const { deps, listener, link, server } = ready();
+  link.pause();
+  deps.clock.advance(60_000);
+  t.deepEqual(messagesOf(server.link.take()), []);
+  link.resume();
+  deps.clock.advance(999);
+  t.deepEqual(messagesOf(server.link.take()), []);
+  deps.clock.advance(1001);
+  t.is(server.link.take()[0]?.frame.method, 'ping');
+  t.deepEqual(listener.closedWith, []);
+});
