@@ -7,6 +7,7 @@ import { callHttp, callHttpAndArrive } from '../support/http-call.ts';
 import { type HttpFace, startHttpFace } from '../support/http-face.ts';
 import {
   call,
+  JSON_HEADERS,
   notification,
   openInitializedSse,
   openStreamable,
@@ -255,13 +256,29 @@ test('goes on holding messages back when the first of them fills the pipe again'
   t.is(session.connection.received.length, 5);
 });
 
-test('the same over HTTP+SSE', async (t) => {
+test('an HTTP+SSE client that does not read can answer but makes no more calls', async (t) => {
+  const face = await startHttpFace(t);
+  const { connection, stream: events, endpoint: path, post } = await openInitializedSse(face);
+  connection.ask('q', 'roots/list');
+  await events.next();
+  await fill({ events, connection, say: (count) => connection.notify('notifications/x', { count, padding }) });
+  const body = JSON.stringify(call(1));
+  const held = callHttpAndArrive({ port: face.port, method: 'POST', path, headers: JSON_HEADERS, body });
+  await held.arrived;
+  t.is((await post({ jsonrpc: '2.0', id: 'q', result: { roots: [] } })).status, 202);
+  t.is(connection.answers.length, 1);
+  t.false(connection.received.some((frame) => frame.method === 'tools/call'));
+  events.resume();
+  t.is((await held.answer).status, 202);
+  await connection.next('tools/call');
+});
+
+test('holds an HTTP+SSE client’s messages back while its server is full', async (t) => {
   const face = await startHttpFace(t);
   const session = await openInitializedSse(face);
   session.connection.isFull = true;
   await session.post(notification('notifications/fills'));
-  const headers = { 'Content-Type': 'application/json' };
-  const post = { port: face.port, method: 'POST', path: session.endpoint, headers };
+  const post = { port: face.port, method: 'POST', path: session.endpoint, headers: JSON_HEADERS };
   const held = callHttpAndArrive({ ...post, body: JSON.stringify(notification('notifications/held')) });
   await held.arrived;
   t.deepEqual(methodsAfter(session.connection, 'notifications/fills'), []);
