@@ -1,23 +1,14 @@
 import { OPTION_GROUPS, OPTIONS, type OptionSpec } from '../src/cli/option-table.ts';
-import { envNameOf } from '../src/cli/options.ts';
+import { BEARER_TOKEN_NOTE, BEARER_TOKEN_VARIABLE, envNameOf } from '../src/cli/options.ts';
 
-const BEGIN = '<!-- options: made by `npm run docs`, do not edit -->';
-const END = '<!-- end of options -->';
-
-/** Puts the table of all options where the markers are. Throws when they are missing. */
-export function withOptionsTable(readme: string): string {
-  const begin = readme.indexOf(BEGIN);
-  const end = readme.indexOf(END);
-  if (begin === -1 || end < begin) throw new Error(`the markers ${BEGIN} and ${END} are missing`);
-  return `${readme.slice(0, begin + BEGIN.length)}\n\n${renderOptionsTable()}\n${readme.slice(end)}`;
-}
-
-function renderOptionsTable(): string {
+/** All options as a table in Markdown. */
+export function renderOptionsTable(): string {
   const rows = Object.entries(OPTION_GROUPS).flatMap(([group, title]) => [
     `| **${title}** | | |`,
     ...OPTIONS.filter((option: OptionSpec) => option.group === group).map(renderRow),
+    ...(group === 'remote' ? [`| \`${BEARER_TOKEN_VARIABLE}\` | – | ${BEARER_TOKEN_NOTE} |`] : []),
   ]);
-  return `${['| Option | Default | What it does |', '|---|---|---|', ...rows].join('\n')}\n`;
+  return ['| Option | Default | What it does |', '|---|---|---|', ...rows].join('\n');
 }
 
 function renderRow(option: OptionSpec): string {

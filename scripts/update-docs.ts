@@ -1,7 +1,16 @@
-/** Brings the generated parts of the README up to date; a test fails when they are not. */
+/** Brings the generated parts of the README up to date; tests fail when they are not. Needs a current build. */
 import { readFile, writeFile } from 'node:fs/promises';
-import { withOptionsTable } from './options-table.ts';
+import { generatedPart, withGeneratedPart } from './generated-part.ts';
+import { renderOptionsTable } from './options-table.ts';
+import { asBlock, PROBES, withoutTimes } from './probe-reports.ts';
 
 const README = new URL('../README.md', import.meta.url);
 
-await writeFile(README, withOptionsTable(await readFile(README, 'utf8')));
+let readme = withGeneratedPart(await readFile(README, 'utf8'), 'options', renderOptionsTable());
+for (const [name, probe] of Object.entries(PROBES)) {
+  const block = asBlock(await probe());
+  // Other times alone are no reason for a change.
+  if (withoutTimes(block) !== withoutTimes(generatedPart(readme, name)))
+    readme = withGeneratedPart(readme, name, block);
+}
+await writeFile(README, readme);

@@ -1,6 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import test from 'ava';
-import { withOptionsTable } from '../../scripts/options-table.ts';
+import { generatedPart } from '../../scripts/generated-part.ts';
+import { renderOptionsTable } from '../../scripts/options-table.ts';
+import { asBlock, PROBES, withoutTimes } from '../../scripts/probe-reports.ts';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { parseConfig } from '../../src/cli/parse-config.ts';
 import { startBridge } from '../support/bridge.ts';
@@ -18,19 +20,26 @@ const around = {
 
 /** Everything in the README that starts mcp-portage, as words after the program's name. */
 const commands = [...readme.matchAll(/(?:^|`|npx -y )mcp-portage((?: [^`\n]+)+)/gm)]
-  .map(([, rest = '']) => rest.trim().split(' '))
+  .map(([, rest = '']) => splitWords(rest))
   .filter(([first]) => first?.startsWith('-') || first === 'serve' || first === 'connect' || first === 'probe')
   .filter((words) => words.length > 1);
 
 test('the README shows commands', (t) => {
-  t.true(commands.length > 5, String(commands.length));
+  t.true(commands.length > 12, String(commands.length));
 });
 
-for (const words of new Set(commands.map((words) => words.join(' ')))) {
-  test(`the command of the README is accepted: mcp-portage ${words}`, (t) => {
+/** As a shell does, for the little quoting there is. */
+function splitWords(text: string): string[] {
+  return (text.match(/(?:'[^']*'|"[^"]*"|[^\s'"])+/g) ?? []).map((word) => word.replaceAll(/['"]/g, ''));
+}
+
+for (const line of new Set(commands.map((words) => JSON.stringify(words)))) {
+  const words: string[] = JSON.parse(line);
+  test(`the command of the README is accepted: mcp-portage ${words.join(' ')}`, (t) => {
     t.notThrows(() => {
-      const commandLine = parseCommandLine(words.split(' '));
-      if (commandLine.kind === 'bridge') parseConfig(commandLine, { ...around, env: { GITHUB_TOKEN: 'x' } });
+      const commandLine = parseCommandLine(words);
+      if (commandLine.kind === 'bridge')
+        parseConfig(commandLine, { ...around, env: { GITHUB_TOKEN: 'x', SERVICE_KEY: 'x', TOKEN: 'x' } });
     });
   });
 }
@@ -44,8 +53,14 @@ test('every option of mcp-portage named in a row about another bridge exists', (
 });
 
 test('the table of options is up to date (npm run docs)', (t) => {
-  t.is(withOptionsTable(readme), readme);
+  t.is(generatedPart(readme, 'options'), renderOptionsTable());
 });
+
+for (const [name, probe] of Object.entries(PROBES)) {
+  test(`the README shows what comes out, but for the times: ${name} (npm run docs)`, async (t) => {
+    t.is(withoutTimes(generatedPart(readme, name)), withoutTimes(asBlock(await probe())));
+  });
+}
 
 test('the client configurations of the README are JSON and the same as in examples/clients', async (t) => {
   const blocks = [...readme.matchAll(/```json\n(.*?)```/gs)].map(([, text = '']) => JSON.stringify(JSON.parse(text)));
