@@ -156,7 +156,8 @@ function createRoutes(
   live: LiveStreams,
 ): ReadonlyMap<string, HttpRoute> {
   const { path, ssePath, messagePath, baseUrl } = config.endpoints;
-  const shared = { sessions, live, deps, maxMessageBytes: config.limits.maxMessageBytes };
+  const { maxMessageBytes } = config.limits;
+  const shared = { sessions, live, deps, maxMessageBytes, forwardHeaders: config.remote.forwardHeaders };
   const prefix = baseUrl === undefined ? '' : baseUrl.pathname.replace(/\/$/, '');
   const httpSse = new HttpSseEndpoint({ ...shared, announcedMessagePath: `${prefix}${messagePath}` });
   const streamable = new StreamableEndpoint({ ...shared, openWithoutSession: httpSse.openStream });

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
+import { forwardedHeaders } from '../http/request-headers.ts';
 import { respondError } from '../http/respond.ts';
 import { INITIALIZE } from '../mcp/methods.ts';
 import { OLDEST_REVISION, type Revision } from '../mcp/revisions.ts';
@@ -25,6 +26,8 @@ export interface HttpSseEndpointOptions {
   readonly live: LiveStreams;
   readonly deps: Deps;
   readonly maxMessageBytes: number;
+  /** Names (lower case) of headers of the GET that may pass to a remote server with every message of its session. */
+  readonly forwardHeaders: readonly string[];
   /** Path of the POST endpoint as clients see it, behind whatever proxy there is. */
   readonly announcedMessagePath: string;
 }
@@ -47,10 +50,11 @@ export class HttpSseEndpoint {
 
   readonly openStream: HttpRoute = (request, response) => {
     if (request.method !== 'GET') return refuseMethod(response, 'GET');
-    const { sessions, live } = this.#options;
+    const { sessions, live, forwardHeaders } = this.#options;
+    const headers = forwardedHeaders(request, forwardHeaders);
     try {
       sessions.open((id, listener) => {
-        const peer = new HttpSsePeer(response, live, listener);
+        const peer = new HttpSsePeer({ response, live, listener, headers });
         peer.announce(`${this.#options.announcedMessagePath}?${SESSION_PARAMETER}=${id}`);
         return peer;
       });
@@ -113,14 +117,23 @@ function acceptMessages(messages: PostedMessages, { peer, relay }: OpenSession, 
 
 const ACCEPTED = Buffer.from('Accepted');
 
+interface HttpSsePeerOptions {
+  readonly response: ServerResponse;
+  readonly live: LiveStreams;
+  readonly listener: ClientListener;
+  readonly headers: Readonly<Record<string, string>> | undefined;
+}
+
 /** A client over HTTP+SSE: one stream, which is also the lane of each of its calls. */
 class HttpSsePeer implements DownstreamPeer, Lane, EventStreamOwner {
   readonly gate = new TurnGate();
+  readonly headers: Readonly<Record<string, string>> | undefined;
   readonly #listener: ClientListener;
   readonly #stream: EventStream;
   #revision: Revision = OLDEST_REVISION;
 
-  constructor(response: ServerResponse, live: LiveStreams, listener: ClientListener) {
+  constructor({ response, live, listener, headers }: HttpSsePeerOptions) {
+    this.headers = headers;
     this.#listener = listener;
     this.#stream = new EventStream(response, live, this);
   }

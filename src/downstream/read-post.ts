@@ -22,10 +22,18 @@ export interface PostHandler {
   refused(error: BridgeError, id?: JsonRpcId): void;
 }
 
-const faultCodes: Readonly<Record<Extract<ReadResult, { kind: 'fault' }>['fault'], ErrorCode>> = {
+type Fault = Extract<ReadResult, { kind: 'fault' }>;
+
+const faultCodes: Readonly<Record<Fault['fault'], ErrorCode>> = {
   parse: 'ERR_WIRE_PARSE',
   message: 'ERR_WIRE_MESSAGE',
   batch: 'ERR_WIRE_BATCH',
+};
+
+const waysOut: Readonly<Record<Fault['fault'], string>> = {
+  parse: 'post JSON in UTF-8',
+  message: 'post a request, a notification or a response of JSON-RPC 2.0',
+  batch: 'post one message or a few in an array',
 };
 
 /** Reads the JSON-RPC content of a POST, checked completely: the client is not trusted to write JSON. */
@@ -43,6 +51,7 @@ export function readPost(request: IncomingMessage, maxBytes: number, handler: Po
     if (error !== undefined) return handler.refused(error);
     const result = readMessage(body, { maxDepth: MAX_DEPTH, maxBatch: MAX_BATCH });
     if (result.kind !== 'fault') return handler.accepted(result);
-    handler.refused(new BridgeError(faultCodes[result.fault], result.reason), result.id);
+    const message = `The body was refused: ${result.reason}. Instead, ${waysOut[result.fault]}.`;
+    handler.refused(new BridgeError(faultCodes[result.fault], message), result.id);
   });
 }

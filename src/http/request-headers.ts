@@ -3,6 +3,8 @@
  * configuration may add others, and a client's inbound request far fewer.
  */
 
+import type { IncomingMessage } from 'node:http';
+
 /** [RFC 9110 7.6.1] about one connection, never passed on; and what describes the body, which is ours. */
 const OWN: ReadonlySet<string> = new Set([
   'connection',
@@ -43,6 +45,21 @@ export function isConfigurable(name: string): boolean {
 /** May this header of a client's request go on to the server, once the user named it? */
 export function isForwardable(name: string): boolean {
   return isConfigurable(name) && !NEVER_FORWARDED.has(name);
+}
+
+/** The headers of a client's request that go on to the server; undefined: none. `names` are in lower case. */
+export function forwardedHeaders(
+  request: IncomingMessage,
+  names: readonly string[],
+): Readonly<Record<string, string>> | undefined {
+  let forwarded: Record<string, string> | undefined;
+  for (const name of names) {
+    const value = request.headers[name];
+    if (typeof value !== 'string' || !isForwardable(name)) continue;
+    forwarded ??= {};
+    forwarded[name] = value;
+  }
+  return forwarded;
 }
 
 /** A copy of the entries whose name (lower case) passes. */

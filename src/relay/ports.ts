@@ -25,7 +25,7 @@ export interface Lane {
    * Headers of the client's own HTTP request that the user lets pass to a remote server (`--forward-header`), names in
    * lower case; they go along with this exchange's request only. Never credentials.
    */
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
 /** The client as the relay sees it. Implemented by each file in downstream/. */

@@ -1,4 +1,5 @@
 import type { BridgeError } from '../../src/errors.ts';
+import type { Exchange } from '../../src/relay/exchange.ts';
 import type { Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../../src/relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../src/wire/frame.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../src/wire/write-message.ts';
@@ -56,6 +57,8 @@ interface Awaited {
 export class FakeConnection implements UpstreamLink {
   /** Everything the client sent, in order. */
   readonly received: Frame[] = [];
+  /** The exchange each of them came with. */
+  readonly exchanges: (Exchange | undefined)[] = [];
   /** Taking a message while true says "full". */
   isFull = false;
   /** The bridge has asked this server to be silent. */
@@ -76,8 +79,9 @@ export class FakeConnection implements UpstreamLink {
 
   // ---- what the bridge calls
 
-  send(frame: Frame): boolean {
+  send(frame: Frame, exchange?: Exchange): boolean {
     this.received.push(frame);
+    this.exchanges.push(exchange);
     const script = frame.kind === 'request' ? this.#scripts.get(frame.method ?? '') : undefined;
     // Never within `send`: a process does not answer before it was asked.
     if (script !== undefined) setImmediate(() => this.closedFor ?? script(frame, this));

@@ -20,6 +20,7 @@ export interface HttpFaceOptions {
   readonly port?: number;
   readonly maxSessions?: number;
   readonly maxMessageBytes?: number;
+  readonly forwardHeaders?: readonly string[];
   readonly sessionTimeoutMs?: number;
   readonly requestTimeoutMs?: number;
   readonly allowHosts?: readonly string[];
@@ -73,7 +74,8 @@ interface Parts {
 }
 
 function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, live }: Parts): HttpServer {
-  const shared = { sessions, live, deps, maxMessageBytes: options.maxMessageBytes ?? 16 * 1024 * 1024 };
+  const maxMessageBytes = options.maxMessageBytes ?? 16 * 1024 * 1024;
+  const shared = { sessions, live, deps, maxMessageBytes, forwardHeaders: options.forwardHeaders ?? [] };
   const httpSse = new HttpSseEndpoint({ ...shared, announcedMessagePath: `${options.pathPrefix ?? ''}/messages` });
   const streamable = new StreamableEndpoint({ ...shared, openWithoutSession: httpSse.openStream });
   return new HttpServer({

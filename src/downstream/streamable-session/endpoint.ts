@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { parseAccept } from '../../http/content-type.ts';
+import { forwardedHeaders } from '../../http/request-headers.ts';
 import { respondEmpty, respondError } from '../../http/respond.ts';
 import {
   LAST_EVENT_ID_HEADER,
@@ -29,6 +30,8 @@ export interface StreamableEndpointOptions {
   readonly live: LiveStreams;
   readonly deps: Deps;
   readonly maxMessageBytes: number;
+  /** Names (lower case) of headers of a POST that may pass to a remote server. */
+  readonly forwardHeaders: readonly string[];
   /** Takes a GET without a session: an old client opening HTTP+SSE at this URL. */
   readonly openWithoutSession: HttpRoute;
 }
@@ -102,7 +105,7 @@ export class StreamableEndpoint {
     if (messages.kind === 'batch') return this.#takeBatch(messages.items, found, request, response);
     const { frame } = messages;
     if (frame.kind === 'request') {
-      return found.relay.fromClient(frame, openLane(found, request, { response, expected: 1, batch: false }));
+      return found.relay.fromClient(frame, this.#openLane(found, request, { response, expected: 1, batch: false }));
     }
     found.relay.fromClient(frame, NO_LANE);
     respondEmpty(response, 202);
@@ -128,6 +131,7 @@ export class StreamableEndpoint {
         batch: false,
         // Only an InitializeResult has the session id, so the headers wait for what comes.
         headers: { [SESSION_ID_HEADER_OUT]: id },
+        forwarded: forwardedHeaders(request, this.#options.forwardHeaders),
         answerAs: parseAccept(request.headers.accept).prefersEventStream ? 'stream' : 'json',
         // Nobody else knows the id, and a client that tries again must not find every place taken by its past selves.
         onLost: () =>
@@ -160,12 +164,19 @@ export class StreamableEndpoint {
       return respondError(response, new BridgeError('ERR_WIRE_BATCH', message));
     }
     const expected = items.filter((item) => !(item instanceof Frame) || item.kind === 'request').length;
-    const lane = expected === 0 ? NO_LANE : openLane(session, request, { response, expected, batch: true });
+    const lane = expected === 0 ? NO_LANE : this.#openLane(session, request, { response, expected, batch: true });
     for (const item of items) {
       if (item instanceof Frame) session.relay.fromClient(item, lane);
       else session.peer.sendOn(lane, errorFrame(item.id, rpcErrorOf(new BridgeError('ERR_WIRE_MESSAGE', item.fault))));
     }
     if (expected === 0) respondEmpty(response, 202);
+  }
+
+  #openLane(session: OpenSession, request: IncomingMessage, lane: LaneRequest): Lane {
+    const forwarded = forwardedHeaders(request, this.#options.forwardHeaders);
+    const opened = session.peer.openLane({ ...lane, forwarded });
+    if (parseAccept(request.headers.accept).prefersEventStream) opened.commit();
+    return opened;
   }
 
   // ---- GET and DELETE
@@ -223,12 +234,6 @@ export class StreamableEndpoint {
       new BridgeError('ERR_SESSION_UNKNOWN', 'This session does not exist (any more); open a new one with initialize.')
     );
   }
-}
-
-function openLane(session: OpenSession, request: IncomingMessage, lane: LaneRequest): Lane {
-  const opened = session.peer.openLane(lane);
-  if (parseAccept(request.headers.accept).prefersEventStream) opened.commit();
-  return opened;
 }
 
 function isInitialize(item: Frame | EnvelopeFault): item is Frame {

@@ -26,7 +26,7 @@ export interface StreamablePeerOptions {
 
 /** The response a lane is made of and what is expected on it. */
 export type LaneRequest = Pick<PostLaneOptions, 'response' | 'expected' | 'batch'> &
-  Partial<Pick<PostLaneOptions, 'headers' | 'answerAs' | 'onLost'>>;
+  Partial<Pick<PostLaneOptions, 'headers' | 'forwarded' | 'answerAs' | 'onLost'>>;
 
 const NOTHING = (): void => {};
 
@@ -143,7 +143,14 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
 
   /** A lane for a POST with `expected` requests in it. */
   openLane(options: LaneRequest): PostLane {
-    const lane = new PostLane({ headers: {}, answerAs: 'json', onLost: NOTHING, ...options, owner: this });
+    const lane = new PostLane({
+      headers: {},
+      forwarded: undefined,
+      answerAs: 'json',
+      onLost: NOTHING,
+      ...options,
+      owner: this,
+    });
     this.#lanes.add(lane);
     this.#flushQuestions();
     return lane;

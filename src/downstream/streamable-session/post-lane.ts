@@ -32,6 +32,8 @@ export interface PostLaneOptions {
   readonly batch: boolean;
   /** Headers of a response that carries a result: the session id of a fresh session. */
   readonly headers: OutgoingHttpHeaders;
+  /** Headers of the POST that may pass to a remote server. */
+  readonly forwarded: Readonly<Record<string, string>> | undefined;
   /** What an answer travels as when it comes before everything else. */
   readonly answerAs: 'json' | 'stream';
   /** The client left before its answer and with nothing to ask for it with. */
@@ -72,6 +74,10 @@ export class PostLane implements Lane, Ticking {
     this.#openedAtMs = options.owner.live.nowMs;
     this.#response.on('close', () => this.#disconnected());
     options.owner.live.add(this);
+  }
+
+  get headers(): Readonly<Record<string, string>> | undefined {
+    return this.#options.forwarded;
   }
 
   get isOpen(): boolean {
