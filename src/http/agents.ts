@@ -114,8 +114,8 @@ function secured(secureContext: SecureContext | undefined): { secureContext?: Se
 function readSecureContext({ caFile, certFile, keyFile }: TlsFiles): SecureContext | undefined {
   if (caFile === undefined && certFile === undefined && keyFile === undefined) return undefined;
   const ca = readPem(caFile, '--ca');
-  const cert = readPem(certFile, '--cert');
-  const key = readPem(keyFile, '--key');
+  const cert = readPem(certFile, '--client-cert');
+  const key = readPem(keyFile, '--client-key');
   try {
     return createSecureContext({ ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) });
   } catch (cause) {

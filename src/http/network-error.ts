@@ -32,10 +32,13 @@ const explanations: ReadonlyMap<string, string> = new Map([
   ['CERT_HAS_EXPIRED', 'its certificate has expired. The server needs a new one (or check the clock of this machine)'],
   ['CERT_NOT_YET_VALID', 'its certificate is not valid yet. Check the clock of this machine'],
   ['ERR_TLS_CERT_ALTNAME_INVALID', 'its certificate is for another name. Use the name the certificate was made for'],
-  ['ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED', 'it wants a client certificate; give one with --cert and --key'],
+  [
+    'ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED',
+    'it wants a client certificate; give one with --client-cert and --client-key',
+  ],
   [
     'ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE',
-    'the TLS handshake failed; it may want a client certificate (--cert, --key)',
+    'the TLS handshake failed; it may want a client certificate (--client-cert, --client-key)',
   ],
 ]);
 
