@@ -1,0 +1,155 @@
+/** Results of one era as the other one has them: a few members more or less, the rest byte for byte. */
+import { editFrame } from '../wire/edit-frame.ts';
+import { isNullToken } from '../wire/envelope-members.ts';
+import type { Frame } from '../wire/frame.ts';
+import { ObjectEditor } from '../wire/object-editor.ts';
+import { type ServerReach, toDiscoverCapabilities, toInitializeCapabilities } from './era-capabilities.ts';
+import { META_RELATED_TASK, META_SERVER_INFO, META_SUBSCRIPTION_ID } from './meta.ts';
+import { CALL_TOOL, LIST_TOOLS } from './methods.ts';
+import { isCacheable, isSpecified } from './modern-methods.ts';
+import { modernToolEdits } from './modern-tools.ts';
+import { asFields, type Fields } from './payload.ts';
+import { MODERN_REVISION_IDS, type RevisionId } from './revisions.ts';
+
+/** How long a result may be used again, and by whom. [spec 2026-07-28 server/utilities/caching] */
+export interface CacheHints {
+  readonly ttlMs: number;
+  readonly cacheScope: 'public' | 'private';
+}
+
+/** What can be said of a server that says nothing. */
+export const NO_CACHING: CacheHints = { ttlMs: 0, cacheScope: 'private' };
+
+export interface ModernResultOptions {
+  /** Of the request that it answers. */
+  readonly method: string;
+  /** The server's own name and version. */
+  readonly serverInfo: Fields | undefined;
+  /** For results that can be kept; the others have no hints. */
+  readonly cache?: CacheHints;
+}
+
+/**
+ * A legacy server's result for a modern client. A server of that era has no say over `resultType` and the other members
+ * it does not know. Undefined: it is no object, as a result must be in every revision.
+ */
+export function toModernResult(frame: Frame, options: ModernResultOptions): Frame | undefined {
+  const { method, serverInfo, cache = NO_CACHING } = options;
+  const { bytes, payloadStart } = frame;
+  const keys = ['resultType', '_meta', 'ttlMs', 'cacheScope', 'content', 'tools'];
+  const result = ObjectEditor.read(bytes, frame.kind === 'result' ? payloadStart : -1, keys);
+  if (result === undefined) return undefined;
+  result.set('resultType', encode('complete'));
+  changeMeta(bytes, result, { set: serverInfo && { [META_SERVER_INFO]: serverInfo }, remove: [META_RELATED_TASK] });
+  if (isCacheable(method)) {
+    result.set('ttlMs', encode(cache.ttlMs));
+    result.set('cacheScope', encode(cache.cacheScope));
+  }
+  if (method === CALL_TOOL && isMissing(bytes, result, 'content')) result.set('content', encode([]));
+  if (method === LIST_TOOLS) editValue(result, 'tools', modernToolEdits(bytes, result.value('tools')?.start ?? -1));
+  return editFrame(frame, result.edits());
+}
+
+/** In some languages an empty list is null. */
+function isMissing(bytes: Buffer, object: ObjectEditor, key: string): boolean {
+  const span = object.value(key);
+  return span === undefined || isNullToken(bytes, span.start, span.end);
+}
+
+/** Members a modern result has by the specification, next to those of its method. */
+const specified = ['ttlMs', 'cacheScope', 'inputRequests', 'requestState'] as const;
+
+/**
+ * A modern server's result for a legacy client. The official clients of that era refuse an empty result that holds
+ * anything they do not know.
+ */
+export function toLegacyResult(frame: Frame, method: string): Frame {
+  const { bytes, payloadStart } = frame;
+  const result = ObjectEditor.read(bytes, payloadStart, ['resultType', '_meta', ...specified]);
+  if (result === undefined) return frame;
+  result.remove('resultType');
+  // In the result of a vendor's method they may be the vendor's.
+  if (isSpecified(method)) for (const key of specified) result.remove(key);
+  changeMeta(bytes, result, { set: undefined, remove: [META_SERVER_INFO, META_SUBSCRIPTION_ID] });
+  return editFrame(frame, result.edits());
+}
+
+interface MetaChange {
+  readonly set: Fields | undefined;
+  readonly remove: readonly string[];
+}
+
+/** A `_meta` that is left empty goes; one that was empty before stays. */
+function changeMeta(bytes: Buffer, result: ObjectEditor, change: MetaChange): void {
+  const added = Object.entries(change.set ?? {});
+  const span = result.value('_meta');
+  const keys = [...added.map(([key]) => key), ...change.remove];
+  const meta = ObjectEditor.read(bytes, span?.start ?? -1, keys);
+  if (meta === undefined) {
+    if (added.length > 0) result.set('_meta', encode(change.set));
+    else result.remove('_meta');
+    return;
+  }
+  for (const key of change.remove) meta.remove(key);
+  for (const [key, value] of added) meta.set(key, encode(value));
+  const edits = meta.edits();
+  if (edits.length > 0 && meta.isEmpty) result.remove('_meta');
+  else editValue(result, '_meta', edits);
+}
+
+function editValue(object: ObjectEditor, key: string, edits: ReturnType<ObjectEditor['edits']>): void {
+  if (edits.length > 0) object.edit(key, edits);
+}
+
+function encode(value: unknown): Buffer {
+  return Buffer.from(JSON.stringify(value));
+}
+
+export interface DiscoverOptions extends ServerReach {
+  readonly cache?: CacheHints;
+}
+
+/** What `server/discover` answers for a legacy server, from the result of its `initialize`. */
+export function discoverResult(initialized: Fields, { unsolicited, cache = NO_CACHING }: DiscoverOptions): Fields {
+  const { instructions } = initialized;
+  const serverInfo = readServerInfo(initialized.serverInfo);
+  return {
+    resultType: 'complete',
+    supportedVersions: MODERN_REVISION_IDS,
+    capabilities: toDiscoverCapabilities(asFields(initialized.capabilities) ?? {}, { unsolicited }),
+    ...(typeof instructions === 'string' && { instructions }),
+    ...cache,
+    ...(serverInfo && { _meta: { [META_SERVER_INFO]: serverInfo } }),
+  };
+}
+
+export interface InitializeOptions extends ServerReach {
+  readonly revision: RevisionId;
+  /** For a server that does not say what it is called; legacy clients want a name. */
+  readonly fallbackName: string;
+}
+
+/** What `initialize` answers for a modern server, from the result of its `server/discover`. */
+export function initializeResult(discovered: Fields, options: InitializeOptions): Fields {
+  const { revision, fallbackName, unsolicited } = options;
+  const { instructions } = discovered;
+  const capabilities = asFields(discovered.capabilities) ?? {};
+  return {
+    protocolVersion: revision,
+    capabilities: toInitializeCapabilities(capabilities, revision, { unsolicited }),
+    serverInfo: readServerInfo(asFields(discovered._meta)?.[META_SERVER_INFO]) ?? {
+      name: fallbackName,
+      version: UNKNOWN_VERSION,
+    },
+    ...(typeof instructions === 'string' && { instructions }),
+  };
+}
+
+const UNKNOWN_VERSION = '0.0.0';
+
+/** With all it says of itself; undefined when it has no name. */
+export function readServerInfo(value: unknown): Fields | undefined {
+  const info = asFields(value);
+  if (typeof info?.name !== 'string') return undefined;
+  return typeof info.version === 'string' ? info : { ...info, version: UNKNOWN_VERSION };
+}

@@ -1,0 +1,25 @@
+import test from 'ava';
+import fc from 'fast-check';
+import { itemSpans } from '../../src/wire/array-items.ts';
+import { anyJson, JsonPrinter } from './json-text.ts';
+
+test('finds the items of any array', (t) => {
+  fc.assert(
+    fc.property(fc.array(anyJson, { maxLength: 5 }), fc.integer(), (items, seed) => {
+      const bytes = Buffer.from(`x${new JsonPrinter(seed, { newlines: true }).value(items)}]`);
+      const spans = itemSpans(bytes, 1) ?? [];
+      t.deepEqual(
+        spans.map(({ start, end }) => JSON.parse(bytes.toString('utf8', start, end))),
+        JSON.parse(JSON.stringify(items)),
+      );
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('finds nothing in what is no array or does not end', (t) => {
+  for (const text of ['{}', '1', '', '[', '[1', '[1,', '[1 2]', '["a]', '[,]']) {
+    t.is(itemSpans(Buffer.from(text), 0), undefined, text);
+  }
+  t.is(itemSpans(Buffer.from('[]'), -1), undefined);
+});
