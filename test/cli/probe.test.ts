@@ -3,9 +3,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import test, { type ExecutionContext } from 'ava';
+import { serveSdk } from '../fixtures/http-servers/sdk.ts';
 import { EVERYTHING } from '../real-peers/servers/commands.ts';
 import { assertGone, descendantsOf } from '../support/processes.ts';
-import { startHttpSse, startStreamable } from '../support/sdk-servers.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { EXECUTABLE, stub } from './stdio-program.ts';
 
@@ -34,16 +34,16 @@ test('a stdio server: the report for people is on stdout, nothing is on stderr, 
 });
 
 test('--json: the report for programs', async (t) => {
-  const server = await startStreamable();
+  const server = await serveSdk('stateful');
   t.teardown(() => server.close());
   const { stdout, code } = await probe(t, '--json', server.url.href);
   t.is(code, 0);
   t.like(JSON.parse(stdout), { format: 1, verdict: 'usable', target: { kind: 'url', name: server.url.href } });
-  t.deepEqual([...server.sessions.keys()], [], 'no session is left behind');
+  t.is(server.sessions.size, 0, 'no session is left behind');
 });
 
 test('an old server, probed in a pipeline', async (t) => {
-  const server = await startHttpSse();
+  const server = await serveSdk('http-sse');
   t.teardown(() => server.close());
   const { stdout, code } = await probe(t, server.url.href);
   t.is(code, 0);
@@ -52,7 +52,7 @@ test('an old server, probed in a pipeline', async (t) => {
 });
 
 test('nobody there: exit code 69, and the report says why', async (t) => {
-  const gone = await startStreamable();
+  const gone = await serveSdk('stateful');
   await gone.close();
   const { stdout, code } = await probe(t, gone.url.href);
   t.is(code, 69);
