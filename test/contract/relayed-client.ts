@@ -73,10 +73,10 @@ export class RelayedClient {
   }
 
   /** Resolves with the answer, whatever it is. */
-  answer(id: string | number, timeoutMs?: number): Promise<Message> {
+  answer(id: string | number, timeoutMs = 30_000): Promise<Message> {
     const isAnswer = (message: Message): boolean => message.id === id && message.method === undefined;
     return waitFor(() => this.received.find(isAnswer), {
-      ...(timeoutMs !== undefined && { timeoutMs }),
+      timeoutMs,
       message: `an answer to request ${id}`,
     });
   }

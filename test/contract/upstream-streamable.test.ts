@@ -1,22 +1,8 @@
 import test from 'ava';
-import type { UpstreamDialer } from '../../src/relay/ports.ts';
-import type { SdkHttpServer } from '../support/sdk-servers.ts';
-import { startHttpSse, startStreamable } from '../support/sdk-servers.ts';
-import { dialHttpSse, dialStreamable } from '../upstream/remote-dialers.ts';
-import { type ContractServer, testUpstreamContract } from './upstream-contract.ts';
-
-async function behind(started: Promise<SdkHttpServer>, dial: (url: URL) => UpstreamDialer): Promise<ContractServer> {
-  const server = await started;
-  const dialer = dial(server.url);
-  return {
-    dialer,
-    kill: () => server.stop(),
-    close: async () => {
-      await dialer.close();
-      await server.close();
-    },
-  };
-}
+import { startStreamable } from '../support/sdk-servers.ts';
+import { dialStreamable } from '../upstream/remote-dialers.ts';
+import { behind } from './behind-http.ts';
+import { testUpstreamContract } from './upstream-contract.ts';
 
 testUpstreamContract(test, {
   name: 'Streamable HTTP with sessions',
@@ -44,10 +30,4 @@ testUpstreamContract(test, {
   // Each POST meets a new server instance.
   lacks: new Set(['unsolicited-messages', 'requests-to-client', 'state']),
   deathEndsSession: false,
-});
-
-testUpstreamContract(test, {
-  name: 'HTTP+SSE',
-  start: () => behind(startHttpSse(), dialHttpSse),
-  deathEndsSession: true,
 });
