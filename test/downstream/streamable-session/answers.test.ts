@@ -156,6 +156,62 @@ test('a cancelled call’s response ends: 202 if nothing was sent, the end of th
   t.is(session.connection.received.filter((frame) => frame.method === 'notifications/cancelled').length, 2);
 });
 
+test('bears clients that leave streams before their end', async (t) => {
+  const session = await openStreamable(await startHttpFace(t));
+  const requests = [];
+  for (const id of [1, 2, 3]) {
+    const events = (await session.post(call(id), STREAM_FIRST)).events();
+    await events.next();
+    events.leave();
+    requests.push(await session.connection.next('tools/call'));
+  }
+  for (const request of requests) session.connection.answer(request);
+  const pending = session.post(call(4));
+  session.connection.answer(await session.connection.next('tools/call'));
+  t.is((await pending).status, 200);
+});
+
+test('watches no response longer than it is open', async (t) => {
+  const face = await startHttpFace(t);
+  const watched = new Set<object>();
+  const { live } = face;
+  const [add, remove] = [live.add.bind(live), live.delete.bind(live)];
+  live.add = (member) => {
+    watched.add(member);
+    add(member);
+  };
+  live.delete = (member) => {
+    watched.delete(member);
+    remove(member);
+  };
+  const session = await openStreamable(face);
+  const { connection } = session;
+  // One of each kind: JSON, streamed, cancelled, left, without a stream, listening.
+  const answered = session.post(call(1));
+  connection.answer(await connection.next('tools/call'));
+  await (await answered).text();
+  const streamed = (await session.post(call(2), STREAM_FIRST)).events();
+  connection.answer(await connection.next('tools/call'));
+  await streamed.closed;
+  const cancelled = session.post(call(3));
+  await connection.next('tools/call');
+  await session.post(cancellation(3));
+  await cancelled;
+  const client = new AbortController();
+  const left = session.post(call(4), {}, client.signal);
+  await connection.next('tools/call');
+  client.abort();
+  await t.throwsAsync(left);
+  connection.notify('notifications/tools/list_changed');
+  const listening = (await session.get()).events();
+  await listening.next();
+  t.true(watched.size > 0);
+  await session.delete();
+  await listening.closed;
+  await waitFor(() => watched.size === 0, { message: () => `${watched.size} responses to be let go` });
+  t.pass();
+});
+
 test('a disconnect does not cancel the call', async (t) => {
   const session = await openStreamable(await startHttpFace(t));
   const client = new AbortController();

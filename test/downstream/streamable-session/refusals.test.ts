@@ -59,10 +59,14 @@ const parse = { rpc: -32700, reason: 'ERR_WIRE_PARSE' };
 const message = { rpc: -32600, reason: 'ERR_WIRE_MESSAGE' };
 const batch = { rpc: -32600, reason: 'ERR_WIRE_BATCH' };
 
-test('not JSON', unreadable, '{"jsonrpc":"2.0","id":1,', { ...parse, way: /not valid JSON/ });
-test('empty', unreadable, '', { ...parse, way: /empty/ });
-test('not UTF-8', unreadable, Buffer.from([0x7b, 0xff, 0x7d]), { ...parse, way: /UTF-8/ });
-test('no JSON-RPC message', unreadable, '{"id":7}', { ...message, way: /jsonrpc|method/, id: 7 });
+test('not JSON', unreadable, '{"jsonrpc":"2.0","id":1,', { ...parse, way: /not valid JSON.*post JSON in UTF-8/ });
+test('empty', unreadable, '', { ...parse, way: /empty.*post JSON/ });
+test('not UTF-8', unreadable, Buffer.from([0x7b, 0xff, 0x7d]), { ...parse, way: /not valid UTF-8.*post JSON/ });
+test('no JSON-RPC message', unreadable, '{"id":7}', {
+  ...message,
+  way: /post a request, a notification or a response of JSON-RPC 2.0/,
+  id: 7,
+});
 test('a plain value', unreadable, '"hello"', { ...message, way: /object/ });
 test('a request with a null id', unreadable, '{"jsonrpc":"2.0","id":null,"method":"ping"}', { ...message, way: /id/ });
 test('nested too deeply', unreadable, `${'['.repeat(2000)}${']'.repeat(2000)}`, { ...message, way: /deeper/ });

@@ -144,6 +144,15 @@ test('deletes one session and leaves the others alone', async (t) => {
   t.deepEqual(await (await pending).json(), { jsonrpc: '2.0', id: 1, result: { ok: true } });
 });
 
+test('an initialize whose answer nobody reads wedges nothing', async (t) => {
+  const face = await startHttpFace(t);
+  const unread = await postInitialize(face, { 'MCP-Protocol-Version': '2025-11-25' });
+  t.is(unread.status, 200);
+  const headers = { 'Mcp-Session-Id': String(unread.headers['mcp-session-id']) };
+  t.is((await callHttp({ port: face.port, method: 'DELETE', headers })).status, 204);
+  t.is(face.sessions.size, 0);
+});
+
 test('does not take the id of an HTTP+SSE session', async (t) => {
   const face = await startHttpFace(t);
   const sse = await openInitializedSse(face);
