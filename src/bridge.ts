@@ -160,7 +160,11 @@ function createRoutes(
   const shared = { sessions, live, deps, maxMessageBytes, forwardHeaders: config.remote.forwardHeaders };
   const prefix = baseUrl === undefined ? '' : baseUrl.pathname.replace(/\/$/, '');
   const httpSse = new HttpSseEndpoint({ ...shared, announcedMessagePath: `${prefix}${messagePath}` });
-  const streamable = new StreamableEndpoint({ ...shared, openWithoutSession: httpSse.openStream });
+  const streamable = new StreamableEndpoint({
+    ...shared,
+    pollAfterMs: config.sessions.pollAfterMs,
+    openWithoutSession: httpSse.openStream,
+  });
   return new Map([
     [path, streamable.route],
     [ssePath, httpSse.openStream],

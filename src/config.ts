@@ -105,6 +105,8 @@ export interface SessionConfig {
   readonly prewarm: number;
   readonly sessionTimeoutMs: number;
   readonly maxSessions: number;
+  /** Age at which the connection of a stream is closed, for clients that resume it; 0: never. */
+  readonly pollAfterMs: number;
 }
 
 export interface LimitConfig {

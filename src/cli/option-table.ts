@@ -341,6 +341,15 @@ export const OPTIONS = [
     verbs: ['serve'],
   },
   {
+    name: 'poll-after',
+    group: 'sessions',
+    describe: 'Close a stream this old where the client can come back for the rest; 0: never',
+    kind: 'value',
+    placeholder: 'duration',
+    default: '0',
+    verbs: ['serve'],
+  },
+  {
     name: 'max-message-bytes',
     group: 'limits',
     describe: 'Largest single message, either way',

@@ -153,6 +153,7 @@ function parseSessions(given: GivenOptions): SessionConfig {
     prewarm: given.required('prewarm', value.parseCount),
     sessionTimeoutMs: given.required('session-timeout', value.parsePositiveDuration),
     maxSessions: given.required('max-sessions', value.parsePositiveCount),
+    pollAfterMs: given.required('poll-after', value.parseDuration),
   };
   if (sessions.prewarm > 1 && sessions.isolation === 'shared') {
     throw excluded(

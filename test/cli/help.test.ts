@@ -73,6 +73,8 @@ Sessions (serve)
   --session-timeout <duration>     End a session after this long without a request or an open stream
                                    [30m]
   --max-sessions <count>           Refuse further sessions beyond this many [256]
+  --poll-after <duration>          Close a stream this old where the client can come back for the
+                                   rest; 0: never [0]
 
 Limits
   --max-message-bytes <size>       Largest single message, either way [16m]

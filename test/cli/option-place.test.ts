@@ -43,6 +43,7 @@ const PLACES: Readonly<Record<OptionName, readonly string[]>> = {
   prewarm: ['serve command'],
   'session-timeout': LISTENING,
   'max-sessions': LISTENING,
+  'poll-after': LISTENING,
   'max-message-bytes': EVERYWHERE,
   'request-timeout': RUNNING,
   'shutdown-grace': RUNNING,

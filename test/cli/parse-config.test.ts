@@ -52,7 +52,7 @@ const defaults = {
   endpoints: { path: '/mcp', ssePath: '/sse', messagePath: '/messages', baseUrl: undefined },
   access: { allowHosts: [], allowOrigins: [] },
   child: { cwd: undefined, env: {}, withheldEnv: [], pty: false },
-  sessions: { isolation: 'session', prewarm: 0, sessionTimeoutMs: 1_800_000, maxSessions: 256 },
+  sessions: { isolation: 'session', prewarm: 0, sessionTimeoutMs: 1_800_000, maxSessions: 256, pollAfterMs: 0 },
   limits: { maxMessageBytes: 16_777_216, requestTimeoutMs: 300_000, shutdownGraceMs: 5000 },
   log: { level: 'info', format: 'json' },
 } as const;
@@ -111,6 +111,7 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   prewarm: ['1'],
   'session-timeout': ['1h'],
   'max-sessions': ['5'],
+  'poll-after': ['30s'],
   'max-message-bytes': ['1m'],
   'request-timeout': ['0'],
   'shutdown-grace': ['250ms'],
@@ -157,7 +158,7 @@ const everyOptionAsConfig = {
     ...listening,
     ...always,
     child: ofCommand,
-    sessions: { isolation: 'shared', prewarm: 1, sessionTimeoutMs: 3_600_000, maxSessions: 5 },
+    sessions: { isolation: 'shared', prewarm: 1, sessionTimeoutMs: 3_600_000, maxSessions: 5, pollAfterMs: 30_000 },
   },
   'serve url': {
     ...defaults,
@@ -165,7 +166,7 @@ const everyOptionAsConfig = {
     ...always,
     remote,
     child: { ...defaults.child, withheldEnv: ['EXTRA'] },
-    sessions: { ...defaults.sessions, sessionTimeoutMs: 3_600_000, maxSessions: 5 },
+    sessions: { ...defaults.sessions, sessionTimeoutMs: 3_600_000, maxSessions: 5, pollAfterMs: 30_000 },
   },
   'probe url': {
     ...defaults,

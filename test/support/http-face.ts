@@ -21,6 +21,7 @@ export interface HttpFaceOptions {
   readonly maxSessions?: number;
   readonly maxMessageBytes?: number;
   readonly forwardHeaders?: readonly string[];
+  readonly pollAfterMs?: number;
   readonly sessionTimeoutMs?: number;
   readonly requestTimeoutMs?: number;
   readonly allowHosts?: readonly string[];
@@ -77,7 +78,11 @@ function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, li
   const maxMessageBytes = options.maxMessageBytes ?? 16 * 1024 * 1024;
   const shared = { sessions, live, deps, maxMessageBytes, forwardHeaders: options.forwardHeaders ?? [] };
   const httpSse = new HttpSseEndpoint({ ...shared, announcedMessagePath: `${options.pathPrefix ?? ''}/messages` });
-  const streamable = new StreamableEndpoint({ ...shared, openWithoutSession: httpSse.openStream });
+  const streamable = new StreamableEndpoint({
+    ...shared,
+    pollAfterMs: options.pollAfterMs ?? 0,
+    openWithoutSession: httpSse.openStream,
+  });
   return new HttpServer({
     host: options.host ?? '127.0.0.1',
     port: options.port ?? 0,

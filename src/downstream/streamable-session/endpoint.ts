@@ -30,6 +30,8 @@ export interface StreamableEndpointOptions {
   readonly live: LiveStreams;
   readonly deps: Deps;
   readonly maxMessageBytes: number;
+  /** Age at which the connection of a stream is closed, for clients that resume it; 0: never. */
+  readonly pollAfterMs: number;
   /** Names (lower case) of headers of a POST that may pass to a remote server. */
   readonly forwardHeaders: readonly string[];
   /** Takes a GET without a session: an old client opening HTTP+SSE at this URL. */
@@ -121,9 +123,9 @@ export class StreamableEndpoint {
       return respondError(response, error, frame.id);
     }
     try {
-      const { sessions, live, deps } = this.#options;
+      const { sessions, live, deps, pollAfterMs } = this.#options;
       const { id, peer, relay } = sessions.open(
-        (_id, listener) => new StreamablePeer({ listener, live, deps, log: deps.log }),
+        (_id, listener) => new StreamablePeer({ listener, live, deps, log: deps.log, pollAfterMs }),
       );
       const lane = peer.openLane({
         response,

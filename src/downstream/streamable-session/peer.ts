@@ -22,6 +22,8 @@ export interface StreamablePeerOptions {
   readonly live: LiveStreams;
   readonly deps: Deps;
   readonly log: Logger;
+  /** Connections of streams are closed after this long, to be resumed by the client; 0: never. */
+  readonly pollAfterMs: number;
 }
 
 /** The response a lane is made of and what is expected on it. */
@@ -40,6 +42,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   readonly gate = new TurnGate();
   readonly #listener: ClientListener;
   readonly #log: Logger;
+  readonly #pollAfterMs: number;
   readonly #replay: ReplayBuffer;
   readonly #lanes = new Set<PostLane>();
   readonly #streams = new Map<number, ResumableStream>();
@@ -55,6 +58,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     this.live = options.live;
     this.#listener = options.listener;
     this.#log = options.log;
+    this.#pollAfterMs = options.pollAfterMs;
     this.#replay = new ReplayBuffer(options.deps.clock);
   }
 
@@ -202,7 +206,8 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
 
   /** `source`: on whose behalf it is full; itself unless it is a lane's. */
   #createStream(key: number, source?: object): ResumableStream {
-    const context = { live: this.live, replay: this.#replay, priming: this.#revision.primingEvent };
+    const { primingEvent: priming } = this.#revision;
+    const context = { live: this.live, replay: this.#replay, priming, pollAfterMs: this.#pollAfterMs };
     const stream: ResumableStream = new ResumableStream(key, context, () => this.#hasRoom(source ?? stream));
     return stream;
   }

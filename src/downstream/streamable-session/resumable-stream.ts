@@ -3,7 +3,7 @@ import { formatEventId, type ReplayBuffer } from '../../relay/replay-buffer.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { encodeEvent, encodePriming } from '../../wire/sse-encode.ts';
 import { EventStream, type EventStreamOwner } from '../event-stream.ts';
-import type { LiveStreams } from '../live-streams.ts';
+import type { LiveStreams, Ticking } from '../live-streams.ts';
 
 /** How long a client should wait before it reconnects after the connection of a stream broke, in milliseconds. */
 const RETRY_MS = 1000;
@@ -13,18 +13,21 @@ export interface StreamContext {
   readonly replay: ReplayBuffer;
   /** The client understands an event with an id and empty data. */
   readonly priming: boolean;
+  /** A connection this old is closed, and the client comes back for the rest; 0: never. */
+  readonly pollAfterMs: number;
 }
 
 /**
  * One SSE stream in the sense of the specification: it outlives the connection that carries it. Events sent while
  * nobody is connected wait in the session's replay buffer. [spec 2025-11-25 transports#resumability-and-redelivery]
  */
-export class ResumableStream implements EventStreamOwner {
+export class ResumableStream implements EventStreamOwner, Ticking {
   readonly key: number;
   readonly #context: StreamContext;
   readonly #onRoom: () => void;
   #sequence = 0;
   #connection: EventStream | undefined;
+  #connectedAtMs = 0;
 
   /** `onRoom` is called when there is room again after `send` has returned false. */
   constructor(key: number, context: StreamContext, onRoom: () => void) {
@@ -57,8 +60,22 @@ export class ResumableStream implements EventStreamOwner {
     const previous = this.#connection;
     const connection = new EventStream(response, this.#context.live, this, headers);
     this.#connection = connection;
+    this.#connectedAtMs = this.#context.live.nowMs;
+    if (this.#context.pollAfterMs > 0 && this.#context.priming) this.#context.live.add(this);
     previous?.end();
     return connection;
+  }
+
+  /**
+   * [spec 2025-11-25 transports#sending-messages-to-the-server] a server may close the connection without ending the
+   * stream once the client has an event id and knows from `retry` when to come back; the priming event told it both.
+   */
+  tick(nowMs: number): void {
+    if (nowMs - this.#connectedAtMs < this.#context.pollAfterMs) return;
+    const connection = this.#connection;
+    this.#connection = undefined;
+    this.#context.live.delete(this);
+    connection?.end();
   }
 
   #prime(connection: EventStream): void {
@@ -90,6 +107,8 @@ export class ResumableStream implements EventStreamOwner {
   }
 
   streamClosed(stream: EventStream): void {
-    if (this.#connection === stream) this.#connection = undefined;
+    if (this.#connection !== stream) return;
+    this.#connection = undefined;
+    this.#context.live.delete(this);
   }
 }
