@@ -32,23 +32,19 @@ export function parseHeader(text: string, env: Environment): ParsedHeader {
   return { ok: true, name: name.toLowerCase(), value };
 }
 
-export interface HeaderName {
-  /** In lower case. */
-  readonly name: string;
-  /** It says who the client is. */
-  readonly isCredential: boolean;
-}
-
+/** What clients show to prove who they are; never goes on, whoever asks for it. */
 const CREDENTIALS: readonly string[] = ['authorization', 'cookie'];
 
-/** A name for --forward-header. */
-export function parseForwardedName(text: string): Parsed<HeaderName> {
+/** A name for --forward-header, in lower case. */
+export function parseForwardedName(text: string): Parsed<string> {
   const name = text.toLowerCase();
-  const isCredential = CREDENTIALS.includes(name);
-  const mayPass = isCredential || (NAME.test(name) && isForwardable(name) && !isOurs(name));
-  if (mayPass) return { ok: true, value: { name, isCredential } };
+  if (CREDENTIALS.includes(name)) return { ok: false, expected: NO_CREDENTIALS };
+  if (NAME.test(name) && isForwardable(name) && !isOurs(name)) return { ok: true, value: name };
   return { ok: false, expected: 'the name of a header that is not about HTTP or MCP themselves, like X-Request-Id' };
 }
+
+const NO_CREDENTIALS =
+  'a header that is no credential: MCP forbids passing on what clients show to mcp-portage, since the server could use it elsewhere in their name (give mcp-portage a credential of its own with --bearer-token-file or --header)';
 
 /** Host is said by the URL; what describes the body is for whoever writes it. */
 function isOurs(name: string): boolean {

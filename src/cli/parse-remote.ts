@@ -27,7 +27,6 @@ export function parseRemote(given: GivenOptions, around: RemoteSurroundings, tar
   if (target.kind === 'url') findProxy(target.url, proxyEnv);
   const bearerTokenFile = parsePath(given, around, 'bearer-token-file');
   const { headers, warnings } = target.kind === 'url' ? parseHeaders(given, around) : NO_HEADERS;
-  const forwarded = parseForwardedHeaders(given);
   const isSecret = bearerTokenFile !== undefined || CREDENTIALS.some((name) => headers.has(name));
   const remote: RemoteConfig = {
     transport: given.required('transport', value.parseChoice(['auto', 'streamable-http', 'sse'])),
@@ -35,7 +34,7 @@ export function parseRemote(given: GivenOptions, around: RemoteSurroundings, tar
     headers,
     bearerTokenFile,
     tls: parseClientTls(given, around),
-    forwardHeaders: forwarded.names,
+    forwardHeaders: [...new Set(given.list('forward-header', parseForwardedName))],
     timeouts: {
       connectMs: given.required('connect-timeout', value.parseDuration),
       firstByteMs: given.required('first-byte-timeout', value.parseDuration),
@@ -47,11 +46,7 @@ export function parseRemote(given: GivenOptions, around: RemoteSurroundings, tar
   };
   return {
     remote,
-    warnings: [
-      ...warnings,
-      ...forwarded.warnings,
-      ...(isSecret && target.kind === 'url' ? warnOfPlainHttp(target.url) : []),
-    ],
+    warnings: [...warnings, ...(isSecret && target.kind === 'url' ? warnOfPlainHttp(target.url) : [])],
   };
 }
 
@@ -79,21 +74,6 @@ function parseClientTls(given: GivenOptions, around: RemoteSurroundings): Remote
     );
   }
   return tls;
-}
-
-function parseForwardedHeaders(given: GivenOptions) {
-  const source = given.sourceOf('forward-header');
-  const headers = given.list('forward-header', parseForwardedName);
-  return {
-    names: [...new Set(headers.map(({ name }) => name))],
-    warnings: headers
-      .filter(({ isCredential }) => isCredential)
-      .map(({ name }) => warnOfPassedCredential(source, name)),
-  };
-}
-
-function warnOfPassedCredential(source: string, name: string): string {
-  return `${source} ${name}: DANGER: what clients show to mcp-portage as their credential goes on to the server, which can use it in their name elsewhere. MCP forbids this unless the credential was issued for that very server. For a credential of mcp-portage itself use --bearer-token-file or --header.`;
 }
 
 const PROXY_NAMES = ['http_proxy', 'https_proxy', 'all_proxy', 'no_proxy'];
