@@ -3,7 +3,7 @@ import { BridgeError } from '../../errors.ts';
 import type { ResponseHead } from '../../http/client.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { SESSION_ID_HEADER } from '../../mcp/headers.ts';
-import { CANCELLED, INITIALIZE, INITIALIZED, PROGRESS } from '../../mcp/methods.ts';
+import { CANCELLED, INITIALIZE, INITIALIZED } from '../../mcp/methods.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
@@ -16,6 +16,7 @@ import type { CallEnd, CallHost } from './call-host.ts';
 import { CallTable } from './call-table.ts';
 import { Delivery } from './delivery.ts';
 import { GetStream } from './get-stream.ts';
+import { isWorthRepeating } from './renewal.ts';
 import type { InitializeResult } from './restored-state.ts';
 import { ServerCall } from './server-call.ts';
 import { type KeeperHost, SessionKeeper } from './session-keeper.ts';
@@ -196,7 +197,7 @@ export class StreamableLink implements UpstreamLink, CallHost, KeeperHost {
   /** No answer will come: the client is told, and the server too if it may be at work on it. */
   #failed(call: ServerCall, error: BridgeError, wasSent: boolean): void {
     const { frame, reply } = call.message;
-    if (error.code === 'ERR_UPSTREAM_CONNECT') this.#options.reachable(error);
+    if (error.code === 'ERR_UPSTREAM_CONNECT' || error.data?.phase === 'connect') this.#options.reachable(error);
     if (reply !== undefined) return reply(error);
     if (frame.kind !== 'request') {
       // The session goes on without it; a server without sessions may not want it at all.
@@ -295,10 +296,4 @@ export class StreamableLink implements UpstreamLink, CallHost, KeeperHost {
     for (const message of this.#outbox.takeAll()) this.#delivery.failed(message, error);
     this.#outbox.release();
   }
-}
-
-/** Answers and cancellations are about ids of the old session, progress about its tokens. */
-function isWorthRepeating(frame: Frame): boolean {
-  if (frame.kind === 'request') return true;
-  return frame.kind === 'notification' && ![CANCELLED, INITIALIZED, PROGRESS].includes(frame.method ?? '');
 }

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { BridgeError } from '../../errors.ts';
-import { INITIALIZED, PING, SET_LEVEL, SUBSCRIBE } from '../../mcp/methods.ts';
+import { CANCELLED, INITIALIZED, PING, PROGRESS, SET_LEVEL, SUBSCRIBE } from '../../mcp/methods.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
 import type { InitializeResult, RestoredState } from './restored-state.ts';
@@ -64,4 +64,10 @@ export async function isSessionKnown(own: Pick<OwnMessages, 'ask'>): Promise<boo
     const status = thrown instanceof BridgeError ? thrown.data?.status : undefined;
     return status !== 400 && status !== 404;
   }
+}
+
+/** May a message that was refused with its session go again in a new one? Answers and cancellations are about ids of the old session, progress about its tokens. */
+export function isWorthRepeating(frame: Frame): boolean {
+  if (frame.kind === 'request') return true;
+  return frame.kind === 'notification' && ![CANCELLED, INITIALIZED, PROGRESS].includes(frame.method ?? '');
 }

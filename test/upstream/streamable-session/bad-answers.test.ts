@@ -93,6 +93,11 @@ const failures: Record<string, { answer: Answer; reason: string; message: RegExp
     message:
       /\(401\)\. It describes how to get it at https:\/\/s\.example\/\.well-known\/x\. Give a token with --bearer/,
   },
+  'a proxy’s demand for authorization': {
+    answer: (_, response) => void response.writeHead(407).end(),
+    reason: 'ERR_UPSTREAM_AUTH',
+    message: /proxy on the way.*\(407\)\. Put user and password into its URL/,
+  },
   'a refusal of the authorization': {
     answer: (_, response) => void response.writeHead(403).end('no'),
     reason: 'ERR_UPSTREAM_AUTH',

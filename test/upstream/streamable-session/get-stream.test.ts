@@ -84,6 +84,22 @@ test('a server that ends its stream regularly is asked again, each time', async 
   t.pass();
 });
 
+test('a stream refused for a token that ran out is tried until somebody has renewed it', async (t) => {
+  const { server, streams } = await listenWithStreams();
+  const client = await connectClient(t, server, dialStreamable(server.url));
+  (await waitFor(() => streams[0])).end('retry: 0\n\n');
+  let refusals = 0;
+  server.rewrite({
+    GET: (_, response) => {
+      refusals += 1;
+      if (refusals < 3) response.writeHead(401).end();
+      else openStream(response).write(event(notification('notifications/x')));
+    },
+  });
+  await waitFor(() => client.notifications('notifications/x').length === 1);
+  t.is(refusals, 3);
+});
+
 test('a server in trouble is asked again more slowly', async (t) => {
   const { server, streams } = await listenWithStreams();
   await connectClient(t, server, dialStreamable(server.url));
