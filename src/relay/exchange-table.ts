@@ -1,4 +1,5 @@
 import { isInteractive } from '../mcp/methods.ts';
+import { LISTEN } from '../mcp/modern-methods.ts';
 import type { JsonRpcId } from '../wire/frame.ts';
 import type { Exchange } from './exchange.ts';
 
@@ -66,11 +67,15 @@ export class ExchangeTable {
     return [...this.#byId.values()];
   }
 
-  /** Those in which nothing has happened since `sinceMs` and nobody is being asked. */
+  /**
+   * Those in which nothing has happened since `sinceMs` and nobody is being asked. A subscription is silent for as long
+   * as nothing changes.
+   */
   silentSince(sinceMs: number): readonly Exchange[] {
     const silent: Exchange[] = [];
     for (const exchange of this.#byId.values()) {
-      if (exchange.lastActiveMs <= sinceMs && exchange.openQuestions === 0) silent.push(exchange);
+      const isWaiting = exchange.openQuestions === 0 && exchange.method !== LISTEN;
+      if (isWaiting && exchange.lastActiveMs <= sinceMs) silent.push(exchange);
     }
     return silent;
   }

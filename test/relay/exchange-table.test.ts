@@ -66,6 +66,11 @@ test('silent are those in which nothing happened since, unless they are asking',
   t.deepEqual(table.silentSince(5), [first, third]);
 });
 
+test('a subscription is never too silent', (t) => {
+  const { table } = tableOf({ method: 'subscriptions/listen' });
+  t.deepEqual(table.silentSince(1e9), []);
+});
+
 test('an exchange leaves the open state once', (t) => {
   for (const leave of [(e: Exchange) => e.settle(), (e: Exchange) => e.cancel('client')]) {
     const exchange = new Exchange(1, 'ping', new FakeLane(), undefined, 0);

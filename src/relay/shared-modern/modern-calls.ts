@@ -1,14 +1,22 @@
+import type { Clock } from '../../deps.ts';
 import type { JsonRpcId } from '../../wire/frame.ts';
 import type { Exchange } from '../exchange.ts';
 import type { ModernSeat } from './modern-seat.ts';
 import type { Subscription } from './subscription.ts';
 
+/** A server may go on for so long about a call it was told to stop. */
+const WITHDRAWN_MS = 10_000;
+/** Of those calls, so many are remembered. */
+const MAX_WITHDRAWN = 1024;
+
 /** A request on its way through the shared link, and how to turn what belongs to it back into the client's. */
 export interface ModernCall {
   readonly seat: ModernSeat;
-  readonly exchange: Exchange;
+  /** Undefined: the seat's owner asked for itself, and knows the answer by its id. */
+  readonly exchange: Exchange | undefined;
   readonly upstreamId: number;
-  /** The client's id and progress token as it wrote them. */
+  /** The client's id as decoded, and id and progress token as it wrote them. */
+  readonly id: JsonRpcId;
   readonly idToken: Buffer;
   readonly progressToken: Buffer | undefined;
   /** It asked for log messages. */
@@ -17,51 +25,90 @@ export interface ModernCall {
   readonly subscription: Subscription | undefined;
 }
 
+interface WithdrawnCall {
+  readonly call: ModernCall;
+  readonly untilMs: number;
+}
+
 /** The open requests of all clients, by the id they have on the shared link. */
 export class ModernCalls {
+  readonly #clock: Clock;
   readonly #calls = new Map<number, ModernCall>();
+  /** Oldest first. */
+  #withdrawn: WithdrawnCall[] = [];
+  #subscriptions = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
   get size(): number {
     return this.#calls.size;
   }
 
+  get subscriptions(): number {
+    return this.#subscriptions;
+  }
+
   add(call: ModernCall): void {
     this.#calls.set(call.upstreamId, call);
+    if (call.subscription !== undefined) this.#subscriptions += 1;
   }
 
   get(upstreamId: JsonRpcId | undefined): ModernCall | undefined {
     return typeof upstreamId === 'number' ? this.#calls.get(upstreamId) : undefined;
   }
 
+  /** The call has ended. */
   take(upstreamId: JsonRpcId | undefined): ModernCall | undefined {
     const call = this.get(upstreamId);
-    if (call !== undefined) this.#calls.delete(call.upstreamId);
+    if (call !== undefined) this.#delete(call);
     return call;
   }
 
-  takeOf(seat: ModernSeat): readonly ModernCall[] {
-    const calls = [...this.#calls.values()].filter((call) => call.seat === seat);
-    for (const call of calls) this.#calls.delete(call.upstreamId);
-    return calls;
+  /** The client gives the call up: the server may not have heard of it yet. */
+  withdraw(call: ModernCall): void {
+    this.#delete(call);
+    this.#withdrawn.push({ call, untilMs: this.#clock.now() + WITHDRAWN_MS });
+    if (this.#withdrawn.length > MAX_WITHDRAWN) this.#withdrawn.shift();
   }
 
-  takeAll(): readonly ModernCall[] {
-    const calls = [...this.#calls.values()];
-    this.#calls.clear();
-    return calls;
+  #delete(call: ModernCall): void {
+    this.#calls.delete(call.upstreamId);
+    if (call.subscription !== undefined) this.#subscriptions -= 1;
+  }
+
+  of(seat: ModernSeat): readonly ModernCall[] {
+    return [...this.#calls.values()].filter((call) => call.seat === seat);
+  }
+
+  all(): readonly ModernCall[] {
+    return [...this.#calls.values()];
+  }
+
+  /** The server is gone, and nothing it was at work on can be heard of any more. */
+  forgetWithdrawn(): void {
+    this.#withdrawn = [];
   }
 
   /**
-   * The call that a log message must be about: a pipe does not say which, but a server logs only for those that asked.
-   * [spec 2026-07-28 server/utilities/logging#per-request-log-level]
+   * The only open call that a message without an id can be about. A call that was withdrawn a moment ago counts as long
+   * as the server may still talk about it: what it says must not reach another client.
    */
-  soleWithLogs(): ModernCall | undefined {
+  sole(mayBeAbout: (call: ModernCall) => boolean): ModernCall | undefined {
     let sole: ModernCall | undefined;
     for (const call of this.#calls.values()) {
-      if (!call.wantsLogs) continue;
+      if (!mayBeAbout(call)) continue;
       if (sole !== undefined) return undefined;
       sole = call;
     }
-    return sole;
+    return sole !== undefined && this.#isRivalled(sole, mayBeAbout) ? undefined : sole;
+  }
+
+  #isRivalled({ seat }: ModernCall, mayBeAbout: (call: ModernCall) => boolean): boolean {
+    const nowMs = this.#clock.now();
+    const firstKept = this.#withdrawn.findIndex(({ untilMs }) => untilMs > nowMs);
+    this.#withdrawn = firstKept === -1 ? [] : this.#withdrawn.slice(firstKept);
+    return this.#withdrawn.some(({ call }) => call.seat !== seat && mayBeAbout(call));
   }
 }

@@ -23,6 +23,7 @@ import { resultForClient } from './initialize-result.ts';
 import type { CallOutcome } from './pending-calls.ts';
 import type { Seat } from './seat.ts';
 import type { ReadyServer, SharedState } from './shared-state.ts';
+import { UNCLEAR } from './unclear.ts';
 
 /**
  * Takes what one of several clients says to the server they share. Ids become the link's, and what is state of the
@@ -226,9 +227,3 @@ function refuseUnclear(seat: Seat, request: Frame, exchange: Exchange): true {
   answer(seat, exchange, errorFrame(idToken(request), rpcErrorOf(UNCLEAR)));
   return true;
 }
-
-const UNCLEAR = new BridgeError(
-  'ERR_WIRE_MESSAGE',
-  'This message can be read in several ways: a name occurs twice or in another case, or progressToken is neither a ' +
-    'string nor a number. On a server shared by several clients that is refused.',
-);

@@ -47,6 +47,7 @@ export class HeldMessages<Sitter extends Seated = Seat> {
 
 /** A call gets the reason for an answer; for anything else there is nobody to tell. */
 export function refuse({ seat, frame, exchange }: HeldMessage<Seated>, reason: BridgeError): void {
-  if (frame.kind !== 'request' || exchange?.state.kind !== 'open') return;
+  const isOver = exchange !== undefined && exchange.state.kind !== 'open';
+  if (frame.kind !== 'request' || isOver) return;
   seat.listener.fromServer(errorFrame(idToken(frame), rpcErrorOf(reason)), exchange);
 }

@@ -1,0 +1,252 @@
+import type { Deps } from '../../deps.ts';
+import { BridgeError, toBridgeError } from '../../errors.ts';
+import { CANCELLED } from '../../mcp/methods.ts';
+import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { errorFrame } from '../../wire/write-message.ts';
+import type { Exchange } from '../exchange.ts';
+import type { Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../ports.ts';
+import { HeldMessages, refuse } from '../shared/held-messages.ts';
+import { RestartPause } from '../shared/restart-pause.ts';
+import { FromModernSeats, type SeatMessage } from './from-modern-seats.ts';
+import { FromModernServer } from './from-modern-server.ts';
+import { ModernCalls } from './modern-calls.ts';
+import { ModernSeat, type ModernSeatHost } from './modern-seat.ts';
+
+export interface SharedModernServerOptions {
+  /** What it dials is one process of a modern server. */
+  readonly dialer: UpstreamDialer;
+  readonly deps: Deps;
+  /** Start the server at once instead of with the first message, and keep it running. */
+  readonly prewarm: boolean;
+}
+
+/**
+ * - `idle`: no child; the first request starts one.
+ * - `started`: it is spoken to, and has said nothing yet.
+ * - `serving`: it has said something.
+ * - `restarting`: the child ended, another follows after a pause; messages wait.
+ * - `closed`: for good.
+ */
+type ServerState =
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'started'; readonly link: UpstreamLink }
+  | { readonly kind: 'serving'; readonly link: UpstreamLink }
+  | { readonly kind: 'restarting'; readonly error: BridgeError; readonly cancel: () => void }
+  | { readonly kind: 'closed' };
+
+/**
+ * One process of a modern server for all conversations and sessions: it holds no state for any of them, so nothing has
+ * to be reconciled but ids. Each has a seat, which its relay takes for a link of its own. A process that ends is
+ * replaced, and asked again for what it was to report.
+ */
+export class SharedModernServer implements UpstreamDialer, ServerListener, ModernSeatHost {
+  readonly #options: SharedModernServerOptions;
+  readonly #seats = new Set<ModernSeat>();
+  readonly #calls: ModernCalls;
+  readonly #fromSeats: FromModernSeats;
+  readonly #fromServer: FromModernServer;
+  readonly #held = new HeldMessages<ModernSeat>();
+  readonly #pause = new RestartPause();
+  #state: ServerState = { kind: 'idle' };
+
+  constructor(options: SharedModernServerOptions) {
+    const { deps, prewarm } = options;
+    this.#options = options;
+    this.#calls = new ModernCalls(deps.clock);
+    this.#fromSeats = new FromModernSeats(this.#calls, deps.log);
+    this.#fromServer = new FromModernServer(this.#calls, deps.log);
+    if (prewarm) this.#restart();
+  }
+
+  get name(): string {
+    return this.#options.dialer.name;
+  }
+
+  readiness(): Readiness {
+    switch (this.#state.kind) {
+      case 'idle':
+      case 'started':
+        return this.#options.dialer.readiness();
+      case 'serving':
+        return { ready: true };
+      case 'restarting':
+        return { ready: false, error: this.#dialerRefusal() ?? this.#state.error };
+      case 'closed':
+        return { ready: false, error: SHUTTING_DOWN };
+    }
+  }
+
+  #dialerRefusal(): BridgeError | undefined {
+    const readiness = this.#options.dialer.readiness();
+    return readiness.ready ? undefined : readiness.error;
+  }
+
+  // ---- clients
+
+  /** Throws why the server cannot be started now, if it does not run. */
+  dial(listener: ServerListener): UpstreamLink {
+    if (this.#state.kind === 'closed') throw SHUTTING_DOWN;
+    const refusal = this.#link() === undefined ? this.#dialerRefusal() : undefined;
+    if (refusal !== undefined) throw refusal;
+    const seat = new ModernSeat(this, listener);
+    this.#seats.add(seat);
+    return seat;
+  }
+
+  fromSeat(seat: ModernSeat, frame: Frame, exchange: Exchange | undefined): boolean {
+    const message: SeatMessage = { seat, frame, exchange };
+    const link = this.#link();
+    if (link !== undefined) return this.#fromSeats.take(link, message);
+    switch (this.#state.kind) {
+      case 'idle':
+        return frame.kind !== 'request' || this.#startWith(message);
+      case 'restarting':
+        // A subscription that waits for the next process is over at once.
+        if (frame.method === CANCELLED && this.#fromSeats.withdraw(message) !== undefined) return true;
+        return this.#hold(message);
+      default:
+        refuse(message, SHUTTING_DOWN);
+        return true;
+    }
+  }
+
+  #startWith(message: SeatMessage): boolean {
+    try {
+      return this.#fromSeats.take(this.#start(), message);
+    } catch (thrown) {
+      refuse(message, toBridgeError(thrown));
+      return true;
+    }
+  }
+
+  /** The message waits and its client is held back, or is refused where waiting is of no use. */
+  #hold(message: SeatMessage): boolean {
+    const reason = this.#held.isFull ? this.#tooManyHeld() : this.#dialerRefusal();
+    if (reason === undefined) this.#held.add(message);
+    else refuse(message, reason);
+    return reason !== undefined;
+  }
+
+  #tooManyHeld(): BridgeError {
+    return new BridgeError('ERR_UPSTREAM_STARTING', `${this.name} is starting and too many messages wait.`);
+  }
+
+  leave(seat: ModernSeat): void {
+    this.#seats.delete(seat);
+    this.#held.dropOf(seat);
+    this.#fromSeats.leave(this.#link(), seat);
+  }
+
+  // ---- the child's life
+
+  /** Throws what the dialer throws; nothing has changed then. */
+  #start(): UpstreamLink {
+    const link = this.#options.dialer.dial(this);
+    this.#state = { kind: 'started', link };
+    this.#fromSeats.listenAgain(link);
+    return link;
+  }
+
+  #restart(): void {
+    if (this.#isUnwanted) {
+      this.#state = { kind: 'idle' };
+      return;
+    }
+    try {
+      this.#start();
+    } catch (thrown) {
+      return this.#ended(toBridgeError(thrown));
+    }
+    this.#letGo();
+  }
+
+  /** Sends what has waited and lets the clients go on, unless that filled the server's pipe. */
+  #letGo(): void {
+    let hasRoom = true;
+    for (const { seat, frame, exchange } of this.#held.takeAll()) {
+      const isOver = exchange !== undefined && exchange.state.kind !== 'open';
+      if (isOver || !this.#seats.has(seat)) continue;
+      hasRoom = this.fromSeat(seat, frame, exchange) && hasRoom;
+    }
+    if (hasRoom) this.serverDrained();
+  }
+
+  serverClosed(reason: BridgeError): void {
+    if (this.#link() !== undefined) this.#ended(reason);
+  }
+
+  /** The child is gone, or could not be started. */
+  #ended(reason: BridgeError): void {
+    const wasServing = this.#state.kind === 'serving';
+    // First of all: whatever the clients do when they hear of it must not go to the child that is gone.
+    this.#waitForNext(reason);
+    this.#calls.forgetWithdrawn();
+    for (const { upstreamId, subscription, seat, idToken, exchange } of this.#calls.all()) {
+      // Subscriptions stay, but for one to a server that has never said a word.
+      if (subscription !== undefined && (wasServing || subscription.isAcknowledged)) continue;
+      const isOpen = this.#calls.take(upstreamId) !== undefined;
+      if (isOpen) seat.listener.fromServer(errorFrame(idToken, rpcErrorOf(reason)), exchange);
+    }
+    // A child that never served has nothing to be replaced for: those who wait for it learn why.
+    if (!wasServing || this.#dialerRefusal() !== undefined) this.#failHeld(reason);
+  }
+
+  #waitForNext(reason: BridgeError): void {
+    const { deps, dialer } = this.#options;
+    deps.log.warn({ code: reason.code }, `the shared server is gone: ${reason.message}`);
+    if (this.#isUnwanted) {
+      this.#state = { kind: 'idle' };
+      return;
+    }
+    const delayMs = this.#pause.next(reason, dialer.readiness());
+    this.#state = { kind: 'restarting', error: reason, cancel: deps.clock.after(delayMs, () => this.#restart()) };
+  }
+
+  get #isUnwanted(): boolean {
+    return this.#seats.size === 0 && !this.#options.prewarm;
+  }
+
+  #failHeld(reason: BridgeError): void {
+    for (const held of this.#held.takeAll()) refuse(held, reason);
+    this.serverDrained();
+  }
+
+  // ---- what the child says
+
+  fromServer(frame: Frame): void {
+    if (this.#state.kind === 'started') {
+      this.#state = { kind: 'serving', link: this.#state.link };
+      this.#pause.served();
+    }
+    if (this.#state.kind === 'serving') this.#fromServer.take(frame);
+  }
+
+  serverFault(fault: ServerFault): void {
+    if (this.#link() !== undefined) this.#fromServer.fault(fault);
+  }
+
+  serverDrained(): void {
+    for (const seat of [...this.#seats]) seat.listener.serverDrained();
+  }
+
+  #link(): UpstreamLink | undefined {
+    return this.#state.kind === 'started' || this.#state.kind === 'serving' ? this.#state.link : undefined;
+  }
+
+  /** The clients' sessions end with it. */
+  async close(): Promise<void> {
+    const link = this.#link();
+    if (this.#state.kind === 'restarting') this.#state.cancel();
+    this.#state = { kind: 'closed' };
+    for (const seat of [...this.#seats]) seat.listener.serverClosed(SHUTTING_DOWN);
+    link?.close(SHUTTING_DOWN);
+    await this.#options.dialer.close();
+  }
+
+  killNow(): void {
+    this.#options.dialer.killNow();
+  }
+}
+
+const SHUTTING_DOWN = new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.');
