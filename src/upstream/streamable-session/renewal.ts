@@ -66,7 +66,10 @@ export async function isSessionKnown(own: Pick<OwnMessages, 'ask'>): Promise<boo
   }
 }
 
-/** May a message that was refused with its session go again in a new one? Answers and cancellations are about ids of the old session, progress about its tokens. */
+/**
+ * May a message that was refused with its session go again in a new one? Answers and cancellations are about ids of the
+ * old session, progress about its tokens.
+ */
 export function isWorthRepeating(frame: Frame): boolean {
   if (frame.kind === 'request') return true;
   return frame.kind === 'notification' && ![CANCELLED, INITIALIZED, PROGRESS].includes(frame.method ?? '');
