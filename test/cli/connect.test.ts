@@ -1,5 +1,6 @@
 /** The stdio face of the built program; `npm test` builds it first. */
 import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import test, { type ExecutionContext } from 'ava';
 import { EVERYTHING } from '../real-peers/servers/commands.ts';
@@ -93,8 +94,8 @@ test('a client that stops reading holds up neither signals nor the end of the se
   await waitFor(() => program.children().length > 0);
   const children = program.children();
   // More than all buffers on the way hold together.
-  const text = 'x'.repeat(256 * 1024);
-  for (let id = 1; id <= 40; id++) program.send(callEcho(id, text));
+  const much = 'x'.repeat(256 * 1024);
+  for (let id = 1; id <= 40; id++) program.send(callEcho(id, much));
   await waitFor(() => program.child.stdout.readableLength > 0);
   program.child.kill('SIGTERM');
   t.deepEqual(await program.exited, { code: 0, signal: null });
@@ -125,6 +126,25 @@ test('a reader of stderr that wakes up is told how many lines it missed', async 
   const closed = once(program.child, 'close');
   program.child.stdin.end();
   await closed;
+});
+
+test('lines that wait for a reader of stderr are written before the process ends', async (t) => {
+  const program = startConnect(t, stub('floods-stderr', '3000'), { isLogRead: false });
+  await program.initialize();
+  program.child.stdin.end();
+  const log = await text(program.child.stderr);
+  t.is(log.split('\n').filter((line) => line.includes('"stream":"stderr"')).length, 3000);
+  t.false(log.includes('"dropped"'));
+});
+
+test('the session at a remote server is ended with the client', async (t) => {
+  const server = await closing(t, startStreamable());
+  const program = startConnect(t, [server.url.href]);
+  await program.initialize();
+  t.is(server.sessions.size, 1);
+  program.child.stdin.end();
+  t.deepEqual(await program.exited, { code: 0, signal: null });
+  t.is(server.sessions.size, 0);
 });
 
 test('a command that does not exist ends it at once, with the exit code of its error', async (t) => {

@@ -9,6 +9,8 @@ export interface ConnectOptions {
   readonly capabilities?: ClientCapabilities;
   /** Called before the connection is made: sets the handlers for what the server asks. */
   readonly handlers?: (client: Client) => void;
+  /** Sent with every request, over Streamable HTTP. */
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** An official SDK client, connected. */
@@ -24,7 +26,7 @@ export interface StreamableClient extends SdkClient {
 }
 
 export async function connectStreamable(url: URL, options: ConnectOptions = {}): Promise<StreamableClient> {
-  const transport = new StreamableHTTPClientTransport(url);
+  const transport = new StreamableHTTPClientTransport(url, { requestInit: { headers: options.headers ?? {} } });
   const connected = await connectClient(transport, options);
   return { ...connected, transport, close: () => endSession(transport, connected) };
 }
