@@ -4,11 +4,16 @@ import type { RemoteEnvironment } from '../remote/remote-options.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 import { StreamMessages, type StreamMessagesOptions } from '../remote/stream-messages.ts';
 
+/** A server that is slow to answer the GET does not hold up the session for longer than this. */
+const SETTLE_MS = 1000;
+
 export interface GetStreamOptions {
   readonly environment: RemoteEnvironment;
   readonly session: SessionKey;
   readonly isPaused: boolean;
   readonly messages: StreamMessagesOptions;
+  /** The stream is there, or there will be none, or it takes too long to find out. Called once, not after `close`. */
+  readonly settled: () => void;
   /** The server does not know the session any more, or says something that may mean it. */
   readonly sessionDoubted: (status: number) => void;
 }
@@ -22,6 +27,8 @@ export class GetStream implements EventStreamListener {
   readonly #messages: StreamMessages;
   readonly #log: Logger;
   readonly #stream: EventStream;
+  readonly #stopWaiting: () => void;
+  #isSettled = false;
 
   constructor(options: GetStreamOptions) {
     const { environment, session, isPaused } = options;
@@ -29,6 +36,7 @@ export class GetStream implements EventStreamListener {
     this.#options = options;
     this.#log = log;
     this.#messages = new StreamMessages(options.messages);
+    this.#stopWaiting = http.clock.after(SETTLE_MS, () => this.#settle());
     this.#stream = new EventStream({
       http,
       url,
@@ -52,11 +60,21 @@ export class GetStream implements EventStreamListener {
   }
 
   close(): void {
+    this.#stopWaiting();
+    this.#isSettled = true;
     this.#stream.close();
+  }
+
+  #settle(): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    this.#stopWaiting();
+    this.#options.settled();
   }
 
   opened(): void {
     this.#messages.resumed();
+    this.#settle();
   }
 
   event(event: StreamEvent): void {
@@ -66,6 +84,7 @@ export class GetStream implements EventStreamListener {
 
   /** 405 is how a server says that it has none; others are as good. */
   ended({ status, wasOpen, error }: StreamEnd): void {
+    this.#settle();
     if (wasOpen && (status === 404 || status === 400)) return this.#options.sessionDoubted(status);
     if (status === 401 || status === 403) this.#log.warn({ code: error.code }, `no event stream: ${error.message}`);
     else this.#log.debug({ status }, 'the server offers no event stream; only calls will bring its messages');

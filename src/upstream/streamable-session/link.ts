@@ -132,8 +132,10 @@ export class StreamableLink implements UpstreamLink, CallHost, KeeperHost {
 
   responded(call: ServerCall, { headers }: ResponseHead): void {
     this.#options.reachable(undefined);
-    if (call.message.frame.method === INITIALIZE) this.#keeper.offered(headers[SESSION_ID_HEADER]);
-    this.#outbox.answered(call.message);
+    const { method } = call.message.frame;
+    if (method === INITIALIZE) this.#keeper.offered(headers[SESSION_ID_HEADER]);
+    // What waits for `initialized` waits for the event stream as well, which is asked for once it has arrived.
+    if (method !== INITIALIZED) this.#outbox.answered(call.message);
   }
 
   received(call: ServerCall, frame: Frame): void {
@@ -162,7 +164,7 @@ export class StreamableLink implements UpstreamLink, CallHost, KeeperHost {
       if (status === 404) return this.#postAgain(call, end.refusal.error);
       if (frame?.id === undefined) return this.#whenChecked(call, end.refusal.error);
     }
-    this.#outbox.answered(message);
+    this.#settled(message);
     if (message.frame.method === CANCELLED && message.exchange !== undefined) this.#letGo(message.exchange);
     if (end.kind === 'done') return this.#arrived(message);
     if (end.kind === 'refused') return this.#refused(call, end.refusal.frame, end.refusal.error);
@@ -181,10 +183,14 @@ export class StreamableLink implements UpstreamLink, CallHost, KeeperHost {
     call.abort();
   }
 
+  /** The server has taken the message, or never will. */
+  #settled(message: Outgoing): void {
+    if (message.frame.method === INITIALIZED && message.reply === undefined) this.#keeper.initialized();
+    this.#outbox.answered(message);
+  }
+
   #arrived({ frame, reply }: Outgoing): void {
-    if (frame.kind === 'request') return;
-    if (reply !== undefined) return reply(frame);
-    if (frame.method === INITIALIZED) this.#keeper.initialized();
+    if (frame.kind !== 'request') reply?.(frame);
   }
 
   #refused(call: ServerCall, said: Frame | undefined, error: BridgeError): void {
@@ -202,7 +208,6 @@ export class StreamableLink implements UpstreamLink, CallHost, KeeperHost {
     if (frame.kind !== 'request') {
       // The session goes on without it; a server without sessions may not want it at all.
       this.#log.warn({ code: error.code, method: frame.method }, `a message was not taken: ${error.message}`);
-      if (frame.method === INITIALIZED) this.#keeper.initialized();
       return;
     }
     this.#delivery.failed(call.message, error);
@@ -233,17 +238,23 @@ export class StreamableLink implements UpstreamLink, CallHost, KeeperHost {
     void this.#keeper.isKnown(call.session).then((isKnown) => {
       if (this.#isClosed) return;
       if (!isKnown) return this.#postAgain(call, error);
-      this.#outbox.answered(call.message);
+      this.#settled(call.message);
       this.#failed(call, error, false);
     });
   }
 
+  /**
+   * Calls wait for the stream: what a server says on it before it is there, most servers drop; and a call may well lead
+   * to a question that comes on it.
+   */
   ready(): void {
     this.#stream?.close();
     const { environment } = this.#options;
     const session = this.#keeper.key;
+    this.#outbox.hold();
     this.#stream = new GetStream({
       environment,
+      settled: () => this.#outbox.release(),
       session,
       isPaused: this.#isPaused,
       messages: {
@@ -289,7 +300,7 @@ export class StreamableLink implements UpstreamLink, CallHost, KeeperHost {
 
   renewed(missed: readonly Frame[]): void {
     for (const frame of missed) this.#delivery.message(frame);
-    this.#outbox.release();
+    if (this.#stream === undefined) this.#outbox.release();
   }
 
   renewalFailed(error: BridgeError): void {

@@ -12,7 +12,7 @@ import { type InitializeResult, RestoredState } from './restored-state.ts';
 export interface KeeperHost {
   /** Posts a message of the keeper's own now, past everything that waits. */
   post(message: Outgoing): void;
-  /** The session is open, the client has said `notifications/initialized`: the server may be listened to. */
+  /** The session is open, the client has said `notifications/initialized`: the server is to be listened to. */
   ready(): void;
   /** The server has forgotten the session; until one of the next two, nothing may leave. */
   lost(): void;
@@ -100,8 +100,8 @@ export class SessionKeeper {
     if (this.#state !== 'renewing') return;
     this.#state = 'open';
     const { accepted, subscribedUris, isInitialized } = this.restored;
-    this.#host.renewed(isInitialized ? changeNotifications(accepted?.capabilities, subscribedUris) : []);
     if (isInitialized) this.#host.ready();
+    this.#host.renewed(isInitialized ? changeNotifications(accepted?.capabilities, subscribedUris) : []);
   }
 
   #renewalFailed(error: BridgeError): void {

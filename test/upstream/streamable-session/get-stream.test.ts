@@ -40,6 +40,34 @@ test('opens the stream once the handshake is over, and brings what it says', asy
   t.is(server.received.find(({ method }) => method === 'GET')?.headers.accept, 'text/event-stream');
 });
 
+test('calls leave once the stream is there, so that nothing said on it because of them is lost', async (t) => {
+  let stream: ServerResponse | undefined;
+  const server = await listenScripted({
+    GET: (_, response) => {
+      stream = response;
+    },
+  });
+  const client = await connectClient(t, server, dialStreamable(server.url));
+  const list = client.start('tools/list');
+  const late = await waitFor(() => stream);
+  // Another connection would have been there long ago.
+  await fetch(server.url, { method: 'DELETE' });
+  t.false(server.order.includes('tools/list'));
+  openStream(late).flushHeaders();
+  await client.answer(list);
+  t.is(server.order.at(-1), 'tools/list');
+});
+
+test('a server that does not answer for its stream does not hold up calls for long', async (t) => {
+  const clock = new FakeClock();
+  const server = await listenScripted({ GET: () => undefined });
+  const client = await connectClient(t, server, dialStreamable(server.url, { client: { clock } }));
+  const list = client.start('tools/list');
+  await waitFor(() => server.order.includes('GET'));
+  await clock.advanceInSteps(1000, 100);
+  t.deepEqual((await client.answer(list)).result, {});
+});
+
 for (const status of [405, 404, 400, 501, 200, 204, 403]) {
   test(`a server that answers ${status} to GET has no stream, and is asked once`, async (t) => {
     const server = await listenScripted({ GET: (_, response) => void response.writeHead(status).end() });
