@@ -2,6 +2,7 @@
 import { CLOSE_BRACE } from './ascii.ts';
 import { Frame } from './frame.ts';
 import { ObjectEditor } from './object-editor.ts';
+import { skipValue } from './scan-json.ts';
 import { type Edit, replaceSpans } from './splice.ts';
 
 /** Edits as `replaceSpans` takes them; none may touch the id. One that covers the start of the payload removes it. */
@@ -32,14 +33,18 @@ function shifted(offset: number, edits: readonly Edit[]): number {
 
 const PARAMS_KEY = Buffer.from(',"params":');
 
-/** The same request or notification with other params, given as JSON text. */
+/** The same message with other params, or another result or error, given as JSON text. It must have some already. */
+export function withPayload(frame: Frame, payload: Buffer): Frame {
+  const { bytes, payloadStart } = frame;
+  if (payloadStart === -1) throw new Error(`a ${frame.kind} without a payload has none to replace`);
+  const end = skipValue(bytes, payloadStart);
+  return editFrame(frame, [{ start: payloadStart, end, replacement: payload }]);
+}
+
+/** The same request or notification with these params, given as JSON text. */
 export function withParams(frame: Frame, params: Buffer): Frame {
   const { bytes, payloadStart } = frame;
-  if (payloadStart !== -1) {
-    const editor = ObjectEditor.read(bytes, 0, ['params']);
-    editor?.set('params', params);
-    return editFrame(frame, editor?.edits() ?? []);
-  }
+  if (payloadStart !== -1) return withPayload(frame, params);
   const end = bytes.lastIndexOf(CLOSE_BRACE);
   const replacement = Buffer.concat([PARAMS_KEY, params]);
   const { kind, id, idStart, idEnd, method } = frame;

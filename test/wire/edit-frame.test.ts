@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { editFrame, withoutParams, withParams } from '../../src/wire/edit-frame.ts';
+import { editFrame, withoutParams, withParams, withPayload } from '../../src/wire/edit-frame.ts';
 import { clientFrame } from '../support/frames.ts';
 import { anyMessage } from './json-text.ts';
 
@@ -44,4 +44,20 @@ test('gives any request or notification other params, or none, and changes nothi
     }),
     { numRuns: 300 },
   );
+});
+
+test('gives any message that has a payload another one', (t) => {
+  fc.assert(
+    fc.property(anyMessage({ newlines: false }), ({ text }) => {
+      const frame = clientFrame(text);
+      fc.pre(frame.payloadStart !== -1);
+      const given = withPayload(frame, Buffer.from('{"new":[1]}'));
+      const key = frame.isResponse ? frame.kind : 'params';
+      t.deepEqual(given.json(), { ...JSON.parse(text), [key]: { new: [1] } });
+      t.deepEqual(given, clientFrame(given.bytes.toString()));
+    }),
+    { numRuns: 300 },
+  );
+  const bare = clientFrame('{"jsonrpc":"2.0","id":1,"method":"m"}');
+  t.throws(() => withPayload(bare, Buffer.from('{}')), { message: /has none to replace/ });
 });

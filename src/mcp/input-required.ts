@@ -1,0 +1,125 @@
+/**
+ * A modern server's answer that it needs something from the client first, and the retry that brings it.
+ * [spec 2026-07-28 basic/patterns/mrtr]
+ */
+import { OPEN_BRACE, QUOTE } from '../wire/ascii.ts';
+import { editFrame } from '../wire/edit-frame.ts';
+import { isNullToken } from '../wire/envelope-members.ts';
+import type { Frame } from '../wire/frame.ts';
+import { joinMembers } from '../wire/join-members.ts';
+import { ObjectEditor } from '../wire/object-editor.ts';
+import { decodeString, findUniqueMember, MemberCursor, type Span } from '../wire/scan-json.ts';
+import type { ClientCapabilities } from './client-capabilities.ts';
+import { isInputMethod, refuseInput } from './input-gate.ts';
+
+/** One thing asked of the client. */
+export interface InputRequest {
+  readonly method: string;
+  /** JSON text of an object, part of the result it was read from. */
+  readonly params: Buffer | undefined;
+}
+
+export interface InputRequired {
+  /** By the server's key. */
+  readonly requests: ReadonlyMap<string, InputRequest>;
+  /** The token as the server wrote it, to be given back as it is. Opaque, and possibly a secret. */
+  readonly requestState: Buffer | undefined;
+}
+
+export interface InputFault {
+  /** How the server breaks the protocol, in English, without quoting the message. */
+  readonly fault: string;
+}
+
+/**
+ * `resultType` of a result; one that is not there means `complete`. Undefined: it is no text, or there are several.
+ * [spec 2026-07-28 basic#resulttype]
+ */
+export function resultTypeOf({ bytes, payloadStart }: Frame): string | undefined {
+  const span = findUniqueMember(bytes, payloadStart, 'resultType');
+  if (span === undefined) return 'complete';
+  if (span === 'duplicate' || bytes[span.start] !== QUOTE) return undefined;
+  return decodeString(bytes, span.start, span.end);
+}
+
+const INPUT_REQUIRED = Buffer.from('input_required');
+
+export function isInputRequired(frame: Frame): boolean {
+  // No result but these few holds the word, or an escape that could spell it.
+  const { bytes, payloadStart } = frame;
+  if (!bytes.includes(INPUT_REQUIRED, payloadStart) && !bytes.includes('\\u', payloadStart)) return false;
+  return resultTypeOf(frame) === 'input_required';
+}
+
+/** What an `input_required` result asks of a client with these capabilities. */
+export function readInputRequired(frame: Frame, capabilities: ClientCapabilities): InputRequired | InputFault {
+  const { bytes, payloadStart } = frame;
+  const asked = findValue(bytes, payloadStart, 'inputRequests');
+  const state = findValue(bytes, payloadStart, 'requestState');
+  if (asked === 'duplicate' || state === 'duplicate') return { fault: 'inputRequests or requestState occurs twice' };
+  if (state !== undefined && bytes[state.start] !== QUOTE) return { fault: 'requestState must be a string' };
+  const requests = asked === undefined ? new Map<string, InputRequest>() : readRequests(bytes, asked, capabilities);
+  if ('fault' in requests) return requests;
+  if (requests.size === 0 && state === undefined) {
+    return { fault: 'neither inputRequests nor requestState says what is required' };
+  }
+  return { requests, requestState: state && bytes.subarray(state.start, state.end) };
+}
+
+function readRequests(
+  bytes: Buffer,
+  { start }: Span,
+  capabilities: ClientCapabilities,
+): Map<string, InputRequest> | InputFault {
+  if (bytes[start] !== OPEN_BRACE) return { fault: 'inputRequests must be an object' };
+  const requests = new Map<string, InputRequest>();
+  const members = new MemberCursor(bytes, start);
+  while (members.next()) {
+    const key = decodeString(bytes, members.keyStart, members.keyEnd);
+    if (key === undefined || requests.has(key)) return { fault: 'a key of inputRequests occurs twice' };
+    const request = readRequest(bytes, members.valueStart);
+    if ('fault' in request) return request;
+    const refusal = refuseInput(capabilities, request.method, request.params);
+    if (refusal !== undefined) return { fault: `an input request is not allowed: ${refusal.message}` };
+    requests.set(key, request);
+  }
+  return requests;
+}
+
+function readRequest(bytes: Buffer, start: number): InputRequest | InputFault {
+  const method = findValue(bytes, start, 'method');
+  const params = findValue(bytes, start, 'params');
+  const isText = method !== undefined && method !== 'duplicate' && bytes[method.start] === QUOTE;
+  const name = isText ? decodeString(bytes, method.start, method.end) : undefined;
+  if (name === undefined || !isInputMethod(name)) return { fault: 'an input request has a method that is none' };
+  if (params === undefined) return { method: name, params: undefined };
+  if (params === 'duplicate' || bytes[params.start] !== OPEN_BRACE) {
+    return { fault: 'the params of an input request must be an object' };
+  }
+  return { method: name, params: bytes.subarray(params.start, params.end) };
+}
+
+/** In some languages what is not there is null. */
+function findValue(bytes: Buffer, objectStart: number, key: string): Span | 'duplicate' | undefined {
+  const span = findUniqueMember(bytes, objectStart, key);
+  if (span === undefined || span === 'duplicate') return span;
+  return isNullToken(bytes, span.start, span.end) ? undefined : span;
+}
+
+export interface InputAnswers {
+  /** JSON text of each answer, by the server's key. Those of this round only. */
+  readonly responses: ReadonlyMap<string, Buffer>;
+  /** As `readInputRequired` gave it. */
+  readonly requestState: Buffer | undefined;
+}
+
+/** The original request again, with what the server asked for. The caller gives it a new id. */
+export function withInputAnswers(frame: Frame, { responses, requestState }: InputAnswers): Frame {
+  const params = ObjectEditor.read(frame.bytes, frame.payloadStart, ['inputResponses', 'requestState']);
+  if (params === undefined) throw new Error('a request without params cannot require input');
+  if (responses.size > 0) params.set('inputResponses', joinMembers(responses));
+  else params.remove('inputResponses');
+  if (requestState !== undefined) params.set('requestState', requestState);
+  else params.remove('requestState');
+  return editFrame(frame, params.edits());
+}
