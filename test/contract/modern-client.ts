@@ -1,0 +1,60 @@
+import type { UpstreamDialer } from '../../src/relay/ports.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { type Message, RelayedClient, type RelayedClientOptions } from './relayed-client.ts';
+
+export const META = 'io.modelcontextprotocol/';
+export const SUBSCRIPTION_ID = `${META}subscriptionId`;
+
+const ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
+
+export interface ModernClientOptions extends RelayedClientOptions {
+  /** As whom it asks; default: nobody says. */
+  readonly principal?: string;
+}
+
+/** The same of the modern era: its requests have their envelope, and there is no handshake. */
+export class ModernClient extends RelayedClient {
+  readonly #envelope: Readonly<Record<string, unknown>>;
+
+  constructor(dialer: UpstreamDialer, { principal, ...options }: ModernClientOptions = {}) {
+    super(principal === undefined ? dialer : dialAs(dialer, principal), options);
+    this.#envelope = {
+      [`${META}protocolVersion`]: '2026-07-28',
+      [`${META}clientCapabilities`]: options.capabilities ?? {},
+      [`${META}clientInfo`]: { name: 'modern-client', version: '1.0.0' },
+    };
+  }
+
+  override start(method: string, params: object = {}, id?: string | number): string | number {
+    const { _meta } = params as { _meta?: object };
+    return super.start(method, { ...params, _meta: { ...this.#envelope, ..._meta } }, id);
+  }
+
+  /** Opens a subscription; resolves when it was acknowledged. */
+  async listen(notifications: object, id?: string | number): Promise<string | number> {
+    const before = this.notifications(ACKNOWLEDGED).length;
+    const opened = this.start('subscriptions/listen', { notifications }, id);
+    await waitFor(() => this.notifications(ACKNOWLEDGED).length > before, { message: 'the acknowledgment' });
+    return opened;
+  }
+
+  cancel(requestId: string | number): void {
+    this.notify('notifications/cancelled', { requestId });
+  }
+}
+
+function dialAs(dialer: UpstreamDialer, principal: string): UpstreamDialer {
+  const metadata = { revision: '2026-07-28', capabilities: {}, clientInfo: undefined, logLevel: undefined };
+  return {
+    name: dialer.name,
+    dial: (listener) => dialer.dial(listener, { principal, metadata }),
+    readiness: () => dialer.readiness(),
+    close: () => dialer.close(),
+    killNow: () => dialer.killNow(),
+  };
+}
+
+/** The subscription a message says it is of. */
+export function subscriptionOf({ params, result }: Message): unknown {
+  return ((params ?? result)?._meta as Record<string, unknown> | undefined)?.[SUBSCRIPTION_ID];
+}
