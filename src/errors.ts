@@ -16,6 +16,7 @@ export interface ErrorAudiences {
 
 const RPC_PARSE = -32700;
 const RPC_INVALID_REQUEST = -32600;
+const RPC_INVALID_PARAMS = -32602;
 const RPC_INTERNAL = -32603;
 /** Server-defined range; what the official SDKs use for session trouble. */
 const RPC_SESSION = -32000;
@@ -52,6 +53,9 @@ const codes = {
   ERR_UPSTREAM_CONNECT: { rpc: RPC_INTERNAL, http: 502, exit: 69 },
   ERR_UPSTREAM_HTTP: { rpc: RPC_INTERNAL, http: 502, exit: 69 },
   ERR_UPSTREAM_AUTH: { rpc: RPC_INTERNAL, http: 502, exit: 77 },
+  ERR_UPSTREAM_DELIVERY: { rpc: RPC_INTERNAL, http: 502, exit: undefined },
+  ERR_UPSTREAM_TOOL: { rpc: RPC_INVALID_PARAMS, http: undefined, exit: undefined },
+  ERR_UPSTREAM_HEADERS: { rpc: RPC_INVALID_PARAMS, http: undefined, exit: undefined },
   ERR_UPSTREAM_DETECT: { rpc: RPC_INTERNAL, http: 502, exit: 69 },
   ERR_UPSTREAM_REVISION: { rpc: RPC_INTERNAL, http: 502, exit: 69 },
   ERR_SHARED_AMBIGUOUS: { rpc: RPC_INTERNAL, http: undefined, exit: undefined },
