@@ -7,6 +7,7 @@ import { LAST_EVENT_ID_HEADER_OUT } from '../../mcp/headers.ts';
 import { EventGuard } from './event-guard.ts';
 import { encodeEventId } from './event-id.ts';
 import type { EventStreamOptions, StreamEnd } from './event-stream.ts';
+import { isPassing } from './passing.ts';
 import { PulledBody } from './pulled-body.ts';
 import { MAX_REFUSAL_BYTES, readRefusal } from './refusal.ts';
 
@@ -20,9 +21,6 @@ const MAX_BACKOFF_MS = 30_000;
 const SHORT_LIVED_MS = 1000;
 /** A server that has never offered a stream is asked so often; then it is taken to have none. */
 const MAX_FIRST_ATTEMPTS = 3;
-
-/** Statuses that pass by themselves; 409: the server has not noticed yet that the last connection is gone. */
-const PASSING: ReadonlySet<number> = new Set([408, 409, 425, 429, 500, 502, 503, 504]);
 
 /**
  * The `fetch` of one event stream: makes its connections, slows down attempts that fail, keeps events within bounds,
@@ -105,7 +103,7 @@ export class StreamFetch {
   #refused({ status, error }: { status: number; error: BridgeError }, reject: (error: Error) => void): void {
     this.#failures += 1;
     // A token that ran out is renewed by somebody: the file it is in is read again each time.
-    const mayPass = PASSING.has(status) || (status === 401 && this.#wasOpen);
+    const mayPass = isPassing(status) || (status === 401 && this.#wasOpen);
     const isWorthwhile = mayPass && (this.#wasOpen || this.#failures < MAX_FIRST_ATTEMPTS);
     if (!isWorthwhile || !this.#options.reconnects) this.#end ??= { status, wasOpen: this.#wasOpen, error };
     reject(error);

@@ -6,7 +6,8 @@ import type { Outgoing } from '../remote/outgoing.ts';
 import type { RemoteEnvironment } from '../remote/remote-options.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 
-const ACCEPT = `${JSON_TYPE}, ${EVENT_STREAM_TYPE}`;
+/** Both kinds of answer. */
+export const ACCEPT_ANSWER = `${JSON_TYPE}, ${EVENT_STREAM_TYPE}`;
 
 /** [spec 2025-11-25 transports#sending-messages-to-the-server] a POST for each message, open to both kinds of answer. */
 export function postRequest(
@@ -17,7 +18,7 @@ export function postRequest(
   return {
     method: 'POST',
     url,
-    headers: { 'Content-Type': JSON_TYPE, Accept: ACCEPT, ...session.headers },
+    headers: { 'Content-Type': JSON_TYPE, Accept: ACCEPT_ANSWER, ...session.headers },
     forwarded: exchange?.lane.headers,
     body: frame.bytes,
     timeouts,

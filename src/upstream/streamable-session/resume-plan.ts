@@ -1,4 +1,5 @@
 import { encodeEventId } from '../remote/event-id.ts';
+import { isPassing } from '../remote/passing.ts';
 
 /** [spec WHATWG HTML server-sent events] where the server does not say, a few seconds; a call is waiting, so one. */
 const DEFAULT_RETRY_MS = 1000;
@@ -9,9 +10,6 @@ const MAX_BACKOFF_MS = 30_000;
 const MAX_DELAY_MS = 2 ** 31 - 1;
 /** Failed attempts in a row, over a quarter of a minute; then the call is given up. */
 const MAX_FAILURES = 4;
-
-/** Statuses that pass: overload, a gateway without its server, and a server that has not noticed the break yet. */
-const PASSING: ReadonlySet<number> = new Set([408, 409, 425, 429, 500, 502, 503, 504]);
 
 /**
  * When and from where a broken stream is resumed. A server may end its connection at any time after it has sent an
@@ -39,7 +37,7 @@ export class ResumePlan {
   }
 
   mayTryAgain(status: number): boolean {
-    return PASSING.has(status);
+    return isPassing(status);
   }
 
   /** The pause before the next attempt; undefined: no more attempts. */
