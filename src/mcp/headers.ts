@@ -11,3 +11,6 @@ export const METHOD_HEADER = 'mcp-method';
 export const METHOD_HEADER_OUT = 'Mcp-Method';
 export const NAME_HEADER = 'mcp-name';
 export const NAME_HEADER_OUT = 'Mcp-Name';
+/** Followed by the name that a tool's schema gives. [spec 2026-07-28 transports/streamable-http#schema-extension] */
+export const PARAM_HEADER_PREFIX = 'mcp-param-';
+export const PARAM_HEADER_PREFIX_OUT = 'Mcp-Param-';

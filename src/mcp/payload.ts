@@ -1,4 +1,5 @@
 import type { Frame } from '../wire/frame.ts';
+import type { Span } from '../wire/scan-json.ts';
 
 /** Members of a peer's object; what they hold is checked where it is used. */
 export type Fields = Readonly<Record<string, unknown>>;
@@ -25,6 +26,15 @@ function memberOf({ kind }: Frame): 'params' | 'result' | 'error' {
 function parse(frame: Frame): Fields | undefined {
   try {
     return asFields(frame.json());
+  } catch {
+    return undefined;
+  }
+}
+
+/** The JSON text bytes[start, end) as its value; undefined when it is none. */
+export function parseSpan(bytes: Buffer, { start, end }: Span): unknown {
+  try {
+    return JSON.parse(bytes.toString('utf8', start, end));
   } catch {
     return undefined;
   }

@@ -19,7 +19,7 @@ import {
   LIST_TOOLS,
   PING,
 } from './methods.ts';
-import { asFields, type Fields } from './payload.ts';
+import { asFields, type Fields, parseSpan } from './payload.ts';
 
 export interface RequestMetadata {
   /** As the client named it; not checked. */
@@ -94,15 +94,7 @@ function readKey(bytes: Buffer, metaStart: number, key: string): ReadKey {
   const span = findUnmistakable(bytes, metaStart, key);
   if (span === undefined) return { state: 'missing', value: undefined };
   if (span === 'unclear') return { state: 'unclear', value: undefined };
-  return { state: 'present', value: parse(bytes.toString('utf8', span.start, span.end)) };
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
+  return { state: 'present', value: parseSpan(bytes, span) };
 }
 
 function faultOf(key: string, { state }: ReadKey, expected: string): MetadataFault {
