@@ -1,5 +1,13 @@
 import type { CheckOutcome, Score } from './suite.ts';
 
+/** What one role of the suite says, without the bridge and with it in each way it is used. */
+export interface RoleScores {
+  readonly role: 'server' | 'client';
+  readonly direct: Score;
+  /** By the name that expected-differences.json has for the way. */
+  readonly bridged: Readonly<Record<string, Score>>;
+}
+
 /** A check that passes directly and is known not to pass through the bridge. */
 export interface ExpectedDifference {
   /** As in a Score. */

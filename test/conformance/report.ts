@@ -1,7 +1,7 @@
 import type { Comparison, ExpectedDifference } from './compare.ts';
 import type { Score } from './suite.ts';
 
-const SCENARIO_WIDTH = 34;
+const SCENARIO_WIDTH = 38;
 const SCORE_WIDTH = 10;
 
 /** One line a scenario, one column a score. */

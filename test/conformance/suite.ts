@@ -27,17 +27,40 @@ interface CheckRecord {
 }
 
 /** Runs the server role of the official suite against `url`. Rejects when the suite itself could not run. */
-export async function runSuite(url: URL, outputDir: string): Promise<Score> {
-  const ownNode = Number.parseInt(process.versions.node, 10) >= SUITE_NODE_MAJOR;
-  const packages = ['-p', PACKAGE, ...(ownNode ? [] : ['-p', SUITE_NODE])];
-  const suite = ['conformance', 'server', '--requirements', REQUIREMENTS, '--url', url.href, '-o', outputDir];
-  const output = await runNpx(['-y', ...packages, '--', ...suite]);
+export async function scoreServer(url: URL, outputDir: string): Promise<Score> {
+  const output = await runSuite(['server', '--requirements', REQUIREMENTS, '--url', url.href, '-o', outputDir]);
   const score = await readScore(outputDir);
   if (score.size === 0) throw new Error(`the conformance suite reported nothing; it said:\n${output}`);
   return score;
 }
 
+/**
+ * Runs one scenario of the client role with a client that is given the URL of the suite's server as its last argument.
+ * Rejects when the suite itself could not run.
+ */
+export async function scoreClient(command: string, scenario: string, outputDir: string): Promise<Score> {
+  const chosen = ['--scenario', scenario, '--spec-version', REQUIREMENTS];
+  const output = await runSuite(['client', ...chosen, '--command', command, '-o', outputDir]);
+  const score = await readScore(outputDir);
+  if (score.size === 0) throw new Error(`the conformance suite reported nothing; it said:\n${output}`);
+  return score;
+}
+
+/** Scenarios of the client role that apply to the revision. */
+export async function listClientScenarios(): Promise<readonly string[]> {
+  const output = await runSuite(['list', '--client', '--spec-version', REQUIREMENTS]);
+  const scenarios = [...output.matchAll(/^ {2}- (\S+)/gm)].map(([, name = '']) => name);
+  if (scenarios.length === 0) throw new Error(`the conformance suite listed no scenarios; it said:\n${output}`);
+  return scenarios;
+}
+
 /** Resolves with what was printed, whatever the exit code: a failed check is a result, not a failure to run. */
+function runSuite(args: readonly string[]): Promise<string> {
+  const ownNode = Number.parseInt(process.versions.node, 10) >= SUITE_NODE_MAJOR;
+  const packages = ['-p', PACKAGE, ...(ownNode ? [] : ['-p', SUITE_NODE])];
+  return runNpx(['-y', ...packages, '--', 'conformance', ...args]);
+}
+
 async function runNpx(args: readonly string[]): Promise<string> {
   const child = spawn('npx', args, {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -51,7 +74,7 @@ async function runNpx(args: readonly string[]): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** One folder a scenario: `server-<scenario>-<time>/checks.json`. */
+/** One folder a scenario: `<scenario>-<time>/checks.json`, in the server role with `server-` before it. */
 async function readScore(outputDir: string): Promise<Score> {
   const score = new Map<string, CheckOutcome>();
   const folders = await readdir(outputDir).catch(() => []);
