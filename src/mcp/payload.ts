@@ -1,5 +1,5 @@
 import type { Frame } from '../wire/frame.ts';
-import type { Span } from '../wire/scan-json.ts';
+import { isDeeperThan, type Span } from '../wire/scan-json.ts';
 
 /** Members of a peer's object; what they hold is checked where it is used. */
 export type Fields = Readonly<Record<string, unknown>>;
@@ -31,10 +31,15 @@ function parse(frame: Frame): Fields | undefined {
   }
 }
 
-/** The JSON text bytes[start, end) as its value; undefined when it is none. */
+/** Deeper values would overflow the stack of those who walk or print them. */
+const MAX_DEPTH = 1000;
+
+/** The JSON text bytes[start, end) as its value; undefined when it is none, or nests too deep. */
 export function parseSpan(bytes: Buffer, { start, end }: Span): unknown {
+  const text = bytes.subarray(start, end);
+  if (isDeeperThan(text, MAX_DEPTH)) return undefined;
   try {
-    return JSON.parse(bytes.toString('utf8', start, end));
+    return JSON.parse(text.toString('utf8'));
   } catch {
     return undefined;
   }

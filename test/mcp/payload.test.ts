@@ -1,5 +1,5 @@
 import test from 'ava';
-import { asFields, readPayload } from '../../src/mcp/payload.ts';
+import { asFields, parseSpan, readPayload } from '../../src/mcp/payload.ts';
 import { serverFrame } from '../support/frames.ts';
 
 for (const [kind, text] of [
@@ -29,4 +29,13 @@ test('only objects have fields', (t) => {
   const object = { a: 1 };
   t.is(asFields(object), object);
   for (const value of [undefined, null, 1, 'a', true, [1]]) t.is(asFields(value), undefined);
+});
+
+test('reads a part of the bytes, unless it is no JSON or nests too deep to be walked', (t) => {
+  const bytes = Buffer.from('x{"a":[1]}y');
+  t.deepEqual(parseSpan(bytes, { start: 1, end: 10 }), { a: [1] });
+  t.is(parseSpan(bytes, { start: 1, end: 11 }), undefined);
+  const deep = Buffer.from('['.repeat(1001) + ']'.repeat(1001));
+  t.is(parseSpan(deep, { start: 0, end: deep.length }), undefined);
+  t.deepEqual(parseSpan(deep, { start: 1000, end: 1002 }), []);
 });

@@ -1,0 +1,154 @@
+/**
+ * Results for clients of a revision that does not know all that may stand in them. Whatever need not change stays byte
+ * for byte.
+ */
+
+import { itemSpans } from '../wire/array-items.ts';
+import { OPEN_BRACE } from '../wire/ascii.ts';
+import { editFrame } from '../wire/edit-frame.ts';
+import type { Frame } from '../wire/frame.ts';
+import { ObjectEditor } from '../wire/object-editor.ts';
+import { findMember, isStringToken, type Span } from '../wire/scan-json.ts';
+import type { Edit } from '../wire/splice.ts';
+import { downgradeBlock, textBlock } from './downgrade-blocks.ts';
+import { CALL_TOOL, GET_PROMPT, LIST_TOOLS } from './methods.ts';
+import { isObjectSchema, WRAPPED_OUTPUT, wrapOutputSchema } from './output-schema.ts';
+import { asFields, parseSpan } from './payload.ts';
+import { featuresOf, type RevisionFeatures } from './revision-features.ts';
+import type { RevisionId } from './revisions.ts';
+
+export interface DowngradeOptions {
+  /** Of the request that the result answers. */
+  readonly method: string;
+  readonly clientRevision: RevisionId;
+  /**
+   * Of a `tools/call`: the tool's output has another schema than that of an object, as `wrapsOutput` read it from the
+   * list. Unknown without: then the value decides.
+   */
+  readonly isWrapped?: boolean | undefined;
+}
+
+/** A server's result for a client of an older revision. */
+export function downgradeResult(frame: Frame, options: DowngradeOptions): Frame {
+  if (frame.kind !== 'result') return frame;
+  const features = featuresOf(options.clientRevision);
+  switch (options.method) {
+    case CALL_TOOL:
+      return downgradeToolResult(frame, features, options.isWrapped);
+    case LIST_TOOLS:
+      return editValues(frame, 'tools', (bytes, tool) => toolEdits(bytes, tool, features));
+    case GET_PROMPT:
+      return editValues(frame, 'messages', (bytes, message, index) =>
+        messageEdits(bytes, message, { features, index }),
+      );
+    default:
+      return frame;
+  }
+}
+
+/** Names of the tools in a result of `tools/list` whose output older clients get as a member of an object. */
+export function wrappedTools({ bytes, payloadStart }: Frame): readonly string[] {
+  const tools = itemSpans(bytes, findMember(bytes, payloadStart, 'tools')?.start ?? -1) ?? [];
+  return tools.flatMap(({ start }) => {
+    const schema = findMember(bytes, start, 'outputSchema');
+    if (schema === undefined || hasObjectRoot(bytes, schema)) return [];
+    const name = findMember(bytes, start, 'name');
+    const read = name && parseSpan(bytes, name);
+    return typeof read === 'string' ? [read] : [];
+  });
+}
+
+type ItemEdits = (bytes: Buffer, item: Span, index: number) => readonly Edit[];
+
+/** Changes the items of one member of the result. */
+function editValues(frame: Frame, key: string, edit: ItemEdits): Frame {
+  const { bytes, payloadStart } = frame;
+  const items = itemSpans(bytes, findMember(bytes, payloadStart, key)?.start ?? -1) ?? [];
+  return editFrame(
+    frame,
+    items.flatMap((item, index) => edit(bytes, item, index)),
+  );
+}
+
+function toolEdits(bytes: Buffer, { start }: Span, { structuredContent }: RevisionFeatures): readonly Edit[] {
+  const tool = ObjectEditor.read(bytes, start, ['outputSchema']);
+  const schema = tool?.value('outputSchema');
+  if (tool === undefined || schema === undefined) return [];
+  if (!structuredContent) {
+    tool.remove('outputSchema');
+  } else if (!hasObjectRoot(bytes, schema)) {
+    const fields = asFields(parseSpan(bytes, schema));
+    if (fields === undefined) tool.remove('outputSchema');
+    else tool.set('outputSchema', encode(wrapOutputSchema(fields)));
+  }
+  return tool.edits();
+}
+
+/** As `isObjectSchema`, without reading the whole of it. */
+function hasObjectRoot(bytes: Buffer, schema: Span): boolean {
+  const type = findMember(bytes, schema.start, 'type');
+  return type !== undefined && isObjectSchema({ type: parseSpan(bytes, type) });
+}
+
+function downgradeToolResult(frame: Frame, features: RevisionFeatures, isWrapped: boolean | undefined): Frame {
+  const { bytes, payloadStart } = frame;
+  const result = ObjectEditor.read(bytes, payloadStart, ['content', 'structuredContent']);
+  if (result === undefined) return frame;
+  const content = itemSpans(bytes, result.value('content')?.start ?? -1) ?? [];
+  const contentEdits = content.flatMap((block, index) => blockEdits(bytes, block, { features, index }));
+  const structured = result.value('structuredContent');
+  if (structured !== undefined && !features.structuredContent) {
+    result.remove('structuredContent');
+    // It was all there is to read: as a text it still can be.
+    if (!content.some(({ start }) => isText(bytes, start))) contentEdits.push(...textEdits(bytes, result, structured));
+  } else if (structured !== undefined && (isWrapped === true || bytes[structured.start] !== OPEN_BRACE)) {
+    const value = bytes.subarray(structured.start, structured.end);
+    result.set('structuredContent', Buffer.concat([Buffer.from(`{"${WRAPPED_OUTPUT}":`), value, Buffer.from('}')]));
+  }
+  if (contentEdits.length > 0) result.edit('content', contentEdits);
+  return editFrame(frame, result.edits());
+}
+
+function isText(bytes: Buffer, blockStart: number): boolean {
+  const type = findMember(bytes, blockStart, 'type');
+  return type !== undefined && isStringToken(bytes, type.start, type.end, 'text');
+}
+
+/** Adds a text block with this JSON text to the content; the edits are for the list that is there, if there is one. */
+function textEdits(bytes: Buffer, result: ObjectEditor, { start, end }: Span): readonly Edit[] {
+  const block = encode(textBlock(bytes.toString('utf8', start, end)));
+  const content = result.value('content');
+  const items = content && itemSpans(bytes, content.start);
+  if (content === undefined || items === undefined) {
+    result.set('content', Buffer.concat([Buffer.from('['), block, Buffer.from(']')]));
+    return [];
+  }
+  const last = items.at(-1);
+  const at = last?.end ?? content.start + 1;
+  return [{ start: at, end: at, replacement: last === undefined ? block : Buffer.concat([Buffer.from(','), block]) }];
+}
+
+interface BlockContext {
+  readonly features: RevisionFeatures;
+  /** Among its siblings. */
+  readonly index: number;
+}
+
+function messageEdits(bytes: Buffer, { start }: Span, context: BlockContext): readonly Edit[] {
+  const content = findMember(bytes, start, 'content');
+  return content === undefined ? [] : blockEdits(bytes, content, context);
+}
+
+const newTypes = ['audio', 'resource_link'] as const;
+
+function blockEdits(bytes: Buffer, block: Span, { features, index }: BlockContext): readonly Edit[] {
+  const type = findMember(bytes, block.start, 'type');
+  if (type === undefined || !newTypes.some((name) => isStringToken(bytes, type.start, type.end, name))) return [];
+  const fields = asFields(parseSpan(bytes, block));
+  const older = fields && downgradeBlock(fields, features, index);
+  return older === undefined || older === fields ? [] : [{ ...block, replacement: encode(older) }];
+}
+
+function encode(value: unknown): Buffer {
+  return Buffer.from(JSON.stringify(value));
+}
