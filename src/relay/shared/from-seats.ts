@@ -18,11 +18,12 @@ import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { idToken, withId } from '../../wire/splice.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
-import type { Exchange } from '../exchange.ts';
+import { Exchange } from '../exchange.ts';
 import { resultForClient } from './initialize-result.ts';
 import type { CallOutcome } from './pending-calls.ts';
 import type { Seat } from './seat.ts';
 import type { ReadyServer, SharedState } from './shared-state.ts';
+import type { SoleOwner } from './sole-owner.ts';
 import { UNCLEAR } from './unclear.ts';
 
 /**
@@ -31,9 +32,11 @@ import { UNCLEAR } from './unclear.ts';
  */
 export class FromSeats {
   readonly #state: SharedState;
+  readonly #owner: SoleOwner | undefined;
 
-  constructor(state: SharedState) {
+  constructor(state: SharedState, owner: SoleOwner | undefined) {
     this.#state = state;
+    this.#owner = owner;
   }
 
   /** False: the server's pipe is full. */
@@ -65,7 +68,7 @@ export class FromSeats {
         // The server's own ping would count as a call of this client, and make others' messages ambiguous.
         return succeed(seat, frame, exchange);
       default:
-        return method.startsWith(TASKS_PREFIX)
+        return method.startsWith(TASKS_PREFIX) && this.#owner === undefined
           ? this.#refuseTasks(seat, frame, exchange)
           : this.#forward(server, seat, frame, exchange);
     }
@@ -86,8 +89,10 @@ export class FromSeats {
     }
     const { progressToken } = rewritten;
     exchange.upstreamId = upstreamId;
-    this.#state.calls.add(upstreamId, { seat, exchange, idToken: idToken(frame), progressToken, over });
-    return server.link.send(rewritten.frame);
+    const { method, lane, lastActiveMs } = exchange;
+    const upstream = this.#owner && new Exchange(upstreamId, method, lane, undefined, lastActiveMs);
+    this.#state.calls.add(upstreamId, { seat, exchange, upstream, idToken: idToken(frame), progressToken, over });
+    return server.link.send(rewritten.frame, upstream);
   }
 
   /** Every client gets the result of the one real handshake, in the revision it asked for. */
@@ -154,7 +159,7 @@ export class FromSeats {
       case ROOTS_CHANGED:
       // About a request of the server; its token is the server's, and which client may use it is not recorded.
       case PROGRESS:
-        return true;
+        return this.#owner === undefined || server.link.send(frame);
       default:
         return hasLookAlike(frame) || server.link.send(frame);
     }
@@ -166,7 +171,9 @@ export class FromSeats {
     if (call === undefined) return true;
     const rewritten = hasLookAlike(frame) ? undefined : rewriteClientCancelled(frame, upstreamId);
     // Where it is not certain what the server would read, the bridge says it in its own words.
-    const hasRoom = server.link.send(rewritten ?? notificationFrame(CANCELLED, { requestId: upstreamId }));
+    const notification = rewritten ?? notificationFrame(CANCELLED, { requestId: upstreamId });
+    call.upstream?.cancel('client');
+    const hasRoom = server.link.send(notification, call.upstream);
     call.over?.('withdrawn');
     return hasRoom;
   }
@@ -199,8 +206,10 @@ export class FromSeats {
   /** Withdraws what the client had open; the server goes on without it. */
   leave(server: ReadyServer, seat: Seat, reason: BridgeError): void {
     const { calls, questions, subscriptions, levels } = this.#state;
-    for (const { exchange } of calls.takeOf(seat)) {
-      server.link.send(notificationFrame(CANCELLED, { requestId: exchange.upstreamId, reason: 'the client left' }));
+    for (const { exchange, upstream } of calls.takeOf(seat)) {
+      const params = { requestId: exchange.upstreamId, reason: 'the client left' };
+      upstream?.cancel('client');
+      server.link.send(notificationFrame(CANCELLED, params), upstream);
     }
     for (const { serverId } of questions.takeOf(seat)) {
       server.link.send(errorFrame(serverId, rpcErrorOf(reason)));

@@ -7,6 +7,7 @@ import {
   CANCELLED,
   ELICIT,
   ELICITATION_COMPLETE,
+  isInteractive,
   isListChanged,
   LOG_MESSAGE,
   PING,
@@ -19,10 +20,12 @@ import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { withId } from '../../wire/splice.ts';
 import { errorFrame, notificationFrame, resultFrame } from '../../wire/write-message.ts';
+import type { Exchange } from '../exchange.ts';
 import type { ServerFault, UpstreamLink } from '../ports.ts';
 import type { Owner, PendingCall } from './pending-calls.ts';
 import type { Seat } from './seat.ts';
 import type { SharedState } from './shared-state.ts';
+import type { SoleOwner } from './sole-owner.ts';
 
 /**
  * Takes what a shared server says and gives each message to the client it belongs to: by id, by token, by
@@ -32,21 +35,24 @@ import type { SharedState } from './shared-state.ts';
 export class FromServer {
   readonly #state: SharedState;
   readonly #log: Logger;
+  readonly #owner: SoleOwner | undefined;
 
-  constructor(state: SharedState, log: Logger) {
+  constructor(state: SharedState, log: Logger, owner: SoleOwner | undefined) {
     this.#state = state;
     this.#log = log;
+    this.#owner = owner;
   }
 
-  take(link: UpstreamLink, frame: Frame): void {
+  /** `known`: the exchange on the shared link that the message belongs to, where its transport can tell. */
+  take(link: UpstreamLink, frame: Frame, known?: Exchange): void {
     switch (frame.kind) {
       case 'result':
       case 'error':
         return this.#answer(frame);
       case 'notification':
-        return this.#notification(frame);
+        return this.#notification(frame, known);
       case 'request':
-        return this.#request(link, frame);
+        return this.#request(link, frame, known);
       default:
         return assertNever(frame.kind);
     }
@@ -57,6 +63,7 @@ export class FromServer {
     if (own !== undefined) return own(frame);
     const call = this.#takeCall(frame.id);
     if (call === undefined) return this.#log.debug({ id: frame.id }, 'server answered a request that is not open');
+    call.upstream?.settle();
     call.over?.(frame.kind === 'result' ? 'succeeded' : 'failed');
     if (frame.kind === 'error') this.#noteElicitations(frame, call.seat);
     call.seat.listener.fromServer(withId(frame, call.idToken), call.exchange);
@@ -87,14 +94,14 @@ export class FromServer {
 
   // ---- notifications
 
-  #notification(frame: Frame): void {
+  #notification(frame: Frame, known: Exchange | undefined): void {
     const { method } = frame;
     if (isListChanged(method)) return this.#toEveryone(frame);
     switch (method) {
       case PROGRESS:
         return this.#progress(frame);
       case LOG_MESSAGE:
-        return this.#logMessage(frame);
+        return this.#logMessage(frame, known);
       case RESOURCE_UPDATED:
         return this.#resourceUpdated(frame);
       case CANCELLED:
@@ -102,7 +109,7 @@ export class FromServer {
       case ELICITATION_COMPLETE:
         return this.#elicitationComplete(frame);
       default:
-        return this.#toOwner(frame, this.#state.calls.owner());
+        return this.#toOwner(frame, this.#ownerOf(known) ?? this.#state.calls.owner());
     }
   }
 
@@ -116,11 +123,17 @@ export class FromServer {
     if (call !== undefined && rewritten !== undefined) call.seat.listener.fromServer(rewritten, call.exchange);
   }
 
-  #logMessage(frame: Frame): void {
+  /** The call that an exchange on the shared link stands for. */
+  #ownerOf(known: Exchange | undefined): Extract<Owner, { kind: 'one' }> | undefined {
+    const call = known && this.#state.calls.get(known.id);
+    return call && { kind: 'one', seat: call.seat, exchange: call.exchange };
+  }
+
+  #logMessage(frame: Frame, known: Exchange | undefined): void {
     const level = parseLogLevel(readPayload(frame)?.level);
     if (level === undefined) return;
-    const owner = this.#state.calls.owner();
     const { levels } = this.#state;
+    const owner = this.#ownerOf(known) ?? this.#logOwner();
     if (owner.kind === 'one') {
       if (levels.wants(owner.seat, level)) owner.seat.listener.fromServer(frame, owner.exchange);
     } else if (owner.kind === 'nobody') {
@@ -131,6 +144,12 @@ export class FromServer {
     }
   }
 
+  /** Among the calls of one caller, those that want no logs are not what makes it unclear. */
+  #logOwner(): Owner {
+    const { calls, levels } = this.#state;
+    return this.#owner === undefined ? calls.owner() : calls.ownerAmong((seat) => levels.get(seat) !== undefined);
+  }
+
   #resourceUpdated(frame: Frame): void {
     const uri = readPayload(frame)?.uri;
     if (typeof uri !== 'string') return;
@@ -139,14 +158,17 @@ export class FromServer {
 
   #questionWithdrawn(frame: Frame): void {
     const withdrawn = findCancelledId(frame);
-    const question = withdrawn && this.#state.questions.takeWithdrawn(withdrawn.value);
-    if (question === undefined) return;
+    if (withdrawn === undefined) return;
+    const question = this.#state.questions.takeWithdrawn(withdrawn.value);
+    if (question === undefined) return this.#owner?.orphanWithdrawn(withdrawn.value);
     const { id, seat } = question;
     seat.listener.fromServer(rewriteServerCancelled(frame, id) ?? notificationFrame(CANCELLED, { requestId: id }));
   }
 
   #elicitationComplete(frame: Frame): void {
-    this.#state.questions.seatOfElicitation(readPayload(frame)?.elicitationId)?.listener.fromServer(frame);
+    const elicitationId = readPayload(frame)?.elicitationId;
+    if (this.#owner === undefined) this.#state.questions.seatOfElicitation(elicitationId)?.listener.fromServer(frame);
+    else if (typeof elicitationId === 'string') this.#owner.elicitationCompleted(elicitationId);
   }
 
   #toOwner(frame: Frame, owner: Owner): void {
@@ -158,10 +180,11 @@ export class FromServer {
 
   // ---- requests
 
-  #request(link: UpstreamLink, frame: Frame): void {
+  #request(link: UpstreamLink, frame: Frame, known: Exchange | undefined): void {
     const serverId = frame.id as JsonRpcId;
     // The one question the bridge can answer for everybody.
     if (frame.method === PING) return void link.send(resultFrame(serverId, {}));
+    if (this.#owner !== undefined) return this.#askOwner(this.#owner, link, frame, known);
     const params = readPayload(frame);
     const asked = this.#whomToAsk(frame, params);
     if (asked instanceof BridgeError) {
@@ -170,6 +193,18 @@ export class FromServer {
     }
     const question = this.#state.questions.open(asked.seat, serverId);
     if (frame.method === ELICIT) this.#state.questions.noteElicitation(params?.elicitationId, asked.seat);
+    asked.seat.listener.fromServer(withId(frame, question.id), asked.exchange);
+  }
+
+  #askOwner(owner: SoleOwner, link: UpstreamLink, frame: Frame, known: Exchange | undefined): void {
+    const serverId = frame.id as JsonRpcId;
+    const refusal = owner.refuse(frame);
+    if (refusal !== undefined) return void link.send(errorFrame(serverId, refusal));
+    // A question on the stream of a call that cannot be answered with one is nobody's.
+    const latest = known === undefined || isInteractive(known.method) ? this.#state.calls.latestAsker() : NOBODY;
+    const asked = latest.kind === 'one' ? (this.#ownerOf(known) ?? latest) : undefined;
+    if (asked === undefined) return owner.takeOrphan(frame, (answer) => void link.send(withId(answer, serverId)));
+    const question = this.#state.questions.open(asked.seat, serverId);
     asked.seat.listener.fromServer(withId(frame, question.id), asked.exchange);
   }
 
@@ -205,7 +240,10 @@ export class FromServer {
     const own = this.#takeOwn(fault.id);
     if (own !== undefined) return own(errorFrame(fault.id, rpcErrorOf(fault.error)));
     const call = this.#takeCall(fault.id);
+    call?.upstream?.settle();
     call?.over?.('failed');
     call?.seat.listener.fromServer(errorFrame(call.idToken, rpcErrorOf(fault.error)), call.exchange);
   }
 }
+
+const NOBODY: Owner = { kind: 'nobody' };

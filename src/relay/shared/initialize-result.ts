@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { BridgeError } from '../../errors.ts';
-import { asFields, readPayload } from '../../mcp/payload.ts';
+import { asFields, type Fields, readPayload } from '../../mcp/payload.ts';
 import type { Frame } from '../../wire/frame.ts';
 
 /** What a server said of itself in the handshake. */
-export interface InitializeResult {
+export interface InitializeResult extends Fields {
   readonly protocolVersion?: unknown;
-  readonly capabilities: Readonly<Record<string, unknown>>;
+  readonly capabilities: Fields;
 }
 
 /** Undefined: the answer is an error, or nothing that can be read. */

@@ -1,4 +1,4 @@
-import { mayAsk } from '../../mcp/methods.ts';
+import { isInteractive, mayAsk } from '../../mcp/methods.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Seat } from './seat.ts';
 
@@ -9,6 +9,8 @@ export type CallOutcome = 'succeeded' | 'failed' | 'withdrawn';
 export interface PendingCall {
   readonly seat: Seat;
   readonly exchange: Exchange;
+  /** The same request on the shared link, where its transport can tell what belongs to it. */
+  readonly upstream?: Exchange | undefined;
   /** The client's id and progress token as it wrote them. */
   readonly idToken: Buffer;
   readonly progressToken: Buffer | undefined;
@@ -74,6 +76,25 @@ export class PendingCalls {
   asker(): Owner {
     const asking = [...this.#calls.values()].filter((call) => mayAsk(call.exchange.method));
     return asking.length > 0 ? ownerOf(asking) : this.owner();
+  }
+
+  /**
+   * The same where all seats are one caller's: the latest call that can be answered with a question, rather one whose
+   * client has none to answer yet.
+   */
+  latestAsker(): Owner {
+    let latest: PendingCall | undefined;
+    for (const call of this.#calls.values()) {
+      if (!isInteractive(call.exchange.method)) continue;
+      const isWaiting = call.exchange.openQuestions > 0;
+      if (latest === undefined || !isWaiting || latest.exchange.openQuestions > 0) latest = call;
+    }
+    return latest === undefined ? { kind: 'nobody' } : { kind: 'one', seat: latest.seat, exchange: latest.exchange };
+  }
+
+  /** Whose calls are open, of those seats that meet the condition. */
+  ownerAmong(isMeant: (seat: Seat) => boolean): Owner {
+    return ownerOf([...this.#calls.values()].filter(({ seat }) => isMeant(seat)));
   }
 }
 

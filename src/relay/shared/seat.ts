@@ -32,6 +32,13 @@ export class Seat implements UpstreamLink {
     this.listener = listener;
   }
 
+  /** For a client without a handshake of its own. `isIntroduced`: it knows what the server offers now. */
+  declare(capabilities: ClientCapabilities, isIntroduced: boolean): void {
+    this.capabilities = capabilities;
+    this.isInitialized = true;
+    this.isIntroduced = isIntroduced;
+  }
+
   /** Reads what the client's `initialize` says about it. */
   introduce(initialize: Frame): void {
     const params = readPayload(initialize);

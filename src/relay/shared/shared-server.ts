@@ -2,6 +2,7 @@ import type { Deps } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { changeNotifications } from '../../mcp/change-notifications.ts';
 import { CARRIED_CAPABILITIES } from '../../mcp/client-capabilities.ts';
+import type { Implementation } from '../../mcp/meta.ts';
 import { CANCELLED, INITIALIZE, INITIALIZED } from '../../mcp/methods.ts';
 import { LATEST_LEGACY_REVISION } from '../../mcp/revisions.ts';
 import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
@@ -16,6 +17,7 @@ import { type InitializeResult, isSameOffer, readInitializeResult, refusalOf } f
 import { RestartPause } from './restart-pause.ts';
 import { Seat, type SeatHost } from './seat.ts';
 import { type ReadyServer, SharedState } from './shared-state.ts';
+import type { SoleOwner } from './sole-owner.ts';
 
 export interface SharedServerOptions {
   readonly dialer: UpstreamDialer;
@@ -25,7 +27,9 @@ export interface SharedServerOptions {
   /** A server that has not answered `initialize` by then is replaced; 0: no limit. */
   readonly handshakeTimeoutMs: number;
   /** What the server is told it talks to. */
-  readonly clientInfo: { readonly name: string; readonly version: string };
+  readonly clientInfo: Implementation;
+  /** The one caller all seats are for. Undefined: they are strangers to each other. */
+  readonly owner?: SoleOwner;
 }
 
 /**
@@ -59,13 +63,18 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
 
   constructor(options: SharedServerOptions) {
     this.#options = options;
-    this.#fromSeats = new FromSeats(this.#shared);
-    this.#fromServer = new FromServer(this.#shared, options.deps.log);
+    this.#fromSeats = new FromSeats(this.#shared, options.owner);
+    this.#fromServer = new FromServer(this.#shared, options.deps.log, options.owner);
     if (options.prewarm) this.#restart();
   }
 
   get name(): string {
     return this.#options.dialer.name;
+  }
+
+  /** What the server said of itself; undefined while none serves. */
+  get initializeResult(): InitializeResult | undefined {
+    return this.#state.kind === 'ready' ? this.#state.server.initializeResult : undefined;
   }
 
   readiness(): Readiness {
@@ -96,6 +105,8 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
     const refusal = this.#state.kind === 'restarting' ? this.#dialerRefusal() : undefined;
     if (refusal !== undefined) throw refusal;
     const seat = new Seat(this, listener);
+    const { owner } = this.#options;
+    if (owner !== undefined) seat.declare(owner.capabilities, this.#state.kind === 'ready');
     this.#shared.seats.add(seat);
     return seat;
   }
@@ -144,7 +155,7 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
     this.#state = { kind: 'starting', link, cancel };
     const id = this.#shared.nextId();
     this.#shared.own.set(id, (answer) => this.#handshakeAnswered(link, answer));
-    const capabilities = CARRIED_CAPABILITIES;
+    const capabilities = this.#options.owner?.capabilities ?? CARRIED_CAPABILITIES;
     link.send(requestFrame(id, INITIALIZE, { protocolVersion: LATEST_LEGACY_REVISION.id, capabilities, clientInfo }));
   }
 
@@ -162,6 +173,7 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
     this.#state = { kind: 'ready', server };
     this.#pause.served();
     link.send(notificationFrame(INITIALIZED));
+    this.#options.owner?.served(initializeResult);
     const previous = this.#previous;
     this.#previous = initializeResult;
     if (previous !== undefined) this.#resume(server, previous);
@@ -215,9 +227,14 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
     // First of all: whatever the clients do when they hear of it must not go to the child that is gone.
     this.#waitForNext(reason);
     this.#shared.own.clear();
-    for (const { seat, exchange, idToken, over } of this.#shared.calls.takeAll()) {
+    const { owner } = this.#options;
+    if (wasServing) owner?.lost();
+    for (const { seat, exchange, upstream, idToken, over } of this.#shared.calls.takeAll()) {
+      upstream?.settle();
       over?.('failed');
-      seat.listener.fromServer(errorFrame(idToken, rpcErrorOf(reason)), exchange);
+      // Its own caller is told that the server is gone, which is something else than an error of the server.
+      if (owner !== undefined) seat.listener.serverFault({ error: reason, kind: 'error', id: exchange.id });
+      else seat.listener.fromServer(errorFrame(idToken, rpcErrorOf(reason)), exchange);
     }
     for (const { seat, id } of this.#shared.questions.takeAll()) {
       const params = { requestId: id, reason: 'the server ended' };
@@ -259,9 +276,9 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
 
   // ---- what the child says
 
-  fromServer(frame: Frame): void {
+  fromServer(frame: Frame, exchange?: Exchange): void {
     const link = this.#link();
-    if (link !== undefined) this.#fromServer.take(link, frame);
+    if (link !== undefined) this.#fromServer.take(link, frame, exchange);
   }
 
   serverFault(fault: ServerFault): void {

@@ -1,0 +1,161 @@
+import type { Deps } from '../deps.ts';
+import { BridgeError } from '../errors.ts';
+import { refuseInput } from '../mcp/input-gate.ts';
+import type { Implementation } from '../mcp/meta.ts';
+import { ELICIT, LIST_ROOTS } from '../mcp/methods.ts';
+import type { Fields } from '../mcp/payload.ts';
+import { INTERNAL_ERROR } from '../mcp/rpc-codes.ts';
+import type { RpcError } from '../mcp/rpc-errors.ts';
+import type { Frame, JsonRpcId } from '../wire/frame.ts';
+import { skipValue } from '../wire/scan-json.ts';
+import { errorFrame, resultFrame } from '../wire/write-message.ts';
+import { Elicitations } from './elicitations.ts';
+import type { ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
+import { RootsQuestions } from './roots-questions.ts';
+import type { InitializeResult } from './shared/initialize-result.ts';
+import { SharedServer } from './shared/shared-server.ts';
+import type { SoleOwner } from './shared/sole-owner.ts';
+
+/** A server that is not back by then is not waited for any longer by those who only listen. */
+export const RECONNECT_MS = 60_000;
+
+export interface LegacySessionOptions {
+  readonly dialer: UpstreamDialer;
+  readonly deps: Deps;
+  readonly handshakeTimeoutMs: number;
+  readonly clientInfo: Implementation;
+  readonly principal: string;
+  readonly capabilities: Fields;
+  /** Nobody sits here any more. */
+  readonly onIdle: (session: LegacySession) => void;
+}
+
+/**
+ * One session of a legacy server that serves one caller's calls, all with the same capabilities: the server knows
+ * exactly what can be asked.
+ */
+export class LegacySession implements SoleOwner {
+  readonly #options: LegacySessionOptions;
+  readonly #server: SharedServer;
+  readonly #listeners = new Set<ServerListener>();
+  readonly roots: RootsQuestions;
+  readonly elicitations: Elicitations;
+  #stopWaiting: (() => void) | undefined;
+  #isClosed = false;
+
+  constructor(options: LegacySessionOptions) {
+    const { dialer, deps, handshakeTimeoutMs, clientInfo } = options;
+    this.#options = options;
+    this.roots = new RootsQuestions(deps.clock);
+    this.elicitations = new Elicitations(deps.clock);
+    this.#server = new SharedServer({
+      dialer: borrowed(dialer),
+      deps,
+      prewarm: false,
+      handshakeTimeoutMs,
+      clientInfo,
+      owner: this,
+    });
+  }
+
+  get principal(): string {
+    return this.#options.principal;
+  }
+
+  get capabilities(): Fields {
+    return this.#options.capabilities;
+  }
+
+  get seats(): number {
+    return this.#listeners.size;
+  }
+
+  /** What the server said of itself; undefined while none serves. */
+  get initializeResult(): InitializeResult | undefined {
+    return this.#server.initializeResult;
+  }
+
+  /** Throws a BridgeError when the server cannot be reached now. */
+  take(listener: ServerListener): UpstreamLink {
+    const seat = this.#server.dial(listener);
+    this.#listeners.add(listener);
+    return {
+      send: (frame, exchange) => seat.send(frame, exchange),
+      pause: () => seat.pause(),
+      resume: () => seat.resume(),
+      close: (reason) => {
+        seat.close(reason);
+        if (this.#listeners.delete(listener) && this.#listeners.size === 0 && !this.#isClosed) {
+          this.#options.onIdle(this);
+        }
+      },
+    };
+  }
+
+  // ---- what the server says to nobody in particular
+
+  refuse({ bytes, method, payloadStart }: Frame): RpcError | undefined {
+    const params = payloadStart === -1 ? undefined : bytes.subarray(payloadStart, skipValue(bytes, payloadStart));
+    return refuseInput(this.capabilities, method ?? '', params);
+  }
+
+  takeOrphan(question: Frame, reply: (answer: Frame) => void): void {
+    switch (question.method) {
+      case LIST_ROOTS:
+        return this.roots.add(question, reply);
+      case ELICIT:
+        // Nobody is there to be asked; a client that is asked in vain says the same.
+        return reply(resultFrame(0, { action: 'cancel' }));
+      default:
+        return reply(errorFrame(0, NO_CALL));
+    }
+  }
+
+  orphanWithdrawn(id: JsonRpcId): void {
+    this.roots.withdrawn(id);
+  }
+
+  elicitationCompleted(elicitationId: string): void {
+    this.elicitations.completed(elicitationId);
+  }
+
+  served(): void {
+    this.#stopWaiting?.();
+    this.#stopWaiting = undefined;
+  }
+
+  lost(): void {
+    this.roots.lost();
+    this.#stopWaiting ??= this.#options.deps.clock.after(RECONNECT_MS, () => this.#dismiss());
+  }
+
+  #dismiss(): void {
+    this.#stopWaiting = undefined;
+    const reason = `${this.#server.name} ended and could not be started again within ${RECONNECT_MS} ms.`;
+    for (const listener of [...this.#listeners]) listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', reason));
+  }
+
+  close(): Promise<void> {
+    this.#isClosed = true;
+    this.#stopWaiting?.();
+    this.roots.lost();
+    this.elicitations.close();
+    return this.#server.close();
+  }
+}
+
+const NO_CALL: RpcError = {
+  code: INTERNAL_ERROR,
+  message: 'no call of the client is open that this request could belong to',
+};
+
+/** Several sessions use one dialer; it ends with the pool, not with one of them. */
+function borrowed(dialer: UpstreamDialer): UpstreamDialer {
+  return {
+    name: dialer.name,
+    dial: (listener) => dialer.dial(listener),
+    readiness: () => dialer.readiness(),
+    close: () => Promise.resolve(),
+    killNow: () => {},
+  };
+}

@@ -1,0 +1,100 @@
+import type { Clock } from '../deps.ts';
+import { INTERNAL_ERROR } from '../mcp/rpc-codes.ts';
+import type { RpcError } from '../mcp/rpc-errors.ts';
+import { withPayload } from '../wire/edit-frame.ts';
+import type { Frame, JsonRpcId } from '../wire/frame.ts';
+import { errorFrame, resultFrame } from '../wire/write-message.ts';
+
+/** Servers ask right after the handshake, which was made for a call that follows. */
+export const ROOTS_HOLD_MS = 10_000;
+/** Servers ask again before they use the answer. */
+export const ROOTS_MEMORY_MS = 60_000;
+
+/** A `roots/list` that came while no call was open which the client could be asked in. */
+export interface RootsQuestion {
+  readonly question: Frame;
+  /** `roots` is the JSON text of the result. Only the first of the two counts, and none once the server is gone. */
+  answer(result: Buffer): void;
+  refuse(error: RpcError): void;
+  /** Set by who asks the client: the server does not want to know it any more. */
+  onWithdrawn: () => void;
+}
+
+interface Held extends RootsQuestion {
+  /** The server may still be answered. */
+  isOpen: boolean;
+  cancel: () => void;
+}
+
+/** Keeps such questions for the next call that can ask the client, and the client's answer for the next question. */
+export class RootsQuestions {
+  readonly #clock: Clock;
+  readonly #waiting = new Set<Held>();
+  /** Waiting ones and those that a call has taken. */
+  readonly #open = new Map<JsonRpcId, Held>();
+  #remembered: { readonly result: Buffer; readonly untilMs: number } | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  add(question: Frame, reply: (answer: Frame) => void): void {
+    const { id } = question;
+    if (id === undefined) return;
+    if (this.#remembered !== undefined && this.#clock.now() < this.#remembered.untilMs) {
+      return reply(resultOf(this.#remembered.result));
+    }
+    const held: Held = {
+      question,
+      isOpen: true,
+      cancel: this.#clock.after(ROOTS_HOLD_MS, () => held.refuse(NOBODY_ASKED)),
+      answer: (result) => {
+        this.#remembered = { result: Buffer.from(result), untilMs: this.#clock.now() + ROOTS_MEMORY_MS };
+        if (this.#end(held)) reply(resultOf(result));
+      },
+      refuse: (error) => {
+        if (this.#end(held)) reply(errorFrame(0, error));
+      },
+      onWithdrawn: () => {},
+    };
+    this.#waiting.add(held);
+    this.#open.set(id, held);
+  }
+
+  /** What waits; it is the caller's now to answer or to refuse each. */
+  takeWaiting(): readonly RootsQuestion[] {
+    const waiting = [...this.#waiting];
+    this.#waiting.clear();
+    for (const { cancel } of waiting) cancel();
+    return waiting;
+  }
+
+  withdrawn(id: JsonRpcId): void {
+    const held = this.#open.get(id);
+    if (held !== undefined && this.#end(held)) held.onWithdrawn();
+  }
+
+  /** The server that asked is gone. */
+  lost(): void {
+    for (const id of [...this.#open.keys()]) this.withdrawn(id);
+    this.#remembered = undefined;
+  }
+
+  #end(held: Held): boolean {
+    if (!held.isOpen) return false;
+    held.isOpen = false;
+    held.cancel();
+    this.#waiting.delete(held);
+    if (held.question.id !== undefined) this.#open.delete(held.question.id);
+    return true;
+  }
+}
+
+function resultOf(result: Buffer): Frame {
+  return withPayload(resultFrame(0, null), result);
+}
+
+const NOBODY_ASKED: RpcError = {
+  code: INTERNAL_ERROR,
+  message: 'no call of the client came in time that it could have been asked in',
+};
