@@ -1,0 +1,327 @@
+import type { Clock } from '../deps.ts';
+import { assertNever } from '../errors.ts';
+import { inputKey, inputRequiredFrame } from '../mcp/input-requests.ts';
+import { readInputResponses } from '../mcp/input-responses.ts';
+import type { Fields } from '../mcp/payload.ts';
+import type { Frame } from '../wire/frame.ts';
+import type { ParkedCalls } from './parked-calls.ts';
+import type { RequestStates } from './request-state.ts';
+
+/** Servers that ask several things at once do so within a moment; one `input_required` shall hold them all. */
+export const COALESCING_MS = 25;
+/** Each further question restarts the window, up to here. */
+export const MAX_COALESCING_MS = 100;
+/** How long a client may take to come back with its answers, in each round. */
+export const PARK_MS = 5 * 60_000;
+/** How long one call may take with all its rounds. */
+export const MAX_CALL_MS = 30 * 60_000;
+/** How long an outcome is kept for a client that asks for it again. */
+export const RETENTION_MS = 60_000;
+/** Servers give up on their own questions, the official SDKs after 60 s; progress keeps them waiting. */
+export const KEEP_ALIVE_MS = 20_000;
+
+/** Something the server wants to know from the client while it works on a call. */
+export interface InputQuestion {
+  readonly method: string;
+  /** `{"method":…,"params":…}` as the client gets it. */
+  readonly request: Buffer;
+  /** Passes an answer on: JSON text of the right shape, part of the retry that brought it. */
+  answer(response: Buffer): void;
+  /** Tells the asker that nobody will answer. */
+  refuse(): void;
+  /** Tells the asker that somebody still thinks about it. `count` grows. Undefined: it does not want to hear. */
+  readonly keepAlive: ((count: number) => void) | undefined;
+}
+
+/** One request of the client that waits for the outcome: the first one, or a retry. */
+export interface CallObserver {
+  /** Its answer, under an id that is not its own. Called once; afterwards it observes nothing any more. */
+  settle(outcome: Frame): void;
+}
+
+/** What a call needs of the one that runs it at the server. */
+export interface CallHost<Observer> {
+  /** Somebody follows the call from now on. */
+  joined(observer: Observer): void;
+  /** Every question was answered, and somebody waits for the outcome again. */
+  proceed(): void;
+  /** The client is, or is no longer, being asked. */
+  waiting(isWaiting: boolean): void;
+  /** The outcome came, or nobody wants it any more: let go of the server. Called once. */
+  over(): void;
+}
+
+/**
+ * - `running`: somebody waits for the outcome.
+ * - `collecting`: the server has asked something and may ask more in the same moment.
+ * - `parked`: the client was told what is asked and has not come back; nobody waits.
+ * - `held`: over; a client that asks again gets the outcome once more.
+ * - `done`: over, and nobody can ask again: the client was never asked anything.
+ * - `dead`: given up, by the client or by time, or lost with the server.
+ */
+type CallState =
+  | { readonly kind: 'running' }
+  | { readonly kind: 'collecting'; readonly sinceMs: number; readonly cancel: () => void }
+  | { readonly kind: 'parked'; readonly cancel: () => void; readonly told: Frame }
+  | { readonly kind: 'held'; readonly outcome: Frame; readonly cancel: () => void }
+  | { readonly kind: 'done' }
+  | { readonly kind: 'dead' };
+
+const RUNNING: CallState = { kind: 'running' };
+const DONE: CallState = { kind: 'done' };
+const DEAD: CallState = { kind: 'dead' };
+
+export interface ParkedCallOptions<Observer extends CallObserver> {
+  /** Unguessable. */
+  readonly id: string;
+  readonly clock: Clock;
+  readonly states: RequestStates;
+  readonly calls: ParkedCalls<Observer>;
+  readonly host: CallHost<Observer>;
+  readonly principal: string;
+  /** Of the client's request; asked for when it is needed, which it rarely is. */
+  readonly digest: () => string;
+}
+
+interface OpenQuestion {
+  readonly question: InputQuestion;
+  /** The client knows of it. */
+  isTold: boolean;
+}
+
+/**
+ * One call of a modern client that runs at a legacy server, over all the requests by which the client follows it. What
+ * the server asks meanwhile ends the client's request with `input_required`; the retry takes its place. Whatever the
+ * client sends how often, the server sees the call once and each answer once.
+ */
+export class ParkedCall<Observer extends CallObserver> {
+  readonly #options: ParkedCallOptions<Observer>;
+  readonly #observers = new Set<Observer>();
+  readonly #questions = new Map<string, OpenQuestion>();
+  #state: CallState = RUNNING;
+  #lastKey = 0;
+  #round = 0;
+  #deadlineMs = 0;
+  #keepAlives = 0;
+  #stopKeepAlive: (() => void) | undefined;
+  /** What the server says of itself, for the `_meta` of results. */
+  serverInfo: Fields | undefined;
+
+  constructor(options: ParkedCallOptions<Observer>) {
+    this.#options = options;
+  }
+
+  get id(): string {
+    return this.#options.id;
+  }
+
+  get principal(): string {
+    return this.#options.principal;
+  }
+
+  get state(): CallState['kind'] {
+    return this.#state.kind;
+  }
+
+  get round(): number {
+    return this.#round;
+  }
+
+  get observers(): ReadonlySet<Observer> {
+    return this.#observers;
+  }
+
+  // ---- the client
+
+  /** The first request. */
+  attach(observer: Observer): void {
+    this.#observers.add(observer);
+    this.#options.host.joined(observer);
+  }
+
+  /**
+   * The client comes back, perhaps with answers. False: there is nothing left to come back to. A retry that was sent
+   * twice finds its answers delivered, and gets the same outcome.
+   */
+  retry(round: number, request: Frame, observer: Observer): boolean {
+    switch (this.#state.kind) {
+      case 'running':
+      case 'collecting':
+        this.attach(observer);
+        return true;
+      case 'parked':
+        // An older round: the client has not seen what it was asked since.
+        if (round < this.#round) observer.settle(this.#state.told);
+        else this.#resume(this.#state.cancel, request, observer);
+        return true;
+      case 'held':
+        observer.settle(this.#state.outcome);
+        return true;
+      case 'done':
+      case 'dead':
+        return false;
+      default:
+        return assertNever(this.#state);
+    }
+  }
+
+  #resume(cancelTimer: () => void, request: Frame, observer: Observer): void {
+    cancelTimer();
+    this.#state = RUNNING;
+    this.attach(observer);
+    this.#options.host.waiting(false);
+    const open = [...this.#questions];
+    const told = open.filter(([, { isTold }]) => isTold).map(([key, { question }]) => [key, question.method] as const);
+    const { answers } = readInputResponses(request, new Map(told));
+    for (const [key, { question }] of open) {
+      const response = answers.get(key);
+      // Gone first: whatever the answer sets off finds it answered. And not if an earlier answer ended the call.
+      if (response !== undefined && this.#questions.delete(key)) question.answer(response);
+    }
+    if (open.some(([key]) => this.#questions.has(key))) return this.#ask();
+    this.#keepAlive();
+    if (this.state === 'running') this.#options.host.proceed();
+  }
+
+  /** The client withdrew a request, or its connection broke. */
+  detach(observer: Observer): void {
+    if (!this.#observers.delete(observer) || this.#observers.size > 0) return;
+    if (this.#state.kind === 'running' || this.#state.kind === 'collecting') this.#giveUp();
+  }
+
+  // ---- the server
+
+  asked(question: InputQuestion): void {
+    const isLive = this.#state.kind === 'running' || this.#state.kind === 'collecting' || this.#state.kind === 'parked';
+    if (!isLive || !this.#admit()) return question.refuse();
+    this.#lastKey += 1;
+    this.#questions.set(inputKey(question.method, this.#lastKey), { question, isTold: false });
+    this.#keepAlive();
+    if (this.#state.kind === 'parked') return;
+    const nowMs = this.#options.clock.now();
+    const sinceMs = this.#state.kind === 'collecting' ? this.#state.sinceMs : nowMs;
+    if (this.#state.kind === 'collecting') this.#state.cancel();
+    const waitMs = Math.min(COALESCING_MS, sinceMs + MAX_COALESCING_MS - nowMs);
+    this.#state = { kind: 'collecting', sinceMs, cancel: this.#options.clock.after(waitMs, () => this.#ask()) };
+  }
+
+  #admit(): boolean {
+    if (this.#deadlineMs === 0) this.#deadlineMs = this.#options.clock.now() + MAX_CALL_MS;
+    return this.#options.calls.admit(this);
+  }
+
+  /** The server does not want to know it any more. A client that was told cannot be told otherwise. */
+  withdrawn(question: InputQuestion): void {
+    for (const [key, open] of this.#questions) if (open.question === question) this.#questions.delete(key);
+    this.#keepAlive();
+    if (this.#state.kind !== 'collecting' || this.#questions.size > 0) return;
+    this.#state.cancel();
+    this.#state = RUNNING;
+  }
+
+  /** The server has answered: `outcome` as the client gets it, under any id. */
+  finished(outcome: Frame): void {
+    const wasAsked = this.#round > 0;
+    if (!this.#leaveLive()) return;
+    const { clock, calls } = this.#options;
+    if (wasAsked) {
+      const cancel = clock.after(RETENTION_MS, () => this.#forget());
+      this.#state = { kind: 'held', outcome, cancel };
+    } else {
+      this.#state = DONE;
+      calls.forget(this);
+    }
+    this.#options.host.over();
+    this.#settle(outcome);
+  }
+
+  /** The server is gone. Who waits is told so; who comes back later finds nothing. */
+  lost(failure: Frame): void {
+    if (!this.#leaveLive()) return;
+    this.#forget();
+    this.#options.host.over();
+    this.#settle(failure);
+  }
+
+  // ---- time and end
+
+  #ask(): void {
+    this.#round += 1;
+    const { clock, states, principal, digest, id, host } = this.#options;
+    const nowMs = clock.now();
+    const expiresAtMs = Math.min(nowMs + PARK_MS, this.#deadlineMs);
+    const requests = new Map<string, Buffer>();
+    for (const [key, open] of this.#questions) {
+      open.isTold = true;
+      requests.set(key, open.question.request);
+    }
+    const contents = { callId: id, round: this.#round, expiresAtMs };
+    const requestState = states.seal(contents, { principal, digest: digest() });
+    const told = inputRequiredFrame(0, { requests, requestState, serverInfo: this.serverInfo });
+    if (this.#state.kind === 'collecting') this.#state.cancel();
+    const cancel = clock.after(Math.max(0, expiresAtMs - nowMs), () => this.#giveUp());
+    this.#state = { kind: 'parked', cancel, told };
+    this.#keepAlive();
+    host.waiting(true);
+    this.#settle(told);
+  }
+
+  #settle(outcome: Frame): void {
+    const observers = [...this.#observers];
+    this.#observers.clear();
+    for (const observer of observers) observer.settle(outcome);
+  }
+
+  /** Everybody is gone, or came back too late. The call is not run again, whoever asks. */
+  #giveUp(): void {
+    const questions = [...this.#questions.values()];
+    if (!this.#leaveLive()) return;
+    this.#forget();
+    for (const { question } of questions) question.refuse();
+    this.#options.host.over();
+  }
+
+  /** The bridge ends. */
+  close(): void {
+    if (this.#state.kind === 'held') this.#state.cancel();
+    this.#giveUp();
+    this.#forget();
+  }
+
+  /** False: it had ended before. */
+  #leaveLive(): boolean {
+    switch (this.#state.kind) {
+      case 'collecting':
+      case 'parked':
+        this.#state.cancel();
+        break;
+      case 'running':
+        break;
+      default:
+        return false;
+    }
+    this.#questions.clear();
+    this.#keepAlive();
+    return true;
+  }
+
+  #forget(): void {
+    this.#state = DEAD;
+    this.#options.calls.forget(this);
+  }
+
+  /** Runs the timer as long as there is somebody to tell. */
+  #keepAlive(): void {
+    const isWanted = [...this.#questions.values()].some(({ question }) => question.keepAlive !== undefined);
+    if (isWanted === (this.#stopKeepAlive !== undefined)) return;
+    this.#stopKeepAlive?.();
+    this.#stopKeepAlive = isWanted
+      ? this.#options.clock.every(KEEP_ALIVE_MS, () => this.#sayStillThinking())
+      : undefined;
+  }
+
+  #sayStillThinking(): void {
+    this.#keepAlives += 1;
+    for (const { question } of this.#questions.values()) question.keepAlive?.(this.#keepAlives);
+  }
+}

@@ -1,0 +1,138 @@
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { Clock } from '../deps.ts';
+import { asFields, type Fields } from '../mcp/payload.ts';
+import { INVALID_PARAMS } from '../mcp/rpc-codes.ts';
+import type { RpcError } from '../mcp/rpc-errors.ts';
+
+/** A sealed state has about 200 characters; whatever is longer is none, and is not looked at. */
+export const MAX_STATE_LENGTH = 4096;
+
+/** Which call a retry continues. */
+export interface StateContents {
+  readonly callId: string;
+  /** How often the client had been asked when it got this state. */
+  readonly round: number;
+  /** By the clock of the bridge. */
+  readonly expiresAtMs: number;
+}
+
+/** What a state is bound to: the same caller, the same request. */
+export interface StateBinding {
+  readonly principal: string;
+  readonly digest: string;
+}
+
+/**
+ * - `state_invalid`: not one of ours, or changed on the way.
+ * - `state_expired`: the client took too long.
+ * - `state_principal`: somebody else's.
+ * - `state_mismatch`: of another request.
+ * - `state_lost`: the call it continues is gone, with its session or with the process that sealed the state.
+ */
+export type StateFault = 'state_invalid' | 'state_expired' | 'state_principal' | 'state_mismatch' | 'state_lost';
+
+export type OpenedState = StateContents | { readonly fault: StateFault };
+
+/**
+ * Seals and opens the `requestState` of an `input_required`. It passes through the client, so nothing in it is believed
+ * before its seal was checked. It holds no arguments, only digests.
+ * [spec 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow]
+ */
+export class RequestStates {
+  readonly #clock: Clock;
+  readonly #key: Buffer;
+  /** Tells a state of another process, whose key is not known here, from one that was changed. */
+  readonly #instance: string;
+
+  constructor(clock: Clock, key: Buffer = randomBytes(32)) {
+    this.#clock = clock;
+    this.#key = key;
+    this.#instance = digestOf('instance', key);
+  }
+
+  seal({ callId, round, expiresAtMs }: StateContents, { principal, digest }: StateBinding): string {
+    const fields = {
+      i: this.#instance,
+      c: callId,
+      r: round,
+      e: expiresAtMs,
+      p: digestOf('principal', principal),
+      d: digest,
+    };
+    const payload = Buffer.from(JSON.stringify(fields)).toString('base64url');
+    return `${payload}.${this.#sign(payload).toString('base64url')}`;
+  }
+
+  open(state: unknown, { principal, digest }: StateBinding): OpenedState {
+    if (typeof state !== 'string' || state.length > MAX_STATE_LENGTH) return { fault: 'state_invalid' };
+    const dot = state.indexOf('.');
+    const payload = state.slice(0, Math.max(0, dot));
+    const fields = parse(payload);
+    if (fields === undefined) return { fault: 'state_invalid' };
+    if (!this.#isSealed(payload, state.slice(dot + 1))) {
+      return { fault: isForeign(fields.i, this.#instance) ? 'state_lost' : 'state_invalid' };
+    }
+    const { c: callId, r: round, e: expiresAtMs } = fields as { c: string; r: number; e: number }; // sealed by us
+    if (expiresAtMs <= this.#clock.now()) return { fault: 'state_expired' };
+    if (fields.p !== digestOf('principal', principal)) return { fault: 'state_principal' };
+    if (fields.d !== digest) return { fault: 'state_mismatch' };
+    return { callId, round, expiresAtMs };
+  }
+
+  #isSealed(payload: string, seal: string): boolean {
+    const expected = this.#sign(payload);
+    const given = Buffer.from(seal, 'base64url');
+    // Decoding forgives what encoding never writes; one state has one spelling.
+    return given.length === expected.length && timingSafeEqual(given, expected) && given.toString('base64url') === seal;
+  }
+
+  #sign(payload: string): Buffer {
+    return createHmac('sha256', this.#key).update(payload).digest();
+  }
+}
+
+function isForeign(instance: unknown, own: string): boolean {
+  return typeof instance === 'string' && instance.length === own.length && instance !== own;
+}
+
+function parse(payload: string): Fields | undefined {
+  try {
+    return asFields(JSON.parse(Buffer.from(payload, 'base64url').toString('utf8')));
+  } catch {
+    return undefined;
+  }
+}
+
+const MESSAGES: Readonly<Record<StateFault, string>> = {
+  state_invalid: 'This requestState was not given out here, or was changed; send the request without it to start anew.',
+  state_expired:
+    'The time to answer has passed and the call was given up; send the request without requestState to start anew.',
+  state_principal: 'This requestState was given to another caller.',
+  state_mismatch: 'This requestState belongs to a request with another method or other params.',
+  state_lost: 'The call that this requestState continues is gone; it was not run again.',
+};
+
+export function stateError(fault: StateFault): RpcError {
+  return { code: INVALID_PARAMS, message: MESSAGES[fault], data: { bridge: { reason: fault } } };
+}
+
+/**
+ * What makes two requests the same: the method and the params, without what belongs to one attempt. Two requests that
+ * differ only beyond the precision of a double are taken for the same, which decides nothing: a retry's own params are
+ * never sent on.
+ */
+export function requestDigest(method: string, params: Fields | undefined): string {
+  const { _meta: _, inputResponses: __, requestState: ___, ...salient } = params ?? {};
+  return digestOf(method, JSON.stringify(salient, sortMembers));
+}
+
+function sortMembers(_key: string, value: unknown): unknown {
+  const fields = asFields(value);
+  if (fields === undefined) return value;
+  return Object.fromEntries(Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+/** 22 characters. `purpose` keeps digests of different things apart. */
+function digestOf(purpose: string, value: string | Buffer): string {
+  return createHash('sha256').update(purpose).update('\0').update(value).digest().subarray(0, 16).toString('base64url');
+}

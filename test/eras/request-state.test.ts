@@ -1,0 +1,77 @@
+import test from 'ava';
+import { RequestStates, requestDigest, stateError } from '../../src/eras/request-state.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+
+const BINDING = { principal: 'ada', digest: requestDigest('tools/call', { name: 'x', arguments: { a: 1 } }) };
+const CONTENTS = { callId: 'call-1', round: 2, expiresAtMs: 1000 };
+
+function sealed() {
+  const clock = new FakeClock();
+  const states = new RequestStates(clock);
+  return { clock, states, state: states.seal(CONTENTS, BINDING) };
+}
+
+test('a state opens for the caller and the request it was sealed for', (t) => {
+  const { states, state } = sealed();
+  t.deepEqual(states.open(state, BINDING), CONTENTS);
+  t.true(state.length <= 512);
+});
+
+test('ML-10: a state with any bit changed is refused', (t) => {
+  const { states, state } = sealed();
+  for (let at = 0; at < state.length; at++) {
+    for (const bit of [1, 2, 4, 8, 16, 32, 64]) {
+      const bytes = Buffer.from(state);
+      bytes[at] = (bytes[at] ?? 0) ^ bit;
+      const opened = states.open(bytes.toString('latin1'), BINDING);
+      if (!('fault' in opened)) return t.fail(`bit ${bit} of character ${at}`);
+    }
+  }
+  t.pass();
+});
+
+test('ML-10: what is no state at all is refused', (t) => {
+  const { states, state } = sealed();
+  for (const no of [
+    undefined,
+    1,
+    '',
+    '.',
+    'e30.',
+    'abc',
+    state.slice(0, -1),
+    `${state}=`,
+    `${state}A`,
+    'x'.repeat(5000),
+  ]) {
+    t.deepEqual(states.open(no, BINDING), { fault: 'state_invalid' }, String(no));
+  }
+});
+
+test('ML-10: a state of another caller, of another request or past its time is refused, each in its own words', (t) => {
+  const { clock, states, state } = sealed();
+  t.deepEqual(states.open(state, { ...BINDING, principal: 'bob' }), { fault: 'state_principal' });
+  const other = requestDigest('tools/call', { name: 'x', arguments: { a: 2 } });
+  t.deepEqual(states.open(state, { ...BINDING, digest: other }), { fault: 'state_mismatch' });
+  clock.advance(1000);
+  t.deepEqual(states.open(state, BINDING), { fault: 'state_expired' });
+});
+
+test('a state of another process is lost, not forged', (t) => {
+  const { state } = sealed();
+  t.deepEqual(new RequestStates(new FakeClock()).open(state, BINDING), { fault: 'state_lost' });
+});
+
+test('a digest says what is asked for, not how it is written or in which attempt', (t) => {
+  const first = requestDigest('tools/call', { name: 'x', arguments: { b: [1, { d: 1, c: 2 }], a: 1 } });
+  const retry = { requestState: 's', inputResponses: {}, _meta: { progressToken: 2 } };
+  t.is(requestDigest('tools/call', { arguments: { a: 1, b: [1, { c: 2, d: 1 }] }, ...retry, name: 'x' }), first);
+  t.not(requestDigest('prompts/get', { name: 'x', arguments: { b: [1, { d: 1, c: 2 }], a: 1 } }), first);
+  t.not(requestDigest('tools/call', { name: 'x', arguments: { b: [{ d: 1, c: 2 }, 1], a: 1 } }), first);
+});
+
+test('a refused state is answered as wrong params, with the reason in the data', (t) => {
+  const error = stateError('state_expired');
+  t.is(error.code, -32602);
+  t.deepEqual(error.data, { bridge: { reason: 'state_expired' } });
+});
