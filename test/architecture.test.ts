@@ -13,6 +13,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   wire: ['errors.ts'],
   mcp: ['wire', 'errors.ts'],
   relay: ['wire', 'mcp', 'errors.ts', 'deps.ts'],
+  eras: ['relay', 'mcp', 'wire', 'errors.ts', 'deps.ts'],
   http: ['wire', 'mcp', 'errors.ts', 'deps.ts', 'config.ts'],
   io: ['wire'],
   process: ['wire', 'errors.ts', 'deps.ts', 'config.ts'],

@@ -1,0 +1,262 @@
+import { BridgeError, toBridgeError } from '../../errors.ts';
+import { findProgressToken } from '../../mcp/correlators.ts';
+import { canonicalCapabilities } from '../../mcp/era-capabilities.ts';
+import { type LogLevel, parseLogLevel } from '../../mcp/log-levels.ts';
+import { CANCELLED, DISCOVER, isInteractive, TASKS_PREFIX } from '../../mcp/methods.ts';
+import { isModernRequest, isSpecified, LISTEN } from '../../mcp/modern-methods.ts';
+import { discoverResult } from '../../mcp/modern-results.ts';
+import { readPayload } from '../../mcp/payload.ts';
+import { stripMetadata } from '../../mcp/request-metadata.ts';
+import { INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND } from '../../mcp/rpc-codes.ts';
+import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import type { SessionWanted } from '../../relay/legacy-pool.ts';
+import type { CallContext, ServerListener, UpstreamLink } from '../../relay/ports.ts';
+import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { encodeId, idToken, withId } from '../../wire/splice.ts';
+import { errorFrame, resultFrame } from '../../wire/write-message.ts';
+import type { ParkedCall } from '../parked-call.ts';
+import { requestDigest, stateError } from '../request-state.ts';
+import { type Follower, LegacyCall, type LegacyCallOptions } from './legacy-call.ts';
+import { LegacySeat, type SeatUser } from './legacy-seat.ts';
+import { ListenStream } from './listen-stream.ts';
+
+/** What all conversations with one server have in common. */
+export interface ConversationServices extends Omit<LegacyCallOptions, 'wanted' | 'request'> {
+  /** Can what the server says on its own get here at all. */
+  readonly unsolicited: boolean;
+  /** False: as many clients listen as may. Each true is followed by one `stoppedListening`. */
+  startListening(): boolean;
+  stoppedListening(): void;
+}
+
+export interface ConversationOptions {
+  readonly services: ConversationServices;
+  readonly listener: ServerListener;
+  readonly context: CallContext;
+  /** Keeps this caller apart from others of its name; see `SessionWanted`. */
+  readonly affinity: string | undefined;
+}
+
+/**
+ * - `fresh`: nothing was asked yet.
+ * - `following`: a call.
+ * - `listening`: to changes.
+ * - `discovering`: waits until the server serves.
+ * - `over`: answered, withdrawn or closed.
+ */
+type ConversationState =
+  | { readonly kind: 'fresh' }
+  | { readonly kind: 'following'; readonly exchange: Exchange | undefined; call: ParkedCall<Follower> | undefined }
+  | { readonly kind: 'listening'; readonly exchange: Exchange | undefined; readonly stream: ListenStream }
+  | { readonly kind: 'discovering'; readonly exchange: Exchange | undefined; readonly seat: LegacySeat }
+  | { readonly kind: 'over' };
+
+const OVER: ConversationState = { kind: 'over' };
+
+/**
+ * One request of a modern client to a legacy server, from its arrival to its answer: to the relay a link to a modern
+ * server. What outlives the request, because the server has asked something, is in the call it follows.
+ */
+export class Conversation implements UpstreamLink, Follower {
+  readonly #options: ConversationOptions;
+  readonly #wanted: SessionWanted;
+  #state: ConversationState = { kind: 'fresh' };
+  #id: Buffer = encodeId(0);
+  #progressToken: Buffer | undefined;
+
+  constructor(options: ConversationOptions) {
+    const { context, affinity } = options;
+    this.#options = options;
+    this.#wanted = {
+      principal: context.principal,
+      capabilities: canonicalCapabilities(context.metadata.capabilities),
+      affinity,
+    };
+  }
+
+  // ---- from the client
+
+  /** Always true: a conversation has nothing more to say that could be held back. */
+  send(frame: Frame, exchange?: Exchange): boolean {
+    if (frame.kind === 'request') this.#request(frame, exchange);
+    else if (frame.method === CANCELLED) this.#cancelled(exchange);
+    else if (frame.kind === 'notification' && !isSpecified(frame.method ?? '')) this.#notification(frame);
+    // All other notifications of the specification mean nothing in this era, and nobody was asked anything.
+    return true;
+  }
+
+  #request(frame: Frame, exchange: Exchange | undefined): void {
+    if (this.#state.kind !== 'fresh') {
+      return this.#options.listener.fromServer(errorFrame(idToken(frame), ONE_REQUEST), exchange);
+    }
+    this.#id = idToken(frame);
+    this.#state = { kind: 'following', exchange, call: undefined };
+    try {
+      this.#begin(frame, exchange);
+    } catch (thrown) {
+      this.#answer(errorFrame(this.#id, rpcErrorOf(toBridgeError(thrown))));
+    }
+  }
+
+  #begin(frame: Frame, exchange: Exchange | undefined): void {
+    const method = frame.method ?? '';
+    if (!isModernRequest(method) || method.startsWith(TASKS_PREFIX)) return this.#refuse(NO_METHOD);
+    if (method === DISCOVER) return this.#discover(exchange);
+    if (method === LISTEN) return this.#listen(frame, exchange);
+    const token = findProgressToken(frame);
+    this.#progressToken = token && Buffer.from(frame.bytes.subarray(token.start, token.end));
+    const state = isInteractive(method) ? readPayload(frame)?.requestState : undefined;
+    if (state !== undefined) return this.#retry(frame, state);
+    const call = new LegacyCall({ ...this.#options.services, wanted: this.#wanted, request: frame });
+    this.#followed(call.park);
+    call.start(this);
+  }
+
+  #retry(frame: Frame, state: unknown): void {
+    const { states, calls } = this.#options.services;
+    const { principal } = this.#wanted;
+    const digest = requestDigest(frame.method ?? '', readPayload(frame));
+    const opened = states.open(state, { principal, digest });
+    if ('fault' in opened) return this.#refuse(stateError(opened.fault));
+    const call = calls.find(opened.callId);
+    if (call === undefined) return this.#refuse(stateError('state_lost'));
+    this.#followed(call);
+    if (!call.retry(opened.round, frame, this)) this.#refuse(stateError('state_lost'));
+  }
+
+  #followed(call: ParkedCall<Follower>): void {
+    if (this.#state.kind === 'following') this.#state.call = call;
+  }
+
+  #listen(frame: Frame, exchange: Exchange | undefined): void {
+    const { services, listener } = this.#options;
+    if (!services.startListening()) return this.#refuse(TOO_MANY_LISTEN);
+    const stream = new ListenStream({
+      clock: services.deps.clock,
+      pool: services.pool,
+      wanted: this.#wanted,
+      request: frame,
+      host: {
+        tell: (told) => (told.isResponse ? this.#answer(told) : listener.fromServer(told, exchange)),
+        serverDrained: () => listener.serverDrained(),
+      },
+    });
+    this.#state = { kind: 'listening', exchange, stream };
+    stream.start();
+  }
+
+  #discover(exchange: Exchange | undefined): void {
+    const known = this.#options.services.pool.knownResult(this.#wanted.principal);
+    if (known !== undefined) return this.#discovered(known);
+    const user: SeatUser = {
+      opened: (result) => this.#discovered(result),
+      refused: (error) => this.#refuse(error),
+      lost: (reason) => this.#refuse(rpcErrorOf(reason)),
+      fromServer: () => {},
+      serverDrained: () => {},
+    };
+    const seat = new LegacySeat(user);
+    this.#state = { kind: 'discovering', exchange, seat };
+    seat.open(this.#options.services.pool, this.#wanted);
+  }
+
+  #discovered(result: InitializeResult): void {
+    const { unsolicited } = this.#options.services;
+    this.#answer(resultFrame(this.#id, discoverResult(result, { unsolicited })));
+  }
+
+  #notification(frame: Frame): void {
+    const user: SeatUser = {
+      opened: () => {
+        seat.send(stripMetadata(frame));
+        seat.close(CLOSED);
+      },
+      refused: () => seat.close(CLOSED),
+      lost: () => seat.close(CLOSED),
+      fromServer: () => {},
+      serverDrained: () => {},
+    };
+    const seat = new LegacySeat(user);
+    try {
+      seat.open(this.#options.services.pool, this.#wanted);
+    } catch (thrown) {
+      this.#options.services.deps.log.debug({ err: thrown }, 'notification dropped: the server cannot be reached');
+    }
+  }
+
+  #cancelled(exchange: Exchange | undefined): void {
+    const state = this.#state;
+    if (state.kind === 'fresh' || state.kind === 'over' || state.exchange !== exchange) return;
+    this.close(CLOSED);
+  }
+
+  // ---- to the client
+
+  get logLevel(): LogLevel | undefined {
+    return parseLogLevel(this.#options.context.metadata.logLevel);
+  }
+
+  get progressToken(): Buffer | undefined {
+    return this.#progressToken;
+  }
+
+  notify(frame: Frame): void {
+    if (this.#state.kind === 'following') this.#options.listener.fromServer(frame, this.#state.exchange);
+  }
+
+  settle(outcome: Frame): void {
+    this.#answer(withId(outcome, this.#id));
+  }
+
+  serverDrained(): void {
+    this.#options.listener.serverDrained();
+  }
+
+  #refuse(error: RpcError): void {
+    this.#answer(errorFrame(this.#id, error));
+  }
+
+  #answer(frame: Frame): void {
+    const state = this.#state;
+    if (state.kind === 'fresh' || state.kind === 'over') return;
+    this.#leave(state);
+    this.#options.listener.fromServer(frame, state.exchange);
+  }
+
+  #leave(state: ConversationState): void {
+    this.#state = OVER;
+    switch (state.kind) {
+      case 'following':
+        state.call?.detach(this);
+        return;
+      case 'listening':
+        state.stream.close();
+        this.#options.services.stoppedListening();
+        return;
+      case 'discovering':
+        state.seat.close(CLOSED);
+        return;
+      default:
+        return;
+    }
+  }
+
+  /** Nothing: what one client does not read must not stop the server for the others. */
+  pause(): void {}
+  resume(): void {}
+
+  /** The client is gone. What it waited for alone is withdrawn; a call that waits for the client goes on waiting. */
+  close(_reason: BridgeError): void {
+    this.#leave(this.#state);
+  }
+}
+
+const CLOSED = new BridgeError('ERR_SESSION_CLOSED', 'The client does not wait for an answer any more.');
+const NO_METHOD: RpcError = { code: METHOD_NOT_FOUND, message: 'this server has no such method' };
+const ONE_REQUEST: RpcError = { code: INVALID_REQUEST, message: 'a conversation is one request' };
+const TOO_MANY_LISTEN: RpcError = {
+  code: INTERNAL_ERROR,
+  message: 'subscription limit reached: too many clients listen to this server; try again later',
+};

@@ -1,0 +1,93 @@
+import type { Deps } from '../../deps.ts';
+import type { Implementation } from '../../mcp/meta.ts';
+import { LegacyPool, type LegacyPoolLimits } from '../../relay/legacy-pool.ts';
+import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import { ParkedCalls, type ParkingLimits } from '../parked-calls.ts';
+import { RequestStates } from '../request-state.ts';
+import { Conversation, type ConversationServices } from './conversation.ts';
+import type { Follower } from './legacy-call.ts';
+
+/** Each holds a session open. */
+export const MAX_LISTENING = 1024;
+
+export interface ModernToLegacyOptions {
+  /** Of the legacy server; closed together with this one. */
+  readonly dialer: UpstreamDialer;
+  readonly deps: Deps;
+  /** A server that has not answered `initialize` by then is replaced; 0: no limit. */
+  readonly handshakeTimeoutMs: number;
+  /** What the server is told it talks to. */
+  readonly clientInfo: Implementation;
+  readonly poolLimits?: Partial<LegacyPoolLimits>;
+  readonly parkingLimits?: ParkingLimits;
+  /**
+   * What keeps callers of one name apart, where a name stands for many: callers with equal values share sessions.
+   * Undefined for a caller: it shares with nobody, and each of its calls gets a session of its own. Default: all callers
+   * of one name share.
+   */
+  readonly affinityOf?: (context: CallContext) => string | undefined;
+  /** Can what the server says on its own get here; where it cannot, nothing is promised of it. Default: yes. */
+  readonly unsolicited?: boolean;
+}
+
+/** A legacy server as modern clients want it. `dial` needs a context, and gives the link of one conversation. */
+export function createModernToLegacyDialer(options: ModernToLegacyOptions): UpstreamDialer {
+  return new ModernToLegacyDialer(options);
+}
+
+class ModernToLegacyDialer implements UpstreamDialer {
+  readonly #options: ModernToLegacyOptions;
+  readonly #pool: LegacyPool;
+  readonly #calls: ParkedCalls<Follower>;
+  readonly #services: ConversationServices;
+  #listening = 0;
+
+  constructor(options: ModernToLegacyOptions) {
+    const { dialer, deps, handshakeTimeoutMs, clientInfo, poolLimits, parkingLimits } = options;
+    this.#options = options;
+    const limits = poolLimits && { limits: poolLimits };
+    this.#pool = new LegacyPool({ dialer, deps, handshakeTimeoutMs, clientInfo, ...limits });
+    this.#calls = new ParkedCalls(parkingLimits);
+    this.#services = {
+      deps,
+      pool: this.#pool,
+      calls: this.#calls,
+      states: new RequestStates(deps.clock),
+      unsolicited: options.unsolicited ?? true,
+      startListening: () => this.#startListening(),
+      stoppedListening: () => {
+        this.#listening -= 1;
+      },
+    };
+  }
+
+  #startListening(): boolean {
+    if (this.#listening >= MAX_LISTENING) return false;
+    this.#listening += 1;
+    return true;
+  }
+
+  get name(): string {
+    return this.#options.dialer.name;
+  }
+
+  dial(listener: ServerListener, context?: CallContext): UpstreamLink {
+    if (context === undefined) throw new Error('a modern conversation says who it comes from');
+    const { affinityOf = () => '' } = this.#options;
+    return new Conversation({ services: this.#services, listener, context, affinity: affinityOf(context) });
+  }
+
+  readiness(): Readiness {
+    return this.#pool.readiness();
+  }
+
+  /** Who waits for an answer learns why there is none; who listens hears of a regular end. */
+  async close(): Promise<void> {
+    for (const call of this.#calls.all()) call.close();
+    await this.#pool.close();
+  }
+
+  killNow(): void {
+    this.#pool.killNow();
+  }
+}

@@ -1,0 +1,90 @@
+/** What a modern client answered, as a legacy server of a given revision can take it; and errors, read from frames. */
+
+import { ELICIT, SAMPLE } from '../../mcp/methods.ts';
+import { asFields, readPayload } from '../../mcp/payload.ts';
+import type { RevisionFeatures } from '../../mcp/revision-features.ts';
+import { INTERNAL_ERROR } from '../../mcp/rpc-codes.ts';
+import type { RpcError } from '../../mcp/rpc-errors.ts';
+import { itemSpans } from '../../wire/array-items.ts';
+import { withPayload } from '../../wire/edit-frame.ts';
+import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import { ObjectEditor } from '../../wire/object-editor.ts';
+import { findMember, isStringToken } from '../../wire/scan-json.ts';
+import { replaceSpans } from '../../wire/splice.ts';
+import { errorFrame, resultFrame } from '../../wire/write-message.ts';
+
+export interface Answering {
+  /** The server's question. */
+  readonly question: Frame;
+  /** JSON text of the client's answer, of the right shape. */
+  readonly response: Buffer;
+  readonly features: RevisionFeatures;
+}
+
+/** The client's answer under the id of the question. */
+export function legacyAnswer({ question, response, features }: Answering): Frame {
+  const id = question.id as JsonRpcId; // questions are requests
+  if (question.method === ELICIT) return elicitAnswer(id, question, response, features);
+  if (question.method === SAMPLE && !features.samplingTools) return plainSample(id, response);
+  return raw(id, response);
+}
+
+function elicitAnswer(id: JsonRpcId, question: Frame, response: Buffer, { elicitation }: RevisionFeatures): Frame {
+  if (elicitation !== 'modes' && hasList(response)) return cancelAnswer(id);
+  const mode = readPayload(question)?.mode;
+  if (mode !== 'url') return raw(id, response);
+  // [spec 2025-11-25 client/elicitation#response-actions] consent to open a URL says nothing else.
+  const result = ObjectEditor.read(response, 0, ['content']);
+  result?.remove('content');
+  return raw(id, replaceSpans(response, result?.edits() ?? []));
+}
+
+/** Several choices in one field came with 2025-11-25; to join them into one text would put words into the user's mouth. */
+function hasList(response: Buffer): boolean {
+  const content = asFields(asFields(JSON.parse(response.toString('utf8')))?.content);
+  return content !== undefined && Object.values(content).some((value) => Array.isArray(value));
+}
+
+/** Before 2025-11-25 a message has one block, and none of them uses a tool. */
+function plainSample(id: JsonRpcId, response: Buffer): Frame {
+  const content = findMember(response, 0, 'content');
+  const blocks = content && itemSpans(response, content.start);
+  const [block] = blocks ?? (content === undefined ? [] : [content]);
+  const type = block && findMember(response, block.start, 'type');
+  const usesTool = type !== undefined && isStringToken(response, type.start, type.end, 'tool_use');
+  if (block === undefined || usesTool || (blocks !== undefined && blocks.length > 1)) {
+    return errorFrame(id, {
+      code: INTERNAL_ERROR,
+      message: 'the client answered with several blocks or a use of tools, which this server cannot read',
+    });
+  }
+  const editor = ObjectEditor.read(response, 0, ['content']);
+  editor?.set('content', response.subarray(block.start, block.end));
+  return raw(id, replaceSpans(response, editor?.edits() ?? []));
+}
+
+function raw(id: JsonRpcId, result: Buffer): Frame {
+  return withPayload(resultFrame(id, null), result);
+}
+
+function cancelAnswer(id: JsonRpcId): Frame {
+  return resultFrame(id, { action: 'cancel' });
+}
+
+/** What the server hears when nobody answers. */
+export function refusedAnswer(question: Frame): Frame {
+  const id = question.id as JsonRpcId; // questions are requests
+  if (question.method === ELICIT) return cancelAnswer(id);
+  return errorFrame(id, { code: INTERNAL_ERROR, message: 'the client did not answer' });
+}
+
+/** The error of a response, whatever its server took for one. */
+export function readRpcError(frame: Frame): RpcError {
+  const { code, message, data } = readPayload(frame) ?? {};
+  return {
+    // What is no number stands for no code; the map of eras replaces it.
+    code: typeof code === 'number' ? code : Number.NaN,
+    message: typeof message === 'string' ? message : 'the server gave no reason',
+    ...(data !== undefined && { data }),
+  };
+}

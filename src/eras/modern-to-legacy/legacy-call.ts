@@ -1,0 +1,401 @@
+import type { Deps } from '../../deps.ts';
+import { assertNever, BridgeError } from '../../errors.ts';
+import { findCancelledId, findProgressToken } from '../../mcp/correlators.ts';
+import { replaceCode, toModernError } from '../../mcp/era-errors.ts';
+import { toInputRequest } from '../../mcp/input-requests.ts';
+import { type LogLevel, parseLogLevel, severityOf } from '../../mcp/log-levels.ts';
+import {
+  CALL_TOOL,
+  CANCELLED,
+  ELICIT,
+  GET_PROMPT,
+  isInteractive,
+  isListChanged,
+  LIST_ROOTS,
+  LOG_MESSAGE,
+  PROGRESS,
+  RESOURCE_UPDATED,
+  SET_LEVEL,
+} from '../../mcp/methods.ts';
+import { readServerInfo, toModernResult } from '../../mcp/modern-results.ts';
+import { asFields, type Fields, readPayload } from '../../mcp/payload.ts';
+import { featuresOf, type RevisionFeatures } from '../../mcp/revision-features.ts';
+import { findRevision, OLDEST_REVISION } from '../../mcp/revisions.ts';
+import { INTERNAL_ERROR, URL_ELICITATION_REQUIRED } from '../../mcp/rpc-codes.ts';
+import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import type { LegacyPool, SessionWanted } from '../../relay/legacy-pool.ts';
+import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
+import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
+import { type CallHost, type CallObserver, type InputQuestion, ParkedCall } from '../parked-call.ts';
+import type { ParkedCalls } from '../parked-calls.ts';
+import { type RequestStates, requestDigest } from '../request-state.ts';
+import { legacyAnswer, readRpcError, refusedAnswer } from './legacy-answers.ts';
+import { legacyRequest } from './legacy-request.ts';
+import { LegacySeat, type SeatUser, upstreamExchange } from './legacy-seat.ts';
+import { ProgressRelay } from './progress-relay.ts';
+import {
+  COMPLETION_MS,
+  MAX_URL_ROUNDS,
+  readUrlElicitations,
+  takesUrls,
+  URL_MODE_MISSING,
+  type UrlElicitation,
+} from './url-elicitations.ts';
+
+/** A server that takes longer to set its log level serves the call as it is. */
+export const LEVEL_MS = 2000;
+
+/** A request of the client that follows this call. */
+export interface Follower extends CallObserver {
+  readonly logLevel: LogLevel | undefined;
+  /** As the client wrote it. */
+  readonly progressToken: Buffer | undefined;
+  notify(frame: Frame): void;
+  serverDrained(): void;
+}
+
+export interface LegacyCallOptions {
+  readonly deps: Deps;
+  readonly pool: LegacyPool;
+  readonly states: RequestStates;
+  readonly calls: ParkedCalls<Follower>;
+  readonly wanted: SessionWanted;
+  /** The client's first request, with its envelope. */
+  readonly request: Frame;
+}
+
+/**
+ * - `opening`: waits until the server serves.
+ * - `levelling`: waits until the server logs as the client wants it.
+ * - `asking`: not sent yet; the client is asked for what the server wanted to know before.
+ * - `sent`: runs at the server.
+ * - `refused`: the server wants its user to visit URLs first; the client is asked.
+ * - `completing`: the user has agreed; it will be sent once more when the visit has had its effect.
+ * - `over`: nothing more happens.
+ */
+type Step =
+  | { readonly kind: 'opening' }
+  | { readonly kind: 'levelling'; readonly exchange: Exchange; readonly cancel: () => void }
+  | { readonly kind: 'asking' }
+  | { readonly kind: 'sent'; readonly exchange: Exchange }
+  | { readonly kind: 'refused'; readonly elicitations: readonly UrlElicitation[]; isAccepted: boolean }
+  | { readonly kind: 'completing'; readonly stop: () => void }
+  | { readonly kind: 'over' };
+
+const OVER: Step = { kind: 'over' };
+
+/** Runs one call of a modern client at a legacy server. Which requests of the client follow it, its park knows. */
+export class LegacyCall implements SeatUser, CallHost<Follower> {
+  readonly #options: LegacyCallOptions;
+  readonly #method: string;
+  readonly #seat: LegacySeat;
+  readonly #park: ParkedCall<Follower>;
+  /** The server's open questions by their id. */
+  readonly #questions = new Map<JsonRpcId, InputQuestion>();
+  readonly #progress = new ProgressRelay();
+  #step: Step = { kind: 'opening' };
+  #server: InitializeResult | undefined;
+  #level: LogLevel | undefined;
+  #urlRounds = 0;
+
+  constructor(options: LegacyCallOptions) {
+    const { deps, states, calls, wanted, request } = options;
+    this.#options = options;
+    this.#method = request.method ?? '';
+    this.#seat = new LegacySeat(this);
+    this.#park = new ParkedCall({
+      id: deps.randomId(),
+      clock: deps.clock,
+      states,
+      calls,
+      host: this,
+      principal: wanted.principal,
+      digest: () => requestDigest(this.#method, readPayload(request)),
+    });
+  }
+
+  /** Throws a BridgeError when there is no session to be had. */
+  start(follower: Follower): void {
+    this.#park.attach(follower);
+    this.#seat.open(this.#options.pool, this.#options.wanted);
+  }
+
+  /** By which the client's requests follow the call. */
+  get park(): ParkedCall<Follower> {
+    return this.#park;
+  }
+
+  joined(follower: Follower): void {
+    this.#progress.joined(follower);
+    const { logLevel } = follower;
+    if (this.#step.kind === 'opening' || logLevel === undefined || logLevel === this.#level) return;
+    this.#setLevel(logLevel);
+  }
+
+  // ---- the way to the server
+
+  opened(result: InitializeResult): void {
+    this.#server = result;
+    this.#park.serverInfo = readServerInfo(result.serverInfo);
+    const wanted = mostVerbose(this.#park.observers);
+    if (wanted === undefined || !('logging' in result.capabilities)) return this.#ready();
+    const { clock } = this.#options.deps;
+    const cancel = clock.after(LEVEL_MS, () => this.#ready());
+    const exchange = upstreamExchange(LEVEL_REQUEST, SET_LEVEL, clock.now());
+    this.#step = { kind: 'levelling', exchange, cancel };
+    this.#sendLevel(wanted, exchange);
+  }
+
+  #setLevel(level: LogLevel): void {
+    if (this.#server === undefined || !('logging' in this.#server.capabilities)) return;
+    this.#sendLevel(level, upstreamExchange(LEVEL_REQUEST, SET_LEVEL, this.#options.deps.clock.now()));
+  }
+
+  #sendLevel(level: LogLevel, exchange: Exchange): void {
+    this.#level = level;
+    this.#seat.send(requestFrame(exchange.id, SET_LEVEL, { level }), exchange);
+  }
+
+  #ready(): void {
+    if (this.#step.kind === 'levelling') this.#step.cancel();
+    const held = isInteractive(this.#method) ? this.#seat.session.roots.takeWaiting() : [];
+    if (held.length === 0) return this.#forward();
+    this.#step = { kind: 'asking' };
+    for (const roots of held) {
+      const question: InputQuestion = {
+        method: LIST_ROOTS,
+        request: toInputRequest(roots.question),
+        answer: (response) => roots.answer(response),
+        refuse: () => roots.refuse({ code: INTERNAL_ERROR, message: 'the client did not answer' }),
+        keepAlive: undefined,
+      };
+      roots.onWithdrawn = () => this.#withdrawnBeforeSent(question);
+      this.#park.asked(question);
+    }
+    // There was no room to ask.
+    if (this.#park.state === 'running') this.#forward();
+  }
+
+  /** With nothing left to ask, the client is not kept waiting for the end of the window. */
+  #withdrawnBeforeSent(question: InputQuestion): void {
+    this.#park.withdrawn(question);
+    if (this.#step.kind === 'asking' && this.#park.state === 'running') this.#forward();
+  }
+
+  #forward(): void {
+    const { request, deps } = this.#options;
+    const exchange = upstreamExchange(request, this.#method, deps.clock.now());
+    this.#step = { kind: 'sent', exchange };
+    this.#seat.send(legacyRequest(request, this.#features), exchange);
+  }
+
+  get #features(): RevisionFeatures {
+    return featuresOf((findRevision(this.#server?.protocolVersion) ?? OLDEST_REVISION).id);
+  }
+
+  // ---- what the park decides
+
+  proceed(): void {
+    switch (this.#step.kind) {
+      case 'asking':
+        return this.#forward();
+      case 'refused':
+        return this.#visited(this.#step.elicitations, this.#step.isAccepted);
+      default:
+        // It runs, and has its answers.
+        return;
+    }
+  }
+
+  waiting(isWaiting: boolean): void {
+    if (this.#step.kind === 'sent') this.#step.exchange.openQuestions = isWaiting ? 1 : 0;
+  }
+
+  over(): void {
+    const step = this.#step;
+    this.#step = OVER;
+    if (step.kind === 'levelling') step.cancel();
+    if (step.kind === 'completing') step.stop();
+    // Withdraws what is open, and leaves the log level to the others.
+    this.#seat.close(FINISHED);
+  }
+
+  // ---- what comes from the server
+
+  fromServer(frame: Frame, exchange: Exchange | undefined): void {
+    switch (frame.kind) {
+      case 'result':
+      case 'error':
+        return this.#answered(frame, exchange);
+      case 'notification':
+        return this.#notified(frame, exchange);
+      case 'request':
+        return this.#asked(frame);
+      default:
+        return assertNever(frame.kind);
+    }
+  }
+
+  #answered(frame: Frame, exchange: Exchange | undefined): void {
+    const step = this.#step;
+    if (step.kind === 'levelling' && exchange === step.exchange) return this.#ready();
+    if (step.kind !== 'sent' || exchange !== step.exchange) return;
+    exchange.settle();
+    this.#questions.clear();
+    if (frame.kind === 'error') return this.#failed(frame);
+    const serverInfo = this.#park.serverInfo;
+    const result = toModernResult(frame, { method: this.#method, serverInfo });
+    this.#park.finished(result ?? errorFrame(0, NOT_A_RESULT));
+  }
+
+  #failed(frame: Frame): void {
+    const error = readRpcError(frame);
+    if (error.code === URL_ELICITATION_REQUIRED && isInteractive(this.#method)) return this.#urlsRequired(error);
+    this.#finish(this.#modernError(error));
+  }
+
+  #modernError(error: RpcError): RpcError {
+    const method = this.#method;
+    const capability = method === GET_PROMPT ? 'prompts' : 'tools';
+    const isDeclared = this.#server?.capabilities[capability] !== undefined;
+    const uri = readPayload(this.#options.request)?.uri;
+    return toModernError(error, { method, isDeclared, uri: typeof uri === 'string' ? uri : undefined }).error;
+  }
+
+  #finish(error: RpcError): void {
+    this.#park.finished(errorFrame(0, error));
+  }
+
+  #notified(frame: Frame, exchange: Exchange | undefined): void {
+    switch (frame.method) {
+      case PROGRESS:
+        return this.#progress.take(frame, this.#park.observers);
+      case LOG_MESSAGE:
+        return this.#logged(frame);
+      case CANCELLED:
+        return this.#withdrawn(frame);
+      default:
+        // Changes are for those who listen to them.
+        if (exchange === undefined || isListChanged(frame.method) || frame.method === RESOURCE_UPDATED) return;
+        for (const follower of this.#park.observers) follower.notify(frame);
+    }
+  }
+
+  #logged(frame: Frame): void {
+    const level = parseLogLevel(readPayload(frame)?.level);
+    if (level === undefined) return;
+    for (const follower of this.#park.observers) {
+      const isWanted = follower.logLevel !== undefined && severityOf(level) >= severityOf(follower.logLevel);
+      if (isWanted) follower.notify(frame);
+    }
+  }
+
+  #asked(frame: Frame): void {
+    const { id } = frame;
+    if (id === undefined) return;
+    const token = findProgressToken(frame)?.value;
+    const question: InputQuestion = {
+      method: frame.method ?? '',
+      request: toInputRequest(frame),
+      answer: (response) => {
+        this.#questions.delete(id);
+        this.#seat.send(legacyAnswer({ question: frame, response, features: this.#features }));
+      },
+      refuse: () => {
+        this.#questions.delete(id);
+        this.#seat.send(refusedAnswer(frame));
+      },
+      keepAlive: token === undefined ? undefined : (progress) => this.#stillThinking(token, progress),
+    };
+    this.#questions.set(id, question);
+    this.#park.asked(question);
+  }
+
+  #stillThinking(progressToken: JsonRpcId, progress: number): void {
+    this.#seat.send(notificationFrame(PROGRESS, { progressToken, progress }));
+  }
+
+  #withdrawn(frame: Frame): void {
+    const id = findCancelledId(frame)?.value;
+    const question = id === undefined ? undefined : this.#questions.get(id);
+    if (id === undefined || question === undefined) return;
+    this.#questions.delete(id);
+    this.#park.withdrawn(question);
+  }
+
+  // ---- visits of URLs
+
+  #urlsRequired(error: RpcError): void {
+    const elicitations = readUrlElicitations(error);
+    if (elicitations === undefined) return this.#finish(this.#modernError(error));
+    if (!takesUrls(this.#options.wanted.capabilities.capabilities)) return this.#finish(URL_MODE_MISSING);
+    this.#urlRounds += 1;
+    if (this.#urlRounds > MAX_URL_ROUNDS) {
+      const bridge = { reason: 'too_many_rounds', originalCode: error.code };
+      return this.#finish(replaceCode({ ...error, data: undefined }, INTERNAL_ERROR, bridge));
+    }
+    const step: Step = { kind: 'refused', elicitations, isAccepted: true };
+    this.#step = step;
+    for (const { request } of elicitations) {
+      this.#park.asked({
+        method: ELICIT,
+        request,
+        answer: (response) => {
+          step.isAccepted &&= isAccept(response);
+        },
+        // Nobody waits for these answers but the client itself.
+        refuse: () => this.#finish(NO_ROOM),
+        keepAlive: undefined,
+      });
+    }
+  }
+
+  /** The server itself refused the first attempt, so that this one is the first that does anything. */
+  #visited(elicitations: readonly UrlElicitation[], isAccepted: boolean): void {
+    if (!isAccepted) return this.#park.finished(declined(this.#method, this.#park.serverInfo));
+    const ids = elicitations.flatMap(({ elicitationId }) => (elicitationId === undefined ? [] : [elicitationId]));
+    const stop = this.#seat.session.elicitations.whenCompleted(ids, COMPLETION_MS, () => this.#forward());
+    this.#step = { kind: 'completing', stop };
+  }
+
+  // ---- ends
+
+  refused(error: RpcError): void {
+    this.#park.lost(errorFrame(0, error));
+  }
+
+  lost(reason: BridgeError): void {
+    this.#park.lost(errorFrame(0, rpcErrorOf(reason)));
+  }
+
+  serverDrained(): void {
+    for (const follower of this.#park.observers) follower.serverDrained();
+  }
+}
+
+const LEVEL_REQUEST = requestFrame('level', SET_LEVEL);
+const FINISHED = new BridgeError('ERR_SESSION_CLOSED', 'The client does not follow this call any more.');
+const NOT_A_RESULT: RpcError = { code: INTERNAL_ERROR, message: 'the server answered with a result that is no object' };
+const NO_ROOM: RpcError = { code: INTERNAL_ERROR, message: 'too many calls wait for their clients; try again later' };
+
+function mostVerbose(followers: Iterable<Follower>): LogLevel | undefined {
+  let most: LogLevel | undefined;
+  for (const { logLevel } of followers) {
+    if (logLevel !== undefined && (most === undefined || severityOf(logLevel) < severityOf(most))) most = logLevel;
+  }
+  return most;
+}
+
+function isAccept(response: Buffer): boolean {
+  return asFields(JSON.parse(response.toString('utf8')))?.action === 'accept';
+}
+
+/** The user did not agree, so that the call was not made. A model can read why. */
+function declined(method: string, serverInfo: Fields | undefined): Frame {
+  const message = 'The server needs its user to visit a URL first, and the user did not agree.';
+  if (method !== CALL_TOOL) return errorFrame(0, { code: INTERNAL_ERROR, message });
+  const result = resultFrame(0, { content: [{ type: 'text', text: message }], isError: true });
+  return toModernResult(result, { method, serverInfo }) ?? result;
+}

@@ -1,0 +1,86 @@
+import type { BridgeError } from '../../errors.ts';
+import { INITIALIZE } from '../../mcp/methods.ts';
+import { LATEST_LEGACY_REVISION } from '../../mcp/revisions.ts';
+import type { RpcError } from '../../mcp/rpc-errors.ts';
+import { Exchange } from '../../relay/exchange.ts';
+import type { LegacyPool, PooledSeat, SessionWanted } from '../../relay/legacy-pool.ts';
+import type { LegacySession } from '../../relay/legacy-session.ts';
+import type { ServerFault, ServerListener } from '../../relay/ports.ts';
+import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { requestFrame } from '../../wire/write-message.ts';
+import { readRpcError } from './legacy-answers.ts';
+
+/** Who uses a seat. */
+export interface SeatUser {
+  /** The server serves; called once, at once if it does already. */
+  opened(result: InitializeResult): void;
+  /** It does not, and nothing was sent. */
+  refused(error: RpcError): void;
+  fromServer(frame: Frame, exchange: Exchange | undefined): void;
+  serverDrained(): void;
+  /** The server is gone, with all that was open. */
+  lost(reason: BridgeError): void;
+}
+
+/** What is sent here belongs to no lane of a client: the client may be gone while the server goes on. */
+const NO_LANE = { isOpen: true };
+
+/** A question the session answers itself, as soon as it can. */
+const HELLO = requestFrame(0, INITIALIZE, { protocolVersion: LATEST_LEGACY_REVISION.id, capabilities: {} });
+
+export function upstreamExchange(request: Frame, method: string, nowMs: number): Exchange {
+  return new Exchange(request.id ?? 0, method, NO_LANE, undefined, nowMs);
+}
+
+/** A seat at a session of the pool, from the wish for one to its end. */
+export class LegacySeat implements ServerListener {
+  readonly #user: SeatUser;
+  readonly #hello = upstreamExchange(HELLO, INITIALIZE, 0);
+  #seat: PooledSeat | undefined;
+
+  constructor(user: SeatUser) {
+    this.#user = user;
+  }
+
+  /** Throws a BridgeError when there is none to be had. */
+  open(pool: LegacyPool, wanted: SessionWanted): void {
+    this.#seat = pool.take(wanted, this);
+    const known = this.#seat.session.initializeResult;
+    if (known !== undefined) this.#user.opened(known);
+    else this.#seat.link.send(HELLO, this.#hello);
+  }
+
+  get session(): LegacySession {
+    if (this.#seat === undefined) throw new Error('the seat was not taken yet');
+    return this.#seat.session;
+  }
+
+  /** False: the server's pipe is full. */
+  send(frame: Frame, exchange?: Exchange): boolean {
+    return this.#seat === undefined || this.#seat.link.send(frame, exchange);
+  }
+
+  close(reason: BridgeError): void {
+    this.#seat?.link.close(reason);
+  }
+
+  fromServer(frame: Frame, exchange?: Exchange): void {
+    if (exchange !== this.#hello) return this.#user.fromServer(frame, exchange);
+    const result = this.#seat?.session.initializeResult;
+    if (frame.kind === 'result' && result !== undefined) this.#user.opened(result);
+    else this.#user.refused(readRpcError(frame));
+  }
+
+  serverFault({ error }: ServerFault): void {
+    this.#user.lost(error);
+  }
+
+  serverDrained(): void {
+    this.#user.serverDrained();
+  }
+
+  serverClosed(reason: BridgeError): void {
+    this.#user.lost(reason);
+  }
+}

@@ -1,0 +1,205 @@
+import type { Clock } from '../../deps.ts';
+import { BridgeError } from '../../errors.ts';
+import { type ListenFilter, readListenFilter } from '../../mcp/listen-filter.ts';
+import { META_SERVER_INFO, META_SUBSCRIPTION_ID } from '../../mcp/meta.ts';
+import { PROMPTS_CHANGED, RESOURCE_UPDATED, RESOURCES_CHANGED, SUBSCRIBE, TOOLS_CHANGED } from '../../mcp/methods.ts';
+import { LISTEN_ACKNOWLEDGED } from '../../mcp/modern-methods.ts';
+import { readServerInfo } from '../../mcp/modern-results.ts';
+import { asFields, type Fields } from '../../mcp/payload.ts';
+import { rewriteSubscriptionId } from '../../mcp/rewrite.ts';
+import { INVALID_PARAMS } from '../../mcp/rpc-codes.ts';
+import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import type { LegacyPool, SessionWanted } from '../../relay/legacy-pool.ts';
+import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { idToken } from '../../wire/splice.ts';
+import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
+import { LegacySeat, type SeatUser, upstreamExchange } from './legacy-seat.ts';
+import { stampSubscription } from './subscription-stamp.ts';
+
+/** A resource whose server has not agreed by then is left out. */
+export const SUBSCRIBE_MS = 5000;
+
+/** Who listens. */
+export interface ListenHost {
+  /** A message on the stream; a response is the last one. */
+  tell(frame: Frame): void;
+  serverDrained(): void;
+}
+
+export interface ListenOptions {
+  readonly clock: Clock;
+  readonly pool: LegacyPool;
+  readonly wanted: SessionWanted;
+  readonly request: Frame;
+  readonly host: ListenHost;
+}
+
+/**
+ * - `opening`: waits until the server serves.
+ * - `subscribing`: waits for what the server says to the resources.
+ * - `listening`: the client knows what it will hear of.
+ * - `closed`.
+ */
+type ListenState =
+  | { readonly kind: 'opening' }
+  | { readonly kind: 'subscribing'; readonly open: Map<Exchange, string>; readonly cancel: () => void }
+  | { readonly kind: 'listening' }
+  | { readonly kind: 'closed' };
+
+const CLOSED: ListenState = { kind: 'closed' };
+
+/** One `subscriptions/listen` of a modern client, kept with a legacy server's own subscriptions and notifications. */
+export class ListenStream implements SeatUser {
+  readonly #options: ListenOptions;
+  readonly #seat = new LegacySeat(this);
+  readonly #id: Buffer;
+  readonly #granted: string[] = [];
+  /** What came before the acknowledgment, which must be the first message. */
+  readonly #early = new Map<string, Frame>();
+  #state: ListenState = { kind: 'opening' };
+  #filter: ListenFilter | undefined;
+  #serverInfo: Fields | undefined;
+
+  constructor(options: ListenOptions) {
+    this.#options = options;
+    this.#id = idToken(options.request);
+  }
+
+  /** Throws a BridgeError when there is no session to be had. */
+  start(): void {
+    const filter = readListenFilter(this.#options.request);
+    if (filter === undefined) return this.#fail(NO_FILTER);
+    this.#filter = filter;
+    this.#seat.open(this.#options.pool, this.#options.wanted);
+  }
+
+  opened(result: InitializeResult): void {
+    const { clock } = this.#options;
+    this.#serverInfo = readServerInfo(result.serverInfo);
+    const wanted = this.#filter ?? NOTHING;
+    const { tools, prompts, resources } = result.capabilities;
+    this.#filter = {
+      toolsListChanged: wanted.toolsListChanged && hasFlag(tools, 'listChanged'),
+      promptsListChanged: wanted.promptsListChanged && hasFlag(prompts, 'listChanged'),
+      resourcesListChanged: wanted.resourcesListChanged && hasFlag(resources, 'listChanged'),
+      resourceSubscriptions: wanted.resourceSubscriptions,
+    };
+    const uris = hasFlag(resources, 'subscribe') ? new Set(wanted.resourceSubscriptions) : new Set<string>();
+    const open = new Map<Exchange, string>();
+    this.#state = { kind: 'subscribing', open, cancel: clock.after(SUBSCRIBE_MS, () => this.#acknowledge()) };
+    const requests = [...uris].map((uri, index) => {
+      const request = requestFrame(index, SUBSCRIBE, { uri });
+      const exchange = upstreamExchange(request, SUBSCRIBE, clock.now());
+      open.set(exchange, uri);
+      return [request, exchange] as const;
+    });
+    for (const [request, exchange] of requests) this.#seat.send(request, exchange);
+    if (uris.size === 0) this.#acknowledge();
+  }
+
+  fromServer(frame: Frame, exchange: Exchange | undefined): void {
+    if (frame.isResponse) return this.#subscribed(frame, exchange);
+    if (frame.kind !== 'notification' || !this.#isWanted(frame.method)) return;
+    const stamped = stampSubscription(frame, this.#id);
+    if (this.#state.kind === 'listening') return this.#options.host.tell(stamped);
+    this.#early.set(frame.bytes.toString('latin1'), stamped);
+  }
+
+  #subscribed(frame: Frame, exchange: Exchange | undefined): void {
+    if (exchange === undefined || this.#state.kind !== 'subscribing') return;
+    const { open } = this.#state;
+    const uri = open.get(exchange);
+    if (uri === undefined) return;
+    open.delete(exchange);
+    if (frame.kind === 'result') this.#granted.push(uri);
+    if (open.size === 0) this.#acknowledge();
+  }
+
+  #isWanted(method: string | undefined): boolean {
+    switch (method) {
+      case TOOLS_CHANGED:
+        return this.#filter?.toolsListChanged === true;
+      case PROMPTS_CHANGED:
+        return this.#filter?.promptsListChanged === true;
+      case RESOURCES_CHANGED:
+        return this.#filter?.resourcesListChanged === true;
+      // Comes only to those who subscribed.
+      case RESOURCE_UPDATED:
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  #acknowledge(): void {
+    if (this.#state.kind !== 'subscribing') return;
+    this.#state.cancel();
+    this.#state = { kind: 'listening' };
+    const { toolsListChanged, promptsListChanged, resourcesListChanged } = this.#filter ?? NOTHING;
+    // [spec 2026-07-28 basic/patterns/subscriptions#acknowledgment] what is not granted is left out.
+    const notifications = {
+      ...(toolsListChanged && { toolsListChanged }),
+      ...(promptsListChanged && { promptsListChanged }),
+      ...(resourcesListChanged && { resourcesListChanged }),
+      ...(this.#granted.length > 0 && { resourceSubscriptions: this.#granted }),
+    };
+    const { host } = this.#options;
+    host.tell(stampSubscription(notificationFrame(LISTEN_ACKNOWLEDGED, { notifications }), this.#id));
+    for (const frame of this.#early.values()) host.tell(frame);
+    this.#early.clear();
+  }
+
+  refused(error: RpcError): void {
+    this.#fail(error);
+  }
+
+  /** Of a server that was restarted nothing is heard here: the seat is subscribed again. This one does not come back. */
+  lost(reason: BridgeError): void {
+    if (this.#state.kind === 'listening') this.#end(this.#gracefulEnd());
+    else this.#fail(rpcErrorOf(reason));
+  }
+
+  /** [spec 2026-07-28 basic/patterns/subscriptions#graceful-closure] */
+  #gracefulEnd(): Frame {
+    const serverInfo = this.#serverInfo && { [META_SERVER_INFO]: this.#serverInfo };
+    const _meta = { [META_SUBSCRIPTION_ID]: 0, ...serverInfo };
+    const result = resultFrame(this.#id, { resultType: 'complete', _meta });
+    return rewriteSubscriptionId(result, this.#id) ?? result;
+  }
+
+  #fail(error: RpcError): void {
+    this.#end(errorFrame(this.#id, error));
+  }
+
+  #end(answer: Frame): void {
+    if (this.#state.kind === 'closed') return;
+    this.close();
+    this.#options.host.tell(answer);
+  }
+
+  serverDrained(): void {
+    this.#options.host.serverDrained();
+  }
+
+  /** The client listens no more; the server is told of what nobody else listens to. */
+  close(): void {
+    if (this.#state.kind === 'subscribing') this.#state.cancel();
+    this.#state = CLOSED;
+    this.#seat.close(UNHEARD);
+  }
+}
+
+const UNHEARD = new BridgeError('ERR_SESSION_CLOSED', 'The client listens no more.');
+const NO_FILTER: RpcError = { code: INVALID_PARAMS, message: 'params.notifications must be an object' };
+const NOTHING: ListenFilter = {
+  toolsListChanged: false,
+  promptsListChanged: false,
+  resourcesListChanged: false,
+  resourceSubscriptions: [],
+};
+
+function hasFlag(capability: unknown, flag: string): boolean {
+  return asFields(capability)?.[flag] === true;
+}

@@ -1,0 +1,47 @@
+/** `-32042` of 2025-11-25: a call that wants its user to visit a URL first. The modern era asks instead of failing. */
+import { isDeclared } from '../../mcp/client-capabilities.ts';
+import { ELICIT } from '../../mcp/methods.ts';
+import { asFields, type Fields } from '../../mcp/payload.ts';
+import { MISSING_CAPABILITY } from '../../mcp/rpc-codes.ts';
+import type { RpcError } from '../../mcp/rpc-errors.ts';
+
+/** How often one call may be refused for it. */
+export const MAX_URL_ROUNDS = 10;
+/** How long a call waits until the server says that the visit has had its effect. Many servers never say so. */
+export const COMPLETION_MS = 20_000;
+
+export interface UrlElicitation {
+  readonly elicitationId: string | undefined;
+  /** `{"method":"elicitation/create","params":…}` */
+  readonly request: Buffer;
+}
+
+/** What the error asks for. Undefined: nothing that could be shown to a user. */
+export function readUrlElicitations({ data }: RpcError): readonly UrlElicitation[] | undefined {
+  const listed = asFields(data)?.elicitations;
+  if (!Array.isArray(listed) || listed.length === 0) return undefined;
+  const elicitations = listed.map(readUrlElicitation);
+  return elicitations.every((elicitation) => elicitation !== undefined) ? elicitations : undefined;
+}
+
+function readUrlElicitation(item: unknown): UrlElicitation | undefined {
+  const fields = asFields(item);
+  if (fields === undefined || typeof fields.url !== 'string') return undefined;
+  const { elicitationId, mode: _, ...params } = fields;
+  const request = { method: ELICIT, params: { mode: 'url', ...params } };
+  return {
+    elicitationId: typeof elicitationId === 'string' ? elicitationId : undefined,
+    request: Buffer.from(JSON.stringify(request)),
+  };
+}
+
+export function takesUrls(capabilities: Fields): boolean {
+  return isDeclared(asFields(capabilities.elicitation)?.url);
+}
+
+/** [spec 2026-07-28 schema#missingrequiredclientcapabilityerror] */
+export const URL_MODE_MISSING: RpcError = {
+  code: MISSING_CAPABILITY,
+  message: 'the server needs its user to visit a URL first, and the client did not declare elicitation.url',
+  data: { requiredCapabilities: { elicitation: { url: {} } } },
+};

@@ -1,0 +1,215 @@
+import test from 'ava';
+import { ModernBridge, SERVER_RESULT } from './modern-bridge.ts';
+
+const SERVER_META = { 'io.modelcontextprotocol/serverInfo': { name: 'old', version: '1' } };
+
+test('ML-01: a call goes to the server without its envelope, and comes back as a modern result', (t) => {
+  const bridge = new ModernBridge();
+  const call = bridge.ask(
+    'tools/call',
+    { name: 'x', arguments: { a: 1 } },
+    { id: 'seven', capabilities: { roots: {} } },
+  );
+  const told = bridge.dialer.latest.link.take().map(({ frame }) => frame.json() as { params?: object; id?: number });
+  t.like(told[0], {
+    method: 'initialize',
+    params: { protocolVersion: '2025-11-25', capabilities: { roots: {} }, clientInfo: { name: 'bridge' } },
+  });
+  t.like(told[1], { method: 'notifications/initialized' });
+  t.deepEqual(told[2], {
+    jsonrpc: '2.0',
+    id: told[2]?.id,
+    method: 'tools/call',
+    params: { name: 'x', arguments: { a: 1 } },
+  } as object);
+  t.is(told.length, 3);
+  bridge.says({ id: told[2]?.id, result: { content: [], n: 1 } });
+  t.deepEqual(call.answer(), {
+    jsonrpc: '2.0',
+    id: 'seven',
+    result: { content: [], n: 1, resultType: 'complete', _meta: SERVER_META },
+  } as object);
+});
+
+test('ML-01: discover is answered from the handshake, which is made once', (t) => {
+  const bridge = new ModernBridge();
+  const first = bridge.ask('server/discover');
+  t.deepEqual(first.answer().result, {
+    resultType: 'complete',
+    supportedVersions: ['2026-07-28'],
+    capabilities: SERVER_RESULT.capabilities,
+    instructions: 'be kind',
+    ttlMs: 0,
+    cacheScope: 'private',
+    _meta: SERVER_META,
+  });
+  t.truthy(bridge.ask('server/discover', {}, { capabilities: { roots: {} } }).answer().result);
+  t.is(bridge.dialer.dialled.length, 1);
+});
+
+test('discover waits for the server, and says why there is none', (t) => {
+  const bridge = new ModernBridge();
+  bridge.greeting = undefined;
+  const waiting = bridge.ask('server/discover');
+  t.deepEqual(waiting.told(), []);
+  bridge.exits();
+  t.is(waiting.answer().error?.code, -32603);
+});
+
+test('ML-02 ML-03: a session serves one caller with exactly its capabilities', (t) => {
+  const bridge = new ModernBridge();
+  bridge.call({}, { capabilities: { roots: {} } });
+  bridge.call({}, { capabilities: { roots: { listChanged: true } } });
+  t.is(bridge.dialer.dialled.length, 1);
+  bridge.call({}, { capabilities: { sampling: {} } });
+  t.is(bridge.dialer.dialled.length, 2);
+  bridge.call({}, { capabilities: { sampling: {} }, principal: 'bob' });
+  t.is(bridge.dialer.dialled.length, 3);
+});
+
+test('methods of the legacy era and of servers are refused here', (t) => {
+  const bridge = new ModernBridge();
+  for (const method of ['initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'tasks/list', 'roots/list']) {
+    t.is(bridge.ask(method).answer().error?.code, -32601, method);
+  }
+  t.is(bridge.dialer.dialled.length, 0);
+});
+
+test("a vendor's method goes to the server", (t) => {
+  const bridge = new ModernBridge();
+  const call = bridge.ask('acme/do', { requestState: 'mine' });
+  const { id, params } = bridge.heardOnly('acme/do');
+  t.deepEqual(params, { requestState: 'mine' });
+  bridge.says({ id, error: { code: -32601, message: 'no' } });
+  t.is(call.answer().error?.code, -32601);
+});
+
+test('a server gets the arguments it expects, in the revision it speaks', (t) => {
+  const bridge = new ModernBridge({ greeting: { ...SERVER_RESULT, protocolVersion: '2025-03-26' } });
+  bridge.ask('tools/call', { name: 'x' });
+  t.deepEqual(bridge.heardOnly('tools/call').params, { name: 'x', arguments: {} });
+  bridge.ask('completion/complete', { ref: {}, argument: {}, context: {} });
+  t.deepEqual(bridge.heardOnly('completion/complete').params, { ref: {}, argument: {} });
+});
+
+test('ML-21: an unknown resource is a wrong param that names it', (t) => {
+  const bridge = new ModernBridge();
+  const call = bridge.ask('resources/read', { uri: 'a:b' });
+  bridge.says({ id: bridge.heardOnly('resources/read').id, error: { code: -32002, message: 'gone' } });
+  t.deepEqual(call.answer().error, { code: -32602, message: 'gone', data: { uri: 'a:b' } });
+});
+
+test('ML-22: a code that only the specification may use becomes an internal error', (t) => {
+  const bridge = new ModernBridge();
+  const call = bridge.call();
+  bridge.says({ id: bridge.heardOnly('tools/call').id, error: { code: -32050, message: 'odd' } });
+  t.deepEqual(call.answer().error, { code: -32603, message: 'odd', data: { bridge: { originalCode: -32050 } } });
+});
+
+test('a tool that is not there is a wrong param', (t) => {
+  const bridge = new ModernBridge();
+  const call = bridge.call();
+  bridge.says({ id: bridge.heardOnly('tools/call').id, error: { code: -32601, message: 'no tool' } });
+  t.is(call.answer().error?.code, -32602);
+});
+
+test('ML-40: a tool loses what modern clients would take amiss', (t) => {
+  const bridge = new ModernBridge();
+  const call = bridge.ask('tools/list');
+  const tool = {
+    name: 'x',
+    execution: {},
+    inputSchema: { properties: { a: { type: 'string', 'x-mcp-header': 'a b' } } },
+  };
+  bridge.says({ id: bridge.heardOnly('tools/list').id, result: { tools: [tool] } });
+  t.like(call.answer().result, { ttlMs: 0, cacheScope: 'private', tools: { length: 1 } });
+});
+
+test('ML-26: progress goes to the call it is about, under its own token, increasing', (t) => {
+  const bridge = new ModernBridge();
+  const a = bridge.call({}, { progressToken: 'a' });
+  const first = bridge.heardOnly('tools/call');
+  const b = bridge.call({}, { progressToken: 'a' });
+  const second = bridge.heardOnly('tools/call');
+  t.not(first.params._meta.progressToken, second.params._meta.progressToken);
+  for (const progress of [1, 1, 0, 2]) {
+    bridge.says({
+      method: 'notifications/progress',
+      params: { progressToken: first.params._meta.progressToken, progress },
+    });
+  }
+  const progress = a.told();
+  t.deepEqual(
+    progress.map(({ params }) => params),
+    [
+      { progressToken: 'a', progress: 1 },
+      { progressToken: 'a', progress: 2 },
+    ],
+  );
+  t.deepEqual(b.told(), []);
+});
+
+test('ML-27 ML-41: a client that leaves or cancels withdraws its call, and hears nothing more', (t) => {
+  const bridge = new ModernBridge();
+  for (const how of ['leaves', 'cancels'] as const) {
+    const call = bridge.call();
+    const { id } = bridge.heardOnly('tools/call');
+    call[how]();
+    t.is(bridge.heardOnly('notifications/cancelled').params.requestId, id);
+    bridge.says({ id, result: { content: [] } });
+    t.deepEqual(call.told(), []);
+  }
+});
+
+test('a client that leaves before the server serves has asked nothing', (t) => {
+  const bridge = new ModernBridge();
+  bridge.greeting = undefined;
+  bridge.call().leaves();
+  const [hello] = bridge.dialer.latest.link.take();
+  bridge.says({ id: hello?.frame.id, result: SERVER_RESULT });
+  t.deepEqual(bridge.heard(), []);
+});
+
+test('a server that ends fails its calls; the next call gets another one', (t) => {
+  const bridge = new ModernBridge();
+  const call = bridge.call();
+  bridge.exits();
+  t.like(call.answer().error, { code: -32603, data: { bridge: { reason: 'ERR_UPSTREAM_EXITED' } } });
+  bridge.call();
+  bridge.clock.advance(250);
+  t.is(bridge.dialer.dialled.length, 2);
+  t.is(bridge.heard().length, 1);
+});
+
+test('without room for another session the caller is told so', async (t) => {
+  const bridge = new ModernBridge({ poolLimits: { perPrincipal: 1 } });
+  const first = bridge.call({}, { capabilities: { roots: {} } });
+  t.like(bridge.call().answer().error, { code: -32000, data: { bridge: { reason: 'ERR_SESSION_LIMIT' } } });
+  first.leaves();
+  bridge.call();
+  t.is(bridge.dialer.dialled.length, 2);
+  t.is(bridge.dialer.dialled[0]?.link.closedWith.length, 1);
+  await bridge.modern.close();
+});
+
+test('a session without calls ends after a while', (t) => {
+  const bridge = new ModernBridge();
+  const call = bridge.call();
+  bridge.clock.advance(10 * 60_000);
+  t.is(bridge.dialer.latest.link.closedWith.length, 0);
+  call.leaves();
+  bridge.clock.advance(5 * 60_000 - 1);
+  t.is(bridge.dialer.latest.link.closedWith.length, 0);
+  bridge.clock.advance(1);
+  t.is(bridge.dialer.latest.link.closedWith.length, 1);
+  t.is(bridge.clock.pendingTimers, 0);
+});
+
+test('callers that share with nobody get a session for each call', (t) => {
+  const bridge = new ModernBridge({ affinityOf: () => undefined });
+  bridge.call();
+  const second = bridge.call();
+  t.is(bridge.dialer.dialled.length, 2);
+  second.leaves();
+  t.is(bridge.dialer.dialled[1]?.link.closedWith.length, 1);
+});

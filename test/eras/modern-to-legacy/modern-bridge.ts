@@ -1,0 +1,164 @@
+import { createModernToLegacyDialer, type ModernToLegacyOptions } from '../../../src/eras/modern-to-legacy/dialer.ts';
+import { BridgeError } from '../../../src/errors.ts';
+import { readRequestMetadata } from '../../../src/mcp/request-metadata.ts';
+import { Exchange } from '../../../src/relay/exchange.ts';
+import type { UpstreamDialer, UpstreamLink } from '../../../src/relay/ports.ts';
+import type { JsonRpcId } from '../../../src/wire/frame.ts';
+import { notificationFrame } from '../../../src/wire/write-message.ts';
+import {
+  createFakeDeps,
+  type Dialled,
+  FakeDialer,
+  FakeLane,
+  FakeServerListener,
+  messagesOf,
+} from '../../support/fake-peers.ts';
+import { clientFrame, serverFrame } from '../../support/frames.ts';
+
+const LEFT = new BridgeError('ERR_SESSION_CLOSED', 'the client left');
+
+/** A message as tests read it. */
+export interface Message {
+  readonly id?: JsonRpcId;
+  readonly method?: string;
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into messages of all shapes
+  readonly params?: any;
+  // biome-ignore lint/suspicious/noExplicitAny: as above
+  readonly result?: any;
+  readonly error?: { readonly code: number; readonly message: string; readonly data?: { readonly bridge?: object } };
+}
+
+export const SERVER_RESULT = {
+  protocolVersion: '2025-11-25',
+  capabilities: {
+    tools: { listChanged: true },
+    prompts: {},
+    resources: { subscribe: true, listChanged: true },
+    logging: {},
+  },
+  serverInfo: { name: 'old', version: '1' },
+  instructions: 'be kind',
+};
+
+export const ALL = { sampling: {}, elicitation: { form: {}, url: {} }, roots: {} };
+
+export interface AskOptions {
+  readonly id?: JsonRpcId;
+  readonly principal?: string;
+  readonly capabilities?: object;
+  readonly logLevel?: string;
+  readonly progressToken?: JsonRpcId;
+}
+
+/** Modern clients, the translation, and a legacy server that says what the test wants. */
+export class ModernBridge {
+  readonly dialer = new FakeDialer();
+  readonly deps = createFakeDeps();
+  readonly modern: UpstreamDialer;
+  /** What `initialize` answers by itself; undefined: nothing. */
+  greeting: object | undefined;
+
+  constructor({ greeting = SERVER_RESULT, ...options }: Partial<ModernToLegacyOptions> & { greeting?: object } = {}) {
+    this.greeting = greeting;
+    this.dialer.onDial = (dialled) => this.#greet(dialled);
+    this.modern = createModernToLegacyDialer({
+      dialer: this.dialer,
+      deps: this.deps,
+      handshakeTimeoutMs: 0,
+      clientInfo: { name: 'bridge', version: '0' },
+      ...options,
+    });
+  }
+
+  #greet({ link, listener }: Dialled): void {
+    link.onSend = ({ frame }) => {
+      if (frame.method === 'initialize' && this.greeting !== undefined) {
+        listener.fromServer(serverFrame({ id: frame.id, result: this.greeting }));
+      }
+    };
+  }
+
+  get clock() {
+    return this.deps.clock;
+  }
+
+  /** What a session's server was told since the last look, without the handshake. */
+  heard(session = this.dialer.dialled.length - 1): readonly Message[] {
+    const messages = messagesOf(this.dialer.dialled[session]?.link.take() ?? []) as Message[];
+    return messages.filter(({ method }) => method !== 'initialize' && method !== 'notifications/initialized');
+  }
+
+  /** The only message, which must have this method. */
+  heardOnly(method: string): Message & { readonly id: JsonRpcId } {
+    const messages = this.heard();
+    const [message] = messages;
+    if (messages.length !== 1 || message?.method !== method) throw new Error(`heard ${JSON.stringify(messages)}`);
+    return message as Message & { readonly id: JsonRpcId };
+  }
+
+  says(message: string | object, session = this.dialer.dialled.length - 1): void {
+    this.dialer.dialled[session]?.listener.fromServer(serverFrame(message));
+  }
+
+  exits(): void {
+    this.dialer.latest.listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', 'the server exited'));
+  }
+
+  /** One request of a modern client, as a conversation of its own. */
+  ask(method: string, params: object = {}, options: AskOptions = {}): ModernRequest {
+    return new ModernRequest(this.modern, method, params, options);
+  }
+
+  call(params: object = {}, options: AskOptions = {}): ModernRequest {
+    return this.ask('tools/call', { name: 'x', arguments: {}, ...params }, { capabilities: ALL, ...options });
+  }
+
+  /** Lets the window pass in which questions are collected. */
+  collect(): void {
+    this.clock.advance(25);
+  }
+}
+
+export class ModernRequest {
+  readonly listener = new FakeServerListener();
+  readonly exchange: Exchange;
+  readonly #link: UpstreamLink;
+
+  constructor(modern: UpstreamDialer, method: string, params: object, options: AskOptions) {
+    const { id = 7, principal = 'ada', capabilities = {}, logLevel, progressToken } = options;
+    const envelope = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientCapabilities': capabilities,
+      'io.modelcontextprotocol/clientInfo': { name: 'c', version: '1' },
+      ...(logLevel !== undefined && { 'io.modelcontextprotocol/logLevel': logLevel }),
+      ...(progressToken !== undefined && { progressToken }),
+    };
+    const frame = clientFrame({ id, method, params: { ...params, _meta: envelope } });
+    const metadata = readRequestMetadata(frame);
+    if ('fault' in metadata) throw new Error(metadata.fault);
+    this.exchange = new Exchange(id, method, new FakeLane(), progressToken, 0);
+    this.#link = modern.dial(this.listener, { principal, metadata });
+    this.#link.send(frame, this.exchange);
+  }
+
+  /** What the client was told since the last look. */
+  told(): readonly Message[] {
+    return messagesOf(this.listener.received.splice(0)) as Message[];
+  }
+
+  /** Its answer, the only thing it was told. */
+  answer(): Message {
+    const messages = this.told();
+    const [message] = messages;
+    if (message === undefined || messages.length !== 1) throw new Error(`told ${JSON.stringify(messages)}`);
+    return message;
+  }
+
+  leaves(): void {
+    this.#link.close(LEFT);
+  }
+
+  cancels(): void {
+    this.#link.send(notificationFrame('notifications/cancelled', { requestId: this.exchange.id }), this.exchange);
+  }
+}
