@@ -76,8 +76,9 @@ function annotationEdits(bytes: Buffer, roots: readonly Place[]): readonly Edit[
       continue;
     }
     if (bytes[place.start] !== OPEN_BRACE) continue;
-    if (!place.isNameMap) edits.push(...removeAnnotation(bytes, place.start));
-    places.push(...placesBelow(bytes, place));
+    // One by one: there may be more than a call can have arguments.
+    for (const edit of place.isNameMap ? [] : removeAnnotation(bytes, place.start)) edits.push(edit);
+    for (const below of placesBelow(bytes, place)) places.push(below);
   }
   return edits;
 }

@@ -115,7 +115,7 @@ export class ObjectEditor {
       } else if (change?.kind === 'set') {
         edits.push({ start: member.valueStart, end: member.valueEnd, replacement: change.value });
       } else if (change?.kind === 'edit') {
-        edits.push(...change.edits);
+        for (const edit of change.edits) edits.push(edit);
       }
     }
     const added = this.#added();

@@ -99,6 +99,15 @@ test('walks a schema of any depth', (t) => {
   );
 });
 
+test('takes lists and schemas of any size', (t) => {
+  const tools = Array.from({ length: 200_000 }, () => ({ execution: {}, inputSchema: { type: 'object' } }));
+  t.is(JSON.parse(modernTools(JSON.stringify(tools))).length, 200_000);
+  const anyOf = Array.from({ length: 200_000 }, () => annotated);
+  const properties = Object.fromEntries(anyOf.map((schema, index) => [`p${index}`, schema]));
+  const wide = modernTools(JSON.stringify([{ inputSchema: { type: 'object', anyOf, properties } }]));
+  t.false(wide.includes('x-mcp-header'));
+});
+
 test('gives any tools the two members that modern clients insist on, and changes no others', (t) => {
   const anySchema = fc.letrec<{ schema: unknown }>((tie) => ({
     schema: fc.oneof(
