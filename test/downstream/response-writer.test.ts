@@ -1,7 +1,13 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import test from 'ava';
-import { FULL_BYTES, MAX_QUEUED_BYTES, ResponseWriter, STALL_MS } from '../../src/downstream/response-writer.ts';
+import {
+  FULL_BYTES,
+  MAX_QUEUED_BYTES,
+  ResponseWriter,
+  SLICE_BYTES,
+  STALL_MS,
+} from '../../src/downstream/response-writer.ts';
 
 const KIB = 1024;
 
@@ -10,7 +16,7 @@ class NarrowResponse extends EventEmitter {
   readonly writes: Buffer[] = [];
   writableLength = 0;
   destroyed = false;
-  isEnded = false;
+  writableEnded = false;
   room = Number.POSITIVE_INFINITY;
 
   write(bytes: Buffer): boolean {
@@ -23,7 +29,7 @@ class NarrowResponse extends EventEmitter {
 
   end(bytes?: Buffer): void {
     if (bytes !== undefined) this.write(bytes);
-    this.isEnded = true;
+    this.writableEnded = true;
   }
 
   destroy(): void {
@@ -35,7 +41,7 @@ class NarrowResponse extends EventEmitter {
     const taken = Math.min(count, this.writableLength);
     this.writableLength -= taken;
     this.room += count - taken;
-    if (this.writableLength === 0) this.emit('drain');
+    if (this.writableLength === 0) this.emit(this.writableEnded ? 'finish' : 'drain');
   }
 
   get written(): Buffer {
@@ -77,7 +83,7 @@ test('ends a short answer with its only write', (t) => {
   const { response, writer } = createWriter();
   writer.end(Buffer.from('body'));
   t.deepEqual(response.writes.map(String), ['body']);
-  t.true(response.isEnded);
+  t.true(response.writableEnded);
 });
 
 test('ends after what was written before', (t) => {
@@ -85,7 +91,7 @@ test('ends after what was written before', (t) => {
   writer.write(Buffer.from('a'));
   writer.end(Buffer.from('b'));
   t.is(response.written.toString(), 'ab');
-  t.true(response.isEnded);
+  t.true(response.writableEnded);
 });
 
 test('is full from 256 KiB on and says once when there is room again', async (t) => {
@@ -104,16 +110,16 @@ test('is full from 256 KiB on and says once when there is room again', async (t)
   t.true(writer.write(Buffer.alloc(1)));
 });
 
-test('hands the socket 64 KiB at a time and nothing more until it wants more', async (t) => {
+test('hands the socket a slice at a time and nothing more until it wants more', async (t) => {
   const { response, writer } = createWriter(0);
-  writer.write(Buffer.alloc(200 * KIB));
+  writer.write(Buffer.alloc(3 * SLICE_BYTES + 8 * KIB));
   await turn();
   t.deepEqual(
     response.writes.map((bytes) => bytes.length),
-    [64 * KIB],
+    [SLICE_BYTES],
   );
-  t.is(writer.queuedBytes, 200 * KIB);
-  response.read(64 * KIB);
+  t.is(writer.queuedBytes, 3 * SLICE_BYTES + 8 * KIB);
+  response.read(SLICE_BYTES);
   t.is(response.writes.length, 2);
   writer.write(Buffer.alloc(10));
   await turn();
@@ -134,19 +140,19 @@ test('keeps the order and every byte, whatever the sizes and however it is read'
     }
   }
   writer.end();
-  while (!response.isEnded) response.read(64 * KIB);
+  while (!response.writableEnded) response.read(64 * KIB);
   t.true(response.written.equals(Buffer.concat(parts)));
 });
 
 test('ends a big answer only when the socket has taken it all', (t) => {
   const { response, writer, rooms } = createWriter(0);
-  writer.end(Buffer.alloc(300 * KIB));
+  writer.end(Buffer.alloc(4 * SLICE_BYTES + 1));
   t.true(writer.isFull);
-  for (let read = 0; read < 4; read += 1) response.read(64 * KIB);
-  t.false(response.isEnded);
-  response.read(64 * KIB);
-  t.true(response.isEnded);
-  t.is(response.written.length, 300 * KIB);
+  for (let read = 0; read < 4; read += 1) response.read(SLICE_BYTES);
+  t.false(response.writableEnded);
+  response.read(SLICE_BYTES);
+  t.true(response.writableEnded);
+  t.is(response.written.length, 4 * SLICE_BYTES + 1);
   t.is(rooms(), 1);
 });
 
@@ -164,15 +170,39 @@ test('lets a client go that has read nothing for 30 s', async (t) => {
 
 test('keeps a client that reads slowly, however long it takes', async (t) => {
   const { response, writer } = createWriter(0);
-  writer.end(Buffer.alloc(10 * 64 * KIB));
+  writer.end(Buffer.alloc(10 * SLICE_BYTES));
   let nowMs = 0;
   for (let read = 0; read < 10; read += 1) {
     nowMs += STALL_MS - 1;
-    response.read(64 * KIB);
+    response.read(SLICE_BYTES);
     writer.tick(nowMs);
   }
   t.false(response.destroyed);
-  t.true(response.isEnded);
+  t.true(response.writableEnded);
+});
+
+test('keeps a client that reads a large slice slowly: the socket knows how much of it is gone', (t) => {
+  const { response, writer } = createWriter(0);
+  const handle = { writeQueueSize: SLICE_BYTES };
+  Object.assign(response, { socket: { _handle: handle } });
+  writer.end(Buffer.alloc(SLICE_BYTES));
+  for (let nowMs = 0; nowMs < 10 * STALL_MS; nowMs += STALL_MS - 1) {
+    handle.writeQueueSize -= 1;
+    writer.tick(nowMs);
+  }
+  t.false(response.destroyed);
+  writer.tick(12 * STALL_MS);
+  t.true(response.destroyed);
+});
+
+test('an answer of one slice that nobody reads is full until it is gone', (t) => {
+  const { response, writer, rooms } = createWriter(0);
+  writer.end(Buffer.alloc(SLICE_BYTES));
+  t.true(response.writableEnded);
+  t.true(writer.isFull);
+  response.read(SLICE_BYTES);
+  t.false(writer.isFull);
+  t.is(rooms(), 1);
 });
 
 test('keeps a client for which nothing waits, for ever', async (t) => {
@@ -201,5 +231,5 @@ test('writes nothing to a connection that is gone', async (t) => {
   writer.end();
   await turn();
   t.is(response.writes.length, 1);
-  t.false(response.isEnded);
+  t.false(response.writableEnded);
 });
