@@ -1,11 +1,13 @@
 import { type Logger, pino } from 'pino';
 import { createSystemDeps } from '../../src/cli/system-deps.ts';
 import type { RemoteTimeouts } from '../../src/config.ts';
+import type { Clock } from '../../src/deps.ts';
 import type { HttpClientOptions } from '../../src/http/client.ts';
 import type { UpstreamDialer } from '../../src/relay/ports.ts';
 import { createHttpSseDialer } from '../../src/upstream/http-sse/dialer.ts';
 import type { RemoteDialerOptions } from '../../src/upstream/remote/remote-options.ts';
 import { createStreamableDialer } from '../../src/upstream/streamable-session/dialer.ts';
+import { createStatelessDialer } from '../../src/upstream/streamable-stateless/dialer.ts';
 import { createClient } from '../http/recorded-call.ts';
 
 export interface DialOptions {
@@ -13,6 +15,8 @@ export interface DialOptions {
   readonly timeouts?: Partial<RemoteTimeouts>;
   readonly maxMessageBytes?: number;
   readonly log?: Logger;
+  /** Default: the time of the system. */
+  readonly clock?: Clock;
 }
 
 export const dialStreamable = (url: URL, options?: DialOptions): UpstreamDialer =>
@@ -21,12 +25,19 @@ export const dialStreamable = (url: URL, options?: DialOptions): UpstreamDialer 
 export const dialHttpSse = (url: URL, options?: DialOptions): UpstreamDialer =>
   createHttpSseDialer(dialerOptions(url, options));
 
-function dialerOptions(url: URL, { client, timeouts, maxMessageBytes, log }: DialOptions = {}): RemoteDialerOptions {
+export const dialStateless = (url: URL, options?: DialOptions): UpstreamDialer =>
+  createStatelessDialer(dialerOptions(url, options));
+
+function dialerOptions(
+  url: URL,
+  { client, timeouts, maxMessageBytes, log, clock }: DialOptions = {},
+): RemoteDialerOptions {
+  const deps = createSystemDeps(log ?? pino({ level: 'silent' }));
   return {
     url,
-    http: createClient(client),
+    http: createClient({ ...(clock && { clock }), ...client }),
     timeouts: { connectMs: 5000, firstByteMs: 0, idleMs: 0, callMs: 0, ...timeouts },
     maxMessageBytes: maxMessageBytes ?? 16 * 1024 * 1024,
-    deps: createSystemDeps(log ?? pino({ level: 'silent' })),
+    deps: clock === undefined ? deps : { ...deps, clock },
   };
 }

@@ -1,0 +1,40 @@
+import type { BridgeError } from '../../errors.ts';
+import type { Frame } from '../../wire/frame.ts';
+import type { Outgoing } from '../remote/outgoing.ts';
+import type { RemoteEnvironment } from '../remote/remote-options.ts';
+import type { ToolHeaders } from './tool-headers.ts';
+
+/** Who carries a message of the client to the server and brings back what belongs to it. */
+export interface Call {
+  readonly message: Outgoing;
+  /** Called once, after the call is known to its host. */
+  start(): void;
+  /** The client gave it up, or is gone: nothing more is said to the host. */
+  abort(): void;
+  pause(): void;
+  resume(): void;
+}
+
+/** What a call needs of its link. */
+export interface CallHost {
+  readonly environment: RemoteEnvironment;
+  readonly tools: ToolHeaders;
+  /** The client is full: what is posted now is not read before `resume`. */
+  readonly isPaused: boolean;
+  /** For requests to the server; never used twice. */
+  nextId(): number;
+  /** From 0 to 1. */
+  random(): number;
+  /** The message's bytes are gone. */
+  left(call: Call): void;
+  /** The server responds. */
+  responded(): void;
+  /** On the way to the answer. As the client is to see it. */
+  notify(call: Call, notification: Frame): void;
+  /** Each call ends with one of the three. The answer is the server's, or one of the bridge in its place. */
+  answered(call: Call, answer: Frame): void;
+  /** No answer will come. */
+  failed(call: Call, error: BridgeError): void;
+  /** Nothing is answered: it was a notification. */
+  ended(call: Call): void;
+}

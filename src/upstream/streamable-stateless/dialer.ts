@@ -1,0 +1,108 @@
+import { BridgeError } from '../../errors.ts';
+import { SessionCookies } from '../../http/cookies.ts';
+import { showUrl } from '../../http/shown-url.ts';
+import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import { Reachability } from '../remote/reachability.ts';
+import type { RemoteDialerOptions } from '../remote/remote-options.ts';
+import { StatelessLink, type StatelessServer } from './link.ts';
+import { ToolHeaders } from './tool-headers.ts';
+
+/** Open at one server for all clients together: each is a connection for as long as its client lives. */
+const MAX_SUBSCRIPTIONS = 1024;
+/** Principals whose view of the tools is remembered; the one that was not heard of for longest is forgotten. */
+const MAX_PRINCIPALS = 256;
+
+/** Ways to a modern server over Streamable HTTP, which has no sessions. */
+export function createStatelessDialer(options: RemoteDialerOptions): UpstreamDialer {
+  return new StatelessDialer(options);
+}
+
+class StatelessDialer implements UpstreamDialer, StatelessServer {
+  readonly name: string;
+  readonly #options: RemoteDialerOptions;
+  readonly #reachability: Reachability;
+  readonly #links = new Set<UpstreamLink>();
+  /** By principal; the one heard of last is at the end. */
+  readonly #tools = new Map<string, ToolHeaders>();
+  #lastId = 0;
+  #subscriptions = 0;
+  #isClosed = false;
+
+  constructor(options: RemoteDialerOptions) {
+    this.name = showUrl(options.url);
+    this.#options = options;
+    this.#reachability = new Reachability(options.deps.clock);
+  }
+
+  dial(listener: ServerListener, context?: CallContext): UpstreamLink {
+    if (this.#isClosed) {
+      throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
+    }
+    const { deps, ...remote } = this.#options;
+    // Cookies of one client are never shown with the requests of another.
+    const environment = { ...remote, cookies: new SessionCookies(), log: deps.log };
+    const tools = this.#toolsOf(context?.principal);
+    const link = new StatelessLink({ environment, listener, tools, server: this });
+    this.#links.add(link);
+    return link;
+  }
+
+  /** A server may show each caller other tools; who is not known shares with nobody. */
+  #toolsOf(principal: string | undefined): ToolHeaders {
+    const { clock, log } = this.#options.deps;
+    if (principal === undefined) return new ToolHeaders(clock, log);
+    const tools = this.#tools.get(principal) ?? new ToolHeaders(clock, log);
+    this.#tools.delete(principal);
+    this.#tools.set(principal, tools);
+    const [oldest] = this.#tools.keys();
+    if (this.#tools.size > MAX_PRINCIPALS && oldest !== undefined) this.#tools.delete(oldest);
+    return tools;
+  }
+
+  // ---- from the links
+
+  nextId(): number {
+    this.#lastId += 1;
+    return this.#lastId;
+  }
+
+  random(): number {
+    return Math.random();
+  }
+
+  reachable(error: BridgeError | undefined): void {
+    this.#reachability.note(error);
+  }
+
+  addSubscription(): boolean {
+    if (this.#subscriptions >= MAX_SUBSCRIPTIONS) return false;
+    this.#subscriptions += 1;
+    return true;
+  }
+
+  removeSubscription(): void {
+    this.#subscriptions -= 1;
+  }
+
+  left(link: UpstreamLink): void {
+    this.#links.delete(link);
+  }
+
+  // ---- as a dialer
+
+  readiness(): Readiness {
+    return this.#reachability.readiness();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const reason = new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.');
+    for (const link of [...this.#links]) link.close(reason);
+    this.#options.http.close();
+  }
+
+  killNow(): void {
+    this.#isClosed = true;
+    this.#options.http.close();
+  }
+}

@@ -1,0 +1,217 @@
+import type { Logger } from 'pino';
+import { BridgeError } from '../../errors.ts';
+import { findCancelledId } from '../../mcp/correlators.ts';
+import { CANCELLED } from '../../mcp/methods.ts';
+import { LISTEN } from '../../mcp/modern-methods.ts';
+import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { idToken } from '../../wire/splice.ts';
+import { errorFrame } from '../../wire/write-message.ts';
+import { Outgoing } from '../remote/outgoing.ts';
+import type { RemoteEnvironment } from '../remote/remote-options.ts';
+import { Delivery } from '../streamable-session/delivery.ts';
+import type { Call, CallHost } from './call-host.ts';
+import { ListenCall } from './listen-call.ts';
+import { NotificationCall } from './notification-call.ts';
+import { RequestCall } from './request-call.ts';
+import { SendWindow } from './send-window.ts';
+import type { ToolHeaders } from './tool-headers.ts';
+
+/** Requests of one client that are with the server at a time; more wait for one of them to be answered. */
+const MAX_POSTED = 128;
+
+/** What all links to one server share. */
+export interface StatelessServer {
+  /** For requests; never used twice. */
+  nextId(): number;
+  /** From 0 to 1. */
+  random(): number;
+  /** The server answered, or could not be reached at all. */
+  reachable(error: BridgeError | undefined): void;
+  /** False: the server has all the subscriptions it can be asked to keep. Each that is added is to be removed. */
+  addSubscription(): boolean;
+  removeSubscription(): void;
+  /** The link is closed. */
+  left(link: UpstreamLink): void;
+}
+
+export interface StatelessLinkOptions {
+  readonly environment: RemoteEnvironment;
+  readonly listener: ServerListener;
+  readonly tools: ToolHeaders;
+  readonly server: StatelessServer;
+}
+
+/**
+ * A client's way to a modern server over HTTP. Each request is a POST of its own, and nothing connects them but this
+ * object. [spec 2026-07-28 transports/streamable-http] After `close` the listener hears nothing more.
+ */
+export class StatelessLink implements UpstreamLink, CallHost {
+  readonly environment: RemoteEnvironment;
+  readonly tools: ToolHeaders;
+  readonly #server: StatelessServer;
+  readonly #log: Logger;
+  readonly #delivery: Delivery;
+  readonly #window: SendWindow;
+  /** With the server, or about to be. */
+  readonly #calls = new Set<Call>();
+  /** Requests that wait for one of the others to end. */
+  #waiting: Call[] = [];
+  #posted = 0;
+  #isPaused = false;
+  #isClosed = false;
+
+  constructor({ environment, listener, tools, server }: StatelessLinkOptions) {
+    this.environment = environment;
+    this.tools = tools;
+    this.#server = server;
+    this.#log = environment.log;
+    this.#delivery = new Delivery(listener);
+    this.#window = new SendWindow(() => {
+      if (!this.#isClosed) listener.serverDrained();
+    });
+  }
+
+  // ---- from the relay
+
+  send(frame: Frame, exchange?: Exchange): boolean {
+    if (this.#isClosed) return true;
+    if (frame.method === CANCELLED) {
+      this.#cancel(frame, exchange);
+      return !this.#window.isFull;
+    }
+    if (frame.isResponse) {
+      // [spec 2026-07-28 transports/streamable-http#sending-messages] must not be sent: nobody has asked.
+      this.#log.debug('client answered, but a modern server asks nothing');
+      return !this.#window.isFull;
+    }
+    const message = new Outgoing(frame, exchange);
+    this.#window.add(message);
+    this.#begin(this.#createCall(message));
+    return !this.#window.isFull;
+  }
+
+  #createCall(message: Outgoing): Call {
+    if (message.frame.kind !== 'request') return new NotificationCall(this, message);
+    return message.frame.method === LISTEN ? new ListenCall(this, message) : new RequestCall(this, message);
+  }
+
+  #begin(call: Call): void {
+    if (call instanceof ListenCall && !this.#server.addSubscription()) {
+      this.#window.left(call.message);
+      return this.#deliver(call, errorFrame(idToken(call.message.frame), rpcErrorOf(TOO_MANY_SUBSCRIPTIONS)));
+    }
+    if (!(call instanceof ListenCall)) {
+      if (this.#posted >= MAX_POSTED) {
+        this.#waiting.push(call);
+        return;
+      }
+      this.#posted += 1;
+    }
+    this.#calls.add(call);
+    call.start();
+  }
+
+  /**
+   * Closing the connection is the withdrawal; there is nothing to be said.
+   * [spec 2026-07-28 transports/streamable-http#cancellation]
+   */
+  #cancel(frame: Frame, exchange: Exchange | undefined): void {
+    const id = exchange === undefined ? findCancelledId(frame)?.value : undefined;
+    const isMeant = ({ message }: Call): boolean =>
+      message.exchange === exchange &&
+      message.frame.kind === 'request' &&
+      (exchange !== undefined || message.frame.id === id);
+    const call = [...this.#calls, ...this.#waiting].find(isMeant);
+    if (call === undefined) return;
+    call.abort();
+    this.#over(call);
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    for (const call of this.#calls) call.pause();
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    for (const call of this.#calls) call.resume();
+  }
+
+  get isPaused(): boolean {
+    return this.#isPaused;
+  }
+
+  close(reason: BridgeError): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#log.debug({ code: reason.code, open: this.#calls.size }, 'link closed, withdrawing what is open');
+    this.#delivery.close();
+    this.#waiting = [];
+    for (const call of [...this.#calls]) {
+      call.abort();
+      this.#over(call);
+    }
+    this.#server.left(this);
+  }
+
+  // ---- from the calls
+
+  nextId(): number {
+    return this.#server.nextId();
+  }
+
+  random(): number {
+    return this.#server.random();
+  }
+
+  left(call: Call): void {
+    this.#window.left(call.message);
+  }
+
+  responded(): void {
+    this.#server.reachable(undefined);
+  }
+
+  notify({ message: { exchange } }: Call, notification: Frame): void {
+    if (exchange === undefined || exchange.state.kind === 'open') this.#delivery.message(notification, exchange);
+  }
+
+  answered(call: Call, answer: Frame): void {
+    this.#over(call);
+    this.#deliver(call, answer);
+  }
+
+  #deliver({ message }: Call, answer: Frame): void {
+    this.#delivery.message(answer, message.exchange);
+  }
+
+  failed(call: Call, error: BridgeError): void {
+    if (error.code === 'ERR_UPSTREAM_CONNECT') this.#server.reachable(error);
+    this.#over(call);
+    this.#delivery.failed(call.message, error);
+  }
+
+  ended(call: Call): void {
+    this.#over(call);
+  }
+
+  /** Makes room for the next one that waits. */
+  #over(call: Call): void {
+    this.#window.left(call.message);
+    const waiting = this.#waiting.indexOf(call);
+    if (waiting !== -1) this.#waiting.splice(waiting, 1);
+    if (!this.#calls.delete(call)) return;
+    if (call instanceof ListenCall) return this.#server.removeSubscription();
+    this.#posted -= 1;
+    const next = this.#waiting.shift();
+    if (next !== undefined) this.#begin(next);
+  }
+}
+
+const TOO_MANY_SUBSCRIPTIONS = new BridgeError(
+  'ERR_SESSION_BUSY',
+  'The server has as many subscriptions through this bridge as are allowed; close some.',
+);

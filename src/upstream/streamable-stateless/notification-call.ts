@@ -1,0 +1,58 @@
+import type { Frame } from '../../wire/frame.ts';
+import type { Outgoing } from '../remote/outgoing.ts';
+import type { Call, CallHost } from './call-host.ts';
+import { Post, type PostEnd, type PostHost } from './post.ts';
+import { messageHeaders, postRequest } from './post-request.ts';
+
+/**
+ * A notification that nobody here knows. None of the specification is sent this way.
+ * [spec 2026-07-28 transports/streamable-http#sending-messages]
+ */
+export class NotificationCall implements Call, PostHost {
+  readonly message: Outgoing;
+  readonly #host: CallHost;
+  #post: Post | undefined;
+
+  constructor(host: CallHost, message: Outgoing) {
+    this.#host = host;
+    this.message = message;
+  }
+
+  start(): void {
+    const { environment } = this.#host;
+    const { frame, exchange } = this.message;
+    const request = postRequest(environment, { frame, headers: messageHeaders(frame), lane: exchange?.lane });
+    this.#post = new Post({ environment, host: this, frame, request, isPaused: false });
+  }
+
+  abort(): void {
+    this.#post?.abort();
+  }
+
+  pause(): void {}
+  resume(): void {}
+
+  left(): void {
+    this.#host.left(this);
+  }
+
+  responded(): void {
+    this.#host.responded();
+  }
+
+  notified(_frame: Frame): void {
+    // The answer to a notification is empty; what comes with it belongs to nobody.
+  }
+
+  ended(end: PostEnd): void {
+    if (end.kind === 'failed' || end.kind === 'refused') {
+      const error = end.kind === 'failed' ? end.error : end.refusal.error;
+      const { log } = this.#host.environment;
+      log.debug(
+        { code: error.code, method: this.message.frame.method },
+        `a notification was not taken: ${error.message}`,
+      );
+    }
+    this.#host.ended(this);
+  }
+}

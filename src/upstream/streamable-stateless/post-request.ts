@@ -1,0 +1,65 @@
+import type { HttpRequest } from '../../http/client.ts';
+import { JSON_TYPE } from '../../http/content-type.ts';
+import type { HeaderLine } from '../../mcp/header-value.ts';
+import { findUnmistakable } from '../../mcp/look-alikes.ts';
+import { META_PROTOCOL_VERSION } from '../../mcp/meta.ts';
+import { COMPLETE, GET_PROMPT } from '../../mcp/methods.ts';
+import { isCacheable, LISTEN } from '../../mcp/modern-methods.ts';
+import { LATEST_MODERN_REVISION } from '../../mcp/revisions.ts';
+import { standardHeaders } from '../../mcp/standard-headers.ts';
+import type { Lane } from '../../relay/ports.ts';
+import { QUOTE } from '../../wire/ascii.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { decodeString } from '../../wire/scan-json.ts';
+import type { RemoteEnvironment } from '../remote/remote-options.ts';
+import { ACCEPT_ANSWER } from '../streamable-session/call-requests.ts';
+
+export interface PostedMessage {
+  readonly frame: Frame;
+  readonly headers: readonly HeaderLine[];
+  /** Whose forwarded headers go along. */
+  readonly lane: Lane | undefined;
+}
+
+/** [spec 2026-07-28 transports/streamable-http#sending-messages] a POST for each message, open to both kinds of answer. */
+export function postRequest(
+  { url, cookies, timeouts }: RemoteEnvironment,
+  { frame, headers, lane }: PostedMessage,
+): HttpRequest {
+  return {
+    method: 'POST',
+    url,
+    headers: { 'Content-Type': JSON_TYPE, Accept: ACCEPT_ANSWER, ...Object.fromEntries(headers) },
+    forwarded: lane?.headers,
+    body: frame.bytes,
+    // A subscription lasts as long as its client wants it.
+    timeouts: frame.method === LISTEN ? { ...timeouts, callMs: 0 } : timeouts,
+    cookies,
+    isRepeatable: mayRepeat(frame),
+  };
+}
+
+/** The headers that every message has. */
+export function messageHeaders(frame: Frame): readonly HeaderLine[] {
+  return standardHeaders(frame, readRevision(frame) ?? LATEST_MODERN_REVISION);
+}
+
+/** As the envelope names it: the header must say the same, whatever it is. */
+function readRevision({ bytes, payloadStart }: Frame): string | undefined {
+  const meta = findUnmistakable(bytes, payloadStart, '_meta');
+  if (meta === undefined || meta === 'unclear') return undefined;
+  const revision = findUnmistakable(bytes, meta.start, META_PROTOCOL_VERSION);
+  if (revision === undefined || revision === 'unclear' || bytes[revision.start] !== QUOTE) return undefined;
+  return decodeString(bytes, revision.start, revision.end);
+}
+
+/**
+ * Does it no harm to send this request twice? It only reads, and does not carry what was asked of a person: a server
+ * may take that once. [spec 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow]
+ */
+export function mayRepeat(frame: Frame): boolean {
+  const { bytes, payloadStart, method = '' } = frame;
+  const onlyReads = isCacheable(method) || method === COMPLETE || method === GET_PROMPT || method === LISTEN;
+  const carries = (member: string): boolean => findUnmistakable(bytes, payloadStart, member) !== undefined;
+  return onlyReads && frame.kind === 'request' && !carries('inputResponses') && !carries('requestState');
+}

@@ -1,0 +1,282 @@
+import type { BridgeError } from '../../errors.ts';
+import type { HttpCall, HttpHandler, HttpRequest, ResponseHead } from '../../http/client.ts';
+import { LISTEN } from '../../mcp/modern-methods.ts';
+import { ByteCollector } from '../../wire/byte-collector.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { readServerMessages } from '../remote/read-messages.ts';
+import { MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
+import type { RemoteEnvironment } from '../remote/remote-options.ts';
+import {
+  type AnswerReader,
+  type AnswerSink,
+  classifyAnswer,
+  EventReader,
+  JsonReader,
+  sniffAnswer,
+} from '../streamable-session/answer-reader.ts';
+import { CallErrors } from '../streamable-session/call-errors.ts';
+import { lostAnswer } from './lost-answer.ts';
+
+/** A stream that brought the answer is expected to end; its connection is not kept for longer than this. */
+const LINGER_MS = 1000;
+
+/** How a post ended. */
+export type PostEnd =
+  /** With the response of the server to this very request, under the request's id. */
+  | { readonly kind: 'answered'; readonly frame: Frame }
+  /** It was a notification, and the server took it. */
+  | { readonly kind: 'accepted' }
+  /** With another status than 2xx, and no response in it. */
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  | {
+      readonly kind: 'failed';
+      readonly error: BridgeError;
+      /** The server got the request, and what it answered was lost. */
+      readonly isLost: boolean;
+    };
+
+/** Who started a post. Never called from within its constructor, nor after `abort`. */
+export interface PostHost {
+  /** All its bytes are gone. May be left out when it ends. */
+  left(): void;
+  /** The server has begun to respond. */
+  responded(): void;
+  /** A notification on the way to the answer. */
+  notified(frame: Frame): void;
+  /** Once and last. */
+  ended(end: PostEnd): void;
+}
+
+export interface PostOptions {
+  readonly environment: RemoteEnvironment;
+  readonly host: PostHost;
+  /** As the server gets it. */
+  readonly frame: Frame;
+  readonly request: HttpRequest;
+  readonly isPaused: boolean;
+}
+
+/**
+ * - `posting`: no response yet.
+ * - `reading`: a 2xx response; what it is, the reader knows (undefined until the first bytes have told).
+ * - `refused`: another response, whose body may say why.
+ * - `lingering`: the answer is there, the stream that brought it has not ended.
+ * - `done`: ended or aborted.
+ */
+type PostState =
+  | { readonly kind: 'posting'; readonly http: HttpCall }
+  | { readonly kind: 'reading'; readonly http: HttpCall; reader: AnswerReader | undefined }
+  | { readonly kind: 'refused'; readonly http: HttpCall; readonly head: ResponseHead; readonly body: ByteCollector }
+  | { readonly kind: 'lingering'; readonly http: HttpCall; readonly cancel: () => void }
+  | { readonly kind: 'done' };
+
+const DONE: PostState = { kind: 'done' };
+
+/**
+ * One message to a modern server and all that comes in answer to it: a JSON text, or a stream that is there for this
+ * request alone and cannot be resumed. [spec 2026-07-28 transports/streamable-http#receiving-messages]
+ */
+export class Post implements HttpHandler, AnswerSink {
+  readonly #options: PostOptions;
+  readonly #errors: CallErrors;
+  readonly #needsAnswer: boolean;
+  #state: PostState;
+  #wasSent = false;
+
+  constructor(options: PostOptions) {
+    const { environment, frame, request, isPaused } = options;
+    this.#options = options;
+    this.#errors = new CallErrors(environment.url, frame.method);
+    this.#needsAnswer = frame.kind === 'request';
+    const http = environment.http.request(request, this);
+    if (isPaused) http.pause();
+    this.#state = { kind: 'posting', http };
+  }
+
+  /**
+   * Nothing more is said to the host. To the server it is the withdrawal of the request.
+   * [spec 2026-07-28 transports/streamable-http#cancellation]
+   */
+  abort(): void {
+    const state = this.#state;
+    this.#state = DONE;
+    if (state.kind === 'lingering') state.cancel();
+    if (state.kind !== 'done') state.http.abort();
+  }
+
+  pause(): void {
+    if ('http' in this.#state && this.#state.kind !== 'lingering') this.#state.http.pause();
+  }
+
+  resume(): void {
+    if ('http' in this.#state) this.#state.http.resume();
+  }
+
+  // ---- from HTTP
+
+  sent(): void {
+    if (this.#state.kind !== 'posting') return;
+    this.#wasSent = true;
+    this.#options.host.left();
+  }
+
+  response(head: ResponseHead): void {
+    const state = this.#state;
+    if (state.kind !== 'posting') return;
+    this.#wasSent = true;
+    this.#options.host.responded();
+    if (head.status < 200 || head.status >= 300) {
+      this.#state = { kind: 'refused', http: state.http, head, body: new ByteCollector() };
+      return;
+    }
+    const contentType = head.headers['content-type'];
+    const form = classifyAnswer(contentType);
+    if (form === 'neither' && this.#needsAnswer) {
+      return this.#fail(this.#errors.notAnAnswer(head.status, contentType ?? ''));
+    }
+    const isKnown = form === 'json' || form === 'events';
+    this.#state = { kind: 'reading', http: state.http, reader: isKnown ? this.#createReader(form) : undefined };
+  }
+
+  #createReader(form: 'json' | 'events'): AnswerReader {
+    const { maxMessageBytes } = this.#options.environment;
+    return form === 'json' ? new JsonReader(this, maxMessageBytes) : new EventReader(this, maxMessageBytes);
+  }
+
+  data(chunk: Buffer): void {
+    const state = this.#state;
+    if (state.kind === 'refused') {
+      if (state.body.byteLength < MAX_REFUSAL_BYTES) return state.body.append(chunk);
+      state.http.abort();
+      return this.end();
+    }
+    if (state.kind !== 'reading') return;
+    if (state.reader === undefined) {
+      const form = sniffAnswer(chunk);
+      if (form !== 'json' && form !== 'events') return;
+      state.reader = this.#createReader(form);
+    }
+    state.reader.push(chunk);
+  }
+
+  end(): void {
+    const state = this.#state;
+    switch (state.kind) {
+      case 'refused':
+        return this.#refused(readRefusal(this.#options.environment.url, state.head, state.body.take()));
+      case 'lingering':
+        state.cancel();
+        this.#state = DONE;
+        return;
+      case 'reading':
+        state.reader?.end();
+        if (this.#state.kind === 'reading') this.#endedWithoutAnswer(state.reader);
+        return;
+      default:
+    }
+  }
+
+  #endedWithoutAnswer(reader: AnswerReader | undefined): void {
+    if (!this.#needsAnswer) return this.#finish({ kind: 'accepted' });
+    if (reader instanceof EventReader) return this.#lose(undefined);
+    this.#fail(this.#errors.noAnswer());
+  }
+
+  /**
+   * A JSON-RPC error with this status is about the one request that was posted, also if it does not say so: headers are
+   * checked before the body is read.
+   */
+  #refused(refusal: Refusal): void {
+    const { status, frame } = refusal;
+    const isAboutThis = frame?.id === this.#options.frame.id;
+    const isNameless = frame?.id === undefined && (status === 400 || status === 404);
+    const isAnswer = this.#needsAnswer && frame !== undefined && (isAboutThis || isNameless);
+    this.#finish(isAnswer ? { kind: 'answered', frame } : { kind: 'refused', refusal });
+  }
+
+  error(error: BridgeError): void {
+    switch (this.#state.kind) {
+      case 'refused':
+      case 'lingering':
+        return this.end();
+      case 'posting':
+      case 'reading':
+        return isBreak(error) && this.#wasSent && this.#needsAnswer ? this.#lose(error) : this.#fail(error);
+      default:
+    }
+  }
+
+  // ---- from the reader
+
+  text(bytes: Buffer): void {
+    const isMessage = readServerMessages(bytes, (frame) => this.#take(frame));
+    const { log } = this.#options.environment;
+    if (!isMessage) log.debug({ byteLength: bytes.length }, 'skipped an answer that is no message');
+  }
+
+  #take(frame: Frame): void {
+    if (this.#state.kind !== 'reading') return;
+    const { environment, frame: request, host } = this.#options;
+    switch (frame.kind) {
+      case 'request':
+        // [spec 2026-07-28 transports/streamable-http#receiving-messages] must not be sent, nor answered
+        return environment.log.warn({ method: frame.method }, 'a modern server asked something; that is ignored');
+      case 'notification':
+        return host.notified(frame);
+      default: {
+        // An error without id, on the answer to a request: the server could not read the request's.
+        const isAnswer = frame.id === request.id || (frame.kind === 'error' && frame.id === undefined);
+        if (!isAnswer || !this.#needsAnswer) return environment.log.debug('server answered what was not asked');
+        this.#answered(frame, this.#state);
+      }
+    }
+  }
+
+  /** [spec 2026-07-28 transports/streamable-http#receiving-messages] the server should end the stream now. */
+  #answered(frame: Frame, { http, reader }: Extract<PostState, { kind: 'reading' }>): void {
+    if (reader instanceof EventReader) {
+      const cancel = this.#options.environment.http.clock.after(LINGER_MS, () => this.abort());
+      this.#state = { kind: 'lingering', http, cancel };
+      http.resume();
+    } else {
+      this.#state = DONE;
+    }
+    this.#options.host.ended({ kind: 'answered', frame });
+  }
+
+  retry(): void {
+    // Nothing to come back to: streams of this era are not resumed.
+  }
+
+  oversized(byteLength: number): void {
+    const { environment, frame } = this.#options;
+    const error = this.#errors.oversized(byteLength, environment.maxMessageBytes);
+    // One message more or less does not end a subscription.
+    if (this.#needsAnswer && frame.method !== LISTEN) return this.#fail(error);
+    environment.log.error({ code: error.code }, error.message);
+  }
+
+  // ---- the end
+
+  #lose(cause: BridgeError | undefined): void {
+    const { environment, frame } = this.#options;
+    this.abort();
+    const error = lostAnswer(environment.url, frame.method, cause);
+    this.#options.host.ended({ kind: 'failed', error, isLost: true });
+  }
+
+  #fail(error: BridgeError): void {
+    this.abort();
+    this.#options.host.ended({ kind: 'failed', error, isLost: false });
+  }
+
+  #finish(end: PostEnd): void {
+    this.#state = DONE;
+    this.#options.host.ended(end);
+  }
+}
+
+/** The connection ended. What else fails has said why: a limit of ours, an answer that cannot be read. */
+function isBreak({ code }: BridgeError): boolean {
+  return code === 'ERR_UPSTREAM_CLOSED' || code === 'ERR_UPSTREAM_CONNECT';
+}
