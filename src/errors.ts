@@ -62,6 +62,7 @@ const codes = {
   ERR_SHARED_METHOD: { rpc: -32601, http: undefined, exit: undefined },
   ERR_CLIENT_NO_STREAM: { rpc: RPC_INTERNAL, http: undefined, exit: undefined },
   ERR_CLIENT_CAPABILITY: { rpc: -32601, http: undefined, exit: undefined },
+  ERR_CLIENT_INPUT: { rpc: RPC_INTERNAL, http: undefined, exit: undefined },
   ERR_INTERNAL: { rpc: RPC_INTERNAL, http: 500, exit: 70 },
 } as const satisfies Record<string, ErrorAudiences>;
 

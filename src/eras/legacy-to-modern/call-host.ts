@@ -1,0 +1,33 @@
+import type { Clock } from '../../deps.ts';
+import type { RequestMetadata } from '../../mcp/request-metadata.ts';
+import type { ModernRevisionId } from '../../mcp/revisions.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import type { ServerListener } from '../../relay/ports.ts';
+import type { Frame } from '../../wire/frame.ts';
+import type { ClientCall } from './client-call.ts';
+import type { ClientProfile } from './client-profile.ts';
+import type { OpenLegs } from './open-legs.ts';
+import type { UpstreamRequests } from './upstream-requests.ts';
+
+/** What a call needs of the translator it runs in. */
+export interface CallHost {
+  /** For error messages. */
+  readonly serverName: string;
+  readonly clock: Clock;
+  readonly randomId: () => string;
+  readonly profile: ClientProfile;
+  /** The client's side. */
+  readonly listener: ServerListener;
+  readonly requests: UpstreamRequests;
+  readonly legs: OpenLegs;
+  /** The envelope of a request that is sent now. */
+  metadata(): RequestMetadata;
+  /** The server speaks this one from now on. */
+  useRevision(revision: ModernRevisionId): void;
+  /** A notification of the server about a call, if the client is to have it. */
+  tell(frame: Frame, exchange: Exchange): void;
+  /** The result as the client's revision has it. */
+  toLegacyResult(result: Frame, request: Frame): Frame;
+  /** The call is over; nothing more comes of it. */
+  ended(call: ClientCall): void;
+}

@@ -1,0 +1,251 @@
+import type { Logger } from 'pino';
+import type { Clock } from '../../deps.ts';
+import { type ListenFilter, readListenFilter } from '../../mcp/listen-filter.ts';
+import { PROMPTS_CHANGED, RESOURCE_UPDATED, RESOURCES_CHANGED, TOOLS_CHANGED } from '../../mcp/methods.ts';
+import { readPayload } from '../../mcp/payload.ts';
+import type { RequestMetadata } from '../../mcp/request-metadata.ts';
+import { INTERNAL_ERROR, METHOD_NOT_FOUND } from '../../mcp/rpc-codes.ts';
+import type { RpcError } from '../../mcp/rpc-errors.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import type { Lane, ServerListener } from '../../relay/ports.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { notificationFrame, resultFrame } from '../../wire/write-message.ts';
+import { commonFilter, commonFlags, isEmptyFilter, isSameFilter, type ListFlags } from './change-filter.ts';
+import { withoutSubscriptionId } from './legacy-notification.ts';
+import { type ListenOwner, ListenStream } from './listen-stream.ts';
+import { PendingSubscribes } from './pending-subscribes.ts';
+import { OVERLAP_MS, RecentChanges } from './recent-changes.ts';
+import type { UpstreamRequests } from './upstream-requests.ts';
+
+/** Clients subscribe to many resources in a row; each change of the filter is a request. */
+export const DEBOUNCE_MS = 30;
+const FIRST_RETRY_MS = 1_000;
+const MAX_RETRY_MS = 30_000;
+/** A server that ends a subscription in good order is not pressed. */
+const GRACEFUL_RETRY_MS = 5_000;
+
+export interface ChangeListenerOptions {
+  readonly log: Logger;
+  readonly clock: Clock;
+  readonly listener: ServerListener;
+  readonly requests: UpstreamRequests;
+  /** Lists whose changes the server announces. */
+  readonly lists: ListFlags;
+  /** Whatever the client's session goes with. */
+  readonly lane: Lane;
+  metadata(): RequestMetadata;
+}
+
+/**
+ * What a legacy client hears without asking each time, by one `subscriptions/listen` that is replaced when the client
+ * wants something else: the new one is open before the old one is closed, so that nothing falls between them.
+ * [spec 2026-07-28 basic/patterns/subscriptions]
+ */
+export class ChangeListener implements ListenOwner {
+  readonly #options: ChangeListenerOptions;
+  readonly #pending: PendingSubscribes;
+  readonly #recent: RecentChanges<ListenStream>;
+  readonly #uris = new Set<string>();
+  #lists: ListFlags;
+  /** The stream that was acknowledged, with what it brings. */
+  #current: { readonly stream: ListenStream; readonly brings: ListenFilter } | undefined;
+  /** The one that is to take its place. */
+  #next: ListenStream | undefined;
+  /** Until then the one that was replaced may have told of what the current one tells. */
+  #overlapUntilMs = 0;
+  /** Since a stream was lost, changes may have been missed. */
+  #hasGap = false;
+  #failures = 0;
+  /** Set while the next look at what is wanted is due. */
+  #stopTimer: (() => void) | undefined;
+  #phase: 'idle' | 'listening' | 'unavailable' | 'closed' = 'idle';
+
+  constructor(options: ChangeListenerOptions) {
+    this.#options = options;
+    this.#lists = options.lists;
+    this.#pending = new PendingSubscribes(options.listener);
+    this.#recent = new RecentChanges(options.clock);
+  }
+
+  /** The client can be told of changes from now on. */
+  start(): void {
+    if (this.#phase !== 'idle') return;
+    this.#phase = 'listening';
+    this.#lookAfter(DEBOUNCE_MS);
+  }
+
+  /** Answers when the server has taken the resource into a subscription. */
+  subscribe(uri: string, exchange: Exchange): void {
+    this.start();
+    this.#pending.add(uri, exchange);
+    if (this.#phase === 'unavailable') return this.#pending.refuse(uri, UNAVAILABLE);
+    this.#uris.add(uri);
+    if (this.#current?.brings.resourceSubscriptions.includes(uri)) this.#pending.grant(uri);
+    this.#lookAfter(DEBOUNCE_MS);
+  }
+
+  /** Answers at once, also for a resource that was never subscribed to. */
+  unsubscribe(uri: string, exchange: Exchange): void {
+    this.#pending.grant(uri);
+    this.#drop(uri);
+    this.#options.listener.fromServer(resultFrame(exchange.id, {}), exchange);
+  }
+
+  /** A subscribe that was not answered is withdrawn. */
+  withdraw(exchange: Exchange): void {
+    const uri = this.#pending.withdraw(exchange);
+    if (uri !== undefined) this.#drop(uri);
+  }
+
+  #drop(uri: string): void {
+    if (this.#uris.delete(uri)) this.#lookAfter(DEBOUNCE_MS);
+  }
+
+  /** The link is gone or about to be. */
+  close(): void {
+    this.#phase = 'closed';
+    this.#stopTimer?.();
+    this.#stopTimer = undefined;
+  }
+
+  // ---- what is wanted, and what is there
+
+  #lookAfter(delayMs: number): void {
+    if (this.#phase !== 'listening') return;
+    this.#stopTimer?.();
+    this.#stopTimer = this.#options.clock.after(delayMs, () => this.#look());
+  }
+
+  #look(): void {
+    this.#stopTimer = undefined;
+    // Its acknowledgment leads back here.
+    if (this.#next !== undefined) return;
+    const wanted = this.#wanted();
+    if (isEmptyFilter(wanted)) {
+      this.#current?.stream.close();
+      this.#current = undefined;
+      return;
+    }
+    if (this.#current !== undefined && isSameFilter(this.#current.brings, wanted)) return;
+    const { requests, metadata, lane } = this.#options;
+    this.#next = new ListenStream(this, requests, wanted);
+    this.#next.open(metadata(), lane);
+  }
+
+  #wanted(): ListenFilter {
+    return { ...this.#lists, resourceSubscriptions: [...this.#uris] };
+  }
+
+  acknowledged(stream: ListenStream, frame: Frame): void {
+    if (stream !== this.#next) return;
+    const granted = readListenFilter(frame) ?? stream.asked;
+    const brings = commonFilter(stream.asked, granted);
+    const previous = this.#current;
+    this.#current = { stream, brings };
+    this.#next = undefined;
+    this.#failures = 0;
+    if (previous !== undefined) {
+      this.#overlapUntilMs = this.#options.clock.now() + OVERLAP_MS;
+      previous.stream.close();
+    }
+    this.#settle(stream.asked, brings);
+    if (this.#hasGap) this.#tellMissed(brings);
+    this.#hasGap = false;
+    if (!isSameFilter(brings, this.#wanted())) this.#lookAfter(DEBOUNCE_MS);
+  }
+
+  /** [spec 2026-07-28 basic/patterns/subscriptions#acknowledgment] the server may honour less than it was asked for. */
+  #settle(asked: ListenFilter, brings: ListenFilter): void {
+    if (!isSameFilter(asked, brings)) {
+      this.#options.log.info('the server reports changes of less than it was asked for');
+    }
+    this.#lists = commonFlags(this.#lists, brings);
+    const granted = new Set(brings.resourceSubscriptions);
+    for (const uri of asked.resourceSubscriptions) {
+      if (granted.has(uri)) {
+        this.#pending.grant(uri);
+        continue;
+      }
+      this.#uris.delete(uri);
+      this.#pending.refuse(uri);
+    }
+  }
+
+  #tellMissed(brings: ListenFilter): void {
+    const { listener } = this.#options;
+    if (brings.toolsListChanged) listener.fromServer(notificationFrame(TOOLS_CHANGED));
+    if (brings.promptsListChanged) listener.fromServer(notificationFrame(PROMPTS_CHANGED));
+    if (brings.resourcesListChanged) listener.fromServer(notificationFrame(RESOURCES_CHANGED));
+    for (const uri of brings.resourceSubscriptions) listener.fromServer(notificationFrame(RESOURCE_UPDATED, { uri }));
+  }
+
+  // ---- what the server says
+
+  changed(stream: ListenStream, frame: Frame): void {
+    const uri = frame.method === RESOURCE_UPDATED ? readPayload(frame)?.uri : undefined;
+    // Unsubscribed, and the stream that brings it not replaced yet. One that was never named is a part of another.
+    if (typeof uri === 'string' && !this.#uris.has(uri) && stream.asked.resourceSubscriptions.includes(uri)) return;
+    if (this.#isRepeated(stream, `${frame.method} ${typeof uri === 'string' ? uri : ''}`)) return;
+    this.#options.listener.fromServer(withoutSubscriptionId(frame));
+  }
+
+  #isRepeated(stream: ListenStream, change: string): boolean {
+    if (this.#next !== undefined || this.#options.clock.now() <= this.#overlapUntilMs) {
+      return this.#recent.isRepeated(stream, change);
+    }
+    this.#recent.clear();
+    return false;
+  }
+
+  ended(stream: ListenStream, answer: Frame | undefined): void {
+    const error = answer?.kind === 'error' ? readError(answer) : undefined;
+    const wasCurrent = stream === this.#current?.stream;
+    if (wasCurrent) {
+      this.#current = undefined;
+      this.#hasGap = true;
+    } else {
+      this.#next = undefined;
+      this.#refuseNew(stream.asked, error ?? ENDED_EARLY);
+    }
+    if (error?.code === METHOD_NOT_FOUND) return this.#giveUp();
+    this.#options.log.info({ code: error?.code }, 'the server ended a subscription; another is opened in a while');
+    this.#lookAfter(this.#retryMs(wasCurrent && error === undefined));
+  }
+
+  /** Whoever waited to be taken into this stream learns that it was not. */
+  #refuseNew(asked: ListenFilter, error: RpcError): void {
+    for (const uri of asked.resourceSubscriptions) {
+      if (!this.#pending.has(uri)) continue;
+      this.#uris.delete(uri);
+      this.#pending.refuse(uri, error);
+    }
+  }
+
+  #retryMs(isGraceful: boolean): number {
+    const firstMs = isGraceful ? GRACEFUL_RETRY_MS : FIRST_RETRY_MS;
+    const delayMs = Math.min(firstMs * 2 ** this.#failures, MAX_RETRY_MS);
+    this.#failures += 1;
+    return delayMs;
+  }
+
+  /** The server has no subscriptions after all. */
+  #giveUp(): void {
+    this.#options.log.warn('the server does not know subscriptions/listen; the client is told of no changes');
+    this.close();
+    this.#phase = 'unavailable';
+    for (const uri of this.#uris) this.#pending.refuse(uri, UNAVAILABLE);
+    this.#uris.clear();
+  }
+}
+
+const UNAVAILABLE: RpcError = { code: METHOD_NOT_FOUND, message: 'The server does not report changes of resources.' };
+const ENDED_EARLY: RpcError = { code: INTERNAL_ERROR, message: 'The server ended the subscription at once.' };
+
+function readError(answer: Frame): RpcError {
+  const { code, message, data } = readPayload(answer) ?? {};
+  return {
+    code: typeof code === 'number' ? code : INTERNAL_ERROR,
+    message: typeof message === 'string' ? message : ENDED_EARLY.message,
+    ...(data !== undefined && { data }),
+  };
+}

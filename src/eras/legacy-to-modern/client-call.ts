@@ -1,0 +1,250 @@
+import { assertNever, BridgeError } from '../../errors.ts';
+import { toLegacyError } from '../../mcp/era-errors.ts';
+import { readInputRequired, resultTypeOf, withInputAnswers } from '../../mcp/input-required.ts';
+import { isInteractive, READ_RESOURCE } from '../../mcp/methods.ts';
+import { asFields, readPayload } from '../../mcp/payload.ts';
+import { stampMetadata } from '../../mcp/request-metadata.ts';
+import { findCommonModern } from '../../mcp/revisions.ts';
+import { INVALID_PARAMS, UNSUPPORTED_REVISION } from '../../mcp/rpc-codes.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import { OPEN_BRACE } from '../../wire/ascii.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { withId } from '../../wire/splice.ts';
+import { errorFrame } from '../../wire/write-message.ts';
+import { errorAnswer, inputFailure, violation } from './call-failures.ts';
+import type { CallHost } from './call-host.ts';
+import { InputRound } from './input-round.ts';
+import type { Asker } from './upstream-requests.ts';
+
+/** Times a server may ask for more within one call. */
+export const MAX_ROUNDS = 10;
+/** For all that is asked in one round: a person may be thinking. */
+export const ROUND_TIMEOUT_MS = 600_000;
+/** From the first round to the last. */
+export const ROUNDS_TIMEOUT_MS = 1_800_000;
+/** A server that asks for nothing but to be asked again is given time, more and more. */
+const FIRST_PAUSE_MS = 250;
+const MAX_PAUSE_MS = 5_000;
+
+/**
+ * - `idle`: not sent yet.
+ * - `asked`: the server has it.
+ * - `collecting`: the client is being asked for what the server needs.
+ * - `pausing`: the server wants to be asked again, and shortly will be.
+ * - `ended`: answered or withdrawn.
+ */
+type CallState =
+  | { readonly kind: 'idle' | 'ended' }
+  | { readonly kind: 'asked'; readonly request: Exchange }
+  | { readonly kind: 'collecting'; readonly round: InputRound; readonly stopTimer: () => void }
+  | { readonly kind: 'pausing'; readonly stopTimer: () => void };
+
+/** What the server has asked for so far. */
+interface Rounds {
+  readonly count: number;
+  readonly pauses: number;
+  readonly startedMs: number;
+}
+
+/**
+ * One request of the client at a modern server, which takes as many requests there as the server needs rounds.
+ * [spec 2026-07-28 basic/patterns/mrtr#client-requirements-basic-workflow]
+ */
+export class ClientCall implements Asker {
+  readonly exchange: Exchange;
+  readonly #host: CallHost;
+  /** As the client sent it; each request to the server is made of it anew. */
+  readonly #frame: Frame;
+  #state: CallState = { kind: 'idle' };
+  #rounds: Rounds | undefined;
+  #hasRenegotiated = false;
+
+  constructor(host: CallHost, frame: Frame, exchange: Exchange) {
+    this.#host = host;
+    this.#frame = frame;
+    this.exchange = exchange;
+  }
+
+  /** False: the server's side is full. */
+  start(): boolean {
+    const request = this.#stamped();
+    if (request.bytes[request.payloadStart] !== OPEN_BRACE) {
+      this.#end(errorFrame(this.exchange.id, NO_OBJECT));
+      return true;
+    }
+    return this.#ask(request);
+  }
+
+  #stamped(): Frame {
+    return stampMetadata(this.#frame, this.#host.metadata());
+  }
+
+  #ask(request: Frame): boolean {
+    const { requests } = this.#host;
+    const exchange = requests.open(this, request, this.exchange.lane);
+    this.#state = { kind: 'asked', request: exchange };
+    return requests.send(request, exchange);
+  }
+
+  // ---- from the server
+
+  notified(frame: Frame): void {
+    if (this.#state.kind === 'asked') this.#host.tell(frame, this.exchange);
+  }
+
+  /** [spec 2026-07-28 basic/patterns/cancellation] a server can end subscriptions so, and nothing else. */
+  withdrawn(): void {
+    this.#fail(violation(this.#host.serverName, 'it withdrew a request of its client'));
+  }
+
+  answered(frame: Frame): void {
+    if (this.#state.kind !== 'asked') return;
+    if (frame.kind === 'error') return this.#refused(frame);
+    const type = resultTypeOf(frame);
+    switch (type) {
+      case 'complete':
+        return this.#end(this.#host.toLegacyResult(withId(frame, this.exchange.id), this.#frame));
+      case 'input_required':
+        return this.#inputRequired(frame);
+      default:
+        // [spec 2026-07-28 basic#resulttype] what is not known is an error.
+        return this.#fail(violation(this.#host.serverName, 'its result is of a type that is not known'));
+    }
+  }
+
+  #refused(frame: Frame): void {
+    const { code, message, data } = readPayload(frame) ?? {};
+    if (typeof code !== 'number' || typeof message !== 'string') return this.#end(withId(frame, this.exchange.id));
+    if (code === UNSUPPORTED_REVISION && this.#renegotiate(data)) return;
+    const error = { code, message, ...(data !== undefined && { data }) };
+    const { method } = this.exchange;
+    const uri = method === READ_RESOURCE ? readPayload(this.#frame)?.uri : undefined;
+    const legacy = toLegacyError(error, { method, uri: typeof uri === 'string' ? uri : undefined });
+    const { id } = this.exchange;
+    this.#end(legacy === error ? withId(frame, id) : errorFrame(id, legacy));
+  }
+
+  /** The server was replaced by one of other revisions. It took nothing of the request, so it is sent again, once. */
+  #renegotiate(data: unknown): boolean {
+    const supported = asFields(data)?.supported;
+    const revision = Array.isArray(supported) ? findCommonModern(supported) : undefined;
+    if (revision === undefined || this.#hasRenegotiated) return false;
+    this.#hasRenegotiated = true;
+    this.#host.useRevision(revision);
+    this.#ask(this.#stamped());
+    return true;
+  }
+
+  #inputRequired(frame: Frame): void {
+    const { serverName, profile, clock } = this.#host;
+    if (!isInteractive(this.exchange.method)) {
+      return this.#fail(violation(serverName, `it required input for ${this.exchange.method}`));
+    }
+    const required = readInputRequired(frame, profile.capabilities);
+    if ('fault' in required) return this.#fail(violation(serverName, required.fault));
+    const { count, pauses, startedMs } = this.#rounds ?? { count: 0, pauses: 0, startedMs: clock.now() };
+    if (count === MAX_ROUNDS) return this.#failInput(tooManyRounds(serverName));
+    const isPause = required.requests.size === 0;
+    this.#rounds = { count: count + 1, pauses: isPause ? pauses + 1 : 0, startedMs };
+    this.exchange.lastActiveMs = clock.now();
+    const remainingMs = startedMs + ROUNDS_TIMEOUT_MS - clock.now();
+    const { requestState, requests } = required;
+    if (isPause) return this.#pause(Math.min(FIRST_PAUSE_MS * 2 ** pauses, MAX_PAUSE_MS), requestState);
+    const round = new InputRound({
+      listener: this.#host.listener,
+      legs: this.#host.legs,
+      exchange: this.exchange,
+      revision: profile.revision,
+      randomId: this.#host.randomId,
+      onAnswered: (responses) => this.#retry(responses, requestState),
+      onFailed: (reason) => this.#failInput(reason),
+    });
+    const stopTimer = clock.after(Math.min(ROUND_TIMEOUT_MS, remainingMs), () => this.#failInput(NO_ANSWER));
+    this.#state = { kind: 'collecting', round, stopTimer };
+    round.start(requests);
+  }
+
+  #pause(pauseMs: number, requestState: Buffer | undefined): void {
+    const stopTimer = this.#host.clock.after(pauseMs, () => this.#retry(new Map(), requestState));
+    this.#state = { kind: 'pausing', stopTimer };
+  }
+
+  /** Nobody waits for the server's side to have room here: one request at most follows from each answer. */
+  #retry(responses: ReadonlyMap<string, Buffer>, requestState: Buffer | undefined): void {
+    this.#leaveState('answered');
+    this.exchange.lastActiveMs = this.#host.clock.now();
+    this.#ask(withInputAnswers(this.#stamped(), { responses, requestState }));
+  }
+
+  // ---- the end
+
+  /** The client has withdrawn it. False: the server's side is full. */
+  cancel(reason: string): boolean {
+    const hasRoom = this.#leaveState(reason);
+    this.#state = ENDED;
+    this.#host.ended(this);
+    return hasRoom;
+  }
+
+  /** The session is over, and all it had open with it: timers stop, nobody is told anything. */
+  abandon(): void {
+    const state = this.#state;
+    this.#state = ENDED;
+    if (state.kind === 'collecting' || state.kind === 'pausing') state.stopTimer();
+  }
+
+  #fail(error: BridgeError): void {
+    this.#end(errorAnswer(this.exchange.id, error));
+  }
+
+  #failInput(error: BridgeError): void {
+    this.#end(inputFailure(this.exchange.id, this.exchange.method, error));
+  }
+
+  #end(answer: Frame): void {
+    this.#leaveState('the call has ended');
+    this.#state = ENDED;
+    this.#host.ended(this);
+    this.#host.listener.fromServer(answer, this.exchange);
+  }
+
+  /** Lets go of what the state holds: a request, questions, a timer. */
+  #leaveState(reason: string): boolean {
+    const state = this.#state;
+    switch (state.kind) {
+      case 'asked':
+        return this.#host.requests.cancel(state.request, reason);
+      case 'collecting':
+        state.stopTimer();
+        state.round.cancel(reason);
+        return true;
+      case 'pausing':
+        state.stopTimer();
+        return true;
+      case 'idle':
+      case 'ended':
+        return true;
+      default:
+        return assertNever(state);
+    }
+  }
+}
+
+const ENDED: CallState = { kind: 'ended' };
+
+const NO_OBJECT = {
+  code: INVALID_PARAMS,
+  message: 'params must be an object: this server takes what it has to know of a client in params._meta.',
+};
+
+const NO_ANSWER = new BridgeError(
+  'ERR_CLIENT_INPUT',
+  'The server needed input that the client did not give in time; call again and answer what is asked.',
+);
+
+function tooManyRounds(serverName: string): BridgeError {
+  return new BridgeError(
+    'ERR_CLIENT_INPUT',
+    `${serverName} asked for input ${MAX_ROUNDS} times within one call, the most allowed, and wants more.`,
+  );
+}

@@ -1,0 +1,58 @@
+import type { Deps } from '../../deps.ts';
+import type { Implementation } from '../../mcp/meta.ts';
+import type { Lane, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import { SharedDiscovery } from './shared-discovery.ts';
+import { LegacyToModern, type TranslatorOptions } from './translator.ts';
+
+export interface LegacyToModernOptions {
+  /** What it dials speaks the modern era. */
+  readonly dialer: UpstreamDialer;
+  readonly deps: Deps;
+  /** Names a client that does not name itself. */
+  readonly clientInfoFallback: Implementation;
+  /** Can the client be told what belongs to none of its requests? Default: yes. */
+  readonly unsolicited?: boolean;
+}
+
+/** A modern server for legacy clients: each connection is a session, as they know it. */
+export function createLegacyToModernDialer(options: LegacyToModernOptions): UpstreamDialer {
+  return new LegacyToModernDialer(options);
+}
+
+class LegacyToModernDialer implements UpstreamDialer {
+  readonly #dialer: UpstreamDialer;
+  readonly #options: TranslatorOptions;
+  readonly #discovery: SharedDiscovery;
+
+  constructor({ dialer, deps, clientInfoFallback, unsolicited = true }: LegacyToModernOptions) {
+    this.#dialer = dialer;
+    this.#options = { deps, clientInfoFallback, unsolicited };
+    this.#discovery = new SharedDiscovery(dialer.name, deps.clock);
+  }
+
+  get name(): string {
+    return this.#dialer.name;
+  }
+
+  readiness(): Readiness {
+    return this.#dialer.readiness();
+  }
+
+  dial(listener: ServerListener): UpstreamLink {
+    return new LegacyToModern(this.#dialer, listener, (lane) => this.#discoveryFor(lane), this.#options);
+  }
+
+  /** A client that is let through with headers of its own may be shown another server than others are. */
+  #discoveryFor({ headers = {} }: Lane): SharedDiscovery {
+    if (Object.keys(headers).length === 0) return this.#discovery;
+    return new SharedDiscovery(this.name, this.#options.deps.clock);
+  }
+
+  close(): Promise<void> {
+    return this.#dialer.close();
+  }
+
+  killNow(): void {
+    this.#dialer.killNow();
+  }
+}

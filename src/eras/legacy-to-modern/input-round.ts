@@ -1,0 +1,102 @@
+import { BridgeError } from '../../errors.ts';
+import { toLegacyInput } from '../../mcp/downgrade-inputs.ts';
+import type { InputRequest } from '../../mcp/input-required.ts';
+import { toInputResponse } from '../../mcp/input-responses.ts';
+import { CANCELLED } from '../../mcp/methods.ts';
+import { readPayload } from '../../mcp/payload.ts';
+import type { Revision } from '../../mcp/revisions.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import type { ServerListener } from '../../relay/ports.ts';
+import { withParams } from '../../wire/edit-frame.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
+import type { Leg, OpenLegs } from './open-legs.ts';
+
+export interface InputRoundOptions {
+  readonly listener: ServerListener;
+  readonly legs: OpenLegs;
+  /** Of the client's call; what is asked travels with it. */
+  readonly exchange: Exchange;
+  /** The client's. */
+  readonly revision: Revision;
+  readonly randomId: () => string;
+  /** JSON text of the answers, by the server's key. */
+  readonly onAnswered: (answers: ReadonlyMap<string, Buffer>) => void;
+  readonly onFailed: (reason: BridgeError) => void;
+}
+
+/**
+ * All that one `input_required` result asks for, as real requests to the client, all at once. It ends with all answers,
+ * or with the first that is none: there is no way to tell a server that its client failed.
+ */
+export class InputRound {
+  readonly #options: InputRoundOptions;
+  /** Asked and not answered, with the server's keys. */
+  readonly #waiting = new Map<Leg, string>();
+  readonly #answers = new Map<string, Buffer>();
+  #isOver = false;
+
+  constructor(options: InputRoundOptions) {
+    this.#options = options;
+  }
+
+  start(requests: ReadonlyMap<string, InputRequest>): void {
+    const { revision, randomId, legs, listener, exchange } = this.#options;
+    const questions = new Map<string, InputRequest>();
+    // Nothing is asked in vain: all of it can be said, or none.
+    for (const [key, request] of requests) {
+      const legacy = toLegacyInput(request, { clientRevision: revision.id, elicitationId: randomId() });
+      if ('fault' in legacy) return this.#fail(key, legacy.fault);
+      questions.set(key, { method: request.method, params: legacy.params });
+    }
+    const asked = [...questions].map(([key, question]) => {
+      const leg = legs.open(question.method, (answered, frame) => this.#answered(answered, frame));
+      this.#waiting.set(leg, key);
+      return [leg, question] as const;
+    });
+    for (const [{ id }, { method, params }] of asked) {
+      // The first may have been refused before the next is asked.
+      if (this.#isOver) return;
+      const question = requestFrame(id, method);
+      listener.fromServer(params === undefined ? question : withParams(question, params), exchange);
+    }
+  }
+
+  #answered(leg: Leg, answer: Frame): void {
+    const key = this.#waiting.get(leg);
+    if (key === undefined) return;
+    this.#waiting.delete(leg);
+    if (answer.kind === 'error') return this.#fail(key, `the client answered with ${describeError(answer)}`);
+    const response = toInputResponse(leg.method, answer);
+    if (response === undefined) return this.#fail(key, `the client's answer is none to ${leg.method}`);
+    this.#answers.set(key, response);
+    if (this.#waiting.size > 0) return;
+    this.#isOver = true;
+    this.#options.onAnswered(this.#answers);
+  }
+
+  #fail(key: string, cause: string): void {
+    this.cancel('another question of the same call failed');
+    // The key is the server's and says which of its questions it was.
+    const message = `The server needed input (${JSON.stringify(key)}) that it did not get: ${cause}.`;
+    this.#options.onFailed(new BridgeError('ERR_CLIENT_INPUT', message));
+  }
+
+  /** Withdraws what is not answered. Nothing is said to the owner. May be called twice. */
+  cancel(reason: string): void {
+    this.#isOver = true;
+    const { legs, listener } = this.#options;
+    const waiting = [...this.#waiting.keys()];
+    this.#waiting.clear();
+    for (const { id } of waiting) {
+      legs.take(id);
+      listener.fromServer(notificationFrame(CANCELLED, { requestId: id, reason }));
+    }
+  }
+}
+
+function describeError(answer: Frame): string {
+  const { code, message } = readPayload(answer) ?? {};
+  const text = typeof message === 'string' ? `: ${message}` : '';
+  return `error ${typeof code === 'number' ? code : 'without a code'}${text}`;
+}

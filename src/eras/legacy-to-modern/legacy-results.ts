@@ -1,0 +1,41 @@
+import { downgradeResult, wrappedTools } from '../../mcp/downgrade-results.ts';
+import { CALL_TOOL, LIST_TOOLS } from '../../mcp/methods.ts';
+import { toLegacyResult } from '../../mcp/modern-results.ts';
+import { readPayload } from '../../mcp/payload.ts';
+import type { RevisionId } from '../../mcp/revisions.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { decodeString, findMember } from '../../wire/scan-json.ts';
+
+/**
+ * Results as one client's revision has them. What a tool answers follows the schema that its client saw in the list, so
+ * that is remembered.
+ */
+export class LegacyResults {
+  readonly #clientRevision: RevisionId;
+  /** Tools whose output is no object, which legacy clients get as a member of one. */
+  readonly #wrapped = new Set<string>();
+
+  constructor(clientRevision: RevisionId) {
+    this.#clientRevision = clientRevision;
+  }
+
+  toLegacy(result: Frame, request: Frame): Frame {
+    const method = request.method ?? '';
+    if (method === LIST_TOOLS) this.#readList(result, request);
+    const isWrapped = method === CALL_TOOL && this.#isWrapped(request) ? true : undefined;
+    return downgradeResult(toLegacyResult(result, method), { method, clientRevision: this.#clientRevision, isWrapped });
+  }
+
+  #readList(result: Frame, request: Frame): void {
+    // A list begun anew replaces what was known; its further pages add to it.
+    if (readPayload(request)?.cursor === undefined) this.#wrapped.clear();
+    for (const name of wrappedTools(result)) this.#wrapped.add(name);
+  }
+
+  #isWrapped({ bytes, payloadStart }: Frame): boolean {
+    if (this.#wrapped.size === 0) return false;
+    const name = findMember(bytes, payloadStart, 'name');
+    const text = name && decodeString(bytes, name.start, name.end);
+    return text !== undefined && this.#wrapped.has(text);
+  }
+}

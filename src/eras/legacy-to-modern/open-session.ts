@@ -1,0 +1,252 @@
+import type { Deps } from '../../deps.ts';
+import { BridgeError } from '../../errors.ts';
+import { isDeclared } from '../../mcp/client-capabilities.ts';
+import { findCancelledId, findSubscriptionId } from '../../mcp/correlators.ts';
+import { type LogLevel, parseLogLevel, severityOf } from '../../mcp/log-levels.ts';
+import {
+  CANCELLED,
+  DISCOVER,
+  INITIALIZE,
+  INITIALIZED,
+  LOG_MESSAGE,
+  PROGRESS,
+  ROOTS_CHANGED,
+  SET_LEVEL,
+  SUBSCRIBE,
+  TASKS_PREFIX,
+  UNSUBSCRIBE,
+} from '../../mcp/methods.ts';
+import { LISTEN } from '../../mcp/modern-methods.ts';
+import { type Fields, readPayload } from '../../mcp/payload.ts';
+import { type RequestMetadata, stampMetadata } from '../../mcp/request-metadata.ts';
+import type { ModernRevisionId } from '../../mcp/revisions.ts';
+import { INVALID_PARAMS, METHOD_NOT_FOUND } from '../../mcp/rpc-codes.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import type { Lane, ServerListener } from '../../relay/ports.ts';
+import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import { errorFrame, resultFrame } from '../../wire/write-message.ts';
+import { errorAnswer } from './call-failures.ts';
+import type { CallHost } from './call-host.ts';
+import { announcedLists, takesSubscriptions } from './change-filter.ts';
+import { ChangeListener } from './change-listener.ts';
+import { ClientCall } from './client-call.ts';
+import type { ClientProfile } from './client-profile.ts';
+import { LegacyResults } from './legacy-results.ts';
+import { OpenLegs } from './open-legs.ts';
+import type { UpstreamRequests } from './upstream-requests.ts';
+
+export interface OpenSessionOptions {
+  readonly serverName: string;
+  readonly deps: Deps;
+  readonly listener: ServerListener;
+  readonly requests: UpstreamRequests;
+  readonly profile: ClientProfile;
+  /** What the client was told that the server can do. */
+  readonly capabilities: Fields;
+  readonly revision: ModernRevisionId;
+  /** For what belongs to the session and not to one of its calls. */
+  readonly lane: Lane;
+}
+
+/** A legacy session after its handshake: what the client believes the server knows of it is kept here. */
+export class OpenSession implements CallHost {
+  readonly serverName: string;
+  readonly clock: Deps['clock'];
+  readonly randomId: () => string;
+  readonly profile: ClientProfile;
+  readonly listener: ServerListener;
+  readonly requests: UpstreamRequests;
+  readonly legs = new OpenLegs();
+  readonly #log: Deps['log'];
+  readonly #capabilities: Fields;
+  readonly #calls = new Map<Exchange, ClientCall>();
+  readonly #changes: ChangeListener;
+  readonly #results: LegacyResults;
+  #revision: ModernRevisionId;
+  /** Undefined: the client has not asked for log messages. */
+  #logLevel: LogLevel | undefined;
+
+  constructor(options: OpenSessionOptions) {
+    const { serverName, deps, listener, requests, profile, capabilities, revision, lane } = options;
+    this.serverName = serverName;
+    this.clock = deps.clock;
+    this.randomId = deps.randomId;
+    this.profile = profile;
+    this.listener = listener;
+    this.requests = requests;
+    this.#log = deps.log;
+    this.#capabilities = capabilities;
+    this.#revision = revision;
+    this.#results = new LegacyResults(profile.revision.id);
+    this.#changes = new ChangeListener({
+      log: deps.log,
+      clock: deps.clock,
+      listener,
+      requests,
+      lists: announcedLists(capabilities),
+      lane,
+      // Within a subscription there are no log messages. [spec 2026-07-28 transports/streamable-http#receiving-messages]
+      metadata: () => ({ ...this.metadata(), logLevel: undefined }),
+    });
+  }
+
+  // ---- from the client
+
+  /** False: the server's side is full. */
+  request(frame: Frame, exchange: Exchange): boolean {
+    const { method } = exchange;
+    switch (method) {
+      case INITIALIZE:
+        return this.#answer(exchange, errorAnswer(exchange.id, SECOND_INITIALIZE));
+      case SET_LEVEL:
+        return this.#answer(exchange, this.#setLevel(frame, exchange));
+      case SUBSCRIBE:
+      case UNSUBSCRIBE:
+        return this.#subscription(frame, exchange);
+      // Of the modern era; a server of the client's own would know neither.
+      case DISCOVER:
+      case LISTEN:
+        return this.#answer(exchange, notFound(exchange));
+      default:
+        // [spec 2025-11-25 basic/utilities/tasks] the server never declared them.
+        if (method.startsWith(TASKS_PREFIX)) return this.#answer(exchange, notFound(exchange));
+        return this.#call(frame, exchange);
+    }
+  }
+
+  #answer(exchange: Exchange, answer: Frame): true {
+    this.listener.fromServer(answer, exchange);
+    return true;
+  }
+
+  #call(frame: Frame, exchange: Exchange): boolean {
+    const call = new ClientCall(this, frame, exchange);
+    this.#calls.set(exchange, call);
+    return call.start();
+  }
+
+  /** [spec 2026-07-28 server/utilities/logging#per-request-log-level] each request will say it from now on. */
+  #setLevel(frame: Frame, exchange: Exchange): Frame {
+    if (!isDeclared(this.#capabilities.logging)) return notFound(exchange);
+    const level = parseLogLevel(readPayload(frame)?.level);
+    if (level === undefined) {
+      return errorFrame(exchange.id, {
+        code: INVALID_PARAMS,
+        message: 'params.level is none of the eight log levels.',
+      });
+    }
+    this.#logLevel = level;
+    return resultFrame(exchange.id, {});
+  }
+
+  #subscription(frame: Frame, exchange: Exchange): true {
+    if (!takesSubscriptions(this.#capabilities)) return this.#answer(exchange, notFound(exchange));
+    const uri = readPayload(frame)?.uri;
+    if (typeof uri !== 'string') {
+      const error = { code: INVALID_PARAMS, message: 'params.uri must be a string.' };
+      return this.#answer(exchange, errorFrame(exchange.id, error));
+    }
+    if (exchange.method === SUBSCRIBE) this.#changes.subscribe(uri, exchange);
+    else this.#changes.unsubscribe(uri, exchange);
+    return true;
+  }
+
+  notification(frame: Frame, exchange: Exchange | undefined): boolean {
+    switch (frame.method) {
+      case INITIALIZED:
+        this.#changes.start();
+        return true;
+      case CANCELLED:
+        return exchange === undefined || this.#cancel(frame, exchange);
+      // A modern server asks for the roots when it needs them, and has no requests to hear of progress in.
+      case ROOTS_CHANGED:
+      case PROGRESS:
+        return true;
+      default:
+        return this.requests.notify(stampMetadata(frame, this.metadata()));
+    }
+  }
+
+  #cancel(frame: Frame, exchange: Exchange): boolean {
+    const reason = readPayload(frame)?.reason;
+    const call = this.#calls.get(exchange);
+    if (call !== undefined) return call.cancel(typeof reason === 'string' ? reason : 'the client withdrew it');
+    this.#changes.withdraw(exchange);
+    return true;
+  }
+
+  /** The client's answer to what it was asked. */
+  answer(frame: Frame): void {
+    const leg = this.legs.take(frame.id);
+    if (leg === undefined) return this.#log.debug('client answered what it is not asked any more');
+    leg.answered(frame);
+  }
+
+  // ---- from the server
+
+  /** A notification that is of no open request. */
+  stray(frame: Frame): void {
+    switch (frame.method) {
+      case CANCELLED:
+        return this.#withdrawn(findCancelledId(frame)?.value);
+      case PROGRESS:
+        return;
+      case LOG_MESSAGE:
+        // Which call it belongs to, if it is one, the relay can tell.
+        if (this.#isWanted(frame)) this.listener.fromServer(frame);
+        return;
+      default:
+        // One with a subscription is of one that was replaced meanwhile.
+        if (findSubscriptionId(frame) !== undefined) return;
+        this.listener.fromServer(frame);
+    }
+  }
+
+  #withdrawn(id: JsonRpcId | undefined): void {
+    if (id !== undefined) this.requests.take(id)?.withdrawn();
+  }
+
+  tell(frame: Frame, exchange: Exchange): void {
+    if (frame.method !== LOG_MESSAGE || this.#isWanted(frame)) this.listener.fromServer(frame, exchange);
+  }
+
+  /** The level may have been raised since the call that this belongs to was sent. */
+  #isWanted(log: Frame): boolean {
+    if (this.#logLevel === undefined) return false;
+    const level = parseLogLevel(readPayload(log)?.level);
+    return level === undefined || severityOf(level) >= severityOf(this.#logLevel);
+  }
+
+  // ---- what calls need
+
+  metadata(): RequestMetadata {
+    const { capabilities, clientInfo } = this.profile;
+    return { revision: this.#revision, capabilities, clientInfo, logLevel: this.#logLevel };
+  }
+
+  useRevision(revision: ModernRevisionId): void {
+    this.#revision = revision;
+  }
+
+  toLegacyResult(result: Frame, request: Frame): Frame {
+    return this.#results.toLegacy(result, request);
+  }
+
+  ended(call: ClientCall): void {
+    this.#calls.delete(call.exchange);
+  }
+
+  /** Stops every timer; nobody is told anything. */
+  close(): void {
+    this.#changes.close();
+    for (const call of this.#calls.values()) call.abandon();
+    this.#calls.clear();
+    this.legs.clear();
+  }
+}
+
+const SECOND_INITIALIZE = new BridgeError('ERR_WIRE_MESSAGE', 'This session is initialized already.');
+
+function notFound({ id }: Exchange): Frame {
+  return errorFrame(id, { code: METHOD_NOT_FOUND, message: 'The server has no such method.' });
+}

@@ -1,0 +1,30 @@
+import type { Clock } from '../../deps.ts';
+
+/** Two streams tell of one change within this time of each other. */
+export const OVERLAP_MS = 250;
+
+/**
+ * While one stream takes over from another, both tell of each change. A change that one and the same stream tells twice
+ * has happened twice.
+ */
+export class RecentChanges<Stream> {
+  readonly #clock: Clock;
+  readonly #seen = new Map<string, { readonly stream: Stream; readonly atMs: number }>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Has another stream told of it just now? If not, this one has. */
+  isRepeated(stream: Stream, change: string): boolean {
+    const nowMs = this.#clock.now();
+    const seen = this.#seen.get(change);
+    if (seen !== undefined && seen.stream !== stream && nowMs - seen.atMs <= OVERLAP_MS) return true;
+    this.#seen.set(change, { stream, atMs: nowMs });
+    return false;
+  }
+
+  clear(): void {
+    this.#seen.clear();
+  }
+}

@@ -1,0 +1,127 @@
+import type { Clock } from '../../deps.ts';
+import { BridgeError } from '../../errors.ts';
+import { parseDiscovery } from '../../mcp/discover.ts';
+import { asFields, type Fields, readPayload } from '../../mcp/payload.ts';
+import {
+  eraOf,
+  findCommonModern,
+  MODERN_REVISION_IDS,
+  type ModernRevisionId,
+  REVISION_IDS,
+} from '../../mcp/revisions.ts';
+import { INTERNAL_ERROR, UNSUPPORTED_REVISION } from '../../mcp/rpc-codes.ts';
+import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
+import type { Frame } from '../../wire/frame.ts';
+
+/** However long a server says that its description holds: it may be replaced by a newer build. */
+const MAX_TTL_MS = 3_600_000;
+
+/** What a modern server said of itself. */
+export interface DiscoveredServer {
+  /** The revision it is spoken to in. */
+  readonly revision: ModernRevisionId;
+  /** Its DiscoverResult. */
+  readonly result: Fields;
+}
+
+export type DiscoveryOutcome =
+  | { readonly kind: 'found'; readonly server: DiscoveredServer }
+  | { readonly kind: 'failed'; readonly error: RpcError };
+
+/** A session that waits for the outcome, and can ask the server on its own link. */
+export interface DiscoverySeeker {
+  /** Sends `server/discover`; what comes of it is told to `answered`. */
+  askServer(): void;
+  /** Called once; not after `leave`. */
+  discovered(outcome: DiscoveryOutcome): void;
+}
+
+/**
+ * `server/discover` once for all sessions: what the server says of itself depends on none of them. One asks on its own
+ * link, so that no process is started for it, and the others wait; if it leaves before the answer, the next one asks.
+ * [spec 2026-07-28 server/discover]
+ */
+export class SharedDiscovery {
+  readonly #clock: Clock;
+  readonly #serverName: string;
+  /** In the order they came; the first has asked. */
+  readonly #seekers: DiscoverySeeker[] = [];
+  #known: { readonly server: DiscoveredServer; readonly untilMs: number } | undefined;
+
+  constructor(serverName: string, clock: Clock) {
+    this.#serverName = serverName;
+    this.#clock = clock;
+  }
+
+  /** Tells the seeker at once if the server has told how long its answer holds, and it still does. */
+  seek(seeker: DiscoverySeeker): void {
+    if (this.#known !== undefined && this.#clock.now() < this.#known.untilMs) {
+      return seeker.discovered({ kind: 'found', server: this.#known.server });
+    }
+    this.#seekers.push(seeker);
+    if (this.#seekers.length === 1) seeker.askServer();
+  }
+
+  /** The server's answer to the one that asked. */
+  answered(seeker: DiscoverySeeker, answer: Frame): void {
+    if (this.#seekers[0] !== seeker) return;
+    const outcome = this.#read(answer);
+    if (outcome.kind === 'found') this.#keep(outcome.server);
+    for (const waiting of this.#seekers.splice(0)) waiting.discovered(outcome);
+  }
+
+  /** The seeker's session has ended, or its link. */
+  leave(seeker: DiscoverySeeker): void {
+    const index = this.#seekers.indexOf(seeker);
+    if (index === -1) return;
+    this.#seekers.splice(index, 1);
+    if (index === 0) this.#seekers[0]?.askServer();
+  }
+
+  #keep(server: DiscoveredServer): void {
+    const { ttlMs } = server.result;
+    const heldMs = typeof ttlMs === 'number' ? Math.min(Math.max(ttlMs, 0), MAX_TTL_MS) : 0;
+    this.#known = { server, untilMs: this.#clock.now() + heldMs };
+  }
+
+  #read(answer: Frame): DiscoveryOutcome {
+    const payload = readPayload(answer);
+    if (answer.kind === 'error') return { kind: 'failed', error: this.#refusal(payload) };
+    const discovery = parseDiscovery(payload);
+    if (payload === undefined || discovery === undefined) return failed(this.#notDiscovered());
+    const revision = findCommonModern(discovery.supportedVersions);
+    if (revision === undefined) return failed(this.#noCommonRevision(discovery.supportedVersions));
+    return { kind: 'found', server: { revision, result: payload } };
+  }
+
+  #refusal(error: Fields | undefined): RpcError {
+    const { code, message, data } = error ?? {};
+    if (code === UNSUPPORTED_REVISION) return rpcErrorOf(this.#noCommonRevision(asFields(data)?.supported));
+    return {
+      code: typeof code === 'number' ? code : INTERNAL_ERROR,
+      message: typeof message === 'string' ? message : `${this.#serverName} refused server/discover.`,
+      ...(data !== undefined && { data }),
+    };
+  }
+
+  #notDiscovered(): BridgeError {
+    return new BridgeError(
+      'ERR_UPSTREAM_PROTOCOL',
+      `${this.#serverName} answered server/discover with something else.`,
+    );
+  }
+
+  #noCommonRevision(supported: unknown): BridgeError {
+    // What a peer calls a revision is not printed unless it looks like one.
+    const names = (Array.isArray(supported) ? supported : []).filter((id) => typeof id === 'string' && eraOf(id));
+    return new BridgeError(
+      'ERR_UPSTREAM_REVISION',
+      `${this.#serverName} supports the revisions ${names.join(', ') || 'it did not name'}; mcp-portage speaks ${MODERN_REVISION_IDS.join(', ')} with it, and ${REVISION_IDS.join(', ')} with this client.`,
+      { data: { supported: names } },
+    );
+  }
+}
+
+function failed(error: BridgeError): DiscoveryOutcome {
+  return { kind: 'failed', error: rpcErrorOf(error) };
+}

@@ -1,0 +1,269 @@
+import type { Deps } from '../../deps.ts';
+import { assertNever, BridgeError } from '../../errors.ts';
+import type { Implementation } from '../../mcp/meta.ts';
+import { DISCOVER, INITIALIZE, PING } from '../../mcp/methods.ts';
+import { initializeResult } from '../../mcp/modern-results.ts';
+import { asFields } from '../../mcp/payload.ts';
+import { stampMetadata } from '../../mcp/request-metadata.ts';
+import { LATEST_MODERN_REVISION } from '../../mcp/revisions.ts';
+import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import type { Lane, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { errorFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
+import { errorAnswer } from './call-failures.ts';
+import { type ClientProfile, readClientProfile } from './client-profile.ts';
+import { OpenSession } from './open-session.ts';
+import type { DiscoveryOutcome, DiscoverySeeker, SharedDiscovery } from './shared-discovery.ts';
+import { type Asker, UpstreamRequests } from './upstream-requests.ts';
+
+/** Messages a client may send before its handshake is answered; none of them is expected. */
+const MAX_HELD = 64;
+
+export interface TranslatorOptions {
+  readonly deps: Deps;
+  /** Names a client that does not name itself. */
+  readonly clientInfoFallback: Implementation;
+  /** Can the client be told what belongs to none of its requests? */
+  readonly unsolicited: boolean;
+}
+
+interface HeldMessage {
+  readonly frame: Frame;
+  readonly exchange: Exchange | undefined;
+}
+
+/**
+ * - `opening`: no `initialize` yet, or it was refused.
+ * - `discovering`: it waits for what the server says of itself; what the client sends meanwhile waits as well.
+ * - `ready`: the handshake is done.
+ * - `closed`: for good.
+ */
+type TranslatorState =
+  | { readonly kind: 'opening' | 'closed' }
+  | {
+      readonly kind: 'discovering';
+      readonly initialize: Exchange;
+      readonly profile: ClientProfile;
+      readonly discovery: SharedDiscovery;
+      readonly held: HeldMessage[];
+    }
+  | { readonly kind: 'ready'; readonly session: OpenSession };
+
+/**
+ * One session of a legacy client at a modern server: a link to its relay, and a listener to the link it has below. The
+ * session exists here only; the server is told with each request what it has to know.
+ */
+export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySeeker, Asker {
+  readonly #options: TranslatorOptions;
+  readonly #serverName: string;
+  readonly #listener: ServerListener;
+  readonly #requests: UpstreamRequests;
+  readonly #findDiscovery: (lane: Lane) => SharedDiscovery;
+  readonly #link: UpstreamLink;
+  #state: TranslatorState = { kind: 'opening' };
+
+  /** Throws what the dialer throws. */
+  constructor(
+    dialer: UpstreamDialer,
+    listener: ServerListener,
+    findDiscovery: (lane: Lane) => SharedDiscovery,
+    options: TranslatorOptions,
+  ) {
+    this.#options = options;
+    this.#serverName = dialer.name;
+    this.#listener = listener;
+    this.#findDiscovery = findDiscovery;
+    this.#requests = new UpstreamRequests(options.deps.clock);
+    this.#link = dialer.dial(this);
+    this.#requests.join(this.#link);
+  }
+
+  // ---- from the client
+
+  send(frame: Frame, exchange?: Exchange): boolean {
+    if (frame.method === PING && frame.kind === 'request' && exchange !== undefined) {
+      // In any state. [spec 2025-11-25 basic/lifecycle#initialization]
+      return this.#answer(exchange, resultFrame(exchange.id, {}));
+    }
+    switch (this.#state.kind) {
+      case 'opening':
+        return this.#beforeHandshake(frame, exchange);
+      case 'discovering':
+        return this.#hold(this.#state.held, frame, exchange);
+      case 'ready':
+        return this.#inSession(this.#state.session, frame, exchange);
+      case 'closed':
+        return true;
+      default:
+        return assertNever(this.#state);
+    }
+  }
+
+  #inSession(session: OpenSession, frame: Frame, exchange: Exchange | undefined): boolean {
+    switch (frame.kind) {
+      case 'request':
+        return exchange === undefined || session.request(frame, exchange);
+      case 'notification':
+        return session.notification(frame, exchange);
+      case 'result':
+      case 'error':
+        session.answer(frame);
+        return true;
+      default:
+        return assertNever(frame.kind);
+    }
+  }
+
+  #answer(exchange: Exchange, answer: Frame): true {
+    this.#listener.fromServer(answer, exchange);
+    return true;
+  }
+
+  #beforeHandshake(frame: Frame, exchange: Exchange | undefined): true {
+    // A notification means nothing yet, and nothing was asked that could be answered.
+    if (frame.kind !== 'request' || exchange === undefined) return true;
+    if (frame.method !== INITIALIZE) return this.#answer(exchange, errorAnswer(exchange.id, NOT_INITIALIZED));
+    const profile = readClientProfile(frame, this.#options.clientInfoFallback);
+    const discovery = this.#findDiscovery(exchange.lane);
+    this.#state = { kind: 'discovering', initialize: exchange, profile, discovery, held: [] };
+    discovery.seek(this);
+    return true;
+  }
+
+  #hold(held: HeldMessage[], frame: Frame, exchange: Exchange | undefined): boolean {
+    if (frame.kind === 'request' && exchange !== undefined) {
+      if (frame.method === INITIALIZE || held.length === MAX_HELD) {
+        return this.#answer(exchange, errorAnswer(exchange.id, NOT_INITIALIZED));
+      }
+    }
+    if (held.length < MAX_HELD) held.push({ frame, exchange });
+    return true;
+  }
+
+  // ---- the handshake
+
+  askServer(): void {
+    if (this.#state.kind !== 'discovering') return;
+    const { profile, initialize } = this.#state;
+    const { capabilities, clientInfo } = profile;
+    const metadata = { revision: LATEST_MODERN_REVISION, capabilities, clientInfo, logLevel: undefined };
+    const request = stampMetadata(requestFrame(0, DISCOVER), metadata);
+    this.#requests.send(request, this.#requests.open(this, request, initialize.lane));
+  }
+
+  /** The answer to `server/discover`. */
+  answered(frame: Frame): void {
+    if (this.#state.kind === 'discovering') this.#state.discovery.answered(this, frame);
+  }
+
+  withdrawn(): void {}
+  notified(): void {}
+
+  discovered(outcome: DiscoveryOutcome): void {
+    if (this.#state.kind !== 'discovering') return;
+    const { initialize, profile, held } = this.#state;
+    if (outcome.kind === 'failed') {
+      this.#state = { kind: 'opening' };
+      this.#answer(initialize, errorFrame(initialize.id, outcome.error));
+      return;
+    }
+    const { revision, result } = outcome.server;
+    const answer = initializeResult(result, {
+      revision: profile.revision.id,
+      fallbackName: this.#serverName,
+      unsolicited: this.#options.unsolicited,
+    });
+    const session = new OpenSession({
+      serverName: this.#serverName,
+      deps: this.#options.deps,
+      listener: this.#listener,
+      requests: this.#requests,
+      profile,
+      capabilities: asFields(answer.capabilities) ?? {},
+      revision,
+      lane: { isOpen: true, headers: initialize.lane.headers },
+    });
+    this.#state = { kind: 'ready', session };
+    this.#answer(initialize, resultFrame(initialize.id, answer));
+    for (const { frame, exchange } of held) {
+      // Withdrawn while it waited.
+      if (frame.kind !== 'request' || exchange?.state.kind === 'open') this.send(frame, exchange);
+    }
+  }
+
+  // ---- from the server
+
+  fromServer(frame: Frame, exchange?: Exchange): void {
+    switch (frame.kind) {
+      case 'result':
+      case 'error':
+        return this.#answerFromServer(frame, exchange);
+      case 'notification':
+        return this.#notificationFromServer(frame, exchange);
+      case 'request':
+        // [spec 2026-07-28 transports/stdio#receiving-messages] must not be sent, nor answered.
+        return this.#options.deps.log.warn(
+          { method: frame.method },
+          'a modern server asked something; that is ignored',
+        );
+      default:
+        return assertNever(frame.kind);
+    }
+  }
+
+  #answerFromServer(frame: Frame, exchange: Exchange | undefined): void {
+    const asker = this.#requests.take(exchange?.id ?? frame.id);
+    if (asker === undefined) return this.#options.deps.log.debug('server answered a request that is not open');
+    asker.answered(frame);
+  }
+
+  #notificationFromServer(frame: Frame, exchange: Exchange | undefined): void {
+    const asker = this.#requests.about(frame, exchange);
+    if (asker !== undefined) return asker.notified(frame);
+    if (this.#state.kind === 'ready') this.#state.session.stray(frame);
+  }
+
+  serverFault({ error, kind, id }: ServerFault): void {
+    this.#options.deps.log.error({ code: error.code }, error.message);
+    if (kind === 'request' || kind === 'notification') return;
+    this.#requests.take(id)?.answered(errorFrame(id, rpcErrorOf(error)));
+  }
+
+  serverDrained(): void {
+    this.#listener.serverDrained();
+  }
+
+  serverClosed(reason: BridgeError): void {
+    this.#end();
+    this.#listener.serverClosed(reason);
+  }
+
+  // ---- the client's side
+
+  pause(): void {
+    this.#link.pause();
+  }
+
+  resume(): void {
+    this.#link.resume();
+  }
+
+  close(reason: BridgeError): void {
+    this.#end();
+    this.#link.close(reason);
+  }
+
+  #end(): void {
+    const state = this.#state;
+    this.#state = { kind: 'closed' };
+    this.#requests.clear();
+    if (state.kind === 'discovering') state.discovery.leave(this);
+    if (state.kind === 'ready') state.session.close();
+  }
+}
+
+const NOT_INITIALIZED = new BridgeError(
+  'ERR_WIRE_MESSAGE',
+  'A session begins with one initialize, whose answer must be there before anything else is asked.',
+);
