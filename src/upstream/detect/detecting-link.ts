@@ -1,12 +1,23 @@
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { INITIALIZE } from '../../mcp/methods.ts';
+import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
-import type { Frame } from '../../wire/frame.ts';
+import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import { errorFrame } from '../../wire/write-message.ts';
 import type { Request, Trial } from './trial.ts';
 
 /** Messages a client may send before its server is found; from there on it is asked to wait. */
 export const MAX_HELD = 100;
+
+/**
+ * A client over HTTP+SSE whose stream broke comes back by itself and goes on in a new session without a handshake. It
+ * would wait for ever, for only `initialize` shows which transport the server speaks.
+ */
+const NOT_INITIALIZED = new BridgeError(
+  'ERR_SESSION_MISSING',
+  'This session has not begun: the first request of a session has to be initialize. Connect again.',
+);
 
 /**
  * - `waiting`: the client has not sent `initialize`.
@@ -52,6 +63,10 @@ export class DetectingLink implements UpstreamLink {
       const controller = new AbortController();
       this.#state = { kind: 'deciding', controller };
       void this.#decide({ frame, exchange }, controller.signal);
+      return true;
+    }
+    if (this.#state.kind === 'waiting' && frame.kind === 'request') {
+      this.#listener.fromServer(errorFrame(frame.id as JsonRpcId, rpcErrorOf(NOT_INITIALIZED)), exchange);
       return true;
     }
     if (this.#withdraw(frame, exchange)) return true;
