@@ -1,0 +1,154 @@
+import test from 'ava';
+import { type AskOptions, ModernBridge, type ModernRequest, SERVER_RESULT } from './modern-bridge.ts';
+
+const ID_KEY = 'io.modelcontextprotocol/subscriptionId';
+const ALL_CHANGES = { toolsListChanged: true, promptsListChanged: true, resourcesListChanged: true };
+
+function listen(bridge: ModernBridge, notifications: object, options: AskOptions = {}): ModernRequest {
+  return bridge.ask('subscriptions/listen', { notifications }, options);
+}
+
+/** Answers the subscriptions the server was asked for. */
+function grantAll(bridge: ModernBridge): void {
+  for (const { id, method } of bridge.heard()) if (method === 'resources/subscribe') bridge.says({ id, result: {} });
+}
+
+function updated(bridge: ModernBridge, uri: string): void {
+  bridge.says({ method: 'notifications/resources/updated', params: { uri } });
+}
+
+test('ML-28: the acknowledgment comes first and names what is granted', (t) => {
+  const bridge = new ModernBridge({ greeting: { ...SERVER_RESULT, capabilities: { tools: { listChanged: true } } } });
+  const stream = listen(bridge, { ...ALL_CHANGES, resourceSubscriptions: ['a:b'] }, { id: 'l' });
+  t.deepEqual(stream.answer(), {
+    jsonrpc: '2.0',
+    method: 'notifications/subscriptions/acknowledged',
+    params: { notifications: { toolsListChanged: true }, _meta: { [ID_KEY]: 'l' } },
+  } as object);
+  t.deepEqual(bridge.heard(), []);
+});
+
+test('nothing granted is a subscription, too', (t) => {
+  const stream = listen(new ModernBridge(), {});
+  t.deepEqual(stream.answer().params.notifications, {});
+});
+
+test('a filter is needed', (t) => {
+  const bridge = new ModernBridge();
+  t.is(bridge.ask('subscriptions/listen').answer().error?.code, -32602);
+});
+
+test('ML-30: what comes carries the id of the subscription, whatever it is', (t) => {
+  for (const id of [0, 'x', '']) {
+    const bridge = new ModernBridge();
+    const stream = listen(bridge, { toolsListChanged: true }, { id });
+    bridge.says({ method: 'notifications/tools/list_changed' });
+    bridge.says({ method: 'notifications/tools/list_changed', params: { a: 1, _meta: { b: 2 } } });
+    bridge.says({ method: 'notifications/resources/list_changed' });
+    t.deepEqual(
+      stream
+        .told()
+        .slice(1)
+        .map(({ params }) => params),
+      [{ _meta: { [ID_KEY]: id } }, { a: 1, _meta: { b: 2, [ID_KEY]: id } }],
+    );
+  }
+});
+
+test('resources the server refuses, or does not answer for, are left out; what changes meanwhile follows', (t) => {
+  const bridge = new ModernBridge();
+  const stream = listen(bridge, { toolsListChanged: true, resourceSubscriptions: ['a:1', 'a:2', 'a:3'] });
+  const [first, second] = bridge.heard();
+  bridge.says({ id: first?.id, result: {} });
+  bridge.says({ id: second?.id, error: { code: -1, message: 'no' } });
+  bridge.says({ method: 'notifications/tools/list_changed' });
+  t.deepEqual(stream.told(), []);
+  bridge.clock.advance(5000);
+  const [acknowledged, changed] = stream.told();
+  t.deepEqual(acknowledged?.params.notifications, { toolsListChanged: true, resourceSubscriptions: ['a:1'] });
+  t.is(changed?.method, 'notifications/tools/list_changed');
+});
+
+test('ML-29: a resource two listen to is subscribed once, and unsubscribed with the last of them', (t) => {
+  const bridge = new ModernBridge();
+  const filter = { resourceSubscriptions: ['a:b'] };
+  const first = listen(bridge, filter, { id: 1 });
+  grantAll(bridge);
+  const second = listen(bridge, filter, { id: 2 });
+  t.deepEqual(bridge.heard(), []);
+  updated(bridge, 'a:b');
+  for (const stream of [first, second]) t.is(stream.told()[1]?.params.uri, 'a:b');
+  first.leaves();
+  t.deepEqual(bridge.heard(), []);
+  second.cancels();
+  t.deepEqual(bridge.heardOnly('resources/unsubscribe').params, { uri: 'a:b' });
+});
+
+test('ML-31: an update of a part reaches who subscribed to the whole', (t) => {
+  const bridge = new ModernBridge();
+  const stream = listen(bridge, { resourceSubscriptions: ['file:///a'] });
+  grantAll(bridge);
+  updated(bridge, 'file:///a/b');
+  updated(bridge, 'file:///c');
+  t.deepEqual(
+    stream
+      .told()
+      .slice(1)
+      .map(({ params }) => params.uri),
+    ['file:///a/b'],
+  );
+});
+
+test('ML-32: a server that was restarted is subscribed to again, and each client told once to look again', (t) => {
+  const bridge = new ModernBridge();
+  const stream = listen(bridge, { toolsListChanged: true, resourceSubscriptions: ['a:b'] });
+  grantAll(bridge);
+  stream.told();
+  bridge.exits();
+  t.deepEqual(stream.told(), []);
+  bridge.clock.advance(250);
+  t.deepEqual(bridge.heardOnly('resources/subscribe').params, { uri: 'a:b' });
+  t.deepEqual(
+    stream.told().map(({ method }) => method),
+    ['notifications/tools/list_changed', 'notifications/resources/updated'],
+  );
+});
+
+test('a server that does not come back ends the subscription in good order', (t) => {
+  const bridge = new ModernBridge();
+  const stream = listen(bridge, { toolsListChanged: true }, { id: 'l' });
+  stream.told();
+  bridge.greeting = undefined;
+  bridge.exits();
+  bridge.clock.advance(59_999);
+  t.deepEqual(stream.told(), []);
+  bridge.clock.advance(1);
+  t.like(stream.answer(), { id: 'l', result: { resultType: 'complete', _meta: { [ID_KEY]: 'l' } } });
+});
+
+test('so does the end of the bridge', async (t) => {
+  const bridge = new ModernBridge();
+  const stream = listen(bridge, { toolsListChanged: true });
+  stream.told();
+  await bridge.modern.close();
+  t.is(stream.answer().result.resultType, 'complete');
+  t.is(bridge.clock.pendingTimers, 0);
+});
+
+test('a session somebody listens to stays', (t) => {
+  const bridge = new ModernBridge();
+  const stream = listen(bridge, {});
+  bridge.clock.advance(60 * 60_000);
+  t.is(bridge.dialer.latest.link.closedWith.length, 0);
+  stream.leaves();
+  bridge.clock.advance(5 * 60_000);
+  t.is(bridge.dialer.latest.link.closedWith.length, 1);
+});
+
+test('only so many may listen; one that leaves makes room', (t) => {
+  const bridge = new ModernBridge();
+  const streams = Array.from({ length: 1024 }, () => listen(bridge, {}));
+  t.like(listen(bridge, {}).answer().error, { code: -32603 });
+  streams[0]?.leaves();
+  t.is(listen(bridge, {}).answer().error, undefined);
+});

@@ -1,0 +1,83 @@
+import test from 'ava';
+import { ModernBridge, SERVER_RESULT } from './modern-bridge.ts';
+
+function log(bridge: ModernBridge, level: string): void {
+  bridge.says({ method: 'notifications/message', params: { level, data: level } });
+}
+
+test('ML-23: a request that does not ask for logs gets none', (t) => {
+  const bridge = new ModernBridge();
+  const call = bridge.call();
+  bridge.heardOnly('tools/call');
+  log(bridge, 'emergency');
+  t.deepEqual(call.told(), []);
+});
+
+test('ML-24: the server is told the level first, and what is as severe comes with the answer', (t) => {
+  const bridge = new ModernBridge();
+  const call = bridge.call({}, { logLevel: 'warning' });
+  const level = bridge.heardOnly('logging/setLevel');
+  t.deepEqual(level.params, { level: 'warning' });
+  bridge.says({ id: level.id, result: {} });
+  const { id } = bridge.heardOnly('tools/call');
+  for (const severity of ['debug', 'warning', 'error']) log(bridge, severity);
+  bridge.says({ id, result: {} });
+  log(bridge, 'error');
+  t.deepEqual(
+    call.told().map(({ params, result }) => params?.level ?? result.resultType),
+    ['warning', 'error', 'complete'],
+  );
+});
+
+test('a server that does not answer the level in time is asked all the same', (t) => {
+  const bridge = new ModernBridge();
+  bridge.call({}, { logLevel: 'info' });
+  bridge.heardOnly('logging/setLevel');
+  bridge.clock.advance(1999);
+  t.deepEqual(bridge.heard(), []);
+  bridge.clock.advance(1);
+  bridge.heardOnly('tools/call');
+  t.pass();
+});
+
+test('a server without logging is not told of levels', (t) => {
+  const bridge = new ModernBridge({ greeting: { ...SERVER_RESULT, capabilities: { tools: {} } } });
+  bridge.call({}, { logLevel: 'info' });
+  bridge.heardOnly('tools/call');
+  t.pass();
+});
+
+test('ML-25: what may be about either of two calls with levels goes to neither; other calls do not count', (t) => {
+  const bridge = new ModernBridge();
+  const plain = bridge.call();
+  bridge.heard();
+  const first = bridge.call({}, { logLevel: 'debug' });
+  bridge.says({ id: bridge.heardOnly('logging/setLevel').id, result: {} });
+  bridge.heardOnly('tools/call');
+  log(bridge, 'info');
+  t.is(first.told().length, 1);
+  const second = bridge.call({}, { logLevel: 'info' });
+  bridge.heardOnly('tools/call');
+  log(bridge, 'info');
+  for (const call of [plain, first, second]) t.deepEqual(call.told(), []);
+  first.leaves();
+  bridge.heard();
+  log(bridge, 'info');
+  t.is(second.told().length, 1);
+});
+
+test('a retry has a level of its own', (t) => {
+  const bridge = new ModernBridge();
+  const call = bridge.call();
+  bridge.heard();
+  bridge.says({ id: 'q', method: 'roots/list' });
+  bridge.collect();
+  const { requestState } = call.answer().result;
+  const again = bridge.call({ requestState, inputResponses: { 'roots-1': { roots: [] } } }, { logLevel: 'info' });
+  t.deepEqual(
+    bridge.heard().map(({ method }) => method),
+    ['logging/setLevel', undefined],
+  );
+  log(bridge, 'info');
+  t.is(again.told().length, 1);
+});
