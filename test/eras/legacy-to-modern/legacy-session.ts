@@ -80,8 +80,9 @@ export class LegacySession {
   readonly ends: BridgeError[] = [];
   readonly clock;
   readonly #server: Dialled;
-  /** Ids of requests the server has seen, latest last. */
+  /** Ids of requests the server has seen, latest last; subscriptions apart. */
   readonly ids: (string | number)[] = [];
+  readonly listens: number[] = [];
 
   constructor(front: LegacyFront) {
     this.clock = front.clock;
@@ -95,7 +96,9 @@ export class LegacySession {
     this.relay.join(this.peer, front.upstream.dial(this.relay));
     this.#server = front.dialer.latest;
     this.#server.link.onSend = ({ frame }) => {
-      if (frame.kind === 'request' && frame.id !== undefined) this.ids.push(frame.id);
+      if (frame.kind !== 'request' || frame.id === undefined) return;
+      if (frame.method === 'subscriptions/listen') this.listens.push(frame.id as number);
+      else this.ids.push(frame.id);
     };
   }
 

@@ -1,0 +1,266 @@
+import test from 'ava';
+import { BridgeError } from '../../../src/errors.ts';
+import { clientFrame } from '../../support/frames.ts';
+import { done, LegacyFront, type LegacySession, META, type Message } from './legacy-session.ts';
+
+const CAPABILITIES = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
+const FORM = { type: 'object', properties: { name: { type: 'string' } } };
+const elicit = { method: 'elicitation/create', params: { mode: 'form', message: 'Name?', requestedSchema: FORM } };
+const sample = {
+  method: 'sampling/createMessage',
+  params: { messages: [{ role: 'user', content: { type: 'text', text: 'hi' } }], maxTokens: 5 },
+};
+const roots = { method: 'roots/list' };
+const ACCEPTED = { action: 'accept', content: { name: 'Bo' } };
+
+const required = (inputRequests: object | undefined, requestState?: string): object => ({
+  resultType: 'input_required',
+  ...(inputRequests && { inputRequests }),
+  ...(requestState !== undefined && { requestState }),
+});
+
+function openSession(revision = '2025-11-25', capabilities: object = CAPABILITIES): LegacySession {
+  return new LegacyFront().open({ revision, capabilities });
+}
+
+/** A call whose server needs this. Returns what the client was asked. */
+function callThatNeeds(session: LegacySession, inputRequests: object, requestState?: string): readonly Message[] {
+  session.call('call', { name: 'ask', arguments: { a: 1 } });
+  session.asked();
+  session.serverAnswers(required(inputRequests, requestState));
+  return session.heard();
+}
+
+test('LM-04: what the server needs is asked on the call it is for, and brought with the same call under a new id', (t) => {
+  const session = openSession();
+  session.call('call', { name: 'ask', arguments: { a: 1 }, _meta: { progressToken: 'p' } });
+  const [first] = session.asked();
+  const state = '"\\u0061\\/ opaque é"';
+  const id = session.ids.at(-1);
+  session.serverSays(
+    `{"jsonrpc":"2.0","id":${id},"result":{"resultType":"input_required","inputRequests":{"who":${JSON.stringify(elicit)}},"requestState":${state}}}`,
+  );
+  const [question] = session.peer.take();
+  t.is(question?.exchange?.id, 'call');
+  const asked = question?.frame.json() as Message;
+  t.is(asked.method, 'elicitation/create');
+  t.deepEqual(asked.params, elicit.params);
+  session.says({ id: asked.id, result: ACCEPTED });
+  const [text] = session.askedTexts();
+  t.true(text?.includes(`"requestState":${state}`), 'byte for byte');
+  const retry = JSON.parse(text ?? '') as Message;
+  t.not(retry.id, first?.id);
+  const { inputResponses, requestState: _, ...params } = retry.params;
+  t.deepEqual(inputResponses, { who: ACCEPTED });
+  t.deepEqual(params, first?.params);
+  session.serverAnswers(done());
+  t.deepEqual(session.heard(), [
+    { jsonrpc: '2.0', id: 'call', result: { content: [{ type: 'text', text: 'done' }] } } as never,
+  ]);
+  t.is(session.clock.pendingTimers, 1, 'only the subscription to come');
+});
+
+test('all questions of a round are asked at once, and only all answers together are brought', (t) => {
+  const session = openSession();
+  const asked = callThatNeeds(session, { who: elicit, what: sample, where: roots });
+  t.deepEqual(
+    asked.map(({ method }) => method),
+    ['elicitation/create', 'sampling/createMessage', 'roots/list'],
+  );
+  t.false('params' in (asked[2] ?? {}));
+  const answers = [ACCEPTED, { role: 'assistant', model: 'm', content: { type: 'text', text: 'yo' } }, { roots: [] }];
+  for (const index of [2, 0, 1]) {
+    t.deepEqual(session.asked(), []);
+    session.says({ id: asked[index]?.id, result: answers[index] });
+  }
+  const [retry] = session.asked();
+  t.deepEqual(retry?.params.inputResponses, { who: answers[0], what: answers[1], where: answers[2] });
+  t.is(retry?.params.requestState, undefined, 'there was none');
+});
+
+test('answers of an earlier round are not brought again, nor is its state', (t) => {
+  const session = openSession();
+  const [first] = callThatNeeds(session, { one: elicit }, 's1');
+  session.says({ id: first?.id, result: ACCEPTED });
+  session.asked();
+  session.serverAnswers(required({ two: roots }));
+  const [second] = session.heard();
+  t.not(second?.id, first?.id);
+  session.says({ id: second?.id, result: { roots: [] } });
+  const { inputResponses, ...params } = session.asked()[0]?.params ?? {};
+  t.deepEqual(inputResponses, { two: { roots: [] } });
+  t.false('requestState' in params);
+});
+
+test('LM-05: a URL to open gets the id that the revision of the client wants', (t) => {
+  const session = openSession();
+  const url = { mode: 'url', message: 'Sign in', url: 'https://example.com/a?b=c' };
+  const [asked] = callThatNeeds(session, { who: { method: 'elicitation/create', params: url } });
+  const { elicitationId, ...rest } = asked?.params ?? {};
+  t.is(typeof elicitationId, 'string');
+  t.deepEqual(rest, url);
+  session.says({ id: asked?.id, result: { action: 'accept' } });
+  t.false(session.askedTexts()[0]?.includes('elicitationId'));
+});
+
+test('a client of 2025-06-18 is asked in the words of its revision', (t) => {
+  const session = openSession('2025-06-18', { elicitation: {} });
+  const [asked] = callThatNeeds(session, { who: elicit });
+  t.deepEqual(asked?.params, { message: 'Name?', requestedSchema: FORM });
+});
+
+test('LM-08: what a client cannot be asked for fails the call before anything is asked', (t) => {
+  const session = openSession('2025-06-18', { elicitation: {}, roots: {} });
+  const many = { type: 'array', items: { type: 'string', enum: ['a', 'b'] } };
+  const params = { mode: 'form', message: 'm', requestedSchema: { type: 'object', properties: { tags: many } } };
+  const [answer, ...rest] = callThatNeeds(session, { where: roots, which: { method: 'elicitation/create', params } });
+  t.deepEqual(rest, []);
+  t.is(answer?.id, 'call');
+  t.true(answer?.result.isError);
+});
+
+test('LM-08: a question answered with an error fails the call, withdraws the others, and the server hears nothing', (t) => {
+  const session = openSession();
+  const [form, sampling] = callThatNeeds(session, { who: elicit, what: sample });
+  session.says({ id: sampling?.id, error: { code: -1, message: 'User rejected' } });
+  const [withdrawn, answer, ...rest] = session.heard();
+  t.is(withdrawn?.method, 'notifications/cancelled');
+  t.is(withdrawn?.params.requestId, form?.id);
+  t.is(answer?.id, 'call');
+  t.true(answer?.result.isError);
+  t.regex(answer?.result.content[0].text, /"what".*-1.*User rejected/);
+  t.deepEqual(rest, []);
+  session.says({ id: form?.id, result: ACCEPTED });
+  t.deepEqual(session.asked(), []);
+  t.deepEqual(session.heard(), []);
+});
+
+test('what is no tool fails with an error', (t) => {
+  const session = openSession();
+  session.call(1, { uri: 'test://a' }, 'resources/read');
+  session.serverAnswers(required({ where: roots }));
+  const [asked] = session.heard();
+  session.says({ id: asked?.id, result: { notRoots: true } });
+  const { code, data } = session.heard()[0]?.error ?? {};
+  t.is(code, -32603);
+  t.is(data.bridge.reason, 'ERR_CLIENT_INPUT');
+});
+
+test('LM-09: who declines or cancels has answered', (t) => {
+  for (const action of ['decline', 'cancel']) {
+    const session = openSession();
+    const [asked] = callThatNeeds(session, { who: elicit });
+    session.says({ id: asked?.id, result: { action, content: { name: 'left over' } } });
+    t.deepEqual(session.asked()[0]?.params.inputResponses, { who: { action } });
+  }
+});
+
+test('LM-07: a server that only wants to be asked again is, after longer and longer pauses', (t) => {
+  const session = openSession();
+  session.call(1);
+  session.clock.advance(30);
+  session.asked();
+  for (const [round, pauseMs] of [250, 500, 1000, 2000, 4000, 5000].entries()) {
+    session.serverAnswers(required(undefined, `s${round}`));
+    session.clock.advance(pauseMs - 1);
+    t.deepEqual(session.asked(), []);
+    session.clock.advance(1);
+    const [retry] = session.asked();
+    t.is(retry?.params.requestState, `s${round}`);
+    t.is(retry?.params.inputResponses, undefined);
+  }
+  session.serverAnswers(done());
+  t.is(session.heard()[0]?.id, 1);
+});
+
+test('LM-10: a server that never has enough is asked no more after ten rounds', (t) => {
+  const session = openSession();
+  session.call(1);
+  for (let round = 1; round <= 10; round += 1) {
+    session.serverAnswers(required({ who: elicit }, 's'));
+    const [asked] = session.heard();
+    session.says({ id: asked?.id, result: ACCEPTED });
+  }
+  t.is(session.asked().length, 11);
+  session.serverAnswers(required({ who: elicit }, 's'));
+  const [answer] = session.heard();
+  t.true(answer?.result.isError);
+  t.deepEqual(session.asked(), []);
+});
+
+test('a client that withdraws its call is not asked any more', (t) => {
+  const session = openSession();
+  const [asked] = callThatNeeds(session, { who: elicit });
+  session.says({ method: 'notifications/cancelled', params: { requestId: 'call' } });
+  t.deepEqual(
+    session.heard().map(({ method, params }) => [method, params.requestId]),
+    [['notifications/cancelled', asked?.id]],
+  );
+  t.deepEqual(session.asked(), [], 'the server has nothing open');
+  session.says({ id: asked?.id, result: ACCEPTED });
+  t.deepEqual(session.asked(), []);
+});
+
+test('a client that withdraws a call during a pause is not waited for', (t) => {
+  const session = openSession();
+  session.call(1);
+  session.serverAnswers(required(undefined, 's'));
+  session.says({ method: 'notifications/cancelled', params: { requestId: 1 } });
+  session.asked();
+  session.clock.advance(10);
+  t.is(session.clock.pendingTimers, 1, 'of the subscription');
+});
+
+test('a question that nobody answers fails its call in the end', (t) => {
+  const session = openSession();
+  const [asked] = callThatNeeds(session, { who: elicit });
+  session.clock.advance(600_000 - 1);
+  t.deepEqual(session.heard(), []);
+  session.clock.advance(1);
+  const [withdrawn, answer] = session.heard();
+  t.is(withdrawn?.params.requestId, asked?.id);
+  t.true(answer?.result.isError);
+});
+
+test('what the server must not require is its violation of the protocol', (t) => {
+  const cases: [method: string, capabilities: object, result: object][] = [
+    ['tools/list', CAPABILITIES, required({ who: elicit })],
+    ['tools/call', {}, required({ who: elicit })],
+    ['tools/call', CAPABILITIES, required(undefined)],
+    ['tools/call', CAPABILITIES, required({ x: { method: 'tools/list' } })],
+  ];
+  for (const [method, capabilities, result] of cases) {
+    const session = openSession('2025-11-25', capabilities);
+    session.call(1, {}, method);
+    session.serverAnswers(result);
+    const [answer, ...rest] = session.heard();
+    t.is(answer?.error.data.bridge.reason, 'ERR_UPSTREAM_PROTOCOL');
+    t.deepEqual(rest, []);
+  }
+});
+
+test('a question that found no way to the client counts as refused', (t) => {
+  const session = openSession();
+  const [asked] = callThatNeeds(session, { who: elicit });
+  const reason = new BridgeError('ERR_CLIENT_NO_STREAM', 'no stream');
+  session.relay.undeliverable(clientFrame({ id: asked?.id, method: 'elicitation/create' }), reason);
+  t.true(session.heard().find(({ id }) => id === 'call')?.result.isError);
+});
+
+test('a retry goes with the log level of its time', (t) => {
+  const session = openSession();
+  const [asked] = callThatNeeds(session, { who: elicit });
+  session.call('level', { level: 'debug' }, 'logging/setLevel');
+  session.says({ id: asked?.id, result: ACCEPTED });
+  t.is(session.asked()[0]?.params._meta[`${META}logLevel`], 'debug');
+});
+
+test('a session that ends in the middle of a round leaves no timer behind', (t) => {
+  const session = openSession();
+  callThatNeeds(session, { who: elicit });
+  session.call('pause');
+  session.serverAnswers(required(undefined, 's'));
+  session.relay.clientClosed(new BridgeError('ERR_SESSION_CLOSED', 'gone'));
+  t.is(session.clock.pendingTimers, 0);
+  t.is(session.link.closedWith.length, 1);
+});
