@@ -16,7 +16,6 @@ import type { Readiness, UpstreamDialer } from './relay/ports.ts';
 import { RevivingDialer } from './relay/reviving-dialer.ts';
 import { SessionRegistry } from './relay/session-registry.ts';
 import { SharedServer } from './relay/shared/shared-server.ts';
-import { createRemoteDialer } from './upstream/remote.ts';
 import { createStdioDialer } from './upstream/stdio.ts';
 import { VERSION } from './version.ts';
 
@@ -49,7 +48,7 @@ export function runBridge(config: Config, deps: Deps, openPipes: () => ClientPip
 
 async function serveHttp(config: Config, deps: Deps): Promise<RunningBridge> {
   const tls = await readTls(config);
-  const dialer = createDialer(config, deps);
+  const dialer = await createDialer(config, deps);
   const sessions = createSessions(config, dialer, deps);
   const live = new LiveStreams(deps.clock);
   let isDraining = false;
@@ -87,7 +86,7 @@ async function serveHttp(config: Config, deps: Deps): Promise<RunningBridge> {
 }
 
 async function connectStdio(config: Config, deps: Deps, pipes: ClientPipes): Promise<RunningBridge> {
-  const dialer = createDialer(config, deps);
+  const dialer = await createDialer(config, deps);
   const sessions = createSessions(config, dialer, deps);
   const face = new StdioFace({ ...pipes, sessions, deps, maxMessageBytes: config.limits.maxMessageBytes });
   const shutdown = async (): Promise<void> => {
@@ -124,7 +123,7 @@ function createSessions(config: Config, dialer: UpstreamDialer, deps: Deps): Ses
 
 const CLIENT_INFO = { name: 'mcp-portage', version: VERSION };
 
-function createDialer(config: Config, deps: Deps): UpstreamDialer {
+async function createDialer(config: Config, deps: Deps): Promise<UpstreamDialer> {
   const { target } = config;
   return target.kind === 'url' ? createUrlDialer(config, target, deps) : createCommandDialer(config, target, deps);
 }
@@ -140,7 +139,9 @@ function createCommandDialer(config: Config, target: CommandTarget, deps: Deps):
   return prewarm > 0 ? new LinkPool(dialer, prewarm, deps) : dialer;
 }
 
-function createUrlDialer(config: Config, target: UrlTarget, deps: Deps): UpstreamDialer {
+async function createUrlDialer(config: Config, target: UrlTarget, deps: Deps): Promise<UpstreamDialer> {
+  // Loaded where it is used: its libraries would double the heap, and with it the cost of each collection.
+  const { createRemoteDialer } = await import('./upstream/remote.ts');
   const { remote, limits, verb } = config;
   const { maxMessageBytes } = limits;
   let dialer = createRemoteDialer({ target, remote, maxMessageBytes, clientInfo: CLIENT_INFO, deps });
