@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { Deps } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
 import type { AccessPolicy } from '../http/access-policy.ts';
@@ -30,6 +30,8 @@ const NO_QUERY = new URLSearchParams();
 export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #server: Server;
+  /** Requests under way on each connection that has had one. */
+  readonly #underWay = new Map<Socket, number>();
   #isStopping = false;
   /** Resolves when the listening socket itself breaks. */
   readonly failed: Promise<BridgeError>;
@@ -86,8 +88,9 @@ export class HttpServer {
   #watch(request: IncomingMessage, response: ServerResponse): void {
     const { log, clock } = this.#options.deps;
     const startedMs = clock.now();
+    this.#begin(request.socket);
     response.once('close', () => {
-      if (this.#isStopping) this.#server.closeIdleConnections();
+      this.#end(request.socket);
       if (!log.isLevelEnabled('debug')) return;
       // Path without query: a query may hold a session id.
       const path = request.url?.split('?', 1)[0];
@@ -96,11 +99,25 @@ export class HttpServer {
     });
   }
 
-  /** Stops accepting; connections that carry nothing are closed, the others when they are done. */
+  #begin(socket: Socket): void {
+    const count = this.#underWay.get(socket);
+    if (count === undefined) socket.once('close', () => this.#underWay.delete(socket));
+    this.#underWay.set(socket, (count ?? 0) + 1);
+  }
+
+  #end(socket: Socket): void {
+    const count = this.#underWay.get(socket);
+    if (count === undefined) return;
+    this.#underWay.set(socket, count - 1);
+    if (this.#isStopping && count === 1) socket.destroySoon();
+  }
+
+  /** Stops accepting; connections that carry nothing are closed, the others when their last answer is out. */
   stopAccepting(): void {
     this.#isStopping = true;
-    this.#server.close();
-    this.#server.closeIdleConnections();
+    // Not http's own close: that one cuts connections whose answer is complete but not sent yet.
+    NetServer.prototype.close.call(this.#server);
+    for (const [socket, count] of this.#underWay) if (count === 0) socket.destroySoon();
   }
 
   /** Cuts what is still connected. */

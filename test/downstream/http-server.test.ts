@@ -134,6 +134,23 @@ test('closes connections that carry nothing when it stops accepting, the others 
   t.regex(await busy.all(), /"result"/, 'its keep-alive must not outlive the last answer');
 });
 
+test('sends the whole of what was answered before it stopped, however late it is read', async (t) => {
+  const face = await startHttpFace(t);
+  face.server.scripts.set('tools/call', (asked, connection) => connection.answer(asked, { text: 'x'.repeat(900_000) }));
+  const session = await openStreamable(face);
+  const socket = await RawSocket.connect(face.port);
+  // More than the system's buffers take, each answer by itself less.
+  const count = 12;
+  for (let id = 1; id <= count; id += 1) {
+    socket.request('POST', '/mcp', { ...POST_HEADERS, 'Mcp-Session-Id': session.id }, JSON.stringify(call(id)));
+  }
+  const isAnswered = (line: string): boolean => line.includes('"method":"POST"');
+  await waitFor(() => session.connection.received.length === count + 1 && face.logLines.some(isAnswered));
+  for (let turn = 0; turn < 100; turn += 1) await new Promise(setImmediate);
+  face.http.stopAccepting();
+  t.is((await socket.all()).match(/"id":\d+,"result"/g)?.length, count);
+});
+
 test('cuts what is still connected when it is closed; closing twice is closing', async (t) => {
   const face = await startHttpFace(t);
   const session = await openInitializedSse(face);
