@@ -256,6 +256,28 @@ test('goes on holding messages back when the first of them fills the pipe again'
   t.is(session.connection.received.length, 5);
 });
 
+test('a call whose client leaves while it is held back is not made', async (t) => {
+  const face = await startHttpFace(t);
+  const session = await openStreamable(face, '2025-06-18');
+  const { connection } = session;
+  const events = (await session.get()).events();
+  await fill({ events, connection, say: (count) => connection.notify('notifications/x', { count, padding }) });
+  const client = new AbortController();
+  const headers = { ...POST_HEADERS, 'Mcp-Session-Id': session.id };
+  const post = { port: face.port, method: 'POST', headers, body: JSON.stringify(call(1)), signal: client.signal };
+  const held = callHttpAndArrive(post);
+  await held.arrived;
+  // An answer takes the same way and does not wait: the call has been read by now.
+  await session.post({ jsonrpc: '2.0', id: 'nobody asked', result: {} });
+  client.abort();
+  await t.throwsAsync(held.answer);
+  await waitFor(() => face.logLines.filter((line) => line.includes('"method":"POST"')).length === 3);
+  events.resume();
+  await connection.mayTalk();
+  t.is((await session.post(notification('notifications/x'))).status, 202);
+  t.false(connection.received.some((frame) => frame.method === 'tools/call'));
+});
+
 test('an HTTP+SSE client that does not read can answer but makes no more calls', async (t) => {
   const face = await startHttpFace(t);
   const { connection, stream: events, endpoint: path, post } = await openInitializedSse(face);

@@ -52,7 +52,6 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   #revision: Revision = OLDEST_REVISION;
   /** Lanes and streams whose client does not keep up. */
   readonly #full = new Set<object>();
-  #isClosed = false;
 
   constructor(options: StreamablePeerOptions) {
     this.live = options.live;
@@ -236,11 +235,9 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     this.#listener.undeliverable(request, new BridgeError('ERR_CLIENT_NO_STREAM', reason));
   }
 
+  /** Lanes end by themselves: the relay has answered every call, and refuses those that still come. */
   close(_reason: BridgeError): void {
-    if (this.#isClosed) return;
-    this.#isClosed = true;
     this.live.delete(this);
-    for (const lane of [...this.#lanes]) lane.close();
     this.#getStream?.end();
     this.gate.openForGood();
   }

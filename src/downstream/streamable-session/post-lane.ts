@@ -125,15 +125,6 @@ export class PostLane implements Lane, Ticking {
     this.#collected.length = 0;
   }
 
-  /** Ends the response, answered or not. */
-  close(): void {
-    if (this.#state.kind === 'streaming') this.#endStream(this.#state.stream);
-    else if (this.#state.kind === 'held') {
-      this.#response.destroy();
-      this.#end(ENDED);
-    }
-  }
-
   tick(nowMs: number): void {
     if (this.#state.kind === 'held' && nowMs - this.#openedAtMs >= COMMIT_AFTER_MS) this.commit();
     if (this.#state.kind === 'unread') this.#state.writer.tick(nowMs);

@@ -1,4 +1,5 @@
 import test from 'ava';
+import { BridgeError } from '../../../src/errors.ts';
 import { callHttp } from '../../support/http-call.ts';
 import { startHttpFace } from '../../support/http-face.ts';
 import {
@@ -209,4 +210,23 @@ test('answers 400 to a batch with initialize and without a session, and says to 
   const answer = await callHttp({ port, method: 'POST', headers: POST_HEADERS, body });
   t.is(answer.status, 400);
   t.regex((await answer.json<{ error: { message: string } }>()).error.message, /must not be part of a batch/);
+});
+
+test('answers every call of a batch whose first one kills the server', async (t) => {
+  const session = await openStreamable(await startHttpFace(t), REVISION);
+  const { connection } = session;
+  connection.send = () => {
+    connection.die(new BridgeError('ERR_UPSTREAM_EXITED', 'exited with code 3'));
+    return true;
+  };
+  const answers = await (await postBatch(session, [call(1), call(2)])).json<
+    { id: number; error: { data: object } }[]
+  >();
+  t.deepEqual(
+    answers.map(({ id, error }) => [id, error.data]),
+    [
+      [1, { bridge: { reason: 'ERR_UPSTREAM_EXITED' } }],
+      [2, { bridge: { reason: 'ERR_SESSION_CLOSED' } }],
+    ],
+  );
 });

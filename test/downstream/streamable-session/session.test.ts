@@ -1,4 +1,5 @@
 import test from 'ava';
+import { COMMIT_AFTER_MS } from '../../../src/downstream/streamable-session/post-lane.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { callHttp, type HttpAnswer } from '../../support/http-call.ts';
 import { type HttpFace, startHttpFace } from '../../support/http-face.ts';
@@ -201,6 +202,19 @@ test('ends a session whose client leaves before initialize is answered: nobody k
   await waitFor(() => face.server.connections[0]?.received.length);
   client.abort();
   await t.throwsAsync(pending);
+  await waitFor(() => face.server.latest.closedFor);
+  t.is(face.sessions.size, 0);
+});
+
+test('ends it too when the client leaves the stream that the silence of initialize has become', async (t) => {
+  const face = await startHttpFace(t);
+  face.server.scripts.delete('initialize');
+  const pending = postInitialize(face);
+  await waitFor(() => face.server.connections[0]?.received.length);
+  face.clock.advance(COMMIT_AFTER_MS);
+  const answer = await pending;
+  t.true(answer.isEventStream);
+  answer.leave();
   await waitFor(() => face.server.latest.closedFor);
   t.is(face.sessions.size, 0);
 });
