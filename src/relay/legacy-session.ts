@@ -2,7 +2,7 @@ import type { Deps } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
 import { refuseInput } from '../mcp/input-gate.ts';
 import type { Implementation } from '../mcp/meta.ts';
-import { ELICIT, LIST_ROOTS } from '../mcp/methods.ts';
+import { ELICIT, LIST_ROOTS, TOOLS_CHANGED } from '../mcp/methods.ts';
 import type { Fields } from '../mcp/payload.ts';
 import { INTERNAL_ERROR } from '../mcp/rpc-codes.ts';
 import type { RpcError } from '../mcp/rpc-errors.ts';
@@ -40,6 +40,8 @@ export class LegacySession implements SoleOwner {
   readonly #listeners = new Set<ServerListener>();
   readonly roots: RootsQuestions;
   readonly elicitations: Elicitations;
+  /** Grows whenever the server may have other tools than before. */
+  #toolsVersion = 0;
   #stopWaiting: (() => void) | undefined;
   #isClosed = false;
 
@@ -73,6 +75,10 @@ export class LegacySession implements SoleOwner {
   /** What the server said of itself; undefined while none serves. */
   get initializeResult(): InitializeResult | undefined {
     return this.#server.initializeResult;
+  }
+
+  get toolsVersion(): number {
+    return this.#toolsVersion;
   }
 
   /** Throws a BridgeError when the server cannot be reached now. */
@@ -119,7 +125,12 @@ export class LegacySession implements SoleOwner {
     this.elicitations.completed(elicitationId);
   }
 
+  listChanged(method: string | undefined): void {
+    if (method === TOOLS_CHANGED) this.#toolsVersion += 1;
+  }
+
   served(): void {
+    this.#toolsVersion += 1;
     this.#stopWaiting?.();
     this.#stopWaiting = undefined;
   }

@@ -6,6 +6,7 @@ import { ParkedCalls, type ParkingLimits } from '../parked-calls.ts';
 import { RequestStates } from '../request-state.ts';
 import { Conversation, type ConversationServices } from './conversation.ts';
 import type { Follower } from './legacy-call.ts';
+import { TaskTools } from './task-tools.ts';
 
 /** Each holds a session open. */
 export const MAX_LISTENING = 1024;
@@ -53,6 +54,7 @@ class ModernToLegacyDialer implements UpstreamDialer {
       pool: this.#pool,
       calls: this.#calls,
       states: new RequestStates(deps.clock),
+      taskTools: new TaskTools(),
       unsolicited: options.unsolicited ?? true,
       startListening: () => this.#startListening(),
       stoppedListening: () => {

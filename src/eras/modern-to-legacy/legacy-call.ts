@@ -12,6 +12,7 @@ import {
   isInteractive,
   isListChanged,
   LIST_ROOTS,
+  LIST_TOOLS,
   LOG_MESSAGE,
   PROGRESS,
   RESOURCE_UPDATED,
@@ -28,13 +29,22 @@ import type { LegacyPool, SessionWanted } from '../../relay/legacy-pool.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
-import { type CallHost, type CallObserver, type InputQuestion, ParkedCall } from '../parked-call.ts';
+import { type CallHost, type CallObserver, type InputQuestion, MAX_CALL_MS, ParkedCall } from '../parked-call.ts';
 import type { ParkedCalls } from '../parked-calls.ts';
 import { type RequestStates, requestDigest } from '../request-state.ts';
 import { legacyAnswer, readRpcError, refusedAnswer } from './legacy-answers.ts';
 import { legacyRequest } from './legacy-request.ts';
 import { LegacySeat, type SeatUser, upstreamExchange } from './legacy-seat.ts';
 import { ProgressRelay } from './progress-relay.ts';
+import {
+  asTask,
+  CANCEL_TASK,
+  createdTaskId,
+  offersTasks,
+  TASK_RESULT,
+  type TaskTools,
+  ToolPages,
+} from './task-tools.ts';
 import {
   COMPLETION_MS,
   MAX_URL_ROUNDS,
@@ -46,6 +56,8 @@ import {
 
 /** A server that takes longer to set its log level serves the call as it is. */
 export const LEVEL_MS = 2000;
+/** How long a server may take to end a task before it is left alone with it. */
+export const CANCEL_TASK_MS = 2000;
 
 /** A request of the client that follows this call. */
 export interface Follower extends CallObserver {
@@ -61,6 +73,7 @@ export interface LegacyCallOptions {
   readonly pool: LegacyPool;
   readonly states: RequestStates;
   readonly calls: ParkedCalls<Follower>;
+  readonly taskTools: TaskTools;
   readonly wanted: SessionWanted;
   /** The client's first request, with its envelope. */
   readonly request: Frame;
@@ -69,19 +82,25 @@ export interface LegacyCallOptions {
 /**
  * - `opening`: waits until the server serves.
  * - `levelling`: waits until the server logs as the client wants it.
+ * - `listing`: waits for the list of tools, which says how the tool is called.
  * - `asking`: not sent yet; the client is asked for what the server wanted to know before.
- * - `sent`: runs at the server.
+ * - `creating`: sent as a task, which the server has not accepted yet.
+ * - `sent`: runs at the server, perhaps as a task.
  * - `refused`: the server wants its user to visit URLs first; the client is asked.
  * - `completing`: the user has agreed; it will be sent once more when the visit has had its effect.
+ * - `withdrawing`: over, but for the task, which the server is told to end.
  * - `over`: nothing more happens.
  */
 type Step =
   | { readonly kind: 'opening' }
   | { readonly kind: 'levelling'; readonly exchange: Exchange; readonly cancel: () => void }
   | { readonly kind: 'asking' }
-  | { readonly kind: 'sent'; readonly exchange: Exchange }
+  | { readonly kind: 'listing'; readonly exchange: Exchange; readonly pages: ToolPages }
+  | { readonly kind: 'creating'; readonly exchange: Exchange }
+  | { readonly kind: 'sent'; readonly exchange: Exchange; readonly taskId: string | undefined }
   | { readonly kind: 'refused'; readonly elicitations: readonly UrlElicitation[]; isAccepted: boolean }
   | { readonly kind: 'completing'; readonly stop: () => void }
+  | { readonly kind: 'withdrawing'; readonly exchange: Exchange; readonly cancel: () => void }
   | { readonly kind: 'over' };
 
 const OVER: Step = { kind: 'over' };
@@ -99,6 +118,8 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
   #server: InitializeResult | undefined;
   #level: LogLevel | undefined;
   #urlRounds = 0;
+  /** The server that ran the call is gone. */
+  #isLost = false;
 
   constructor(options: LegacyCallOptions) {
     const { deps, states, calls, wanted, request } = options;
@@ -185,10 +206,57 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
   }
 
   #forward(): void {
-    const { request, deps } = this.#options;
-    const exchange = upstreamExchange(request, this.#method, deps.clock.now());
-    this.#step = { kind: 'sent', exchange };
+    if (this.#method !== CALL_TOOL || !offersTasks(this.#server?.capabilities ?? {})) return this.#send();
+    const { session } = this.#seat;
+    const name = readPayload(this.#options.request)?.name;
+    const isRequired = this.#options.taskTools.isRequired(session, name);
+    if (isRequired === undefined) return this.#listTools(new ToolPages(session.toolsVersion), {});
+    if (isRequired) this.#sendAsTask();
+    else this.#send();
+  }
+
+  #listTools(pages: ToolPages, params: object): void {
+    const request = requestFrame('tools', LIST_TOOLS, params);
+    const exchange = this.#exchangeFor(request, LIST_TOOLS);
+    this.#step = { kind: 'listing', exchange, pages };
+    this.#seat.send(request, exchange);
+  }
+
+  #listed(pages: ToolPages, answer: Frame): void {
+    const cursor = pages.take(answer);
+    if (cursor !== undefined) return this.#listTools(pages, { cursor });
+    this.#options.taskTools.learn(this.#seat.session, pages.toolsVersion, pages.required);
+    if (pages.required.has(String(readPayload(this.#options.request)?.name))) this.#sendAsTask();
+    else this.#send();
+  }
+
+  #send(): void {
+    const { request } = this.#options;
+    const exchange = this.#exchangeFor(request, this.#method);
+    this.#step = { kind: 'sent', exchange, taskId: undefined };
     this.#seat.send(legacyRequest(request, this.#features), exchange);
+  }
+
+  #sendAsTask(): void {
+    const { request } = this.#options;
+    const exchange = this.#exchangeFor(request, this.#method);
+    this.#step = { kind: 'creating', exchange };
+    this.#seat.send(asTask(legacyRequest(request, this.#features), MAX_CALL_MS), exchange);
+  }
+
+  /** [spec 2025-11-25 basic/utilities/tasks#result-retrieval] answered when the task has ended. */
+  #created(answer: Frame): void {
+    const taskId = createdTaskId(answer);
+    if (taskId === undefined) return this.#succeeded(answer);
+    const request = requestFrame('task', TASK_RESULT, { taskId });
+    // What the server asks meanwhile is asked in the call that became the task.
+    const exchange = this.#exchangeFor(request, CALL_TOOL);
+    this.#step = { kind: 'sent', exchange, taskId };
+    this.#seat.send(request, exchange);
+  }
+
+  #exchangeFor(request: Frame, method: string): Exchange {
+    return upstreamExchange(request, method, this.#options.deps.clock.now());
   }
 
   get #features(): RevisionFeatures {
@@ -218,7 +286,26 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
     this.#step = OVER;
     if (step.kind === 'levelling') step.cancel();
     if (step.kind === 'completing') step.stop();
+    const isOpen = step.kind === 'sent' && step.exchange.state.kind === 'open' && !this.#isLost;
+    if (isOpen && step.taskId !== undefined) return this.#endTask(step.taskId, step.exchange);
     // Withdraws what is open, and leaves the log level to the others.
+    this.#seat.close(FINISHED);
+  }
+
+  /** To withdraw the question for its result does not end a task. */
+  #endTask(taskId: string, exchange: Exchange): void {
+    exchange.cancel('client');
+    this.#seat.send(notificationFrame(CANCELLED, { requestId: exchange.id }), exchange);
+    const request = requestFrame('cancel', CANCEL_TASK, { taskId });
+    const cancelling = this.#exchangeFor(request, CANCEL_TASK);
+    const cancel = this.#options.deps.clock.after(CANCEL_TASK_MS, () => this.#seat.close(FINISHED));
+    this.#step = { kind: 'withdrawing', exchange: cancelling, cancel };
+    this.#seat.send(request, cancelling);
+  }
+
+  #taskEnded(cancelTimer: () => void): void {
+    this.#step = OVER;
+    cancelTimer();
     this.#seat.close(FINISHED);
   }
 
@@ -240,11 +327,26 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
 
   #answered(frame: Frame, exchange: Exchange | undefined): void {
     const step = this.#step;
-    if (step.kind === 'levelling' && exchange === step.exchange) return this.#ready();
-    if (step.kind !== 'sent' || exchange !== step.exchange) return;
+    if (!('exchange' in step) || exchange !== step.exchange) return;
     exchange.settle();
-    this.#questions.clear();
-    if (frame.kind === 'error') return this.#failed(frame);
+    switch (step.kind) {
+      case 'levelling':
+        return this.#ready();
+      case 'listing':
+        return this.#listed(step.pages, frame);
+      case 'creating':
+        return frame.kind === 'error' ? this.#failed(frame) : this.#created(frame);
+      case 'sent':
+        this.#questions.clear();
+        return frame.kind === 'error' ? this.#failed(frame) : this.#succeeded(frame);
+      case 'withdrawing':
+        return this.#taskEnded(step.cancel);
+      default:
+        return assertNever(step);
+    }
+  }
+
+  #succeeded(frame: Frame): void {
     const serverInfo = this.#park.serverInfo;
     const result = toModernResult(frame, { method: this.#method, serverInfo });
     this.#park.finished(result ?? errorFrame(0, NOT_A_RESULT));
@@ -367,6 +469,8 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
   }
 
   lost(reason: BridgeError): void {
+    this.#isLost = true;
+    if (this.#step.kind === 'withdrawing') this.#taskEnded(this.#step.cancel);
     this.#park.lost(errorFrame(0, rpcErrorOf(reason)));
   }
 

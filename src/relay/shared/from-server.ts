@@ -114,6 +114,7 @@ export class FromServer {
   }
 
   #toEveryone(frame: Frame): void {
+    this.#owner?.listChanged(frame.method);
     for (const seat of this.#state.seats) if (seat.isInitialized) seat.listener.fromServer(frame);
   }
 

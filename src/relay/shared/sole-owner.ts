@@ -17,6 +17,8 @@ export interface SoleOwner {
   takeOrphan(question: Frame, reply: (answer: Frame) => void): void;
   orphanWithdrawn(id: JsonRpcId): void;
   elicitationCompleted(elicitationId: string): void;
+  /** The server announces that one of its lists has changed; all seats hear of it, too. */
+  listChanged(method: string | undefined): void;
   /** A child has answered the handshake. */
   served(result: InitializeResult): void;
   /** The child that served is gone, and with it whatever it had asked. */
