@@ -1,6 +1,6 @@
 import { assertNever, BridgeError } from '../../errors.ts';
 import { toLegacyError } from '../../mcp/era-errors.ts';
-import { readInputRequired, resultTypeOf, withInputAnswers } from '../../mcp/input-required.ts';
+import { type InputAnswers, readInputRequired, resultTypeOf, withInputAnswers } from '../../mcp/input-required.ts';
 import { isInteractive, READ_RESOURCE } from '../../mcp/methods.ts';
 import { asFields, readPayload } from '../../mcp/payload.ts';
 import { stampMetadata } from '../../mcp/request-metadata.ts';
@@ -57,6 +57,8 @@ export class ClientCall implements Asker {
   readonly #frame: Frame;
   #state: CallState = { kind: 'idle' };
   #rounds: Rounds | undefined;
+  /** What the last round has brought. */
+  #inputs: InputAnswers | undefined;
   #hasRenegotiated = false;
 
   constructor(host: CallHost, frame: Frame, exchange: Exchange) {
@@ -67,7 +69,7 @@ export class ClientCall implements Asker {
 
   /** False: the server's side is full. */
   start(): boolean {
-    const request = this.#stamped();
+    const request = stampMetadata(this.#frame, this.#host.metadata());
     if (request.bytes[request.payloadStart] !== OPEN_BRACE) {
       this.#end(errorFrame(this.exchange.id, NO_OBJECT));
       return true;
@@ -75,15 +77,17 @@ export class ClientCall implements Asker {
     return this.#ask(request);
   }
 
-  #stamped(): Frame {
-    return stampMetadata(this.#frame, this.#host.metadata());
-  }
-
   #ask(request: Frame): boolean {
     const { requests } = this.#host;
     const exchange = requests.open(this, request, this.exchange.lane);
     this.#state = { kind: 'asked', request: exchange };
     return requests.send(request, exchange);
+  }
+
+  /** The same request anew, with the answers of the last round if there was one. */
+  #askAgain(): void {
+    const request = stampMetadata(this.#frame, this.#host.metadata());
+    this.#ask(this.#inputs === undefined ? request : withInputAnswers(request, this.#inputs));
   }
 
   // ---- from the server
@@ -131,7 +135,7 @@ export class ClientCall implements Asker {
     if (revision === undefined || this.#hasRenegotiated) return false;
     this.#hasRenegotiated = true;
     this.#host.useRevision(revision);
-    this.#ask(this.#stamped());
+    this.#askAgain();
     return true;
   }
 
@@ -173,7 +177,8 @@ export class ClientCall implements Asker {
   #retry(responses: ReadonlyMap<string, Buffer>, requestState: Buffer | undefined): void {
     this.#leaveState('answered');
     this.exchange.lastActiveMs = this.#host.clock.now();
-    this.#ask(withInputAnswers(this.#stamped(), { responses, requestState }));
+    this.#inputs = { responses, requestState };
+    this.#askAgain();
   }
 
   // ---- the end

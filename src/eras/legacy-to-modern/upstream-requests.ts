@@ -1,6 +1,7 @@
 import type { Clock } from '../../deps.ts';
 import { findProgressOf, findProgressToken, findSubscriptionId } from '../../mcp/correlators.ts';
 import { CANCELLED, PROGRESS } from '../../mcp/methods.ts';
+import { LISTEN } from '../../mcp/modern-methods.ts';
 import { Exchange } from '../../relay/exchange.ts';
 import type { Lane, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
@@ -78,9 +79,11 @@ export class UpstreamRequests {
     return request.asker;
   }
 
-  /** An error without id is about a request that could not be read. With one open it was that one. */
+  /** An error without id is about a request that could not be read. With one call open it was that one. */
   #sole(): OpenRequest | undefined {
-    const [first, second] = this.#open.values();
+    const open = [...this.#open.values()];
+    const calls = open.filter(({ exchange }) => exchange.method !== LISTEN);
+    const [first, second] = calls.length > 0 ? calls : open;
     return second === undefined ? first : undefined;
   }
 

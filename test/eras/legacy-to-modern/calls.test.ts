@@ -235,6 +235,21 @@ test('an answer that could not be taken fails its call and nothing else', (t) =>
   t.is(session.heard()[0]?.id, 'a');
 });
 
+test('an error without id is the answer to the only call, whatever is listened to beside it', (t) => {
+  const session = new LegacyFront().open();
+  session.clock.advance(30);
+  session.call('a');
+  session.serverSays({ error: { code: -32700, message: 'what?' } });
+  t.like(session.heard()[0], { id: 'a', error: { code: -32700, message: 'what?' } });
+});
+
+test('a server that withdraws a call of its client fails it', (t) => {
+  const session = new LegacyFront().open();
+  session.call('a');
+  session.serverSays({ method: 'notifications/cancelled', params: { requestId: session.ids.at(-1) } });
+  t.is(session.heard()[0]?.error.data.bridge.reason, 'ERR_UPSTREAM_PROTOCOL');
+});
+
 test('a full side holds the other one back', (t) => {
   const front = new LegacyFront();
   const session = front.open();

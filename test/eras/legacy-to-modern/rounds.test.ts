@@ -247,6 +247,16 @@ test('a question that found no way to the client counts as refused', (t) => {
   t.true(session.heard().find(({ id }) => id === 'call')?.result.isError);
 });
 
+test('LM-32: a retry that is sent again in another revision still brings the answers', (t) => {
+  const session = openSession();
+  const [asked] = callThatNeeds(session, { who: elicit }, 's');
+  session.says({ id: asked?.id, result: ACCEPTED });
+  session.asked();
+  session.serverRefuses({ code: -32022, message: 'no', data: { supported: ['2026-07-28'] } });
+  const { inputResponses, requestState } = session.asked()[0]?.params ?? {};
+  t.deepEqual([inputResponses, requestState], [{ who: ACCEPTED }, 's']);
+});
+
 test('a retry goes with the log level of its time', (t) => {
   const session = openSession();
   const [asked] = callThatNeeds(session, { who: elicit });
