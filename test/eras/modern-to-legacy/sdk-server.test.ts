@@ -1,0 +1,147 @@
+import { fileURLToPath } from 'node:url';
+import test, { type ExecutionContext } from 'ava';
+import { createModernToLegacyDialer } from '../../../src/eras/modern-to-legacy/dialer.ts';
+import type { UpstreamDialer } from '../../../src/relay/ports.ts';
+import { createStdioDialer } from '../../../src/upstream/stdio.ts';
+import { META, ModernClient } from '../../contract/modern-client.ts';
+import { createTestDeps } from '../../process/collected-log.ts';
+import { startHttpSse, startStreamable } from '../../support/sdk-servers.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { dialHttpSse, dialStreamable } from '../../upstream/remote-dialers.ts';
+
+const SERVER = fileURLToPath(new URL('../../fixtures/contract-server/server.js', import.meta.url));
+
+function stdio(): UpstreamDialer {
+  return createStdioDialer({
+    target: { kind: 'command', command: process.execPath, args: [SERVER] },
+    child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
+    maxMessageBytes: 16 * 1024 * 1024,
+    shutdownGraceMs: 2000,
+    deps: createTestDeps().deps,
+  });
+}
+
+/** The ways to a legacy server made with the official SDK v1. */
+const TRANSPORTS: Readonly<Record<string, (t: ExecutionContext) => Promise<UpstreamDialer>>> = {
+  stdio: async () => stdio(),
+  'Streamable HTTP': async (t) => {
+    const server = await startStreamable();
+    t.teardown(() => server.close());
+    return dialStreamable(server.url);
+  },
+  'HTTP+SSE': async (t) => {
+    const server = await startHttpSse();
+    t.teardown(() => server.close());
+    return dialHttpSse(server.url);
+  },
+};
+
+interface ConversationOptions {
+  readonly capabilities?: object;
+  readonly logLevel?: string;
+}
+
+/** Each request of this client is a conversation of its own. */
+class Conversations {
+  readonly #modern: UpstreamDialer;
+
+  constructor(t: ExecutionContext, dialer: UpstreamDialer) {
+    const clientInfo = { name: 'bridge', version: '0' };
+    const { deps } = createTestDeps();
+    this.#modern = createModernToLegacyDialer({ dialer, deps, clientInfo, handshakeTimeoutMs: 0 });
+    t.teardown(() => this.#modern.close());
+  }
+
+  open({ capabilities = { sampling: {} }, logLevel }: ConversationOptions = {}): ModernClient {
+    const metadata = { revision: '2026-07-28', capabilities: { ...capabilities }, clientInfo: undefined, logLevel };
+    const dial: UpstreamDialer['dial'] = (listener) => this.#modern.dial(listener, { principal: 'ada', metadata });
+    const { name } = this.#modern;
+    const readiness = () => this.#modern.readiness();
+    return new ModernClient({ name, dial, readiness, close: async () => {}, killNow: () => {} }, { capabilities });
+  }
+
+  request(method: string, params?: object, options?: ConversationOptions) {
+    return this.open(options).request(method, params);
+  }
+
+  async tool(name: string, args: object = {}): Promise<unknown> {
+    const { result } = await this.request('tools/call', { name, arguments: args });
+    return result?.content?.[0]?.text;
+  }
+}
+
+for (const [name, dial] of Object.entries(TRANSPORTS)) {
+  test(`ML-01 ML-33: ${name}: a modern client discovers, lists and calls`, async (t) => {
+    const client = new Conversations(t, await dial(t));
+    const discovered = await client.request('server/discover');
+    t.like(discovered.result, { resultType: 'complete', supportedVersions: ['2026-07-28'] });
+    const listed = await client.request('tools/list');
+    t.like(listed.result, { resultType: 'complete', ttlMs: 0, cacheScope: 'private' });
+    t.is(await client.tool('echo', { value: 'hello' }), 'hello');
+    const failed = await client.request('tools/call', { name: 'fail' });
+    t.like(failed.error, { code: -32603, data: { bridge: { originalCode: -32050 } } });
+  });
+
+  test(`ML-04: ${name}: a tool that samples is answered with the second request`, async (t) => {
+    const client = new Conversations(t, await dial(t));
+    const call = { name: 'ask', arguments: { prompt: 'who?' } };
+    const first = await client.request('tools/call', call);
+    const { inputRequests, requestState } = first.result as unknown as {
+      inputRequests: Record<string, { method: string }>;
+      requestState: string;
+    };
+    t.is(inputRequests['sampling-1']?.method, 'sampling/createMessage');
+    const answer = { role: 'assistant', model: 'm', content: { type: 'text', text: 'me' } };
+    const retry = { ...call, requestState, inputResponses: { 'sampling-1': answer } };
+    const outcomes = await Promise.all([client.request('tools/call', retry), client.request('tools/call', retry)]);
+    for (const { result } of outcomes) t.is(result?.content?.[0]?.text, 'me');
+  });
+
+  test(`ML-24 ML-26: ${name}: progress and logs come before the answer, to who asked for them`, async (t) => {
+    const client = new Conversations(t, await dial(t));
+    const counting = client.open();
+    const _meta = { progressToken: 'a' };
+    await counting.request('tools/call', { name: 'count', arguments: { to: 3 }, _meta });
+    t.deepEqual(
+      counting.notifications('notifications/progress').map(({ params }) => [params?.progressToken, params?.progress]),
+      [
+        ['a', 1],
+        ['a', 2],
+        ['a', 3],
+      ],
+    );
+    const curious = client.open({ logLevel: 'info' });
+    const level = { [`${META}logLevel`]: 'info' };
+    await curious.request('tools/call', { name: 'log', arguments: { data: 'x' }, _meta: level });
+    t.is(curious.notifications('notifications/message').length, 1);
+    const quiet = client.open();
+    await quiet.request('tools/call', { name: 'log', arguments: { data: 'x' } });
+    t.is(quiet.notifications('notifications/message').length, 0);
+  });
+
+  test(`ML-27: ${name}: a client that leaves withdraws its call`, async (t) => {
+    const client = new Conversations(t, await dial(t));
+    await client.tool('state');
+    const waiting = client.open();
+    waiting.start('tools/call', { name: 'wait' });
+    await client.tool('state');
+    waiting.close();
+    const cancellations = async () => JSON.parse(String(await client.tool('state'))).cancellations;
+    await waitFor(async () => (await cancellations()) === 1, { message: 'the withdrawal' });
+    t.pass();
+  });
+
+  test(`ML-29: ${name}: a client hears of what it listens to, and unsubscribes by leaving`, async (t) => {
+    const client = new Conversations(t, await dial(t));
+    const listening = client.open();
+    await listening.listen({ toolsListChanged: true, resourceSubscriptions: ['a:b'] }, 'l');
+    await client.tool('touch', { uri: 'a:b' });
+    await client.tool('announce');
+    await waitFor(() => listening.notifications('notifications/resources/updated').length === 1);
+    await waitFor(() => listening.notifications('notifications/tools/list_changed').length === 1);
+    listening.close();
+    const subscriptions = async () => JSON.parse(String(await client.tool('state'))).subscriptions;
+    await waitFor(async () => (await subscriptions()).length === 0, { message: 'the end of the subscription' });
+    t.pass();
+  });
+}
