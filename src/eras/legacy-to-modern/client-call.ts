@@ -1,8 +1,8 @@
 import { assertNever, BridgeError } from '../../errors.ts';
 import { toLegacyError } from '../../mcp/era-errors.ts';
 import { type InputAnswers, readInputRequired, resultTypeOf, withInputAnswers } from '../../mcp/input-required.ts';
-import { isInteractive, READ_RESOURCE } from '../../mcp/methods.ts';
-import { asFields, readPayload } from '../../mcp/payload.ts';
+import { CALL_TOOL, isInteractive, READ_RESOURCE } from '../../mcp/methods.ts';
+import { asFields, type Fields, readPayload } from '../../mcp/payload.ts';
 import { stampMetadata } from '../../mcp/request-metadata.ts';
 import { findCommonModern } from '../../mcp/revisions.ts';
 import { INVALID_PARAMS, UNSUPPORTED_REVISION } from '../../mcp/rpc-codes.ts';
@@ -11,15 +11,14 @@ import { OPEN_BRACE } from '../../wire/ascii.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { withId } from '../../wire/splice.ts';
 import { errorFrame } from '../../wire/write-message.ts';
+import { AbsorbedTask, declaringTasks, needsTasks } from './absorbed-task.ts';
 import { errorAnswer, inputFailure, violation } from './call-failures.ts';
 import type { CallHost } from './call-host.ts';
-import { InputRound } from './input-round.ts';
+import { InputRound, ROUND_TIMEOUT_MS } from './input-round.ts';
 import type { Asker } from './upstream-requests.ts';
 
 /** Times a server may ask for more within one call. */
 export const MAX_ROUNDS = 10;
-/** For all that is asked in one round: a person may be thinking. */
-export const ROUND_TIMEOUT_MS = 600_000;
 /** From the first round to the last. */
 export const ROUNDS_TIMEOUT_MS = 1_800_000;
 /** A server that asks for nothing but to be asked again is given time, more and more. */
@@ -31,13 +30,15 @@ const MAX_PAUSE_MS = 5_000;
  * - `asked`: the server has it.
  * - `collecting`: the client is being asked for what the server needs.
  * - `pausing`: the server wants to be asked again, and shortly will be.
+ * - `following`: the server has made a task of it.
  * - `ended`: answered or withdrawn.
  */
 type CallState =
   | { readonly kind: 'idle' | 'ended' }
   | { readonly kind: 'asked'; readonly request: Exchange }
-  | { readonly kind: 'collecting'; readonly round: InputRound; readonly stopTimer: () => void }
-  | { readonly kind: 'pausing'; readonly stopTimer: () => void };
+  | { readonly kind: 'collecting'; readonly round: InputRound }
+  | { readonly kind: 'pausing'; readonly stopTimer: () => void }
+  | { readonly kind: 'following'; readonly task: AbsorbedTask };
 
 /** What the server has asked for so far. */
 interface Rounds {
@@ -60,6 +61,8 @@ export class ClientCall implements Asker {
   /** What the last round has brought. */
   #inputs: InputAnswers | undefined;
   #hasRenegotiated = false;
+  /** The server takes this call as a task only, so it was declared that its client can follow one. */
+  #declaresTasks = false;
 
   constructor(host: CallHost, frame: Frame, exchange: Exchange) {
     this.#host = host;
@@ -69,12 +72,17 @@ export class ClientCall implements Asker {
 
   /** False: the server's side is full. */
   start(): boolean {
-    const request = stampMetadata(this.#frame, this.#host.metadata());
+    const request = this.#stamped();
     if (request.bytes[request.payloadStart] !== OPEN_BRACE) {
       this.#end(errorFrame(this.exchange.id, NO_OBJECT));
       return true;
     }
     return this.#ask(request);
+  }
+
+  #stamped(): Frame {
+    const metadata = this.#host.metadata();
+    return stampMetadata(this.#frame, this.#declaresTasks ? declaringTasks(metadata) : metadata);
   }
 
   #ask(request: Frame): boolean {
@@ -86,7 +94,7 @@ export class ClientCall implements Asker {
 
   /** The same request anew, with the answers of the last round if there was one. */
   #askAgain(): void {
-    const request = stampMetadata(this.#frame, this.#host.metadata());
+    const request = this.#stamped();
     this.#ask(this.#inputs === undefined ? request : withInputAnswers(request, this.#inputs));
   }
 
@@ -110,6 +118,9 @@ export class ClientCall implements Asker {
         return this.#end(this.#host.toLegacyResult(withId(frame, this.exchange.id), this.#frame));
       case 'input_required':
         return this.#inputRequired(frame);
+      case 'task':
+        if (this.#declaresTasks) return this.#follow(readPayload(frame) ?? {});
+        return this.#fail(violation(this.#host.serverName, 'it made a task of a call that did not allow it'));
       default:
         // [spec 2026-07-28 basic#resulttype] what is not known is an error.
         return this.#fail(violation(this.#host.serverName, 'its result is of a type that is not known'));
@@ -119,7 +130,11 @@ export class ClientCall implements Asker {
   #refused(frame: Frame): void {
     const { code, message, data } = readPayload(frame) ?? {};
     if (typeof code !== 'number' || typeof message !== 'string') return this.#end(withId(frame, this.exchange.id));
-    if (code === UNSUPPORTED_REVISION && this.#renegotiate(data)) return;
+    if (this.#state.kind === 'asked') {
+      // The server has not begun with it.
+      if (code === UNSUPPORTED_REVISION && this.#renegotiate(data)) return;
+      if (this.#mustBeTask(code, data)) return;
+    }
     const error = { code, message, ...(data !== undefined && { data }) };
     const { method } = this.exchange;
     const uri = method === READ_RESOURCE ? readPayload(this.#frame)?.uri : undefined;
@@ -139,6 +154,33 @@ export class ClientCall implements Asker {
     return true;
   }
 
+  #mustBeTask(code: number, data: unknown): boolean {
+    if (this.#declaresTasks || this.exchange.method !== CALL_TOOL || !needsTasks(code, data)) return false;
+    this.#declaresTasks = true;
+    this.#askAgain();
+    return true;
+  }
+
+  #follow(created: Fields): void {
+    const { taskId } = created;
+    if (typeof taskId !== 'string') return this.#fail(violation(this.#host.serverName, 'its task has no id'));
+    const task = new AbsorbedTask(
+      {
+        host: this.#host,
+        exchange: this.exchange,
+        onAnswered: (answer) => {
+          if (answer.kind === 'error') this.#refused(answer);
+          else this.#end(this.#host.toLegacyResult(withId(answer, this.exchange.id), this.#frame));
+        },
+        onViolation: (reason) => this.#fail(reason),
+        onInputFailed: (reason) => this.#failInput(reason),
+      },
+      taskId,
+    );
+    this.#state = { kind: 'following', task };
+    task.start(created);
+  }
+
   #inputRequired(frame: Frame): void {
     const { serverName, profile, clock } = this.#host;
     if (!isInteractive(this.exchange.method)) {
@@ -155,16 +197,13 @@ export class ClientCall implements Asker {
     const { requestState, requests } = required;
     if (isPause) return this.#pause(Math.min(FIRST_PAUSE_MS * 2 ** pauses, MAX_PAUSE_MS), requestState);
     const round = new InputRound({
-      listener: this.#host.listener,
-      legs: this.#host.legs,
+      host: this.#host,
       exchange: this.exchange,
-      revision: profile.revision,
-      randomId: this.#host.randomId,
+      timeoutMs: Math.min(ROUND_TIMEOUT_MS, remainingMs),
       onAnswered: (responses) => this.#retry(responses, requestState),
       onFailed: (reason) => this.#failInput(reason),
     });
-    const stopTimer = clock.after(Math.min(ROUND_TIMEOUT_MS, remainingMs), () => this.#failInput(NO_ANSWER));
-    this.#state = { kind: 'collecting', round, stopTimer };
+    this.#state = { kind: 'collecting', round };
     round.start(requests);
   }
 
@@ -191,11 +230,13 @@ export class ClientCall implements Asker {
     return hasRoom;
   }
 
-  /** The session is over, and all it had open with it: timers stop, nobody is told anything. */
+  /** The session is over. The server cannot be told any more; the client may still have a question open. */
   abandon(): void {
     const state = this.#state;
     this.#state = ENDED;
-    if (state.kind === 'collecting' || state.kind === 'pausing') state.stopTimer();
+    if (state.kind === 'pausing') state.stopTimer();
+    if (state.kind === 'collecting') state.round.cancel('the session has ended');
+    if (state.kind === 'following') state.task.abandon();
   }
 
   #fail(error: BridgeError): void {
@@ -220,11 +261,13 @@ export class ClientCall implements Asker {
       case 'asked':
         return this.#host.requests.cancel(state.request, reason);
       case 'collecting':
-        state.stopTimer();
         state.round.cancel(reason);
         return true;
       case 'pausing':
         state.stopTimer();
+        return true;
+      case 'following':
+        state.task.cancel(reason);
         return true;
       case 'idle':
       case 'ended':
@@ -241,11 +284,6 @@ const NO_OBJECT = {
   code: INVALID_PARAMS,
   message: 'params must be an object: this server takes what it has to know of a client in params._meta.',
 };
-
-const NO_ANSWER = new BridgeError(
-  'ERR_CLIENT_INPUT',
-  'The server needed input that the client did not give in time; call again and answer what is asked.',
-);
 
 function tooManyRounds(serverName: string): BridgeError {
   return new BridgeError(

@@ -4,22 +4,21 @@ import type { InputRequest } from '../../mcp/input-required.ts';
 import { toInputResponse } from '../../mcp/input-responses.ts';
 import { CANCELLED } from '../../mcp/methods.ts';
 import { readPayload } from '../../mcp/payload.ts';
-import type { Revision } from '../../mcp/revisions.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { ServerListener } from '../../relay/ports.ts';
 import { withParams } from '../../wire/edit-frame.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
-import type { Leg, OpenLegs } from './open-legs.ts';
+import type { CallHost } from './call-host.ts';
+import type { Leg } from './open-legs.ts';
+
+/** For all that is asked in one round: a person may be thinking. */
+export const ROUND_TIMEOUT_MS = 600_000;
 
 export interface InputRoundOptions {
-  readonly listener: ServerListener;
-  readonly legs: OpenLegs;
+  readonly host: CallHost;
   /** Of the client's call; what is asked travels with it. */
   readonly exchange: Exchange;
-  /** The client's. */
-  readonly revision: Revision;
-  readonly randomId: () => string;
+  readonly timeoutMs: number;
   /** JSON text of the answers, by the server's key. */
   readonly onAnswered: (answers: ReadonlyMap<string, Buffer>) => void;
   readonly onFailed: (reason: BridgeError) => void;
@@ -35,17 +34,19 @@ export class InputRound {
   readonly #waiting = new Map<Leg, string>();
   readonly #answers = new Map<string, Buffer>();
   #isOver = false;
+  #stopTimer: (() => void) | undefined;
 
   constructor(options: InputRoundOptions) {
     this.#options = options;
   }
 
   start(requests: ReadonlyMap<string, InputRequest>): void {
-    const { revision, randomId, legs, listener, exchange } = this.#options;
+    const { host, exchange, timeoutMs } = this.#options;
+    const { listener, legs, profile, randomId } = host;
     const questions = new Map<string, InputRequest>();
     // Nothing is asked in vain: all of it can be said, or none.
     for (const [key, request] of requests) {
-      const legacy = toLegacyInput(request, { clientRevision: revision.id, elicitationId: randomId() });
+      const legacy = toLegacyInput(request, { clientRevision: profile.revision.id, elicitationId: randomId() });
       if ('fault' in legacy) return this.#fail(key, legacy.fault);
       questions.set(key, { method: request.method, params: legacy.params });
     }
@@ -54,6 +55,7 @@ export class InputRound {
       this.#waiting.set(leg, key);
       return [leg, question] as const;
     });
+    this.#stopTimer = host.clock.after(timeoutMs, () => this.#timedOut());
     for (const [{ id }, { method, params }] of asked) {
       // The first may have been refused before the next is asked.
       if (this.#isOver) return;
@@ -71,7 +73,7 @@ export class InputRound {
     if (response === undefined) return this.#fail(key, `the client's answer is none to ${leg.method}`);
     this.#answers.set(key, response);
     if (this.#waiting.size > 0) return;
-    this.#isOver = true;
+    this.#close();
     this.#options.onAnswered(this.#answers);
   }
 
@@ -82,10 +84,20 @@ export class InputRound {
     this.#options.onFailed(new BridgeError('ERR_CLIENT_INPUT', message));
   }
 
+  #timedOut(): void {
+    this.cancel('nobody has answered');
+    this.#options.onFailed(NO_ANSWER);
+  }
+
+  #close(): void {
+    this.#isOver = true;
+    this.#stopTimer?.();
+  }
+
   /** Withdraws what is not answered. Nothing is said to the owner. May be called twice. */
   cancel(reason: string): void {
-    this.#isOver = true;
-    const { legs, listener } = this.#options;
+    this.#close();
+    const { legs, listener } = this.#options.host;
     const waiting = [...this.#waiting.keys()];
     this.#waiting.clear();
     for (const { id } of waiting) {
@@ -94,6 +106,11 @@ export class InputRound {
     }
   }
 }
+
+const NO_ANSWER = new BridgeError(
+  'ERR_CLIENT_INPUT',
+  'The server needed input that the client did not give in time; call again and answer what is asked.',
+);
 
 function describeError(answer: Frame): string {
   const { code, message } = readPayload(answer) ?? {};

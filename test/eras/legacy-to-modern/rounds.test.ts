@@ -274,3 +274,13 @@ test('a session that ends in the middle of a round leaves no timer behind', (t) 
   t.is(session.clock.pendingTimers, 0);
   t.is(session.link.closedWith.length, 1);
 });
+
+test('a server that is gone leaves no question open at the client', (t) => {
+  const session = openSession();
+  const [asked] = callThatNeeds(session, { who: elicit });
+  session.serverCloses(new BridgeError('ERR_UPSTREAM_EXITED', 'gone'));
+  const [withdrawn, answer] = session.heard();
+  t.is(withdrawn?.params.requestId, asked?.id);
+  t.is(answer?.id, 'call');
+  t.is(session.clock.pendingTimers, 0);
+});

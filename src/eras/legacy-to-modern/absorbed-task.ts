@@ -1,0 +1,213 @@
+import { assertNever, type BridgeError } from '../../errors.ts';
+import { TASKS_EXTENSION } from '../../mcp/era-capabilities.ts';
+import { type InputRequest, readInputRequired } from '../../mcp/input-required.ts';
+import { asFields, type Fields, readPayload } from '../../mcp/payload.ts';
+import { type RequestMetadata, stampMetadata } from '../../mcp/request-metadata.ts';
+import { MISSING_CAPABILITY } from '../../mcp/rpc-codes.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import { withParams, withPayload } from '../../wire/edit-frame.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { joinMembers } from '../../wire/join-members.ts';
+import { findMember } from '../../wire/scan-json.ts';
+import { errorFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
+import { violation } from './call-failures.ts';
+import type { CallHost } from './call-host.ts';
+import { InputRound, ROUND_TIMEOUT_MS } from './input-round.ts';
+import type { Asker } from './upstream-requests.ts';
+
+const GET = 'tasks/get';
+const UPDATE = 'tasks/update';
+const CANCEL = 'tasks/cancel';
+
+/** For a server that does not say how often it wants to be asked, and the least it is believed in. */
+const DEFAULT_POLL_MS = 1_000;
+const MIN_POLL_MS = 100;
+const MAX_POLL_MS = 60_000;
+
+/** Does the server refuse a call for nothing but this extension, which no legacy client can declare? */
+export function needsTasks(code: unknown, data: unknown): boolean {
+  if (code !== MISSING_CAPABILITY) return false;
+  const required = asFields(asFields(data)?.requiredCapabilities) ?? {};
+  const extensions = Object.keys(asFields(required.extensions) ?? {});
+  return Object.keys(required).length === 1 && extensions.length === 1 && extensions[0] === TASKS_EXTENSION;
+}
+
+/** The envelope of a call that may become a task, and of all that is asked of the task. */
+export function declaringTasks(metadata: RequestMetadata): RequestMetadata {
+  const extensions = { ...asFields(metadata.capabilities.extensions), [TASKS_EXTENSION]: {} };
+  return { ...metadata, capabilities: { ...metadata.capabilities, extensions } };
+}
+
+export interface AbsorbedTaskOptions {
+  readonly host: CallHost;
+  /** Of the client's call. */
+  readonly exchange: Exchange;
+  /** Its result or error, as if the call itself had been answered with it. */
+  readonly onAnswered: (answer: Frame) => void;
+  readonly onViolation: (reason: BridgeError) => void;
+  /** The client did not give what the task needs. */
+  readonly onInputFailed: (reason: BridgeError) => void;
+}
+
+/**
+ * - `waiting`: asked again in a while.
+ * - `asked`: the server has a request about the task.
+ * - `collecting`: the client is being asked for what the task needs.
+ */
+type TaskState =
+  | { readonly kind: 'idle' | 'over' }
+  | { readonly kind: 'waiting'; readonly stopTimer: () => void }
+  | { readonly kind: 'asked'; readonly request: Exchange }
+  | { readonly kind: 'collecting'; readonly round: InputRound };
+
+/**
+ * A task of a modern server, followed to its end for a client that waits for a plain result. [SEP-2663]
+ */
+export class AbsorbedTask implements Asker {
+  readonly #options: AbsorbedTaskOptions;
+  readonly #taskId: string;
+  /** Keys of what was answered; a server may go on listing them for a while. */
+  readonly #given = new Set<string>();
+  #pollMs = DEFAULT_POLL_MS;
+  #state: TaskState = { kind: 'idle' };
+
+  constructor(options: AbsorbedTaskOptions, taskId: string) {
+    this.#options = options;
+    this.#taskId = taskId;
+  }
+
+  /** `task` is what the server said of it when it made it. */
+  start(task: Fields): void {
+    this.#wait(task);
+  }
+
+  #wait({ pollIntervalMs }: Fields): void {
+    if (typeof pollIntervalMs === 'number') {
+      this.#pollMs = Math.min(Math.max(pollIntervalMs, MIN_POLL_MS), MAX_POLL_MS);
+    }
+    const stopTimer = this.#options.host.clock.after(this.#pollMs, () => this.#ask(GET));
+    this.#state = { kind: 'waiting', stopTimer };
+  }
+
+  #ask(method: string, responses?: ReadonlyMap<string, Buffer>): void {
+    const { host, exchange } = this.#options;
+    const request = this.#request(method, responses);
+    const open = host.requests.open(this, request, exchange.lane);
+    this.#state = { kind: 'asked', request: open };
+    host.requests.send(request, open);
+  }
+
+  #request(method: string, responses?: ReadonlyMap<string, Buffer>): Frame {
+    const members = new Map<string, Buffer>([['taskId', Buffer.from(JSON.stringify(this.#taskId))]]);
+    if (responses !== undefined) members.set('inputResponses', joinMembers(responses));
+    const frame = withParams(requestFrame(0, method, {}), joinMembers(members));
+    return stampMetadata(frame, declaringTasks(this.#options.host.metadata()));
+  }
+
+  notified(): void {}
+
+  withdrawn(): void {
+    this.#violates('it withdrew a request of its client');
+  }
+
+  answered(frame: Frame): void {
+    const { exchange, host } = this.#options;
+    exchange.lastActiveMs = host.clock.now();
+    if (frame.kind === 'error') return this.#end(frame);
+    const task = readPayload(frame) ?? {};
+    switch (task.status) {
+      case 'input_required':
+        return this.#inputRequired(frame, task);
+      case 'completed':
+        return this.#endWith(frame, 'result');
+      case 'failed':
+        return this.#endWith(frame, 'error');
+      case 'cancelled':
+        return this.#end(errorFrame(exchange.id, { code: -32603, message: 'The server cancelled the call.' }));
+      default:
+        // It works, or this acknowledged an answer.
+        return this.#wait(task);
+    }
+  }
+
+  #inputRequired(frame: Frame, task: Fields): void {
+    const { host, exchange, onInputFailed } = this.#options;
+    const required = readInputRequired(frame, host.profile.capabilities);
+    if ('fault' in required) return this.#violates(required.fault);
+    const requests = new Map<string, InputRequest>();
+    for (const [key, request] of required.requests) if (!this.#given.has(key)) requests.set(key, request);
+    if (requests.size === 0) return this.#wait(task);
+    const round = new InputRound({
+      host,
+      exchange,
+      timeoutMs: ROUND_TIMEOUT_MS,
+      onAnswered: (answers) => this.#give(answers),
+      onFailed: (reason) => {
+        this.cancel('the client did not give what the task needs');
+        onInputFailed(reason);
+      },
+    });
+    this.#state = { kind: 'collecting', round };
+    round.start(requests);
+  }
+
+  #give(answers: ReadonlyMap<string, Buffer>): void {
+    for (const key of answers.keys()) this.#given.add(key);
+    this.#ask(UPDATE, answers);
+  }
+
+  /** The member of the task that holds what the call would have been answered with. */
+  #endWith(frame: Frame, member: 'result' | 'error'): void {
+    const { id } = this.#options.exchange;
+    const span = findMember(frame.bytes, frame.payloadStart, member);
+    if (span === undefined) return this.#violates(`its task has ended without a ${member}`);
+    const payload = frame.bytes.subarray(span.start, span.end);
+    const empty = member === 'result' ? resultFrame(id, null) : errorFrame(id, { code: 0, message: '' });
+    this.#end(withPayload(empty, payload));
+  }
+
+  #end(answer: Frame): void {
+    this.abandon();
+    this.#options.onAnswered(answer);
+  }
+
+  #violates(fault: string): void {
+    this.abandon();
+    this.#options.onViolation(violation(this.#options.host.serverName, fault));
+  }
+
+  /** The client does not want it any more. [SEP-2663] a task is not ended by `notifications/cancelled`. */
+  cancel(reason: string): void {
+    if (this.#state.kind === 'over') return;
+    this.#leaveState(reason);
+    const { requests } = this.#options.host;
+    const request = this.#request(CANCEL);
+    requests.send(request, requests.open(NOBODY, request, this.#options.exchange.lane));
+  }
+
+  /** Stops following it. */
+  abandon(): void {
+    this.#leaveState('the call has ended');
+  }
+
+  #leaveState(reason: string): void {
+    const state = this.#state;
+    this.#state = { kind: 'over' };
+    switch (state.kind) {
+      case 'waiting':
+        return state.stopTimer();
+      case 'asked':
+        return void this.#options.host.requests.cancel(state.request, reason);
+      case 'collecting':
+        return state.round.cancel(reason);
+      case 'idle':
+      case 'over':
+        return;
+      default:
+        return assertNever(state);
+    }
+  }
+}
+
+/** Whatever is answered to a `tasks/cancel`: the client has gone on. */
+const NOBODY: Asker = { answered: () => {}, withdrawn: () => {}, notified: () => {} };

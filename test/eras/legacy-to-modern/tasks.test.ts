@@ -1,0 +1,117 @@
+import test from 'ava';
+import { done, LegacyFront, type LegacySession, META } from './legacy-session.ts';
+
+const EXTENSION = `${META}tasks`;
+const NEEDS_TASKS = {
+  code: -32021,
+  message: 'tasks',
+  data: { requiredCapabilities: { extensions: { [EXTENSION]: {} } } },
+};
+const task = (status: string, more: object = {}): object => ({
+  resultType: 'complete',
+  taskId: 't/1',
+  status,
+  pollIntervalMs: 500,
+  ...more,
+});
+
+/** A call that its server runs as a task. */
+function startTask(): LegacySession {
+  const session = new LegacyFront().open({ capabilities: { elicitation: {} } });
+  session.clock.advance(30);
+  session.asked();
+  session.call('call', { name: 'slow', task: { ttl: 5 } });
+  const [first] = session.asked();
+  session.serverRefuses(NEEDS_TASKS);
+  const [second] = session.asked();
+  const declared = (message = first) => message?.params._meta[`${META}clientCapabilities`].extensions;
+  if (declared() !== undefined || declared(second)?.[EXTENSION] === undefined)
+    throw new Error('tasks are not declared');
+  session.serverAnswers(task('working', { resultType: 'task' }));
+  return session;
+}
+
+/** Lets the pause pass and answers what is asked then. */
+function poll(session: LegacySession, answer: object): void {
+  session.clock.advance(499);
+  if (session.asked().length > 0) throw new Error('asked too early');
+  session.clock.advance(1);
+  const [get] = session.asked();
+  if (get?.method !== 'tasks/get' || get.params.taskId !== 't/1') throw new Error('the task is not asked for');
+  session.serverAnswers(answer);
+}
+
+test('LM-28: a call that its server runs only as a task is followed to its end', (t) => {
+  const session = startTask();
+  poll(session, task('working'));
+  t.deepEqual(session.heard(), []);
+  poll(session, task('completed', { result: { ...done(), _meta: { [`${META}serverInfo`]: {} } } }));
+  t.deepEqual(session.heard(), [
+    { jsonrpc: '2.0', id: 'call', result: { content: [{ type: 'text', text: 'done' }] } } as never,
+  ]);
+  t.is(session.clock.pendingTimers, 0);
+  t.deepEqual(session.asked(), []);
+});
+
+test('LM-28: what the task needs is asked of the client, once', (t) => {
+  const session = startTask();
+  const inputRequests = { who: { method: 'elicitation/create', params: { message: 'Name?', requestedSchema: {} } } };
+  poll(session, task('input_required', { inputRequests }));
+  const [asked] = session.heard();
+  session.says({ id: asked?.id, result: { action: 'accept', content: {} } });
+  const [update] = session.asked();
+  t.is(update?.method, 'tasks/update');
+  t.deepEqual(update?.params.inputResponses, { who: { action: 'accept', content: {} } });
+  session.serverAnswers({ resultType: 'complete' });
+  poll(session, task('input_required', { inputRequests }));
+  t.deepEqual(session.heard(), []);
+  poll(session, task('failed', { error: { code: -32000, message: 'broken' } }));
+  t.deepEqual(session.heard()[0]?.error, { code: -32000, message: 'broken' });
+});
+
+test('LM-28: a client that withdraws its call cancels the task', (t) => {
+  const session = startTask();
+  session.says({ method: 'notifications/cancelled', params: { requestId: 'call' } });
+  const [cancel, ...rest] = session.asked();
+  t.is(cancel?.method, 'tasks/cancel');
+  t.is(cancel?.params.taskId, 't/1');
+  t.deepEqual(rest, []);
+  session.serverAnswers({ resultType: 'complete' });
+  session.clock.advance(60_000);
+  t.deepEqual(session.asked(), []);
+  t.deepEqual(session.heard(), []);
+});
+
+test('a client that does not give what the task needs ends it', (t) => {
+  const session = startTask();
+  const inputRequests = { who: { method: 'elicitation/create', params: { message: 'Name?', requestedSchema: {} } } };
+  poll(session, task('input_required', { inputRequests }));
+  const [asked] = session.heard();
+  session.says({ id: asked?.id, error: { code: -1, message: 'no' } });
+  t.deepEqual(
+    session.asked().map(({ method }) => method),
+    ['tasks/cancel'],
+  );
+  t.true(session.heard()[0]?.result.isError);
+});
+
+test('a task whose question nobody answers ends with the question', (t) => {
+  const session = startTask();
+  const inputRequests = { who: { method: 'elicitation/create', params: { message: 'Name?', requestedSchema: {} } } };
+  poll(session, task('input_required', { inputRequests }));
+  session.heard();
+  session.clock.advance(600_000);
+  t.is(session.asked()[0]?.method, 'tasks/cancel');
+  t.true(session.heard().at(-1)?.result.isError);
+  t.is(session.clock.pendingTimers, 0);
+});
+
+test('a server that needs more than tasks is told nothing, and its client what it lacks', (t) => {
+  const session = new LegacyFront().open();
+  session.call(1);
+  session.asked();
+  const requiredCapabilities = { extensions: { [EXTENSION]: {} }, sampling: {} };
+  session.serverRefuses({ ...NEEDS_TASKS, data: { requiredCapabilities } });
+  t.is(session.heard()[0]?.error.code, -32021);
+  t.deepEqual(session.asked(), []);
+});
