@@ -23,7 +23,7 @@ import { LegacySeat, type SeatUser } from './legacy-seat.ts';
 import { ListenStream } from './listen-stream.ts';
 
 /** What all conversations with one server have in common. */
-export interface ConversationServices extends Omit<LegacyCallOptions, 'wanted' | 'request'> {
+export interface ConversationServices extends Omit<LegacyCallOptions, 'wanted' | 'request' | 'headers'> {
   /** Can what the server says on its own get here at all. */
   readonly unsolicited: boolean;
   /** False: as many clients listen as may. Each true is followed by one `stoppedListening`. */
@@ -109,7 +109,12 @@ export class Conversation implements UpstreamLink, Follower {
     this.#progressToken = token && Buffer.from(frame.bytes.subarray(token.start, token.end));
     const state = isInteractive(method) ? readPayload(frame)?.requestState : undefined;
     if (state !== undefined) return this.#retry(frame, state);
-    const call = new LegacyCall({ ...this.#options.services, wanted: this.#wanted, request: frame });
+    const call = new LegacyCall({
+      ...this.#options.services,
+      wanted: this.#wanted,
+      request: frame,
+      headers: exchange?.lane.headers,
+    });
     this.#followed(call.park);
     call.start(this);
   }
@@ -138,6 +143,7 @@ export class Conversation implements UpstreamLink, Follower {
       pool: services.pool,
       wanted: this.#wanted,
       request: frame,
+      headers: exchange?.lane.headers,
       host: {
         tell: (told) => (told.isResponse ? this.#answer(told) : listener.fromServer(told, exchange)),
         serverDrained: () => listener.serverDrained(),

@@ -1,41 +1,41 @@
 import type { Deps } from '../../deps.ts';
 import { assertNever, BridgeError } from '../../errors.ts';
-import { findCancelledId, findProgressToken } from '../../mcp/correlators.ts';
-import { replaceCode, toModernError } from '../../mcp/era-errors.ts';
-import { toInputRequest } from '../../mcp/input-requests.ts';
+import { findCancelledId } from '../../mcp/correlators.ts';
+import { replaceCode } from '../../mcp/era-errors.ts';
 import { type LogLevel, parseLogLevel, severityOf } from '../../mcp/log-levels.ts';
 import {
   CALL_TOOL,
   CANCELLED,
   ELICIT,
-  GET_PROMPT,
   isInteractive,
   isListChanged,
-  LIST_ROOTS,
   LIST_TOOLS,
   LOG_MESSAGE,
   PROGRESS,
   RESOURCE_UPDATED,
   SET_LEVEL,
 } from '../../mcp/methods.ts';
-import { readServerInfo, toModernResult } from '../../mcp/modern-results.ts';
-import { asFields, type Fields, readPayload } from '../../mcp/payload.ts';
+import { readServerInfo } from '../../mcp/modern-results.ts';
+import { readPayload } from '../../mcp/payload.ts';
 import { featuresOf, type RevisionFeatures } from '../../mcp/revision-features.ts';
 import { findRevision, OLDEST_REVISION } from '../../mcp/revisions.ts';
 import { INTERNAL_ERROR, URL_ELICITATION_REQUIRED } from '../../mcp/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { LegacyPool, SessionWanted } from '../../relay/legacy-pool.ts';
+import type { Lane } from '../../relay/ports.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
-import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
+import { errorFrame, notificationFrame, requestFrame } from '../../wire/write-message.ts';
 import { type CallHost, type CallObserver, type InputQuestion, MAX_CALL_MS, ParkedCall } from '../parked-call.ts';
 import type { ParkedCalls } from '../parked-calls.ts';
 import { type RequestStates, requestDigest } from '../request-state.ts';
-import { legacyAnswer, readRpcError, refusedAnswer } from './legacy-answers.ts';
+import { readRpcError } from './legacy-answers.ts';
 import { legacyRequest } from './legacy-request.ts';
 import { LegacySeat, type SeatUser, upstreamExchange } from './legacy-seat.ts';
+import { type Answered, modernFailure, modernOutcome } from './modern-outcome.ts';
 import { ProgressRelay } from './progress-relay.ts';
+import { rootsQuestion, serverQuestion } from './server-question.ts';
 import {
   asTask,
   CANCEL_TASK,
@@ -47,6 +47,8 @@ import {
 } from './task-tools.ts';
 import {
   COMPLETION_MS,
+  declined,
+  isAccept,
   MAX_URL_ROUNDS,
   readUrlElicitations,
   takesUrls,
@@ -77,6 +79,8 @@ export interface LegacyCallOptions {
   readonly wanted: SessionWanted;
   /** The client's first request, with its envelope. */
   readonly request: Frame;
+  /** That the user lets pass with it; see `Lane`. */
+  readonly headers: Lane['headers'];
 }
 
 /**
@@ -164,14 +168,14 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
     if (wanted === undefined || !('logging' in result.capabilities)) return this.#ready();
     const { clock } = this.#options.deps;
     const cancel = clock.after(LEVEL_MS, () => this.#ready());
-    const exchange = upstreamExchange(LEVEL_REQUEST, SET_LEVEL, clock.now());
+    const exchange = this.#exchangeFor(LEVEL_REQUEST, SET_LEVEL);
     this.#step = { kind: 'levelling', exchange, cancel };
     this.#sendLevel(wanted, exchange);
   }
 
   #setLevel(level: LogLevel): void {
     if (this.#server === undefined || !('logging' in this.#server.capabilities)) return;
-    this.#sendLevel(level, upstreamExchange(LEVEL_REQUEST, SET_LEVEL, this.#options.deps.clock.now()));
+    this.#sendLevel(level, this.#exchangeFor(LEVEL_REQUEST, SET_LEVEL));
   }
 
   #sendLevel(level: LogLevel, exchange: Exchange): void {
@@ -181,22 +185,7 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
 
   #ready(): void {
     if (this.#step.kind === 'levelling') this.#step.cancel();
-    const held = isInteractive(this.#method) ? this.#seat.session.roots.takeWaiting() : [];
-    if (held.length === 0) return this.#forward();
-    this.#step = { kind: 'asking' };
-    for (const roots of held) {
-      const question: InputQuestion = {
-        method: LIST_ROOTS,
-        request: toInputRequest(roots.question),
-        answer: (response) => roots.answer(response),
-        refuse: () => roots.refuse({ code: INTERNAL_ERROR, message: 'the client did not answer' }),
-        keepAlive: undefined,
-      };
-      roots.onWithdrawn = () => this.#withdrawnBeforeSent(question);
-      this.#park.asked(question);
-    }
-    // There was no room to ask.
-    if (this.#park.state === 'running') this.#forward();
+    this.#forward();
   }
 
   /** With nothing left to ask, the client is not kept waiting for the end of the window. */
@@ -206,13 +195,12 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
   }
 
   #forward(): void {
-    if (this.#method !== CALL_TOOL || !offersTasks(this.#server?.capabilities ?? {})) return this.#send();
+    const isTool = this.#method === CALL_TOOL && offersTasks(this.#server?.capabilities ?? {});
+    if (!isTool) return this.#askRoots('plain');
     const { session } = this.#seat;
-    const name = readPayload(this.#options.request)?.name;
-    const isRequired = this.#options.taskTools.isRequired(session, name);
-    if (isRequired === undefined) return this.#listTools(new ToolPages(session.toolsVersion), {});
-    if (isRequired) this.#sendAsTask();
-    else this.#send();
+    const isTask = this.#options.taskTools.isRequired(session, readPayload(this.#options.request)?.name);
+    if (isTask === undefined) return this.#listTools(new ToolPages(session.toolsVersion), {});
+    this.#askRoots(isTask ? 'task' : 'plain');
   }
 
   #listTools(pages: ToolPages, params: object): void {
@@ -226,7 +214,22 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
     const cursor = pages.take(answer);
     if (cursor !== undefined) return this.#listTools(pages, { cursor });
     this.#options.taskTools.learn(this.#seat.session, pages.toolsVersion, pages.required);
-    if (pages.required.has(String(readPayload(this.#options.request)?.name))) this.#sendAsTask();
+    const isTask = pages.required.has(String(readPayload(this.#options.request)?.name));
+    this.#askRoots(isTask ? 'task' : 'plain');
+  }
+
+  /** What the server wanted to know when nobody could be asked, this client is asked before its call is sent. */
+  #askRoots(form: 'plain' | 'task'): void {
+    const held = isInteractive(this.#method) ? this.#seat.session.roots.takeWaiting() : [];
+    if (held.length > 0) this.#step = { kind: 'asking' };
+    for (const roots of held) {
+      const question = rootsQuestion(roots);
+      roots.onWithdrawn = () => this.#withdrawnBeforeSent(question);
+      this.#park.asked(question);
+    }
+    // None, or there was no room to ask.
+    if (this.#park.state !== 'running') return;
+    if (form === 'task') this.#sendAsTask();
     else this.#send();
   }
 
@@ -256,7 +259,8 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
   }
 
   #exchangeFor(request: Frame, method: string): Exchange {
-    return upstreamExchange(request, method, this.#options.deps.clock.now());
+    const { deps, headers } = this.#options;
+    return upstreamExchange({ request, method, nowMs: deps.clock.now(), headers });
   }
 
   get #features(): RevisionFeatures {
@@ -347,23 +351,17 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
   }
 
   #succeeded(frame: Frame): void {
-    const serverInfo = this.#park.serverInfo;
-    const result = toModernResult(frame, { method: this.#method, serverInfo });
-    this.#park.finished(result ?? errorFrame(0, NOT_A_RESULT));
+    this.#park.finished(modernOutcome(frame, this.#context));
+  }
+
+  get #context(): Answered {
+    return { request: this.#options.request, server: this.#server };
   }
 
   #failed(frame: Frame): void {
     const error = readRpcError(frame);
     if (error.code === URL_ELICITATION_REQUIRED && isInteractive(this.#method)) return this.#urlsRequired(error);
-    this.#finish(this.#modernError(error));
-  }
-
-  #modernError(error: RpcError): RpcError {
-    const method = this.#method;
-    const capability = method === GET_PROMPT ? 'prompts' : 'tools';
-    const isDeclared = this.#server?.capabilities[capability] !== undefined;
-    const uri = readPayload(this.#options.request)?.uri;
-    return toModernError(error, { method, isDeclared, uri: typeof uri === 'string' ? uri : undefined }).error;
+    this.#park.finished(modernFailure(error, this.#context));
   }
 
   #finish(error: RpcError): void {
@@ -397,26 +395,13 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
   #asked(frame: Frame): void {
     const { id } = frame;
     if (id === undefined) return;
-    const token = findProgressToken(frame)?.value;
-    const question: InputQuestion = {
-      method: frame.method ?? '',
-      request: toInputRequest(frame),
-      answer: (response) => {
-        this.#questions.delete(id);
-        this.#seat.send(legacyAnswer({ question: frame, response, features: this.#features }));
-      },
-      refuse: () => {
-        this.#questions.delete(id);
-        this.#seat.send(refusedAnswer(frame));
-      },
-      keepAlive: token === undefined ? undefined : (progress) => this.#stillThinking(token, progress),
+    const send = (message: Frame): void => {
+      if (message.isResponse) this.#questions.delete(id);
+      this.#seat.send(message);
     };
+    const question = serverQuestion(frame, { features: this.#features, send });
     this.#questions.set(id, question);
     this.#park.asked(question);
-  }
-
-  #stillThinking(progressToken: JsonRpcId, progress: number): void {
-    this.#seat.send(notificationFrame(PROGRESS, { progressToken, progress }));
   }
 
   #withdrawn(frame: Frame): void {
@@ -431,7 +416,7 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
 
   #urlsRequired(error: RpcError): void {
     const elicitations = readUrlElicitations(error);
-    if (elicitations === undefined) return this.#finish(this.#modernError(error));
+    if (elicitations === undefined) return this.#park.finished(modernFailure(error, this.#context));
     if (!takesUrls(this.#options.wanted.capabilities.capabilities)) return this.#finish(URL_MODE_MISSING);
     this.#urlRounds += 1;
     if (this.#urlRounds > MAX_URL_ROUNDS) {
@@ -481,7 +466,6 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
 
 const LEVEL_REQUEST = requestFrame('level', SET_LEVEL);
 const FINISHED = new BridgeError('ERR_SESSION_CLOSED', 'The client does not follow this call any more.');
-const NOT_A_RESULT: RpcError = { code: INTERNAL_ERROR, message: 'the server answered with a result that is no object' };
 const NO_ROOM: RpcError = { code: INTERNAL_ERROR, message: 'too many calls wait for their clients; try again later' };
 
 function mostVerbose(followers: Iterable<Follower>): LogLevel | undefined {
@@ -490,16 +474,4 @@ function mostVerbose(followers: Iterable<Follower>): LogLevel | undefined {
     if (logLevel !== undefined && (most === undefined || severityOf(logLevel) < severityOf(most))) most = logLevel;
   }
   return most;
-}
-
-function isAccept(response: Buffer): boolean {
-  return asFields(JSON.parse(response.toString('utf8')))?.action === 'accept';
-}
-
-/** The user did not agree, so that the call was not made. A model can read why. */
-function declined(method: string, serverInfo: Fields | undefined): Frame {
-  const message = 'The server needs its user to visit a URL first, and the user did not agree.';
-  if (method !== CALL_TOOL) return errorFrame(0, { code: INTERNAL_ERROR, message });
-  const result = resultFrame(0, { content: [{ type: 'text', text: message }], isError: true });
-  return toModernResult(result, { method, serverInfo }) ?? result;
 }

@@ -5,7 +5,7 @@ import type { RpcError } from '../../mcp/rpc-errors.ts';
 import { Exchange } from '../../relay/exchange.ts';
 import type { LegacyPool, PooledSeat, SessionWanted } from '../../relay/legacy-pool.ts';
 import type { LegacySession } from '../../relay/legacy-session.ts';
-import type { ServerFault, ServerListener } from '../../relay/ports.ts';
+import type { Lane, ServerFault, ServerListener } from '../../relay/ports.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { requestFrame } from '../../wire/write-message.ts';
@@ -23,20 +23,28 @@ export interface SeatUser {
   lost(reason: BridgeError): void;
 }
 
-/** What is sent here belongs to no lane of a client: the client may be gone while the server goes on. */
-const NO_LANE = { isOpen: true };
-
 /** A question the session answers itself, as soon as it can. */
 const HELLO = requestFrame(0, INITIALIZE, { protocolVersion: LATEST_LEGACY_REVISION.id, capabilities: {} });
 
-export function upstreamExchange(request: Frame, method: string, nowMs: number): Exchange {
-  return new Exchange(request.id ?? 0, method, NO_LANE, undefined, nowMs);
+export interface UpstreamRequest {
+  readonly request: Frame;
+  /** What it counts as; see `Exchange`. */
+  readonly method: string;
+  readonly nowMs: number;
+  /** Of the client's request, that go along. */
+  readonly headers?: Lane['headers'];
+}
+
+/** Its lane leads to no client: the one who asked may be gone while the server goes on. */
+export function upstreamExchange({ request, method, nowMs, headers }: UpstreamRequest): Exchange {
+  const lane = { isOpen: true, ...(headers && { headers }) };
+  return new Exchange(request.id ?? 0, method, lane, undefined, nowMs);
 }
 
 /** A seat at a session of the pool, from the wish for one to its end. */
 export class LegacySeat implements ServerListener {
   readonly #user: SeatUser;
-  readonly #hello = upstreamExchange(HELLO, INITIALIZE, 0);
+  readonly #hello = upstreamExchange({ request: HELLO, method: INITIALIZE, nowMs: 0 });
   #seat: PooledSeat | undefined;
 
   constructor(user: SeatUser) {

@@ -11,6 +11,7 @@ import { INVALID_PARAMS } from '../../mcp/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { LegacyPool, SessionWanted } from '../../relay/legacy-pool.ts';
+import type { Lane } from '../../relay/ports.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { idToken } from '../../wire/splice.ts';
@@ -33,6 +34,8 @@ export interface ListenOptions {
   readonly pool: LegacyPool;
   readonly wanted: SessionWanted;
   readonly request: Frame;
+  /** That the user lets pass with it; see `Lane`. */
+  readonly headers: Lane['headers'];
   readonly host: ListenHost;
 }
 
@@ -76,7 +79,7 @@ export class ListenStream implements SeatUser {
   }
 
   opened(result: InitializeResult): void {
-    const { clock } = this.#options;
+    const { clock, headers } = this.#options;
     this.#serverInfo = readServerInfo(result.serverInfo);
     const wanted = this.#filter ?? NOTHING;
     const { tools, prompts, resources } = result.capabilities;
@@ -91,7 +94,7 @@ export class ListenStream implements SeatUser {
     this.#state = { kind: 'subscribing', open, cancel: clock.after(SUBSCRIBE_MS, () => this.#acknowledge()) };
     const requests = [...uris].map((uri, index) => {
       const request = requestFrame(index, SUBSCRIBE, { uri });
-      const exchange = upstreamExchange(request, SUBSCRIBE, clock.now());
+      const exchange = upstreamExchange({ request, method: SUBSCRIBE, nowMs: clock.now(), headers });
       open.set(exchange, uri);
       return [request, exchange] as const;
     });

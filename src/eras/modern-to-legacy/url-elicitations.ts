@@ -1,9 +1,12 @@
 /** `-32042` of 2025-11-25: a call that wants its user to visit a URL first. The modern era asks instead of failing. */
 import { isDeclared } from '../../mcp/client-capabilities.ts';
-import { ELICIT } from '../../mcp/methods.ts';
+import { CALL_TOOL, ELICIT } from '../../mcp/methods.ts';
+import { toModernResult } from '../../mcp/modern-results.ts';
 import { asFields, type Fields } from '../../mcp/payload.ts';
-import { MISSING_CAPABILITY } from '../../mcp/rpc-codes.ts';
+import { INTERNAL_ERROR, MISSING_CAPABILITY } from '../../mcp/rpc-codes.ts';
 import type { RpcError } from '../../mcp/rpc-errors.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 
 /** How often one call may be refused for it. */
 export const MAX_URL_ROUNDS = 10;
@@ -45,3 +48,15 @@ export const URL_MODE_MISSING: RpcError = {
   message: 'the server needs its user to visit a URL first, and the client did not declare elicitation.url',
   data: { requiredCapabilities: { elicitation: { url: {} } } },
 };
+
+export function isAccept(response: Buffer): boolean {
+  return asFields(JSON.parse(response.toString('utf8')))?.action === 'accept';
+}
+
+/** The user did not agree, so that the call was not made. A model can read why. */
+export function declined(method: string, serverInfo: Fields | undefined): Frame {
+  const message = 'The server needs its user to visit a URL first, and the user did not agree.';
+  if (method !== CALL_TOOL) return errorFrame(0, { code: INTERNAL_ERROR, message });
+  const result = resultFrame(0, { content: [{ type: 'text', text: message }], isError: true });
+  return toModernResult(result, { method, serverInfo }) ?? result;
+}
