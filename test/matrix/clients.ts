@@ -36,7 +36,9 @@ export const CLIENTS = {
     start: (target) =>
       serve(target, (bridge, name) => {
         const transport = new StreamableHTTPClientTransport(bridge.url);
-        return LegacyClient.connect(transport, { name, leave: () => transport.terminateSession() });
+        // A session that is gone already is as good.
+        const leave = () => transport.terminateSession().catch(() => undefined);
+        return LegacyClient.connect(transport, { name, leave });
       }),
   },
 } as const satisfies Record<string, ClientKind>;

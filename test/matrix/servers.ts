@@ -29,11 +29,19 @@ export interface ServerKind {
 
 const LEGACY = fileURLToPath(new URL('./servers/legacy.js', import.meta.url));
 
-export const LEGACY_STDIO: readonly string[] = [process.execPath, LEGACY, 'stdio'];
+const LEGACY_STDIO: readonly string[] = [process.execPath, LEGACY, 'stdio'];
 
-export const startLegacyHttp = (kind: string, port = 0) => startServerProcess(LEGACY, [kind, String(port)]);
+export type LegacyHttpKind =
+  | 'http-sse'
+  | 'stateful'
+  | 'stateful-resumable'
+  | 'stateful-json'
+  | 'stateless'
+  | 'stateless-json';
 
-/** How the tests are told which limits hold; see limits.ts. */
+/** @param port 0 picks one */
+export const startLegacyHttp = (kind: LegacyHttpKind, port = 0) => startServerProcess(LEGACY, [kind, String(port)]);
+
 export const SERVERS = {
   stdio: {
     title: 'stdio',
@@ -52,7 +60,7 @@ export const SERVERS = {
 
 export type ServerName = keyof typeof SERVERS;
 
-async function startLegacy(kind: string): Promise<RunningServer> {
+async function startLegacy(kind: LegacyHttpKind): Promise<RunningServer> {
   const server = await startLegacyHttp(kind);
   const look = async () => (await (await fetch(new URL('/record', server.url))).json()) as ServerView;
   return { target: [server.url.href], look, stop: server.stop };

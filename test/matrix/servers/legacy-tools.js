@@ -55,8 +55,9 @@ export const TOOLS = {
 
   big: ({ bytes }) => text(bigText(bytes)),
 
-  /** Answers after a while. */
-  later: async ({ value, ms }) => {
+  /** Says that it has begun, and answers after a while. */
+  later: async ({ value, ms }, { progressToken, notify }) => {
+    if (progressToken !== undefined) await notify('notifications/progress', { progressToken, progress: 0 });
     await delay(ms);
     return text(value);
   },

@@ -1,0 +1,79 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import test, { type ExecutionContext } from 'ava';
+import { REPOSITORY, startBridge } from '../support/bridge.ts';
+import { assertGone, descendantsOf } from '../support/processes.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { CLIENTS, type ClientName } from './clients.ts';
+import { type RunningServer, SERVERS } from './servers.ts';
+
+const PROGRAM = fileURLToPath(new URL('./doomed-client.ts', import.meta.url));
+const CLIENT_NAMES = Object.keys(CLIENTS) as ClientName[];
+
+for (const client of CLIENT_NAMES) {
+  for (const server of ['stdio', 'httpSse', 'stateful', 'stateless'] as const) {
+    const title = `${CLIENTS[client].title} → ${SERVERS[server].title}`;
+    test.serial(`${title}: a client that is killed during a call leaves nothing behind`, async (t) => {
+      const running = await SERVERS[server].start();
+      t.teardown(running.stop);
+      const { kill, processes } = client === 'stdio' ? await overStdio(t, running) : await overHttp(t, client, running);
+      t.true(processes.length > 0);
+      await kill();
+      await assertGone(processes, { timeoutMs: 10_000 });
+      await waitFor(async () => (await openSessions(running)) === 0, { message: 'the server to have no session left' });
+    });
+  }
+}
+
+interface Doomed {
+  /** Resolves when the client is dead. */
+  kill(): Promise<void>;
+  /** Those that are there for this client alone. */
+  readonly processes: readonly number[];
+}
+
+/** What was asked before the end of input is answered, as far as the grace time goes: here it never is. */
+async function overStdio(t: ExecutionContext, { target }: RunningServer): Promise<Doomed> {
+  const child = await startDoomed(t, ['stdio', '--shutdown-grace', '200ms', ...target]);
+  return { kill: () => kill(child), processes: descendantsOf(child.pid ?? Number.NaN) };
+}
+
+/**
+ * A client over Streamable HTTP that is gone is one that asks nothing any more. Its call may go on for its time, then
+ * the session has timed out.
+ */
+async function overHttp(t: ExecutionContext, client: ClientName, { target }: RunningServer): Promise<Doomed> {
+  const bridge = await startBridge(['--request-timeout', '1s', '--session-timeout', '1s', ...target]);
+  t.teardown(() => bridge.stop());
+  const url = client === 'httpSse' ? bridge.sseUrl : bridge.url;
+  const child = await startDoomed(t, [client, url.href]);
+  const processes = [child.pid ?? Number.NaN, ...bridge.children()];
+  t.is(processes.length, target[0] === '--' ? 2 : 1);
+  return { kill: () => kill(child), processes };
+}
+
+async function startDoomed(t: ExecutionContext, args: readonly string[]): Promise<ChildProcess> {
+  const loader = `--import=${import.meta.resolve('tsx')}`;
+  const child = spawn(process.execPath, [loader, PROGRAM, ...args], {
+    cwd: REPOSITORY,
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.teardown(() => void child.kill('SIGKILL'));
+  for await (const line of createInterface({ input: child.stdout })) if (line === 'calling') return child;
+  throw new Error('the client ended before its call');
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  const exited = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exited;
+}
+
+/** A server on stdio is gone with its processes. */
+async function openSessions({ look }: RunningServer): Promise<number> {
+  const { entries = [] } = (await look?.()) ?? {};
+  const count = (kind: string) => entries.filter((entry) => entry.kind === kind).length;
+  return count('opened') - count('closed');
+}
