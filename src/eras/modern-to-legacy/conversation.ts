@@ -13,7 +13,9 @@ import type { Exchange } from '../../relay/exchange.ts';
 import type { SessionWanted } from '../../relay/legacy-pool.ts';
 import type { CallContext, ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
+import { QUOTE } from '../../wire/ascii.ts';
 import type { Frame } from '../../wire/frame.ts';
+import { decodeString, findUniqueMember, type Span } from '../../wire/scan-json.ts';
 import { encodeId, idToken, withId } from '../../wire/splice.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import type { ParkedCall } from '../parked-call.ts';
@@ -107,7 +109,7 @@ export class Conversation implements UpstreamLink, Follower {
     if (method === LISTEN) return this.#listen(frame, exchange);
     const token = findProgressToken(frame);
     this.#progressToken = token && Buffer.from(frame.bytes.subarray(token.start, token.end));
-    const state = isInteractive(method) ? readPayload(frame)?.requestState : undefined;
+    const state = isInteractive(method) ? findUniqueMember(frame.bytes, frame.payloadStart, 'requestState') : undefined;
     if (state !== undefined) return this.#retry(frame, state);
     const call = new LegacyCall({
       ...this.#options.services,
@@ -119,9 +121,10 @@ export class Conversation implements UpstreamLink, Follower {
     call.start(this);
   }
 
-  #retry(frame: Frame, state: unknown): void {
+  #retry(frame: Frame, span: Span | 'duplicate'): void {
     const { states, calls } = this.#options.services;
     const { principal } = this.#wanted;
+    const state = span === 'duplicate' ? undefined : readString(frame.bytes, span);
     const digest = requestDigest(frame.method ?? '', readPayload(frame));
     const opened = states.open(state, { principal, digest });
     if ('fault' in opened) return this.#refuse(stateError(opened.fault));
@@ -257,6 +260,11 @@ export class Conversation implements UpstreamLink, Follower {
   close(_reason: BridgeError): void {
     this.#leave(this.#state);
   }
+}
+
+/** Undefined: it is no string. */
+function readString(bytes: Buffer, { start, end }: Span): string | undefined {
+  return bytes[start] === QUOTE ? decodeString(bytes, start, end) : undefined;
 }
 
 const CLOSED = new BridgeError('ERR_SESSION_CLOSED', 'The client does not wait for an answer any more.');

@@ -397,3 +397,11 @@ test('the end of the bridge refuses what is open and leaves no timer', async (t)
   t.like(bridge.heard()[0], { id: 'q', result: { action: 'cancel' } });
   t.is(bridge.clock.pendingTimers, 0);
 });
+
+test('ML-10: of two states none is taken', (t) => {
+  const { bridge, state } = park();
+  const text = JSON.stringify(state);
+  const twice = bridge.raw(`"name":"x","arguments":{},"requestState":${text},"requestState":${text}`);
+  t.is(reasonOf(twice.answer()), 'state_invalid');
+  t.deepEqual(bridge.heard(), []);
+});

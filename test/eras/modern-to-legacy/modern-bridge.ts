@@ -113,6 +113,11 @@ export class ModernBridge {
     return this.ask('tools/call', { name: 'x', arguments: {}, ...params }, { capabilities: ALL, ...options });
   }
 
+  /** A call with params as the client wrote them, without their braces. */
+  raw(params: string): ModernRequest {
+    return new ModernRequest(this.modern, 'tools/call', params, { capabilities: ALL });
+  }
+
   /** Lets the window pass in which questions are collected. */
   collect(): void {
     this.clock.advance(25);
@@ -124,7 +129,7 @@ export class ModernRequest {
   readonly exchange: Exchange;
   readonly #link: UpstreamLink;
 
-  constructor(modern: UpstreamDialer, method: string, params: object, options: AskOptions) {
+  constructor(modern: UpstreamDialer, method: string, params: object | string, options: AskOptions) {
     const { id = 7, principal = 'ada', capabilities = {}, logLevel, progressToken } = options;
     const envelope = {
       'io.modelcontextprotocol/protocolVersion': '2026-07-28',
@@ -133,7 +138,11 @@ export class ModernRequest {
       ...(logLevel !== undefined && { 'io.modelcontextprotocol/logLevel': logLevel }),
       ...(progressToken !== undefined && { progressToken }),
     };
-    const frame = clientFrame({ id, method, params: { ...params, _meta: envelope } });
+    const members = typeof params === 'string' ? params : JSON.stringify(params).slice(1, -1);
+    const own = members === '' ? '' : `${members},`;
+    const frame = clientFrame(
+      `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"${method}","params":{${own}"_meta":${JSON.stringify(envelope)}}}`,
+    );
     const metadata = readRequestMetadata(frame);
     if ('fault' in metadata) throw new Error(metadata.fault);
     this.exchange = new Exchange(id, method, new FakeLane(), progressToken, 0);

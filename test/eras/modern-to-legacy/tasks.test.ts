@@ -65,6 +65,21 @@ test('tools are looked at once, until they change', (t) => {
   t.truthy(bridge.heardOnly('tools/list'));
 });
 
+test('roots that are asked for while the tools are looked at are asked before the call', (t) => {
+  const bridge = new ModernBridge({ greeting: GREETING });
+  const call = bridge.call();
+  const { id } = bridge.heardOnly('tools/list');
+  bridge.says({ id: 'r', method: 'roots/list' });
+  bridge.says({ id, result: { tools: [SLOW] } });
+  bridge.collect();
+  t.deepEqual(bridge.heard(), []);
+  const { requestState } = call.answer().result;
+  bridge.call({ requestState, inputResponses: { 'roots-1': { roots: [] } } });
+  const [roots, sent] = bridge.heard();
+  t.is(roots?.id, 'r');
+  t.like(sent, { method: 'tools/call', params: { task: { ttl: 30 * 60_000 } } });
+});
+
 test('a server without tasks is not asked for its tools', (t) => {
   const bridge = new ModernBridge();
   bridge.call();
