@@ -1,7 +1,7 @@
 import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { isDeclared } from '../../mcp/client-capabilities.ts';
-import { findCancelledId, findSubscriptionId } from '../../mcp/correlators.ts';
+import { findSubscriptionId } from '../../mcp/correlators.ts';
 import { type LogLevel, parseLogLevel, severityOf } from '../../mcp/log-levels.ts';
 import {
   CANCELLED,
@@ -23,7 +23,7 @@ import type { ModernRevisionId } from '../../mcp/revisions.ts';
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from '../../mcp/rpc-codes.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Lane, ServerListener } from '../../relay/ports.ts';
-import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import type { Frame } from '../../wire/frame.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import { errorAnswer } from './call-failures.ts';
 import type { CallHost } from './call-host.ts';
@@ -187,8 +187,6 @@ export class OpenSession implements CallHost {
   /** A notification that is of no open request. */
   stray(frame: Frame): void {
     switch (frame.method) {
-      case CANCELLED:
-        return this.#withdrawn(findCancelledId(frame)?.value);
       case PROGRESS:
         return;
       case LOG_MESSAGE:
@@ -200,10 +198,6 @@ export class OpenSession implements CallHost {
         if (findSubscriptionId(frame) !== undefined) return;
         this.listener.fromServer(frame);
     }
-  }
-
-  #withdrawn(id: JsonRpcId | undefined): void {
-    if (id !== undefined) this.requests.take(id)?.withdrawn();
   }
 
   tell(frame: Frame, exchange: Exchange): void {

@@ -1,7 +1,8 @@
 import type { Deps } from '../../deps.ts';
 import { assertNever, BridgeError } from '../../errors.ts';
+import { findCancelledId } from '../../mcp/correlators.ts';
 import type { Implementation } from '../../mcp/meta.ts';
-import { DISCOVER, INITIALIZE, PING } from '../../mcp/methods.ts';
+import { CANCELLED, DISCOVER, INITIALIZE, PING } from '../../mcp/methods.ts';
 import { initializeResult } from '../../mcp/modern-results.ts';
 import { asFields } from '../../mcp/payload.ts';
 import { stampMetadata } from '../../mcp/request-metadata.ts';
@@ -9,9 +10,9 @@ import { LATEST_MODERN_REVISION } from '../../mcp/revisions.ts';
 import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Lane, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
-import type { Frame } from '../../wire/frame.ts';
+import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
-import { errorAnswer } from './call-failures.ts';
+import { errorAnswer, violation } from './call-failures.ts';
 import { type ClientProfile, readClientProfile } from './client-profile.ts';
 import { OpenSession } from './open-session.ts';
 import type { DiscoveryOutcome, DiscoverySeeker, SharedDiscovery } from './shared-discovery.ts';
@@ -157,7 +158,10 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
     if (this.#state.kind === 'discovering') this.#state.discovery.answered(this, frame);
   }
 
-  withdrawn(): void {}
+  withdrawn(): void {
+    this.answered(errorAnswer(0, violation(this.#serverName, 'it withdrew a request of its client')));
+  }
+
   notified(): void {}
 
   discovered(outcome: DiscoveryOutcome): void {
@@ -219,9 +223,14 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
   }
 
   #notificationFromServer(frame: Frame, exchange: Exchange | undefined): void {
+    if (frame.method === CANCELLED) return this.#withdrawnByServer(findCancelledId(frame)?.value);
     const asker = this.#requests.about(frame, exchange);
     if (asker !== undefined) return asker.notified(frame);
     if (this.#state.kind === 'ready') this.#state.session.stray(frame);
+  }
+
+  #withdrawnByServer(id: JsonRpcId | undefined): void {
+    if (id !== undefined) this.#requests.take(id)?.withdrawn();
   }
 
   serverFault({ error, kind, id }: ServerFault): void {

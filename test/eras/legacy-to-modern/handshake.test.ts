@@ -103,6 +103,16 @@ test('an error of server/discover is the answer to initialize, and there is no s
   t.is(session.ends.length, 1);
 });
 
+test('a server/discover that is answered with nonsense or withdrawn fails initialize', (t) => {
+  for (const end of [{ result: { tools: [] } }, { method: 'notifications/cancelled', params: { requestId: 1 } }]) {
+    const session = new LegacyFront().connect();
+    session.initialize();
+    session.serverSays('result' in end ? { id: session.ids.at(-1), ...end } : end);
+    t.is(session.heard()[0]?.error.data.bridge.reason, 'ERR_UPSTREAM_PROTOCOL');
+    t.is(session.ends.length, 1);
+  }
+});
+
 test('a server of other revisions only is named in the error to initialize, with those spoken here', (t) => {
   for (const refuse of [
     (s: ReturnType<LegacyFront['connect']>) => s.serverAnswers({ ...DISCOVERY, supportedVersions: ['2027-01-01'] }),

@@ -155,3 +155,17 @@ test('legacy clients that share a modern server each have their own answers and 
   t.is(await callText(b.client, 'echo', { text: 'after' }), 'after');
   t.deepEqual(b.notifications, []);
 });
+
+test('LM-29: a shared modern server that dies takes calls with it, but neither the session nor its subscriptions', async (t) => {
+  const connect = serve(t, 'shared');
+  const { client, notifications } = await connect();
+  await client.subscribeResource({ uri: 'test://a' });
+  await t.throwsAsync(client.callTool({ name: 'exit' }));
+  t.is(await callText(client, 'echo', { text: 'again' }), 'again');
+  const has = (method: string) => notifications.some((notification) => notification.method === method);
+  await waitFor(() => has('notifications/tools/list_changed') && has('notifications/resources/updated'));
+  const before = notifications.length;
+  await callText(client, 'change', { kind: 'test://a' });
+  await waitFor(() => notifications.length > before);
+  t.deepEqual(notifications.at(-1)?.params, { uri: 'test://a' });
+});
