@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import test from 'ava';
+import { BridgeError } from '../../../src/errors.ts';
 import { accept, event, notification, openStream, resultOf } from '../../fixtures/http-servers/scripted.ts';
 import { FakeServerListener } from '../../support/fake-peers.ts';
 import { clientFrame } from '../../support/frames.ts';
@@ -48,6 +49,16 @@ test('a link that is paused posts, and reads when it may', async (t) => {
   link.resume();
   await waitFor(() => listener.received.length === 1);
   t.pass();
+});
+
+test('a full link that is closed says nothing of the room it has then', async (t) => {
+  const { dialer } = await connectScripted(t, { 'prompts/get': () => {} });
+  const listener = new FakeServerListener();
+  const link = dialer.dial(listener);
+  const text = 'x'.repeat(9 * 1024 * 1024);
+  t.false(link.send(clientFrame({ id: 1, method: 'prompts/get', params: { text } })));
+  link.close(new BridgeError('ERR_SESSION_CLOSED', 'gone'));
+  t.is(listener.drains, 0);
 });
 
 test('a server that does not read makes the link full, and the client is told when it is not', async (t) => {

@@ -183,7 +183,7 @@ for (const [limit, answer] of [
   ['callMs', (_: unknown, response) => void openStream(response).write(': x\n\n')],
 ] as const satisfies readonly (readonly [string, Act])[]) {
   test(`the limit ${limit} ends a call, and nothing is asked again`, async (t) => {
-    const { error, server } = await ask(t, 'tools/list', answer, { timeouts: { [limit]: 50 } });
+    const { error, server } = await ask(t, 'tools/list', answer, { timeouts: { [limit]: 200 } });
     t.is(bridgeOf(error)?.reason, 'ERR_UPSTREAM_TIMEOUT');
     t.is(server.order.length, 1);
     await waitFor(() => server.open.size === 0, { message: 'the connection to be let go' });

@@ -251,6 +251,31 @@ test('a change the server reports makes the list be fetched again', async (t) =>
   t.is(paramHeader(server, 'new'), 'v');
 });
 
+test('a list that was asked for before a change is not gone by after it', async (t) => {
+  let answer: (() => void) | undefined;
+  let change = (): void => {};
+  const { client, server } = await connectScripted(t, {
+    'tools/list': (asked, response) => {
+      if (answer === undefined) answer = () => list([tool('x', 'Old')])(asked, response);
+      else list([tool('x', 'New')])(asked, response);
+    },
+    'subscriptions/listen': ({ message }, response) => {
+      const _meta = { 'io.modelcontextprotocol/subscriptionId': message.id };
+      openStream(response).write(event(notification('notifications/subscriptions/acknowledged', { _meta })));
+      change = () => void response.write(event(notification('notifications/tools/list_changed', { _meta })));
+    },
+  });
+  await client.listen({ toolsListChanged: true }, 'sub');
+  const early = client.start('tools/call', params('x'));
+  await waitFor(() => answer !== undefined);
+  change();
+  await waitFor(() => client.notifications('notifications/tools/list_changed').length === 1);
+  answer?.();
+  await client.answer(early);
+  await client.request('tools/call', params('x'));
+  t.is(paramHeader(server, 'new'), 'v');
+});
+
 test('each principal has a list of its own, which its conversations share', async (t) => {
   const { server, connect } = await connectScripted(t, { 'tools/list': list([tool('x', 'A')]) });
   for (const principal of ['a', 'b', 'a', 'b']) await connect({ principal }).request('tools/call', params('x'));
