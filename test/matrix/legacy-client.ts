@@ -47,7 +47,10 @@ export class LegacyClient implements MatrixClient {
   private constructor(name: string, leave: (client: Client) => Promise<void>) {
     this.#client = new Client({ name, version: '4.5.6' }, { capabilities: CAPABILITIES });
     this.#leave = leave;
-    this.#client.onerror = (error) => this.faults.push(error);
+    this.#client.onerror = (error) => {
+      // The SDK handles an answer before the progress that came ahead of it in the same chunk, and then knows no token.
+      if (!error.message.startsWith('Received a progress notification for an unknown token')) this.faults.push(error);
+    };
     this.#client.fallbackRequestHandler = async ({ method, params }) => {
       const answerer = this.#answerers.get(method);
       if (answerer === undefined) throw Object.assign(new Error(`no answer to ${method}`), { code: -32601 });

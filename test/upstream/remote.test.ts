@@ -75,7 +75,10 @@ async function scripted(t: ExecutionContext, script: (ask: Ask) => Reply | undef
   return server;
 }
 
-const initialize = (client: LinkClient) => client.request('initialize', INITIALIZE_PARAMS, 10_000);
+/** Long: a busy machine takes its time with a hundred clients. */
+const PATIENCE_MS = 60_000;
+
+const initialize = (client: LinkClient) => client.request('initialize', INITIALIZE_PARAMS, PATIENCE_MS);
 
 /** A session through its handshake and one call. */
 async function callTools(dialer: UpstreamDialer): Promise<LinkClient> {
@@ -83,7 +86,7 @@ async function callTools(dialer: UpstreamDialer): Promise<LinkClient> {
   const handshake = await initialize(client);
   if (handshake.outcome.kind !== 'result') throw handshake.error ?? new Error(handshake.words);
   client.notify('notifications/initialized');
-  const tools = await client.request('tools/list', {}, 10_000);
+  const tools = await client.request('tools/list', {}, PATIENCE_MS);
   if (tools.outcome.kind !== 'result') throw tools.error ?? new Error(tools.words);
   return client;
 }
