@@ -7,7 +7,7 @@ export interface SessionRegistryOptions {
   readonly dialer: UpstreamDialer;
   readonly deps: Deps;
   readonly maxSessions: number;
-  /** A session that nobody is connected to and in which nothing runs ends after this long. */
+  /** A session that nobody has been connected to or has called for this long ends. */
   readonly sessionTimeoutMs: number;
   readonly requestTimeoutMs: number;
 }
@@ -111,7 +111,8 @@ export class SessionRegistry {
   #sweep(nowMs: number): void {
     for (const entry of [...this.#entries.values()]) {
       entry.relay.sweep(nowMs);
-      if (entry.peer.isConnected || entry.relay.openExchanges > 0) entry.lastSeenMs = nowMs;
+      // An open call alone is no sign of life: its client may be gone, and what it is asked is never answered.
+      if (entry.peer.isConnected) entry.lastSeenMs = nowMs;
       else if (nowMs - entry.lastSeenMs >= this.#options.sessionTimeoutMs) {
         entry.relay.close(new BridgeError('ERR_SESSION_CLOSED', 'The session was idle for too long.'));
       }
