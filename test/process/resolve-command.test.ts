@@ -4,7 +4,7 @@ import { BridgeError } from '../../src/errors.ts';
 import { type FileKind, type FileSystemView, resolveCommand } from '../../src/process/resolve-command.ts';
 
 function viewOf(platform: NodeJS.Platform, files: Readonly<Record<string, FileKind>>): FileSystemView {
-  const currentFolder = platform === 'win32' ? 'C:\\work' : '/work';
+  const currentFolder = platform === 'win32' ? 'C:\\work' : '/srv';
   return { platform, currentFolder, kindOf: (path) => files[path] ?? 'missing' };
 }
 
@@ -36,15 +36,15 @@ const found: readonly (Case & { readonly path: string })[] = [
     title: 'takes a path relative to the working folder of the child',
     command: './server',
     cwd: 'app',
-    files: { '/work/app': 'folder', '/work/app/server': 'executable' },
-    path: '/work/app/server',
+    files: { '/srv/app': 'folder', '/srv/app/server': 'executable' },
+    path: '/srv/app/server',
   },
   {
     title: 'takes an empty entry of PATH for the working folder',
     command: 'server',
     env: { PATH: '/a:' },
-    files: { '/work/server': 'executable' },
-    path: '/work/server',
+    files: { '/srv/server': 'executable' },
+    path: '/srv/server',
   },
   {
     title: 'looks where the system looks when the child has no PATH',
@@ -95,7 +95,7 @@ const refused: readonly (Case & { readonly message: RegExp })[] = [
     title: 'says that a path does not exist',
     command: './server',
     files: {},
-    message: /\/work\/server does not exist/,
+    message: /\/srv\/server does not exist/,
   },
   {
     title: 'says that a file is not executable',

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
 import { CRASH_LOOP_FAILURES, RestartPolicy } from '../../src/process/supervisor.ts';
-import { FakeClock } from './fake-clock.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 
 const crash = new BridgeError('ERR_UPSTREAM_EXITED', 'exited with code 1');
 

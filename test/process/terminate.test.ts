@@ -1,8 +1,8 @@
 import test from 'ava';
 import type { ProcessGroup } from '../../src/process/process-group.ts';
 import { followLadder, Termination, terminationLadder } from '../../src/process/terminate.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import { collectLog } from './collected-log.ts';
-import { FakeClock } from './fake-clock.ts';
 
 const GRACE_MS = 5000;
 
