@@ -23,7 +23,13 @@ const SCENARIOS: readonly Scenario[] = [
   ...SHUTDOWN,
 ];
 
-/** Registers every scenario for this client with every server. */
+/**
+ * Registers every scenario for this client with every server.
+ *
+ * Another client is an entry in clients.ts with an implementation of MatrixClient, and a test file of one line; another
+ * server is an entry in servers.ts with a program that offers what servers/legacy-tools.js does. What a pair cannot do
+ * is an entry in limits.ts; a need that no scenario has named so far is one more Feature there.
+ */
 export function testMatrixOf(test: TestFn, client: ClientName): void {
   for (const server of Object.keys(SERVERS) as ServerName[]) {
     const cell = new Cell(client, server);
