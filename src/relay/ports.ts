@@ -104,7 +104,8 @@ export type Readiness = { readonly ready: true } | { readonly ready: false; read
 export interface CallContext {
   /** The authenticated caller, or one name for all where nobody is asked. What belongs to one is never shown to another. */
   readonly principal: string;
-  readonly metadata: RequestMetadata;
+  /** Undefined: the link is for many requests of one client, each of which brings its own. */
+  readonly metadata: RequestMetadata | undefined;
 }
 
 /** Makes connections to one server. Implemented in upstream/, wrapped by the pool and by relay/shared/. */
@@ -112,7 +113,8 @@ export interface UpstreamDialer {
   /** How the server is called in logs and error messages. */
   readonly name: string;
   /**
-   * A new connection of its own. `context` is given for a modern request, which is a conversation by itself.
+   * A new connection of its own: without `context` for a legacy session, with one for modern requests. What carries
+   * metadata is a conversation by itself, of that one request.
    * Throws a BridgeError when none can be made now.
    */
   dial(listener: ServerListener, context?: CallContext): UpstreamLink;

@@ -6,12 +6,12 @@ import { CANCELLED, DISCOVER, isInteractive, TASKS_PREFIX } from '../../mcp/meth
 import { isModernRequest, isSpecified, LISTEN } from '../../mcp/modern-methods.ts';
 import { discoverResult } from '../../mcp/modern-results.ts';
 import { readPayload } from '../../mcp/payload.ts';
-import { stripMetadata } from '../../mcp/request-metadata.ts';
+import { type RequestMetadata, stripMetadata } from '../../mcp/request-metadata.ts';
 import { INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND } from '../../mcp/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { SessionWanted } from '../../relay/legacy-pool.ts';
-import type { CallContext, ServerListener, UpstreamLink } from '../../relay/ports.ts';
+import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
 import { QUOTE } from '../../wire/ascii.ts';
 import type { Frame } from '../../wire/frame.ts';
@@ -36,7 +36,8 @@ export interface ConversationServices extends Omit<LegacyCallOptions, 'wanted' |
 export interface ConversationOptions {
   readonly services: ConversationServices;
   readonly listener: ServerListener;
-  readonly context: CallContext;
+  readonly principal: string;
+  readonly metadata: RequestMetadata;
   /** Keeps this caller apart from others of its name; see `SessionWanted`. */
   readonly affinity: string | undefined;
 }
@@ -69,11 +70,11 @@ export class Conversation implements UpstreamLink, Follower {
   #progressToken: Buffer | undefined;
 
   constructor(options: ConversationOptions) {
-    const { context, affinity } = options;
+    const { principal, metadata, affinity } = options;
     this.#options = options;
     this.#wanted = {
-      principal: context.principal,
-      capabilities: canonicalCapabilities(context.metadata.capabilities),
+      principal,
+      capabilities: canonicalCapabilities(metadata.capabilities),
       affinity,
     };
   }
@@ -204,7 +205,7 @@ export class Conversation implements UpstreamLink, Follower {
   // ---- to the client
 
   get logLevel(): LogLevel | undefined {
-    return parseLogLevel(this.#options.context.metadata.logLevel);
+    return parseLogLevel(this.#options.metadata.logLevel);
   }
 
   get progressToken(): Buffer | undefined {

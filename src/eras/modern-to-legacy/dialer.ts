@@ -74,9 +74,10 @@ class ModernToLegacyDialer implements UpstreamDialer {
   }
 
   dial(listener: ServerListener, context?: CallContext): UpstreamLink {
-    if (context === undefined) throw new Error('a modern conversation says who it comes from');
+    if (context?.metadata === undefined) throw new Error('a modern conversation says who it comes from');
     const { affinityOf = () => '' } = this.#options;
-    return new Conversation({ services: this.#services, listener, context, affinity: affinityOf(context) });
+    const { principal, metadata } = context;
+    return new Conversation({ services: this.#services, listener, principal, metadata, affinity: affinityOf(context) });
   }
 
   readiness(): Readiness {
