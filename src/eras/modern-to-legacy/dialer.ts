@@ -1,9 +1,11 @@
 import type { Deps } from '../../deps.ts';
 import type { Implementation } from '../../mcp/meta.ts';
+import type { RequestMetadata } from '../../mcp/request-metadata.ts';
 import { LegacyPool, type LegacyPoolLimits } from '../../relay/legacy-pool.ts';
 import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
 import { ParkedCalls, type ParkingLimits } from '../parked-calls.ts';
 import { RequestStates } from '../request-state.ts';
+import { ClientConversations } from './client-conversations.ts';
 import { Conversation, type ConversationServices } from './conversation.ts';
 import type { Follower } from './legacy-call.ts';
 import { TaskTools } from './task-tools.ts';
@@ -31,7 +33,7 @@ export interface ModernToLegacyOptions {
   readonly unsolicited?: boolean;
 }
 
-/** A legacy server as modern clients want it. `dial` needs a context, and gives the link of one conversation. */
+/** A legacy server as modern clients want it. `dial` needs a context: each request says who it comes from. */
 export function createModernToLegacyDialer(options: ModernToLegacyOptions): UpstreamDialer {
   return new ModernToLegacyDialer(options);
 }
@@ -74,10 +76,16 @@ class ModernToLegacyDialer implements UpstreamDialer {
   }
 
   dial(listener: ServerListener, context?: CallContext): UpstreamLink {
-    if (context?.metadata === undefined) throw new Error('a modern conversation says who it comes from');
-    const { affinityOf = () => '' } = this.#options;
+    if (context === undefined) throw new Error('modern requests say who they come from');
     const { principal, metadata } = context;
-    return new Conversation({ services: this.#services, listener, principal, metadata, affinity: affinityOf(context) });
+    if (metadata !== undefined) return this.#converse(listener, principal, metadata);
+    return new ClientConversations({ listener, converse: (own, its) => this.#converse(own, principal, its) });
+  }
+
+  #converse(listener: ServerListener, principal: string, metadata: RequestMetadata): Conversation {
+    const { affinityOf = () => '' } = this.#options;
+    const affinity = affinityOf({ principal, metadata });
+    return new Conversation({ services: this.#services, listener, principal, metadata, affinity });
   }
 
   readiness(): Readiness {

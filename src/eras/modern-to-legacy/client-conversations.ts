@@ -1,0 +1,106 @@
+import { BridgeError } from '../../errors.ts';
+import { CANCELLED } from '../../mcp/methods.ts';
+import { type RequestMetadata, readRequestMetadata } from '../../mcp/request-metadata.ts';
+import { INVALID_PARAMS } from '../../mcp/rpc-codes.ts';
+import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
+import { MAX_OPEN_EXCHANGES } from '../../relay/relay.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { idToken } from '../../wire/splice.ts';
+import { errorFrame } from '../../wire/write-message.ts';
+
+export interface ClientConversationsOptions {
+  readonly listener: ServerListener;
+  /** A conversation for one message that carries this metadata; it says to `listener` what it has to say. */
+  readonly converse: (listener: ServerListener, metadata: RequestMetadata) => UpstreamLink;
+}
+
+/**
+ * All that one client asks over one pipe. Each request brings its own metadata and is a conversation of its own, which
+ * its exchange leads to; there is nothing else that two requests have in common.
+ */
+export class ClientConversations implements UpstreamLink {
+  readonly #options: ClientConversationsOptions;
+  readonly #open = new Map<Exchange, UpstreamLink>();
+  /** Of the latest request: a notification may come without, and is of the same client. */
+  #latest: RequestMetadata | undefined;
+
+  constructor(options: ClientConversationsOptions) {
+    this.#options = options;
+  }
+
+  /** Always true: no conversation has more to say that could be held back. */
+  send(frame: Frame, exchange?: Exchange): boolean {
+    if (frame.kind === 'request' && exchange !== undefined) this.#request(frame, exchange);
+    else if (frame.method === CANCELLED) this.#cancelled(frame, exchange);
+    else if (frame.kind === 'notification') this.#notification(frame);
+    // Nobody was asked anything that could be answered.
+    return true;
+  }
+
+  #request(frame: Frame, exchange: Exchange): void {
+    const metadata = readRequestMetadata(frame);
+    if ('fault' in metadata) return this.#refuse(frame, exchange, { code: INVALID_PARAMS, message: metadata.fault });
+    this.#latest = metadata;
+    if (this.#open.size >= MAX_OPEN_EXCHANGES) return this.#refuse(frame, exchange, rpcErrorOf(TOO_MANY));
+    const { listener, converse } = this.#options;
+    const conversation = converse(
+      {
+        fromServer: (told) => {
+          if (told.isResponse) this.#open.delete(exchange);
+          listener.fromServer(told, exchange);
+        },
+        serverFault: (fault) => listener.serverFault(fault),
+        serverDrained: () => listener.serverDrained(),
+        serverClosed: (reason) => {
+          this.#open.delete(exchange);
+          listener.fromServer(errorFrame(idToken(frame), rpcErrorOf(reason)), exchange);
+        },
+      },
+      metadata,
+    );
+    // Before it is asked, for it may answer at once.
+    this.#open.set(exchange, conversation);
+    conversation.send(frame, exchange);
+  }
+
+  #cancelled(frame: Frame, exchange: Exchange | undefined): void {
+    const conversation = exchange && this.#open.get(exchange);
+    if (exchange === undefined || conversation === undefined) return;
+    this.#open.delete(exchange);
+    conversation.send(frame, exchange);
+  }
+
+  #notification(frame: Frame): void {
+    const own = readRequestMetadata(frame);
+    const metadata = 'fault' in own ? this.#latest : own;
+    // Who has asked nothing yet has no session that it could be for.
+    if (metadata !== undefined) this.#options.converse(DEAF, metadata).send(frame);
+  }
+
+  #refuse(frame: Frame, exchange: Exchange, error: RpcError): void {
+    this.#options.listener.fromServer(errorFrame(idToken(frame), error), exchange);
+  }
+
+  /** Nothing: what this client does not read must not stop the server for the others. */
+  pause(): void {}
+  resume(): void {}
+
+  close(reason: BridgeError): void {
+    const conversations = [...this.#open.values()];
+    this.#open.clear();
+    for (const conversation of conversations) conversation.close(reason);
+  }
+}
+
+const TOO_MANY = new BridgeError(
+  'ERR_SESSION_BUSY',
+  `This client has ${MAX_OPEN_EXCHANGES} unanswered calls, the most allowed; wait for answers before sending more.`,
+);
+const DEAF: ServerListener = {
+  fromServer: () => {},
+  serverFault: () => {},
+  serverDrained: () => {},
+  serverClosed: () => {},
+};

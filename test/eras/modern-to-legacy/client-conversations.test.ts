@@ -1,0 +1,170 @@
+import test from 'ava';
+import { BridgeError } from '../../../src/errors.ts';
+import { Exchange } from '../../../src/relay/exchange.ts';
+import { MAX_OPEN_EXCHANGES } from '../../../src/relay/relay.ts';
+import { notificationFrame } from '../../../src/wire/write-message.ts';
+import { FakeLane, FakeServerListener } from '../../support/fake-peers.ts';
+import { clientFrame } from '../../support/frames.ts';
+import { type Message, ModernBridge } from './modern-bridge.ts';
+
+const LEFT = new BridgeError('ERR_SESSION_CLOSED', 'the client left');
+const META = 'io.modelcontextprotocol/';
+
+function envelope(capabilities: object = {}): object {
+  return { [`${META}protocolVersion`]: '2026-07-28', [`${META}clientCapabilities`]: capabilities };
+}
+
+/** One modern client that sends all it asks over one link. */
+class PipeClient {
+  readonly listener = new FakeServerListener();
+  readonly link;
+
+  constructor(bridge: ModernBridge) {
+    this.link = bridge.modern.dial(this.listener, { principal: 'ada', metadata: undefined });
+  }
+
+  ask(id: number, method: string, params: object = {}, capabilities: object = {}): Exchange {
+    return this.send(id, method, { ...params, _meta: envelope(capabilities) });
+  }
+
+  send(id: number, method: string, params: object): Exchange {
+    const exchange = new Exchange(id, method, new FakeLane(), undefined, 0);
+    this.link.send(clientFrame({ id, method, params }), exchange);
+    return exchange;
+  }
+
+  /** What it was told since the last look, with the exchange it was told for. */
+  told(): readonly { readonly message: Message; readonly exchange: Exchange | undefined }[] {
+    const received = this.listener.received.splice(0);
+    return received.map(({ frame, exchange }) => ({ message: frame.json() as Message, exchange }));
+  }
+}
+
+test('many requests of one client are answered each on its exchange, whatever comes first', (t) => {
+  const bridge = new ModernBridge();
+  const client = new PipeClient(bridge);
+  const first = client.ask(1, 'tools/call', { name: 'x' });
+  const second = client.ask(2, 'tools/call', { name: 'y' });
+  const [x, y] = bridge.heard();
+  t.is(bridge.dialer.dialled.length, 1, 'they share a session');
+  bridge.says({ id: y?.id, result: { content: [] } });
+  bridge.says({ id: x?.id, result: { content: [] } });
+  const told = client.told();
+  t.deepEqual(
+    told.map(({ message }) => message.id),
+    [2, 1],
+  );
+  t.is(told[0]?.exchange, second);
+  t.is(told[1]?.exchange, first);
+});
+
+test('each request says by itself what its client can do', (t) => {
+  const bridge = new ModernBridge();
+  const client = new PipeClient(bridge);
+  client.ask(1, 'tools/call', { name: 'x' }, { roots: {} });
+  client.ask(2, 'tools/call', { name: 'x' }, { sampling: {} });
+  const declared = bridge.dialer.dialled.map(({ link }) => {
+    const [hello] = link.take();
+    return (hello?.frame.json() as Message).params.capabilities;
+  });
+  t.deepEqual(declared, [{ roots: {} }, { sampling: {} }]);
+});
+
+test('ML-41: a withdrawn request of many gets no answer; the others go on', (t) => {
+  const bridge = new ModernBridge();
+  const client = new PipeClient(bridge);
+  const withdrawn = client.ask(1, 'tools/call', { name: 'x' });
+  client.ask(2, 'tools/call', { name: 'y' });
+  const [x, y] = bridge.heard();
+  client.link.send(notificationFrame('notifications/cancelled', { requestId: 1 }), withdrawn);
+  t.is(bridge.heardOnly('notifications/cancelled').params.requestId, x?.id);
+  bridge.says({ id: x?.id, result: { content: [] } });
+  bridge.says({ id: y?.id, result: { content: [] } });
+  t.deepEqual(
+    client.told().map(({ message }) => message.id),
+    [2],
+  );
+});
+
+test('a call that asks, and its retry, are two of the many', (t) => {
+  const bridge = new ModernBridge();
+  const client = new PipeClient(bridge);
+  client.ask(1, 'tools/call', { name: 'x' }, { roots: {} });
+  const { id } = bridge.heardOnly('tools/call');
+  bridge.says({ id: 'q', method: 'roots/list' });
+  bridge.collect();
+  const requestState = client.told()[0]?.message.result.requestState;
+  const inputResponses = { 'roots-1': { roots: [] } };
+  const retry = client.ask(2, 'tools/call', { name: 'x', requestState, inputResponses }, { roots: {} });
+  t.like(bridge.heard()[0], { id: 'q', result: { roots: [] } });
+  bridge.says({ id, result: { content: [] } });
+  const [outcome] = client.told();
+  t.is(outcome?.exchange, retry);
+  t.is(outcome?.message.result.resultType, 'complete');
+});
+
+test('what comes for a request before its answer is told on its exchange', (t) => {
+  const bridge = new ModernBridge();
+  const client = new PipeClient(bridge);
+  const listening = client.ask(1, 'subscriptions/listen', { notifications: { toolsListChanged: true } });
+  client.ask(2, 'tools/list');
+  bridge.says({ method: 'notifications/tools/list_changed' });
+  t.deepEqual(
+    client.told().map(({ message, exchange }) => [message.method, exchange === listening]),
+    [
+      ['notifications/subscriptions/acknowledged', true],
+      ['notifications/tools/list_changed', true],
+    ],
+  );
+});
+
+test('a request without metadata is refused, and the server hears nothing', (t) => {
+  const bridge = new ModernBridge();
+  const client = new PipeClient(bridge);
+  const exchange = client.send(1, 'tools/list', {});
+  const [refusal] = client.told();
+  t.is(refusal?.message.error?.code, -32602);
+  t.is(refusal?.exchange, exchange);
+  t.is(bridge.dialer.dialled.length, 0);
+});
+
+test("a vendor's notification without metadata goes to the session of the latest request", (t) => {
+  const bridge = new ModernBridge();
+  const client = new PipeClient(bridge);
+  client.link.send(notificationFrame('acme/seen'));
+  t.is(bridge.dialer.dialled.length, 0);
+  client.ask(1, 'tools/list');
+  bridge.heard();
+  client.link.send(notificationFrame('acme/seen', { n: 1 }));
+  client.link.send(notificationFrame('notifications/roots/list_changed'));
+  t.like(bridge.heardOnly('acme/seen'), { params: { n: 1 } });
+});
+
+test('only so many requests of one client are open; an answer makes room', (t) => {
+  const bridge = new ModernBridge();
+  const client = new PipeClient(bridge);
+  for (let id = 0; id < MAX_OPEN_EXCHANGES; id += 1) client.ask(id, 'tools/list');
+  const [first] = bridge.heard();
+  client.ask(5000, 'tools/list');
+  t.like(client.told()[0]?.message.error, { data: { bridge: { reason: 'ERR_SESSION_BUSY' } } });
+  bridge.says({ id: first?.id, result: { tools: [] } });
+  t.is(client.told().length, 1);
+  client.ask(5001, 'tools/list');
+  t.deepEqual(client.told(), []);
+});
+
+test('a client that leaves withdraws all it has open', (t) => {
+  const bridge = new ModernBridge();
+  const client = new PipeClient(bridge);
+  client.ask(1, 'tools/call', { name: 'x' });
+  client.ask(2, 'tools/call', { name: 'y' });
+  const open = bridge.heard().map(({ id }) => id);
+  client.link.close(LEFT);
+  client.link.close(LEFT);
+  t.deepEqual(
+    bridge.heard().map(({ method, params }) => [method, params.requestId]),
+    open.map((id) => ['notifications/cancelled', id]),
+  );
+  bridge.says({ id: open[0], result: { content: [] } });
+  t.deepEqual(client.told(), []);
+});
