@@ -9,6 +9,7 @@ import { LiveStreams } from '../../src/downstream/live-streams.ts';
 import { StreamableEndpoint } from '../../src/downstream/streamable-session/endpoint.ts';
 import { BridgeError } from '../../src/errors.ts';
 import { AccessPolicy } from '../../src/http/access-policy.ts';
+import type { UpstreamDialer } from '../../src/relay/ports.ts';
 import { SessionRegistry } from '../../src/relay/session-registry.ts';
 import { FakeClock } from './fake-clock.ts';
 import { FakeServer } from './fake-server.ts';
@@ -29,6 +30,8 @@ export interface HttpFaceOptions {
   /** What a reverse proxy puts before every path. */
   readonly pathPrefix?: string;
   readonly tls?: HttpServerOptions['tls'];
+  /** What stands in the place of the fake server; the test closes it. */
+  readonly dialer?: (clock: FakeClock) => UpstreamDialer;
 }
 
 /** The HTTP face as the bridge composes it, real sockets and all, before a fake server and on fake time. */
@@ -50,7 +53,7 @@ export async function startHttpFace(t: ExecutionContext, options: HttpFaceOption
   const log = pino({ level: 'trace' }, { write: (line) => void logLines.push(line) });
   const deps: Deps = { ...createSystemDeps(log), clock };
   const sessions = new SessionRegistry({
-    dialer: server,
+    dialer: options.dialer?.(clock) ?? server,
     deps,
     maxSessions: options.maxSessions ?? 100,
     sessionTimeoutMs: options.sessionTimeoutMs ?? 30 * 60_000,

@@ -33,27 +33,36 @@ export function textOf(body: object | string | Buffer): string | Buffer {
 }
 
 /** A session over Streamable HTTP, as a client without an SDK would hold it. */
-export interface StreamableSession {
+export interface HttpSession {
   readonly id: string;
-  /** The server's end. */
-  readonly connection: FakeConnection;
+  /** The answer to `initialize`. */
+  readonly initialized: string;
   post(body: object | string | Buffer, headers?: Headers, signal?: AbortSignal): Promise<HttpAnswer>;
   get(headers?: Headers): Promise<HttpAnswer>;
   delete(headers?: Headers): Promise<HttpAnswer>;
 }
 
-export async function openStreamable(face: HttpFace, revision = '2025-11-25'): Promise<StreamableSession> {
-  const { port } = face;
-  const body = JSON.stringify(initialize(revision));
+/** The same before a fake server. */
+export interface StreamableSession extends HttpSession {
+  /** The server's end. */
+  readonly connection: FakeConnection;
+}
+
+export async function openStreamable(face: HttpFace, revision?: string): Promise<StreamableSession> {
+  const session = await openHttpSession(face.port, initialize(revision));
+  return { ...session, connection: face.server.latest };
+}
+
+export async function openHttpSession(port: number, hello: object = initialize()): Promise<HttpSession> {
+  const body = JSON.stringify(hello);
   const answer = await callHttp({ port, method: 'POST', headers: POST_HEADERS, body });
   const id = answer.headers['mcp-session-id'];
   if (typeof id !== 'string') throw new Error(`no session: ${answer.status} ${await answer.text()}`);
-  await answer.text();
-  const connection = face.server.latest;
+  const initialized = await answer.text();
   const session = { 'Mcp-Session-Id': id };
   return {
     id,
-    connection,
+    initialized,
     post: (body, headers = {}, signal) =>
       callHttp({
         port,
@@ -67,25 +76,32 @@ export async function openStreamable(face: HttpFace, revision = '2025-11-25'): P
   };
 }
 
-/** A session over HTTP+SSE. */
-export interface SseSession {
+/** A stream over HTTP+SSE, with its way back. */
+export interface SseStream {
   /** What the endpoint event said. */
   readonly endpoint: string;
   readonly stream: EventReader;
-  readonly connection: FakeConnection;
   post(body: object | string | Buffer, headers?: Headers): Promise<HttpAnswer>;
 }
 
+/** The same before a fake server. */
+export interface SseSession extends SseStream {
+  readonly connection: FakeConnection;
+}
+
 /** Opened, not initialized. */
-export async function openSse(face: HttpFace, path = '/sse'): Promise<SseSession> {
-  const { port } = face;
+export async function openSse(face: HttpFace, path?: string): Promise<SseSession> {
+  const session = await openSseStream(face.port, path);
+  return { ...session, connection: face.server.latest };
+}
+
+export async function openSseStream(port: number, path = '/sse'): Promise<SseStream> {
   const stream = (await callHttp({ port, path, headers: { Accept: 'text/event-stream' } })).events();
   const { event, data: endpoint } = await stream.next();
   if (event !== 'endpoint') throw new Error(`expected the endpoint event first, got ${event}`);
   return {
     endpoint,
     stream,
-    connection: face.server.latest,
     post: (body, headers = {}) =>
       callHttp({ port, method: 'POST', path: endpoint, headers: { ...JSON_HEADERS, ...headers }, body: textOf(body) }),
   };

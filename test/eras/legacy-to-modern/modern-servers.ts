@@ -1,0 +1,75 @@
+import { fileURLToPath } from 'node:url';
+import type { ExecutionContext } from 'ava';
+import { createLegacyToModernDialer } from '../../../src/eras/legacy-to-modern/dialer.ts';
+import type { UpstreamDialer } from '../../../src/relay/ports.ts';
+import { createStdioDialer } from '../../../src/upstream/stdio.ts';
+import {
+  answerResult,
+  listenScripted,
+  type Script,
+  type ScriptedServer,
+} from '../../fixtures/http-servers/scripted.ts';
+import { serveModern } from '../../fixtures/modern-server/http.ts';
+import { createTestDeps } from '../../process/collected-log.ts';
+import type { FakeClock } from '../../support/fake-clock.ts';
+import { type HttpFace, type HttpFaceOptions, startHttpFace } from '../../support/http-face.ts';
+import { dialStateless } from '../../upstream/remote-dialers.ts';
+import { DISCOVERY } from './legacy-session.ts';
+
+const SERVER = fileURLToPath(new URL('../../fixtures/modern-server/stdio.js', import.meta.url));
+
+/** The server made with the official SDK v2, a process for each connection. */
+export function dialModernStdio(): UpstreamDialer {
+  const { deps } = createTestDeps();
+  return createStdioDialer({
+    target: { kind: 'command', command: process.execPath, args: [SERVER] },
+    child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
+    maxMessageBytes: 16 * 1024 * 1024,
+    shutdownGraceMs: 2000,
+    deps,
+  });
+}
+
+/** The same over HTTP. */
+export async function dialModernHttp(t: ExecutionContext, clock?: FakeClock): Promise<UpstreamDialer> {
+  const server = await serveModern();
+  t.teardown(() => server.close());
+  return dialStateless(server.url, clock && { clock });
+}
+
+/** As legacy clients see the server behind `dialer`. */
+export function translate(t: ExecutionContext, dialer: UpstreamDialer, clock?: FakeClock): UpstreamDialer {
+  const { deps } = createTestDeps();
+  const upstream = createLegacyToModernDialer({
+    dialer,
+    deps: clock === undefined ? deps : { ...deps, clock },
+    clientInfoFallback: { name: 'bridge', version: '0' },
+  });
+  t.teardown(() => upstream.close());
+  return upstream;
+}
+
+/** An HTTP face for legacy clients, whose server is `dialer`'s. */
+export function startTranslatedFace(
+  t: ExecutionContext,
+  dial: (clock: FakeClock) => UpstreamDialer,
+  options: HttpFaceOptions = {},
+): Promise<HttpFace> {
+  return startHttpFace(t, { ...options, dialer: (clock) => translate(t, dial(clock), clock) });
+}
+
+export interface ScriptedFace {
+  readonly server: ScriptedServer;
+  readonly face: HttpFace;
+}
+
+/** The same where a modern server over HTTP does as the script says. */
+export async function startScriptedFace(t: ExecutionContext, script: Script): Promise<ScriptedFace> {
+  const server = await listenScripted({
+    'server/discover': (asked, response) => answerResult(asked, response, DISCOVERY),
+    ...script,
+  });
+  const face = await startTranslatedFace(t, (clock) => dialStateless(server.url, { clock }));
+  t.teardown(() => server.close());
+  return { server, face };
+}
