@@ -1,20 +1,16 @@
-import { fileURLToPath } from 'node:url';
 import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import test, { type ExecutionContext } from 'ava';
-import { createLegacyToModernDialer } from '../../../src/eras/legacy-to-modern/dialer.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import type { UpstreamDialer } from '../../../src/relay/ports.ts';
 import { Relay } from '../../../src/relay/relay.ts';
 import { SharedModernServer } from '../../../src/relay/shared-modern/shared-modern-server.ts';
-import { createStdioDialer } from '../../../src/upstream/stdio.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
 import { FakeLane, FakePeer } from '../../support/fake-peers.ts';
 import { clientFrame } from '../../support/frames.ts';
 import { type ConnectOptions, connectClient, type SdkClient } from '../../support/sdk-client.ts';
 import { waitFor } from '../../support/wait-for.ts';
-
-const SERVER = fileURLToPath(new URL('../../fixtures/modern-server/stdio.js', import.meta.url));
+import { dialModernHttp, dialModernStdio, translate } from './modern-servers.ts';
 
 /** What an official client of the legacy era speaks through: a relay in the same process. */
 class RelayTransport {
@@ -45,19 +41,12 @@ class RelayTransport {
 
 type Connect = (options?: ConnectOptions) => Promise<SdkClient>;
 
-/** Legacy clients of a server made with the official SDK v2: each with a process of its own, or one for all. */
-function serve(t: ExecutionContext, isShared: 'shared' | 'exclusive'): Connect {
-  const { deps } = createTestDeps();
-  const stdio = createStdioDialer({
-    target: { kind: 'command', command: process.execPath, args: [SERVER] },
-    child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
-    maxMessageBytes: 16 * 1024 * 1024,
-    shutdownGraceMs: 2000,
-    deps,
-  });
-  const dialer = isShared === 'shared' ? new SharedModernServer({ dialer: stdio, deps, prewarm: false }) : stdio;
-  const upstream = createLegacyToModernDialer({ dialer, deps, clientInfoFallback: { name: 'b', version: '0' } });
-  t.teardown(() => upstream.close());
+/** Where the server runs: in one process for all clients, in one for each, or behind HTTP. */
+type Kind = 'shared' | 'exclusive' | 'over HTTP';
+
+/** Legacy clients of a server made with the official SDK v2. */
+async function serve(t: ExecutionContext, kind: Kind): Promise<Connect> {
+  const upstream = translate(t, kind === 'over HTTP' ? await dialModernHttp(t) : dialProcess(kind));
   return async (options) => {
     const connected = await connectClient(new RelayTransport(upstream), options);
     t.teardown(() => connected.close());
@@ -65,14 +54,20 @@ function serve(t: ExecutionContext, isShared: 'shared' | 'exclusive'): Connect {
   };
 }
 
+function dialProcess(kind: 'shared' | 'exclusive'): UpstreamDialer {
+  const dialer = dialModernStdio();
+  const { deps } = createTestDeps();
+  return kind === 'shared' ? new SharedModernServer({ dialer, deps, prewarm: false }) : dialer;
+}
+
 async function callText(client: Client, name: string, args: Record<string, unknown> = {}): Promise<string | undefined> {
   const { content } = await client.callTool({ name, arguments: args });
   return (content as readonly { text?: string }[])[0]?.text;
 }
 
-for (const kind of ['shared', 'exclusive'] as const) {
+for (const kind of ['shared', 'exclusive', 'over HTTP'] as const) {
   test(`LM-01 LM-15 LM-16: an SDK v1 client takes all that a modern server (${kind}) answers`, async (t) => {
-    const { client } = await serve(t, kind)();
+    const { client } = await (await serve(t, kind))();
     t.deepEqual(client.getServerVersion(), { name: 'modern', version: '1.0.0' });
     t.truthy(client.getServerCapabilities()?.logging);
     const { tools } = await client.listTools();
@@ -86,10 +81,7 @@ for (const kind of ['shared', 'exclusive'] as const) {
 
   test(`LM-04 LM-09: a modern server (${kind}) asks a legacy client for what it needs`, async (t) => {
     const answers = [{ action: 'accept', content: { name: 'Bo' } }] as const;
-    const { client } = await serve(
-      t,
-      kind,
-    )({
+    const { client } = await (await serve(t, kind))({
       capabilities: { elicitation: {} },
       handlers: (sdk) => sdk.setRequestHandler(ElicitRequestSchema, async () => answers[0]),
     });
@@ -97,13 +89,13 @@ for (const kind of ['shared', 'exclusive'] as const) {
   });
 
   test(`LM-06: a modern server (${kind}) does not ask a client that cannot be asked`, async (t) => {
-    const { client } = await serve(t, kind)();
+    const { client } = await (await serve(t, kind))();
     const error = await t.throwsAsync(client.callTool({ name: 'ask' }));
     t.is((error as { code?: number }).code, -32021);
   });
 
   test(`LM-13: progress and log messages of a modern server (${kind}) reach the client that called`, async (t) => {
-    const { client, notifications } = await serve(t, kind)();
+    const { client, notifications } = await (await serve(t, kind))();
     await client.setLoggingLevel('debug');
     const progress: unknown[] = [];
     await client.callTool({ name: 'work', arguments: { steps: 3, name: 'w' } }, undefined, {
@@ -117,7 +109,7 @@ for (const kind of ['shared', 'exclusive'] as const) {
   });
 
   test(`LM-17: a call that its client withdraws stops at a modern server (${kind})`, async (t) => {
-    const { client } = await serve(t, kind)();
+    const { client } = await (await serve(t, kind))();
     const abort = new AbortController();
     const waiting = client.callTool({ name: 'wait', arguments: { name: 'mine' } }, undefined, { signal: abort.signal });
     // By then the tool runs: a call that is withdrawn before leaves no trace in it.
@@ -129,7 +121,7 @@ for (const kind of ['shared', 'exclusive'] as const) {
   });
 
   test(`LM-11: a legacy client hears of changes at a modern server (${kind}) while it subscribes to more`, async (t) => {
-    const { client, notifications } = await serve(t, kind)();
+    const { client, notifications } = await (await serve(t, kind))();
     await client.subscribeResource({ uri: 'test://a' });
     await Promise.all(['test://b', 'test://c'].map((uri) => client.subscribeResource({ uri })));
     await callText(client, 'change', { kind: 'test://a' });
@@ -145,7 +137,7 @@ for (const kind of ['shared', 'exclusive'] as const) {
 }
 
 test('legacy clients that share a modern server each have their own answers and changes', async (t) => {
-  const connect = serve(t, 'shared');
+  const connect = await serve(t, 'shared');
   const [a, b] = await Promise.all([connect(), connect()]);
   await a.client.subscribeResource({ uri: 'test://a' });
   const texts = await Promise.all([a, b].map(({ client }, n) => callText(client, 'echo', { text: `${n}` })));
@@ -157,7 +149,7 @@ test('legacy clients that share a modern server each have their own answers and 
 });
 
 test('LM-29: a shared modern server that dies takes calls with it, but neither the session nor its subscriptions', async (t) => {
-  const connect = serve(t, 'shared');
+  const connect = await serve(t, 'shared');
   const { client, notifications } = await connect();
   await client.subscribeResource({ uri: 'test://a' });
   await t.throwsAsync(client.callTool({ name: 'exit' }));
