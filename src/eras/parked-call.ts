@@ -1,9 +1,9 @@
 import type { Clock } from '../deps.ts';
 import { assertNever } from '../errors.ts';
-import { inputKey, inputRequiredFrame } from '../mcp/input-requests.ts';
-import { readInputResponses } from '../mcp/input-responses.ts';
+import { inputRequiredFrame } from '../mcp/input-requests.ts';
 import type { Fields } from '../mcp/payload.ts';
 import type { Frame } from '../wire/frame.ts';
+import { type InputQuestion, OpenQuestions } from './open-questions.ts';
 import type { ParkedCalls } from './parked-calls.ts';
 import type { RequestStates } from './request-state.ts';
 
@@ -17,21 +17,6 @@ export const PARK_MS = 5 * 60_000;
 export const MAX_CALL_MS = 30 * 60_000;
 /** How long an outcome is kept for a client that asks for it again. */
 export const RETENTION_MS = 60_000;
-/** Servers give up on their own questions, the official SDKs after 60 s; progress keeps them waiting. */
-export const KEEP_ALIVE_MS = 20_000;
-
-/** Something the server wants to know from the client while it works on a call. */
-export interface InputQuestion {
-  readonly method: string;
-  /** `{"method":…,"params":…}` as the client gets it. */
-  readonly request: Buffer;
-  /** Passes an answer on: JSON text of the right shape, part of the retry that brought it. */
-  answer(response: Buffer): void;
-  /** Tells the asker that nobody will answer. */
-  refuse(): void;
-  /** Tells the asker that somebody still thinks about it. `count` grows. Undefined: it does not want to hear. */
-  readonly keepAlive: ((count: number) => void) | undefined;
-}
 
 /** One request of the client that waits for the outcome: the first one, or a retry. */
 export interface CallObserver {
@@ -83,12 +68,6 @@ export interface ParkedCallOptions<Observer extends CallObserver> {
   readonly digest: () => string;
 }
 
-interface OpenQuestion {
-  readonly question: InputQuestion;
-  /** The client knows of it. */
-  isTold: boolean;
-}
-
 /**
  * One call of a modern client that runs at a legacy server, over all the requests by which the client follows it. What
  * the server asks meanwhile ends the client's request with `input_required`; the retry takes its place. Whatever the
@@ -97,18 +76,16 @@ interface OpenQuestion {
 export class ParkedCall<Observer extends CallObserver> {
   readonly #options: ParkedCallOptions<Observer>;
   readonly #observers = new Set<Observer>();
-  readonly #questions = new Map<string, OpenQuestion>();
+  readonly #questions: OpenQuestions;
   #state: CallState = RUNNING;
-  #lastKey = 0;
   #round = 0;
   #deadlineMs = 0;
-  #keepAlives = 0;
-  #stopKeepAlive: (() => void) | undefined;
   /** What the server says of itself, for the `_meta` of results. */
   serverInfo: Fields | undefined;
 
   constructor(options: ParkedCallOptions<Observer>) {
     this.#options = options;
+    this.#questions = new OpenQuestions(options.clock);
   }
 
   get id(): string {
@@ -170,16 +147,7 @@ export class ParkedCall<Observer extends CallObserver> {
     this.#state = RUNNING;
     this.attach(observer);
     this.#options.host.waiting(false);
-    const open = [...this.#questions];
-    const told = open.filter(([, { isTold }]) => isTold).map(([key, { question }]) => [key, question.method] as const);
-    const { answers } = readInputResponses(request, new Map(told));
-    for (const [key, { question }] of open) {
-      const response = answers.get(key);
-      // Gone first: whatever the answer sets off finds it answered. And not if an earlier answer ended the call.
-      if (response !== undefined && this.#questions.delete(key)) question.answer(response);
-    }
-    if (open.some(([key]) => this.#questions.has(key))) return this.#ask();
-    this.#keepAlive();
+    if (!this.#questions.answer(request)) return this.#ask();
     if (this.state === 'running') this.#options.host.proceed();
   }
 
@@ -194,9 +162,7 @@ export class ParkedCall<Observer extends CallObserver> {
   asked(question: InputQuestion): void {
     const isLive = this.#state.kind === 'running' || this.#state.kind === 'collecting' || this.#state.kind === 'parked';
     if (!isLive || !this.#admit()) return question.refuse();
-    this.#lastKey += 1;
-    this.#questions.set(inputKey(question.method, this.#lastKey), { question, isTold: false });
-    this.#keepAlive();
+    this.#questions.add(question);
     if (this.#state.kind === 'parked') return;
     const nowMs = this.#options.clock.now();
     const sinceMs = this.#state.kind === 'collecting' ? this.#state.sinceMs : nowMs;
@@ -212,8 +178,7 @@ export class ParkedCall<Observer extends CallObserver> {
 
   /** The server does not want to know it any more. A client that was told cannot be told otherwise. */
   withdrawn(question: InputQuestion): void {
-    for (const [key, open] of this.#questions) if (open.question === question) this.#questions.delete(key);
-    this.#keepAlive();
+    this.#questions.remove(question);
     if (this.#state.kind !== 'collecting' || this.#questions.size > 0) return;
     this.#state.cancel();
     this.#state = RUNNING;
@@ -223,6 +188,7 @@ export class ParkedCall<Observer extends CallObserver> {
   finished(outcome: Frame): void {
     const wasAsked = this.#round > 0;
     if (!this.#leaveLive()) return;
+    this.#questions.takeAll();
     const { clock, calls } = this.#options;
     if (wasAsked) {
       const cancel = clock.after(RETENTION_MS, () => this.#forget());
@@ -238,6 +204,7 @@ export class ParkedCall<Observer extends CallObserver> {
   /** The server is gone. Who waits is told so; who comes back later finds nothing. */
   lost(failure: Frame): void {
     if (!this.#leaveLive()) return;
+    this.#questions.takeAll();
     this.#forget();
     this.#options.host.over();
     this.#settle(failure);
@@ -250,18 +217,12 @@ export class ParkedCall<Observer extends CallObserver> {
     const { clock, states, principal, digest, id, host } = this.#options;
     const nowMs = clock.now();
     const expiresAtMs = Math.min(nowMs + PARK_MS, this.#deadlineMs);
-    const requests = new Map<string, Buffer>();
-    for (const [key, open] of this.#questions) {
-      open.isTold = true;
-      requests.set(key, open.question.request);
-    }
     const contents = { callId: id, round: this.#round, expiresAtMs };
     const requestState = states.seal(contents, { principal, digest: digest() });
-    const told = inputRequiredFrame(0, { requests, requestState, serverInfo: this.serverInfo });
+    const told = inputRequiredFrame(0, { requests: this.#questions.tell(), requestState, serverInfo: this.serverInfo });
     if (this.#state.kind === 'collecting') this.#state.cancel();
     const cancel = clock.after(Math.max(0, expiresAtMs - nowMs), () => this.#giveUp());
     this.#state = { kind: 'parked', cancel, told };
-    this.#keepAlive();
     host.waiting(true);
     this.#settle(told);
   }
@@ -274,10 +235,9 @@ export class ParkedCall<Observer extends CallObserver> {
 
   /** Everybody is gone, or came back too late. The call is not run again, whoever asks. */
   #giveUp(): void {
-    const questions = [...this.#questions.values()];
     if (!this.#leaveLive()) return;
     this.#forget();
-    for (const { question } of questions) question.refuse();
+    for (const question of this.#questions.takeAll()) question.refuse();
     this.#options.host.over();
   }
 
@@ -300,28 +260,11 @@ export class ParkedCall<Observer extends CallObserver> {
       default:
         return false;
     }
-    this.#questions.clear();
-    this.#keepAlive();
     return true;
   }
 
   #forget(): void {
     this.#state = DEAD;
     this.#options.calls.forget(this);
-  }
-
-  /** Runs the timer as long as there is somebody to tell. */
-  #keepAlive(): void {
-    const isWanted = [...this.#questions.values()].some(({ question }) => question.keepAlive !== undefined);
-    if (isWanted === (this.#stopKeepAlive !== undefined)) return;
-    this.#stopKeepAlive?.();
-    this.#stopKeepAlive = isWanted
-      ? this.#options.clock.every(KEEP_ALIVE_MS, () => this.#sayStillThinking())
-      : undefined;
-  }
-
-  #sayStillThinking(): void {
-    this.#keepAlives += 1;
-    for (const { question } of this.#questions.values()) question.keepAlive?.(this.#keepAlives);
   }
 }

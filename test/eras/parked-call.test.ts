@@ -1,11 +1,6 @@
 import test from 'ava';
-import {
-  type CallObserver,
-  type InputQuestion,
-  PARK_MS,
-  ParkedCall,
-  RETENTION_MS,
-} from '../../src/eras/parked-call.ts';
+import type { InputQuestion } from '../../src/eras/open-questions.ts';
+import { type CallObserver, PARK_MS, ParkedCall, RETENTION_MS } from '../../src/eras/parked-call.ts';
 import { ParkedCalls } from '../../src/eras/parked-calls.ts';
 import { RequestStates } from '../../src/eras/request-state.ts';
 import type { Frame } from '../../src/wire/frame.ts';
