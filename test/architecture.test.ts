@@ -43,7 +43,16 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'version.ts',
   ],
   'bridge.ts': ['downstream', 'upstream', 'relay', 'http', 'errors.ts', 'deps.ts', 'config.ts', 'version.ts'],
-  cli: ['http/request-headers.ts', 'http/proxy.ts', 'errors.ts', 'config.ts', 'deps.ts', 'version.ts', 'log.ts'],
+  cli: [
+    'http/addresses.ts',
+    'http/request-headers.ts',
+    'http/proxy.ts',
+    'errors.ts',
+    'config.ts',
+    'deps.ts',
+    'version.ts',
+    'log.ts',
+  ],
   'cli.ts': ['cli', 'bridge.ts', 'probe', 'log.ts', 'errors.ts', 'config.ts', 'version.ts'],
 };
 

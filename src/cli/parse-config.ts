@@ -2,7 +2,7 @@
 import { resolve } from 'node:path';
 import type { ChildConfig, Config, EndpointConfig, ListenConfig, LogConfig, SessionConfig } from '../config.ts';
 import { BridgeError } from '../errors.ts';
-import { isLoopback, isWildcard } from './addresses.ts';
+import { isLoopback, isWildcard } from '../http/addresses.ts';
 import { composeChildEnvironment, type EnvAssignment, type Environment } from './child-environment.ts';
 import type { BridgeCommand } from './command-line.ts';
 import { GivenOptions } from './given-options.ts';

@@ -2,8 +2,8 @@
 import { resolve } from 'node:path';
 import type { RemoteConfig, Target } from '../config.ts';
 import { BridgeError } from '../errors.ts';
+import { isLoopback } from '../http/addresses.ts';
 import { findProxy } from '../http/proxy.ts';
-import { isLoopback } from './addresses.ts';
 import type { Environment } from './child-environment.ts';
 import type { GivenOptions } from './given-options.ts';
 import type { OptionName } from './option-table.ts';
