@@ -33,6 +33,10 @@ Access (serve)
                                    listening address (repeatable)
   --allow-origin <origin>          Web origin whose pages may call, with CORS (repeatable)
 
+The server
+  --protocol <era>                 Era of the protocol the server speaks; auto finds out: auto,
+                                   legacy, modern [auto]
+
 The wrapped server (command)
   --cwd <directory>                Working directory of the server [the current one]
   --env <NAME=value>               Set a variable for the server; NAME alone copies it from here
@@ -44,8 +48,6 @@ The wrapped server (command)
 The remote server (URL)
   --transport <name>               How the server is spoken to; auto finds out: auto,
                                    streamable-http, sse [auto]
-  --protocol <era>                 Era of the protocol the server speaks; auto finds out: auto,
-                                   legacy, modern [auto]
   --header <Name: value>           Send this header with every request; \${NAME} takes a value from
                                    the environment (repeatable)
   --header-file <file>             Headers in a file, one a line; # starts a comment

@@ -157,6 +157,7 @@ const everyOptionAsConfig = {
     ...defaults,
     ...listening,
     ...always,
+    remote: { ...defaults.remote, protocol: 'legacy' },
     child: ofCommand,
     sessions: { isolation: 'shared', prewarm: 1, sessionTimeoutMs: 3_600_000, maxSessions: 5, pollAfterMs: 30_000 },
   },
