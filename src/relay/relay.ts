@@ -2,25 +2,29 @@ import type { Logger } from 'pino';
 import type { Clock } from '../deps.ts';
 import { assertNever, BridgeError } from '../errors.ts';
 import { findCancelledId, findProgressOf, findProgressToken } from '../mcp/correlators.ts';
+import { META_SUBSCRIPTION_ID } from '../mcp/meta.ts';
 import { CANCELLED, INITIALIZE, LOG_MESSAGE, PROGRESS } from '../mcp/methods.ts';
+import { LISTEN } from '../mcp/modern-methods.ts';
 import { readPayload } from '../mcp/payload.ts';
-import { findRevision, OLDEST_REVISION, type Revision } from '../mcp/revisions.ts';
+import { type Era, findRevision, OLDEST_REVISION, type Revision } from '../mcp/revisions.ts';
 import { rpcErrorOf } from '../mcp/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { withId } from '../wire/splice.ts';
-import { errorFrame, notificationFrame } from '../wire/write-message.ts';
+import { errorFrame, notificationFrame, resultFrame } from '../wire/write-message.ts';
 import { Exchange } from './exchange.ts';
 import { ExchangeTable } from './exchange-table.ts';
+import { findAddressee } from './modern-notifications.ts';
 import type { ClientListener, DownstreamPeer, Lane, ServerFault, ServerListener, UpstreamLink } from './ports.ts';
+import { MAX_OPEN_QUESTIONS, Questions } from './questions.ts';
 
 /** Calls one client may have open at once; a client that exceeds it is not waiting for answers. */
 export const MAX_OPEN_EXCHANGES = 1024;
-/** Requests of a server one client may have open; more means that nobody answers them. */
-export const MAX_OPEN_QUESTIONS = 1024;
 
 export interface RelayOptions {
   readonly log: Logger;
   readonly clock: Clock;
+  /** What both ends speak; default: legacy. A modern relay is `ready` from the start and its server asks nothing. */
+  readonly era?: Era;
   /** Silence allowed to one call; 0: no limit. */
   readonly requestTimeoutMs: number;
   /** The handshake succeeded. */
@@ -45,9 +49,9 @@ export class Relay implements ClientListener, ServerListener {
   readonly #options: RelayOptions;
   readonly #log: Logger;
   readonly #exchanges = new ExchangeTable();
-  /** Requests of the server the client has not answered, with the exchange they were asked for. */
-  readonly #questions = new Map<JsonRpcId, Exchange | undefined>();
-  #state: RelayState = 'opening';
+  readonly #era: Era;
+  readonly #questions: Questions;
+  #state: RelayState;
   #peer: DownstreamPeer | undefined;
   #link: UpstreamLink | undefined;
   #endReason: BridgeError | undefined;
@@ -55,6 +59,9 @@ export class Relay implements ClientListener, ServerListener {
   constructor(options: RelayOptions) {
     this.#options = options;
     this.#log = options.log;
+    this.#era = options.era ?? 'legacy';
+    this.#questions = new Questions(options.clock);
+    this.#state = this.#era === 'legacy' ? 'opening' : 'ready';
   }
 
   /** Called once, before the first message. If one of the two is gone already, both are closed. */
@@ -70,6 +77,11 @@ export class Relay implements ClientListener, ServerListener {
 
   get openExchanges(): number {
     return this.#exchanges.size;
+  }
+
+  /** A request of the client with this id waits for its answer. */
+  isOpen(id: JsonRpcId): boolean {
+    return this.#exchanges.has(id);
   }
 
   // ---- from the client
@@ -142,7 +154,7 @@ export class Relay implements ClientListener, ServerListener {
     if (frame.id === undefined || !this.#questions.has(frame.id)) {
       return this.#log.debug('client answered a request that is not open');
     }
-    this.#closeQuestion(frame.id);
+    this.#questions.close(frame.id);
     this.#toServer(frame);
   }
 
@@ -160,7 +172,7 @@ export class Relay implements ClientListener, ServerListener {
 
   undeliverable(request: Frame, reason: BridgeError): void {
     if (request.id === undefined || !this.#questions.has(request.id)) return;
-    this.#closeQuestion(request.id);
+    this.#questions.close(request.id);
     this.#toServer(errorFrame(request.id, rpcErrorOf(reason)));
   }
 
@@ -218,12 +230,25 @@ export class Relay implements ClientListener, ServerListener {
   }
 
   #notificationFromServer(frame: Frame, known: Exchange | undefined): void {
+    if (this.#era === 'modern') return this.#notificationFromModern(frame, known);
     const exchange = known ?? this.#exchangeFor(frame);
     if (exchange !== undefined) exchange.lastActiveMs = this.#options.clock.now();
     this.#toClient(frame, exchange);
   }
 
-  /** The call a notification of the server belongs to, as far as the message itself tells. */
+  #notificationFromModern(frame: Frame, known: Exchange | undefined): void {
+    const addressee = findAddressee(frame, known, this.#exchanges);
+    if (addressee === 'client') return this.#toClient(frame);
+    if (addressee === 'nobody') {
+      return this.#log.debug({ method: frame.method }, 'notification dropped: it is of no open request');
+    }
+    addressee.lastActiveMs = this.#options.clock.now();
+    // One of the two ways to end a subscription; the other is to answer it.
+    if (frame.method === CANCELLED) this.#settle(addressee);
+    this.#toClient(frame, addressee);
+  }
+
+  /** The call a notification of a legacy server belongs to, as far as the message itself tells. */
   #exchangeFor(frame: Frame): Exchange | undefined {
     switch (frame.method) {
       case PROGRESS: {
@@ -234,10 +259,7 @@ export class Relay implements ClientListener, ServerListener {
         return this.#exchanges.sole();
       case CANCELLED: {
         const question = findCancelledId(frame);
-        if (question === undefined) return undefined;
-        const exchange = this.#questions.get(question.value);
-        this.#closeQuestion(question.value);
-        return exchange;
+        return question && this.#questions.close(question.value);
       }
       default:
         return undefined;
@@ -245,8 +267,12 @@ export class Relay implements ClientListener, ServerListener {
   }
 
   #requestFromServer(frame: Frame, known: Exchange | undefined): void {
+    if (this.#era === 'modern') {
+      // [spec 2026-07-28 transports/stdio#receiving-messages] must not be written, nor answered.
+      return this.#log.warn({ method: frame.method }, 'a modern server asked something; that is ignored');
+    }
     const id = frame.id as JsonRpcId;
-    if (this.#questions.size >= MAX_OPEN_QUESTIONS) {
+    if (this.#questions.isFull) {
       const busy = new BridgeError(
         'ERR_SESSION_BUSY',
         `The client has ${MAX_OPEN_QUESTIONS} unanswered requests of this server, the most allowed.`,
@@ -254,10 +280,7 @@ export class Relay implements ClientListener, ServerListener {
       return this.#toServer(errorFrame(id, rpcErrorOf(busy)));
     }
     const exchange = known ?? this.#exchanges.likelyAsker();
-    // A server that uses an id twice gets one answer; the call that waits for the other must not wait for ever.
-    this.#closeQuestion(id);
-    this.#questions.set(id, exchange);
-    if (exchange !== undefined) exchange.openQuestions += 1;
+    this.#questions.open(id, exchange);
     this.#toClient(frame, exchange);
   }
 
@@ -268,6 +291,7 @@ export class Relay implements ClientListener, ServerListener {
   serverFault(fault: ServerFault): void {
     if (this.isClosed) return;
     this.#log.error({ code: fault.error.code }, fault.error.message);
+    if (fault.kind === 'request' && this.#era === 'modern') return;
     if (fault.kind === 'request' && fault.id !== undefined) {
       return this.#toServer(errorFrame(fault.id, rpcErrorOf(fault.error)));
     }
@@ -310,9 +334,24 @@ export class Relay implements ClientListener, ServerListener {
     }
   }
 
-  /** Refuses new calls; the open ones go on. */
+  /** Refuses new calls; the open ones go on. Subscriptions, which would never end, end. */
   drain(): void {
-    if (!this.isClosed) this.#state = 'draining';
+    if (this.isClosed) return;
+    this.#state = 'draining';
+    if (this.#era === 'legacy') return;
+    for (const exchange of this.#exchanges.all()) {
+      // To end one may end the relay, and with it the others.
+      if (exchange.method === LISTEN && exchange.state.kind === 'open') this.#endListen(exchange);
+    }
+  }
+
+  /** [spec 2026-07-28 basic/patterns/subscriptions#graceful-closure] */
+  #endListen(exchange: Exchange): void {
+    const { id } = exchange;
+    this.#settle(exchange);
+    this.#toServer(notificationFrame(CANCELLED, { requestId: id, reason: 'the bridge is shutting down' }), exchange);
+    const result = { resultType: 'complete', _meta: { [META_SUBSCRIPTION_ID]: id } };
+    this.#toClient(resultFrame(id, result), exchange);
   }
 
   /** Answers what is open with the reason, then lets both ends go. */
@@ -325,8 +364,7 @@ export class Relay implements ClientListener, ServerListener {
     this.#state = 'closed';
     this.#endReason = reason;
     for (const exchange of this.#exchanges.all()) this.#fail(exchange, reason);
-    for (const id of this.#questions.keys()) this.#link?.send(errorFrame(id, rpcErrorOf(reason)));
-    this.#questions.clear();
+    for (const id of this.#questions.takeAll()) this.#link?.send(errorFrame(id, rpcErrorOf(reason)));
     this.#closeEnds(reason);
     this.#options.onEnd(reason);
   }
@@ -344,14 +382,6 @@ export class Relay implements ClientListener, ServerListener {
   #settle(exchange: Exchange): void {
     this.#exchanges.remove(exchange);
     exchange.settle();
-  }
-
-  #closeQuestion(id: JsonRpcId): void {
-    const exchange = this.#questions.get(id);
-    this.#questions.delete(id);
-    if (exchange === undefined) return;
-    exchange.openQuestions -= 1;
-    exchange.lastActiveMs = this.#options.clock.now();
   }
 }
 

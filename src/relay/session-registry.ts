@@ -1,6 +1,6 @@
 import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
-import type { ClientListener, DownstreamPeer, UpstreamDialer } from './ports.ts';
+import type { CallContext, ClientListener, DownstreamPeer, UpstreamDialer } from './ports.ts';
 import { Relay } from './relay.ts';
 
 export interface SessionRegistryOptions {
@@ -43,8 +43,14 @@ export class SessionRegistry {
     return this.#entries.size;
   }
 
-  /** Throws a BridgeError when there is no place or no server for one more. */
-  open<Peer extends DownstreamPeer>(createPeer: (id: string, listener: ClientListener) => Peer): Session<Peer> {
+  /**
+   * Throws a BridgeError when there is no place or no server for one more. With a context it is for the modern requests
+   * of one client on a pipe, which are no session to the client but are bounded, drained and closed like one.
+   */
+  open<Peer extends DownstreamPeer>(
+    createPeer: (id: string, listener: ClientListener) => Peer,
+    context?: CallContext,
+  ): Session<Peer> {
     this.#checkPlace();
     const { deps, dialer, requestTimeoutMs } = this.#options;
     const id = deps.randomId();
@@ -52,6 +58,7 @@ export class SessionRegistry {
     const relay = new Relay({
       log,
       clock: deps.clock,
+      era: context === undefined ? 'legacy' : 'modern',
       requestTimeoutMs,
       onReady: (revision) => log.debug({ revision: revision.id }, 'session ready'),
       onEnd: (reason) => {
@@ -59,7 +66,7 @@ export class SessionRegistry {
         log.debug({ code: reason.code, open: this.#entries.size }, `session ended: ${reason.message}`);
       },
     });
-    const link = dialer.dial(relay);
+    const link = dialer.dial(relay, context);
     let peer: Peer;
     try {
       peer = createPeer(id, relay);

@@ -1,5 +1,5 @@
 import type { BridgeError } from '../../src/errors.ts';
-import type { Revision } from '../../src/mcp/revisions.ts';
+import type { Era, Revision } from '../../src/mcp/revisions.ts';
 import type { Exchange } from '../../src/relay/exchange.ts';
 import { Relay } from '../../src/relay/relay.ts';
 import type { Frame } from '../../src/wire/frame.ts';
@@ -25,12 +25,13 @@ export class RelayPair {
   readonly ready: Revision[] = [];
   readonly ends: BridgeError[] = [];
 
-  constructor({ requestTimeoutMs = 0, joined = true } = {}) {
+  constructor({ requestTimeoutMs = 0, joined = true, era = 'legacy' as Era } = {}) {
     const { log, clock } = createFakeDeps();
     this.clock = clock;
     this.relay = new Relay({
       log,
       clock,
+      era,
       requestTimeoutMs,
       onReady: (revision) => void this.ready.push(revision),
       onEnd: (reason) => void this.ends.push(reason),
@@ -70,4 +71,9 @@ export function readyPair(options: { readonly requestTimeoutMs?: number } = {}):
   pair.peer.take();
   pair.link.take();
   return pair;
+}
+
+/** Of the modern era, where a client begins with its first request. */
+export function modernPair({ requestTimeoutMs = 0 } = {}): RelayPair {
+  return new RelayPair({ requestTimeoutMs, era: 'modern' });
 }

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
-import { MAX_OPEN_QUESTIONS } from '../../src/relay/relay.ts';
+import { MAX_OPEN_QUESTIONS } from '../../src/relay/questions.ts';
 import { messagesOf } from '../support/fake-peers.ts';
 import { readyPair } from './relay-pair.ts';
 

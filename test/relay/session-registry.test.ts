@@ -52,6 +52,28 @@ function call(session: Opened, id: number): void {
   session.relay.fromClient(clientFrame({ id, method: 'tools/call', params: {} }), new FakeLane());
 }
 
+test('what is opened for modern requests is dialled with its context and needs no handshake', async (t) => {
+  const registry = new Registry({ maxSessions: 1 });
+  const contexts: unknown[] = [];
+  const { dialer } = registry;
+  const dial = dialer.dial.bind(dialer);
+  dialer.dial = (listener, ...rest: unknown[]) => {
+    contexts.push(...rest);
+    return dial(listener);
+  };
+  const context = { principal: 'someone', metadata: undefined };
+  const peer = new FakePeer();
+  const { relay } = registry.sessions.open(() => peer, context);
+  t.deepEqual(contexts, [context]);
+  t.is(registry.sessions.size, 1);
+  relay.fromClient(clientFrame({ id: 1, method: 'subscriptions/listen', params: {} }), new FakeLane());
+  dialer.latest.listener.fromServer(serverFrame({ id: 'q', method: 'roots/list' }));
+  t.deepEqual(peer.sent, [], 'a modern server asks nothing');
+  await registry.sessions.drain(10_000);
+  t.is(registry.deps.clock.now(), 0, 'a subscription is not waited for');
+  t.is(peer.sent[0]?.frame.kind, 'result');
+});
+
 test('opens a session with a server of its own and finds it again by its id only', (t) => {
   const registry = new Registry();
   const ids: string[] = [];
