@@ -12,7 +12,7 @@ import { findMember } from '../../wire/scan-json.ts';
 import { errorFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
 import { violation } from './call-failures.ts';
 import type { CallHost } from './call-host.ts';
-import { InputRound, ROUND_TIMEOUT_MS } from './input-round.ts';
+import { InputRound, ROUNDS_TIMEOUT_MS } from './input-round.ts';
 import type { Asker } from './upstream-requests.ts';
 
 const GET = 'tasks/get';
@@ -140,7 +140,7 @@ export class AbsorbedTask implements Asker {
     const round = new InputRound({
       host,
       exchange,
-      timeoutMs: ROUND_TIMEOUT_MS,
+      untilMs: host.clock.now() + ROUNDS_TIMEOUT_MS,
       onAnswered: (answers) => this.#give(answers),
       onFailed: (reason) => {
         this.cancel('the client did not give what the task needs');

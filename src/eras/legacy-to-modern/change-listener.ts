@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import { type ListenFilter, readListenFilter } from '../../mcp/listen-filter.ts';
 import { PROMPTS_CHANGED, RESOURCE_UPDATED, RESOURCES_CHANGED, TOOLS_CHANGED } from '../../mcp/methods.ts';
-import { readPayload } from '../../mcp/payload.ts';
+import { asFields, readPayload } from '../../mcp/payload.ts';
 import type { RequestMetadata } from '../../mcp/request-metadata.ts';
 import { INTERNAL_ERROR, METHOD_NOT_FOUND } from '../../mcp/rpc-codes.ts';
 import type { RpcError } from '../../mcp/rpc-errors.ts';
@@ -27,6 +27,8 @@ const GRACEFUL_RETRY_MS = 5_000;
 export interface ChangeListenerOptions {
   readonly log: Logger;
   readonly clock: Clock;
+  /** From 0 to 1: keeps sessions that lost their subscriptions together from coming back together. */
+  readonly random: () => number;
   readonly listener: ServerListener;
   readonly requests: UpstreamRequests;
   /** Lists whose changes the server announces. */
@@ -208,8 +210,17 @@ export class ChangeListener implements ListenOwner {
       this.#refuseNew(stream.asked, error ?? ENDED_EARLY);
     }
     if (error?.code === METHOD_NOT_FOUND) return this.#giveUp();
-    this.#options.log.info({ code: error?.code }, 'the server ended a subscription; another is opened in a while');
+    this.#noteEnd(error);
     this.#lookAfter(this.#retryMs(wasCurrent && error === undefined));
+  }
+
+  /** Once, not at each attempt. The session goes on meanwhile; its client is told of no changes. */
+  #noteEnd(error: RpcError | undefined): void {
+    if (this.#failures > 0) return;
+    const { log } = this.#options;
+    const reason = asFields(asFields(error?.data)?.bridge)?.reason;
+    if (error === undefined) log.info('the server ended a subscription; another is opened in a while');
+    else log.warn({ code: error.code, reason }, 'no subscription is open; it is tried again, less and less often');
   }
 
   /** Whoever waited to be taken into this stream learns that it was not. */
@@ -225,7 +236,7 @@ export class ChangeListener implements ListenOwner {
     const firstMs = isGraceful ? GRACEFUL_RETRY_MS : FIRST_RETRY_MS;
     const delayMs = Math.min(firstMs * 2 ** this.#failures, MAX_RETRY_MS);
     this.#failures += 1;
-    return delayMs;
+    return Math.round(delayMs * (1 + this.#options.random() / 4));
   }
 
   /** The server has no subscriptions after all. */

@@ -14,13 +14,11 @@ import { errorFrame } from '../../wire/write-message.ts';
 import { AbsorbedTask, declaringTasks, needsTasks } from './absorbed-task.ts';
 import { errorAnswer, inputFailure, violation } from './call-failures.ts';
 import type { CallHost } from './call-host.ts';
-import { InputRound, ROUND_TIMEOUT_MS } from './input-round.ts';
+import { InputRound, ROUNDS_TIMEOUT_MS } from './input-round.ts';
 import type { Asker } from './upstream-requests.ts';
 
 /** Times a server may ask for more within one call. */
 export const MAX_ROUNDS = 10;
-/** From the first round to the last. */
-export const ROUNDS_TIMEOUT_MS = 1_800_000;
 /** A server that asks for nothing but to be asked again is given time, more and more. */
 const FIRST_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 5_000;
@@ -193,13 +191,12 @@ export class ClientCall implements Asker {
     const isPause = required.requests.size === 0;
     this.#rounds = { count: count + 1, pauses: isPause ? pauses + 1 : 0, startedMs };
     this.exchange.lastActiveMs = clock.now();
-    const remainingMs = startedMs + ROUNDS_TIMEOUT_MS - clock.now();
     const { requestState, requests } = required;
     if (isPause) return this.#pause(Math.min(FIRST_PAUSE_MS * 2 ** pauses, MAX_PAUSE_MS), requestState);
     const round = new InputRound({
       host: this.#host,
       exchange: this.exchange,
-      timeoutMs: Math.min(ROUND_TIMEOUT_MS, remainingMs),
+      untilMs: startedMs + ROUNDS_TIMEOUT_MS,
       onAnswered: (responses) => this.#retry(responses, requestState),
       onFailed: (reason) => this.#failInput(reason),
     });

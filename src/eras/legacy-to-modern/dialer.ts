@@ -12,6 +12,8 @@ export interface LegacyToModernOptions {
   readonly clientInfoFallback: Implementation;
   /** Can the client be told what belongs to none of its requests? Default: yes. */
   readonly unsolicited?: boolean;
+  /** From 0 to 1. */
+  readonly random?: () => number;
 }
 
 /** A modern server for legacy clients: each connection is a session, as they know it. */
@@ -24,9 +26,10 @@ class LegacyToModernDialer implements UpstreamDialer {
   readonly #options: TranslatorOptions;
   readonly #discovery: SharedDiscovery;
 
-  constructor({ dialer, deps, clientInfoFallback, unsolicited = true }: LegacyToModernOptions) {
+  constructor(options: LegacyToModernOptions) {
+    const { dialer, deps, clientInfoFallback, unsolicited = true, random = Math.random } = options;
     this.#dialer = dialer;
-    this.#options = { deps, clientInfoFallback, unsolicited };
+    this.#options = { deps, clientInfoFallback, unsolicited, random };
     this.#discovery = new SharedDiscovery(dialer.name, deps.clock);
   }
 

@@ -9,16 +9,20 @@ import { withParams } from '../../wire/edit-frame.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
 import type { CallHost } from './call-host.ts';
-import type { Leg } from './open-legs.ts';
+import type { Leg, LegOwner } from './open-legs.ts';
+import { withProgressToken } from './progress-token.ts';
 
-/** For all that is asked in one round: a person may be thinking. */
+/** For all that is asked in one round: a person may be thinking. Begins anew when the client reports progress. */
 export const ROUND_TIMEOUT_MS = 600_000;
+/** From the first round to the last, whatever the client reports. */
+export const ROUNDS_TIMEOUT_MS = 1_800_000;
 
 export interface InputRoundOptions {
   readonly host: CallHost;
   /** Of the client's call; what is asked travels with it. */
   readonly exchange: Exchange;
-  readonly timeoutMs: number;
+  /** Nothing is waited for any longer than this. */
+  readonly untilMs: number;
   /** JSON text of the answers, by the server's key. */
   readonly onAnswered: (answers: ReadonlyMap<string, Buffer>) => void;
   readonly onFailed: (reason: BridgeError) => void;
@@ -28,7 +32,7 @@ export interface InputRoundOptions {
  * All that one `input_required` result asks for, as real requests to the client, all at once. It ends with all answers,
  * or with the first that is none: there is no way to tell a server that its client failed.
  */
-export class InputRound {
+export class InputRound implements LegOwner {
   readonly #options: InputRoundOptions;
   /** Asked and not answered, with the server's keys. */
   readonly #waiting = new Map<Leg, string>();
@@ -41,7 +45,7 @@ export class InputRound {
   }
 
   start(requests: ReadonlyMap<string, InputRequest>): void {
-    const { host, exchange, timeoutMs } = this.#options;
+    const { host, exchange } = this.#options;
     const { listener, legs, profile, randomId } = host;
     const questions = new Map<string, InputRequest>();
     // Nothing is asked in vain: all of it can be said, or none.
@@ -51,20 +55,28 @@ export class InputRound {
       questions.set(key, { method: request.method, params: legacy.params });
     }
     const asked = [...questions].map(([key, question]) => {
-      const leg = legs.open(question.method, (answered, frame) => this.#answered(answered, frame));
+      const leg = legs.open(question.method, this);
       this.#waiting.set(leg, key);
       return [leg, question] as const;
     });
-    this.#stopTimer = host.clock.after(timeoutMs, () => this.#timedOut());
+    this.progressed();
     for (const [{ id }, { method, params }] of asked) {
       // The first may have been refused before the next is asked.
       if (this.#isOver) return;
       const question = requestFrame(id, method);
-      listener.fromServer(params === undefined ? question : withParams(question, params), exchange);
+      const whole = params === undefined ? question : withParams(question, params);
+      listener.fromServer(withProgressToken(whole, id), exchange);
     }
   }
 
-  #answered(leg: Leg, answer: Frame): void {
+  progressed(): void {
+    const { host, untilMs } = this.#options;
+    this.#stopTimer?.();
+    const remainingMs = Math.max(0, untilMs - host.clock.now());
+    this.#stopTimer = host.clock.after(Math.min(ROUND_TIMEOUT_MS, remainingMs), () => this.#timedOut());
+  }
+
+  answered(leg: Leg, answer: Frame): void {
     const key = this.#waiting.get(leg);
     if (key === undefined) return;
     this.#waiting.delete(leg);

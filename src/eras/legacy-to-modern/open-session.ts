@@ -1,7 +1,7 @@
 import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { isDeclared } from '../../mcp/client-capabilities.ts';
-import { findSubscriptionId } from '../../mcp/correlators.ts';
+import { findProgressOf, findSubscriptionId } from '../../mcp/correlators.ts';
 import { type LogLevel, parseLogLevel, severityOf } from '../../mcp/log-levels.ts';
 import {
   CANCELLED,
@@ -38,6 +38,7 @@ import type { UpstreamRequests } from './upstream-requests.ts';
 export interface OpenSessionOptions {
   readonly serverName: string;
   readonly deps: Deps;
+  readonly random: () => number;
   readonly listener: ServerListener;
   readonly requests: UpstreamRequests;
   readonly profile: ClientProfile;
@@ -67,7 +68,7 @@ export class OpenSession implements CallHost {
   #logLevel: LogLevel | undefined;
 
   constructor(options: OpenSessionOptions) {
-    const { serverName, deps, listener, requests, profile, capabilities, revision, lane } = options;
+    const { serverName, deps, random, listener, requests, profile, capabilities, revision, lane } = options;
     this.serverName = serverName;
     this.clock = deps.clock;
     this.randomId = deps.randomId;
@@ -81,6 +82,7 @@ export class OpenSession implements CallHost {
     this.#changes = new ChangeListener({
       log: deps.log,
       clock: deps.clock,
+      random,
       listener,
       requests,
       lists: announcedLists(capabilities),
@@ -158,9 +160,12 @@ export class OpenSession implements CallHost {
         return true;
       case CANCELLED:
         return exchange === undefined || this.#cancel(frame, exchange);
-      // A modern server asks for the roots when it needs them, and has no requests to hear of progress in.
-      case ROOTS_CHANGED:
       case PROGRESS:
+        // Of what the client is asked, of which the server knows nothing.
+        this.legs.get(findProgressOf(frame)?.value)?.owner.progressed();
+        return true;
+      // A modern server asks for the roots when it needs them.
+      case ROOTS_CHANGED:
         return true;
       default:
         return this.requests.notify(stampMetadata(frame, this.metadata()));
@@ -179,7 +184,7 @@ export class OpenSession implements CallHost {
   answer(frame: Frame): void {
     const leg = this.legs.take(frame.id);
     if (leg === undefined) return this.#log.debug('client answered what it is not asked any more');
-    leg.answered(frame);
+    leg.owner.answered(leg, frame);
   }
 
   // ---- from the server

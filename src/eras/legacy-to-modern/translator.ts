@@ -27,6 +27,8 @@ export interface TranslatorOptions {
   readonly clientInfoFallback: Implementation;
   /** Can the client be told what belongs to none of its requests? */
   readonly unsolicited: boolean;
+  /** From 0 to 1. */
+  readonly random: () => number;
 }
 
 interface HeldMessage {
@@ -181,6 +183,7 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
     const session = new OpenSession({
       serverName: this.#serverName,
       deps: this.#options.deps,
+      random: this.#options.random,
       listener: this.#listener,
       requests: this.#requests,
       profile,

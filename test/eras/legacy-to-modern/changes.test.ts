@@ -1,5 +1,6 @@
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
+import { collectLog } from '../../process/collected-log.ts';
 import { DISCOVERY, LegacyFront, type LegacySession, META, type Message } from './legacy-session.ts';
 
 const TOOLS = 'notifications/tools/list_changed';
@@ -213,6 +214,38 @@ test('LM-29: a subscription that dies is opened again, later and later, and then
       [UPDATED, 'test://a'],
     ],
   );
+});
+
+test('LM-29: sessions that lose their subscriptions together do not come back together', (t) => {
+  const session = openListening(new LegacyFront({ random: () => 1 }));
+  session.serverSays({ id: session.listens.at(-1), error: { code: -32603, message: 'lost' } });
+  session.clock.advance(1249);
+  t.deepEqual(session.asked(), []);
+  session.clock.advance(1);
+  t.is(session.asked()[0]?.method, 'subscriptions/listen');
+});
+
+test('a server that has all the subscriptions it can keep serves the session without one, and the log says so', (t) => {
+  const { log, entries } = collectLog();
+  const session = new LegacyFront({ log }).open();
+  session.clock.advance(30);
+  session.asked();
+  const error = { code: -32603, message: 'full', data: { bridge: { reason: 'ERR_SESSION_BUSY' } } };
+  for (const retryMs of [1000, 2000, 4000]) {
+    session.serverSays({ id: session.listens.at(-1), error });
+    session.clock.advance(retryMs);
+  }
+  session.call('call');
+  session.serverAnswers({ resultType: 'complete', content: [] });
+  t.deepEqual(session.heard(), [{ jsonrpc: '2.0', id: 'call', result: { content: [] } } as never]);
+  const warnings = entries.filter(({ level }) => level === 40);
+  t.deepEqual(
+    warnings.map(({ code, reason }) => [code, reason]),
+    [[-32603, 'ERR_SESSION_BUSY']],
+  );
+  acknowledge(session, LISTS);
+  within(session, TOOLS);
+  t.is(session.heard().at(-1)?.method, TOOLS, 'it is tried again until there is room');
 });
 
 for (const [how, end] of [

@@ -1,3 +1,4 @@
+import { pino } from 'pino';
 import { createLegacyToModernDialer } from '../../../src/eras/legacy-to-modern/dialer.ts';
 import type { BridgeError } from '../../../src/errors.ts';
 import type { UpstreamDialer } from '../../../src/relay/ports.ts';
@@ -48,10 +49,11 @@ export class LegacyFront {
   readonly deps = createFakeDeps();
   readonly upstream: UpstreamDialer;
 
-  constructor({ unsolicited = true } = {}) {
-    const { dialer, deps } = this;
+  constructor({ unsolicited = true, random = (): number => 0, log = pino({ level: 'silent' }) } = {}) {
+    const { dialer } = this;
+    const deps = { ...this.deps, log };
     const clientInfoFallback = { name: 'mcp-portage', version: '0' };
-    this.upstream = createLegacyToModernDialer({ dialer, deps, clientInfoFallback, unsolicited });
+    this.upstream = createLegacyToModernDialer({ dialer, deps, clientInfoFallback, unsolicited, random });
   }
 
   get clock() {

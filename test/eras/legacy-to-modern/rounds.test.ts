@@ -11,6 +11,8 @@ const sample = {
   params: { messages: [{ role: 'user', content: { type: 'text', text: 'hi' } }], maxTokens: 5 },
 };
 const roots = { method: 'roots/list' };
+/** How a client can say that it is at work on the first question. */
+const REPORTING = { _meta: { progressToken: 1 } };
 const ACCEPTED = { action: 'accept', content: { name: 'Bo' } };
 
 const required = (inputRequests: object | undefined, requestState?: string): object => ({
@@ -44,7 +46,7 @@ test('LM-04: what the server needs is asked on the call it is for, and brought w
   t.is(question?.exchange?.id, 'call');
   const asked = question?.frame.json() as Message;
   t.is(asked.method, 'elicitation/create');
-  t.deepEqual(asked.params, elicit.params);
+  t.deepEqual(asked.params, { ...elicit.params, ...REPORTING });
   session.says({ id: asked.id, result: ACCEPTED });
   const [text] = session.askedTexts();
   t.true(text?.includes(`"requestState":${state}`), 'byte for byte');
@@ -67,7 +69,7 @@ test('all questions of a round are asked at once, and only all answers together 
     asked.map(({ method }) => method),
     ['elicitation/create', 'sampling/createMessage', 'roots/list'],
   );
-  t.false('params' in (asked[2] ?? {}));
+  t.deepEqual(Object.keys(asked[2]?.params), ['_meta'], 'nothing but how to report progress');
   const answers = [ACCEPTED, { role: 'assistant', model: 'm', content: { type: 'text', text: 'yo' } }, { roots: [] }];
   for (const index of [2, 0, 1]) {
     t.deepEqual(session.asked(), []);
@@ -98,7 +100,7 @@ test('LM-05: a URL to open gets the id that the revision of the client wants', (
   const [asked] = callThatNeeds(session, { who: { method: 'elicitation/create', params: url } });
   const { elicitationId, ...rest } = asked?.params ?? {};
   t.is(typeof elicitationId, 'string');
-  t.deepEqual(rest, url);
+  t.deepEqual(rest, { ...url, ...REPORTING });
   session.says({ id: asked?.id, result: { action: 'accept' } });
   t.false(session.askedTexts()[0]?.includes('elicitationId'));
 });
@@ -106,7 +108,7 @@ test('LM-05: a URL to open gets the id that the revision of the client wants', (
 test('a client of 2025-06-18 is asked in the words of its revision', (t) => {
   const session = openSession('2025-06-18', { elicitation: {} });
   const [asked] = callThatNeeds(session, { who: elicit });
-  t.deepEqual(asked?.params, { message: 'Name?', requestedSchema: FORM });
+  t.deepEqual(asked?.params, { message: 'Name?', requestedSchema: FORM, ...REPORTING });
 });
 
 test('LM-08: what a client cannot be asked for fails the call before anything is asked', (t) => {
@@ -220,6 +222,34 @@ test('a question that nobody answers fails its call in the end', (t) => {
   const [withdrawn, answer] = session.heard();
   t.is(withdrawn?.params.requestId, asked?.id);
   t.true(answer?.result.isError);
+});
+
+test('a client that reports progress about a question is given more time for it, but not for ever', (t) => {
+  const session = openSession();
+  const question = { ...elicit, params: { ...elicit.params, _meta: { progressToken: 'the server’s', kept: 1 } } };
+  const [asked] = callThatNeeds(session, { who: question });
+  t.deepEqual(asked?.params._meta, { progressToken: asked?.id, kept: 1 });
+  const progress = (progressToken: unknown): void =>
+    session.says({ method: 'notifications/progress', params: { progressToken, progress: 1 } });
+  for (const _ of [1, 2, 3]) {
+    session.clock.advance(599_000);
+    progress(asked?.id);
+  }
+  t.deepEqual(session.heard(), []);
+  t.false(session.asked().some(({ method }) => method === 'notifications/progress'));
+  session.clock.advance(1_800_000 - 3 * 599_000 - 1);
+  t.deepEqual(session.heard(), []);
+  session.clock.advance(1);
+  t.true(session.heard().at(-1)?.result.isError);
+});
+
+test('progress about anything else gives no more time', (t) => {
+  const session = openSession();
+  callThatNeeds(session, { who: elicit });
+  session.clock.advance(599_999);
+  session.says({ method: 'notifications/progress', params: { progressToken: 'other', progress: 1 } });
+  session.clock.advance(1);
+  t.true(session.heard().at(-1)?.result.isError);
 });
 
 test('what the server must not require is its violation of the protocol', (t) => {
