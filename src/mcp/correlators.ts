@@ -7,7 +7,7 @@ import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { decodeId } from '../wire/scan-envelope.ts';
 import { findUniqueMember, type Span } from '../wire/scan-json.ts';
 import { findUnmistakable } from './look-alikes.ts';
-import { META_SUBSCRIPTION_ID } from './meta.ts';
+import { META_RELATED_TASK, META_SUBSCRIPTION_ID } from './meta.ts';
 
 /** A correlator's token in the frame's bytes, with its decoded value. */
 export interface Correlator {
@@ -70,6 +70,13 @@ export function findSubscriptionId(frame: Frame): Correlator | undefined {
   if (frame.payloadStart < 0 || !frame.bytes.includes(SUBSCRIPTION_ID, frame.payloadStart)) return undefined;
   const meta = member(frame.bytes, frame.payloadStart, '_meta');
   return meta && correlator(frame.bytes, meta.start, META_SUBSCRIPTION_ID);
+}
+
+/** `params._meta["io.modelcontextprotocol/related-task"].taskId` of what a server says within a task. */
+export function findRelatedTask({ bytes, payloadStart }: Frame): JsonRpcId | undefined {
+  const meta = member(bytes, payloadStart, '_meta');
+  const related = meta && member(bytes, meta.start, META_RELATED_TASK);
+  return related && correlator(bytes, related.start, 'taskId')?.value;
 }
 
 function correlator(bytes: Buffer, objectStart: number, key: string): Correlator | undefined {

@@ -1,5 +1,6 @@
 import type { Deps } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
+import { findRelatedTask } from '../mcp/correlators.ts';
 import { refuseInput } from '../mcp/input-gate.ts';
 import type { Implementation } from '../mcp/meta.ts';
 import { ELICIT, LIST_ROOTS, TOOLS_CHANGED } from '../mcp/methods.ts';
@@ -10,6 +11,7 @@ import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { skipValue } from '../wire/scan-json.ts';
 import { errorFrame, resultFrame } from '../wire/write-message.ts';
 import { Elicitations } from './elicitations.ts';
+import type { Exchange } from './exchange.ts';
 import type { ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
 import { RootsQuestions } from './roots-questions.ts';
 import type { InitializeResult } from './shared/initialize-result.ts';
@@ -40,6 +42,8 @@ export class LegacySession implements SoleOwner {
   readonly #listeners = new Set<ServerListener>();
   readonly roots: RootsQuestions;
   readonly elicitations: Elicitations;
+  /** The calls that run as tasks of the server, by its ids; kept by who makes them. */
+  readonly tasks = new Map<JsonRpcId, Exchange>();
   /** Grows whenever the server may have other tools than before. */
   #toolsVersion = 0;
   #stopWaiting: (() => void) | undefined;
@@ -103,6 +107,11 @@ export class LegacySession implements SoleOwner {
   refuse({ bytes, method, payloadStart }: Frame): RpcError | undefined {
     const params = payloadStart === -1 ? undefined : bytes.subarray(payloadStart, skipValue(bytes, payloadStart));
     return refuseInput(this.capabilities, method ?? '', params);
+  }
+
+  callOf(question: Frame): Exchange | undefined {
+    const taskId = findRelatedTask(question);
+    return taskId === undefined ? undefined : this.tasks.get(taskId);
   }
 
   takeOrphan(question: Frame, reply: (answer: Frame) => void): void {

@@ -20,7 +20,8 @@ import { encodeId, idToken, withId } from '../../wire/splice.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import type { ParkedCall } from '../parked-call.ts';
 import { requestDigest, stateError } from '../request-state.ts';
-import { type Follower, LegacyCall, type LegacyCallOptions } from './legacy-call.ts';
+import type { Follower } from './follower.ts';
+import { LegacyCall, type LegacyCallOptions } from './legacy-call.ts';
 import { LegacySeat, type SeatUser } from './legacy-seat.ts';
 import { ListenStream } from './listen-stream.ts';
 

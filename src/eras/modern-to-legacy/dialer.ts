@@ -7,7 +7,7 @@ import { ParkedCalls, type ParkingLimits } from '../parked-calls.ts';
 import { RequestStates } from '../request-state.ts';
 import { ClientConversations } from './client-conversations.ts';
 import { Conversation, type ConversationServices } from './conversation.ts';
-import type { Follower } from './legacy-call.ts';
+import type { Follower } from './follower.ts';
 import { TaskTools } from './task-tools.ts';
 
 /** Each holds a session open. */

@@ -154,7 +154,11 @@ export class FromServer {
   #resourceUpdated(frame: Frame): void {
     const uri = readPayload(frame)?.uri;
     if (typeof uri !== 'string') return;
-    for (const seat of this.#state.subscriptions.clientsFor(uri)) seat.listener.fromServer(frame);
+    const { subscriptions } = this.#state;
+    const concerned = subscriptions.clientsFor(uri);
+    // Servers may give a part another name than the whole; one caller may be told too much, strangers may not.
+    const told = concerned.size > 0 || this.#owner === undefined ? concerned : subscriptions.clients();
+    for (const seat of told) seat.listener.fromServer(frame);
   }
 
   #questionWithdrawn(frame: Frame): void {
@@ -203,10 +207,16 @@ export class FromServer {
     if (refusal !== undefined) return void link.send(errorFrame(serverId, refusal));
     // A question on the stream of a call that cannot be answered with one is nobody's.
     const latest = known === undefined || isInteractive(known.method) ? this.#state.calls.latestAsker() : NOBODY;
-    const asked = latest.kind === 'one' ? (this.#ownerOf(known) ?? latest) : undefined;
+    const asked =
+      latest.kind === 'one' ? (this.#ownerOf(known) ?? this.#ownerNamed(owner, frame) ?? latest) : undefined;
     if (asked === undefined) return owner.takeOrphan(frame, (answer) => void link.send(withId(answer, serverId)));
     const question = this.#state.questions.open(asked.seat, serverId);
     asked.seat.listener.fromServer(withId(frame, question.id), asked.exchange);
+  }
+
+  #ownerNamed(owner: SoleOwner, frame: Frame): Extract<Owner, { kind: 'one' }> | undefined {
+    const call = this.#state.calls.get(owner.callOf(frame)?.upstreamId);
+    return call && { kind: 'one', seat: call.seat, exchange: call.exchange };
   }
 
   #whomToAsk(frame: Frame, params: Fields | undefined): Extract<Owner, { kind: 'one' }> | BridgeError {

@@ -1,6 +1,7 @@
 import type { Fields } from '../../mcp/payload.ts';
 import type { RpcError } from '../../mcp/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import type { Exchange } from '../exchange.ts';
 import type { InitializeResult } from './initialize-result.ts';
 
 /**
@@ -13,6 +14,8 @@ export interface SoleOwner {
   readonly capabilities: Fields;
   /** Why nobody may be asked this; undefined: somebody may. */
   refuse(question: Frame): RpcError | undefined;
+  /** The call within which the server says this, as far as the message itself tells. */
+  callOf(question: Frame): Exchange | undefined;
   /** A request of the server while no call is open that could be asked. `reply` is called once, or not at all. */
   takeOrphan(question: Frame, reply: (answer: Frame) => void): void;
   orphanWithdrawn(id: JsonRpcId): void;

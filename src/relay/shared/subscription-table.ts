@@ -45,6 +45,11 @@ export class SubscriptionTable<Client> {
     return [...this.#byUri.keys()];
   }
 
+  /** All that subscribed to anything. */
+  clients(): ReadonlySet<Client> {
+    return new Set([...this.#byUri.values()].flatMap(({ clients }) => [...clients]));
+  }
+
   /**
    * Whom an update of this resource concerns. Servers may report a part of what was subscribed to
    * [spec 2025-11-25 server/resources#subscriptions], so those who subscribed to something above it count too.

@@ -84,19 +84,34 @@ test('ML-29: a resource two listen to is subscribed once, and unsubscribed with 
   t.deepEqual(bridge.heardOnly('resources/unsubscribe').params, { uri: 'a:b' });
 });
 
-test('ML-31: an update of a part reaches who subscribed to the whole', (t) => {
+test('ML-31: an update of a part reaches who subscribed to the whole, and only those', (t) => {
   const bridge = new ModernBridge();
-  const stream = listen(bridge, { resourceSubscriptions: ['file:///a'] });
+  const whole = listen(bridge, { resourceSubscriptions: ['file:///a'] });
+  const other = listen(bridge, { resourceSubscriptions: ['file:///b'] });
   grantAll(bridge);
+  whole.told();
+  other.told();
   updated(bridge, 'file:///a/b');
-  updated(bridge, 'file:///c');
-  t.deepEqual(
-    stream
-      .told()
-      .slice(1)
-      .map(({ params }) => params.uri),
-    ['file:///a/b'],
-  );
+  t.is(whole.answer().params.uri, 'file:///a/b');
+  t.deepEqual(other.told(), []);
+});
+
+test('an update of what nobody subscribed to by that name is told to all of the session that subscribed', (t) => {
+  const bridge = new ModernBridge();
+  const first = listen(bridge, { resourceSubscriptions: ['file:///a'] });
+  const second = listen(bridge, { resourceSubscriptions: ['file:///b'] });
+  const lists = listen(bridge, { resourcesListChanged: true });
+  const stranger = listen(bridge, { resourceSubscriptions: ['file:///a'] }, { principal: 'bob' });
+  for (const session of [0, 1]) {
+    for (const { id, method } of bridge.heard(session)) {
+      if (method === 'resources/subscribe') bridge.says({ id, result: {} }, session);
+    }
+  }
+  for (const stream of [first, second, lists, stranger]) stream.told();
+  bridge.says({ method: 'notifications/resources/updated', params: { uri: 'part:7' } }, 0);
+  t.is(first.answer().params.uri, 'part:7');
+  t.is(second.answer().params.uri, 'part:7');
+  t.deepEqual([...lists.told(), ...stranger.told()], []);
 });
 
 test('ML-32: a server that was restarted is subscribed to again, and each client told once to look again', (t) => {

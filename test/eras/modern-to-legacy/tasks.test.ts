@@ -44,6 +44,24 @@ test('what a task asks is asked in the call', (t) => {
   t.is(again.answer().result.resultType, 'complete');
 });
 
+test('what names its task is asked in the call of that task, whatever was sent since', (t) => {
+  const { bridge, call } = createdTask();
+  const later = bridge.call({ name: 'y' });
+  bridge.heardOnly('tools/call');
+  const ask = (id: string, taskId: string) => {
+    const _meta = { 'io.modelcontextprotocol/related-task': { taskId } };
+    bridge.says({ id, method: 'elicitation/create', params: { message: 'who?', _meta } });
+  };
+  ask('of the task', 'task-1');
+  ask('of no task', 'task-9');
+  bridge.collect();
+  const answers = { 'elicitation-1': { action: 'decline' } };
+  bridge.call({ requestState: call.answer().result.requestState, inputResponses: answers });
+  t.like(bridge.heard(), [{ id: 'of the task' }]);
+  bridge.call({ name: 'y', requestState: later.answer().result.requestState, inputResponses: answers });
+  t.like(bridge.heard(), [{ id: 'of no task' }]);
+});
+
 test('who leaves ends the task', (t) => {
   const { bridge, call, waiting } = createdTask();
   call.leaves();

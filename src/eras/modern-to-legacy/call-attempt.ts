@@ -1,0 +1,121 @@
+import type { Clock } from '../../deps.ts';
+import { CALL_TOOL, CANCELLED } from '../../mcp/methods.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
+import { MAX_CALL_MS } from '../parked-call.ts';
+import type { CallForm } from './call-preparation.ts';
+import type { LegacySeat } from './legacy-seat.ts';
+import { asTask, CANCEL_TASK, createdTaskId, TASK_RESULT } from './task-tools.ts';
+
+/** How long a server may take to end a task before it is left alone with it. */
+export const CANCEL_TASK_MS = 2000;
+
+export interface CallAttemptOptions {
+  readonly clock: Clock;
+  readonly seat: LegacySeat;
+  readonly exchangeFor: (request: Frame, method: string) => Exchange;
+  /** What the server says in the end: a result or an error. */
+  readonly answered: (outcome: Frame) => void;
+  /** It has ended, and the seat is not needed for it any more. */
+  readonly ended: () => void;
+}
+
+/**
+ * - `idle`: nothing runs.
+ * - `creating`: sent as a task, which the server has not accepted yet.
+ * - `running`: at the server, perhaps as a task.
+ * - `withdrawing`: nobody wants it any more; the server is told to end the task.
+ */
+type AttemptState =
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'creating'; readonly exchange: Exchange }
+  | { readonly kind: 'running'; readonly exchange: Exchange; readonly taskId: string | undefined }
+  | { readonly kind: 'withdrawing'; readonly exchange: Exchange; readonly cancel: () => void };
+
+const IDLE: AttemptState = { kind: 'idle' };
+
+/** A call at the server, from being sent to its answer, plainly or as a task that is waited for. */
+export class CallAttempt {
+  readonly #options: CallAttemptOptions;
+  #state: AttemptState = IDLE;
+
+  constructor(options: CallAttemptOptions) {
+    this.#options = options;
+  }
+
+  start(call: Frame, form: CallForm): void {
+    const { seat, exchangeFor } = this.#options;
+    const exchange = exchangeFor(call, call.method ?? '');
+    this.#state = form === 'task' ? { kind: 'creating', exchange } : { kind: 'running', exchange, taskId: undefined };
+    seat.send(form === 'task' ? asTask(call, MAX_CALL_MS) : call, exchange);
+  }
+
+  /** The client is being asked something: the call is not the one to ask next. */
+  waiting(isWaiting: boolean): void {
+    if (this.#state.kind === 'running') this.#state.exchange.openQuestions = isWaiting ? 1 : 0;
+  }
+
+  /** Takes a response of the server, if it is one to this. */
+  take(answer: Frame, exchange: Exchange): void {
+    const state = this.#state;
+    if (state.kind === 'idle' || exchange !== state.exchange) return;
+    exchange.settle();
+    if (state.kind === 'withdrawing') return this.#withdrawn(state.cancel);
+    const taskId = state.kind === 'creating' ? createdTaskId(answer) : undefined;
+    if (taskId !== undefined) return this.#created(taskId);
+    this.#forget(state);
+    this.#options.answered(answer);
+  }
+
+  /** [spec 2025-11-25 basic/utilities/tasks#result-retrieval] answered when the task has ended. */
+  #created(taskId: string): void {
+    const { seat, exchangeFor } = this.#options;
+    const request = requestFrame('task', TASK_RESULT, { taskId });
+    // What the server asks meanwhile is asked in the call that became the task.
+    const exchange = exchangeFor(request, CALL_TOOL);
+    this.#state = { kind: 'running', exchange, taskId };
+    seat.session.tasks.set(taskId, exchange);
+    seat.send(request, exchange);
+  }
+
+  #forget(state: AttemptState): void {
+    this.#state = IDLE;
+    if (state.kind === 'running' && state.taskId !== undefined) this.#options.seat.session.tasks.delete(state.taskId);
+  }
+
+  /** Nobody waits for the outcome any more, or it has come. */
+  end(): void {
+    const state = this.#state;
+    if (state.kind === 'withdrawing') return;
+    this.#forget(state);
+    if (state.kind === 'running' && state.taskId !== undefined) return this.#endTask(state.taskId, state.exchange);
+    // To leave the seat withdraws what is open.
+    this.#options.ended();
+  }
+
+  /** To withdraw the question for its result does not end a task. */
+  #endTask(taskId: string, exchange: Exchange): void {
+    const { seat, exchangeFor, clock } = this.#options;
+    exchange.cancel('client');
+    seat.send(notificationFrame(CANCELLED, { requestId: exchange.id }), exchange);
+    const request = requestFrame('cancel', CANCEL_TASK, { taskId });
+    const cancelling = exchangeFor(request, CANCEL_TASK);
+    const cancel = clock.after(CANCEL_TASK_MS, () => this.#withdrawn(() => {}));
+    this.#state = { kind: 'withdrawing', exchange: cancelling, cancel };
+    seat.send(request, cancelling);
+  }
+
+  #withdrawn(cancelTimer: () => void): void {
+    cancelTimer();
+    this.#state = IDLE;
+    this.#options.ended();
+  }
+
+  /** The server is gone, and whatever ran there. */
+  lost(): void {
+    const state = this.#state;
+    this.#forget(state);
+    if (state.kind === 'withdrawing') this.#withdrawn(state.cancel);
+  }
+}

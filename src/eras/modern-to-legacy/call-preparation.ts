@@ -1,0 +1,125 @@
+import type { Clock } from '../../deps.ts';
+import type { LogLevel } from '../../mcp/log-levels.ts';
+import { CALL_TOOL, LIST_TOOLS, SET_LEVEL } from '../../mcp/methods.ts';
+import { readPayload } from '../../mcp/payload.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { requestFrame } from '../../wire/write-message.ts';
+import type { LegacySeat } from './legacy-seat.ts';
+import { offersTasks, type TaskTools, ToolPages } from './task-tools.ts';
+
+/** A server that takes longer to set its log level serves the call as it is. */
+export const LEVEL_MS = 2000;
+
+/** How a server wants a call: answered when it is done, or as a task. */
+export type CallForm = 'plain' | 'task';
+
+export interface CallPreparationOptions {
+  readonly clock: Clock;
+  readonly seat: LegacySeat;
+  readonly taskTools: TaskTools;
+  /** The client's. */
+  readonly request: Frame;
+  readonly exchangeFor: (request: Frame, method: string) => Exchange;
+  /** The call can be sent. */
+  readonly ready: (form: CallForm) => void;
+}
+
+/**
+ * - `idle`: nothing is waited for.
+ * - `levelling`: waits until the server logs as the client wants it.
+ * - `listing`: waits for the list of tools, which says how the tool is called.
+ */
+type PreparationState =
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'levelling'; readonly exchange: Exchange; readonly cancel: () => void }
+  | { readonly kind: 'listing'; readonly exchange: Exchange; readonly pages: ToolPages };
+
+const IDLE: PreparationState = { kind: 'idle' };
+const LEVEL_REQUEST = requestFrame('level', SET_LEVEL);
+
+/** What a server is told and asked before a call is sent to it: its log level, and what kind of tool is called. */
+export class CallPreparation {
+  readonly #options: CallPreparationOptions;
+  #state: PreparationState = IDLE;
+  #server: InitializeResult | undefined;
+  #level: LogLevel | undefined;
+
+  constructor(options: CallPreparationOptions) {
+    this.#options = options;
+  }
+
+  /** What the server was last told for this call. */
+  get level(): LogLevel | undefined {
+    return this.#level;
+  }
+
+  /** The server serves. */
+  start(server: InitializeResult, level: LogLevel | undefined): void {
+    this.#server = server;
+    if (level === undefined || !('logging' in server.capabilities)) return this.lookUp();
+    const exchange = this.#options.exchangeFor(LEVEL_REQUEST, SET_LEVEL);
+    const cancel = this.#options.clock.after(LEVEL_MS, () => this.lookUp());
+    // Before it is sent, for a level the server has already is answered at once.
+    this.#state = { kind: 'levelling', exchange, cancel };
+    this.#sendLevel(level, exchange);
+  }
+
+  /** Another request follows the call, and wants logs of this level; what is under way is not held up for it. */
+  setLevel(level: LogLevel): void {
+    if (level === this.#level || this.#server === undefined || !('logging' in this.#server.capabilities)) return;
+    this.#sendLevel(level, this.#options.exchangeFor(LEVEL_REQUEST, SET_LEVEL));
+  }
+
+  #sendLevel(level: LogLevel, exchange: Exchange): void {
+    this.#level = level;
+    this.#options.seat.send(requestFrame(exchange.id, SET_LEVEL, { level }), exchange);
+  }
+
+  /** Finds out how the tool is called, where there is a choice. */
+  lookUp(): void {
+    this.stop();
+    const { seat, taskTools, request, ready } = this.#options;
+    const isTool = request.method === CALL_TOOL && offersTasks(this.#server?.capabilities ?? {});
+    if (!isTool) return ready('plain');
+    const { session } = seat;
+    const isTask = taskTools.isRequired(session, this.#toolName);
+    if (isTask === undefined) return this.#list(new ToolPages(session.toolsVersion), {});
+    ready(isTask ? 'task' : 'plain');
+  }
+
+  get #toolName(): unknown {
+    return readPayload(this.#options.request)?.name;
+  }
+
+  #list(pages: ToolPages, params: object): void {
+    const { seat, exchangeFor } = this.#options;
+    const request = requestFrame('tools', LIST_TOOLS, params);
+    const exchange = exchangeFor(request, LIST_TOOLS);
+    this.#state = { kind: 'listing', exchange, pages };
+    seat.send(request, exchange);
+  }
+
+  #listed(pages: ToolPages, answer: Frame): void {
+    const cursor = pages.take(answer);
+    if (cursor !== undefined) return this.#list(pages, { cursor });
+    this.stop();
+    const { seat, taskTools, ready } = this.#options;
+    taskTools.learn(seat.session, pages.toolsVersion, pages.required);
+    ready(pages.required.has(String(this.#toolName)) ? 'task' : 'plain');
+  }
+
+  answered(frame: Frame, exchange: Exchange): void {
+    const state = this.#state;
+    if (state.kind === 'idle' || exchange !== state.exchange) return;
+    exchange.settle();
+    if (state.kind === 'levelling') this.lookUp();
+    else this.#listed(state.pages, frame);
+  }
+
+  stop(): void {
+    if (this.#state.kind === 'levelling') this.#state.cancel();
+    this.#state = IDLE;
+  }
+}
