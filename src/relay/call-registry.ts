@@ -1,0 +1,133 @@
+import type { Deps } from '../deps.ts';
+import { BridgeError, toBridgeError } from '../errors.ts';
+import type { RequestMetadata } from '../mcp/request-metadata.ts';
+import type { Frame } from '../wire/frame.ts';
+import { type CallHost, type CallListener, type CallPeer, CallRelay } from './call-relay.ts';
+import type { UpstreamDialer } from './ports.ts';
+
+/** Each holds a connection of its client. Subscriptions count: they are calls that stay open. */
+export const MAX_OPEN_CALLS = 4096;
+/** So that one caller leaves room for others. Where nobody is asked for a name, all are one caller. */
+export const MAX_CALLS_PER_PRINCIPAL = 2048;
+
+export interface CallRegistryOptions {
+  /** Each call is dialled with its context. */
+  readonly dialer: UpstreamDialer;
+  readonly deps: Pick<Deps, 'log' | 'clock'>;
+  /** Silence allowed to one call; 0: no limit. */
+  readonly requestTimeoutMs: number;
+}
+
+/** A modern request that was checked. */
+export interface CallRequest {
+  readonly frame: Frame;
+  readonly principal: string;
+  readonly metadata: RequestMetadata;
+}
+
+/** How often silent calls are looked for; shorter limits are checked more often. */
+const MAX_SWEEP_MS = 1000;
+const DRAIN_POLL_MS = 20;
+
+/** All modern calls of the bridge that are open: requests that belong to no session. */
+export class CallRegistry implements CallHost {
+  readonly #options: CallRegistryOptions;
+  readonly #calls = new Set<CallRelay>();
+  readonly #perPrincipal = new Map<string, number>();
+  #stopSweep: (() => void) | undefined;
+  #isDraining = false;
+
+  constructor(options: CallRegistryOptions) {
+    this.#options = options;
+  }
+
+  get log(): Deps['log'] {
+    return this.#options.deps.log;
+  }
+
+  get clock(): Deps['clock'] {
+    return this.#options.deps.clock;
+  }
+
+  get size(): number {
+    return this.#calls.size;
+  }
+
+  /** Throws a BridgeError when there is no place or no server for one more; no peer was made then. */
+  open({ frame, principal, metadata }: CallRequest, createPeer: (listener: CallListener) => CallPeer): void {
+    this.#checkPlace(principal);
+    const call = new CallRelay(this, principal);
+    const link = this.#options.dialer.dial(call, { principal, metadata });
+    let peer: CallPeer;
+    try {
+      peer = createPeer(call);
+    } catch (thrown) {
+      link.close(toBridgeError(thrown));
+      throw thrown;
+    }
+    this.#calls.add(call);
+    this.#count(principal, 1);
+    this.#startSweep();
+    call.start(frame, peer, link);
+  }
+
+  #checkPlace(principal: string): void {
+    if (this.#isDraining) {
+      throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and takes no new calls.', RETRY);
+    }
+    if (this.#calls.size >= MAX_OPEN_CALLS) throw busy(MAX_OPEN_CALLS, 'here');
+    if ((this.#perPrincipal.get(principal) ?? 0) >= MAX_CALLS_PER_PRINCIPAL) {
+      throw busy(MAX_CALLS_PER_PRINCIPAL, 'for this caller');
+    }
+  }
+
+  ended(call: CallRelay): void {
+    if (this.#calls.delete(call)) this.#count(call.principal, -1);
+  }
+
+  #count(principal: string, change: 1 | -1): void {
+    const count = (this.#perPrincipal.get(principal) ?? 0) + change;
+    if (count === 0) this.#perPrincipal.delete(principal);
+    else this.#perPrincipal.set(principal, count);
+  }
+
+  #startSweep(): void {
+    const { requestTimeoutMs } = this.#options;
+    if (requestTimeoutMs === 0 || this.#stopSweep !== undefined) return;
+    const periodMs = Math.max(10, Math.min(MAX_SWEEP_MS, requestTimeoutMs / 4));
+    this.#stopSweep = this.clock.every(periodMs, () => this.#sweep(this.clock.now(), requestTimeoutMs));
+  }
+
+  #sweep(nowMs: number, requestTimeoutMs: number): void {
+    for (const call of this.#calls) call.sweep(nowMs, requestTimeoutMs);
+  }
+
+  /** No new calls; resolves when all but the subscriptions are answered, or after `graceMs`. */
+  async drain(graceMs: number): Promise<void> {
+    this.#isDraining = true;
+    const deadlineMs = this.clock.now() + graceMs;
+    while (this.#hasOpenCalls() && this.clock.now() < deadlineMs) {
+      await new Promise<void>((resolve) => this.clock.after(DRAIN_POLL_MS, resolve));
+    }
+  }
+
+  #hasOpenCalls(): boolean {
+    for (const call of this.#calls) if (!call.isSubscription) return true;
+    return false;
+  }
+
+  /** Subscriptions end as they should, all other calls fail with the reason. May be called twice. */
+  close(reason: BridgeError): void {
+    this.#isDraining = true;
+    this.#stopSweep?.();
+    this.#stopSweep = undefined;
+    for (const call of this.#calls) call.close(reason);
+  }
+}
+
+const RETRY = { retryAfterMs: 1000 };
+
+function busy(limit: number, where: string): BridgeError {
+  const message = `${limit} calls are open ${where}, the most allowed; wait for answers, or close subscriptions, before sending more.`;
+  return new BridgeError('ERR_SESSION_BUSY', message, RETRY);
+}

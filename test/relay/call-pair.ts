@@ -1,0 +1,96 @@
+import { readRequestMetadata } from '../../src/mcp/request-metadata.ts';
+import { CallRegistry, type CallRegistryOptions } from '../../src/relay/call-registry.ts';
+import type { CallListener, CallPeer } from '../../src/relay/call-relay.ts';
+import type { ServerListener } from '../../src/relay/ports.ts';
+import type { Frame, JsonRpcId } from '../../src/wire/frame.ts';
+import { createFakeDeps, FakeDialer, type FakeLink, messagesOf } from '../support/fake-peers.ts';
+import { clientFrame, serverFrame } from '../support/frames.ts';
+
+const META = 'io.modelcontextprotocol/';
+
+export const ENVELOPE = { [`${META}protocolVersion`]: '2026-07-28', [`${META}clientCapabilities`]: {} };
+
+/** The client of one call: keeps what it is given. */
+export class FakeCaller implements CallPeer {
+  isOpen = true;
+  /** What `send` answers. */
+  hasRoom = true;
+  isPaused = false;
+  readonly sent: Frame[] = [];
+  readonly listener: CallListener;
+
+  constructor(listener: CallListener) {
+    this.listener = listener;
+  }
+
+  send(frame: Frame): boolean {
+    this.sent.push(frame);
+    return this.hasRoom;
+  }
+
+  pause(): void {
+    this.isPaused = true;
+  }
+
+  resume(): void {
+    this.isPaused = false;
+  }
+
+  /** What it was told, parsed. */
+  get heard(): readonly unknown[] {
+    return this.sent.map((frame) => frame.json());
+  }
+}
+
+/** One call with both its ends. */
+export interface OpenedCall {
+  readonly request: Frame;
+  readonly client: FakeCaller;
+  readonly link: FakeLink;
+  readonly server: ServerListener;
+  says(message: string | object): void;
+  /** What the link was sent since the last look, parsed. */
+  linkHeard(): readonly unknown[];
+}
+
+export interface CallParts {
+  readonly id?: JsonRpcId;
+  readonly method?: string;
+  readonly principal?: string;
+}
+
+/** A registry of calls before a dialer whose links only keep what they get. */
+export class CallBench {
+  readonly dialer = new FakeDialer();
+  readonly deps = createFakeDeps();
+  readonly calls: CallRegistry;
+
+  constructor(options: Partial<CallRegistryOptions> = {}) {
+    this.calls = new CallRegistry({ dialer: this.dialer, deps: this.deps, requestTimeoutMs: 0, ...options });
+  }
+
+  get clock() {
+    return this.deps.clock;
+  }
+
+  open({ id = 1, method = 'tools/call', principal = 'anonymous' }: CallParts = {}): OpenedCall {
+    const request = clientFrame({ id, method, params: { name: 'x', _meta: ENVELOPE } });
+    const metadata = readRequestMetadata(request);
+    if ('fault' in metadata) throw new Error(metadata.fault);
+    let client: FakeCaller | undefined;
+    this.calls.open({ frame: request, principal, metadata }, (listener) => {
+      client = new FakeCaller(listener);
+      return client;
+    });
+    if (client === undefined) throw new Error('no peer was made');
+    const { link, listener: server } = this.dialer.latest;
+    return {
+      request,
+      client,
+      link,
+      server,
+      says: (message) => server.fromServer(serverFrame(message)),
+      linkHeard: () => messagesOf(link.take()),
+    };
+  }
+}

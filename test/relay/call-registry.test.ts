@@ -1,0 +1,156 @@
+import test from 'ava';
+import { BridgeError } from '../../src/errors.ts';
+import { MAX_CALLS_PER_PRINCIPAL, MAX_OPEN_CALLS } from '../../src/relay/call-registry.ts';
+import { CallBench } from './call-pair.ts';
+
+const CLOSING = new BridgeError('ERR_SESSION_CLOSED', 'closing');
+const TIMEOUT_MS = 1000;
+
+test('each call is dialled with who asks and what its envelope says', (t) => {
+  const bench = new CallBench();
+  const contexts: unknown[] = [];
+  const dial = bench.dialer.dial.bind(bench.dialer);
+  bench.dialer.dial = (listener, context?: unknown) => {
+    contexts.push(context);
+    return dial(listener);
+  };
+  bench.open({ principal: 'ann' });
+  const metadata = { revision: '2026-07-28', capabilities: {}, clientInfo: undefined, logLevel: undefined };
+  t.deepEqual(contexts, [{ principal: 'ann', metadata }]);
+});
+
+test('a dialer that cannot dial leaves nothing behind', (t) => {
+  const bench = new CallBench();
+  bench.dialer.failure = new BridgeError('ERR_UPSTREAM_SPAWN', 'no such command');
+  t.throws(() => bench.open(), { message: 'no such command' });
+  t.is(bench.calls.size, 0);
+});
+
+test('a peer that cannot be made lets its link go', (t) => {
+  const bench = new CallBench();
+  const { request } = bench.open();
+  const metadata = { revision: '2026-07-28', capabilities: {}, clientInfo: undefined, logLevel: undefined };
+  const open = () =>
+    bench.calls.open({ frame: request, principal: 'p', metadata }, () => {
+      throw new Error('no peer');
+    });
+  t.throws(open, { message: 'no peer' });
+  t.is(bench.dialer.latest.link.closedWith.length, 1);
+  t.is(bench.calls.size, 1);
+});
+
+test('one caller may have so many calls open and no more, which leaves room for others', (t) => {
+  const bench = new CallBench();
+  const calls = Array.from({ length: MAX_CALLS_PER_PRINCIPAL }, () => bench.open({ principal: 'greedy' }));
+  const refused = { code: 'ERR_SESSION_BUSY', message: /2048 calls .* for this caller/ } as const;
+  t.like(
+    t.throws(() => bench.open({ principal: 'greedy' }), { message: refused.message }),
+    { code: refused.code, retryAfterMs: 1000 },
+  );
+  bench.open({ principal: 'modest' });
+  calls[0]?.says({ id: 1, result: {} });
+  calls[1]?.client.listener.clientLeft();
+  bench.open({ principal: 'greedy' });
+  bench.open({ principal: 'greedy' });
+  t.throws(() => bench.open({ principal: 'greedy' }));
+});
+
+test('all callers together may have so many calls open and no more', (t) => {
+  const bench = new CallBench();
+  for (let n = 0; n < MAX_OPEN_CALLS; n += 1) bench.open({ principal: `p${n % 7}` });
+  const error = t.throws(() => bench.open({ principal: 'new' }), { message: /4096 calls .* here/ });
+  t.like(error, { code: 'ERR_SESSION_BUSY' });
+  t.is(bench.dialer.dialled.length, MAX_OPEN_CALLS);
+});
+
+test('a call that is silent for too long fails, and the server is told to stop', (t) => {
+  const bench = new CallBench({ requestTimeoutMs: TIMEOUT_MS });
+  const { client, link, linkHeard } = bench.open({ id: 5 });
+  linkHeard();
+  bench.clock.advance(TIMEOUT_MS + 250);
+  t.like(client.heard[0], {
+    id: 5,
+    error: { data: { bridge: { reason: 'ERR_UPSTREAM_TIMEOUT', phase: 'response', timeoutMs: TIMEOUT_MS } } },
+  });
+  t.deepEqual(linkHeard(), [
+    { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 5, reason: 'timed out' } },
+  ]);
+  t.is(link.closedWith.length, 1);
+  t.is(bench.calls.size, 0);
+});
+
+test('any message of the server is a sign of life', (t) => {
+  const bench = new CallBench({ requestTimeoutMs: TIMEOUT_MS });
+  const { client, says } = bench.open();
+  for (let n = 0; n < 5; n += 1) {
+    bench.clock.advance(TIMEOUT_MS * 0.7);
+    says({ method: 'notifications/progress', params: { progressToken: 1, progress: n } });
+  }
+  t.is(client.sent.length, 5);
+  t.is(bench.calls.size, 1);
+});
+
+test('a subscription may be silent for ever', (t) => {
+  const bench = new CallBench({ requestTimeoutMs: TIMEOUT_MS });
+  bench.open({ method: 'subscriptions/listen' });
+  bench.clock.advance(TIMEOUT_MS * 100);
+  t.is(bench.calls.size, 1);
+});
+
+test('one timer serves all calls, and none stays behind', (t) => {
+  const bench = new CallBench({ requestTimeoutMs: TIMEOUT_MS });
+  t.is(bench.clock.pendingTimers, 0);
+  for (let n = 0; n < 10; n += 1) bench.open();
+  t.is(bench.clock.pendingTimers, 1);
+  bench.calls.close(CLOSING);
+  t.is(bench.clock.pendingTimers, 0);
+});
+
+test('while it drains new calls are refused, open ones finish, and subscriptions hold nothing up', async (t) => {
+  const bench = new CallBench();
+  const open = bench.open();
+  bench.open({ method: 'subscriptions/listen' });
+  let isDrained = false;
+  const drained = bench.calls.drain(60_000).then(() => {
+    isDrained = true;
+  });
+  t.like(
+    t.throws(() => bench.open()),
+    { code: 'ERR_SESSION_CLOSED', retryAfterMs: 1000 },
+  );
+  await bench.clock.advanceInSteps(1000, 20);
+  t.false(isDrained);
+  open.says({ id: 1, result: {} });
+  await bench.clock.advanceInSteps(40, 20);
+  await drained;
+  t.is(bench.calls.size, 1);
+});
+
+test('a call that does not finish holds the end up for the grace time only', async (t) => {
+  const bench = new CallBench();
+  bench.open();
+  const drained = bench.calls.drain(500);
+  await bench.clock.advanceInSteps(540, 20);
+  await drained;
+  t.is(bench.calls.size, 1);
+});
+
+test('at the end a call fails with the reason, and a subscription ends with a result', (t) => {
+  const bench = new CallBench();
+  const call = bench.open({ id: 1 });
+  const listen = bench.open({ id: 'sub', method: 'subscriptions/listen' });
+  bench.calls.close(CLOSING);
+  bench.calls.close(CLOSING);
+  t.like(call.client.heard, [{ id: 1, error: { message: 'closing' } }]);
+  t.deepEqual(listen.client.heard, [
+    {
+      jsonrpc: '2.0',
+      id: 'sub',
+      result: { resultType: 'complete', _meta: { 'io.modelcontextprotocol/subscriptionId': 'sub' } },
+    },
+  ]);
+  t.deepEqual(call.link.closedWith, [CLOSING]);
+  t.deepEqual(listen.link.closedWith, [CLOSING]);
+  t.is(bench.calls.size, 0);
+  t.throws(() => bench.open());
+});
