@@ -1,6 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { BridgeError } from '../errors.ts';
-import { LAST_EVENT_ID_HEADER, PROTOCOL_VERSION_HEADER, SESSION_ID_HEADER_OUT } from '../mcp/headers.ts';
+import {
+  LAST_EVENT_ID_HEADER,
+  METHOD_HEADER,
+  NAME_HEADER,
+  PROTOCOL_VERSION_HEADER,
+  SESSION_ID_HEADER_OUT,
+} from '../mcp/headers.ts';
 
 export interface AccessOptions {
   /** The address the server listens on. */
@@ -85,6 +91,8 @@ const DEFAULT_CORS_HEADERS = [
   'Authorization',
   SESSION_ID_HEADER_OUT,
   PROTOCOL_VERSION_HEADER,
+  METHOD_HEADER,
+  NAME_HEADER,
   LAST_EVENT_ID_HEADER,
 ].join(', ');
 

@@ -102,7 +102,7 @@ test('gives a named origin its CORS headers with errors and streams too, so that
 
 test('answers the preflight of a named origin with exactly the headers it asks for', async (t) => {
   const { port } = await startHttpFace(t, { allowOrigins: [APP] });
-  const asked = 'content-type,mcp-protocol-version,mcp-session-id,x-trace';
+  const asked = 'content-type,mcp-protocol-version,mcp-session-id,mcp-method,mcp-name,mcp-param-region,x-trace';
   const preflight = { Origin: APP, 'Access-Control-Request-Method': 'POST', 'Access-Control-Request-Headers': asked };
   for (const path of ['/mcp', '/sse', '/messages']) {
     const answer = await callHttp({ port, method: 'OPTIONS', path, headers: preflight });
@@ -118,7 +118,10 @@ test('names the headers of MCP in a preflight that asks for none', async (t) => 
   const { port } = await startHttpFace(t, { allowOrigins: [APP] });
   const headers = { Origin: APP, 'Access-Control-Request-Method': 'DELETE' };
   const answer = await callHttp({ port, method: 'OPTIONS', headers });
-  t.regex(String(answer.headers['access-control-allow-headers']), /Content-Type.*Mcp-Session-Id.*mcp-protocol-version/);
+  t.regex(
+    String(answer.headers['access-control-allow-headers']),
+    /Content-Type.*Mcp-Session-Id.*mcp-protocol-version.*mcp-method.*mcp-name/,
+  );
 });
 
 test('health routes are open under any name, to any page', async (t) => {
