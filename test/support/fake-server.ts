@@ -1,6 +1,13 @@
 import type { BridgeError } from '../../src/errors.ts';
 import type { Exchange } from '../../src/relay/exchange.ts';
-import type { Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../../src/relay/ports.ts';
+import type {
+  CallContext,
+  Readiness,
+  ServerFault,
+  ServerListener,
+  UpstreamDialer,
+  UpstreamLink,
+} from '../../src/relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../src/wire/frame.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../src/wire/write-message.ts';
 import { serverFrame } from './frames.ts';
@@ -26,9 +33,9 @@ export class FakeServer implements UpstreamDialer {
   /** Thrown at the next attempts to connect. */
   refusal: BridgeError | undefined;
 
-  dial(listener: ServerListener): UpstreamLink {
+  dial(listener: ServerListener, context?: CallContext): UpstreamLink {
     if (this.refusal !== undefined) throw this.refusal;
-    const connection = new FakeConnection(listener, this.scripts);
+    const connection = new FakeConnection(listener, this.scripts, context);
     this.connections.push(connection);
     return connection;
   }
@@ -66,13 +73,16 @@ export class FakeConnection implements UpstreamLink {
   /** How often it has asked that. */
   pauses = 0;
   closedFor: BridgeError | undefined;
+  /** What a modern request was dialled with. */
+  readonly context: CallContext | undefined;
   readonly #listener: ServerListener;
   readonly #scripts: ReadonlyMap<string, RequestScript>;
   readonly #seen = new Set<Frame>();
   #resumed: (() => void)[] = [];
   #awaited: Awaited[] = [];
 
-  constructor(listener: ServerListener, scripts: ReadonlyMap<string, RequestScript>) {
+  constructor(listener: ServerListener, scripts: ReadonlyMap<string, RequestScript>, context: CallContext | undefined) {
+    this.context = context;
     this.#listener = listener;
     this.#scripts = scripts;
   }

@@ -6,9 +6,15 @@ import { healthRoutes } from '../../src/downstream/health.ts';
 import { HttpServer, type HttpServerOptions } from '../../src/downstream/http-server.ts';
 import { HttpSseEndpoint } from '../../src/downstream/http-sse.ts';
 import { LiveStreams } from '../../src/downstream/live-streams.ts';
+import { McpEndpoint } from '../../src/downstream/mcp-endpoint.ts';
 import { StreamableEndpoint } from '../../src/downstream/streamable-session/endpoint.ts';
+import {
+  StatelessEndpoint,
+  type StatelessEndpointOptions,
+} from '../../src/downstream/streamable-stateless/endpoint.ts';
 import { BridgeError } from '../../src/errors.ts';
 import { AccessPolicy } from '../../src/http/access-policy.ts';
+import { CallRegistry } from '../../src/relay/call-registry.ts';
 import type { UpstreamDialer } from '../../src/relay/ports.ts';
 import { SessionRegistry } from '../../src/relay/session-registry.ts';
 import { FakeClock } from './fake-clock.ts';
@@ -32,6 +38,9 @@ export interface HttpFaceOptions {
   readonly tls?: HttpServerOptions['tls'];
   /** What stands in the place of the fake server; the test closes it. */
   readonly dialer?: (clock: FakeClock) => UpstreamDialer;
+  /** The same for modern clients. */
+  readonly modernDialer?: UpstreamDialer;
+  readonly principalOf?: StatelessEndpointOptions['principalOf'];
 }
 
 /** The HTTP face as the bridge composes it, real sockets and all, before a fake server and on fake time. */
@@ -40,6 +49,8 @@ export interface HttpFace {
   readonly clock: FakeClock;
   readonly server: FakeServer;
   readonly sessions: SessionRegistry;
+  /** Open calls of modern clients. */
+  readonly calls: CallRegistry;
   readonly live: LiveStreams;
   readonly http: HttpServer;
   readonly logLines: readonly string[];
@@ -59,32 +70,46 @@ export async function startHttpFace(t: ExecutionContext, options: HttpFaceOption
     sessionTimeoutMs: options.sessionTimeoutMs ?? 30 * 60_000,
     requestTimeoutMs: options.requestTimeoutMs ?? 0,
   });
+  const calls = new CallRegistry({
+    dialer: options.modernDialer ?? server,
+    deps,
+    requestTimeoutMs: options.requestTimeoutMs ?? 0,
+  });
   const live = new LiveStreams(clock);
-  const http = createHttpServer(options, { deps, server, sessions, live });
+  const http = createHttpServer(options, { deps, server, sessions, calls, live });
   const port = await http.listen();
   t.teardown(() => {
-    sessions.close(new BridgeError('ERR_SESSION_CLOSED', 'the test is over'));
+    const reason = new BridgeError('ERR_SESSION_CLOSED', 'the test is over');
+    sessions.close(reason);
+    calls.close(reason);
     live.close();
     http.close();
   });
-  return { port, clock, server, sessions, live, http, logLines };
+  return { port, clock, server, sessions, calls, live, http, logLines };
 }
 
 interface Parts {
   readonly deps: Deps;
   readonly server: FakeServer;
   readonly sessions: SessionRegistry;
+  readonly calls: CallRegistry;
   readonly live: LiveStreams;
 }
 
-function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, live }: Parts): HttpServer {
+function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, calls, live }: Parts): HttpServer {
   const maxMessageBytes = options.maxMessageBytes ?? 16 * 1024 * 1024;
   const shared = { sessions, live, deps, maxMessageBytes, forwardHeaders: options.forwardHeaders ?? [] };
   const httpSse = new HttpSseEndpoint({ ...shared, announcedMessagePath: `${options.pathPrefix ?? ''}/messages` });
-  const streamable = new StreamableEndpoint({
-    ...shared,
-    pollAfterMs: options.pollAfterMs ?? 0,
-    openWithoutSession: httpSse.openStream,
+  const openWithoutSession = httpSse.openStream;
+  const endpoint = new McpEndpoint({
+    sessions: new StreamableEndpoint({ ...shared, pollAfterMs: options.pollAfterMs ?? 0, openWithoutSession }),
+    stateless: new StatelessEndpoint({
+      ...shared,
+      calls,
+      ...(options.principalOf && { principalOf: options.principalOf }),
+    }),
+    maxMessageBytes,
+    openWithoutSession,
   });
   return new HttpServer({
     host: options.host ?? '127.0.0.1',
@@ -97,7 +122,7 @@ function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, li
     }),
     openRoutes: healthRoutes(() => server.readiness()),
     routes: new Map([
-      ['/mcp', streamable.route],
+      ['/mcp', endpoint.route],
       ['/sse', httpSse.openStream],
       ['/messages', httpSse.takeMessage],
     ]),

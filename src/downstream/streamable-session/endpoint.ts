@@ -19,10 +19,12 @@ import type { SessionRegistry } from '../../relay/session-registry.ts';
 import { Frame, type JsonRpcId } from '../../wire/frame.ts';
 import type { EnvelopeFault } from '../../wire/scan-envelope.ts';
 import { errorFrame } from '../../wire/write-message.ts';
+import { checkAccept } from '../check-accept.ts';
 import type { HttpRoute } from '../http-server.ts';
 import type { LiveStreams } from '../live-streams.ts';
 import { readInTurn } from '../read-in-turn.ts';
 import type { PostedMessages } from '../read-post.ts';
+import type { TurnGate } from '../turn-gate.ts';
 import { type LaneRequest, StreamablePeer } from './peer.ts';
 
 export interface StreamableEndpointOptions {
@@ -57,44 +59,48 @@ export class StreamableEndpoint {
     this.#options = options;
   }
 
+  /** Serves a URL that is for these clients only. */
   readonly route: HttpRoute = (request, response, query) => {
     switch (request.method) {
       case 'POST':
         return this.#post(request, response);
       case 'GET':
-        return this.#get(request, response, query);
+        return this.#getAtUrl(request, response, query);
       case 'DELETE':
-        return this.#delete(request, response);
+        return this.delete(request, response);
       default:
         return refuseMethod(response);
     }
   };
 
-  // ---- POST
-
   #post(request: IncomingMessage, response: ServerResponse): void {
-    const accept = parseAccept(request.headers.accept ?? '');
-    if (!accept.json || !accept.eventStream) {
-      return respondError(
-        response,
-        new BridgeError(
-          'ERR_HTTP_ACCEPT',
-          'The Accept header must list both application/json and text/event-stream: an answer may come as either.',
-        ),
-      );
-    }
+    const unacceptable = checkAccept(request);
+    if (unacceptable !== undefined) return respondError(response, unacceptable);
     readInTurn({
       request,
       response,
       maxMessageBytes: this.#options.maxMessageBytes,
-      gate: this.#find(request)?.peer.gate,
-      accepted: (messages) => this.#accept(messages, request, response),
+      gate: this.gateOf(request),
+      accepted: (messages) => response.destroyed || this.accept(messages, request, response),
     });
   }
 
-  #accept(messages: PostedMessages, request: IncomingMessage, response: ServerResponse): void {
-    // The client may have left while its message waited.
-    if (response.destroyed) return;
+  #getAtUrl(request: IncomingMessage, response: ServerResponse, query: URLSearchParams): void {
+    if (request.headers[SESSION_ID_HEADER] !== undefined) return this.get(request, response);
+    const { eventStream } = parseAccept(request.headers.accept ?? '');
+    if (!eventStream) return refuseMethod(response);
+    this.#options.openWithoutSession(request, response, query);
+  }
+
+  /** Holds the POSTs of a session back while its server or its client does not keep up. */
+  gateOf(request: IncomingMessage): TurnGate | undefined {
+    return this.#find(request)?.peer.gate;
+  }
+
+  // ---- POST
+
+  /** Takes what was posted, whose JSON was checked. */
+  accept(messages: PostedMessages, request: IncomingMessage, response: ServerResponse): void {
     if (messages.kind === 'message' && isInitialize(messages.frame)) {
       return this.#initialize(messages.frame, request, response);
     }
@@ -183,11 +189,9 @@ export class StreamableEndpoint {
 
   // ---- GET and DELETE
 
-  #get(request: IncomingMessage, response: ServerResponse, query: URLSearchParams): void {
+  /** Opens or resumes the stream of a session. */
+  get(request: IncomingMessage, response: ServerResponse): void {
     const { eventStream } = parseAccept(request.headers.accept ?? '');
-    if (request.headers[SESSION_ID_HEADER] === undefined) {
-      return eventStream ? this.#options.openWithoutSession(request, response, query) : refuseMethod(response);
-    }
     if (!eventStream) {
       const message = 'The Accept header must list text/event-stream: that is what a GET opens.';
       return respondError(response, new BridgeError('ERR_HTTP_ACCEPT', message));
@@ -200,7 +204,8 @@ export class StreamableEndpoint {
     if (error !== undefined) respondError(response, error);
   }
 
-  #delete(request: IncomingMessage, response: ServerResponse): void {
+  /** Ends a session. */
+  delete(request: IncomingMessage, response: ServerResponse): void {
     const session = this.#require(request);
     if (session instanceof BridgeError) return respondError(response, session);
     session.relay.close(new BridgeError('ERR_SESSION_CLOSED', 'The client ended its session.'));
@@ -242,11 +247,12 @@ function isInitialize(item: Frame | EnvelopeFault): item is Frame {
   return item instanceof Frame && item.kind === 'request' && item.method === INITIALIZE;
 }
 
-function idOf(messages: PostedMessages): JsonRpcId | undefined {
+/** The id to answer under, where there is one. */
+export function idOf(messages: PostedMessages): JsonRpcId | undefined {
   return messages.kind === 'message' && messages.frame.kind === 'request' ? messages.frame.id : undefined;
 }
 
-function refuseMethod(response: ServerResponse): void {
+export function refuseMethod(response: ServerResponse): void {
   const error = new BridgeError('ERR_HTTP_METHOD', 'Only GET (with a session), POST and DELETE are served here.');
   respondError(response, error, undefined, { Allow: 'GET, POST, DELETE' });
 }

@@ -1,0 +1,113 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { BridgeError } from '../errors.ts';
+import { parseAccept } from '../http/content-type.ts';
+import { respondEmpty, respondError } from '../http/respond.ts';
+import { trimHeaderValue } from '../mcp/header-value.ts';
+import { PROTOCOL_VERSION_HEADER, SESSION_ID_HEADER } from '../mcp/headers.ts';
+import { eraOf } from '../mcp/revisions.ts';
+import { routeEra } from '../mcp/route-era.ts';
+import { checkAccept } from './check-accept.ts';
+import type { HttpRoute } from './http-server.ts';
+import { readInTurn } from './read-in-turn.ts';
+import type { PostedMessages } from './read-post.ts';
+import { idOf, refuseMethod, type StreamableEndpoint } from './streamable-session/endpoint.ts';
+import type { StatelessEndpoint } from './streamable-stateless/endpoint.ts';
+import { respondRefusal } from './streamable-stateless/respond.ts';
+import type { TurnGate } from './turn-gate.ts';
+
+export interface McpEndpointOptions {
+  /** Serves clients of the legacy era. */
+  readonly sessions: StreamableEndpoint;
+  /** Serves clients of the modern era. */
+  readonly stateless: StatelessEndpoint;
+  readonly maxMessageBytes: number;
+  /** Takes a GET without a session: an old client opening HTTP+SSE at this URL. */
+  readonly openWithoutSession: HttpRoute;
+}
+
+/**
+ * The MCP endpoint for clients of every era at one URL. What a POST says of itself decides who serves it; GET and
+ * DELETE are of the legacy era only. [spec 2026-07-28 transports/streamable-http#backward-compatibility]
+ */
+export class McpEndpoint {
+  readonly #options: McpEndpointOptions;
+
+  constructor(options: McpEndpointOptions) {
+    this.#options = options;
+  }
+
+  readonly route: HttpRoute = (request, response, query) => {
+    switch (request.method) {
+      case 'POST':
+        return this.#post(request, response);
+      case 'GET':
+        return this.#get(request, response, query);
+      case 'DELETE':
+        if (isModernCaller(request)) return refuseMethod(response);
+        return this.#options.sessions.delete(request, response);
+      default:
+        return refuseMethod(response);
+    }
+  };
+
+  #get(request: IncomingMessage, response: ServerResponse, query: URLSearchParams): void {
+    if (request.headers[SESSION_ID_HEADER] !== undefined) return this.#options.sessions.get(request, response);
+    const { eventStream } = parseAccept(request.headers.accept ?? '');
+    if (!eventStream || isModernCaller(request)) return refuseMethod(response);
+    this.#options.openWithoutSession(request, response, query);
+  }
+
+  #post(request: IncomingMessage, response: ServerResponse): void {
+    const unacceptable = checkAccept(request);
+    if (unacceptable !== undefined) return respondError(response, unacceptable);
+    readInTurn({
+      request,
+      response,
+      maxMessageBytes: this.#options.maxMessageBytes,
+      gate: this.#gateOf(request),
+      accepted: (messages) => this.#accept(messages, request, response),
+    });
+  }
+
+  /** Whose messages go before this one is not known before its body was read; its headers tell it of honest clients. */
+  #gateOf(request: IncomingMessage): TurnGate | undefined {
+    if (namesModern(request)) return this.#options.stateless.gate;
+    return this.#options.sessions.gateOf(request);
+  }
+
+  #accept(messages: PostedMessages, request: IncomingMessage, response: ServerResponse): void {
+    // The client may have left while its message waited.
+    if (response.destroyed) return;
+    const route = routeEra(messages.kind === 'message' ? messages.frame : messages.items, request.headers);
+    switch (route.kind) {
+      case 'modern':
+        if (messages.kind === 'message') this.#options.stateless.take(messages.frame, request, response);
+        return;
+      case 'modern-notification':
+        // Whose request a `notifications/cancelled` means cannot be told: ids of several clients may be the same.
+        return respondEmpty(response, 202);
+      case 'refused':
+        return respondRefusal(response, route.refusal, idOf(messages));
+      case 'batch':
+        if (isModernCaller(request)) return respondError(response, MODERN_BATCH);
+        return this.#options.sessions.accept(messages, request, response);
+      default:
+        return this.#options.sessions.accept(messages, request, response);
+    }
+  }
+}
+
+/** Modern by its header, without a session that says otherwise. */
+function isModernCaller(request: IncomingMessage): boolean {
+  return request.headers[SESSION_ID_HEADER] === undefined && namesModern(request);
+}
+
+function namesModern(request: IncomingMessage): boolean {
+  const value = request.headers[PROTOCOL_VERSION_HEADER];
+  return typeof value === 'string' && eraOf(trimHeaderValue(value)) === 'modern';
+}
+
+const MODERN_BATCH = new BridgeError(
+  'ERR_WIRE_BATCH',
+  'An array of messages is not part of the revision that MCP-Protocol-Version names; send each message in a POST of its own.',
+);

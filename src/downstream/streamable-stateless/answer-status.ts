@@ -1,0 +1,35 @@
+import { ERROR_CODES, type ErrorCode } from '../../errors.ts';
+import { modernHttpStatus } from '../../mcp/era-errors.ts';
+import { DISCOVER } from '../../mcp/methods.ts';
+import { asFields, parseSpan, readPayload } from '../../mcp/payload.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { findUniqueMember } from '../../wire/scan-json.ts';
+
+/** The HTTP status of an answer that travels as JSON. */
+export function answerStatus(method: string, answer: Frame): number {
+  if (answer.kind === 'result') return 200;
+  return (method === DISCOVER ? failureStatus(answer) : undefined) ?? modernHttpStatus(readCode(answer));
+}
+
+/**
+ * A client that finds out eras takes nearly every error of `server/discover` for that of a legacy server, but no status
+ * from 500 on. So a bridge that cannot reach its server says it with one. Undefined: the error is the server's own.
+ */
+function failureStatus(answer: Frame): number | undefined {
+  const reason = asFields(asFields(readPayload(answer)?.data)?.bridge)?.reason;
+  if (typeof reason !== 'string' || !isErrorCode(reason)) return undefined;
+  const { http } = ERROR_CODES[reason];
+  return http !== undefined && http >= 500 ? http : BAD_GATEWAY;
+}
+
+const BAD_GATEWAY = 502;
+
+function isErrorCode(reason: string): reason is ErrorCode {
+  return Object.hasOwn(ERROR_CODES, reason);
+}
+
+function readCode({ bytes, payloadStart }: Frame): number {
+  const span = findUniqueMember(bytes, payloadStart, 'code');
+  const code = span === undefined || span === 'duplicate' ? undefined : parseSpan(bytes, span);
+  return typeof code === 'number' ? code : 0;
+}

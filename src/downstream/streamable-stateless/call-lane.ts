@@ -1,0 +1,154 @@
+import type { ServerResponse } from 'node:http';
+import { JSON_TYPE } from '../../http/content-type.ts';
+import { DISCOVER } from '../../mcp/methods.ts';
+import type { CallListener, CallPeer } from '../../relay/call-relay.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { encodeEvent } from '../../wire/sse-encode.ts';
+import { EventStream, type EventStreamOwner } from '../event-stream.ts';
+import type { LiveStreams, Ticking } from '../live-streams.ts';
+import { ResponseWriter } from '../response-writer.ts';
+import { COMMIT_AFTER_MS } from '../streamable-session/post-lane.ts';
+import { answerStatus } from './answer-status.ts';
+import type { Backlog } from './backlog.ts';
+
+export interface CallLaneOptions {
+  /** Of the request. */
+  readonly method: string;
+  readonly requestBytes: number;
+  readonly response: ServerResponse;
+  readonly listener: CallListener;
+  readonly live: LiveStreams;
+  readonly backlog: Backlog;
+  /** Headers of the POST that may pass to a remote server. */
+  readonly forwarded: Readonly<Record<string, string>> | undefined;
+  /** What an answer travels as when it comes before everything else. */
+  readonly answerAs: 'json' | 'stream';
+}
+
+/**
+ * - `held`: nothing sent; becomes JSON if the answer comes first, a stream if anything else does.
+ * - `streaming`: an event stream that ends with the answer.
+ * - `unread`: answered in JSON; the client has not read it all yet.
+ * - `ended`: answered, or the client left.
+ */
+type LaneState =
+  | { readonly kind: 'held' }
+  | { readonly kind: 'streaming'; readonly stream: EventStream }
+  | { readonly kind: 'unread'; readonly writer: ResponseWriter }
+  | { readonly kind: 'ended' };
+
+const HELD: LaneState = { kind: 'held' };
+const ENDED: LaneState = { kind: 'ended' };
+
+/**
+ * The HTTP response of one modern request. Nothing of it outlives the connection, so events have no ids and a client
+ * that leaves has withdrawn its request. [spec 2026-07-28 transports/streamable-http#receiving-messages]
+ */
+export class CallLane implements CallPeer, EventStreamOwner, Ticking {
+  readonly headers: Readonly<Record<string, string>> | undefined;
+  readonly #options: CallLaneOptions;
+  readonly #openedAtMs: number;
+  #state: LaneState = HELD;
+  /** The request counts in the backlog. */
+  #isWaiting = false;
+
+  constructor(options: CallLaneOptions) {
+    this.headers = options.forwarded;
+    this.#options = options;
+    this.#openedAtMs = options.live.nowMs;
+    options.response.on('close', () => this.#disconnected());
+    options.live.add(this);
+    if (options.answerAs === 'stream' && !this.#isDiscovery) this.#commit();
+  }
+
+  get isOpen(): boolean {
+    return this.#state.kind === 'held' || this.#state.kind === 'streaming';
+  }
+
+  /** How it went is then said by a status, which a stream commits to before that is known. */
+  get #isDiscovery(): boolean {
+    return this.#options.method === DISCOVER;
+  }
+
+  // ---- towards the client
+
+  send(frame: Frame): boolean {
+    if (this.#state.kind === 'held') {
+      if (frame.isResponse && this.#travelsAsJson(frame)) return this.#answerJson(frame);
+      this.#commit();
+    }
+    if (this.#state.kind !== 'streaming') return true;
+    const { stream } = this.#state;
+    const hasRoom = stream.write(encodeEvent({ data: frame.bytes }));
+    // [spec 2026-07-28 transports/streamable-http#receiving-messages] the response should terminate the stream.
+    if (frame.isResponse) this.#endStream(stream);
+    return hasRoom;
+  }
+
+  #travelsAsJson(answer: Frame): boolean {
+    return this.#options.answerAs === 'json' || answer.kind === 'error';
+  }
+
+  #answerJson(answer: Frame): boolean {
+    const { method, response, live } = this.#options;
+    const status = answerStatus(method, answer);
+    response.writeHead(status, { 'Content-Type': JSON_TYPE, 'Content-Length': answer.bytes.length });
+    // The call is over: nobody waits for room.
+    const writer = new ResponseWriter(response, live.nowMs, () => {});
+    writer.end(answer.bytes);
+    if (writer.queuedBytes === 0) this.#end();
+    else this.#state = { kind: 'unread', writer };
+    return !writer.isFull;
+  }
+
+  #commit(): void {
+    const { response, live } = this.#options;
+    live.delete(this);
+    this.#state = { kind: 'streaming', stream: new EventStream(response, live, this) };
+  }
+
+  #endStream(stream: EventStream): void {
+    this.#state = ENDED;
+    stream.end();
+  }
+
+  #end(): void {
+    this.#state = ENDED;
+    this.#options.live.delete(this);
+  }
+
+  tick(nowMs: number): void {
+    if (this.#state.kind === 'unread') return this.#state.writer.tick(nowMs);
+    const isSilent = nowMs - this.#openedAtMs >= COMMIT_AFTER_MS;
+    if (this.#state.kind === 'held' && isSilent && !this.#isDiscovery) this.#commit();
+  }
+
+  // ---- from the client
+
+  streamDrained(): void {
+    this.#options.listener.clientDrained();
+  }
+
+  /** Heard of as the end of the response, which is also one where no stream was opened. */
+  streamClosed(): void {}
+
+  #disconnected(): void {
+    const wasOpen = this.isOpen;
+    this.#end();
+    if (wasOpen) this.#options.listener.clientLeft();
+  }
+
+  // ---- from the server
+
+  pause(): void {
+    if (this.#isWaiting) return;
+    this.#isWaiting = true;
+    this.#options.backlog.add(this.#options.requestBytes);
+  }
+
+  resume(): void {
+    if (!this.#isWaiting) return;
+    this.#isWaiting = false;
+    this.#options.backlog.remove(this.#options.requestBytes);
+  }
+}

@@ -1,0 +1,100 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Deps } from '../../deps.ts';
+import { toBridgeError } from '../../errors.ts';
+import { parseAccept } from '../../http/content-type.ts';
+import { forwardedHeaders } from '../../http/request-headers.ts';
+import { respondError } from '../../http/respond.ts';
+import { isModernRequest } from '../../mcp/modern-methods.ts';
+import { MODERN_REVISION_IDS } from '../../mcp/revisions.ts';
+import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
+import { type ModernRefusal, validateModern } from '../../mcp/validate-modern.ts';
+import type { CallRegistry, CallRequest } from '../../relay/call-registry.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { errorFrame } from '../../wire/write-message.ts';
+import type { LiveStreams } from '../live-streams.ts';
+import type { TurnGate } from '../turn-gate.ts';
+import { answerStatus } from './answer-status.ts';
+import { Backlog } from './backlog.ts';
+import { CallLane } from './call-lane.ts';
+import { respondFrame, respondRefusal } from './respond.ts';
+
+/** The caller where nobody is asked for a name. */
+export const ANONYMOUS = 'anonymous';
+
+export interface StatelessEndpointOptions {
+  readonly calls: CallRegistry;
+  readonly live: LiveStreams;
+  readonly deps: Pick<Deps, 'log'>;
+  /** Names (lower case) of headers of a POST that may pass to a remote server. */
+  readonly forwardHeaders: readonly string[];
+  /** Who calls; default: everybody is ANONYMOUS. */
+  readonly principalOf?: (request: IncomingMessage) => string;
+}
+
+/**
+ * The MCP endpoint for clients without a session: Streamable HTTP of 2026-07-28. Each POST is a call of its own that
+ * says everything about itself. [spec 2026-07-28 transports/streamable-http]
+ */
+export class StatelessEndpoint {
+  readonly #options: StatelessEndpointOptions;
+  readonly #backlog = new Backlog();
+
+  constructor(options: StatelessEndpointOptions) {
+    this.#options = options;
+  }
+
+  /** Holds POSTs back while servers do not take what was read. */
+  get gate(): TurnGate {
+    return this.#backlog.gate;
+  }
+
+  /** Takes a request whose JSON was checked. Session and event ids among its headers mean nothing here. */
+  take(frame: Frame, request: IncomingMessage, response: ServerResponse): void {
+    const { principalOf = () => ANONYMOUS } = this.#options;
+    const checked = validateModern({
+      frame,
+      headers: request.headers,
+      supportedRevisions: MODERN_REVISION_IDS,
+      isKnownMethod: isModernRequest,
+    });
+    if (!('ok' in checked)) return this.#refuse(checked, frame, response);
+    this.#open({ frame, principal: principalOf(request), metadata: checked.ok }, request, response);
+  }
+
+  #refuse(refusal: ModernRefusal, { id }: Frame, response: ServerResponse): void {
+    this.#options.deps.log.debug({ code: refusal.code }, `modern request refused: ${refusal.message}`);
+    respondRefusal(response, refusal, id);
+  }
+
+  #open(call: CallRequest, request: IncomingMessage, response: ServerResponse): void {
+    const { calls, live, forwardHeaders } = this.#options;
+    const { frame } = call;
+    try {
+      calls.open(
+        call,
+        (listener) =>
+          new CallLane({
+            method: frame.method ?? '',
+            requestBytes: frame.bytes.length,
+            response,
+            listener,
+            live,
+            backlog: this.#backlog,
+            forwarded: forwardedHeaders(request, forwardHeaders),
+            answerAs: parseAccept(request.headers.accept).prefersEventStream ? 'stream' : 'json',
+          }),
+      );
+    } catch (thrown) {
+      this.#failed(thrown, frame, response);
+    }
+  }
+
+  /** What is wrong with the server is an answer to the request; what is wrong with the bridge is a refusal of it. */
+  #failed(thrown: unknown, { id, method }: Frame, response: ServerResponse): void {
+    const error = toBridgeError(thrown);
+    if (error.code === 'ERR_INTERNAL') this.#options.deps.log.error({ err: error.cause }, error.message);
+    if (!error.code.startsWith('ERR_UPSTREAM_')) return respondError(response, error, id);
+    const answer = errorFrame(id, rpcErrorOf(error));
+    respondFrame(response, answerStatus(method ?? '', answer), answer);
+  }
+}
