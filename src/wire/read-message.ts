@@ -1,9 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import { CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET } from './ascii.ts';
+import { checkJson } from './check-json.ts';
 import { Frame, type JsonRpcId } from './frame.ts';
 import { toOneLine } from './one-line.ts';
 import { type EnvelopeFault, scanStrictEnvelope } from './scan-envelope.ts';
-import { isDeeperThan, isWhitespace, skipValue, skipWhitespace } from './scan-json.ts';
+import { isWhitespace, skipValue, skipWhitespace } from './scan-json.ts';
 
 export interface ReadLimits {
   /** Levels of arrays and objects, a batch's own array included. */
@@ -36,11 +37,11 @@ export function readMessage(bytes: Buffer, limits: ReadLimits): ReadResult {
   const text = trimText(bytes);
   if (text.length === 0) return fault('parse', 'the message is empty');
   if (!isUtf8(text)) return fault('parse', 'the message is not valid UTF-8');
-  // Before parsing: megabytes of opening brackets would keep the parser busy for seconds.
-  if (isDeeperThan(text, limits.maxDepth)) {
+  const check = checkJson(text, limits.maxDepth);
+  if (check === 'too-deep') {
     return fault('message', `the message nests deeper than ${limits.maxDepth} arrays and objects`);
   }
-  if (!isJson(text)) return fault('parse', 'the message is not valid JSON');
+  if (check === 'invalid') return fault('parse', 'the message is not valid JSON');
   toOneLine(text);
   if (text[0] === OPEN_BRACKET) return readBatch(text, limits.maxBatch);
   if (text[0] !== OPEN_BRACE) return fault('message', 'the JSON text is a plain value; expected an object or an array');
@@ -60,20 +61,6 @@ function trimText(bytes: Buffer): Buffer {
   let end = bytes.length;
   while (end > start && isWhitespace(bytes[end - 1])) end--;
   return bytes.subarray(start, end);
-}
-
-/**
- * The check is V8's own parser, whose value is thrown away. It is given the bytes as Latin-1, which spares the
- * decoding: JSON allows bytes from 0x80 on within strings only, and there it allows all of them, so for valid UTF-8 the
- * answer is the same as for the decoded text.
- */
-function isJson(text: Buffer): boolean {
-  try {
-    JSON.parse(text.toString('latin1'));
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function readFrame(object: Buffer): Frame | EnvelopeFault {
