@@ -176,13 +176,16 @@ export class AbsorbedTask implements Asker {
     this.#options.onViolation(violation(this.#options.host.serverName, fault));
   }
 
-  /** The client does not want it any more. [SEP-2663] a task is not ended by `notifications/cancelled`. */
-  cancel(reason: string): void {
+  /**
+   * The client does not want it any more. [SEP-2663] a task is not ended by `notifications/cancelled`. `asker` hears what
+   * the server says to it.
+   */
+  cancel(reason: string, asker = NOBODY): void {
     if (this.#state.kind === 'over') return;
     this.#leaveState(reason);
     const { requests } = this.#options.host;
     const request = this.#request(CANCEL);
-    requests.send(request, requests.open(NOBODY, request, this.#options.exchange.lane));
+    requests.send(request, requests.open(asker, request, this.#options.exchange.lane));
   }
 
   /** Stops following it. */

@@ -227,6 +227,11 @@ export class ClientCall implements Asker {
     return hasRoom;
   }
 
+  /** What the server goes on with when nobody is there any more. */
+  get task(): AbsorbedTask | undefined {
+    return this.#state.kind === 'following' ? this.#state.task : undefined;
+  }
+
   /** The session is over. The server cannot be told any more; the client may still have a question open. */
   abandon(): void {
     const state = this.#state;

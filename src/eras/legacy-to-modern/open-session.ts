@@ -25,6 +25,7 @@ import type { Exchange } from '../../relay/exchange.ts';
 import type { Lane, ServerListener } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
+import type { AbsorbedTask } from './absorbed-task.ts';
 import { errorAnswer } from './call-failures.ts';
 import type { CallHost } from './call-host.ts';
 import { announcedLists, takesSubscriptions } from './change-filter.ts';
@@ -233,6 +234,11 @@ export class OpenSession implements CallHost {
 
   ended(call: ClientCall): void {
     this.#calls.delete(call.exchange);
+  }
+
+  /** Tasks that the server has made of calls of this client. */
+  tasks(): readonly AbsorbedTask[] {
+    return [...this.#calls.values()].flatMap(({ task }) => task ?? []);
   }
 
   /** Stops every timer; nobody is told anything. */

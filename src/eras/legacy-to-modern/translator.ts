@@ -12,8 +12,10 @@ import type { Exchange } from '../../relay/exchange.ts';
 import type { Lane, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
+import type { AbsorbedTask } from './absorbed-task.ts';
 import { errorAnswer, violation } from './call-failures.ts';
 import { type ClientProfile, readClientProfile } from './client-profile.ts';
+import { Farewell } from './farewell.ts';
 import { OpenSession } from './open-session.ts';
 import type { DiscoveryOutcome, DiscoverySeeker, SharedDiscovery } from './shared-discovery.ts';
 import { type Asker, UpstreamRequests } from './upstream-requests.ts';
@@ -40,10 +42,12 @@ interface HeldMessage {
  * - `opening`: no `initialize` yet, or it was refused.
  * - `discovering`: it waits for what the server says of itself; what the client sends meanwhile waits as well.
  * - `ready`: the handshake is done.
+ * - `leaving`: the client is gone, and the server is being told of what it should not go on with.
  * - `closed`: for good.
  */
 type TranslatorState =
   | { readonly kind: 'opening' | 'closed' }
+  | { readonly kind: 'leaving'; readonly farewell: Farewell }
   | {
       readonly kind: 'discovering';
       readonly initialize: Exchange;
@@ -96,6 +100,7 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
         return this.#hold(this.#state.held, frame, exchange);
       case 'ready':
         return this.#inSession(this.#state.session, frame, exchange);
+      case 'leaving':
       case 'closed':
         return true;
       default:
@@ -243,12 +248,13 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
   }
 
   serverDrained(): void {
-    this.#listener.serverDrained();
+    if (this.#state.kind !== 'leaving') this.#listener.serverDrained();
   }
 
   serverClosed(reason: BridgeError): void {
+    const isLeft = this.#state.kind === 'leaving';
     this.#end();
-    this.#listener.serverClosed(reason);
+    if (!isLeft) this.#listener.serverClosed(reason);
   }
 
   // ---- the client's side
@@ -262,8 +268,25 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
   }
 
   close(reason: BridgeError): void {
+    if (this.#state.kind === 'leaving') return;
+    const session = this.#state.kind === 'ready' ? this.#state.session : undefined;
+    const tasks = session?.tasks() ?? [];
+    if (session !== undefined && tasks.length > 0) return this.#leave(session, tasks, reason);
     this.#end();
     this.#link.close(reason);
+  }
+
+  /** A server works on a task whether or not anybody is there to hear of it. */
+  #leave(session: OpenSession, tasks: readonly AbsorbedTask[], reason: BridgeError): void {
+    const { clock } = this.#options.deps;
+    const farewell = new Farewell(tasks.length, clock, () => {
+      this.#end();
+      this.#link.close(reason);
+    });
+    this.#state = { kind: 'leaving', farewell };
+    this.#requests.cancelAll('the client left');
+    for (const task of tasks) task.cancel('the client left', farewell);
+    session.close();
   }
 
   #end(): void {
@@ -272,6 +295,7 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
     this.#requests.clear();
     if (state.kind === 'discovering') state.discovery.leave(this);
     if (state.kind === 'ready') state.session.close();
+    if (state.kind === 'leaving') state.farewell.abandon();
   }
 }
 

@@ -70,6 +70,11 @@ export class UpstreamRequests {
     return this.#link?.send(frame, exchange) ?? true;
   }
 
+  /** Withdraws all there are. */
+  cancelAll(reason: string): void {
+    for (const { exchange } of [...this.#open.values()]) this.cancel(exchange, reason);
+  }
+
   /** Ends the request that this answers. Undefined: none that is open. */
   take(id: JsonRpcId | undefined): Asker | undefined {
     const request = id === undefined ? this.#sole() : this.#open.get(id);

@@ -196,6 +196,48 @@ class Subscriptions {
   }
 }
 
+test('a call whose client does not come back goes on until its session has been idle for too long', async (t) => {
+  let waiting: ServerResponse | undefined;
+  const { session, face } = await connect(t, {
+    'tools/call': (_, response) => {
+      waiting = response;
+    },
+  });
+  const abort = new AbortController();
+  const lost = t.throwsAsync(session.post(call('mine'), {}, abort.signal));
+  await waitFor(() => waiting !== undefined);
+  abort.abort();
+  await lost;
+  await waitFor(() => face.sessions.visit(session.id)?.peer.isConnected === false);
+  face.clock.advance(60_000);
+  t.is(face.sessions.size, 1);
+  t.false(waiting?.destroyed);
+  face.clock.advance(30 * 60_000);
+  t.is(face.sessions.size, 0);
+  await waitFor(() => waiting?.destroyed);
+});
+
+test('LM-28: a client that ends its session has the server end the task that it made of a call', async (t) => {
+  const missing = { requiredCapabilities: { extensions: { [`${META}tasks`]: {} } } };
+  const { server, session, face } = await connect(t, {
+    'tools/call': (asked, response) => {
+      const isFirst = askedFor(server, 'tools/call').length === 1;
+      if (isFirst) return refuseWith(400, -32021, missing)(asked, response);
+      answerResult(asked, response, { resultType: 'task', taskId: 't/1', status: 'working', pollIntervalMs: 100 });
+    },
+    'tasks/get': () => {},
+  });
+  const answer = session.post(call(1));
+  await waitFor(() => {
+    face.clock.advance(100);
+    return server.order.includes('tasks/get');
+  });
+  t.is((await session.delete()).status, 204);
+  await waitFor(() => askedFor(server, 'tasks/cancel').length === 1);
+  t.is(askedFor(server, 'tasks/cancel')[0]?.message.params?.taskId, 't/1');
+  t.truthy((await (await answer).json<Message>()).error);
+});
+
 test('LM-12: changes while no stream is open are one notification once there is one', async (t) => {
   const dialer = new FakeDialer();
   dialer.onDial = ({ link, listener }) => {

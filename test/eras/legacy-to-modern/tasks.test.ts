@@ -1,4 +1,5 @@
 import test from 'ava';
+import { BridgeError } from '../../../src/errors.ts';
 import { done, LegacyFront, type LegacySession, META } from './legacy-session.ts';
 
 const EXTENSION = `${META}tasks`;
@@ -80,6 +81,38 @@ test('LM-28: a client that withdraws its call cancels the task', (t) => {
   session.clock.advance(60_000);
   t.deepEqual(session.asked(), []);
   t.deepEqual(session.heard(), []);
+});
+
+for (const how of ['is told', 'does not answer'] as const) {
+  test(`LM-28: a server that ${how} when a client leaves with a task open is left all the same`, (t) => {
+    const session = startTask();
+    session.call('other');
+    session.asked();
+    session.relay.clientClosed(new BridgeError('ERR_SESSION_CLOSED', 'gone'));
+    const left = session.asked();
+    t.deepEqual(
+      left.map(({ method }) => method),
+      ['notifications/cancelled', 'notifications/cancelled', 'tasks/cancel'],
+      'the subscription, the other call and the task',
+    );
+    t.is(left[2]?.params.taskId, 't/1');
+    t.deepEqual(session.link.closedWith, [], 'it is still to be heard');
+    session.clock.advance(1999);
+    t.deepEqual(session.link.closedWith, []);
+    if (how === 'is told') session.serverAnswers({ resultType: 'complete' });
+    else session.clock.advance(1);
+    t.is(session.link.closedWith.length, 1);
+    t.is(session.clock.pendingTimers, 0);
+    t.deepEqual(session.asked(), []);
+  });
+}
+
+test('a server that ends while it is being left is nobody’s affair', (t) => {
+  const session = startTask();
+  session.relay.clientClosed(new BridgeError('ERR_SESSION_CLOSED', 'gone'));
+  session.serverCloses(new BridgeError('ERR_UPSTREAM_EXITED', 'gone'));
+  t.is(session.clock.pendingTimers, 0);
+  t.is(session.ends.length, 1);
 });
 
 test('a client that does not give what the task needs ends it', (t) => {
