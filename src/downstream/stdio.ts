@@ -1,19 +1,21 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Deps } from '../deps.ts';
-import { BridgeError, toBridgeError } from '../errors.ts';
+import { BridgeError } from '../errors.ts';
 import { LineWriter } from '../io/line-writer.ts';
-import { INITIALIZE } from '../mcp/methods.ts';
-import { OLDEST_REVISION, type Revision } from '../mcp/revisions.ts';
+import { findCancelledId } from '../mcp/correlators.ts';
+import { CANCELLED, INITIALIZE } from '../mcp/methods.ts';
+import { claimsModern } from '../mcp/request-metadata.ts';
+import { routeEra } from '../mcp/route-era.ts';
 import { rpcErrorOf } from '../mcp/rpc-errors.ts';
-import type { Exchange } from '../relay/exchange.ts';
-import type { ClientListener, DownstreamPeer, Lane } from '../relay/ports.ts';
-import type { Session, SessionRegistry } from '../relay/session-registry.ts';
+import type { SessionRegistry } from '../relay/session-registry.ts';
 import { Frame, type JsonRpcId } from '../wire/frame.ts';
 import { type LineSink, LineSplitter, type OversizedLine } from '../wire/ndjson.ts';
-import { readMessage } from '../wire/read-message.ts';
+import { type ReadResult, readMessage } from '../wire/read-message.ts';
 import { type EnvelopeFault, recoverEnvelope } from '../wire/scan-envelope.ts';
 import { errorFrame } from '../wire/write-message.ts';
-import { BatchLane } from './batch-lane.ts';
+import { LegacyConversation } from './stdio/legacy-conversation.ts';
+import { ModernConversation } from './stdio/modern-conversation.ts';
+import { SharedInput } from './stdio/shared-input.ts';
 
 const READ_LIMITS = { maxDepth: 1000, maxBatch: 100 };
 
@@ -25,18 +27,19 @@ export interface StdioFaceOptions {
   readonly deps: Deps;
 }
 
-/** Why the client is gone: it ended its input or stopped taking output, or the server it talked to ended. */
+/** Why the client is gone: it ended its input or stopped taking output, or the server of its session ended. */
 export type StdioEnd = { readonly kind: 'client' } | { readonly kind: 'server'; readonly reason: BridgeError };
 
 /**
- * One client on a pair of pipes, with one session at a time: `initialize` opens it. A server that cannot be reached
- * is an answer to that request; the client may try again on the same pipes.
+ * One client on a pair of pipes, in both eras at once: each message says itself which one it is of.
+ * [spec 2026-07-28 basic/versioning]
  */
 export class StdioFace implements LineSink {
   readonly #options: StdioFaceOptions;
   readonly #writer: LineWriter;
   readonly #splitter: LineSplitter;
-  #session: Session<StdioPeer> | undefined;
+  readonly #legacy: LegacyConversation;
+  readonly #modern: ModernConversation;
   #resolveEnded: (end: StdioEnd) => void = () => {};
   /** Resolves once, when nothing more can be done for this client. */
   readonly ended = new Promise<StdioEnd>((resolve) => {
@@ -45,8 +48,15 @@ export class StdioFace implements LineSink {
 
   constructor(options: StdioFaceOptions) {
     this.#options = options;
-    const { input, output } = options;
-    this.#writer = new LineWriter(output, () => this.#session?.peer.drained());
+    const { input, output, sessions, deps } = options;
+    this.#writer = new LineWriter(output, () => this.#drained());
+    const shared = { writer: this.#writer, input: new SharedInput(input), sessions, deps };
+    this.#legacy = new LegacyConversation({
+      ...shared,
+      isTaken: (id) => this.#modern.isOpen(id),
+      onServerEnded: (reason) => this.#resolveEnded({ kind: 'server', reason }),
+    });
+    this.#modern = new ModernConversation({ ...shared, isTaken: (id) => this.#legacy.isOpen(id) });
     this.#splitter = new LineSplitter(this, options.maxMessageBytes);
     input.on('data', (chunk: Buffer) => this.#splitter.push(chunk));
     input.on('end', () => this.#inputEnded());
@@ -60,10 +70,44 @@ export class StdioFace implements LineSink {
 
   line(bytes: Buffer): void {
     const result = readMessage(bytes, READ_LIMITS);
-    if (result.kind === 'fault') return this.#refuse(result.reason, result.id, result.fault === 'parse');
+    if (result.kind === 'fault') return this.#refuse(faultError(result), result.id);
     if (result.kind === 'batch') return this.#batch(result.items);
-    const session = this.#sessionFor(result.frame);
-    session?.relay.fromClient(result.frame, session.peer);
+    const { frame } = result;
+    if (this.#isModern(frame)) this.#modern.take(frame);
+    else this.#legacy.take(frame);
+  }
+
+  /** A client that has only been modern so far and forgets to say so is told what is missing, not served as legacy. */
+  #isModern(frame: Frame): boolean {
+    if (claimsModern(frame)) return true;
+    if (!this.#modern.hasServed) return false;
+    switch (frame.kind) {
+      case 'request':
+        return frame.method !== INITIALIZE && !this.#legacy.hasSession;
+      case 'notification':
+        return frame.method === CANCELLED && this.#isOfModernCall(frame);
+      default:
+        // [spec 2026-07-28 transports/stdio#sending-messages] modern clients write no responses.
+        return false;
+    }
+  }
+
+  #isOfModernCall(cancelled: Frame): boolean {
+    const id = findCancelledId(cancelled);
+    return id !== undefined && this.#modern.isOpen(id.value);
+  }
+
+  #batch(items: readonly (Frame | EnvelopeFault)[]): void {
+    const route = routeEra(items, {});
+    if (route.kind === 'refused') {
+      const error = refusedLine(route.refusal.message);
+      for (const item of items) if (!(item instanceof Frame) || item.kind === 'request') this.#refuse(error, item.id);
+      return;
+    }
+    const isInitialize = items.some((item) => item instanceof Frame && item.method === INITIALIZE);
+    if (this.#legacy.hasBatching && !isInitialize) return this.#legacy.takeBatch(items);
+    const reason = 'an array of messages is not part of this revision, or holds initialize; send each by itself';
+    this.#refuse(refusedLine(reason), undefined);
   }
 
   oversized({ head, tail, byteLength }: OversizedLine): void {
@@ -75,53 +119,16 @@ export class StdioFace implements LineSink {
   }
 
   /** Without an id there is nobody to answer: the client would not know what the error is about. */
-  #refuse(reason: string, id: JsonRpcId | undefined, isParse: boolean): void {
-    const error = new BridgeError(isParse ? 'ERR_WIRE_PARSE' : 'ERR_WIRE_MESSAGE', `A line was refused: ${reason}.`);
+  #refuse(error: BridgeError, id: JsonRpcId | undefined): void {
     this.#options.deps.log.warn({ code: error.code }, error.message);
     if (id !== undefined) this.#write(errorFrame(id, rpcErrorOf(error)));
   }
 
-  /** [spec 2025-03-26 basic#batching] The only revision that has arrays. */
-  #batch(items: readonly (Frame | EnvelopeFault)[]): void {
-    const session = this.#session;
-    const isInitialize = items.some((item) => item instanceof Frame && item.method === INITIALIZE);
-    if (session === undefined || !session.peer.revision.batching || isInitialize) {
-      const reason = 'an array of messages is not part of this revision, or holds initialize; send each by itself';
-      return this.#refuse(reason, undefined, false);
-    }
-    const expected = items.filter((item) => !(item instanceof Frame) || item.kind === 'request').length;
-    const lane = new BatchLane(expected, (line) => this.#writer.send(line));
-    for (const item of items) {
-      if (item instanceof Frame) session.relay.fromClient(item, lane);
-      else lane.send(errorFrame(item.id, rpcErrorOf(new BridgeError('ERR_WIRE_MESSAGE', item.fault))));
-    }
-  }
+  // ---- the pipes
 
-  // ---- the session
-
-  #sessionFor(frame: Frame): Session<StdioPeer> | undefined {
-    if (this.#session !== undefined || frame.kind !== 'request') return this.#session;
-    try {
-      this.#session = this.#open();
-    } catch (thrown) {
-      const error = toBridgeError(thrown);
-      this.#options.deps.log.error({ code: error.code, err: error.cause }, error.message);
-      this.#write(errorFrame(frame.id, rpcErrorOf(error)));
-    }
-    return this.#session;
-  }
-
-  #open(): Session<StdioPeer> {
-    const { sessions, input } = this.#options;
-    const onClose = (peer: StdioPeer, reason: BridgeError): void => this.#sessionEnded(peer, reason);
-    return sessions.open((_id, listener) => new StdioPeer({ writer: this.#writer, input, listener, onClose }));
-  }
-
-  /** Before the handshake nothing is lost with a session; after it the client could not know that its server is new. */
-  #sessionEnded(peer: StdioPeer, reason: BridgeError): void {
-    if (this.#session?.peer !== peer) return;
-    this.#session = undefined;
-    if (peer.isReady) this.#resolveEnded({ kind: 'server', reason });
+  #drained(): void {
+    this.#legacy.drained();
+    this.#modern.drained();
   }
 
   #inputEnded(): void {
@@ -150,66 +157,10 @@ export class StdioFace implements LineSink {
   }
 }
 
-interface StdioPeerOptions {
-  readonly writer: LineWriter;
-  readonly input: Readable;
-  readonly listener: ClientListener;
-  readonly onClose: (peer: StdioPeer, reason: BridgeError) => void;
+function faultError({ fault, reason }: Extract<ReadResult, { kind: 'fault' }>): BridgeError {
+  return fault === 'parse' ? new BridgeError('ERR_WIRE_PARSE', `A line was refused: ${reason}.`) : refusedLine(reason);
 }
 
-/** The client on the pipes, which are also the lane of each of its calls. */
-class StdioPeer implements DownstreamPeer, Lane {
-  readonly isOpen = true;
-  readonly isConnected = true;
-  readonly #options: StdioPeerOptions;
-  #revision: Revision | undefined;
-  #isFull = false;
-
-  constructor(options: StdioPeerOptions) {
-    this.#options = options;
-  }
-
-  get revision(): Revision {
-    return this.#revision ?? OLDEST_REVISION;
-  }
-
-  /** The handshake has succeeded. */
-  get isReady(): boolean {
-    return this.#revision !== undefined;
-  }
-
-  negotiated(revision: Revision): void {
-    this.#revision = revision;
-  }
-
-  send(frame: Frame, exchange?: Exchange): boolean {
-    const lane = exchange?.lane;
-    const hasRoom =
-      lane instanceof BatchLane && frame.isResponse ? lane.send(frame) : this.#options.writer.send(frame.bytes);
-    if (!hasRoom) this.#isFull = true;
-    return hasRoom;
-  }
-
-  release(exchange: Exchange): void {
-    if (exchange.lane instanceof BatchLane) exchange.lane.release();
-  }
-
-  drained(): void {
-    if (!this.#isFull) return;
-    this.#isFull = false;
-    this.#options.listener.clientDrained();
-  }
-
-  pause(): void {
-    this.#options.input.pause();
-  }
-
-  resume(): void {
-    this.#options.input.resume();
-  }
-
-  close(reason: BridgeError): void {
-    this.#options.input.resume();
-    this.#options.onClose(this, reason);
-  }
+function refusedLine(reason: string): BridgeError {
+  return new BridgeError('ERR_WIRE_MESSAGE', `A line was refused: ${reason}.`);
 }

@@ -1,59 +1,10 @@
 import { PassThrough, Writable } from 'node:stream';
-import test, { type ExecutionContext } from 'ava';
-import { StdioFace } from '../../src/downstream/stdio.ts';
+import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
-import { SessionRegistry } from '../../src/relay/session-registry.ts';
-import { createFakeDeps } from '../support/fake-peers.ts';
-import { FakeServer } from '../support/fake-server.ts';
-
-interface Message {
-  readonly id?: unknown;
-  readonly method?: unknown;
-  readonly result?: unknown;
-  readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown };
-}
-
-function setUp(t: ExecutionContext, { maxMessageBytes = 1024 * 1024, output = new PassThrough() as Writable } = {}) {
-  const deps = createFakeDeps();
-  const server = new FakeServer();
-  const sessions = new SessionRegistry({
-    dialer: server,
-    deps,
-    maxSessions: 1,
-    sessionTimeoutMs: 1000,
-    requestTimeoutMs: 0,
-  });
-  const input = new PassThrough();
-  const face = new StdioFace({ input, output, sessions, deps, maxMessageBytes });
-  const lines: string[] = [];
-  let rest = '';
-  const wakers: (() => void)[] = [];
-  output.on('data', (chunk: Buffer) => {
-    const parts = (rest + chunk.toString()).split('\n');
-    rest = parts.pop() ?? '';
-    lines.push(...parts);
-    for (const wake of wakers.splice(0)) wake();
-  });
-  /** The next line the client reads. */
-  const nextLine = async (): Promise<string> => {
-    while (lines.length === 0) await new Promise<void>((resolve) => wakers.push(resolve));
-    return lines.shift() as string;
-  };
-  const next = async (): Promise<Message> => JSON.parse(await nextLine()) as Message;
-  const say = (message: object | string): void => {
-    input.write(`${typeof message === 'string' ? message : JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
-  };
-  const handshake = async (protocolVersion = '2025-06-18'): Promise<void> => {
-    say({ id: 0, method: 'initialize', params: { protocolVersion, capabilities: {} } });
-    t.like(await next(), { id: 0, result: { protocolVersion } });
-    say({ method: 'notifications/initialized' });
-    await server.latest.next('notifications/initialized');
-  };
-  return { deps, server, sessions, input, output, face, say, next, nextLine, handshake, lines };
-}
+import { type Message, openFace } from './stdio-face.ts';
 
 test('carries messages in both directions with their bytes untouched', async (t) => {
-  const { server, say, nextLine, handshake } = setUp(t);
+  const { server, say, nextLine, handshake } = openFace(t);
   await handshake();
   const line = '{"params":{"n":1.0,"u":"\\u00e9"},"id":"a\\/b","method":"x/custom","jsonrpc":"2.0"}';
   say(line);
@@ -65,7 +16,7 @@ test('carries messages in both directions with their bytes untouched', async (t)
 });
 
 test('a request of the server reaches the client and its answer the server', async (t) => {
-  const { server, say, next, handshake } = setUp(t);
+  const { server, say, next, handshake } = openFace(t);
   await handshake();
   server.latest.ask(7, 'roots/list');
   t.like(await next(), { id: 7, method: 'roots/list' });
@@ -75,7 +26,7 @@ test('a request of the server reaches the client and its answer the server', asy
 });
 
 test('a server that cannot be reached is an answer to initialize, and the client may try again', async (t) => {
-  const { server, say, next, handshake } = setUp(t);
+  const { server, say, next, handshake } = openFace(t);
   server.refusal = new BridgeError('ERR_UPSTREAM_SPAWN', 'no such program');
   say({ id: 1, method: 'initialize', params: {} });
   t.like(await next(), { id: 1, error: { code: -32603, message: 'no such program' } });
@@ -85,7 +36,7 @@ test('a server that cannot be reached is an answer to initialize, and the client
 });
 
 test('a server that refuses initialize leaves the pipes usable', async (t) => {
-  const { server, say, next, handshake } = setUp(t);
+  const { server, say, next, handshake } = openFace(t);
   const { scripts } = server;
   const accept = scripts.get('initialize');
   scripts.set('initialize', (request, connection) => connection.refuse(request, -32602, 'not this version'));
@@ -97,7 +48,7 @@ test('a server that refuses initialize leaves the pipes usable', async (t) => {
 });
 
 test('a server that ends answers the open calls and ends the face with its reason', async (t) => {
-  const { server, face, say, next, handshake } = setUp(t);
+  const { server, face, say, next, handshake } = openFace(t);
   await handshake();
   say({ id: 2, method: 'tools/call', params: {} });
   await server.latest.next('tools/call');
@@ -108,7 +59,7 @@ test('a server that ends answers the open calls and ends the face with its reaso
 });
 
 test('the end of input ends the face; what was asked before is still answered', async (t) => {
-  const { server, sessions, face, input, say, next, handshake, deps } = setUp(t);
+  const { server, sessions, face, input, say, next, handshake, deps } = openFace(t);
   await handshake();
   say({ id: 2, method: 'tools/call', params: {} });
   const request = await server.latest.next('tools/call');
@@ -122,14 +73,14 @@ test('the end of input ends the face; what was asked before is still answered', 
 });
 
 test('a last line without newline counts', async (t) => {
-  const { input, next } = setUp(t);
+  const { input, next } = openFace(t);
   input.end('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}');
   t.like(await next(), { id: 1, result: { protocolVersion: '2025-06-18' } });
 });
 
 test('output that nobody reads any more ends the face instead of the process', async (t) => {
   const output = new PassThrough();
-  const { face } = setUp(t, { output });
+  const { face } = openFace(t, { output });
   output.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
   t.deepEqual(await face.ended, { kind: 'client' });
 });
@@ -137,7 +88,7 @@ test('output that nobody reads any more ends the face instead of the process', a
 test('a client that does not read stops its server, which goes on when it reads again', async (t) => {
   const output = new Writable({ highWaterMark: 1024, write: (_chunk, _encoding, done) => void held.push(done) });
   const held: (() => void)[] = [];
-  const { server, input } = setUp(t, { output });
+  const { server, input } = openFace(t, { output });
   input.write('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}\n');
   while (held.length === 0) await new Promise(setImmediate);
   for (let sent = 0; sent < 100; sent += 1) server.latest.notify('notifications/message', { data: 'x'.repeat(2000) });
@@ -150,7 +101,7 @@ test('a client that does not read stops its server, which goes on when it reads 
 });
 
 test('a server that does not read stops the input', async (t) => {
-  const { server, input, say, handshake } = setUp(t);
+  const { server, input, say, handshake } = openFace(t);
   await handshake();
   server.latest.isFull = true;
   say({ id: 2, method: 'tools/call', params: {} });
@@ -162,7 +113,7 @@ test('a server that does not read stops the input', async (t) => {
 });
 
 test('bad lines are refused where somebody can be answered, and disturb nothing', async (t) => {
-  const { say, next, handshake } = setUp(t);
+  const { say, next, handshake } = openFace(t);
   await handshake();
   say('this is no message');
   say('{"jsonrpc":"1.0","id":5,"method":"x"}');
@@ -172,7 +123,7 @@ test('bad lines are refused where somebody can be answered, and disturb nothing'
 });
 
 test('a message over the limit fails alone and says so', async (t) => {
-  const { say, next, handshake } = setUp(t, { maxMessageBytes: 4096 });
+  const { say, next, handshake } = openFace(t, { maxMessageBytes: 4096 });
   await handshake();
   say({ id: 9, method: 'tools/call', params: { text: 'x'.repeat(10_000) } });
   const refusal = await next();
@@ -181,7 +132,7 @@ test('a message over the limit fails alone and says so', async (t) => {
 });
 
 test('arrays are answered with an array in 2025-03-26 and refused elsewhere', async (t) => {
-  const { server, say, next, nextLine, handshake } = setUp(t);
+  const { server, say, next, nextLine, handshake } = openFace(t);
   await handshake('2025-03-26');
   say('[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","method":"n"},{"jsonrpc":"2.0","id":2,"method":"b"}]');
   const [a, b] = [await server.latest.next('a'), await server.latest.next('b')];

@@ -1,0 +1,137 @@
+import { BridgeError, toBridgeError } from '../../errors.ts';
+import { OLDEST_REVISION, type Revision } from '../../mcp/revisions.ts';
+import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import type { Session } from '../../relay/session-registry.ts';
+import { Frame, type JsonRpcId } from '../../wire/frame.ts';
+import type { EnvelopeFault } from '../../wire/scan-envelope.ts';
+import { errorFrame } from '../../wire/write-message.ts';
+import { BatchLane } from '../batch-lane.ts';
+import { type ConversationOptions, takenId } from './conversation.ts';
+import { PipePeer } from './pipe-peer.ts';
+
+export interface LegacyConversationOptions extends ConversationOptions {
+  /** The server ended after the handshake: the client could not know that another one is new. */
+  readonly onServerEnded: (reason: BridgeError) => void;
+}
+
+/**
+ * The legacy session of the pipe, one at a time. A server that cannot be reached is an answer to the request that was
+ * to open it; the client may try again.
+ */
+export class LegacyConversation {
+  readonly #options: LegacyConversationOptions;
+  #session: Session<LegacyPeer> | undefined;
+
+  constructor(options: LegacyConversationOptions) {
+    this.#options = options;
+  }
+
+  get hasSession(): boolean {
+    return this.#session !== undefined;
+  }
+
+  /** Arrays are part of the session's revision. [spec 2025-03-26 basic#batching] The only one that has them. */
+  get hasBatching(): boolean {
+    return this.#session?.peer.revision.batching === true;
+  }
+
+  isOpen(id: JsonRpcId): boolean {
+    return this.#session?.relay.isOpen(id) === true;
+  }
+
+  take(frame: Frame): void {
+    const { deps, isTaken } = this.#options;
+    if (frame.kind === 'request' && isTaken(frame.id as JsonRpcId)) {
+      return this.#refuse(frame, takenId(frame.id as JsonRpcId));
+    }
+    const session = this.#sessionFor(frame);
+    if (session !== undefined) session.relay.fromClient(frame, session.peer);
+    else if (frame.kind !== 'request') deps.log.debug({ kind: frame.kind }, 'message dropped: no session is open');
+  }
+
+  /** Called while `hasBatching`. */
+  takeBatch(items: readonly (Frame | EnvelopeFault)[]): void {
+    const session = this.#session;
+    if (session === undefined) return;
+    const expected = items.filter((item) => !(item instanceof Frame) || item.kind === 'request').length;
+    const lane = new BatchLane(expected, (line) => session.peer.write(line));
+    for (const item of items) {
+      const refusal = this.#refusalOf(item);
+      if (refusal !== undefined) lane.send(errorFrame(item.id, rpcErrorOf(refusal)));
+      else session.relay.fromClient(item as Frame, lane);
+    }
+  }
+
+  #refusalOf(item: Frame | EnvelopeFault): BridgeError | undefined {
+    if (!(item instanceof Frame)) return new BridgeError('ERR_WIRE_MESSAGE', item.fault);
+    const isTaken = item.kind === 'request' && this.#options.isTaken(item.id as JsonRpcId);
+    return isTaken ? takenId(item.id as JsonRpcId) : undefined;
+  }
+
+  #sessionFor(frame: Frame): Session<LegacyPeer> | undefined {
+    if (this.#session !== undefined || frame.kind !== 'request') return this.#session;
+    try {
+      this.#session = this.#open();
+    } catch (thrown) {
+      const error = toBridgeError(thrown);
+      this.#options.deps.log.error({ code: error.code, err: error.cause }, error.message);
+      this.#refuse(frame, error);
+    }
+    return this.#session;
+  }
+
+  #open(): Session<LegacyPeer> {
+    const { sessions, writer, input } = this.#options;
+    return sessions.open((_id, listener) => {
+      const peer: LegacyPeer = new LegacyPeer({
+        writer,
+        input,
+        listener,
+        onClose: (reason) => this.#sessionEnded(peer, reason),
+      });
+      return peer;
+    });
+  }
+
+  /** Before the handshake nothing is lost with a session. */
+  #sessionEnded(peer: LegacyPeer, reason: BridgeError): void {
+    if (this.#session?.peer !== peer) return;
+    this.#session = undefined;
+    if (peer.isReady) this.#options.onServerEnded(reason);
+  }
+
+  #refuse(request: Frame, error: BridgeError): void {
+    this.#options.writer.send(errorFrame(request.id, rpcErrorOf(error)).bytes);
+  }
+
+  drained(): void {
+    this.#session?.peer.drained();
+  }
+}
+
+class LegacyPeer extends PipePeer {
+  #revision: Revision | undefined;
+
+  get revision(): Revision {
+    return this.#revision ?? OLDEST_REVISION;
+  }
+
+  /** The handshake has succeeded. */
+  get isReady(): boolean {
+    return this.#revision !== undefined;
+  }
+
+  override negotiated(revision: Revision): void {
+    this.#revision = revision;
+  }
+
+  override send(frame: Frame, exchange?: Exchange): boolean {
+    const lane = exchange?.lane;
+    return lane instanceof BatchLane && frame.isResponse ? lane.send(frame) : this.write(frame.bytes);
+  }
+
+  override release(exchange: Exchange): void {
+    if (exchange.lane instanceof BatchLane) exchange.lane.release();
+  }
+}

@@ -1,0 +1,117 @@
+import { type BridgeError, toBridgeError } from '../../errors.ts';
+import { CANCELLED } from '../../mcp/methods.ts';
+import { isModernRequest, LISTEN } from '../../mcp/modern-methods.ts';
+import { MODERN_REVISION_IDS } from '../../mcp/revisions.ts';
+import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
+import { validateModern } from '../../mcp/validate-modern.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import type { CallContext } from '../../relay/ports.ts';
+import type { Session } from '../../relay/session-registry.ts';
+import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import { errorFrame, notificationFrame } from '../../wire/write-message.ts';
+import { type ConversationOptions, takenId } from './conversation.ts';
+import { PipePeer } from './pipe-peer.ts';
+
+/** Whoever holds the pipes is the one client there is. */
+const CONTEXT: CallContext = { principal: 'stdio', metadata: undefined };
+
+/**
+ * The modern requests of the pipe. They share a connection to the server but nothing else: each says everything of
+ * itself, so the connection may end, and another one be made for the next request, without the client losing more than
+ * the answers that are open. [spec 2026-07-28 transports/stdio#unexpected-termination]
+ */
+export class ModernConversation {
+  readonly #options: ConversationOptions;
+  #link: Session<ModernPeer> | undefined;
+  #hasServed = false;
+
+  constructor(options: ConversationOptions) {
+    this.#options = options;
+  }
+
+  /** The client has sent a modern request that was in order. */
+  get hasServed(): boolean {
+    return this.#hasServed;
+  }
+
+  isOpen(id: JsonRpcId): boolean {
+    return this.#link?.relay.isOpen(id) === true;
+  }
+
+  take(frame: Frame): void {
+    if (frame.kind === 'request') return this.#request(frame);
+    const link = this.#link;
+    if (link !== undefined) link.relay.fromClient(frame, link.peer);
+    else this.#options.deps.log.debug({ method: frame.method }, 'modern notification dropped: no request is open');
+  }
+
+  #request(frame: Frame): void {
+    const checked = validateModern({
+      frame,
+      headers: undefined,
+      supportedRevisions: MODERN_REVISION_IDS,
+      isKnownMethod: isModernRequest,
+    });
+    if (!('ok' in checked)) {
+      const { code, message, data } = checked;
+      this.#options.deps.log.debug({ code, method: frame.method }, `modern request refused: ${message}`);
+      return this.#refuse(frame, { code, message, data });
+    }
+    this.#hasServed = true;
+    const id = frame.id as JsonRpcId;
+    if (this.#options.isTaken(id)) return this.#refuse(frame, rpcErrorOf(takenId(id)));
+    const link = this.#linkFor(frame);
+    link?.relay.fromClient(frame, link.peer);
+  }
+
+  #linkFor(frame: Frame): Session<ModernPeer> | undefined {
+    if (this.#link !== undefined) return this.#link;
+    try {
+      this.#link = this.#open();
+    } catch (thrown) {
+      const error = toBridgeError(thrown);
+      this.#options.deps.log.error({ code: error.code, err: error.cause }, error.message);
+      this.#refuse(frame, rpcErrorOf(error));
+    }
+    return this.#link;
+  }
+
+  #open(): Session<ModernPeer> {
+    const { sessions, writer, input } = this.#options;
+    return sessions.open((_id, listener) => {
+      const peer: ModernPeer = new ModernPeer({
+        writer,
+        input,
+        listener,
+        onClose: (reason) => this.#ended(peer, reason),
+      });
+      return peer;
+    }, CONTEXT);
+  }
+
+  #ended(peer: ModernPeer, reason: BridgeError): void {
+    if (this.#link?.peer !== peer) return;
+    this.#link = undefined;
+    this.#options.deps.log.info({ code: reason.code }, `the next modern request connects anew: ${reason.message}`);
+  }
+
+  #refuse(request: Frame, error: RpcError): void {
+    this.#options.writer.send(errorFrame(request.id, error).bytes);
+  }
+
+  drained(): void {
+    this.#link?.peer.drained();
+  }
+}
+
+class ModernPeer extends PipePeer {
+  /**
+   * The specification names two signs that a subscription has ended, the result and this notification; here clients get
+   * both. [spec 2026-07-28 basic/patterns/subscriptions#graceful-closure, basic/patterns/cancellation]
+   */
+  override send(frame: Frame, exchange?: Exchange): boolean {
+    const hasRoom = this.write(frame.bytes);
+    if (frame.kind !== 'result' || exchange?.method !== LISTEN) return hasRoom;
+    return this.write(notificationFrame(CANCELLED, { requestId: exchange.id }).bytes);
+  }
+}

@@ -1,0 +1,135 @@
+/** Clients made with the official SDK v2 on the pipes, before real servers of the SDK. */
+import { PassThrough } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { Client, type Transport } from '@modelcontextprotocol/client';
+import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
+import test, { type ExecutionContext } from 'ava';
+import { StdioFace } from '../../src/downstream/stdio.ts';
+import { BridgeError } from '../../src/errors.ts';
+import { SessionRegistry } from '../../src/relay/session-registry.ts';
+import { createStdioDialer } from '../../src/upstream/stdio.ts';
+import { createTestDeps } from '../process/collected-log.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const MODERN = '../fixtures/modern-server/stdio.js';
+const BOTH_ERAS = '../fixtures/servers/both-eras.js';
+const ENDED = new BridgeError('ERR_SESSION_CLOSED', 'The client ended its input.');
+
+/** A face before a server of its own, and the client's ends of its pipes. */
+function openFace(t: ExecutionContext, server: string) {
+  const { deps } = createTestDeps();
+  const dialer = createStdioDialer({
+    target: { kind: 'command', command: process.execPath, args: [fileURLToPath(new URL(server, import.meta.url))] },
+    child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
+    maxMessageBytes: 16 * 1024 * 1024,
+    shutdownGraceMs: 2000,
+    deps,
+  });
+  const limits = { maxSessions: 2, sessionTimeoutMs: 60_000, requestTimeoutMs: 0 };
+  const sessions = new SessionRegistry({ dialer, deps, ...limits });
+  const [input, output] = [new PassThrough(), new PassThrough()];
+  const face = new StdioFace({ input, output, sessions, deps, maxMessageBytes: 16 * 1024 * 1024 });
+  t.teardown(async () => {
+    sessions.close(ENDED);
+    await dialer.close();
+  });
+  return { face, sessions, input, output };
+}
+
+async function connect(t: ExecutionContext, server: string, mode: 'auto' | { pin: string } = { pin: '2026-07-28' }) {
+  const { face, sessions, input, output } = openFace(t, server);
+  const client = new Client(
+    { name: 'sdk-v2', version: '1' },
+    { capabilities: { elicitation: { form: {} } }, versionNegotiation: { mode } },
+  );
+  const faults: Error[] = [];
+  client.onerror = (error) => faults.push(error);
+  // A pipe is the same from either end.
+  await client.connect(new StdioServerTransport(output, input) as Transport);
+  t.teardown(() => client.close());
+  const call = async (name: string, args: Record<string, unknown> = {}): Promise<unknown> => {
+    const { content } = await client.callTool({ name, arguments: args });
+    return (content[0] as { text?: unknown } | undefined)?.text;
+  };
+  return { client, call, face, sessions, faults };
+}
+
+for (const mode of ['auto', { pin: '2026-07-28' }] as const) {
+  const title = typeof mode === 'string' ? 'that finds out what is spoken' : 'that speaks nothing else';
+  test(`a modern client ${title} calls tools of a modern server, and is asked for input by its results`, async (t) => {
+    const { client, call, faults } = await connect(t, MODERN, mode);
+    t.is(client.getProtocolEra(), 'modern');
+    client.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { name: 'Bo' } }));
+    t.is(await call('echo', { text: 'grüße 🙂' }), 'grüße 🙂');
+    t.is(await call('ask'), 'hello Bo');
+    t.deepEqual(faults, []);
+  });
+}
+
+test('progress arrives, and a withdrawn call is withdrawn at the server', async (t) => {
+  const { client, call } = await connect(t, MODERN);
+  const steps: unknown[] = [];
+  const onprogress = ({ progress }: { progress: number }): void => void steps.push(progress);
+  await client.callTool({ name: 'work', arguments: { steps: 3, name: 'w' } }, { onprogress });
+  await waitFor(() => steps.length >= 2);
+  const withdrawal = new AbortController();
+  const waiting = client.callTool({ name: 'wait', arguments: { name: 'me' } }, { signal: withdrawal.signal });
+  await call('echo', { text: 'after it' });
+  withdrawal.abort();
+  await t.throwsAsync(waiting);
+  await waitFor(async () => (await call('withdrawn')) === 'me');
+});
+
+test('subscriptions bring changes, and end gracefully when the bridge shuts down', async (t) => {
+  const { client, call, sessions } = await connect(t, MODERN);
+  let changes = 0;
+  client.setNotificationHandler('notifications/tools/list_changed', () => {
+    changes += 1;
+  });
+  const subscription = await client.listen({ toolsListChanged: true });
+  await call('change', { kind: 'tools' });
+  await waitFor(() => changes === 1);
+  const drained = sessions.drain(10_000);
+  t.is(await subscription.closed, 'graceful');
+  await drained;
+});
+
+test('a server that exits fails its calls and subscriptions; the next call is served by another process', async (t) => {
+  const { client, call, face } = await connect(t, MODERN);
+  const subscription = await client.listen({ toolsListChanged: true });
+  await t.throwsAsync(call('exit'), { message: /exited/ });
+  t.is(await subscription.closed, 'remote');
+  t.is(await waitFor(() => call('echo', { text: 'again' }).catch(() => undefined)), 'again');
+  t.is(await Promise.race([face.ended, 'goes on']), 'goes on');
+});
+
+test('DU-02: a server of both eras answers discover and initialize that come in one breath', async (t) => {
+  const { input, output } = openFace(t, BOTH_ERAS);
+  let heard = '';
+  output.on('data', (chunk: Buffer) => {
+    heard += chunk;
+  });
+  const clientInfo = { name: 'both', version: '1' };
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  const messages = [
+    { jsonrpc: '2.0', id: 'probe', method: 'server/discover', params: { _meta } },
+    {
+      jsonrpc: '2.0',
+      id: 'hello',
+      method: 'initialize',
+      params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo },
+    },
+  ];
+  input.write(messages.map((message) => `${JSON.stringify(message)}\n`).join(''));
+  await waitFor(() => heard.split('\n').length === 3);
+  const answers = heard
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line));
+  const find = (id: string) => answers.find((answer) => answer.id === id)?.result;
+  t.deepEqual(find('probe')?.supportedVersions, ['2026-07-28']);
+  t.is(find('hello')?.protocolVersion, '2025-11-25');
+});
