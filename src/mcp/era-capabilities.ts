@@ -42,6 +42,16 @@ export function toLegacyDeclaration(declared: Fields, revision: RevisionId): Fie
   });
 }
 
+/**
+ * What a server of this revision should have been told instead of `declared`, which was written for the latest one;
+ * undefined: it reads nothing into it that is not there.
+ */
+export function correctedDeclaration(declared: Fields, revision: RevisionId): Fields | undefined {
+  const { elicitation, ...rest } = declared;
+  const isMisread = featuresOf(revision).elicitation === 'form' && isDeclared(elicitation);
+  return isMisread && !isDeclared(asFields(elicitation)?.form) ? rest : undefined;
+}
+
 /** A legacy client's capabilities, as its `initialize` told them, for the envelope of its requests to a modern server. */
 export function toModernCapabilities(declared: Fields, clientRevision: RevisionId): Fields {
   const { capabilities } = canonicalCapabilities(declared);

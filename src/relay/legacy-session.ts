@@ -1,10 +1,12 @@
 import type { Deps } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
 import { findRelatedTask } from '../mcp/correlators.ts';
+import { correctedDeclaration } from '../mcp/era-capabilities.ts';
 import { refuseInput } from '../mcp/input-gate.ts';
 import type { Implementation } from '../mcp/meta.ts';
 import { ELICIT, LIST_ROOTS, TOOLS_CHANGED } from '../mcp/methods.ts';
 import type { Fields } from '../mcp/payload.ts';
+import { findRevision } from '../mcp/revisions.ts';
 import { INTERNAL_ERROR } from '../mcp/rpc-codes.ts';
 import type { RpcError } from '../mcp/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
@@ -44,6 +46,8 @@ export class LegacySession implements SoleOwner {
   readonly elicitations: Elicitations;
   /** The calls that run as tasks of the server, by its ids; kept by who makes them. */
   readonly tasks = new Map<JsonRpcId, Exchange>();
+  /** As the server is told it: not all revisions have words for all of it. */
+  #declared: Fields;
   /** Grows whenever the server may have other tools than before. */
   #toolsVersion = 0;
   #stopWaiting: (() => void) | undefined;
@@ -52,6 +56,7 @@ export class LegacySession implements SoleOwner {
   constructor(options: LegacySessionOptions) {
     const { dialer, deps, handshakeTimeoutMs, clientInfo } = options;
     this.#options = options;
+    this.#declared = options.capabilities;
     this.roots = new RootsQuestions(deps.clock);
     this.elicitations = new Elicitations(deps.clock);
     this.#server = new SharedServer({
@@ -69,7 +74,7 @@ export class LegacySession implements SoleOwner {
   }
 
   get capabilities(): Fields {
-    return this.#options.capabilities;
+    return this.#declared;
   }
 
   get seats(): number {
@@ -104,9 +109,17 @@ export class LegacySession implements SoleOwner {
 
   // ---- what the server says to nobody in particular
 
+  redeclare({ protocolVersion }: InitializeResult): boolean {
+    const revision = findRevision(protocolVersion)?.id;
+    const corrected = revision && correctedDeclaration(this.#declared, revision);
+    if (corrected === undefined) return false;
+    this.#declared = corrected;
+    return true;
+  }
+
   refuse({ bytes, method, payloadStart }: Frame): RpcError | undefined {
     const params = payloadStart === -1 ? undefined : bytes.subarray(payloadStart, skipValue(bytes, payloadStart));
-    return refuseInput(this.capabilities, method ?? '', params);
+    return refuseInput(this.#options.capabilities, method ?? '', params);
   }
 
   callOf(question: Frame): Exchange | undefined {

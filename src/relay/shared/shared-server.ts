@@ -168,6 +168,7 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
   #handshakeAnswered(link: UpstreamLink, answer: Frame): void {
     const initializeResult = readInitializeResult(answer);
     if (initializeResult === undefined) return this.#giveUp(link, refusalOf(this.name, answer));
+    if (this.#options.owner?.redeclare(initializeResult) === true) return this.#startOver(link);
     if (this.#state.kind === 'starting') this.#state.cancel();
     const server: ReadyServer = { link, initializeResult };
     this.#state = { kind: 'ready', server };
@@ -178,6 +179,13 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
     this.#previous = initializeResult;
     if (previous !== undefined) this.#resume(server, previous);
     this.#letGo();
+  }
+
+  /** A handshake cannot be taken back, nor made twice on one connection. */
+  #startOver(link: UpstreamLink): void {
+    if (this.#state.kind === 'starting') this.#state.cancel();
+    link.close(TOLD_ANEW);
+    this.#tryStart();
   }
 
   /** After `close` the link says nothing more, not even that it ended. */
@@ -254,6 +262,10 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
 
   #restart(): void {
     if (this.#isUnwanted) return this.#rest();
+    this.#tryStart();
+  }
+
+  #tryStart(): void {
     try {
       this.#start();
     } catch (thrown) {
@@ -311,4 +323,5 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
 }
 
 const SHUTTING_DOWN = new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.');
+const TOLD_ANEW = new BridgeError('ERR_SESSION_CLOSED', 'The server is told anew what its client can do.');
 const CLIENT_LEFT = new BridgeError('ERR_SESSION_CLOSED', 'The client that was asked is gone.');

@@ -12,6 +12,8 @@ import type { InitializeResult } from './initialize-result.ts';
 export interface SoleOwner {
   /** What the server is told in `initialize`. */
   readonly capabilities: Fields;
+  /** True: a server of this kind was told the wrong thing; `capabilities` is another now, and it must be told anew. */
+  redeclare(result: InitializeResult): boolean;
   /** Why nobody may be asked this; undefined: somebody may. */
   refuse(question: Frame): RpcError | undefined;
   /** The call within which the server says this, as far as the message itself tells. */

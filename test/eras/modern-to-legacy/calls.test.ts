@@ -67,6 +67,31 @@ test('ML-02 ML-03: a session serves one caller with exactly its capabilities', (
   t.is(bridge.dialer.dialled.length, 3);
 });
 
+test('a server that knows only forms is told anew, without elicitation, of a client that only opens URLs', (t) => {
+  const bridge = new ModernBridge({ greeting: { ...SERVER_RESULT, protocolVersion: '2025-06-18' } });
+  const call = bridge.call({}, { capabilities: { roots: {}, elicitation: { url: {} } } });
+  const declared = bridge.dialer.dialled.map(({ link }) => link.sent[0]?.frame.json());
+  t.like(declared[0], { method: 'initialize', params: { capabilities: { elicitation: { url: {} } } } });
+  t.deepEqual((declared[1] as { params: { capabilities: object } }).params.capabilities, { roots: {} });
+  t.is(bridge.dialer.dialled[0]?.link.closedWith.length, 1);
+  t.deepEqual(bridge.heard(0), []);
+  bridge.says({ id: bridge.heardOnly('tools/call').id, result: { content: [] } });
+  t.is(call.answer().result.resultType, 'complete');
+  t.is(bridge.dialer.dialled.length, 2);
+});
+
+test('a server of another revision, or a client that fills in forms, is told once', (t) => {
+  for (const [protocolVersion, elicitation] of [
+    ['2025-06-18', { form: {}, url: {} }],
+    ['2025-11-25', { url: {} }],
+    ['2025-03-26', { url: {} }],
+  ] as const) {
+    const bridge = new ModernBridge({ greeting: { ...SERVER_RESULT, protocolVersion } });
+    bridge.call({}, { capabilities: { elicitation } });
+    t.is(bridge.dialer.dialled.length, 1, protocolVersion);
+  }
+});
+
 test('methods of the legacy era and of servers are refused here', (t) => {
   const bridge = new ModernBridge();
   for (const method of ['initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'tasks/list', 'roots/list']) {
