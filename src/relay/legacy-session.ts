@@ -3,6 +3,7 @@ import { BridgeError } from '../errors.ts';
 import { findRelatedTask } from '../mcp/correlators.ts';
 import { correctedDeclaration } from '../mcp/era-capabilities.ts';
 import { refuseInput } from '../mcp/input-gate.ts';
+import type { LogLevel } from '../mcp/log-levels.ts';
 import type { Implementation } from '../mcp/meta.ts';
 import { ELICIT, LIST_ROOTS, TOOLS_CHANGED } from '../mcp/methods.ts';
 import type { Fields } from '../mcp/payload.ts';
@@ -14,6 +15,7 @@ import { skipValue } from '../wire/scan-json.ts';
 import { errorFrame, resultFrame } from '../wire/write-message.ts';
 import { Elicitations } from './elicitations.ts';
 import type { Exchange } from './exchange.ts';
+import { LevelHold } from './level-hold.ts';
 import type { ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
 import { RootsQuestions } from './roots-questions.ts';
 import type { InitializeResult } from './shared/initialize-result.ts';
@@ -44,6 +46,7 @@ export class LegacySession implements SoleOwner {
   readonly #listeners = new Set<ServerListener>();
   readonly roots: RootsQuestions;
   readonly elicitations: Elicitations;
+  readonly #levelHold: LevelHold;
   /** The calls that run as tasks of the server, by its ids; kept by who makes them. */
   readonly tasks = new Map<JsonRpcId, Exchange>();
   /** As the server is told it: not all revisions have words for all of it. */
@@ -67,6 +70,7 @@ export class LegacySession implements SoleOwner {
       clientInfo,
       owner: this,
     });
+    this.#levelHold = new LevelHold({ clock: deps.clock, dial: (listener) => this.#server.dial(listener) });
   }
 
   get principal(): string {
@@ -105,6 +109,11 @@ export class LegacySession implements SoleOwner {
         }
       },
     };
+  }
+
+  /** A request that wanted this level leaves; others may follow. */
+  holdLevel(level: LogLevel): void {
+    if (this.initializeResult !== undefined) this.#levelHold.hold(level);
   }
 
   // ---- what the server says to nobody in particular
@@ -159,6 +168,7 @@ export class LegacySession implements SoleOwner {
 
   lost(): void {
     this.roots.lost();
+    this.#levelHold.close();
     this.#stopWaiting ??= this.#options.deps.clock.after(RECONNECT_MS, () => this.#dismiss());
   }
 
@@ -172,6 +182,7 @@ export class LegacySession implements SoleOwner {
     this.#isClosed = true;
     this.#stopWaiting?.();
     this.roots.lost();
+    this.#levelHold.close();
     this.elicitations.close();
     return this.#server.close();
   }

@@ -186,6 +186,8 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
     const step = this.#step;
     this.#step = OVER;
     this.#preparation.stop();
+    const { level } = this.#preparation;
+    if (level !== undefined) this.#seat.session.holdLevel(level);
     if (step.kind === 'completing') step.stop();
     this.#attempt.end();
   }

@@ -81,3 +81,50 @@ test('a retry has a level of its own', (t) => {
   log(bridge, 'info');
   t.is(again.told().length, 1);
 });
+
+/** A call that has asked for logs and is over. */
+function finishedCall(bridge: ModernBridge, logLevel: string): void {
+  bridge.call({}, { logLevel });
+  for (const { id, method } of bridge.heard()) if (method === 'logging/setLevel') bridge.says({ id, result: {} });
+  for (const { id, method } of bridge.heard()) if (method === 'tools/call') bridge.says({ id, result: {} });
+}
+
+test('the level stays for a moment, then the server may be quiet', (t) => {
+  const bridge = new ModernBridge();
+  finishedCall(bridge, 'info');
+  bridge.clock.advance(4999);
+  t.deepEqual(bridge.heard(), []);
+  const next = bridge.call({}, { logLevel: 'warning' });
+  const { id } = bridge.heardOnly('tools/call');
+  bridge.clock.advance(1);
+  const lowered = bridge.heardOnly('logging/setLevel');
+  t.deepEqual(lowered.params, { level: 'warning' }, 'who is left still wants these');
+  bridge.says({ id, result: {} });
+  t.is(next.answer().result.resultType, 'complete');
+  bridge.clock.advance(5000);
+  const quiet = bridge.heardOnly('logging/setLevel');
+  t.deepEqual(quiet.params, { level: 'emergency' });
+  bridge.says({ id: quiet.id, result: {} });
+  bridge.call({}, { logLevel: 'warning' });
+  t.deepEqual(bridge.heardOnly('logging/setLevel').params, { level: 'warning' });
+});
+
+test('requests in quick succession set the level once', (t) => {
+  const bridge = new ModernBridge();
+  finishedCall(bridge, 'debug');
+  for (let n = 0; n < 3; n += 1) {
+    bridge.clock.advance(4000);
+    bridge.call({}, { logLevel: 'debug' });
+    bridge.says({ id: bridge.heardOnly('tools/call').id, result: {} });
+  }
+  bridge.clock.advance(5000);
+  t.deepEqual(bridge.heardOnly('logging/setLevel').params, { level: 'emergency' });
+});
+
+test('a server that ends has no level to hold', (t) => {
+  const bridge = new ModernBridge();
+  finishedCall(bridge, 'debug');
+  bridge.exits();
+  bridge.clock.advance(60_000);
+  t.is(bridge.dialer.dialled.length, 1, 'nobody wants another one');
+});
