@@ -1,0 +1,170 @@
+import test from 'ava';
+import { callHttp } from '../support/http-call.ts';
+import { startHttpFace } from '../support/http-face.ts';
+import { call, initialize, notification, openStreamable } from '../support/legacy-clients.ts';
+import {
+  ENVELOPE,
+  headersOf,
+  META,
+  modern,
+  modernCall,
+  nextCall,
+  postBody,
+  postModern,
+  REVISION,
+  type RpcBody,
+} from './streamable-stateless/modern-posts.ts';
+
+const MODERN = { 'MCP-Protocol-Version': REVISION };
+const LEGACY = { 'MCP-Protocol-Version': '2025-11-25' };
+
+test('clients of both eras are served at one URL at the same time, under the same id', async (t) => {
+  const face = await startHttpFace(t);
+  const session = await openStreamable(face);
+  const legacy = session.post(call(1));
+  const stateless = postModern(face, modernCall(1));
+  const link = await nextCall(face, 2);
+  t.is(session.connection.context, undefined);
+  t.is(link.context?.metadata?.revision, REVISION);
+  link.answer(await link.next('tools/call'), { era: 'modern' });
+  session.connection.answer(await session.connection.next('tools/call'), { era: 'legacy' });
+  t.like(await (await legacy).json<RpcBody>(), { id: 1, result: { era: 'legacy' } });
+  t.like(await (await stateless).json<RpcBody>(), { id: 1, result: { era: 'modern' } });
+  t.is(face.sessions.size, 1);
+});
+
+test('a POST with an envelope is modern whatever its headers say', async (t) => {
+  const face = await startHttpFace(t);
+  const session = await openStreamable(face);
+  const given = { ...headersOf(modernCall(1)), 'Mcp-Session-Id': session.id };
+  const pending = postBody(face, modernCall(1), given);
+  const link = await nextCall(face, 2);
+  link.answer(await link.next('tools/call'));
+  t.is((await pending).status, 200);
+  const odd = modern(2, 'tools/list', {}, { [`${META}protocolVersion`]: 7 });
+  const refused = await postBody(face, odd, { ...LEGACY, 'Mcp-Session-Id': session.id });
+  t.is(refused.status, 400);
+  t.like(await refused.json<RpcBody>(), { id: 2, error: { code: -32602 } });
+});
+
+test('initialize opens a session, also under a modern header', async (t) => {
+  const face = await startHttpFace(t);
+  const answer = await postBody(face, initialize(), MODERN);
+  t.is(answer.status, 200);
+  t.truthy(answer.headers['mcp-session-id']);
+  t.is(face.server.latest.context, undefined);
+});
+
+test('initialize with an unknown session id opens another session', async (t) => {
+  const face = await startHttpFace(t);
+  const answer = await postBody(face, initialize(), { 'Mcp-Session-Id': 'gone' });
+  t.is(answer.status, 200);
+  t.not(answer.headers['mcp-session-id'], 'gone');
+});
+
+test('a POST with a session id and no envelope is of that session, or of none', async (t) => {
+  const face = await startHttpFace(t);
+  const session = await openStreamable(face);
+  t.is((await session.post(notification('notifications/x'))).status, 202);
+  const answer = await postBody(face, call(4), { 'Mcp-Session-Id': 'unknown' });
+  t.is(answer.status, 404);
+});
+
+test('a request of a modern client that forgot its envelope is told so, and never served as legacy', async (t) => {
+  const face = await startHttpFace(t);
+  for (const version of [REVISION, '2027-01-01']) {
+    const answer = await postBody(face, call(4), { 'MCP-Protocol-Version': version });
+    t.is(answer.status, 400);
+    t.like(await answer.json<RpcBody>(), { id: 4, error: { code: -32602 } });
+  }
+  t.is((await postBody(face, notification('notifications/x'), MODERN)).status, 202);
+  t.is(face.server.connections.length, 0);
+});
+
+test('an array is for a session of 2025-03-26, without any modern message in it', async (t) => {
+  const face = await startHttpFace(t);
+  const session = await openStreamable(face, '2025-03-26');
+  const legacy = session.post([call(1), notification('notifications/x')]);
+  session.connection.answer(await session.connection.next('tools/call'));
+  t.is((await legacy).status, 200);
+  for (const body of [
+    [call(1), modernCall(2)],
+    [notification('notifications/x'), { ...notification('notifications/y'), params: { _meta: ENVELOPE } }],
+  ]) {
+    const answer = await session.post(body);
+    t.is(answer.status, 400);
+    const refused = await answer.json<RpcBody>();
+    t.is(refused.error?.code, -32600);
+    t.false('id' in refused);
+  }
+  t.is(session.connection.received.filter(({ method }) => method === 'tools/call').length, 1);
+});
+
+test('a POST without session, envelope or modern header is told to open a session', async (t) => {
+  const face = await startHttpFace(t);
+  for (const headers of [{}, LEGACY]) {
+    for (const body of [call(1), notification('notifications/x'), { jsonrpc: '2.0', id: 1, result: {} }, [call(1)]]) {
+      const answer = await postBody(face, body, headers);
+      t.is(answer.status, 400);
+      t.like(await answer.json<RpcBody>(), { error: { data: { bridge: { reason: 'ERR_SESSION_MISSING' } } } });
+    }
+  }
+});
+
+test('another reserved key is no envelope', async (t) => {
+  const face = await startHttpFace(t);
+  const session = await openStreamable(face);
+  const pending = session.post(call(1, 'work', { [`${META}related-task`]: { taskId: 'x' } }));
+  session.connection.answer(await session.connection.next('tools/call'));
+  t.is((await pending).status, 200);
+});
+
+test('GET with a session opens its stream; without one it opens HTTP+SSE', async (t) => {
+  const face = await startHttpFace(t);
+  const session = await openStreamable(face);
+  const stream = await session.get();
+  session.connection.notify('notifications/x');
+  const events = stream.events();
+  // The priming event comes first.
+  t.is((await events.next()).data, '');
+  t.is((await events.message()).method, 'notifications/x');
+  const old = await callHttp({ port: face.port, headers: { Accept: 'text/event-stream' } });
+  t.is((await old.events().next()).event, 'endpoint');
+});
+
+test('GET without session and event stream, and every other method, is 405 with Allow', async (t) => {
+  const { port } = await startHttpFace(t);
+  for (const [method, headers] of [
+    ['GET', { Accept: 'application/json' }],
+    ['GET', { ...MODERN, Accept: 'text/event-stream' }],
+    ['PUT', {}],
+    ['PATCH', {}],
+    ['DELETE', MODERN],
+  ] as const) {
+    const answer = await callHttp({ port, method, headers });
+    t.is(answer.status, 405);
+    t.is(answer.headers.allow, 'GET, POST, DELETE');
+  }
+});
+
+test('DELETE ends a session; without one there is nothing to end', async (t) => {
+  const face = await startHttpFace(t);
+  const session = await openStreamable(face);
+  t.is((await session.delete()).status, 204);
+  t.is(face.sessions.size, 0);
+  t.is((await callHttp({ port: face.port, method: 'DELETE' })).status, 400);
+});
+
+test('OPTIONS lets a page of a named origin send whatever headers it asks for', async (t) => {
+  const origin = 'https://app.example.com';
+  const { port } = await startHttpFace(t, { allowOrigins: [origin] });
+  const asked = 'mcp-protocol-version,mcp-method,mcp-name,mcp-param-region,content-type';
+  const answer = await callHttp({
+    port,
+    method: 'OPTIONS',
+    headers: { Origin: origin, 'Access-Control-Request-Method': 'POST', 'Access-Control-Request-Headers': asked },
+  });
+  t.is(answer.status, 204);
+  t.is(answer.headers['access-control-allow-headers'], asked);
+  t.is(answer.headers['access-control-expose-headers'], 'Mcp-Session-Id, WWW-Authenticate');
+});

@@ -1,0 +1,266 @@
+import test, { type ExecutionContext } from 'ava';
+import { callHttp, type HttpAnswer } from '../../support/http-call.ts';
+import { startHttpFace } from '../../support/http-face.ts';
+import { type Headers, POST_HEADERS } from '../../support/legacy-clients.ts';
+import {
+  ENVELOPE,
+  headersOf,
+  META,
+  type ModernMessage,
+  modern,
+  modernCall,
+  nextCall,
+  postBody,
+  postModern,
+  REVISION,
+  type RpcBody,
+} from './modern-posts.ts';
+
+interface Expected {
+  readonly status: number;
+  readonly code: number;
+  readonly id?: string | number;
+  readonly way?: RegExp;
+}
+
+async function isRefused(t: ExecutionContext, answer: HttpAnswer, expected: Expected): Promise<RpcBody> {
+  t.is(answer.status, expected.status);
+  t.is(answer.headers['content-type'], 'application/json');
+  t.is(answer.headers['mcp-session-id'], undefined);
+  const body = await answer.json<RpcBody>();
+  t.is(body.error?.code, expected.code);
+  t.is(body.id, expected.id);
+  if (expected.way !== undefined) t.regex(body.error?.message ?? '', expected.way);
+  return body;
+}
+
+test('FMH-01: answers 405 with Allow to GET and DELETE without a session', async (t) => {
+  const { port } = await startHttpFace(t);
+  const version = { 'MCP-Protocol-Version': REVISION };
+  for (const [method, headers] of [
+    ['GET', {}],
+    ['GET', version],
+    ['GET', { ...version, Accept: 'text/event-stream' }],
+    ['DELETE', version],
+    ['PUT', {}],
+    ['PATCH', version],
+  ] as const) {
+    const answer = await callHttp({ port, method, headers });
+    t.is(answer.status, 405, method);
+    t.is(answer.headers.allow, 'GET, POST, DELETE');
+  }
+});
+
+const faultyEnvelope = test.macro({
+  title: (what = '') => `FMH-02: answers 400 and -32602 under the request’s id to ${what}`,
+  async exec(t, params: object, way: RegExp) {
+    const face = await startHttpFace(t);
+    const message = {
+      jsonrpc: '2.0' as const,
+      id: 'f',
+      method: 'tools/list',
+      params: params as ModernMessage['params'],
+    };
+    await isRefused(t, await postModern(face, message), { status: 400, code: -32602, id: 'f', way });
+    t.is(face.server.connections.length, 0, 'the server is not asked');
+  },
+});
+
+test('a missing _meta', faultyEnvelope, {}, /protocolVersion.* is missing/);
+test('a missing protocol version', faultyEnvelope, { _meta: { [`${META}clientCapabilities`]: {} } }, /protocolVersion/);
+test(
+  'missing client capabilities',
+  faultyEnvelope,
+  { _meta: { [`${META}protocolVersion`]: REVISION } },
+  /clientCapabilities.* is missing/,
+);
+test(
+  'client capabilities that are no object',
+  faultyEnvelope,
+  { _meta: { ...ENVELOPE, [`${META}clientCapabilities`]: 1 } },
+  /clientCapabilities.* must be an object/,
+);
+
+test('FMH-03: takes a request without clientInfo', async (t) => {
+  const face = await startHttpFace(t);
+  face.server.scripts.set('tools/list', (request, link) => link.answer(request, { tools: [] }));
+  const answer = await postModern(face, modern(1, 'tools/list', {}, { [`${META}clientInfo`]: undefined }));
+  t.is(answer.status, 200);
+  t.deepEqual(await answer.json(), { jsonrpc: '2.0', id: 1, result: { tools: [] } });
+});
+
+const headers = test.macro({
+  title: (what = '') => what,
+  async exec(t, message: ModernMessage, given: Headers, code: number | undefined) {
+    const face = await startHttpFace(t);
+    face.server.scripts.set(message.method, (request, link) => link.answer(request, {}));
+    const answer = await postModern(face, message, given);
+    if (code === undefined) return t.is(answer.status, 200);
+    await isRefused(t, answer, { status: 400, code, id: message.id });
+    t.is(face.server.connections.length, 0, 'the server is not asked');
+    return undefined;
+  },
+});
+
+const listTools = modern(1, 'tools/list');
+const named = (name: string) => ({ 'Mcp-Name': name });
+const base64 = (text: string) => `=?base64?${Buffer.from(text).toString('base64')}?=`;
+
+for (const [title, message, given, code] of [
+  [
+    'FMH-04: refuses a version header that differs from the body',
+    listTools,
+    { 'MCP-Protocol-Version': '2026-07-29' },
+    -32020,
+  ],
+  [
+    'FMH-04: refuses a legacy version header above a modern body',
+    listTools,
+    { 'MCP-Protocol-Version': '2025-11-25' },
+    -32020,
+  ],
+  ['FMH-04: refuses a modern body without a version header', listTools, { 'MCP-Protocol-Version': undefined }, -32020],
+  ['FMH-06: refuses a request without Mcp-Method', listTools, { 'Mcp-Method': undefined }, -32020],
+  ['FMH-06: refuses a wrong Mcp-Method', listTools, { 'Mcp-Method': 'tools/call' }, -32020],
+  [
+    'FMH-06: takes header names in any case',
+    listTools,
+    { 'Mcp-Method': undefined, 'mcp-method': 'tools/list' },
+    undefined,
+  ],
+  ['FMH-06: refuses an Mcp-Method in the wrong case', listTools, { 'Mcp-Method': 'Tools/list' }, -32020],
+  ['FMH-07: refuses a call without Mcp-Name', modernCall(2), { 'Mcp-Name': undefined }, -32020],
+  ['FMH-07: refuses a wrong Mcp-Name', modernCall(2), named('play'), -32020],
+  ['FMH-07: takes an Mcp-Name with blanks around it', modernCall(2), named('  work \t'), undefined],
+  ['FMH-07: takes an Mcp-Name in Base64', modernCall(2, 'wörk'), named(base64('wörk')), undefined],
+  ['FMH-07: refuses an Mcp-Name in broken Base64', modernCall(2, 'wörk'), named('=?base64?d8O2c?='), -32020],
+  [
+    'FMH-07: refuses an Mcp-Name that differs from the URI',
+    modern(3, 'resources/read', { uri: 'a:1' }),
+    named('a:2'),
+    -32020,
+  ],
+] as const) {
+  test(title, headers, message, given, code);
+}
+
+test('FMH-05: answers 400 and -32022 to a version nobody knows, with those that are served', async (t) => {
+  const face = await startHttpFace(t);
+  const message = modern(8, 'tools/list', {}, { [`${META}protocolVersion`]: 'v999' });
+  const answer = await postModern(face, message, { 'MCP-Protocol-Version': 'v999' });
+  const { error } = await isRefused(t, answer, { status: 400, code: -32022, id: 8 });
+  t.deepEqual(error?.data, { supported: [REVISION], requested: 'v999' });
+});
+
+for (const method of [
+  'tools/unknown',
+  'ping',
+  'initialize',
+  'logging/setLevel',
+  'resources/subscribe',
+  'resources/unsubscribe',
+  'tasks/list',
+  'tasks/result',
+  'sampling/createMessage',
+  'roots/list',
+]) {
+  test(`FMH-08: answers 404 and -32601 to ${method}, which modern clients do not ask`, async (t) => {
+    const face = await startHttpFace(t);
+    await isRefused(t, await postModern(face, modern(1, method)), { status: 404, code: -32601, id: 1 });
+    t.is(face.server.connections.length, 0);
+  });
+}
+
+test('a method of a vendor reaches the server, whose -32601 gets 404', async (t) => {
+  const face = await startHttpFace(t);
+  face.server.scripts.set('vendor/x', (request, link) => link.refuse(request, -32601, 'not known here'));
+  const answer = await postModern(face, modern(1, 'vendor/x'));
+  await isRefused(t, answer, { status: 404, code: -32601, id: 1, way: /^not known here$/ });
+});
+
+test('FMH-09: answers 400 and -32600 to an array and to a response', async (t) => {
+  const face = await startHttpFace(t);
+  const version = { 'MCP-Protocol-Version': REVISION };
+  const legacyCall = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+  for (const [body, given] of [
+    [[listTools], headersOf(listTools)],
+    [[listTools], {}],
+    [[legacyCall], version],
+    [{ jsonrpc: '2.0', id: 1, result: {} }, version],
+    [{ jsonrpc: '2.0', id: 1, error: { code: 1, message: 'no' } }, version],
+  ] as const) {
+    await isRefused(t, await postBody(face, body, given), { status: 400, code: -32600 });
+  }
+});
+
+test('FMH-10: ignores Mcp-Session-Id and Last-Event-ID, and gives neither session nor event ids', async (t) => {
+  const face = await startHttpFace(t);
+  const pending = postModern(face, modernCall(1), { 'Mcp-Session-Id': 'none', 'Last-Event-ID': '1-1' });
+  const link = await nextCall(face, 1);
+  link.notify('notifications/progress', { progressToken: 1, progress: 1 });
+  const answer = await pending;
+  t.is(answer.headers['mcp-session-id'], undefined);
+  const events = answer.events();
+  link.answer(await link.next('tools/call'));
+  t.deepEqual(
+    (await events.rest()).map(({ id }) => id),
+    [undefined, undefined],
+  );
+  t.is(face.sessions.size, 0);
+});
+
+test('FMH-11: answers 403 to a strange Origin and a strange Host before anything is read', async (t) => {
+  const face = await startHttpFace(t);
+  for (const strange of [{ Origin: 'https://evil.example.com' }, { Origin: 'null' }, { Host: 'evil.example.com' }]) {
+    t.is((await postModern(face, listTools, strange)).status, 403);
+  }
+  t.is(face.server.connections.length, 0);
+});
+
+test('FMH-12: answers 202 without a body to notifications, and does nothing about them', async (t) => {
+  const face = await startHttpFace(t);
+  const pending = postModern(face, modernCall(1));
+  const link = await nextCall(face, 1);
+  const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };
+  const enveloped = { ...cancelled, params: { ...cancelled.params, _meta: ENVELOPE } };
+  for (const [body, given] of [
+    [cancelled, { 'MCP-Protocol-Version': REVISION }],
+    [enveloped, {}],
+    [{ ...enveloped, method: 'notifications/x' }, headersOf(listTools)],
+  ] as const) {
+    const answer = await postBody(face, body, given);
+    t.is(answer.status, 202);
+    t.is(await answer.text(), '');
+  }
+  t.is(face.server.connections.length, 1);
+  link.answer(await link.next('tools/call'), { ok: true });
+  t.deepEqual(await (await pending).json(), { jsonrpc: '2.0', id: 1, result: { ok: true } });
+});
+
+test('FMH-14: the error of a tool comes with 200', async (t) => {
+  const face = await startHttpFace(t);
+  face.server.scripts.set('tools/call', (request, link) => link.refuse(request, -32602, 'no such tool'));
+  await isRefused(t, await postModern(face, modernCall(1)), { status: 200, code: -32602, id: 1, way: /no such tool/ });
+});
+
+for (const [accept, status] of [
+  [undefined, 406],
+  ['application/json', 406],
+  ['text/event-stream', 406],
+  ['*/*', 200],
+] as const) {
+  test(`answers ${status} to Accept: ${accept ?? '(none)'}`, async (t) => {
+    const face = await startHttpFace(t);
+    face.server.scripts.set('tools/list', (request, link) => link.answer(request));
+    t.is((await postModern(face, listTools, { Accept: accept })).status, status);
+  });
+}
+
+test('refuses what is no JSON, what is too large and what is of another type like any POST', async (t) => {
+  const face = await startHttpFace(t, { maxMessageBytes: 2000 });
+  const given = headersOf(listTools);
+  await isRefused(t, await postBody(face, '{', given), { status: 400, code: -32700 });
+  await isRefused(t, await postBody(face, 'x'.repeat(3000), given), { status: 413, code: -32600 });
+  const typed = { ...given, ...POST_HEADERS, 'Content-Type': 'text/plain' };
+  await isRefused(t, await postBody(face, listTools, typed), { status: 415, code: -32000 });
+});
