@@ -295,7 +295,11 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
 
   serverFault(fault: ServerFault): void {
     const link = this.#link();
-    if (link !== undefined) this.#fromServer.fault(link, fault);
+    if (link === undefined) return;
+    // While it starts nothing but the handshake is open: why that failed is why there is no server.
+    const isHandshake = this.#state.kind === 'starting' && fault.kind !== 'request' && fault.kind !== 'notification';
+    if (isHandshake) this.#giveUp(link, fault.error);
+    else this.#fromServer.fault(link, fault);
   }
 
   serverDrained(): void {

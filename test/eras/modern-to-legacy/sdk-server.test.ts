@@ -1,29 +1,16 @@
-import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
-import { createModernToLegacyDialer } from '../../../src/eras/modern-to-legacy/dialer.ts';
 import type { UpstreamDialer } from '../../../src/relay/ports.ts';
-import { createStdioDialer } from '../../../src/upstream/stdio.ts';
-import { META, ModernClient } from '../../contract/modern-client.ts';
-import { createTestDeps } from '../../process/collected-log.ts';
+import { META } from '../../contract/modern-client.ts';
 import { startHttpSse, startStreamable } from '../../support/sdk-servers.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { dialHttpSse, dialStreamable } from '../../upstream/remote-dialers.ts';
+import { Conversations, dialProgram } from './modern-conversations.ts';
 
-const SERVER = fileURLToPath(new URL('../../fixtures/contract-server/server.js', import.meta.url));
-
-function stdio(): UpstreamDialer {
-  return createStdioDialer({
-    target: { kind: 'command', command: process.execPath, args: [SERVER] },
-    child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
-    maxMessageBytes: 16 * 1024 * 1024,
-    shutdownGraceMs: 2000,
-    deps: createTestDeps().deps,
-  });
-}
+const SERVER = '../../fixtures/contract-server/server.js';
 
 /** The ways to a legacy server made with the official SDK v1. */
 const TRANSPORTS: Readonly<Record<string, (t: ExecutionContext) => Promise<UpstreamDialer>>> = {
-  stdio: async () => stdio(),
+  stdio: async () => dialProgram(SERVER),
   'Streamable HTTP': async (t) => {
     const server = await startStreamable();
     t.teardown(() => server.close());
@@ -35,40 +22,6 @@ const TRANSPORTS: Readonly<Record<string, (t: ExecutionContext) => Promise<Upstr
     return dialHttpSse(server.url);
   },
 };
-
-interface ConversationOptions {
-  readonly capabilities?: object;
-  readonly logLevel?: string;
-}
-
-/** Each request of this client is a conversation of its own. */
-class Conversations {
-  readonly #modern: UpstreamDialer;
-
-  constructor(t: ExecutionContext, dialer: UpstreamDialer) {
-    const clientInfo = { name: 'bridge', version: '0' };
-    const { deps } = createTestDeps();
-    this.#modern = createModernToLegacyDialer({ dialer, deps, clientInfo, handshakeTimeoutMs: 0 });
-    t.teardown(() => this.#modern.close());
-  }
-
-  open({ capabilities = { sampling: {} }, logLevel }: ConversationOptions = {}): ModernClient {
-    const metadata = { revision: '2026-07-28', capabilities: { ...capabilities }, clientInfo: undefined, logLevel };
-    const dial: UpstreamDialer['dial'] = (listener) => this.#modern.dial(listener, { principal: 'ada', metadata });
-    const { name } = this.#modern;
-    const readiness = () => this.#modern.readiness();
-    return new ModernClient({ name, dial, readiness, close: async () => {}, killNow: () => {} }, { capabilities });
-  }
-
-  request(method: string, params?: object, options?: ConversationOptions) {
-    return this.open(options).request(method, params);
-  }
-
-  async tool(name: string, args: object = {}): Promise<unknown> {
-    const { result } = await this.request('tools/call', { name, arguments: args });
-    return result?.content?.[0]?.text;
-  }
-}
 
 for (const [name, dial] of Object.entries(TRANSPORTS)) {
   test(`ML-01 ML-33: ${name}: a modern client discovers, lists and calls`, async (t) => {

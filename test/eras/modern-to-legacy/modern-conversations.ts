@@ -1,0 +1,58 @@
+import { fileURLToPath } from 'node:url';
+import type { ExecutionContext } from 'ava';
+import { createModernToLegacyDialer, type ModernToLegacyOptions } from '../../../src/eras/modern-to-legacy/dialer.ts';
+import type { UpstreamDialer } from '../../../src/relay/ports.ts';
+import { createStdioDialer } from '../../../src/upstream/stdio.ts';
+import { ModernClient } from '../../contract/modern-client.ts';
+import type { Message } from '../../contract/relayed-client.ts';
+import { createTestDeps } from '../../process/collected-log.ts';
+
+export interface ConversationOptions {
+  readonly capabilities?: object;
+  readonly logLevel?: string;
+  readonly principal?: string;
+}
+
+/** A modern client of a real legacy server; each request is a conversation of its own. */
+export class Conversations {
+  readonly #modern: UpstreamDialer;
+
+  constructor(t: ExecutionContext, dialer: UpstreamDialer, options: Partial<ModernToLegacyOptions> = {}) {
+    const clientInfo = { name: 'bridge', version: '0' };
+    const { deps } = createTestDeps();
+    this.#modern = createModernToLegacyDialer({ dialer, deps, clientInfo, handshakeTimeoutMs: 0, ...options });
+    t.teardown(() => this.#modern.close());
+  }
+
+  open({ capabilities = { sampling: {} }, logLevel, principal = 'ada' }: ConversationOptions = {}): ModernClient {
+    const metadata = { revision: '2026-07-28', capabilities: { ...capabilities }, clientInfo: undefined, logLevel };
+    const dial: UpstreamDialer['dial'] = (listener) => this.#modern.dial(listener, { principal, metadata });
+    const { name } = this.#modern;
+    const readiness = () => this.#modern.readiness();
+    return new ModernClient({ name, dial, readiness, close: async () => {}, killNow: () => {} }, { capabilities });
+  }
+
+  request(method: string, params?: object, options?: ConversationOptions): Promise<Message> {
+    return this.open(options).request(method, params);
+  }
+
+  async tool(name: string, args: object = {}): Promise<unknown> {
+    const { result } = await this.request('tools/call', { name, arguments: args });
+    return result?.content?.[0]?.text;
+  }
+}
+
+/** A server that is a program of its own. */
+export function dialProgram(path: string, args: readonly string[] = []): UpstreamDialer {
+  return createStdioDialer({
+    target: {
+      kind: 'command',
+      command: process.execPath,
+      args: [fileURLToPath(new URL(path, import.meta.url)), ...args],
+    },
+    child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
+    maxMessageBytes: 16 * 1024 * 1024,
+    shutdownGraceMs: 2000,
+    deps: createTestDeps().deps,
+  });
+}
