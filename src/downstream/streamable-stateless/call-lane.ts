@@ -23,6 +23,8 @@ export interface CallLaneOptions {
   readonly forwarded: Readonly<Record<string, string>> | undefined;
   /** What an answer travels as when it comes before everything else. */
   readonly answerAs: 'json' | 'stream';
+  /** Called with the response on its way to the client. */
+  readonly onAnswer: ((answer: Frame) => void) | undefined;
 }
 
 /**
@@ -73,6 +75,7 @@ export class CallLane implements CallPeer, EventStreamOwner, Ticking {
   // ---- towards the client
 
   send(frame: Frame): boolean {
+    if (frame.isResponse) this.#options.onAnswer?.(frame);
     if (this.#state.kind === 'held') {
       if (frame.isResponse && this.#travelsAsJson(frame)) return this.#answerJson(frame);
       this.#commit();

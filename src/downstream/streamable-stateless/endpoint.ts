@@ -4,8 +4,10 @@ import { toBridgeError } from '../../errors.ts';
 import { parseAccept } from '../../http/content-type.ts';
 import { forwardedHeaders } from '../../http/request-headers.ts';
 import { respondError } from '../../http/respond.ts';
+import { LIST_TOOLS } from '../../mcp/methods.ts';
 import { isModernRequest } from '../../mcp/modern-methods.ts';
 import { MODERN_REVISION_IDS } from '../../mcp/revisions.ts';
+import { HEADER_MISMATCH } from '../../mcp/rpc-codes.ts';
 import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import { type ModernRefusal, validateModern } from '../../mcp/validate-modern.ts';
 import type { CallRegistry, CallRequest } from '../../relay/call-registry.ts';
@@ -16,6 +18,7 @@ import type { TurnGate } from '../turn-gate.ts';
 import { answerStatus } from './answer-status.ts';
 import { Backlog } from './backlog.ts';
 import { CallLane } from './call-lane.ts';
+import { ListedTools } from './listed-tools.ts';
 import { respondFrame, respondRefusal } from './respond.ts';
 
 /** The caller where nobody is asked for a name. */
@@ -38,6 +41,7 @@ export interface StatelessEndpointOptions {
 export class StatelessEndpoint {
   readonly #options: StatelessEndpointOptions;
   readonly #backlog = new Backlog();
+  readonly #tools = new ListedTools();
 
   constructor(options: StatelessEndpointOptions) {
     this.#options = options;
@@ -58,7 +62,12 @@ export class StatelessEndpoint {
       isKnownMethod: isModernRequest,
     });
     if (!('ok' in checked)) return this.#refuse(checked, frame, response);
-    this.#open({ frame, principal: principalOf(request), metadata: checked.ok }, request, response);
+    const principal = principalOf(request);
+    const mismatch = this.#tools.findFault(principal, frame, request.headers);
+    if (mismatch !== undefined) {
+      return this.#refuse({ httpStatus: 400, code: HEADER_MISMATCH, message: mismatch }, frame, response);
+    }
+    this.#open({ frame, principal, metadata: checked.ok }, request, response);
   }
 
   #refuse(refusal: ModernRefusal, { id }: Frame, response: ServerResponse): void {
@@ -68,7 +77,7 @@ export class StatelessEndpoint {
 
   #open(call: CallRequest, request: IncomingMessage, response: ServerResponse): void {
     const { calls, live, forwardHeaders } = this.#options;
-    const { frame } = call;
+    const { frame, principal } = call;
     try {
       calls.open(
         call,
@@ -80,6 +89,7 @@ export class StatelessEndpoint {
             listener,
             live,
             backlog: this.#backlog,
+            onAnswer: frame.method === LIST_TOOLS ? (answer) => this.#tools.note(principal, answer) : undefined,
             forwarded: forwardedHeaders(request, forwardHeaders),
             answerAs: parseAccept(request.headers.accept).prefersEventStream ? 'stream' : 'json',
           }),

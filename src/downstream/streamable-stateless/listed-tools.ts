@@ -1,0 +1,78 @@
+import { type ParamHeader, readHeaderAnnotations } from '../../mcp/header-annotations.ts';
+import { decodeHeaderValue, type HeaderMap } from '../../mcp/header-value.ts';
+import { NAME_HEADER } from '../../mcp/headers.ts';
+import { CALL_TOOL } from '../../mcp/methods.ts';
+import { checkParamHeaders } from '../../mcp/param-headers.ts';
+import { asFields, parseSpan } from '../../mcp/payload.ts';
+import { PARAM_HEADER_KEYWORD } from '../../mcp/schema-keywords.ts';
+import { itemSpans } from '../../wire/array-items.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { findUniqueMember } from '../../wire/scan-json.ts';
+
+/** Callers whose tools are remembered; those who listed theirs longest ago are forgotten first. */
+const MAX_CALLERS = 256;
+/** Tools with headers remembered of one caller. Others are not checked. */
+const MAX_TOOLS = 1000;
+
+const KEYWORD = Buffer.from(`"${PARAM_HEADER_KEYWORD}"`);
+
+type ToolHeaders = Map<string, readonly ParamHeader[]>;
+
+/**
+ * Which headers the tools want that a caller was shown, read from the lists that pass: a proxy that goes by a header
+ * must not be told something else than the tool. What was never listed here is not checked.
+ * [spec 2026-07-28 transports/streamable-http#server-behavior-for-custom-headers]
+ */
+export class ListedTools {
+  readonly #callers = new Map<string, ToolHeaders>();
+
+  /** Takes the answer to a `tools/list` of this caller. */
+  note(principal: string, answer: Frame): void {
+    const known = this.#callers.get(principal);
+    // Most servers name no headers; a native search over the bytes says so at once.
+    if (answer.kind !== 'result' || (known === undefined && !answer.bytes.includes(KEYWORD))) return;
+    const tools = known ?? new Map();
+    for (const { name, headers } of readTools(answer)) {
+      if (headers.length === 0) tools.delete(name);
+      else if (tools.size < MAX_TOOLS || tools.has(name)) tools.set(name, headers);
+    }
+    this.#callers.delete(principal);
+    if (tools.size > 0) this.#remember(principal, tools);
+  }
+
+  #remember(principal: string, tools: ToolHeaders): void {
+    const [oldest] = this.#callers.keys();
+    if (oldest !== undefined && this.#callers.size >= MAX_CALLERS) this.#callers.delete(oldest);
+    this.#callers.set(principal, tools);
+  }
+
+  /** What is wrong with the headers of a request whose other headers were checked; undefined: nothing. */
+  findFault(principal: string, request: Frame, headers: HeaderMap): string | undefined {
+    if (request.method !== CALL_TOOL) return undefined;
+    const tools = this.#callers.get(principal);
+    const name = headers[NAME_HEADER];
+    if (tools === undefined || typeof name !== 'string') return undefined;
+    // The same as in the body, as was checked.
+    const annotations = tools.get(decodeHeaderValue(name) ?? '');
+    return annotations && checkParamHeaders(annotations, request, headers);
+  }
+}
+
+interface ListedTool {
+  readonly name: string;
+  readonly headers: readonly ParamHeader[];
+}
+
+function readTools({ bytes, payloadStart }: Frame): readonly ListedTool[] {
+  const list = findUniqueMember(bytes, payloadStart, 'tools');
+  const items = list === undefined || list === 'duplicate' ? undefined : itemSpans(bytes, list.start);
+  const tools: ListedTool[] = [];
+  for (const item of items ?? []) {
+    const { name, inputSchema } = asFields(parseSpan(bytes, item)) ?? {};
+    if (typeof name !== 'string') continue;
+    const annotations = readHeaderAnnotations(inputSchema);
+    // No client may use a tool whose annotations are not valid, so there is nothing to check.
+    tools.push({ name, headers: 'invalid' in annotations ? [] : annotations.headers });
+  }
+  return tools;
+}
