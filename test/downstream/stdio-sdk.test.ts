@@ -5,26 +5,52 @@ import { Client, type Transport } from '@modelcontextprotocol/client';
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import test, { type ExecutionContext } from 'ava';
 import { StdioFace } from '../../src/downstream/stdio.ts';
+import { createModernToLegacyDialer } from '../../src/eras/modern-to-legacy/dialer.ts';
 import { BridgeError } from '../../src/errors.ts';
+import type { UpstreamDialer } from '../../src/relay/ports.ts';
 import { SessionRegistry } from '../../src/relay/session-registry.ts';
 import { createStdioDialer } from '../../src/upstream/stdio.ts';
+import { serveModern } from '../fixtures/modern-server/http.ts';
 import { createTestDeps } from '../process/collected-log.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { dialStateless } from '../upstream/remote-dialers.ts';
 
-const MODERN = '../fixtures/modern-server/stdio.js';
-const BOTH_ERAS = '../fixtures/servers/both-eras.js';
 const ENDED = new BridgeError('ERR_SESSION_CLOSED', 'The client ended its input.');
 
-/** A face before a server of its own, and the client's ends of its pipes. */
-function openFace(t: ExecutionContext, server: string) {
-  const { deps } = createTestDeps();
-  const dialer = createStdioDialer({
-    target: { kind: 'command', command: process.execPath, args: [fileURLToPath(new URL(server, import.meta.url))] },
+function dialStdio(path: string): UpstreamDialer {
+  return createStdioDialer({
+    target: { kind: 'command', command: process.execPath, args: [fileURLToPath(new URL(path, import.meta.url))] },
     child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
     maxMessageBytes: 16 * 1024 * 1024,
     shutdownGraceMs: 2000,
-    deps,
+    deps: createTestDeps().deps,
   });
+}
+
+/** A process of a modern server for each connection. */
+const dialModern = (): UpstreamDialer => dialStdio('../fixtures/modern-server/stdio.js');
+/** The same where the server speaks both eras. */
+const dialBothEras = (): UpstreamDialer => dialStdio('../fixtures/servers/both-eras.js');
+
+const SERVERS: Readonly<Record<string, (t: ExecutionContext) => UpstreamDialer | Promise<UpstreamDialer>>> = {
+  'a modern server on stdio': dialModern,
+  'a modern server over HTTP': async (t) => {
+    const server = await serveModern();
+    t.teardown(() => server.close());
+    return dialStateless(server.url);
+  },
+  'a legacy server, translated': () =>
+    createModernToLegacyDialer({
+      dialer: dialBothEras(),
+      deps: createTestDeps().deps,
+      handshakeTimeoutMs: 10_000,
+      clientInfo: { name: 'bridge', version: '0' },
+    }),
+};
+
+/** A face before a server, and the client's ends of its pipes. */
+function openFace(t: ExecutionContext, dialer: UpstreamDialer) {
+  const { deps } = createTestDeps();
   const limits = { maxSessions: 2, sessionTimeoutMs: 60_000, requestTimeoutMs: 0 };
   const sessions = new SessionRegistry({ dialer, deps, ...limits });
   const [input, output] = [new PassThrough(), new PassThrough()];
@@ -36,8 +62,12 @@ function openFace(t: ExecutionContext, server: string) {
   return { face, sessions, input, output };
 }
 
-async function connect(t: ExecutionContext, server: string, mode: 'auto' | { pin: string } = { pin: '2026-07-28' }) {
-  const { face, sessions, input, output } = openFace(t, server);
+async function connect(
+  t: ExecutionContext,
+  dialer: UpstreamDialer,
+  mode: 'auto' | { pin: string } = { pin: '2026-07-28' },
+) {
+  const { face, sessions, input, output } = openFace(t, dialer);
   const client = new Client(
     { name: 'sdk-v2', version: '1' },
     { capabilities: { elicitation: { form: {} } }, versionNegotiation: { mode } },
@@ -57,7 +87,7 @@ async function connect(t: ExecutionContext, server: string, mode: 'auto' | { pin
 for (const mode of ['auto', { pin: '2026-07-28' }] as const) {
   const title = typeof mode === 'string' ? 'that finds out what is spoken' : 'that speaks nothing else';
   test(`a modern client ${title} calls tools of a modern server, and is asked for input by its results`, async (t) => {
-    const { client, call, faults } = await connect(t, MODERN, mode);
+    const { client, call, faults } = await connect(t, dialModern(), mode);
     t.is(client.getProtocolEra(), 'modern');
     client.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { name: 'Bo' } }));
     t.is(await call('echo', { text: 'grüße 🙂' }), 'grüße 🙂');
@@ -66,8 +96,21 @@ for (const mode of ['auto', { pin: '2026-07-28' }] as const) {
   });
 }
 
+for (const [name, dial] of Object.entries(SERVERS)) {
+  test(`${name} serves calls beside a subscription, which ends gracefully`, async (t) => {
+    const { client, call, sessions, faults } = await connect(t, await dial(t));
+    t.is(await call('echo', { text: 'grüße 🙂' }), 'grüße 🙂');
+    const subscription = await client.listen({ toolsListChanged: true });
+    t.is(await call('echo', { text: 'beside it' }), 'beside it');
+    const drained = sessions.drain(10_000);
+    t.is(await subscription.closed, 'graceful');
+    await drained;
+    t.deepEqual(faults, []);
+  });
+}
+
 test('progress arrives, and a withdrawn call is withdrawn at the server', async (t) => {
-  const { client, call } = await connect(t, MODERN);
+  const { client, call } = await connect(t, dialModern());
   const steps: unknown[] = [];
   const onprogress = ({ progress }: { progress: number }): void => void steps.push(progress);
   await client.callTool({ name: 'work', arguments: { steps: 3, name: 'w' } }, { onprogress });
@@ -81,7 +124,7 @@ test('progress arrives, and a withdrawn call is withdrawn at the server', async 
 });
 
 test('subscriptions bring changes, and end gracefully when the bridge shuts down', async (t) => {
-  const { client, call, sessions } = await connect(t, MODERN);
+  const { client, call, sessions } = await connect(t, dialModern());
   let changes = 0;
   client.setNotificationHandler('notifications/tools/list_changed', () => {
     changes += 1;
@@ -95,7 +138,7 @@ test('subscriptions bring changes, and end gracefully when the bridge shuts down
 });
 
 test('a server that exits fails its calls and subscriptions; the next call is served by another process', async (t) => {
-  const { client, call, face } = await connect(t, MODERN);
+  const { client, call, face } = await connect(t, dialModern());
   const subscription = await client.listen({ toolsListChanged: true });
   await t.throwsAsync(call('exit'), { message: /exited/ });
   t.is(await subscription.closed, 'remote');
@@ -104,7 +147,7 @@ test('a server that exits fails its calls and subscriptions; the next call is se
 });
 
 test('DU-02: a server of both eras answers discover and initialize that come in one breath', async (t) => {
-  const { input, output } = openFace(t, BOTH_ERAS);
+  const { input, output } = openFace(t, dialBothEras());
   let heard = '';
   output.on('data', (chunk: Buffer) => {
     heard += chunk;
