@@ -41,6 +41,12 @@ export function findRevision(id: unknown): Revision | undefined {
   return typeof id === 'string' ? byId.get(id) : undefined;
 }
 
+/** Of two legacy revisions: did the first one come before the other? */
+export function isEarlierRevision(id: RevisionId, other: RevisionId): boolean {
+  const indexOf = (wanted: RevisionId): number => revisions.findIndex((revision) => revision.id === wanted);
+  return indexOf(id) < indexOf(other);
+}
+
 /** For error messages. */
 export const REVISION_IDS: readonly string[] = revisions.map((revision) => revision.id);
 

@@ -1,5 +1,11 @@
 import test from 'ava';
-import { findRevision, LATEST_LEGACY_REVISION, OLDEST_REVISION, REVISION_IDS } from '../../src/mcp/revisions.ts';
+import {
+  findRevision,
+  isEarlierRevision,
+  LATEST_LEGACY_REVISION,
+  OLDEST_REVISION,
+  REVISION_IDS,
+} from '../../src/mcp/revisions.ts';
 
 const LEGACY = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'];
 
@@ -41,3 +47,10 @@ for (const [flag, having] of [
     );
   });
 }
+
+test('legacy revisions have an order, and none is earlier than itself', (t) => {
+  const ids = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'] as const;
+  for (const [index, id] of ids.entries()) {
+    for (const [otherIndex, other] of ids.entries()) t.is(isEarlierRevision(id, other), index < otherIndex);
+  }
+});

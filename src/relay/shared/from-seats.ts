@@ -97,8 +97,9 @@ export class FromSeats {
 
   /** Every client gets the result of the one real handshake, in the revision it asked for. */
   #answerInitialize(server: ReadyServer, seat: Seat, frame: Frame, exchange: Exchange): boolean {
-    seat.introduce(frame);
-    answer(seat, exchange, resultFrame(idToken(frame), resultForClient(server.initializeResult, seat.revisionId)));
+    const { initializeResult } = server;
+    seat.introduce(frame, initializeResult.protocolVersion);
+    answer(seat, exchange, resultFrame(idToken(frame), resultForClient(initializeResult, seat.revisionId)));
     return true;
   }
 

@@ -27,6 +27,8 @@ import type { Seat } from './seat.ts';
 import type { SharedState } from './shared-state.ts';
 import type { SoleOwner } from './sole-owner.ts';
 
+type SoleOne = Extract<Owner, { kind: 'one' }>;
+
 /**
  * Takes what a shared server says and gives each message to the client it belongs to: by id, by token, by
  * subscription, or because only one client can be meant. What belongs to one caller never goes to another; where that
@@ -65,8 +67,10 @@ export class FromServer {
     if (call === undefined) return this.#log.debug({ id: frame.id }, 'server answered a request that is not open');
     call.upstream?.settle();
     call.over?.(frame.kind === 'result' ? 'succeeded' : 'failed');
-    if (frame.kind === 'error') this.#noteElicitations(frame, call.seat);
-    call.seat.listener.fromServer(withId(frame, call.idToken), call.exchange);
+    const { seat, exchange, idToken } = call;
+    if (frame.kind === 'error') this.#noteElicitations(frame, seat);
+    const answer = withId(frame, idToken);
+    seat.listener.fromServer(seat.older?.answer(answer, exchange.method) ?? answer, exchange);
   }
 
   /** Without an id it can only be about what is open if that is one thing: a server could not read a request. */
@@ -125,7 +129,7 @@ export class FromServer {
   }
 
   /** The call that an exchange on the shared link stands for. */
-  #ownerOf(known: Exchange | undefined): Extract<Owner, { kind: 'one' }> | undefined {
+  #ownerOf(known: Exchange | undefined): SoleOne | undefined {
     const call = known && this.#state.calls.get(known.id);
     return call && { kind: 'one', seat: call.seat, exchange: call.exchange };
   }
@@ -192,13 +196,25 @@ export class FromServer {
     if (this.#owner !== undefined) return this.#askOwner(this.#owner, link, frame, known);
     const params = readPayload(frame);
     const asked = this.#whomToAsk(frame, params);
-    if (asked instanceof BridgeError) {
-      this.#log.warn({ code: asked.code, method: frame.method }, asked.message);
-      return void link.send(errorFrame(serverId, rpcErrorOf(asked)));
+    const refusal = asked instanceof BridgeError ? asked : this.#ask(asked, frame, params);
+    if (refusal === undefined) return;
+    this.#log.warn({ code: refusal.code, method: frame.method }, refusal.message);
+    link.send(errorFrame(serverId, rpcErrorOf(refusal)));
+  }
+
+  /** Returns why the client cannot be asked this. */
+  #ask({ seat, exchange }: SoleOne, frame: Frame, params: Fields | undefined): BridgeError | undefined {
+    const asked = seat.older?.question(frame) ?? frame;
+    if ('fault' in asked) {
+      return new BridgeError('ERR_CLIENT_CAPABILITY', `The client of this call cannot be asked: ${asked.fault}.`);
     }
-    const question = this.#state.questions.open(asked.seat, serverId);
-    if (frame.method === ELICIT) this.#state.questions.noteElicitation(params?.elicitationId, asked.seat);
-    asked.seat.listener.fromServer(withId(frame, question.id), asked.exchange);
+    if (seat.early.isFull) return TOO_EARLY;
+    const { questions } = this.#state;
+    const question = questions.open(seat, frame.id as JsonRpcId);
+    const send = (): void => seat.listener.fromServer(withId(asked, question.id), exchange);
+    if (frame.method === ELICIT) questions.noteElicitation(params?.elicitationId, seat);
+    seat.early.add(() => questions.isOpen(question) && send());
+    return undefined;
   }
 
   #askOwner(owner: SoleOwner, link: UpstreamLink, frame: Frame, known: Exchange | undefined): void {
@@ -214,12 +230,12 @@ export class FromServer {
     asked.seat.listener.fromServer(withId(frame, question.id), asked.exchange);
   }
 
-  #ownerNamed(owner: SoleOwner, frame: Frame): Extract<Owner, { kind: 'one' }> | undefined {
+  #ownerNamed(owner: SoleOwner, frame: Frame): SoleOne | undefined {
     const call = this.#state.calls.get(owner.callOf(frame)?.upstreamId);
     return call && { kind: 'one', seat: call.seat, exchange: call.exchange };
   }
 
-  #whomToAsk(frame: Frame, params: Fields | undefined): Extract<Owner, { kind: 'one' }> | BridgeError {
+  #whomToAsk(frame: Frame, params: Fields | undefined): SoleOne | BridgeError {
     let owner = this.#state.calls.asker();
     const only = this.#onlySeat();
     if (owner.kind === 'nobody' && only !== undefined) owner = { kind: 'one', seat: only, exchange: undefined };
@@ -256,5 +272,10 @@ export class FromServer {
     call?.seat.listener.fromServer(errorFrame(call.idToken, rpcErrorOf(fault.error)), call.exchange);
   }
 }
+
+const TOO_EARLY = new BridgeError(
+  'ERR_SESSION_BUSY',
+  'The client has not finished its handshake, and enough waits for it to be asked.',
+);
 
 const NOBODY: Owner = { kind: 'nobody' };

@@ -1,6 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { BridgeError } from '../../errors.ts';
 import { asFields, type Fields, readPayload } from '../../mcp/payload.ts';
+import { featuresOf } from '../../mcp/revision-features.ts';
+import type { RevisionId } from '../../mcp/revisions.ts';
 import type { Frame } from '../../wire/frame.ts';
 
 /** What a server said of itself in the handshake. */
@@ -33,8 +35,9 @@ export function isSameOffer(a: InitializeResult, b: InitializeResult): boolean {
 }
 
 /** What a client is told: in the revision it asked for, and without what cannot be shared. */
-export function resultForClient(result: InitializeResult, protocolVersion: string): object {
+export function resultForClient(result: InitializeResult, protocolVersion: RevisionId): object {
   // Task ids have no owner: a client could read and cancel another's.
-  const { tasks: _tasks, ...capabilities } = result.capabilities;
-  return { ...result, protocolVersion, capabilities };
+  const { tasks: _tasks, completions, ...capabilities } = result.capabilities;
+  const isKnown = completions !== undefined && featuresOf(protocolVersion).completionsCapability;
+  return { ...result, protocolVersion, capabilities: { ...capabilities, ...(isKnown && { completions }) } };
 }

@@ -1,11 +1,14 @@
+import type { Clock } from '../../deps.ts';
 import type { BridgeError } from '../../errors.ts';
 import { type ClientCapabilities, readClientCapabilities } from '../../mcp/client-capabilities.ts';
 import { INITIALIZED } from '../../mcp/methods.ts';
 import { readPayload } from '../../mcp/payload.ts';
-import { findRevision, LATEST_LEGACY_REVISION } from '../../mcp/revisions.ts';
+import { findRevision, LATEST_LEGACY_REVISION, type RevisionId } from '../../mcp/revisions.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { Exchange } from '../exchange.ts';
 import type { ServerListener, UpstreamLink } from '../ports.ts';
+import { EarlyQuestions } from './early-questions.ts';
+import { OlderClient } from './older-client.ts';
 
 /** What a seat needs of the server it is at. */
 export interface SeatHost {
@@ -17,34 +20,41 @@ export interface SeatHost {
 /** One client's place at a shared server: to its relay a link like any other. */
 export class Seat implements UpstreamLink {
   readonly listener: ServerListener;
+  /** What waits for `isInitialized`. */
+  readonly early: EarlyQuestions;
   readonly #host: SeatHost;
   /** What this client said in its `initialize`; the server heard the bridge's. */
   capabilities: ClientCapabilities = {};
-  revisionId: string = LATEST_LEGACY_REVISION.id;
+  revisionId: RevisionId = LATEST_LEGACY_REVISION.id;
+  /** Set where this client's revision is older than the server's. */
+  older: OlderClient | undefined;
   /** The client was told what the server offers. */
   isIntroduced = false;
   /** The client has finished its handshake and may be told things. */
   isInitialized = false;
   #hasLeft = false;
 
-  constructor(host: SeatHost, listener: ServerListener) {
+  constructor(host: SeatHost, listener: ServerListener, clock: Clock) {
     this.#host = host;
     this.listener = listener;
+    this.early = new EarlyQuestions(clock);
   }
 
   /** For a client without a handshake of its own. `isIntroduced`: it knows what the server offers now. */
   declare(capabilities: ClientCapabilities, isIntroduced: boolean): void {
     this.capabilities = capabilities;
     this.isInitialized = true;
+    this.early.letGo();
     this.isIntroduced = isIntroduced;
   }
 
   /** Reads what the client's `initialize` says about it. */
-  introduce(initialize: Frame): void {
+  introduce(initialize: Frame, serverRevision: unknown): void {
     const params = readPayload(initialize);
     this.isIntroduced = true;
     this.capabilities = readClientCapabilities(params);
     this.revisionId = (findRevision(params?.protocolVersion) ?? LATEST_LEGACY_REVISION).id;
+    this.older = OlderClient.of(this.revisionId, serverRevision);
   }
 
   send(frame: Frame, exchange?: Exchange): boolean {
@@ -52,6 +62,7 @@ export class Seat implements UpstreamLink {
     if (frame.method === INITIALIZED) {
       // The server got its own after the one real handshake.
       this.isInitialized = true;
+      this.early.letGo();
       return true;
     }
     return this.#host.fromSeat(this, frame, exchange);
@@ -67,6 +78,7 @@ export class Seat implements UpstreamLink {
   close(_reason: BridgeError): void {
     if (this.#hasLeft) return;
     this.#hasLeft = true;
+    this.early.drop();
     this.#host.leave(this);
   }
 }

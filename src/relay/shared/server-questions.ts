@@ -27,6 +27,11 @@ export class ServerQuestions {
     return question;
   }
 
+  /** Neither answered nor withdrawn. */
+  isOpen({ id }: Question): boolean {
+    return this.#byId.has(id);
+  }
+
   /** The question a client answers; undefined if it was never asked that. */
   takeAnswered(seat: Seat, id: JsonRpcId | undefined): Question | undefined {
     const question = typeof id === 'number' ? this.#byId.get(id) : undefined;

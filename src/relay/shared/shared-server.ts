@@ -104,7 +104,7 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
     if (this.#state.kind === 'idle') this.#start();
     const refusal = this.#state.kind === 'restarting' ? this.#dialerRefusal() : undefined;
     if (refusal !== undefined) throw refusal;
-    const seat = new Seat(this, listener);
+    const seat = new Seat(this, listener, this.#options.deps.clock);
     const { owner } = this.#options;
     if (owner !== undefined) seat.declare(owner.capabilities, this.#state.kind === 'ready');
     this.#shared.seats.add(seat);

@@ -1,10 +1,11 @@
 import test from 'ava';
 import { Seat } from '../../../src/relay/shared/seat.ts';
 import { ServerQuestions } from '../../../src/relay/shared/server-questions.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeServerListener } from '../../support/fake-peers.ts';
 
 const HOST = { fromSeat: () => true, leave: () => {} };
-const createSeat = (): Seat => new Seat(HOST, new FakeServerListener());
+const createSeat = (): Seat => new Seat(HOST, new FakeServerListener(), new FakeClock());
 
 test('only the client that was asked can answer, once', (t) => {
   const questions = new ServerQuestions();

@@ -243,3 +243,47 @@ test('an answer that could be read as one to another question is an error to the
   t.is(answer.id, 'q');
   t.is(reasonOf(answer), 'ERR_WIRE_MESSAGE');
 });
+
+for (const how of ['says that its handshake is done', 'never says so'] as const) {
+  test(`what a server asks early waits for its client, also for one that ${how}`, (t) => {
+    const bridge = new SharedBridge();
+    bridge.join();
+    const client = bridge.connect({ capabilities: { roots: {} } });
+    client.initialize();
+    client.call('call');
+    client.heard();
+    bridge.heard();
+    bridge.says({ id: 'first', method: 'roots/list' });
+    bridge.says({ id: 'withdrawn', method: 'roots/list' });
+    bridge.says({ method: 'notifications/cancelled', params: { requestId: 'withdrawn' } });
+    t.deepEqual(
+      client.heard().filter(({ method }) => method === 'roots/list'),
+      [],
+    );
+    if (how === 'never says so') bridge.clock.advance(10_000);
+    else client.says({ method: 'notifications/initialized' });
+    const [asked, ...rest] = client.heard();
+    t.is(asked?.method, 'roots/list');
+    t.deepEqual(rest, []);
+    client.says({ id: asked?.id, result: { roots: [] } });
+    t.deepEqual(only(bridge.heard()), { jsonrpc: '2.0', id: 'first', result: { roots: [] } });
+    bridge.says({ id: 'second', method: 'roots/list' });
+    t.is(client.heard().length, 1, 'at once from then on');
+    t.is(bridge.clock.pendingTimers, 0);
+  });
+}
+
+test('so much and no more waits for a client that has not finished its handshake, and not for one that left', (t) => {
+  const bridge = new SharedBridge();
+  bridge.join();
+  const client = bridge.connect({ capabilities: { roots: {} } });
+  client.initialize();
+  client.call('call');
+  bridge.heard();
+  for (let id = 0; id < 17; id += 1) bridge.says({ id, method: 'roots/list' });
+  const refused = only(bridge.heard());
+  t.is(refused.id, 16);
+  t.is(reasonOf(refused), 'ERR_SESSION_BUSY');
+  client.leaves();
+  t.is(bridge.clock.pendingTimers, 0);
+});
