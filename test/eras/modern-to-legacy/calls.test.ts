@@ -138,16 +138,29 @@ test('a tool that is not there is a wrong param', (t) => {
   t.is(call.answer().error?.code, -32602);
 });
 
-test('ML-40: a tool loses what modern clients would take amiss', (t) => {
+test('ML-40: a tool stays, without the annotation of parameters and whatever else modern clients take amiss', (t) => {
   const bridge = new ModernBridge();
   const call = bridge.ask('tools/list');
-  const tool = {
-    name: 'x',
-    execution: {},
-    inputSchema: { properties: { a: { type: 'string', 'x-mcp-header': 'a b' } } },
-  };
-  bridge.says({ id: bridge.heardOnly('tools/list').id, result: { tools: [tool] } });
-  t.like(call.answer().result, { ttlMs: 0, cacheScope: 'private', tools: { length: 1 } });
+  const property = { type: 'string', description: 'b' };
+  const tools = [
+    {
+      name: 'x',
+      execution: { taskSupport: 'optional' },
+      inputSchema: { properties: { a: { ...property, 'x-mcp-header': 'a b' } } },
+      annotations: { title: 'X' },
+    },
+    { name: 'y', inputSchema: { type: 'object', properties: { a: { ...property, 'x-mcp-header': 'Fine' } } } },
+    { name: 'z' },
+  ];
+  bridge.says({ id: bridge.heardOnly('tools/list').id, result: { tools, nextCursor: 'n' } });
+  const { result } = call.answer();
+  t.like(result, { ttlMs: 0, cacheScope: 'private', nextCursor: 'n' });
+  const inputSchema = { type: 'object', properties: { a: property } };
+  t.deepEqual(result.tools, [
+    { name: 'x', inputSchema, annotations: { title: 'X' } },
+    { name: 'y', inputSchema },
+    { name: 'z', inputSchema: { type: 'object' } },
+  ]);
 });
 
 test('ML-26: progress goes to the call it is about, under its own token, increasing', (t) => {
@@ -228,13 +241,4 @@ test('a session without calls ends after a while', (t) => {
   bridge.clock.advance(1);
   t.is(bridge.dialer.latest.link.closedWith.length, 1);
   t.is(bridge.clock.pendingTimers, 0);
-});
-
-test('callers that share with nobody get a session for each call', (t) => {
-  const bridge = new ModernBridge({ affinityOf: () => undefined });
-  bridge.call();
-  const second = bridge.call();
-  t.is(bridge.dialer.dialled.length, 2);
-  second.leaves();
-  t.is(bridge.dialer.dialled[1]?.link.closedWith.length, 1);
 });
