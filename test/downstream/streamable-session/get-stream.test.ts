@@ -21,7 +21,22 @@ test('sends what belongs to no call on the GET stream, also while a call runs', 
   t.like(await stream.message(), { method: 'notifications/custom' });
 });
 
-test('replaces an open GET stream by a new one and sends each message on the new one only', async (t) => {
+test('LL-08: what the server asks during a call goes on that call’s response, and on the GET stream when there is none', async (t) => {
+  const session = await openStreamable(await startHttpFace(t), '2025-06-18');
+  const stream = (await session.get()).events();
+  const pending = session.post(call(1));
+  const request = await session.connection.next('tools/call');
+  session.connection.ask('during', 'roots/list');
+  const response = (await pending).events();
+  t.like(await response.message(), { id: 'during', method: 'roots/list' });
+  session.connection.answer(request);
+  t.is(await response.closed, 'ended');
+  session.connection.ask('unasked', 'roots/list');
+  t.like(await stream.message(), { id: 'unasked', method: 'roots/list' });
+  t.deepEqual(stream.unread, []);
+});
+
+test('LL-07: replaces an open GET stream by a new one and sends each message on the new one only', async (t) => {
   const session = await openStreamable(await startHttpFace(t), '2025-06-18');
   const old = (await session.get()).events();
   session.connection.notify(CHANGED);

@@ -7,7 +7,7 @@ function twoClients() {
   return { bridge, a: bridge.join(), b: bridge.join() };
 }
 
-test('equal ids of two clients are different numbers to the server, and each gets its own answer', (t) => {
+test('LL-01: equal ids of two clients are different numbers to the server, and each gets its own answer', (t) => {
   const { bridge, a, b } = twoClients();
   a.call(1, 'tools/call', { name: 'of a' });
   b.call(1, 'tools/call', { name: 'of b' });
@@ -68,7 +68,7 @@ test('an answer the server gives to nobody goes to nobody', (t) => {
   t.is(b.heard().length, 0);
 });
 
-test('progress goes to the call whose token it names, and to nobody once that was answered', (t) => {
+test('LL-01: progress goes to the call whose token it names, and to nobody once that was answered', (t) => {
   const { bridge, a, b } = twoClients();
   a.call(1, 'tools/call', { _meta: { progressToken: 1 } });
   b.call(1, 'tools/call', { _meta: { progressToken: 1 } });

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { EXITED, only, RESTART_MS, reasonOf, SERVER_RESULT, SharedBridge } from './shared-bridge.ts';
 
-test('when the server ends, the open calls of all clients fail with the reason, each under its own id', (t) => {
+test('LL-09: when the server ends, the open calls of all clients fail with the reason, each under its own id', (t) => {
   const bridge = new SharedBridge();
   const [a, b] = [bridge.join(), bridge.join()];
   a.call(1);
