@@ -136,9 +136,9 @@ export class CallLane implements CallPeer, EventStreamOwner, Ticking {
   streamClosed(): void {}
 
   #disconnected(): void {
-    const wasOpen = this.isOpen;
     this.#end();
-    if (wasOpen) this.#options.listener.clientLeft();
+    // Means nothing to a call that was answered.
+    this.#options.listener.clientLeft();
   }
 
   // ---- from the server
