@@ -5,8 +5,10 @@
  */
 import { assertNever } from '../errors.ts';
 import { isStringArray, parseDiscovery } from './discover.ts';
+import { DISCOVER } from './methods.ts';
 import { asFields } from './payload.ts';
 import { eraOf, findCommonModern, findRevision, LATEST_MODERN_REVISION, type ModernRevisionId } from './revisions.ts';
+import { METHOD_NOT_FOUND } from './rpc-codes.ts';
 import type { RpcError } from './rpc-errors.ts';
 
 /** What came of one question. */
@@ -156,6 +158,30 @@ function classifyDraft(supported: unknown): ProbeVerdict {
   return revision === undefined
     ? { kind: 'no-common-revision', supported }
     : { kind: 'modern', revision, isDraft: true };
+}
+
+export interface RequestRefusal {
+  readonly method: string | undefined;
+  readonly status: number;
+  /** Of the JSON-RPC error that answered the request; undefined: the response held none. */
+  readonly code: unknown;
+}
+
+/**
+ * Would a modern server refuse a request of its era like this? If not, it may have been replaced by another one; asking
+ * it tells. Over HTTP a modern server answers with an error of JSON-RPC or of the specification's own.
+ */
+export function isForeignRefusal({ method, status, code }: RequestRefusal): boolean {
+  if (code === METHOD_NOT_FOUND) return method === DISCOVER;
+  if (status < 400 || status >= 500 || isPassing(status)) return false;
+  // What legacy servers say to a request that is of no session.
+  return typeof code !== 'number' || (code <= -32000 && code > HEADER_MISMATCH);
+}
+
+/** Statuses that say something about the caller or the moment. */
+function isPassing(status: number): boolean {
+  const kind = statusVerdict({ status, retryAfterMs: undefined })?.kind;
+  return kind === 'unauthorized' || kind === 'busy';
 }
 
 export type InitializeVerdict =

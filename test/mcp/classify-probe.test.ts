@@ -4,6 +4,7 @@ import {
   classifyProbe,
   type HttpStatus,
   type InitializeVerdict,
+  isForeignRefusal,
   type ProbeContext,
   type ProbeOutcome,
   type ProbeVerdict,
@@ -308,3 +309,22 @@ test('a revision to come belongs to the modern era, an unknown early date to the
   t.is(findCommonModern([FUTURE, MODERN]), MODERN);
   t.is(findCommonModern([FUTURE]), undefined);
 });
+
+for (const [what, refusal, isForeign] of [
+  ['404 without a message', { status: 404 }, true],
+  ['405 without a message', { status: 405 }, true],
+  ['400 and -32000, as sessions want it', { status: 400, code: -32000 }, true],
+  ['404 and -32001, as for a lost session', { status: 404, code: -32001 }, true],
+  ['200 and -32601 for discover', { status: 200, code: -32601, method: 'server/discover' }, true],
+  ['404 and -32601', { status: 404, code: -32601 }, false],
+  ['400 and -32602', { status: 400, code: -32602 }, false],
+  ['400 and -32022', { status: 400, code: -32022 }, false],
+  ['200 and -32000', { status: 200, code: -32000 }, false],
+  ['401', { status: 401 }, false],
+  ['429', { status: 429 }, false],
+  ['503', { status: 503 }, false],
+] as const) {
+  test(`a request refused with ${what} ${isForeign ? 'is not' : 'may be'} refused by a modern server`, (t) => {
+    t.is(isForeignRefusal({ method: 'tools/call', code: undefined, ...refusal }), isForeign);
+  });
+}

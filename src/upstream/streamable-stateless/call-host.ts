@@ -31,6 +31,8 @@ export interface CallHost {
   responded(): void;
   /** On the way to the answer. As the client is to see it. */
   notify(call: Call, notification: Frame): void;
+  /** The server refuses the request as no modern server does; the refusal follows. */
+  doubted(call: Call): void;
   /** Each call ends with one of the three. The answer is the server's, or one of the bridge in its place. */
   answered(call: Call, answer: Frame): void;
   /** No answer will come. */

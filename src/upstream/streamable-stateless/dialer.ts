@@ -1,6 +1,7 @@
 import { BridgeError } from '../../errors.ts';
 import { SessionCookies } from '../../http/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
+import type { Exchange } from '../../relay/exchange.ts';
 import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
 import { Reachability } from '../remote/reachability.ts';
 import type { RemoteDialerOptions } from '../remote/remote-options.ts';
@@ -12,14 +13,22 @@ const MAX_SUBSCRIPTIONS = 1024;
 /** Principals whose view of the tools is remembered; the one that was not heard of for longest is forgotten. */
 const MAX_PRINCIPALS = 256;
 
+export interface StatelessDialerOptions extends RemoteDialerOptions {
+  /**
+   * The server refused a request as no modern server does: there may be another one now. Called before the refusal is
+   * passed on.
+   */
+  readonly doubted?: (exchange: Exchange | undefined) => void;
+}
+
 /** Ways to a modern server over Streamable HTTP, which has no sessions. */
-export function createStatelessDialer(options: RemoteDialerOptions): UpstreamDialer {
+export function createStatelessDialer(options: StatelessDialerOptions): UpstreamDialer {
   return new StatelessDialer(options);
 }
 
 class StatelessDialer implements UpstreamDialer, StatelessServer {
   readonly name: string;
-  readonly #options: RemoteDialerOptions;
+  readonly #options: StatelessDialerOptions;
   readonly #reachability: Reachability;
   readonly #links = new Set<UpstreamLink>();
   /** By principal; the one heard of last is at the end. */
@@ -28,7 +37,7 @@ class StatelessDialer implements UpstreamDialer, StatelessServer {
   #subscriptions = 0;
   #isClosed = false;
 
-  constructor(options: RemoteDialerOptions) {
+  constructor(options: StatelessDialerOptions) {
     this.name = showUrl(options.url);
     this.#options = options;
     this.#reachability = new Reachability(options.deps.clock);
@@ -72,6 +81,10 @@ class StatelessDialer implements UpstreamDialer, StatelessServer {
 
   reachable(error: BridgeError | undefined): void {
     this.#reachability.note(error);
+  }
+
+  doubted(exchange: Exchange | undefined): void {
+    this.#options.doubted?.(exchange);
   }
 
   addSubscription(): boolean {

@@ -33,6 +33,8 @@ export interface StatelessServer {
   /** False: the server has all the subscriptions it can be asked to keep. Each that is added is to be removed. */
   addSubscription(): boolean;
   removeSubscription(): void;
+  /** It refused this client's request as no modern server does; the refusal follows. */
+  doubted(exchange: Exchange | undefined): void;
   /** The link is closed. */
   left(link: UpstreamLink): void;
 }
@@ -173,6 +175,10 @@ export class StatelessLink implements UpstreamLink, CallHost {
 
   responded(): void {
     this.#server.reachable(undefined);
+  }
+
+  doubted({ message }: Call): void {
+    this.#server.doubted(message.exchange);
   }
 
   notify({ message: { exchange } }: Call, notification: Frame): void {

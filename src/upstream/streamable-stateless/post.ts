@@ -23,7 +23,7 @@ const LINGER_MS = 1000;
 /** How a post ended. */
 export type PostEnd =
   /** With the response of the server to this very request, under the request's id. */
-  | { readonly kind: 'answered'; readonly frame: Frame }
+  | { readonly kind: 'answered'; readonly frame: Frame; readonly status: number }
   /** It was a notification, and the server took it. */
   | { readonly kind: 'accepted' }
   /** With another status than 2xx, and no response in it. */
@@ -191,7 +191,7 @@ export class Post implements HttpHandler, AnswerSink {
     const isAboutThis = frame?.id === this.#options.frame.id;
     const isNameless = frame?.id === undefined && (status === 400 || status === 404);
     const isAnswer = this.#needsAnswer && frame !== undefined && (isAboutThis || isNameless);
-    this.#finish(isAnswer ? { kind: 'answered', frame } : { kind: 'refused', refusal });
+    this.#finish(isAnswer ? { kind: 'answered', frame, status } : { kind: 'refused', refusal });
   }
 
   error(error: BridgeError): void {
@@ -241,7 +241,7 @@ export class Post implements HttpHandler, AnswerSink {
     } else {
       this.#state = DONE;
     }
-    this.#options.host.ended({ kind: 'answered', frame });
+    this.#options.host.ended({ kind: 'answered', frame, status: 200 });
   }
 
   retry(): void {

@@ -1,4 +1,5 @@
 import { BridgeError } from '../../errors.ts';
+import { isForeignRefusal } from '../../mcp/classify-probe.ts';
 import { findProgressOf } from '../../mcp/correlators.ts';
 import { findHeaderExcess, type HeaderLine } from '../../mcp/header-value.ts';
 import { findUnmistakable } from '../../mcp/look-alikes.ts';
@@ -134,13 +135,22 @@ export class RequestCall implements Call, PostHost {
   ended(end: PostEnd): void {
     switch (end.kind) {
       case 'answered':
+        this.#checkRefusal(end.status, end.frame);
         return this.#answered(end.frame);
       case 'refused':
+        this.#checkRefusal(end.refusal.status, undefined);
         return this.#fail(end.refusal.error);
       case 'failed':
         return end.isLost && this.#mayRepeat() ? this.#repeat() : this.#fail(end.error);
       case 'accepted':
     }
+  }
+
+  #checkRefusal(status: number, answer: Frame | undefined): void {
+    if (answer?.kind === 'result') return;
+    const code = answer && readPayload(answer)?.code;
+    const { method } = this.message.frame;
+    if (isForeignRefusal({ method, status, code })) this.#host.doubted(this);
   }
 
   #answered(answer: Frame): void {
