@@ -86,7 +86,37 @@ export interface AccessConfig {
   readonly allowHosts: readonly string[];
   /** Web origins that may call, and get CORS headers. */
   readonly allowOrigins: readonly string[];
+  /** How callers show who they are; undefined: nobody is asked. */
+  readonly auth: AuthConfig | undefined;
 }
+
+/** Any of these ways in is enough; there is at least one. */
+export interface AuthConfig {
+  readonly tokens: readonly TokenSource[];
+  readonly oauth: OAuthConfig | undefined;
+}
+
+/** A token the user handed out, and the name of whom it belongs to. */
+export type TokenSource =
+  | { readonly kind: 'value'; readonly principal: string; readonly token: string }
+  /** Re-read when it changes. */
+  | { readonly kind: 'file'; readonly principal: string; readonly file: string };
+
+/** Whose access tokens are taken, and for what. */
+export interface OAuthConfig {
+  /** As the issuer writes itself: compared as text. */
+  readonly issuer: string;
+  /** At least one. */
+  readonly audiences: readonly string[];
+  readonly keys: KeyLocation;
+  readonly scopes: readonly string[];
+}
+
+export type KeyLocation =
+  /** Where the issuer's metadata says. */
+  | { readonly kind: 'discovered' }
+  | { readonly kind: 'url'; readonly url: URL }
+  | { readonly kind: 'file'; readonly file: string };
 
 export interface ChildConfig {
   readonly cwd: string | undefined;

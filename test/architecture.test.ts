@@ -45,6 +45,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'bridge.ts': ['downstream', 'upstream', 'relay', 'http', 'errors.ts', 'deps.ts', 'config.ts', 'version.ts'],
   cli: [
     'http/addresses.ts',
+    'http/bearer-token.ts',
     'http/request-headers.ts',
     'http/proxy.ts',
     'errors.ts',

@@ -102,8 +102,8 @@ test('runs the bridge with what was asked for and exits with the code of its end
 });
 
 test('what is worth a warning is logged before the start', async (t) => {
-  const { logged } = await run(['--host', '0.0.0.0', '--', 'x']);
-  t.regex(logged[0] ?? '', /^Listening on 0\.0\.0\.0: .*no authentication/);
+  const { logged } = await run(['--host', '0.0.0.0', '--allow-anonymous', '--', 'x']);
+  t.regex(logged[0] ?? '', /^Listening on 0\.0\.0\.0 for everybody/);
 });
 
 test('what is worth a warning on the disk is logged, too', async (t) => {

@@ -42,6 +42,8 @@ export interface ChildEnvironmentRequest {
   readonly ours: Environment;
   readonly inheritAll: boolean;
   readonly assignments: readonly EnvAssignment[];
+  /** Names of variables that are for the bridge alone: what its clients show to it. */
+  readonly secrets: readonly string[];
   readonly platform: NodeJS.Platform;
 }
 
@@ -54,11 +56,12 @@ export interface ChildEnvironment {
 }
 
 export function composeChildEnvironment(request: ChildEnvironmentRequest): ChildEnvironment {
-  const { ours, inheritAll, assignments, platform } = request;
+  const { ours, inheritAll, assignments, secrets, platform } = request;
   const env: Record<string, string> = {};
   const withheld = new Set<string>();
   for (const [name, value] of Object.entries(ours)) {
     if (value === undefined || name.toUpperCase().startsWith(ENV_PREFIX) || NEVER_INHERITED.test(name)) continue;
+    if (secrets.includes(name)) continue;
     if (inheritAll || isPassed(name, platform)) env[name] = value;
     else withheld.add(name);
   }

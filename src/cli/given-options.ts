@@ -71,7 +71,7 @@ export class GivenOptions {
 
 /** Values that can hold credentials are not repeated in messages. */
 function mayBeShown(name: OptionName, text: string): boolean {
-  return name !== 'env' && !text.includes('@');
+  return name !== 'env' && name !== 'auth-token' && !text.includes('@');
 }
 
 function fromCommandLine(option: OptionSpec, texts: readonly string[] | undefined): Given | undefined {

@@ -2,12 +2,12 @@
 import { resolve } from 'node:path';
 import type { ChildConfig, Config, EndpointConfig, ListenConfig, LogConfig, SessionConfig } from '../config.ts';
 import { BridgeError } from '../errors.ts';
-import { isLoopback, isWildcard } from '../http/addresses.ts';
 import { composeChildEnvironment, type EnvAssignment, type Environment } from './child-environment.ts';
 import type { BridgeCommand } from './command-line.ts';
 import { GivenOptions } from './given-options.ts';
 import { type BridgeVerb, OPTIONS, type OptionName } from './option-table.ts';
 import { BEARER_TOKEN_VARIABLE, ENV_PREFIX, envNameOf } from './options.ts';
+import { parseAccess, tokenVariables } from './parse-access.ts';
 import { parseRemote, type RemoteSurroundings } from './parse-remote.ts';
 import * as value from './parse-value.ts';
 import { suggest } from './suggest.ts';
@@ -48,6 +48,9 @@ export function parseConfig(
   };
   const endpoints = parseEndpoints(given);
   const { remote, warnings } = parseRemote(given, around, target);
+  const { env, cwd } = around;
+  const listens = verb === 'serve' ? 'yes' : 'no';
+  const { access, warnings: ofAccess } = parseAccess({ given, env, cwd, listen, endpoints, listens });
   const config: Config = {
     // A probe is a client of its own: it listens nowhere.
     verb: verb === 'serve' ? 'serve' : 'connect',
@@ -55,10 +58,7 @@ export function parseConfig(
     remote,
     listen,
     endpoints,
-    access: {
-      allowHosts: parseAllowedHosts(given, listen, endpoints),
-      allowOrigins: given.list('allow-origin', value.parseOrigin),
-    },
+    access,
     child: parseChild(given, around),
     sessions: parseSessions(given),
     limits: {
@@ -72,7 +72,7 @@ export function parseConfig(
     timeoutMs: given.required('timeout', value.parsePositiveDuration),
     format: given.required('json', value.parseFlag) ? 'json' : 'human',
   };
-  return { config, probe, warnings: [...warnOfExposure(config), ...warnings, ...warnOfStrangers(around.env)] };
+  return { config, probe, warnings: [...ofAccess, ...warnings, ...warnOfStrangers(around.env)] };
 }
 
 function parseTls(given: GivenOptions, around: Surroundings): Config['listen']['tls'] {
@@ -106,24 +106,13 @@ function parseEndpoints(given: GivenOptions): EndpointConfig {
   };
 }
 
-/** Clients that come through a reverse proxy name the proxy's host, and many proxies hand that on. */
-function parseAllowedHosts(
-  given: GivenOptions,
-  { host }: ListenConfig,
-  { baseUrl }: EndpointConfig,
-): readonly string[] {
-  const named = given.list('allow-host', value.parseAllowedHost);
-  // On all interfaces and without a name given, every Host is taken; one name from here would end that.
-  const takesAny = isWildcard(host) && named.length === 0;
-  return baseUrl === undefined || takesAny ? named : [...named, baseUrl.hostname];
-}
-
 function parseChild(given: GivenOptions, around: Surroundings): ChildConfig {
   const cwd = given.optional('cwd', value.parseText);
   const { env, withheld, missing } = composeChildEnvironment({
     ours: around.env,
     inheritAll: given.required('inherit-env', value.parseFlag),
     assignments: given.list('env', parseAssignment),
+    secrets: tokenVariables(given),
     platform: around.platform,
   });
   if (missing.length > 0) {
@@ -182,14 +171,6 @@ function parseLog(given: GivenOptions, around: Surroundings, verb: BridgeVerb): 
 
 function excluded(message: string): BridgeError {
   return new BridgeError('ERR_CONFIG_COMBINATION', message);
-}
-
-/** There is no authentication in this version, so the network is the only fence. */
-function warnOfExposure({ listen }: Config): readonly string[] {
-  if (isLoopback(listen.host)) return [];
-  return [
-    `Listening on ${listen.host}: whoever reaches this port can use the wrapped server and all it can do, since this version has no authentication. Let only trusted machines reach it (firewall, private network, or a reverse proxy that authenticates), or listen on 127.0.0.1.`,
-  ];
 }
 
 /** A misspelt variable has no effect and nobody to say so; unlike on the command line it may not be ours at all. */

@@ -2,7 +2,14 @@ import test from 'ava';
 import { type ChildEnvironmentRequest, composeChildEnvironment } from '../../src/cli/child-environment.ts';
 
 function compose(request: Partial<ChildEnvironmentRequest>) {
-  return composeChildEnvironment({ ours: {}, inheritAll: false, assignments: [], platform: 'linux', ...request });
+  return composeChildEnvironment({
+    ours: {},
+    inheritAll: false,
+    assignments: [],
+    secrets: [],
+    platform: 'linux',
+    ...request,
+  });
 }
 
 test('passes what programs need to start and withholds the rest by name', (t) => {
@@ -96,4 +103,13 @@ test('on Windows names are the same in any case and the system variables are pas
   });
   t.deepEqual(Object.keys(env).sort(), ['Path', 'ProgramFiles(x86)', 'SystemRoot']);
   t.deepEqual(withheld, ['Secret']);
+});
+
+test('what clients show to the bridge is not for the server, even if it gets everything else', (t) => {
+  const ours = { ALICE_TOKEN: 'secret', OTHER: 'x' };
+  const secrets = ['ALICE_TOKEN'];
+  t.deepEqual(compose({ ours, secrets, inheritAll: true }).env, { OTHER: 'x' });
+  t.deepEqual(compose({ ours, secrets }).withheld, ['OTHER'], 'and nothing to name in a hint');
+  const assignments = [{ name: 'ALICE_TOKEN', value: undefined }];
+  t.deepEqual(compose({ ours, secrets, assignments }).env, { ALICE_TOKEN: 'secret' }, 'unless it is named');
 });

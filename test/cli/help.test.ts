@@ -32,6 +32,16 @@ Access (serve)
   --allow-host <name>              Host name clients may use, besides loopback names and the
                                    listening address (repeatable)
   --allow-origin <origin>          Web origin whose pages may call, with CORS (repeatable)
+  --[no-]allow-anonymous           Let in whoever reaches the port, also beyond this machine;
+                                   without it, that takes authentication
+  --auth-token <name=source>       Let in who shows this token: where it is, env:NAME or file:path,
+                                   and optionally whose, as in alice=env:NAME (repeatable)
+  --auth-issuer <url>              Let in who shows an access token (JWT) of this OAuth issuer
+  --auth-audience <audience>       What this server is called in such a token (repeatable) [its
+                                   URLs, if --base-url is given]
+  --auth-jwks <source>             The issuer's keys, a URL or a file [where the issuer's metadata
+                                   says]
+  --auth-scope <scope>             A scope such a token needs (repeatable)
 
 The server
   --protocol <era>                 Era of the protocol the server speaks; auto finds out: auto,

@@ -50,7 +50,7 @@ const defaults = {
   },
   listen: { host: '127.0.0.1', port: 8000, tls: undefined },
   endpoints: { path: '/mcp', ssePath: '/sse', messagePath: '/messages', baseUrl: undefined },
-  access: { allowHosts: [], allowOrigins: [] },
+  access: { allowHosts: [], allowOrigins: [], auth: undefined },
   child: { cwd: undefined, env: {}, withheldEnv: [], pty: false },
   sessions: { isolation: 'session', prewarm: 0, sessionTimeoutMs: 1_800_000, maxSessions: 256, pollAfterMs: 0 },
   limits: { maxMessageBytes: 16_777_216, requestTimeoutMs: 300_000, shutdownGraceMs: 5000 },
@@ -89,6 +89,13 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   'base-url': ['https://example.com/tools/'],
   'allow-host': ['one.example', 'two.example:81'],
   'allow-origin': ['https://app.example.com'],
+  // With it there would be nobody to authenticate.
+  'allow-anonymous': ['false'],
+  'auth-token': ['alice=env:ALICE', 'file:token-of-client'],
+  'auth-issuer': ['https://auth.example/'],
+  'auth-audience': ['one', 'two'],
+  'auth-jwks': ['https://auth.example/keys'],
+  'auth-scope': ['read', 'call'],
   cwd: ['sub'],
   env: ['A=1', 'B=2'],
   'inherit-env': ['true'],
@@ -121,12 +128,26 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   'log-format': ['pretty'],
 };
 
+const SURROUNDING = { EXTRA: 'x', ALICE: 'a-long-token-of-alice' };
+
 const listening = {
   listen: { host: '::1', port: 9000, tls: { certFile: '/work-dir/cert.pem', keyFile: '/etc/key.pem' } },
   endpoints: { path: '/a', ssePath: '/b', messagePath: '/c', baseUrl: new URL('https://example.com/tools') },
   access: {
     allowHosts: ['one.example', 'two.example:81', 'example.com'],
     allowOrigins: ['https://app.example.com'],
+    auth: {
+      tokens: [
+        { kind: 'value', principal: 'token:alice', token: 'a-long-token-of-alice' },
+        { kind: 'file', principal: 'token:client', file: '/work-dir/token-of-client' },
+      ],
+      oauth: {
+        issuer: 'https://auth.example/',
+        audiences: ['one', 'two'],
+        keys: { kind: 'url', url: new URL('https://auth.example/keys') },
+        scopes: ['read', 'call'],
+      },
+    },
   },
 };
 const always = {
@@ -173,7 +194,7 @@ const everyOptionAsConfig = {
     ...defaults,
     verb: 'connect',
     remote: { ...remote, forwardHeaders: [], timeouts: defaults.remote.timeouts, keepAliveMs: 0 },
-    child: { ...defaults.child, withheldEnv: ['EXTRA'] },
+    child: { ...defaults.child, withheldEnv: ['ALICE', 'EXTRA'] },
     limits: { ...defaults.limits, maxMessageBytes: 1_048_576 },
     log: always.log,
   },
@@ -190,7 +211,7 @@ for (const [place, expected] of Object.entries(everyOptionAsConfig)) {
 
   test(`every option is read from the command line (${place})`, (t) => {
     const argv = options.flatMap(([name, values]) => values.map((value) => `--${name}=${value}`));
-    const { config } = parseLine([verb, ...argv, ...server], { EXTRA: 'x' });
+    const { config } = parseLine([verb, ...argv, ...server], SURROUNDING);
     t.deepEqual<unknown, unknown>(config, { ...expected, target });
   });
 
@@ -199,7 +220,7 @@ for (const [place, expected] of Object.entries(everyOptionAsConfig)) {
       const separator = findOption(name)?.separator === 'newline' ? '\n' : ', ';
       return [envNameOf(name), values.join(separator)];
     });
-    const { config } = parseLine([verb, ...server], { EXTRA: 'x', ...Object.fromEntries(entries) });
+    const { config } = parseLine([verb, ...server], { ...SURROUNDING, ...Object.fromEntries(entries) });
     t.deepEqual<unknown, unknown>(config, { ...expected, target });
   });
 }
@@ -294,28 +315,10 @@ test('one process started ahead goes together with sharing it', (t) => {
   t.is(parse(['--prewarm', '1', '--isolation', 'shared']).config.sessions.prewarm, 1);
 });
 
-test('the host of the base URL may be used by clients, where hosts are checked at all', (t) => {
-  const hostsOf = (...argv: string[]) => parse(argv).config.access.allowHosts;
-  const baseUrl = '--base-url=https://example.com';
-  t.deepEqual(hostsOf(baseUrl), ['example.com']);
-  t.deepEqual(hostsOf(baseUrl, '--host=0.0.0.0'), []);
-  t.deepEqual(hostsOf(baseUrl, '--host=0.0.0.0', '--allow-host=bridge'), ['bridge', 'example.com']);
-});
-
 test('logs are for people on a terminal and for programs elsewhere', (t) => {
   t.is(parse([], {}, { stderrIsTerminal: true }).config.log.format, 'pretty');
   t.is(parse([], {}, { stderrIsTerminal: false }).config.log.format, 'json');
   t.is(parse(['--log-format', 'json'], {}, { stderrIsTerminal: true }).config.log.format, 'json');
-});
-
-test('warns when more than this machine can reach the port', (t) => {
-  for (const host of ['0.0.0.0', '::', '192.168.1.5', 'my-host']) {
-    const { warnings } = parse(['--host', host]);
-    t.is(warnings.length, 1, host);
-    t.regex(warnings[0] ?? '', /no authentication.*firewall.*127\.0\.0\.1/);
-  }
-  for (const host of ['127.0.0.1', '127.1.2.3', '::1', 'localhost'])
-    t.deepEqual(parse(['--host', host]).warnings, [], host);
 });
 
 test('warns of a variable that looks like a misspelt setting', (t) => {

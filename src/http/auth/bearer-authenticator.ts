@@ -1,0 +1,55 @@
+import type { IncomingMessage } from 'node:http';
+import type { Authenticator, AuthVerdict } from './authenticator.ts';
+import { type RefusalCause, refuse, type TokenHints } from './challenge.ts';
+import type { JwtOutcome, JwtVerifier } from './jwt-outcome.ts';
+import type { TokenTable } from './token-table.ts';
+
+export interface BearerAuthenticatorOptions {
+  readonly tokens: TokenTable;
+  /** Undefined: there is no OAuth here. */
+  readonly jwt: JwtVerifier | undefined;
+  readonly hintsFor: (request: IncomingMessage) => TokenHints;
+}
+
+/** Callers known by a bearer token, in the header and nowhere else. [RFC 6750 2.1] */
+export class BearerAuthenticator implements Authenticator {
+  readonly #options: BearerAuthenticatorOptions;
+
+  constructor(options: BearerAuthenticatorOptions) {
+    this.#options = options;
+  }
+
+  authenticate(request: IncomingMessage, decided: (verdict: AuthVerdict) => void): void {
+    const { tokens, jwt, hintsFor } = this.#options;
+    const settle = (outcome: JwtOutcome | RefusalCause): void =>
+      decided(
+        outcome.kind === 'principal' ? outcome : { kind: 'refused', refusal: refuse(outcome, hintsFor(request)) },
+      );
+    if (hasTokenInQuery(request)) return settle(IN_QUERY);
+    const token = presentedToken(request);
+    if (token === undefined) return settle({ kind: 'missing' });
+    const principal = tokens.find(token);
+    if (principal !== undefined) return settle({ kind: 'principal', principal });
+    if (jwt === undefined) return settle(UNKNOWN_TOKEN);
+    jwt.verify(token, settle);
+  }
+}
+
+const UNKNOWN_TOKEN: RefusalCause = { kind: 'invalid', reason: 'it is none of the tokens known here' };
+
+/** [spec 2025-11-25 basic/authorization#token-requirements] URLs end up in logs and histories. */
+const IN_QUERY: RefusalCause = {
+  kind: 'malformed',
+  reason: 'A token must not be part of the URL, which is logged in many places; send it in the header Authorization.',
+};
+
+function hasTokenInQuery({ url = '' }: IncomingMessage): boolean {
+  const mark = url.indexOf('?');
+  // Most requests have no query; its names may be escaped.
+  return mark >= 0 && new URLSearchParams(url.slice(mark + 1)).has('access_token');
+}
+
+/** Undefined for other schemes: nothing was shown that counts here. What follows `Bearer` is judged as it is. */
+function presentedToken({ headers }: IncomingMessage): string | undefined {
+  return /^Bearer +(\S.*)$/i.exec(headers.authorization ?? '')?.[1]?.trimEnd();
+}

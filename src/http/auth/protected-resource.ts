@@ -1,0 +1,70 @@
+import type { IncomingMessage } from 'node:http';
+import type { EndpointConfig } from '../../config.ts';
+
+export interface ProtectedResourceOptions {
+  readonly issuer: string;
+  readonly scopes: readonly string[];
+  readonly endpoints: EndpointConfig;
+  /** As it listens; what clients see may differ behind a reverse proxy, which is for --base-url to say. */
+  readonly scheme: 'http' | 'https';
+}
+
+/** [RFC 9728 3] */
+const WELL_KNOWN = '/.well-known/oauth-protected-resource';
+
+/**
+ * What clients are told about where to get a token for this server. Each endpoint is a resource of its own, for clients
+ * compare its URL with the one they were given. [RFC 9728 3.3]
+ */
+export class ProtectedResource {
+  readonly #options: ProtectedResourceOptions;
+  /** Path of a document → path of the endpoint it is about. */
+  readonly #documents: ReadonlyMap<string, string>;
+
+  constructor(options: ProtectedResourceOptions) {
+    this.#options = options;
+    const { path, ssePath, baseUrl } = options.endpoints;
+    const prefix = baseUrl?.pathname.replace(/\/$/, '') ?? '';
+    this.#documents = new Map([
+      [WELL_KNOWN, path],
+      // Some proxies hand on what is below their prefix, some also the well-known path with the prefix in it.
+      ...[path, ssePath].flatMap((endpoint) => [
+        [`${WELL_KNOWN}${endpoint}`, endpoint] as const,
+        [`${WELL_KNOWN}${prefix}${endpoint}`, endpoint] as const,
+      ]),
+    ]);
+  }
+
+  get paths(): readonly string[] {
+    return [...this.#documents.keys()];
+  }
+
+  /** The document at one of `paths`. [RFC 9728 2] */
+  describe(path: string, request: IncomingMessage): Readonly<Record<string, unknown>> {
+    const { issuer, scopes } = this.#options;
+    return {
+      resource: `${this.#baseFor(request)}${this.#documents.get(path) ?? ''}`,
+      authorization_servers: [issuer],
+      ...(scopes.length === 0 ? {} : { scopes_supported: scopes }),
+      bearer_methods_supported: ['header'],
+    };
+  }
+
+  /** For the challenge to a request: where the document about its endpoint is. */
+  urlFor(request: IncomingMessage): string {
+    const { path, ssePath, messagePath } = this.#options.endpoints;
+    const called = request.url?.split('?', 1)[0];
+    const endpoint = called === ssePath || called === messagePath ? ssePath : path;
+    return `${this.#baseFor(request)}${WELL_KNOWN}${endpoint}`;
+  }
+
+  /** Without --base-url, as this client calls us; the name was checked together with its request. */
+  #baseFor({ headers }: IncomingMessage): string {
+    const { endpoints, scheme } = this.#options;
+    if (endpoints.baseUrl !== undefined) return endpoints.baseUrl.href.replace(/\/$/, '');
+    const host = headers.host ?? '';
+    return `${scheme}://${HOST.test(host) ? host : 'localhost'}`;
+  }
+}
+
+const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:\d{1,5})?$/i;

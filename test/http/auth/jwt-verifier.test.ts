@@ -1,0 +1,229 @@
+import { createHmac, createPublicKey } from 'node:crypto';
+import test from 'ava';
+import { createLocalJWKSet, importJWK, type JWK, SignJWT } from 'jose';
+import { BridgeError } from '../../../src/errors.ts';
+import type { JwtOutcome, JwtVerifier } from '../../../src/http/auth/jwt-outcome.ts';
+import { createJwtVerifier } from '../../../src/http/auth/jwt-verifier.ts';
+import type { KeySource } from '../../../src/http/auth/key-source.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { type Claims, createIssuerKey, inSeconds } from '../../support/fake-issuer.ts';
+
+const ISSUER = 'https://auth.example';
+const AUDIENCE = 'https://tools.example/mcp';
+const KEY = await createIssuerKey('one');
+const RSA = await createIssuerKey('rsa', 'RS256');
+
+/** Keys that change when a test says so; counts who asks for newer ones. */
+class FakeKeys implements KeySource {
+  #set: ReturnType<typeof createLocalJWKSet>;
+  upcoming: readonly JWK[] | undefined;
+  isDown = false;
+  asked = 0;
+  looks = 0;
+
+  constructor(...keys: readonly JWK[]) {
+    this.#set = createLocalJWKSet({ keys: [...keys] });
+  }
+
+  async current() {
+    this.looks += 1;
+    if (this.isDown) throw new BridgeError('ERR_AUTH_UNAVAILABLE', 'down');
+    return this.#set;
+  }
+
+  async newer() {
+    this.asked += 1;
+    if (this.upcoming === undefined) return undefined;
+    this.#set = createLocalJWKSet({ keys: [...this.upcoming] });
+    this.upcoming = undefined;
+    return this.#set;
+  }
+}
+
+function verifier(
+  keys: KeySource = new FakeKeys(KEY.jwk, RSA.jwk),
+  scopes: readonly string[] = [],
+  clock = new FakeClock(),
+) {
+  return createJwtVerifier({ issuer: ISSUER, audiences: [AUDIENCE, 'tools'], scopes, keys, clock });
+}
+
+const verify = (jwt: JwtVerifier, token: string): Promise<JwtOutcome> => new Promise((done) => jwt.verify(token, done));
+const claims = (more: Claims = {}): Claims => ({
+  iss: ISSUER,
+  aud: AUDIENCE,
+  sub: 'alice',
+  exp: inSeconds(300),
+  ...more,
+});
+
+test('a good token names its subject, together with who says so', async (t) => {
+  const principal = { kind: 'principal', principal: 'https://auth.example#alice' } as const;
+  t.deepEqual(await verify(verifier(), await KEY.sign(claims())), principal);
+  t.deepEqual(await verify(verifier(), await RSA.sign(claims())), principal);
+  t.deepEqual(await verify(verifier(), await KEY.sign(claims({ aud: ['other', 'tools'] }))), principal);
+});
+
+const refuses = test.macro({
+  title: (_, what: string) => `a token is refused that ${what}`,
+  async exec(t, _what: string, more: Claims, reason: RegExp) {
+    const keys = new FakeKeys(KEY.jwk);
+    const outcome = await verify(verifier(keys), await KEY.sign(claims(more)));
+    t.is(outcome.kind, 'invalid');
+    if (outcome.kind === 'invalid') t.regex(outcome.reason, reason);
+    t.is(keys.asked, 0, 'the key is known');
+  },
+});
+
+test(refuses, 'has expired', { exp: inSeconds(-60) }, /expired/);
+test(refuses, 'never expires', { exp: undefined }, /expiry/);
+test(refuses, 'is not valid yet', { nbf: inSeconds(60) }, /not valid yet/);
+test(refuses, 'is of another issuer', { iss: 'https://evil.example' }, /another issuer/);
+test(refuses, 'is of an issuer that differs by a slash', { iss: `${ISSUER}/` }, /another issuer/);
+test(refuses, 'has no issuer', { iss: undefined }, /another issuer/);
+test(refuses, 'is made for another server', { aud: 'https://other.example/mcp' }, /another audience/);
+test(refuses, 'is made for nobody', { aud: undefined }, /another audience/);
+test(refuses, 'names no subject', { sub: undefined }, /no subject/);
+test(refuses, 'has an empty subject', { sub: '' }, /no subject/);
+
+test('clocks may differ by seconds', async (t) => {
+  t.is((await verify(verifier(), await KEY.sign(claims({ exp: inSeconds(-10) })))).kind, 'principal');
+  t.is((await verify(verifier(), await KEY.sign(claims({ nbf: inSeconds(10) })))).kind, 'principal');
+});
+
+const encode = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+test('a token without a signature is refused', async (t) => {
+  const unsigned = `${encode({ alg: 'none' })}.${encode(claims())}.`;
+  const named = `${encode({ alg: 'none', kid: 'one' })}.${encode(claims())}.`;
+  for (const token of [unsigned, named]) t.is((await verify(verifier(), token)).kind, 'invalid');
+});
+
+test('a token signed with the public key as a shared secret is refused', async (t) => {
+  const pem = createPublicKey({ key: RSA.jwk as never, format: 'jwk' }).export({ type: 'spki', format: 'pem' });
+  for (const secret of [pem, JSON.stringify(RSA.jwk), RSA.jwk.n ?? '']) {
+    const signed = `${encode({ alg: 'HS256', kid: 'rsa' })}.${encode(claims())}`;
+    const token = `${signed}.${createHmac('sha256', secret).update(signed).digest('base64url')}`;
+    const outcome = await verify(verifier(), token);
+    t.is(outcome.kind, 'invalid');
+    if (outcome.kind === 'invalid') t.regex(outcome.reason, /algorithm/);
+  }
+});
+
+test('a shared secret among the keys of the issuer is not used either', async (t) => {
+  const secret: JWK = { kty: 'oct', k: Buffer.alloc(32, 7).toString('base64url'), kid: 'shared', alg: 'HS256' };
+  const token = await new SignJWT({ ...claims() })
+    .setProtectedHeader({ alg: 'HS256', kid: 'shared' })
+    .sign(await importJWK(secret));
+  t.is((await verify(verifier(new FakeKeys(secret, KEY.jwk)), token)).kind, 'invalid');
+});
+
+test('a token that was changed, or signed by somebody else under a known name, is refused', async (t) => {
+  const token = await KEY.sign(claims());
+  const [head = '', , signature = ''] = token.split('.');
+  const changed = [head, encode(claims({ sub: 'admin' })), signature].join('.');
+  const forged = await (await createIssuerKey('one')).sign(claims());
+  for (const wrong of [changed, forged]) {
+    const outcome = await verify(verifier(), wrong);
+    t.is(outcome.kind, 'invalid');
+    if (outcome.kind === 'invalid') t.regex(outcome.reason, /signature/);
+  }
+});
+
+test('what is no JWT is refused, without a word of it in the reason', async (t) => {
+  for (const token of ['hunter2', 'a.b.c', `${encode({ alg: 'ES256' })}..`, '...', 'x'.repeat(10_000)]) {
+    const outcome = await verify(verifier(), token);
+    t.is(outcome.kind, 'invalid');
+    t.false(JSON.stringify(outcome).includes(token));
+  }
+});
+
+test('a token of a key that came after ours were fetched is good: newer ones are asked for once', async (t) => {
+  const next = await createIssuerKey('two');
+  const keys = new FakeKeys(KEY.jwk);
+  keys.upcoming = [next.jwk];
+  const jwt = verifier(keys);
+  t.is((await verify(jwt, await next.sign(claims()))).kind, 'principal');
+  t.is(keys.asked, 1);
+  t.is((await verify(jwt, await KEY.sign(claims()))).kind, 'invalid', 'the old key was withdrawn');
+});
+
+test('a token of a key nobody knows is refused after one look for newer ones', async (t) => {
+  const keys = new FakeKeys(KEY.jwk);
+  const outcome = await verify(verifier(keys), await (await createIssuerKey('unknown')).sign(claims()));
+  t.deepEqual(outcome, { kind: 'invalid', reason: 'the issuer has no such key' });
+  t.is(keys.asked, 1);
+});
+
+test('nobody comes in while the keys cannot be had', async (t) => {
+  const keys = new FakeKeys(KEY.jwk);
+  keys.isDown = true;
+  const outcome = await verify(verifier(keys), await KEY.sign(claims()));
+  t.is(outcome.kind, 'unavailable');
+  if (outcome.kind === 'unavailable') t.is(outcome.error.code, 'ERR_AUTH_UNAVAILABLE');
+});
+
+test('all scopes are needed, however the issuer writes them', async (t) => {
+  const jwt = verifier(undefined, ['tools:read', 'tools:call']);
+  const scoped = async (more: Claims) => (await verify(jwt, await KEY.sign(claims(more)))).kind;
+  t.is(await scoped({ scope: 'other tools:call tools:read' }), 'principal');
+  t.is(await scoped({ scp: ['tools:read', 'tools:call'] }), 'principal');
+  t.is(await scoped({ scp: 'tools:read tools:call' }), 'principal');
+  for (const more of [
+    {},
+    { scope: 'tools:read' },
+    { scope: 'tools:read tools:calls' },
+    { scp: ['tools:read'] },
+    { scope: 7 },
+  ]) {
+    t.is(await scoped(more), 'scope', JSON.stringify(more));
+  }
+});
+
+test('a token seen a moment ago is known at once, but only for a minute', async (t) => {
+  const [keys, clock] = [new FakeKeys(KEY.jwk), new FakeClock()];
+  const jwt = verifier(keys, [], clock);
+  const token = await KEY.sign(claims());
+  await verify(jwt, token);
+  const outcomes: JwtOutcome[] = [];
+  jwt.verify(token, (outcome) => outcomes.push(outcome));
+  t.is(outcomes[0]?.kind, 'principal', 'before the call returns');
+  t.is(keys.looks, 1);
+  clock.advance(60_000);
+  await verify(jwt, token);
+  t.is(keys.looks, 2);
+});
+
+test('a known token is forgotten when it expires', async (t) => {
+  const clock = new FakeClock();
+  const jwt = verifier(undefined, [], clock);
+  const token = await KEY.sign(claims({ exp: inSeconds(20) }));
+  await verify(jwt, token);
+  clock.advance(21_000);
+  let known = 0;
+  jwt.verify(token, () => {
+    known += 1;
+  });
+  t.is(known, 0);
+});
+
+test('a refusal is not remembered: the issuer may have the key a moment later', async (t) => {
+  const next = await createIssuerKey('late');
+  const keys = new FakeKeys(KEY.jwk);
+  const jwt = verifier(keys);
+  const token = await next.sign(claims());
+  t.is((await verify(jwt, token)).kind, 'invalid');
+  keys.upcoming = [next.jwk];
+  t.is((await verify(jwt, token)).kind, 'principal');
+});
+
+test('too many who wait are turned away and not let in', async (t) => {
+  const jwt = verifier({ current: () => new Promise(() => undefined), newer: async () => undefined });
+  const token = await KEY.sign(claims());
+  const outcomes: JwtOutcome[] = [];
+  for (let count = 0; count < 1001; count += 1) jwt.verify(token, (outcome) => outcomes.push(outcome));
+  t.deepEqual(
+    outcomes.map(({ kind }) => kind),
+    ['unavailable'],
+  );
+});

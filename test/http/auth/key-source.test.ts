@@ -1,0 +1,109 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'ava';
+import { pino } from 'pino';
+import { FileKeys, RemoteKeys } from '../../../src/http/auth/key-source.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+
+const EMPTY = { keys: [] };
+
+function remoteKeys() {
+  const clock = new FakeClock();
+  const state = { fetched: 0, answer: (): Promise<unknown> => Promise.resolve(EMPTY) };
+  const fetch = () => {
+    state.fetched += 1;
+    return state.answer();
+  };
+  return { clock, state, keys: new RemoteKeys({ fetch, clock, log: pino({ level: 'silent' }) }) };
+}
+
+const down = () => Promise.reject(new Error('connect ECONNREFUSED'));
+
+test('keys are fetched once for all who wait, and kept', async (t) => {
+  const { keys, state, clock } = remoteKeys();
+  const [one, two] = await Promise.all([keys.current(), keys.current()]);
+  t.is(one, two);
+  clock.advance(9 * 60_000);
+  t.is(await keys.current(), one);
+  t.is(state.fetched, 1);
+});
+
+test('after a while they are fetched again, and nobody waits for it', async (t) => {
+  const { keys, state, clock } = remoteKeys();
+  const first = await keys.current();
+  clock.advance(11 * 60_000);
+  t.is(await keys.current(), first);
+  t.is(state.fetched, 2);
+  t.not(await keys.current(), first);
+});
+
+test('an issuer that is away for a while is believed on, but not for ever', async (t) => {
+  const { keys, state, clock } = remoteKeys();
+  const first = await keys.current();
+  state.answer = down;
+  clock.advance(59 * 60_000);
+  t.is(await keys.current(), first);
+  await new Promise(setImmediate);
+  clock.advance(2 * 60_000);
+  await t.throwsAsync(keys.current(), { code: 'ERR_AUTH_UNAVAILABLE' });
+});
+
+test('while the issuer is away it is not asked for each request', async (t) => {
+  const { keys, state, clock } = remoteKeys();
+  state.answer = down;
+  for (let count = 0; count < 5; count += 1) {
+    const error = await t.throwsAsync(keys.current(), { code: 'ERR_AUTH_UNAVAILABLE' });
+    t.false(String(error?.message).includes('ECONNREFUSED'), 'clients do not learn about our network');
+  }
+  t.is(state.fetched, 1);
+  state.answer = () => Promise.resolve(EMPTY);
+  clock.advance(5000);
+  await t.notThrowsAsync(keys.current());
+  t.is(state.fetched, 2);
+});
+
+test('an unknown key makes for one look at the issuer, then for none during a while', async (t) => {
+  const { keys, state, clock } = remoteKeys();
+  const first = await keys.current();
+  const newer = await keys.newer(first);
+  t.not(newer, undefined);
+  t.not(newer, first);
+  for (let count = 0; count < 100; count += 1) t.is(await keys.newer(await keys.current()), undefined);
+  t.is(state.fetched, 2);
+  clock.advance(30_000);
+  t.not(await keys.newer(await keys.current()), undefined);
+  t.is(state.fetched, 3);
+});
+
+test('who had the old keys gets those that came meanwhile', async (t) => {
+  const { keys, state } = remoteKeys();
+  const first = await keys.current();
+  const [one, two] = await Promise.all([keys.newer(first), keys.newer(first)]);
+  t.is(one, two);
+  t.is(await keys.newer(first), one);
+  t.is(state.fetched, 2);
+});
+
+test('what is no set of keys is none', async (t) => {
+  for (const document of [undefined, {}, { keys: 'x' }, { keys: ['x'] }, []]) {
+    const { keys, state } = remoteKeys();
+    state.answer = () => Promise.resolve(document);
+    await t.throwsAsync(keys.current(), { code: 'ERR_AUTH_UNAVAILABLE' }, JSON.stringify(document));
+  }
+});
+
+test('keys in a file are read again when it changes, and none are left when it is gone', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'mcp-portage-'));
+  t.teardown(() => rm(directory, { recursive: true }));
+  const file = join(directory, 'jwks.json');
+  const keys = new FileKeys(file);
+  await t.throwsAsync(keys.current(), { code: 'ERR_AUTH_UNAVAILABLE' });
+  await writeFile(file, JSON.stringify(EMPTY));
+  const first = await keys.current();
+  t.is(await keys.newer(first), undefined);
+  await writeFile(file, `${JSON.stringify(EMPTY)}\n\n`);
+  t.not(await keys.newer(first), undefined);
+  await writeFile(file, 'not json at all');
+  await t.throwsAsync(keys.current(), { code: 'ERR_AUTH_UNAVAILABLE' });
+});

@@ -1,0 +1,67 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { ExecutionContext } from 'ava';
+import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose';
+
+/** Right or wrong; undefined leaves one out. */
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** A key of an issuer, to sign tokens with. */
+export interface IssuerKey {
+  readonly kid: string;
+  readonly jwk: JWK;
+  readonly sign: (claims: Claims) => Promise<string>;
+}
+
+export async function createIssuerKey(kid: string, algorithm = 'ES256'): Promise<IssuerKey> {
+  const { publicKey, privateKey } = await generateKeyPair(algorithm, { extractable: true });
+  return {
+    kid,
+    jwk: { ...(await exportJWK(publicKey)), kid, alg: algorithm, use: 'sig' },
+    sign: (claims) =>
+      new SignJWT(claims as JWTPayload).setProtectedHeader({ alg: algorithm, kid, typ: 'at+jwt' }).sign(privateKey),
+  };
+}
+
+export const inSeconds = (seconds: number): number => Math.floor(Date.now() / 1000) + seconds;
+
+/** What a document request is answered with. */
+export interface IssuerAnswer {
+  readonly status: number;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** An authorization server as far as a resource server sees it: its documents, on this machine. */
+export interface FakeIssuer {
+  readonly url: string;
+  /** Paths that were asked for, in order. */
+  readonly asked: string[];
+  /** By path; anything else is 404. */
+  readonly answers: Map<string, IssuerAnswer>;
+}
+
+/** Gone when the test ends. It has metadata and no keys until `answers` has some. */
+export async function startIssuer(t: ExecutionContext, path = ''): Promise<FakeIssuer> {
+  const asked: string[] = [];
+  const answers = new Map<string, IssuerAnswer>();
+  const server = createServer((request, response) => {
+    asked.push(request.url ?? '');
+    const { status, body, headers } = answers.get(request.url ?? '') ?? { status: 404 };
+    response.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body ?? {}));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const url = `${origin}${path}`;
+  const metadata = { issuer: url, jwks_uri: `${origin}/keys` };
+  answers.set(`/.well-known/oauth-authorization-server${path}`, { status: 200, body: metadata });
+  return { url, asked, answers };
+}
+
+export function publish(issuer: FakeIssuer, ...keys: readonly IssuerKey[]): void {
+  issuer.answers.set('/keys', { status: 200, body: { keys: keys.map(({ jwk }) => jwk) } });
+}
