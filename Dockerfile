@@ -24,7 +24,8 @@ COPY scripts/healthcheck.js ./scripts/healthcheck.js
 USER node
 WORKDIR /home/node
 
-# Loopback inside a container reaches nobody. What may reach the port is decided where it is published.
+# Loopback inside a container reaches nobody. What may reach the port is decided where it is published, which cannot be
+# seen from here: whoever runs a server says how callers are authenticated, or --allow-anonymous.
 # Settings by environment, not by option, are also seen by the health check.
 ENV MCP_PORTAGE_HOST=0.0.0.0 \
     MCP_PORTAGE_PORT=8000

@@ -6,10 +6,15 @@ import { healthRoutes } from './downstream/health.ts';
 import { type HttpRoute, HttpServer } from './downstream/http-server.ts';
 import { HttpSseEndpoint } from './downstream/http-sse.ts';
 import { LiveStreams } from './downstream/live-streams.ts';
+import { metadataRoutes } from './downstream/resource-metadata.ts';
 import { StdioFace } from './downstream/stdio.ts';
 import { StreamableEndpoint } from './downstream/streamable-session/endpoint.ts';
 import { BridgeError } from './errors.ts';
 import { AccessPolicy } from './http/access-policy.ts';
+import { Callers } from './http/auth/callers.ts';
+import { createAuthenticator } from './http/auth/create-authenticator.ts';
+import { ProtectedResource } from './http/auth/protected-resource.ts';
+import type { HttpClient } from './http/client.ts';
 import { LinkPool } from './relay/link-pool.ts';
 import { PingingDialer } from './relay/pinging-dialer.ts';
 import type { Readiness, UpstreamDialer } from './relay/ports.ts';
@@ -52,13 +57,16 @@ async function serveHttp(config: Config, deps: Deps): Promise<RunningBridge> {
   const sessions = createSessions(config, dialer, deps);
   const live = new LiveStreams(deps.clock);
   let isDraining = false;
+  const door = await createDoor(config, deps);
   const readiness = (): Readiness => (isDraining ? { ready: false, error: SHUTTING_DOWN } : dialer.readiness());
   const server = new HttpServer({
     host: config.listen.host,
     port: config.listen.port,
     tls,
     access: new AccessPolicy({ host: config.listen.host, ...config.access }),
+    callers: door.callers,
     openRoutes: healthRoutes(readiness),
+    publicRoutes: door.publicRoutes,
     routes: createRoutes(config, deps, sessions, live),
     deps,
   });
@@ -79,11 +87,38 @@ async function serveHttp(config: Config, deps: Deps): Promise<RunningBridge> {
       await dialer.close();
       live.close();
       server.close();
+      door.close();
     },
     killNow: () => dialer.killNow(),
     ended: server.failed,
   };
 }
+
+/** How callers show who they are, and what they are told about it. */
+async function createDoor(config: Config, deps: Deps) {
+  const { listen, endpoints, access } = config;
+  const oauth = access.auth?.oauth;
+  const scheme = listen.tls === undefined ? 'http' : 'https';
+  const resource = oauth === undefined ? undefined : new ProtectedResource({ ...oauth, endpoints, scheme });
+  let client: HttpClient | undefined;
+  const createClient = async (): Promise<HttpClient> => {
+    const { HttpClient } = await import('./http/client.ts');
+    const { proxyEnv } = config.remote;
+    const userAgent = `${CLIENT_INFO.name}/${CLIENT_INFO.version}`;
+    client ??= new HttpClient({ ...NO_CREDENTIALS, proxyEnv, userAgent, clock: deps.clock });
+    return client;
+  };
+  const authenticator = await createAuthenticator({ auth: access.auth, resource, createClient, deps });
+  const publicRoutes = resource === undefined ? new Map<string, HttpRoute>() : metadataRoutes(resource);
+  return { callers: new Callers(authenticator), publicRoutes, close: () => client?.close() };
+}
+
+/** What the server is shown is nothing to an issuer. */
+const NO_CREDENTIALS = {
+  headers: new Map<string, string>(),
+  bearerTokenFile: undefined,
+  tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
+};
 
 async function connectStdio(config: Config, deps: Deps, pipes: ClientPipes): Promise<RunningBridge> {
   const dialer = await createDialer(config, deps);

@@ -4,6 +4,8 @@ import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { Deps } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
 import type { AccessPolicy } from '../http/access-policy.ts';
+import type { AuthRefusal } from '../http/auth/authenticator.ts';
+import type { Callers } from '../http/auth/callers.ts';
 import { respondEmpty, respondError } from '../http/respond.ts';
 
 /** Serves one path. Synchronous: whatever takes time goes on by callbacks. */
@@ -15,8 +17,11 @@ export interface HttpServerOptions {
   /** PEM contents. */
   readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined;
   readonly access: AccessPolicy;
+  readonly callers: Callers;
   /** Open to monitors: no Host or Origin check, they show nothing and change nothing. */
   readonly openRoutes: ReadonlyMap<string, HttpRoute>;
+  /** Nobody is asked who they are; Host and Origin are checked. */
+  readonly publicRoutes: ReadonlyMap<string, HttpRoute>;
   readonly routes: ReadonlyMap<string, HttpRoute>;
   readonly deps: Deps;
 }
@@ -72,9 +77,16 @@ export class HttpServer {
     if (refusal !== undefined) return respondError(response, refusal);
     this.#options.access.writeCors(request, response);
     if (request.method === 'OPTIONS') return respondEmpty(response, 204);
+    const publicRoute = this.#options.publicRoutes.get(path);
+    if (publicRoute !== undefined) return publicRoute(request, response, NO_QUERY);
     const route = this.#options.routes.get(path);
     if (route === undefined) return respondError(response, this.#unknownPath(path));
-    route(request, response, mark < 0 ? NO_QUERY : new URLSearchParams(url.slice(mark + 1)));
+    this.#options.callers.identify(request, (refusal) => {
+      // The client may have left while keys were fetched.
+      if (response.destroyed) return;
+      if (refusal !== undefined) return respondRefusal(response, refusal);
+      route(request, response, mark < 0 ? NO_QUERY : new URLSearchParams(url.slice(mark + 1)));
+    });
   }
 
   #unknownPath(path: string): BridgeError {
@@ -125,6 +137,10 @@ export class HttpServer {
     this.#server.close();
     this.#server.closeAllConnections();
   }
+}
+
+function respondRefusal(response: ServerResponse, { error, challenge }: AuthRefusal): void {
+  respondError(response, error, undefined, challenge === undefined ? {} : { 'WWW-Authenticate': challenge });
 }
 
 function listenError(error: NodeJS.ErrnoException, host: string, port: number): BridgeError {

@@ -39,7 +39,10 @@ for (const line of new Set(commands.map((words) => JSON.stringify(words)))) {
     t.notThrows(() => {
       const commandLine = parseCommandLine(words);
       if (commandLine.kind === 'bridge')
-        parseConfig(commandLine, { ...around, env: { GITHUB_TOKEN: 'x', SERVICE_KEY: 'x', TOKEN: 'x' } });
+        parseConfig(commandLine, {
+          ...around,
+          env: { GITHUB_TOKEN: 'x', SERVICE_KEY: 'x', TOKEN: 'x', ALICE_TOKEN: 'x' },
+        });
     });
   });
 }

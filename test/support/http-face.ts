@@ -14,6 +14,8 @@ import {
 } from '../../src/downstream/streamable-stateless/endpoint.ts';
 import { BridgeError } from '../../src/errors.ts';
 import { AccessPolicy } from '../../src/http/access-policy.ts';
+import { type Authenticator, LETS_ANYONE_IN } from '../../src/http/auth/authenticator.ts';
+import { Callers } from '../../src/http/auth/callers.ts';
 import { CallRegistry } from '../../src/relay/call-registry.ts';
 import type { UpstreamDialer } from '../../src/relay/ports.ts';
 import { SessionRegistry } from '../../src/relay/session-registry.ts';
@@ -33,6 +35,9 @@ export interface HttpFaceOptions {
   readonly requestTimeoutMs?: number;
   readonly allowHosts?: readonly string[];
   readonly allowOrigins?: readonly string[];
+  /** Lets anyone in unless it says otherwise. */
+  readonly authenticator?: Authenticator;
+  readonly publicRoutes?: HttpServerOptions['publicRoutes'];
   /** What a reverse proxy puts before every path. */
   readonly pathPrefix?: string;
   readonly tls?: HttpServerOptions['tls'];
@@ -120,7 +125,9 @@ function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, ca
       allowHosts: options.allowHosts ?? [],
       allowOrigins: options.allowOrigins ?? [],
     }),
+    callers: new Callers(options.authenticator ?? LETS_ANYONE_IN),
     openRoutes: healthRoutes(() => server.readiness()),
+    publicRoutes: options.publicRoutes ?? new Map(),
     routes: new Map([
       ['/mcp', endpoint.route],
       ['/sse', httpSse.openStream],
