@@ -100,21 +100,6 @@ test('FMH-15: progress and logs of a real server come as a stream that ends with
   t.true(received.every(({ id }) => id === undefined));
 });
 
-test('FMH-17: every result says that it is complete and of which server, the cacheable ones for how long', async (t) => {
-  const { face } = await startFace(t);
-  for (const [method, params, isCacheable] of [
-    ['server/discover', {}, true],
-    ['tools/list', {}, true],
-    ['tools/call', { name: 'echo', arguments: { text: 'x' } }, false],
-  ] as const) {
-    const { result } = await (await postModern(face, modern(1, method, params))).json<RpcBody>();
-    t.is(result.resultType, 'complete', method);
-    t.is(result._meta[`${META}serverInfo`].name, 'modern', method);
-    t.is(typeof result.ttlMs, isCacheable ? 'number' : 'undefined', method);
-    t.is(typeof result.cacheScope, isCacheable ? 'string' : 'undefined', method);
-  }
-});
-
 test('FMH-05: the versions that are served are among those the server discovers', async (t) => {
   const { face } = await startFace(t);
   const { result } = await (await postModern(face, modern(1, 'server/discover'))).json<RpcBody>();
