@@ -21,6 +21,7 @@ import {
   openHttpSession,
   POST_HEADERS,
 } from '../../support/legacy-clients.ts';
+import { connectStreamable } from '../../support/sdk-client.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { askedFor, refuseWith } from '../../upstream/streamable-stateless/connect-modern.ts';
 import { DISCOVERY, META, type Message } from './legacy-session.ts';
@@ -150,6 +151,28 @@ test('LM-27: roots/list_changed is taken with 202 and goes no further', async (t
   t.is((await session.post(notification('notifications/roots/list_changed'))).status, 202);
   await ask('tools/list');
   t.deepEqual(server.order, ['server/discover', 'tools/list']);
+});
+
+test('LM-22: an SDK v1 client that checks output against its schema takes what is no object', async (t) => {
+  const outputSchema = { type: 'array', items: { $ref: '#/$defs/n' }, $defs: { n: { type: 'number' } } };
+  const tool = { name: 'numbers', inputSchema: { type: 'object' }, outputSchema };
+  let structuredContent: readonly unknown[] = [1, 2];
+  const { face } = await startScriptedFace(t, {
+    'tools/list': (asked, response) =>
+      answerResult(asked, response, { resultType: 'complete', ttlMs: 0, cacheScope: 'private', tools: [tool] }),
+    'tools/call': (asked, response) => answerResult(asked, response, { ...done, structuredContent }),
+  });
+  const { client, close } = await connectStreamable(new URL(`http://127.0.0.1:${face.port}/mcp`));
+  t.teardown(close);
+  t.is((await client.listTools()).tools.length, 1);
+  const called = await client.callTool({ name: 'numbers' });
+  t.deepEqual(called.structuredContent, { result: [1, 2] });
+  structuredContent = ['one'];
+  await t.throwsAsync(
+    client.callTool({ name: 'numbers' }),
+    { message: /number/ },
+    'the references still lead somewhere',
+  );
 });
 
 // ---- connections that break
