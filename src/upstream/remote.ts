@@ -6,7 +6,8 @@ import { showUrl } from '../http/shown-url.ts';
 import type { Implementation } from '../mcp/meta.ts';
 import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../relay/ports.ts';
 import { DetectingLink } from './detect/detecting-link.ts';
-import { LinkFinder } from './detect/find-link.ts';
+import { LinkFinder, type ModernTurn } from './detect/find-link.ts';
+import { createKeyOf, type KeyOf } from './detect/server-key.ts';
 import { VerdictCache } from './detect/verdict-cache.ts';
 import { createHttpSseDialer } from './http-sse/dialer.ts';
 import type { RemoteDialerOptions } from './remote/remote-options.ts';
@@ -22,24 +23,46 @@ export interface RemoteOptions {
 }
 
 /**
- * Connections to a server at a URL. Which transport it speaks is found out with the first message of the first client,
- * unless `--transport` says so.
+ * Connections to a server at a URL, for legacy clients and servers only; for all others see detected-remote.ts. Which
+ * transport it speaks is found out with the first message of the first client, unless `--transport` says so.
  * @throws BridgeError ERR_CONFIG_OPTION when a certificate file cannot be used, or for an era that is not served yet
  */
 export function createRemoteDialer(options: RemoteOptions): UpstreamDialer {
-  const { transport, protocol } = options.remote;
-  if (protocol === 'modern') {
+  const { url } = options.target;
+  if (options.remote.protocol === 'modern') {
     throw new BridgeError(
       'ERR_CONFIG_OPTION',
       '--protocol modern: this version of mcp-portage connects legacy clients to legacy servers only; leave the option out.',
     );
   }
-  if (transport === 'sse') return createHttpSseDialer(dialerOptions(options));
-  if (transport === 'streamable-http' && protocol === 'legacy') return createStreamableDialer(dialerOptions(options));
-  return new DetectingDialer(options);
+  return createSessionDialer(options, {
+    verdicts: new VerdictCache(options.deps.clock),
+    keyOf: createKeyOf(url, options.remote),
+    modern: undefined,
+  });
 }
 
-function dialerOptions(options: RemoteOptions): RemoteDialerOptions {
+export interface SessionKnowledge {
+  /** How the server takes an `initialize`. */
+  readonly verdicts: VerdictCache;
+  readonly keyOf: KeyOf;
+  readonly modern: ModernTurn | undefined;
+}
+
+/**
+ * Connections to a server at a URL for sessions, as their clients begin them: with `initialize`.
+ * @throws BridgeError ERR_CONFIG_OPTION when a certificate file cannot be used
+ */
+export function createSessionDialer(options: RemoteOptions, knowledge: SessionKnowledge): UpstreamDialer {
+  const { transport, protocol } = options.remote;
+  if (transport === 'sse') return createHttpSseDialer(dialerOptions(options));
+  if (transport === 'streamable-http' && protocol === 'legacy' && knowledge.modern === undefined) {
+    return createStreamableDialer(dialerOptions(options));
+  }
+  return new SessionDialer(options, knowledge);
+}
+
+export function dialerOptions(options: RemoteOptions): RemoteDialerOptions {
   const { target, remote, maxMessageBytes, deps } = options;
   return { url: target.url, http: createHttpClient(options), timeouts: remote.timeouts, maxMessageBytes, deps };
 }
@@ -54,16 +77,15 @@ export function createHttpClient({
   return new HttpClient({ headers, bearerTokenFile, tls, proxyEnv, userAgent, clock: deps.clock });
 }
 
-class DetectingDialer implements UpstreamDialer {
+class SessionDialer implements UpstreamDialer {
   readonly name: string;
   readonly #streamable: UpstreamDialer;
   readonly #httpSse: UpstreamDialer;
   readonly #finder: LinkFinder;
-  readonly #verdicts: VerdictCache;
   readonly #links = new Set<DetectingLink>();
   #isClosed = false;
 
-  constructor(options: RemoteOptions) {
+  constructor(options: RemoteOptions, knowledge: SessionKnowledge) {
     const { target, remote, clientInfo, maxMessageBytes, deps } = options;
     const { url } = target;
     this.name = showUrl(url);
@@ -71,7 +93,6 @@ class DetectingDialer implements UpstreamDialer {
     this.#streamable = createStreamableDialer(shared);
     // A client of its own: each dialer closes the one it has.
     this.#httpSse = createHttpSseDialer(dialerOptions(options));
-    this.#verdicts = new VerdictCache(deps.clock);
     this.#finder = new LinkFinder({
       url,
       remote,
@@ -80,8 +101,8 @@ class DetectingDialer implements UpstreamDialer {
       httpSse: this.#httpSse,
       clientInfo,
       maxMessageBytes,
-      verdicts: this.#verdicts,
       deps,
+      ...knowledge,
     });
   }
 
@@ -89,7 +110,8 @@ class DetectingDialer implements UpstreamDialer {
     if (this.#isClosed) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
     }
-    const link = new DetectingLink(listener, this.#finder.find, () => this.#links.delete(link));
+    const left = (): void => void this.#links.delete(link);
+    const link = new DetectingLink({ listener, first: 'initialize', findLink: this.#finder.find, left });
     this.#links.add(link);
     return link;
   }

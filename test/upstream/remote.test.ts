@@ -4,9 +4,9 @@ import type { RemoteConfig } from '../../src/config.ts';
 import type { Clock } from '../../src/deps.ts';
 import { BridgeError } from '../../src/errors.ts';
 import type { UpstreamDialer } from '../../src/relay/ports.ts';
-import { MAX_HELD } from '../../src/upstream/detect/detecting-link.ts';
-import { DECISION_TIMEOUT_MS } from '../../src/upstream/detect/find-link.ts';
+import { DECISION_TIMEOUT_MS } from '../../src/upstream/detect/deadline.ts';
 import { LinkClient } from '../../src/upstream/detect/link-client.ts';
+import { MAX_HELD } from '../../src/upstream/detect/waiting-messages.ts';
 import { createRemoteDialer } from '../../src/upstream/remote.ts';
 import {
   type Ask,

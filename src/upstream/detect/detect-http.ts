@@ -70,6 +70,23 @@ export function detectHttp(options: DetectHttpOptions): Promise<HttpDetection> {
   return new HttpDetector(options).run();
 }
 
+export type EraAnswer =
+  | { readonly kind: 'modern'; readonly revision: ModernRevisionId }
+  | {
+      readonly kind: 'legacy';
+      readonly confidence: 'firm' | 'weak';
+      /** The server was in trouble, which says nothing; if there is no other way in, this is why. */
+      readonly failure: BridgeError | undefined;
+    };
+
+/**
+ * Asks a server whether it is modern, and nothing else.
+ * @throws BridgeError as `detectHttp`, when it cannot be asked now
+ */
+export function askEra(options: Omit<DetectHttpOptions, 'order'>): Promise<EraAnswer> {
+  return new HttpDetector({ ...options, order: [] }).askEra();
+}
+
 /** What a step leaves to be done: nothing, or the next one. */
 type Outcome = HttpDetection | 'next';
 
@@ -94,6 +111,12 @@ class HttpDetector {
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#refusal !== undefined) return { kind: 'refused', error: this.#refusal.error };
     throw detectError(this.#options.url, this.#tried);
+  }
+
+  async askEra(): Promise<EraAnswer> {
+    const outcome = await this.#discover(this.#options.revision ?? LATEST_MODERN_REVISION);
+    if (outcome !== 'next' && outcome.kind === 'modern') return outcome;
+    return { kind: 'legacy', confidence: this.#confidence, failure: this.#failure };
   }
 
   async #take(step: DetectStep): Promise<Outcome> {

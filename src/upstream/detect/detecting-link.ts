@@ -5,10 +5,8 @@ import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
-import type { Request, Trial } from './trial.ts';
-
-/** Messages a client may send before its server is found; from there on it is asked to wait. */
-export const MAX_HELD = 100;
+import type { Request } from './trial.ts';
+import { WaitingMessages } from './waiting-messages.ts';
 
 /**
  * A client over HTTP+SSE whose stream broke comes back by itself and goes on in a new session without a handshake. It
@@ -20,7 +18,7 @@ const NOT_INITIALIZED = new BridgeError(
 );
 
 /**
- * - `waiting`: the client has not sent `initialize`.
+ * - `waiting`: the client has not said what shows the way.
  * - `deciding`: it has, and the server is being found.
  * - `open`: found; messages pass.
  * - `closed`: the relay has let go or has been told of the end.
@@ -31,56 +29,69 @@ type LinkState =
   | { readonly kind: 'open'; readonly link: UpstreamLink }
   | { readonly kind: 'closed' };
 
-/**
- * Finds a link for the client's `initialize`: one over which it has been answered. Rejects with a BridgeError, or with
- * the reason of the signal.
- */
-export type FindLink = (initialize: Request, signal: AbortSignal) => Promise<Trial>;
+/** A way to the server. One of the two is called, once. */
+export interface FoundLink {
+  /** The client takes it, and hears what the server may have said so far. Throws a BridgeError when it is gone. */
+  open(client: ServerListener): UpstreamLink;
+  /** The client has left meanwhile. */
+  drop(reason: BridgeError): void;
+}
 
-/** A link to a server whose transport is found out with the client's first message; the others wait for that. */
+/** Finds a link with the client's first message. Rejects with a BridgeError, or with the reason of the signal. */
+export type FindLink = (first: Request, signal: AbortSignal) => Promise<FoundLink>;
+
+export interface DetectingLinkOptions {
+  readonly listener: ServerListener;
+  /**
+   * `initialize`: a legacy session; what comes before is refused or waits. Finding the link sends it to the server.
+   * `any`: modern requests; the first of them waits like the others.
+   */
+  readonly first: 'initialize' | 'any';
+  readonly findLink: FindLink;
+  /** Called once, when nothing more goes through this link. */
+  readonly left: () => void;
+}
+
+/** A link to a server that is found out with the client's first message; the others wait for that. */
 export class DetectingLink implements UpstreamLink {
-  readonly #listener: ServerListener;
-  readonly #findLink: FindLink;
-  readonly #left: () => void;
+  readonly #options: DetectingLinkOptions;
+  readonly #messages = new WaitingMessages();
   #state: LinkState = { kind: 'waiting' };
-  #held: Request[] = [];
-  #owesRoom = false;
   #isPaused = false;
 
-  /** @param left called once, when nothing more goes through this link */
-  constructor(listener: ServerListener, findLink: FindLink, left: () => void) {
-    this.#listener = listener;
-    this.#findLink = findLink;
-    this.#left = left;
+  constructor(options: DetectingLinkOptions) {
+    this.#options = options;
   }
 
   // ---- from the relay
 
   send(frame: Frame, exchange?: Exchange): boolean {
-    if (this.#state.kind === 'open') return this.#state.link.send(frame, exchange);
-    if (this.#state.kind === 'closed') return true;
-    if (frame.method === INITIALIZE && this.#state.kind === 'waiting') {
-      const controller = new AbortController();
-      this.#state = { kind: 'deciding', controller };
-      void this.#decide({ frame, exchange }, controller.signal);
-      return true;
+    switch (this.#state.kind) {
+      case 'open':
+        return this.#state.link.send(frame, exchange);
+      case 'closed':
+        return true;
+      case 'waiting':
+        return this.#options.first === 'any' ? this.#any(frame, exchange) : this.#opening(frame, exchange);
+      default:
+        return this.#messages.add(frame, exchange);
     }
-    if (this.#state.kind === 'waiting' && frame.kind === 'request') {
-      this.#listener.fromServer(errorFrame(frame.id as JsonRpcId, rpcErrorOf(NOT_INITIALIZED)), exchange);
-      return true;
-    }
-    if (this.#withdraw(frame, exchange)) return true;
-    this.#held.push({ frame, exchange });
-    this.#owesRoom ||= this.#held.length >= MAX_HELD;
-    return !this.#owesRoom;
   }
 
-  /** A cancellation comes with the exchange of what it cancels: neither has to leave then. */
-  #withdraw({ kind }: Frame, exchange: Exchange | undefined): boolean {
-    if (kind !== 'notification' || exchange === undefined) return false;
-    const index = this.#held.findIndex((held) => held.exchange === exchange);
-    if (index >= 0) this.#held.splice(index, 1);
-    return index >= 0;
+  #any(frame: Frame, exchange: Exchange | undefined): boolean {
+    const hasRoom = this.#messages.add(frame, exchange);
+    this.#begin({ frame, exchange });
+    return hasRoom;
+  }
+
+  #opening(frame: Frame, exchange: Exchange | undefined): boolean {
+    if (frame.method === INITIALIZE) {
+      this.#begin({ frame, exchange });
+      return true;
+    }
+    if (frame.kind !== 'request') return this.#messages.add(frame, exchange);
+    this.#options.listener.fromServer(errorFrame(frame.id as JsonRpcId, rpcErrorOf(NOT_INITIALIZED)), exchange);
+    return true;
   }
 
   pause(): void {
@@ -102,36 +113,44 @@ export class DetectingLink implements UpstreamLink {
 
   // ---- the decision
 
-  async #decide(initialize: Request, signal: AbortSignal): Promise<void> {
+  #begin(first: Request): void {
+    const controller = new AbortController();
+    this.#state = { kind: 'deciding', controller };
+    void this.#decide(first, controller.signal);
+  }
+
+  async #decide(first: Request, signal: AbortSignal): Promise<void> {
     try {
-      const trial = await this.#findLink(initialize, signal);
-      if (this.#state.kind === 'deciding') this.#open(trial);
-      else trial.link.close(new BridgeError('ERR_SESSION_CLOSED', 'The client has left.'));
+      const found = await this.#options.findLink(first, signal);
+      if (this.#isClosed) found.drop(CLIENT_LEFT);
+      else this.#open(found);
     } catch (thrown) {
-      if (this.#leave()) this.#listener.serverClosed(toBridgeError(thrown));
+      if (this.#leave()) this.#options.listener.serverClosed(toBridgeError(thrown));
     }
   }
 
-  #open(trial: Trial): void {
-    const { link } = trial;
+  get #isClosed(): boolean {
+    return this.#state.kind === 'closed';
+  }
+
+  #open(found: FoundLink): void {
+    const { listener } = this.#options;
+    const link = found.open(listener);
+    // What the server has said so far may have made the client leave.
+    if (this.#isClosed) return link.close(CLIENT_LEFT);
     this.#state = { kind: 'open', link };
-    trial.handTo(this.#listener);
     if (this.#isPaused) link.pause();
-    const held = this.#held;
-    this.#held = [];
-    let hasRoom = true;
-    // Even if the client is gone by now: a closed link swallows what it gets.
-    for (const { frame, exchange } of held) hasRoom = link.send(frame, exchange) && hasRoom;
-    // Else the link itself tells when it has.
-    if (this.#owesRoom && hasRoom) this.#listener.serverDrained();
+    if (this.#messages.sendTo(link)) listener.serverDrained();
   }
 
   /** False when it had been left before. */
   #leave(): boolean {
-    if (this.#state.kind === 'closed') return false;
+    if (this.#isClosed) return false;
     this.#state = { kind: 'closed' };
-    this.#held = [];
-    this.#left();
+    this.#messages.clear();
+    this.#options.left();
     return true;
   }
 }
+
+const CLIENT_LEFT = new BridgeError('ERR_SESSION_CLOSED', 'The client has left.');

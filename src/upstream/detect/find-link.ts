@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { RemoteConfig } from '../../config.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
@@ -6,16 +5,24 @@ import type { HttpClient } from '../../http/client.ts';
 import { SessionCookies } from '../../http/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Implementation } from '../../mcp/meta.ts';
+import type { ModernRevisionId } from '../../mcp/revisions.ts';
 import type { UpstreamDialer } from '../../relay/ports.ts';
+import { Deadline } from './deadline.ts';
 import { type DetectStep, detectHttp, type HttpDetection, LEGACY_FIRST } from './detect-http.ts';
 import { PROBE_TIMEOUT_MS } from './detect-stdio.ts';
-import type { FindLink } from './detecting-link.ts';
-import type { Request, Trial } from './trial.ts';
+import type { KeyOf } from './server-key.ts';
+import { type Request, Trial } from './trial.ts';
 import { TrialAttempts } from './trial-attempts.ts';
 import type { Verdict, VerdictCache } from './verdict-cache.ts';
+import { untilAborted } from './wait.ts';
 
-/** From the client's `initialize` to the server's answer, all attempts and waits together. */
-export const DECISION_TIMEOUT_MS = 60_000;
+/** The way on for a legacy client whose server turns out to be modern. */
+export interface ModernTurn {
+  /** Where its session continues; undefined: nowhere, it is told so. */
+  readonly dialer: UpstreamDialer | undefined;
+  /** Called each time a server shows it, with its key. */
+  found(key: string, revision: ModernRevisionId): void;
+}
 
 export interface LinkFinderOptions {
   readonly url: URL;
@@ -23,9 +30,13 @@ export interface LinkFinderOptions {
   readonly http: HttpClient;
   readonly streamable: UpstreamDialer;
   readonly httpSse: UpstreamDialer;
+  /** Undefined: a modern server is of no use to anybody here. */
+  readonly modern: ModernTurn | undefined;
   readonly clientInfo: Implementation;
   readonly maxMessageBytes: number;
+  /** How the server takes an `initialize`. */
   readonly verdicts: VerdictCache;
+  readonly keyOf: KeyOf;
   readonly deps: Deps;
 }
 
@@ -36,27 +47,24 @@ class NothingFound extends Error {}
 export class LinkFinder {
   readonly #options: LinkFinderOptions;
   readonly #steps: readonly DetectStep[];
-  readonly #baseKey: string;
 
   constructor(options: LinkFinderOptions) {
-    const { url, remote } = options;
+    const { remote } = options;
     this.#options = options;
     this.#steps = LEGACY_FIRST.filter(
       (step) =>
         !(step === 'discover' && remote.protocol === 'legacy') &&
         !(step === 'eventStream' && remote.transport === 'streamable-http'),
     );
-    this.#baseKey = `${url.origin}${url.pathname} ${digest([...remote.headers], remote.bearerTokenFile)}`;
   }
 
   /**
    * A client's `initialize` is the first attempt, so a server that takes it is asked nothing else. Several clients that
    * come before anything is known wait for the first of them.
    */
-  readonly find: FindLink = async (initialize, signal) => {
-    const { verdicts } = this.#options;
-    const { headers } = initialize.exchange?.lane ?? {};
-    const key = headers === undefined ? this.#baseKey : `${this.#baseKey} ${digest(Object.entries(headers))}`;
+  readonly find = async (initialize: Request, signal: AbortSignal): Promise<Trial> => {
+    const { verdicts, keyOf } = this.#options;
+    const key = keyOf(initialize.exchange?.lane.headers);
     for (;;) {
       signal.throwIfAborted();
       const known = verdicts.find(key);
@@ -64,7 +72,7 @@ export class LinkFinder {
       let found: Trial | undefined;
       try {
         await verdicts.resolve(key, async () => {
-          const detection = await this.#tryAll(initialize, signal);
+          const detection = await this.#tryAll(key, initialize, signal);
           found = detection.trial;
           if (detection.kind === 'refused') throw new NothingFound();
           return toVerdict(detection);
@@ -79,8 +87,10 @@ export class LinkFinder {
   /** What is known comes first; everything else follows all the same, for servers change. */
   async #follow(key: string, known: Verdict, initialize: Request, signal: AbortSignal): Promise<Trial> {
     const { verdicts } = this.#options;
+    const modern = known.kind === 'modern' ? await this.#tryModern(initialize, signal) : undefined;
+    if (modern !== undefined) return modern;
     const steps = known.kind === 'http-sse' ? eventStreamFirst(this.#steps) : this.#steps;
-    const detection = await this.#detect(initialize, signal, steps);
+    const detection = await this.#detect(key, initialize, signal, steps);
     if (detection.kind !== 'refused' && detection.kind !== known.kind) {
       verdicts.contradict(key, known);
       verdicts.store(key, toVerdict(detection));
@@ -88,18 +98,37 @@ export class LinkFinder {
     return detection.trial;
   }
 
-  /** Whoever waits for this is not to suffer from the client that happened to be first. */
-  async #tryAll(initialize: Request, signal: AbortSignal): Promise<Found> {
+  /** Undefined: the server does not answer as a modern one any more, whatever that means. */
+  async #tryModern(initialize: Request, signal: AbortSignal): Promise<Trial | undefined> {
+    const { url, deps, modern } = this.#options;
+    if (modern?.dialer === undefined) return undefined;
+    const deadline = new Deadline(deps.clock, showUrl(url), signal);
+    const trial = new Trial(modern.dialer, initialize);
     try {
-      return await this.#detect(initialize, signal, this.#steps);
+      const end = await untilAborted(trial.ended, deadline.signal);
+      if (end.kind === 'answered' && end.frame.kind === 'result') return trial;
+      trial.drop(NOT_MODERN);
+      return undefined;
+    } catch (thrown) {
+      trial.drop(NOT_MODERN);
+      throw thrown;
+    } finally {
+      deadline.clear();
+    }
+  }
+
+  /** Whoever waits for this is not to suffer from the client that happened to be first. */
+  async #tryAll(key: string, initialize: Request, signal: AbortSignal): Promise<Found> {
+    try {
+      return await this.#detect(key, initialize, signal, this.#steps);
     } catch (thrown) {
       throw signal.aborted ? new NothingFound() : thrown;
     }
   }
 
-  async #detect(initialize: Request, signal: AbortSignal, order: readonly DetectStep[]): Promise<Found> {
+  async #detect(key: string, initialize: Request, signal: AbortSignal, order: readonly DetectStep[]): Promise<Found> {
     const { url, http, deps, streamable, httpSse, clientInfo, maxMessageBytes } = this.#options;
-    const deadline = new Deadline(deps, url, signal);
+    const deadline = new Deadline(deps.clock, showUrl(url), signal);
     const cookies = new SessionCookies();
     const forwarded = initialize.exchange?.lane.headers;
     const attempts = new TrialAttempts({
@@ -114,57 +143,46 @@ export class LinkFinder {
     try {
       const { clock, log } = deps;
       const detection = await detectHttp({ url, attempts, order, clock, log, signal: deadline.signal });
-      if (detection.kind === 'modern') throw modernOnlyError(url, detection.revision);
+      log.debug({ transport: detection.kind }, 'found the server');
+      if (detection.kind === 'modern') {
+        this.#options.modern?.found(key, detection.revision);
+        return { ...detection, trial: this.#turnModern(initialize, detection.revision) };
+      }
       const trial = attempts.take();
       if (trial === undefined) throw new Error('a transport was found without a link');
-      log.debug({ transport: detection.kind }, 'found the server');
       return { ...detection, trial };
     } finally {
       deadline.clear();
       attempts.close();
     }
   }
+
+  /** The server has not taken the client's `initialize`; who translates answers it. */
+  #turnModern(initialize: Request, revision: ModernRevisionId): Trial {
+    const { modern, url } = this.#options;
+    if (modern?.dialer === undefined) throw modernOnlyError(url, revision);
+    return new Trial(modern.dialer, initialize);
+  }
 }
 
-type Found = Exclude<HttpDetection, { kind: 'modern' }> & { readonly trial: Trial };
+type Found = HttpDetection & { readonly trial: Trial };
 
 const eventStreamFirst = (steps: readonly DetectStep[]): readonly DetectStep[] => [
   ...new Set<DetectStep>(['eventStream', ...steps]),
 ];
 
 function toVerdict(detection: Exclude<Found, { kind: 'refused' }>): Verdict {
-  return { kind: detection.kind, confidence: detection.confidence };
+  return detection.kind === 'modern'
+    ? { kind: 'modern', revision: detection.revision }
+    : { kind: detection.kind, confidence: detection.confidence };
 }
 
 /** A client of the legacy era in front of a server without it. */
 function modernOnlyError(url: URL, revision: string): BridgeError {
   const message =
-    `The server at ${showUrl(url)} speaks only MCP ${revision} and later, without a handshake; this client began with one. ` +
-    'This version of mcp-portage connects legacy clients to legacy servers; connect a client that speaks that revision to the server itself.';
+    `The server at ${showUrl(url)} speaks only MCP ${revision} and later, without a handshake, but was to be spoken to with one. ` +
+    'Try again, without --protocol legacy and --transport if they are given.';
   return new BridgeError('ERR_UPSTREAM_REVISION', message, { data: { supported: [revision] } });
 }
 
-/** The signal of the client, and a time limit. */
-class Deadline {
-  readonly signal: AbortSignal;
-  readonly #cancel: () => void;
-
-  constructor({ clock }: Deps, url: URL, signal: AbortSignal) {
-    const controller = new AbortController();
-    this.#cancel = clock.after(DECISION_TIMEOUT_MS, () => {
-      const message = `The server at ${showUrl(url)} did not answer initialize within ${DECISION_TIMEOUT_MS} ms.`;
-      const data = { phase: 'detection', timeoutMs: DECISION_TIMEOUT_MS };
-      controller.abort(new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data }));
-    });
-    this.signal = AbortSignal.any([signal, controller.signal]);
-  }
-
-  clear(): void {
-    this.#cancel();
-  }
-}
-
-/** Tells credentials apart without keeping them. */
-function digest(...parts: readonly unknown[]): string {
-  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
-}
+const NOT_MODERN = new BridgeError('ERR_SESSION_CLOSED', 'The server is not what it was.');

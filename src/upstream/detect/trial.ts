@@ -2,6 +2,7 @@ import type { BridgeError } from '../../errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
+import type { FoundLink } from './detecting-link.ts';
 
 /** A client's request with the exchange it came by. */
 export interface Request {
@@ -24,7 +25,7 @@ type Said = (client: ServerListener) => void;
  * A client's own `initialize`, tried over one transport. If that is the right one the link is the client's, with its
  * session: the server sees one `initialize`. If not, the link is closed and the client never hears of it.
  */
-export class Trial implements ServerListener {
+export class Trial implements ServerListener, FoundLink {
   readonly ended: Promise<TrialEnd>;
   readonly link: UpstreamLink;
   readonly #request: Request;
@@ -44,12 +45,17 @@ export class Trial implements ServerListener {
   }
 
   /** The client gets the link, and hears now what the server has said so far. */
-  handTo(client: ServerListener): void {
+  open(client: ServerListener): UpstreamLink {
     this.#client = client;
     const said = this.#said;
     this.#said = [];
     if (said.length > MAX_EARLY) this.link.resume();
     for (const say of said) say(client);
+    return this.link;
+  }
+
+  drop(reason: BridgeError): void {
+    this.link.close(reason);
   }
 
   // ---- from the server

@@ -4,7 +4,8 @@ import type { ModernRevisionId } from '../../mcp/revisions.ts';
 /** What was found out about a server. */
 export type Verdict =
   | {
-      readonly kind: 'streamable-session' | 'http-sse' | 'stdio';
+      /** `legacy`: not modern; over which transport was not asked. */
+      readonly kind: 'streamable-session' | 'http-sse' | 'stdio' | 'legacy';
       /** `weak`: found while the server was in trouble, or through something that changes requests. */
       readonly confidence: 'firm' | 'weak';
     }
@@ -56,6 +57,11 @@ export class VerdictCache {
    */
   contradict(key: string, verdict: Verdict): void {
     if (this.#entries.get(key)?.verdict === verdict) this.#entries.delete(key);
+  }
+
+  /** Forgets that a server is modern, whoever has found out. */
+  doubtModern(key: string): void {
+    if (this.#entries.get(key)?.verdict.kind === 'modern') this.#entries.delete(key);
   }
 
   /**

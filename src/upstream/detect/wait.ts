@@ -16,15 +16,13 @@ export function wait(clock: Clock, delayMs: number, signal: AbortSignal): Promis
   });
 }
 
-/** The promise, or a rejection with the reason of the signal when that comes first. The promise must not reject. */
+/** As the promise, or a rejection with the reason of the signal when that comes first. */
 export function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
-    if (signal.aborted) return reject(signal.reason);
     const abort = (): void => reject(signal.reason);
+    if (signal.aborted) abort();
     signal.addEventListener('abort', abort, { once: true });
-    void promise.then((value) => {
-      signal.removeEventListener('abort', abort);
-      resolve(value);
-    });
+    const settle = (): void => signal.removeEventListener('abort', abort);
+    void promise.finally(settle).then(resolve, reject);
   });
 }

@@ -1,14 +1,15 @@
 import test from 'ava';
 import { Exchange } from '../../../src/relay/exchange.ts';
-import { DetectingLink } from '../../../src/upstream/detect/detecting-link.ts';
+import { DetectingLink, type FindLink } from '../../../src/upstream/detect/detecting-link.ts';
 import { notificationFrame, requestFrame } from '../../../src/wire/write-message.ts';
 import { FakeLane, FakeServerListener, messagesOf } from '../../support/fake-peers.ts';
 
-const neverFound = () => new Promise<never>(() => {});
+const createLink = (listener: FakeServerListener, findLink: FindLink = () => new Promise<never>(() => {})) =>
+  new DetectingLink({ listener, first: 'initialize', findLink, left: () => {} });
 
 test('answers a request before initialize with an error: nothing would ever come of it', (t) => {
   const listener = new FakeServerListener();
-  const link = new DetectingLink(listener, neverFound, () => {});
+  const link = createLink(listener);
   const exchange = new Exchange(7, 'tools/list', new FakeLane(), undefined, 0);
   link.send(notificationFrame('notifications/initialized'));
   link.send(requestFrame(7, 'tools/list', {}), exchange);
@@ -21,7 +22,7 @@ test('answers a request before initialize with an error: nothing would ever come
 
 test('holds requests that come while the server is being found', (t) => {
   const listener = new FakeServerListener();
-  const link = new DetectingLink(listener, neverFound, () => {});
+  const link = createLink(listener);
   link.send(requestFrame(0, 'initialize', {}), new Exchange(0, 'initialize', new FakeLane(), undefined, 0));
   link.send(requestFrame(1, 'tools/list', {}), new Exchange(1, 'tools/list', new FakeLane(), undefined, 0));
   t.deepEqual(listener.received, []);

@@ -1,0 +1,23 @@
+import type { UpstreamDialer } from '../../relay/ports.ts';
+
+/** One server, spoken to in either era. Closed by who made them, after the ways. */
+export interface EraDialers {
+  /** Sessions of the legacy era. It is never asked for the other one. */
+  readonly legacy: UpstreamDialer;
+  /** Requests of the modern era. */
+  readonly modern: UpstreamDialer;
+}
+
+/** How clients get to a server that does not speak their era, or has to be reached in a special way in their own. */
+export interface EraWays {
+  /** For sessions of legacy clients. */
+  readonly legacyToModern: UpstreamDialer;
+  /** For requests of modern clients. */
+  readonly modernToLegacy: UpstreamDialer;
+  readonly modern: UpstreamDialer;
+}
+
+/** Makes the ways, which use the dialers. What it makes belongs to the caller. */
+export type JoinEras = (dialers: EraDialers) => EraWays;
+
+export type Protocol = 'auto' | 'legacy' | 'modern';

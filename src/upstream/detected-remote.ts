@@ -1,0 +1,126 @@
+import { BridgeError } from '../errors.ts';
+import type { HttpClient } from '../http/client.ts';
+import { showUrl } from '../http/shown-url.ts';
+import type { Exchange } from '../relay/exchange.ts';
+import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../relay/ports.ts';
+import type { EraWays, JoinEras, Protocol } from './detect/era-ways.ts';
+import type { ModernTurn } from './detect/find-link.ts';
+import { RequestEras } from './detect/request-eras.ts';
+import { RequestLinks } from './detect/request-links.ts';
+import { createKeyOf, type KeyOf } from './detect/server-key.ts';
+import { VerdictCache } from './detect/verdict-cache.ts';
+import { createHttpClient, createSessionDialer, dialerOptions, type RemoteOptions } from './remote.ts';
+import { createStatelessDialer } from './streamable-stateless/dialer.ts';
+
+export interface DetectedRemoteOptions extends RemoteOptions {
+  readonly joinEras: JoinEras;
+}
+
+/**
+ * A server at a URL, for clients of both eras. What it speaks is found out with the first message of the first client of
+ * an era, in that client's era first: a server of both eras translates nothing. `--protocol` and `--transport` narrow
+ * that down. Owns the ways it has made.
+ * @throws BridgeError ERR_CONFIG_OPTION when a certificate file cannot be used
+ */
+export function createDetectedRemoteDialer(options: DetectedRemoteOptions): UpstreamDialer {
+  return new DetectedRemote(options);
+}
+
+class DetectedRemote implements UpstreamDialer {
+  readonly name: string;
+  readonly #protocol: Protocol;
+  readonly #ways: EraWays;
+  readonly #legacy: UpstreamDialer;
+  readonly #modern: UpstreamDialer;
+  /** For sessions of legacy clients. */
+  readonly #sessions: UpstreamDialer;
+  readonly #http: HttpClient;
+  readonly #eras: RequestEras;
+  readonly #requests: RequestLinks;
+  readonly #keyOf: KeyOf;
+  /** How the server takes an `initialize`. */
+  readonly #sessionVerdicts: VerdictCache;
+  /** Is it modern? A server of both eras is both. */
+  readonly #requestVerdicts: VerdictCache;
+  #isClosed = false;
+
+  constructor(options: DetectedRemoteOptions) {
+    const { target, remote, deps, joinEras } = options;
+    this.name = showUrl(target.url);
+    this.#protocol = remote.transport === 'sse' ? 'legacy' : remote.protocol;
+    this.#keyOf = createKeyOf(target.url, remote);
+    this.#sessionVerdicts = new VerdictCache(deps.clock);
+    this.#requestVerdicts = new VerdictCache(deps.clock);
+    this.#modern = createStatelessDialer({
+      ...dialerOptions(options),
+      doubted: (exchange) => this.#doubted(exchange),
+    });
+    // The one below the pool never asks for the modern era, and what it finds is of no use to the other.
+    const pooled: RemoteOptions = { ...options, remote: { ...remote, protocol: 'legacy' } };
+    this.#legacy = this.#createSessions(pooled, new VerdictCache(deps.clock), undefined);
+    this.#ways = joinEras({ legacy: this.#legacy, modern: this.#modern });
+    this.#sessions = this.#createSessions(options, this.#sessionVerdicts, this.#ways.legacyToModern);
+    this.#http = createHttpClient(options);
+    this.#eras = new RequestEras({
+      ...options,
+      url: target.url,
+      http: this.#http,
+      verdicts: this.#requestVerdicts,
+      keyOf: this.#keyOf,
+    });
+    this.#requests = new RequestLinks(this.#eras, this.#ways);
+  }
+
+  #createSessions(options: RemoteOptions, verdicts: VerdictCache, dialer: UpstreamDialer | undefined): UpstreamDialer {
+    // To refuse `initialize` as modern servers do is proof, whatever was found out before.
+    const found: ModernTurn['found'] = (key, revision) =>
+      this.#requestVerdicts.store(key, { kind: 'modern', revision });
+    const modern = this.#protocol === 'legacy' ? undefined : { dialer, found };
+    return createSessionDialer(options, { verdicts, keyOf: this.#keyOf, modern });
+  }
+
+  #doubted(exchange: Exchange | undefined): void {
+    const key = this.#keyOf(exchange?.lane.headers);
+    this.#sessionVerdicts.doubtModern(key);
+    this.#requestVerdicts.doubtModern(key);
+    if (exchange !== undefined) this.#requests.doubted(exchange);
+  }
+
+  dial(listener: ServerListener, context?: CallContext): UpstreamLink {
+    if (this.#isClosed) {
+      throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
+    }
+    if (context === undefined) {
+      return (this.#protocol === 'modern' ? this.#ways.legacyToModern : this.#sessions).dial(listener);
+    }
+    switch (this.#protocol) {
+      case 'legacy':
+        return this.#ways.modernToLegacy.dial(listener, context);
+      case 'modern':
+        return this.#ways.modern.dial(listener, context);
+      case 'auto':
+        return this.#requests.dial(listener, context);
+    }
+  }
+
+  /** As those know that have tried lately. */
+  readiness(): Readiness {
+    const known = [this.#sessions, this.#ways.modern, this.#ways.modernToLegacy, this.#eras];
+    return known.map((part) => part.readiness()).find(({ ready }) => !ready) ?? { ready: true };
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#requests.close(new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.'));
+    const { legacyToModern, modernToLegacy, modern } = this.#ways;
+    await Promise.all([this.#sessions, legacyToModern, modernToLegacy, modern].map((way) => way.close()));
+    await Promise.all([this.#legacy.close(), this.#modern.close()]);
+    this.#http.close();
+  }
+
+  killNow(): void {
+    this.#isClosed = true;
+    for (const dialer of [this.#sessions, this.#legacy, this.#modern]) dialer.killNow();
+    this.#http.close();
+  }
+}

@@ -1,0 +1,348 @@
+/** Clients of both eras and a server at a URL, with the translators and real servers. */
+import test, { type ExecutionContext } from 'ava';
+import type { RemoteConfig } from '../../src/config.ts';
+import type { Clock } from '../../src/deps.ts';
+import { BridgeError } from '../../src/errors.ts';
+import type { UpstreamDialer } from '../../src/relay/ports.ts';
+import { WEAK_LEGACY_MS } from '../../src/upstream/detect/verdict-cache.ts';
+import { createDetectedRemoteDialer } from '../../src/upstream/detected-remote.ts';
+import {
+  type Ask,
+  discovered,
+  initialized,
+  type Reply,
+  result,
+  rpcError,
+  type ScriptedServer,
+  serveReplies,
+} from '../fixtures/http-servers/replies.ts';
+import { type SdkKind, type SdkServer, serveSdk } from '../fixtures/http-servers/sdk.ts';
+import { createTestDeps } from '../process/collected-log.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { joinClient } from './connect.ts';
+import { CLIENT_INFO, joinErasWith } from './join-eras.ts';
+import { listTools, ModernRequest } from './modern-request.ts';
+
+const REMOTE: RemoteConfig = {
+  transport: 'auto',
+  protocol: 'auto',
+  headers: new Map(),
+  bearerTokenFile: undefined,
+  tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
+  forwardHeaders: [],
+  timeouts: { connectMs: 5000, firstByteMs: 0, idleMs: 0, callMs: 0 },
+  keepAliveMs: 0,
+  proxyEnv: {},
+};
+
+/** Closed with the test. */
+function connectTo(
+  t: ExecutionContext,
+  url: URL,
+  { clock, ...remote }: Partial<RemoteConfig> & { clock?: Clock } = {},
+): UpstreamDialer {
+  const system = createTestDeps().deps;
+  const deps = { ...system, clock: clock ?? system.clock };
+  const dialer = createDetectedRemoteDialer({
+    target: { kind: 'url', url },
+    remote: { ...REMOTE, ...remote },
+    maxMessageBytes: 1024 * 1024,
+    clientInfo: CLIENT_INFO,
+    deps,
+    joinEras: joinErasWith(deps),
+  });
+  t.teardown(() => dialer.close());
+  return dialer;
+}
+
+async function serve(t: ExecutionContext, kind: SdkKind): Promise<SdkServer> {
+  const server = await serveSdk(kind);
+  t.teardown(() => server.close());
+  return server;
+}
+
+async function scripted(t: ExecutionContext, script: (ask: Ask) => Reply | undefined): Promise<ScriptedServer> {
+  const server = await serveReplies(script);
+  t.teardown(() => server.close());
+  return server;
+}
+
+const tools = (id: unknown): Reply => result(id, { tools: [{ name: 'one', inputSchema: { type: 'object' } }] });
+
+/** Names of the tools a legacy client sees, in a session of its own. */
+async function listToolsInSession(t: ExecutionContext, dialer: UpstreamDialer): Promise<readonly unknown[]> {
+  const client = joinClient(t, { close: () => Promise.resolve() }, dialer);
+  await client.initialize();
+  const { result: listed, error } = await client.request('tools/list');
+  if (listed === undefined) throw new Error(JSON.stringify(error));
+  return (listed.tools as { readonly name: string }[]).map(({ name }) => name);
+}
+
+const count = ({ asked }: { readonly asked: readonly string[] }, what: string) =>
+  asked.filter((one) => one === what).length;
+
+const LEFT = new BridgeError('ERR_SESSION_CLOSED', 'The client left.');
+const SDK_V1 = ['one', 'two', 'three'];
+const SDK_V2 = ['echo', 'shout'];
+
+// ---- legacy clients
+
+test('a legacy client is served by a modern server, which it asks for nothing but initialize first', async (t) => {
+  const server = await serve(t, 'modern');
+  const dialer = connectTo(t, server.url);
+  t.deepEqual(await listToolsInSession(t, dialer), SDK_V2);
+  t.is(server.asked[0], 'POST initialize');
+  t.is(server.asked[1], 'POST server/discover');
+  t.is(count(server, 'POST initialize'), 1);
+  t.deepEqual(await listToolsInSession(t, dialer), SDK_V2);
+  t.is(count(server, 'POST initialize'), 1, 'known by then');
+});
+
+test('a modern server that does not say so to initialize serves a legacy client, too', async (t) => {
+  const server = await scripted(t, ({ what, id }) => {
+    if (what === 'POST server/discover') return discovered(id, '2026-07-28');
+    return what === 'POST tools/list' ? tools(id) : rpcError(id, -32602, { status: 400 });
+  });
+  t.deepEqual(await listToolsInSession(t, connectTo(t, server.url)), ['one']);
+});
+
+test('DET-17: a modern server that was downgraded serves the next legacy client in its own era', async (t) => {
+  const server = await serve(t, 'modern');
+  const dialer = connectTo(t, server.url);
+  await listToolsInSession(t, dialer);
+  server.become('stateful');
+  const before = server.asked.length;
+  t.deepEqual(await listToolsInSession(t, dialer), SDK_V1);
+  // The subscription of the first session looks for its server, too.
+  const since = () => server.asked.slice(before).filter((what) => what !== 'POST subscriptions/listen');
+  t.deepEqual(since().slice(0, 2), ['POST server/discover', 'POST initialize']);
+  t.deepEqual(await listToolsInSession(t, dialer), SDK_V1);
+  t.is(since().filter((what) => what === 'POST server/discover').length, 1);
+});
+
+test('a server of both eras is spoken to in the era of each client, at the same time', async (t) => {
+  const server = await serve(t, 'both-eras');
+  const dialer = connectTo(t, server.url);
+  const [session, request] = await Promise.all([listToolsInSession(t, dialer), listTools(dialer)]);
+  t.deepEqual(session, SDK_V2);
+  t.deepEqual(request, SDK_V2);
+  t.is(count(server, 'POST initialize'), 1);
+  t.is(count(server, 'POST server/discover'), 1);
+});
+
+// ---- modern clients
+
+test('DET-01: a modern server is asked once, for all its modern clients, and sees no initialize', async (t) => {
+  const server = await serve(t, 'modern');
+  const dialer = connectTo(t, server.url);
+  t.deepEqual(await listTools(dialer), SDK_V2);
+  t.deepEqual(await listTools(dialer), SDK_V2);
+  t.deepEqual(server.asked, ['POST server/discover', 'POST tools/list', 'POST tools/list']);
+});
+
+for (const kind of ['stateful', 'stateless', 'http-sse'] as const) {
+  test(`DET-10, DET-11: modern clients of the SDK's ${kind} server share a session, found with one discover`, async (t) => {
+    const server = await serve(t, kind);
+    const dialer = connectTo(t, server.url);
+    t.deepEqual(await listTools(dialer), SDK_V1);
+    t.deepEqual(await listTools(dialer), SDK_V1);
+    t.is(count(server, 'POST server/discover'), 1);
+    // The first attempt of two at a server that takes it on its event stream only.
+    t.is(count(server, 'POST initialize'), kind === 'http-sse' ? 2 : 1);
+  });
+}
+
+test('DET-18: 100 modern requests at the same time make for one discover and one initialize', async (t) => {
+  const server = await serve(t, 'stateful');
+  const dialer = connectTo(t, server.url);
+  const all = await Promise.all(Array.from({ length: 100 }, () => listTools(dialer)));
+  t.true(all.every((names) => names.length === SDK_V1.length));
+  t.is(count(server, 'POST server/discover'), 1);
+  t.is(count(server, 'POST initialize'), 1);
+});
+
+test('the request of a client that leaves is not sent, and those who wait with it go on', async (t) => {
+  const server = await scripted(t, ({ what, id }) =>
+    what === 'POST server/discover' ? discovered(id, '2026-07-28') : tools(id),
+  );
+  const dialer = connectTo(t, server.url);
+  const first = new ModernRequest(dialer, 'prompts/list');
+  const second = listTools(dialer);
+  first.link.close(LEFT);
+  t.deepEqual(await second, ['one']);
+  t.deepEqual(server.asked, ['POST server/discover', 'POST tools/list']);
+});
+
+test('DET-12: 401 to discover is an error of authorization; there is no initialize, and nothing is remembered', async (t) => {
+  let isOpen = false;
+  const server = await scripted(t, ({ what, id }) => {
+    if (!isOpen) return { status: 401 };
+    return what === 'POST server/discover' ? discovered(id, '2026-07-28') : tools(id);
+  });
+  const dialer = connectTo(t, server.url);
+  t.is((await t.throwsAsync<BridgeError>(listTools(dialer)))?.code, 'ERR_UPSTREAM_AUTH');
+  t.deepEqual(server.asked, ['POST server/discover']);
+  isOpen = true;
+  t.deepEqual(await listTools(dialer), ['one']);
+});
+
+test('DET-13: a modern server behind 503 is waited for, and taken for nothing else', async (t) => {
+  const server = await scripted(t, ({ what, id, time }) => {
+    if (what === 'POST tools/list') return tools(id);
+    return time <= 2 ? { status: 503, headers: { 'Retry-After': '0' } } : discovered(id, '2026-07-28');
+  });
+  t.deepEqual(await listTools(connectTo(t, server.url)), ['one']);
+  t.is(count(server, 'POST initialize'), 0);
+});
+
+test('DET-14: a legacy server that fails at discover works, and is asked again a minute later', async (t) => {
+  const server = await scripted(t, ({ what, id }) => {
+    if (what === 'POST server/discover') return { status: 500 };
+    if (what === 'POST initialize') return initialized(id);
+    return what === 'POST tools/list' ? tools(id) : { status: 405 };
+  });
+  const clock = new FakeClock();
+  const dialer = connectTo(t, server.url, { clock });
+  const first = listTools(dialer);
+  await waitFor(
+    () => {
+      clock.advance(100);
+      return count(server, 'POST tools/list') === 1;
+    },
+    { message: 'the list to be asked for' },
+  );
+  t.deepEqual(await first, ['one']);
+  const asked = count(server, 'POST server/discover');
+  t.deepEqual(await listTools(dialer), ['one']);
+  t.is(count(server, 'POST server/discover'), asked);
+  clock.advance(WEAK_LEGACY_MS);
+  const last = new ModernRequest(dialer);
+  await waitFor(() => count(server, 'POST server/discover') > asked, { message: 'the server to be asked again' });
+  last.link.close(LEFT);
+});
+
+test('DET-19: a server that is none of any era is reported with what was tried, and asked again by the next client', async (t) => {
+  let isThere = false;
+  const server = await scripted(t, ({ what, id }) => {
+    if (!isThere) return { status: 404 };
+    return what === 'POST server/discover' ? discovered(id, '2026-07-28') : tools(id);
+  });
+  const dialer = connectTo(t, server.url);
+  const { error } = await new ModernRequest(dialer).answer();
+  t.like(error?.data, { bridge: { reason: 'ERR_UPSTREAM_DETECT' } });
+  isThere = true;
+  t.deepEqual(await listTools(dialer), ['one']);
+});
+
+test('DET-17: a call to a modern server that was downgraded is sent once more, in the era it speaks now', async (t) => {
+  const server = await serve(t, 'modern');
+  const dialer = connectTo(t, server.url);
+  await listTools(dialer);
+  server.become('stateful');
+  const before = server.asked.length;
+  t.deepEqual(await listTools(dialer), SDK_V1);
+  t.deepEqual(server.asked.slice(before, before + 3), ['POST tools/list', 'POST server/discover', 'POST initialize']);
+  t.deepEqual(await listTools(dialer), SDK_V1);
+  t.is(server.asked.slice(before).filter((what) => what === 'POST server/discover').length, 1);
+});
+
+test('DET-17: many calls that notice the downgrade make for one discover', async (t) => {
+  const server = await serve(t, 'modern');
+  const dialer = connectTo(t, server.url);
+  await listTools(dialer);
+  server.become('stateful');
+  const before = server.asked.length;
+  const all = await Promise.all(Array.from({ length: 20 }, () => listTools(dialer)));
+  t.true(all.every((names) => names.length === SDK_V1.length));
+  t.is(server.asked.slice(before).filter((what) => what === 'POST server/discover').length, 1);
+});
+
+test('a refusal of a server that is modern all the same is the answer, and the call is not sent again', async (t) => {
+  const server = await scripted(t, ({ what, id }) =>
+    what === 'POST server/discover' ? discovered(id, '2026-07-28') : rpcError(id, -32000, { status: 400 }),
+  );
+  const dialer = connectTo(t, server.url);
+  await new ModernRequest(dialer).answer();
+  const { error } = await new ModernRequest(dialer).answer();
+  t.is(error?.code, -32000);
+  t.deepEqual(
+    server.asked.filter((what) => what === 'POST tools/list'),
+    ['POST tools/list', 'POST tools/list'],
+  );
+});
+
+test('a legacy server that was replaced by a modern one is found out by the first call that fails', async (t) => {
+  const server = await serve(t, 'stateful');
+  const dialer = connectTo(t, server.url, { transport: 'streamable-http' });
+  t.deepEqual(await listTools(dialer), SDK_V1);
+  server.become('modern');
+  // Another session is wanted for other capabilities, and the server refuses to open it.
+  const capabilities = { sampling: {} };
+  const { error } = await new ModernRequest(dialer, 'tools/list', { capabilities }).answer();
+  t.like(error?.data, { bridge: { reason: 'ERR_UPSTREAM_REVISION' } });
+  t.deepEqual(await listTools(dialer), SDK_V2);
+});
+
+test('where headers of the client pass to the server, its era is asked with them, and for each of them', async (t) => {
+  const server = await scripted(t, ({ what, id, received }) => {
+    if (received.headers['x-tenant'] !== 'new') {
+      if (what === 'POST server/discover') return rpcError(id, -32601);
+      if (what === 'POST initialize') return initialized(id);
+    }
+    if (what === 'POST server/discover') return discovered(id, '2026-07-28');
+    return what === 'POST tools/list' ? tools(id) : { status: 405 };
+  });
+  const dialer = connectTo(t, server.url, { forwardHeaders: ['x-tenant'] });
+  for (const tenant of ['new', 'old', 'new', 'old']) {
+    t.deepEqual(await listTools(dialer, { headers: { 'x-tenant': tenant }, principal: tenant }), ['one']);
+  }
+  t.is(count(server, 'POST server/discover'), 2);
+  t.is(count(server, 'POST initialize'), 1);
+});
+
+test('where nobody listens every client is told, and the dialer is not ready', async (t) => {
+  const server = await serveReplies(() => undefined);
+  await server.close();
+  const dialer = connectTo(t, server.url);
+  t.true(dialer.readiness().ready);
+  t.is((await t.throwsAsync<BridgeError>(listTools(dialer)))?.code, 'ERR_UPSTREAM_CONNECT');
+  t.false(dialer.readiness().ready);
+});
+
+// ---- told by the user
+
+test('--protocol legacy never asks for the modern era', async (t) => {
+  const server = await serve(t, 'both-eras');
+  const dialer = connectTo(t, server.url, { protocol: 'legacy' });
+  t.deepEqual(await listTools(dialer), SDK_V2);
+  t.deepEqual(await listToolsInSession(t, dialer), SDK_V2);
+  t.is(count(server, 'POST server/discover'), 0);
+  t.is(count(server, 'POST initialize'), 2);
+});
+
+test('--protocol modern never sends initialize', async (t) => {
+  const server = await serve(t, 'both-eras');
+  const dialer = connectTo(t, server.url, { protocol: 'modern' });
+  t.deepEqual(await listToolsInSession(t, dialer), SDK_V2);
+  t.deepEqual(await listTools(dialer), SDK_V2);
+  t.is(count(server, 'POST initialize'), 0);
+});
+
+test('--transport sse is for the legacy era', async (t) => {
+  const server = await serve(t, 'http-sse');
+  const dialer = connectTo(t, server.url, { transport: 'sse' });
+  t.deepEqual(await listTools(dialer), SDK_V1);
+  t.deepEqual(server.asked.slice(0, 2), ['GET', 'POST initialize']);
+});
+
+test('a dialer that is closed opens nothing, and lets go who waits', async (t) => {
+  const server = await scripted(t, () => 'hang');
+  const dialer = connectTo(t, server.url);
+  const waiting = new ModernRequest(dialer);
+  await waitFor(() => server.asked.length === 1);
+  await dialer.close();
+  t.throws(() => new ModernRequest(dialer), { message: /shutting down/ });
+  t.deepEqual(waiting.listener.received, []);
+  await waitFor(() => server.open.size === 0, { message: 'the connection to be let go' });
+});
