@@ -1,0 +1,199 @@
+import type { Deps } from '../deps.ts';
+import { BridgeError } from '../errors.ts';
+import { canonicalCapabilities } from '../mcp/era-capabilities.ts';
+import type { Implementation } from '../mcp/meta.ts';
+import { asFields, type Fields } from '../mcp/payload.ts';
+import { readRequestMetadata } from '../mcp/request-metadata.ts';
+import { LATEST_LEGACY_REVISION } from '../mcp/revisions.ts';
+import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../relay/ports.ts';
+import { detectStdio, HANDSHAKE_TIMEOUT_MS, PROBE_TIMEOUT_MS } from './detect/detect-stdio.ts';
+import { DetectingLink } from './detect/detecting-link.ts';
+import type { EraWays, JoinEras, Protocol } from './detect/era-ways.ts';
+import { FirstSession } from './detect/first-session.ts';
+import type { LinkClient } from './detect/link-client.ts';
+import { StartedProcesses } from './detect/started-processes.ts';
+import type { Request } from './detect/trial.ts';
+import { VerdictCache } from './detect/verdict-cache.ts';
+import { untilAborted } from './detect/wait.ts';
+
+export interface DetectedCommandOptions {
+  /** Each connection is a process of its own. Closed with the dialer. */
+  readonly processes: UpstreamDialer;
+  readonly protocol: Protocol;
+  readonly joinEras: JoinEras;
+  /** Who asks where no client does. */
+  readonly clientInfo: Implementation;
+  readonly deps: Deps;
+  /** Silence of a server allowed after `server/discover`; the default gives package runners their time. */
+  readonly probeTimeoutMs?: number;
+  readonly handshakeTimeoutMs?: number;
+}
+
+/**
+ * A server that is started, for clients of both eras. What it speaks is found out with the first client of an era, in
+ * that client's era first, and with a process that then serves that client. Owns the processes and the ways it has made.
+ */
+export function createDetectedCommandDialer(options: DetectedCommandOptions): UpstreamDialer {
+  return new DetectedCommand(options);
+}
+
+/** Whether the server speaks an era. It does not change while the command is the same. */
+type Speaks = 'unknown' | 'yes' | 'no';
+
+class DetectedCommand implements UpstreamDialer {
+  readonly #options: DetectedCommandOptions;
+  readonly #legacy: StartedProcesses;
+  readonly #modern: StartedProcesses;
+  readonly #ways: EraWays;
+  /** Servers that exit at a question of the other era are not asked again. */
+  readonly #verdicts: VerdictCache;
+  readonly #links = new Set<DetectingLink>();
+  #speaksLegacy: Speaks;
+  #speaksModern: Speaks;
+  #detection: Promise<UpstreamDialer> | undefined;
+  #isClosed = false;
+
+  constructor(options: DetectedCommandOptions) {
+    const { processes, protocol, joinEras, deps } = options;
+    this.#options = options;
+    this.#legacy = new StartedProcesses(processes, deps.clock);
+    this.#modern = new StartedProcesses(processes, deps.clock);
+    this.#ways = joinEras({ legacy: this.#legacy, modern: this.#modern });
+    this.#verdicts = new VerdictCache(deps.clock);
+    this.#speaksLegacy = speaks('legacy', protocol);
+    this.#speaksModern = speaks('modern', protocol);
+  }
+
+  get name(): string {
+    return this.#options.processes.name;
+  }
+
+  dial(listener: ServerListener, context?: CallContext): UpstreamLink {
+    if (this.#isClosed) {
+      throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and starts no more servers.');
+    }
+    return context === undefined ? this.#dialSession(listener) : this.#dialRequests(listener, context);
+  }
+
+  // ---- sessions of legacy clients
+
+  #dialSession(listener: ServerListener): UpstreamLink {
+    const { processes, clientInfo, deps, probeTimeoutMs = PROBE_TIMEOUT_MS } = this.#options;
+    switch (this.#speaksLegacy) {
+      case 'yes':
+        return processes.dial(listener);
+      case 'no':
+        return this.#ways.legacyToModern.dial(listener);
+      case 'unknown':
+        return new FirstSession({
+          processes,
+          listener,
+          clientInfo,
+          clock: deps.clock,
+          probeTimeoutMs,
+          accepted: () => {
+            this.#speaksLegacy = 'yes';
+          },
+          turnModern: (connection) => this.#turnModern(connection, listener),
+        });
+    }
+  }
+
+  #turnModern(connection: LinkClient, listener: ServerListener): UpstreamLink {
+    this.#speaksLegacy = 'no';
+    this.#speaksModern = 'yes';
+    this.#modern.offer(connection);
+    return this.#ways.legacyToModern.dial(listener);
+  }
+
+  // ---- requests of modern clients
+
+  #dialRequests(listener: ServerListener, context: CallContext): UpstreamLink {
+    const known = this.#knownWay;
+    if (known !== undefined) return known.dial(listener, context);
+    const link = new DetectingLink({
+      listener,
+      first: 'any',
+      findLink: async (first, signal) => {
+        const way = await this.#findWay(context, first, signal);
+        return { open: (client) => way.dial(client, context), drop: () => {} };
+      },
+      left: () => void this.#links.delete(link),
+    });
+    this.#links.add(link);
+    return link;
+  }
+
+  get #knownWay(): UpstreamDialer | undefined {
+    if (this.#speaksModern === 'unknown') return undefined;
+    return this.#speaksModern === 'yes' ? this.#ways.modern : this.#ways.modernToLegacy;
+  }
+
+  /** One process shows it to all who wait; whose client leaves meanwhile does not matter. */
+  #findWay(context: CallContext, first: Request, signal: AbortSignal): Promise<UpstreamDialer> {
+    const known = this.#knownWay;
+    if (known !== undefined) return Promise.resolve(known);
+    this.#detection ??= this.#detect(capabilitiesOf(context, first)).finally(() => {
+      this.#detection = undefined;
+    });
+    return untilAborted(this.#detection, signal);
+  }
+
+  async #detect(capabilities: Fields): Promise<UpstreamDialer> {
+    const { processes, clientInfo, deps } = this.#options;
+    const { clock, log } = deps;
+    const { probeTimeoutMs = PROBE_TIMEOUT_MS, handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS } = this.#options;
+    const detection = await detectStdio({
+      dialer: processes,
+      clientInfo,
+      capabilities,
+      clock,
+      log,
+      verdicts: this.#verdicts,
+      key: this.name,
+      probeTimeoutMs,
+      handshakeTimeoutMs,
+    });
+    if (detection.era === 'modern') {
+      this.#speaksModern = 'yes';
+      this.#modern.offer(detection.connection);
+      return this.#ways.modern;
+    }
+    this.#speaksModern = 'no';
+    this.#speaksLegacy = 'yes';
+    const params = { protocolVersion: LATEST_LEGACY_REVISION.id, capabilities, clientInfo };
+    this.#legacy.offer(detection.connection, { params, result: asFields(detection.handshake) ?? {} });
+    return this.#ways.modernToLegacy;
+  }
+
+  // ---- as a dialer
+
+  readiness(): Readiness {
+    const known = [this.#options.processes, this.#ways.modern, this.#ways.modernToLegacy, this.#ways.legacyToModern];
+    return known.map((dialer) => dialer.readiness()).find(({ ready }) => !ready) ?? { ready: true };
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    const reason = new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.');
+    for (const link of [...this.#links]) link.close(reason);
+    const { legacyToModern, modernToLegacy, modern } = this.#ways;
+    await Promise.all([legacyToModern, modernToLegacy, modern, this.#legacy, this.#modern].map((way) => way.close()));
+    await this.#options.processes.close();
+  }
+
+  killNow(): void {
+    this.#options.processes.killNow();
+  }
+}
+
+function speaks(era: Exclude<Protocol, 'auto'>, protocol: Protocol): Speaks {
+  if (protocol === 'auto') return 'unknown';
+  return protocol === era ? 'yes' : 'no';
+}
+
+/** Of the client that came first: a server that turns out legacy is told them, and can then serve it. */
+function capabilitiesOf({ metadata }: CallContext, { frame }: Request): Fields {
+  const known = metadata ?? readRequestMetadata(frame);
+  return 'fault' in known ? {} : canonicalCapabilities(known.capabilities).capabilities;
+}

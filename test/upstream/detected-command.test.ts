@@ -1,0 +1,375 @@
+/** Clients of both eras and a server that is started, with the translators and real processes. */
+import test, { type ExecutionContext } from 'ava';
+import { BridgeError } from '../../src/errors.ts';
+import type { UpstreamDialer } from '../../src/relay/ports.ts';
+import { HANDOVER_MS } from '../../src/upstream/detect/started-processes.ts';
+import { createDetectedCommandDialer, type DetectedCommandOptions } from '../../src/upstream/detected-command.ts';
+import { createStdioDialer } from '../../src/upstream/stdio.ts';
+import { RelayedClient } from '../contract/relayed-client.ts';
+import { fixture } from '../process/child-spec.ts';
+import { createTestDeps } from '../process/collected-log.ts';
+import { createFakeDeps, FakeDialer, FakeServerListener, messagesOf } from '../support/fake-peers.ts';
+import { clientFrame, serverFrame } from '../support/frames.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { RecordingDialer } from './detect/recording-dialer.ts';
+import { CLIENT_INFO, joinErasWith } from './join-eras.ts';
+import { listTools, ModernRequest, modernFrame } from './modern-request.ts';
+
+interface Setup {
+  /** Everything that was started. */
+  readonly processes: RecordingDialer;
+  readonly dialer: UpstreamDialer;
+}
+
+/** Everything that is started ends with the test. */
+function start(
+  t: ExecutionContext,
+  name: string,
+  { args = [], ...options }: Partial<DetectedCommandOptions> & { readonly args?: readonly string[] } = {},
+): Setup {
+  const { deps } = createTestDeps();
+  const processes = new RecordingDialer(
+    createStdioDialer({
+      target: { kind: 'command', command: process.execPath, args: [fixture(name), ...args] },
+      child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
+      maxMessageBytes: 1024 * 1024,
+      shutdownGraceMs: 2000,
+      deps,
+    }),
+  );
+  const dialer = createDetectedCommandDialer({
+    processes,
+    protocol: 'auto',
+    joinEras: joinErasWith(deps),
+    clientInfo: CLIENT_INFO,
+    deps,
+    ...options,
+  });
+  t.teardown(() => dialer.close());
+  return { processes, dialer };
+}
+
+/** Names of the tools a legacy client sees, in a session of its own. */
+async function listToolsInSession(dialer: UpstreamDialer): Promise<readonly unknown[]> {
+  const client = new RelayedClient(dialer);
+  await client.initialize();
+  const { result, error } = await client.request('tools/list');
+  if (result === undefined) throw new Error(JSON.stringify(error));
+  client.close();
+  return (result.tools as { readonly name: string }[]).map(({ name }) => name);
+}
+
+/** What was sent to each process; what follows the handshake is of no interest. */
+const openings = ({ processes }: Setup) =>
+  processes.sent.map((sent) => sent.filter((method) => method === 'initialize' || method === 'server/discover'));
+
+const SESSION = ['initialize', 'notifications/initialized', 'tools/list'];
+const SDK_V2 = ['echo', 'shout'];
+
+// ---- legacy clients
+
+for (const name of [
+  'echo',
+  'silent-before-initialize',
+  'exits-at-unknown-request',
+  'refuses-before-initialize',
+  'both-eras-late',
+  'prints-garbage',
+]) {
+  test(`DET-20: a legacy client of ${name} is served by one process, which hears only from its client`, async (t) => {
+    const { processes, dialer } = start(t, name);
+    t.true((await listToolsInSession(dialer)).length > 0);
+    t.deepEqual(processes.sent, [SESSION]);
+    await listToolsInSession(dialer);
+    t.deepEqual(processes.sent, [SESSION, SESSION]);
+  });
+}
+
+test('a legacy client of a modern-only server is served by the process that refused its initialize', async (t) => {
+  const setup = start(t, 'modern-only');
+  t.deepEqual(await listToolsInSession(setup.dialer), SDK_V2);
+  t.deepEqual(openings(setup), [['initialize', 'server/discover']]);
+  t.deepEqual(await listToolsInSession(setup.dialer), SDK_V2);
+  t.deepEqual(openings(setup).slice(1), [['server/discover']], 'known by then');
+});
+
+test('what a modern client is told after that needs no new question', async (t) => {
+  const setup = start(t, 'modern-only');
+  await listToolsInSession(setup.dialer);
+  t.deepEqual(await listTools(setup.dialer), SDK_V2);
+  t.deepEqual(openings(setup).slice(1), [[]]);
+});
+
+test('an initialize that the server turns down is answered with its own words, and it is not started again', async (t) => {
+  const { processes, dialer } = start(t, 'refuses-its-own-revision', { args: ['2025-01-01'] });
+  const client = new RelayedClient(dialer);
+  const { error } = await client.answer(client.startInitialize());
+  t.like(error, { code: -32022, message: 'Unsupported protocol version' });
+  t.deepEqual(processes.sent, [['initialize', 'server/discover']]);
+  t.true(processes.connections[0]?.isClosed);
+});
+
+test('a server that exits at initialize is not started again; the client hears of its end', async (t) => {
+  const { processes, dialer } = start(t, 'exits-before-initialize');
+  const client = new RelayedClient(dialer);
+  const { error } = await client.answer(client.startInitialize());
+  t.like(error?.data, { bridge: { reason: 'ERR_UPSTREAM_EXITED' } });
+  t.is(processes.connections.length, 1);
+});
+
+test('a server of both eras is spoken to in the era of each client', async (t) => {
+  const setup = start(t, 'both-eras');
+  t.deepEqual(await listToolsInSession(setup.dialer), SDK_V2);
+  t.deepEqual(await listTools(setup.dialer), SDK_V2);
+  t.deepEqual(openings(setup), [['initialize'], ['server/discover']]);
+});
+
+// ---- modern clients
+
+test('DET-01: the process of a modern server that answered discover serves the client, and sees no initialize', async (t) => {
+  const { processes, dialer } = start(t, 'modern-only');
+  t.deepEqual(await listTools(dialer), SDK_V2);
+  t.deepEqual(processes.sent, [['server/discover', 'tools/list']]);
+});
+
+for (const [id, name, args] of [
+  ['DET-02', 'refuses-before-initialize', ['-32601']],
+  ['DET-03', 'refuses-before-initialize', ['-32602']],
+  ['DET-03', 'refuses-before-initialize', ['0']],
+  ['DET-03', 'refuses-before-initialize', ['-32000']],
+  ['DET-20', 'prints-garbage', []],
+] as const) {
+  test(`${id}: ${[name, ...args].join(' ')} serves modern clients with the process that was asked`, async (t) => {
+    const { processes, dialer } = start(t, name, { args });
+    t.true((await listTools(dialer)).length > 0);
+    await listTools(dialer);
+    t.deepEqual(processes.sent, [['server/discover', ...SESSION, 'tools/list']]);
+  });
+}
+
+test('DET-04: a server that is silent before initialize serves a modern client after the probe has timed out', async (t) => {
+  const { processes, dialer } = start(t, 'silent-before-initialize', { probeTimeoutMs: 300 });
+  t.deepEqual(await listTools(dialer), ['echo']);
+  t.deepEqual(processes.sent, [['server/discover', ...SESSION]]);
+});
+
+test('DET-05: a server that exits at the probe is started once more, and not asked again', async (t) => {
+  const { processes, dialer } = start(t, 'exits-at-unknown-request');
+  t.deepEqual(await listTools(dialer), ['echo']);
+  t.deepEqual(processes.sent, [['server/discover'], SESSION]);
+  t.deepEqual(await listTools(dialer, { capabilities: { sampling: {} } }), ['echo']);
+  t.deepEqual(await listToolsInSession(dialer), ['echo']);
+  t.deepEqual(processes.sent, [['server/discover'], SESSION, SESSION, SESSION]);
+});
+
+test('DET-06: a server of both eras that took initialize serves as a legacy one; its late discovery is dropped', async (t) => {
+  const { processes, dialer } = start(t, 'both-eras-late', { args: ['1000'], probeTimeoutMs: 300 });
+  t.deepEqual(await listTools(dialer), ['echo']);
+  await waitFor(() => processes.connections[0]?.received.length === 3, { message: 'the late answer' });
+  t.deepEqual(await listTools(dialer), ['echo']);
+  t.deepEqual(processes.sent, [['server/discover', ...SESSION, 'tools/list']]);
+});
+
+test('DET-07: a modern-only server that starts slower than the probe waits serves a modern client', async (t) => {
+  const { processes, dialer } = start(t, 'modern-only', { args: ['500'], probeTimeoutMs: 100 });
+  t.deepEqual(await listTools(dialer), SDK_V2);
+  t.deepEqual(processes.sent, [['server/discover', 'initialize', 'tools/list']]);
+});
+
+test('DET-18: 50 modern requests at the same time make for one process, one discover and one initialize', async (t) => {
+  const setup = start(t, 'refuses-before-initialize');
+  const all = await Promise.all(Array.from({ length: 50 }, () => listTools(setup.dialer)));
+  t.is(all.length, 50);
+  t.deepEqual(openings(setup), [['server/discover', 'initialize']]);
+});
+
+test('the server is told what its first client can do, and one that can do more gets another process', async (t) => {
+  const setup = start(t, 'echo');
+  await Promise.all([
+    listTools(setup.dialer, { capabilities: { elicitation: {} } }),
+    listTools(setup.dialer, { capabilities: { sampling: {} } }),
+  ]);
+  t.deepEqual(openings(setup), [['server/discover', 'initialize'], ['initialize']]);
+});
+
+test('a process that was initialized for a client which left is closed when another one wants it otherwise', async (t) => {
+  const setup = start(t, 'echo');
+  const first = new ModernRequest(setup.dialer, 'tools/list', { capabilities: { elicitation: {} } });
+  const second = listTools(setup.dialer, { capabilities: { sampling: {} } });
+  first.link.close(new BridgeError('ERR_SESSION_CLOSED', 'left'));
+  t.deepEqual(await second, ['echo']);
+  t.deepEqual(openings(setup), [['server/discover', 'initialize'], ['initialize']]);
+  t.true(setup.processes.connections[0]?.isClosed);
+});
+
+test('a server that is no server is reported to each client that waited, and started anew for the next', async (t) => {
+  const { processes, dialer } = start(t, 'exits-before-initialize');
+  const failed = await Promise.allSettled([listTools(dialer), listTools(dialer)]);
+  for (const outcome of failed) {
+    t.is(outcome.status === 'rejected' && outcome.reason.code, 'ERR_UPSTREAM_EXITED');
+  }
+  t.is(processes.connections.length, 2);
+});
+
+test('all requests of one pipe go through one link, and wait for the verdict together', async (t) => {
+  const { processes, dialer } = start(t, 'modern-only');
+  const listener = new FakeServerListener();
+  const link = dialer.dial(listener, { principal: 'pipe', metadata: undefined });
+  for (const id of [1, 2]) link.send(modernFrame(id, 'tools/list', {}));
+  await waitFor(() => listener.received.length === 2, { message: 'both answers' });
+  t.deepEqual(
+    listener.received.map(({ frame }) => frame.id),
+    [1, 2],
+  );
+  t.deepEqual(processes.sent, [['server/discover', 'tools/list', 'tools/list']]);
+  link.close(new BridgeError('ERR_SESSION_CLOSED', 'done'));
+});
+
+// ---- told by the user
+
+test('--protocol legacy asks no process for the modern era', async (t) => {
+  const setup = start(t, 'both-eras', { protocol: 'legacy' });
+  t.deepEqual(await listTools(setup.dialer), SDK_V2);
+  t.deepEqual(await listToolsInSession(setup.dialer), SDK_V2);
+  t.deepEqual(openings(setup), [['initialize'], ['initialize']]);
+});
+
+test('--protocol modern sends no process initialize', async (t) => {
+  const setup = start(t, 'both-eras', { protocol: 'modern' });
+  t.deepEqual(await listTools(setup.dialer), SDK_V2);
+  t.deepEqual(await listToolsInSession(setup.dialer), SDK_V2);
+  t.deepEqual(openings(setup), [[], ['server/discover']]);
+});
+
+// ---- without processes
+
+function startFake(options: Partial<DetectedCommandOptions> = {}) {
+  const deps = createFakeDeps();
+  const processes = new FakeDialer();
+  const dialer = createDetectedCommandDialer({
+    processes,
+    protocol: 'auto',
+    joinEras: joinErasWith(deps),
+    clientInfo: CLIENT_INFO,
+    deps,
+    ...options,
+  });
+  return { processes, dialer, clock: deps.clock };
+}
+
+const INITIALIZE = clientFrame({ id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25' } });
+const REFUSAL = { id: 1, error: { code: -32601, message: 'no' } };
+
+test('a process is started when the session is dialled, and whatever comes passes at once', (t) => {
+  const { processes, dialer } = startFake();
+  const listener = new FakeServerListener();
+  const link = dialer.dial(listener);
+  const server = processes.latest;
+  link.send(clientFrame({ id: 0, method: 'ping' }));
+  link.send(INITIALIZE);
+  t.is(server.link.sent[1]?.frame, INITIALIZE);
+  const answer = serverFrame({ id: 1, result: {} });
+  server.listener.fromServer(answer);
+  t.is(listener.received[0]?.frame, answer);
+  server.link.hasRoom = false;
+  t.false(link.send(clientFrame({ id: 2, method: 'tools/list' })));
+  server.listener.serverDrained();
+  t.is(listener.drains, 1);
+});
+
+test('a session after the first that succeeded has nothing between it and its process', (t) => {
+  const { processes, dialer } = startFake();
+  dialer.dial(new FakeServerListener()).send(INITIALIZE);
+  processes.latest.listener.fromServer(serverFrame({ id: 1, result: {} }));
+  const listener = new FakeServerListener();
+  t.is(dialer.dial(listener), processes.latest.link);
+  t.is(processes.latest.listener, listener);
+});
+
+test('while a server that refused is asked for its era the client waits, and learns of the refusal if that is all', async (t) => {
+  const { processes, dialer, clock } = startFake();
+  const listener = new FakeServerListener();
+  const link = dialer.dial(listener);
+  link.send(INITIALIZE);
+  const server = processes.latest;
+  server.listener.fromServer(serverFrame(REFUSAL));
+  t.deepEqual(listener.received, []);
+  link.send(clientFrame({ method: 'notifications/initialized' }));
+  t.is(server.link.sent.length, 2);
+  clock.advance(10_000);
+  await waitFor(() => listener.received.length === 1);
+  t.like(messagesOf(listener.received), [REFUSAL]);
+  t.is(server.link.sent.length, 3);
+});
+
+test('a refusal that is no JSON is passed on like any other', async (t) => {
+  const { processes, dialer, clock } = startFake();
+  const listener = new FakeServerListener();
+  dialer.dial(listener).send(INITIALIZE);
+  const refusal = serverFrame('{"jsonrpc":"2.0","id":1,"error":{"code":NaN,"message":"no"}}');
+  processes.latest.listener.fromServer(refusal);
+  const { frame } = processes.latest.link.sent[1] ?? {};
+  t.notThrows(() =>
+    processes.latest.listener.fromServer(serverFrame(`{"jsonrpc":"2.0","id":${frame?.id},"result":{"a":NaN}}`)),
+  );
+  await waitFor(() => listener.received.length === 1);
+  t.is(listener.received[0]?.frame, refusal);
+  t.is(clock.pendingTimers, 0);
+});
+
+test('a server that exits when it is asked for its era leaves its refusal, and then its end', (t) => {
+  const { processes, dialer } = startFake();
+  const listener = new FakeServerListener();
+  dialer.dial(listener).send(INITIALIZE);
+  processes.latest.listener.fromServer(serverFrame(REFUSAL));
+  processes.latest.listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', 'exited'));
+  t.like(messagesOf(listener.received), [REFUSAL]);
+  t.is(listener.closedWith[0]?.code, 'ERR_UPSTREAM_EXITED');
+  t.is(processes.dialled.length, 1);
+});
+
+test('a client that leaves while its server is asked takes the process with it, and no timer stays', (t) => {
+  const { processes, dialer, clock } = startFake();
+  const link = dialer.dial(new FakeServerListener());
+  link.send(INITIALIZE);
+  processes.latest.listener.fromServer(serverFrame(REFUSAL));
+  link.close(new BridgeError('ERR_SESSION_CLOSED', 'left'));
+  t.is(processes.latest.link.closedWith.length, 1);
+  t.is(clock.pendingTimers, 0);
+});
+
+test('a process that detection started and nobody wants any more is closed after a while', async (t) => {
+  const { processes, dialer, clock } = startFake();
+  const request = new ModernRequest(dialer);
+  await waitFor(() => processes.dialled.length === 1);
+  request.link.close(new BridgeError('ERR_SESSION_CLOSED', 'left'));
+  const { link, listener } = processes.latest;
+  const result = { supportedVersions: ['2026-07-28'], capabilities: {} };
+  listener.fromServer(serverFrame({ id: link.sent[0]?.frame.id, result }));
+  // The verdict is a matter of a few promises.
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  clock.advance(HANDOVER_MS - 1);
+  t.is(link.closedWith.length, 0);
+  clock.advance(1);
+  t.is(link.closedWith.length, 1);
+  t.is(clock.pendingTimers, 0);
+});
+
+test('what cannot be started is not dialled, and the dialer is not ready', (t) => {
+  const { processes, dialer } = startFake();
+  const error = new BridgeError('ERR_UPSTREAM_CRASH_LOOP', 'it exits each time');
+  processes.failure = error;
+  processes.readinessNow = { ready: false, error };
+  t.is(
+    t.throws(() => dialer.dial(new FakeServerListener())),
+    error,
+  );
+  t.deepEqual(dialer.readiness(), { ready: false, error });
+});
+
+test('closing the dialer closes the processes, and nothing is started any more', async (t) => {
+  const { processes, dialer } = startFake();
+  await dialer.close();
+  t.true(processes.isClosed);
+  t.throws(() => dialer.dial(new FakeServerListener()), { message: /shutting down/ });
+});
