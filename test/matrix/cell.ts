@@ -1,6 +1,7 @@
 import { waitFor } from '../support/wait-for.ts';
-import { CLIENTS, type ClientName, type Front } from './clients.ts';
-import type { MatrixClient } from './matrix-client.ts';
+import { CLIENTS, type ClientName } from './clients.ts';
+import { type Front, startFront } from './fronts.ts';
+import type { ConnectOptions, Era, MatrixClient } from './matrix-client.ts';
 import { type RecordEntry, type RunningServer, SERVERS, type ServerName } from './servers.ts';
 
 interface Running {
@@ -11,27 +12,45 @@ interface Running {
 /** One pair of client and server with the bridge between; started when the first scenario asks for a client. */
 export class Cell {
   readonly title: string;
-  readonly #client: ClientName;
-  readonly #server: ServerName;
+  readonly client: ClientName;
+  readonly server: ServerName;
+  readonly #startFront: typeof startFront;
   #running: Promise<Running> | undefined;
   readonly #clients = new Map<string, Promise<MatrixClient>>();
 
-  constructor(client: ClientName, server: ServerName) {
-    this.#client = client;
-    this.#server = server;
+  /** @param start what stands between the two; default: the bridge */
+  constructor(client: ClientName, server: ServerName, start: typeof startFront = startFront) {
+    this.client = client;
+    this.server = server;
     this.title = `${CLIENTS[client].title} → ${SERVERS[server].title}`;
+    this.#startFront = start;
+  }
+
+  get clientEra(): Era {
+    return CLIENTS[this.client].era;
+  }
+
+  get serverEra(): Era {
+    return SERVERS[this.server].era;
+  }
+
+  /** Over HTTP the modern era cancels by closing a stream, which says nothing. */
+  get hasMessageForCancellation(): boolean {
+    const isMute = ({ era, over }: { readonly era: Era; readonly over: string }) =>
+      era === 'modern' && over !== 'stdio';
+    return !isMute(CLIENTS[this.client]) && !isMute(SERVERS[this.server]);
   }
 
   /** The client most scenarios use. Each has its own way of telling its messages from those of the others. */
   main(): Promise<MatrixClient> {
-    return this.client('main');
+    return this.connected('main');
   }
 
   /** Connected at the first call with this name. */
-  client(name: string): Promise<MatrixClient> {
+  connected(name: string, options: Omit<ConnectOptions, 'name'> = {}): Promise<MatrixClient> {
     const known = this.#clients.get(name);
     if (known !== undefined) return known;
-    const connecting = this.running().then(({ front }) => front.connect(name));
+    const connecting = this.running().then(({ front }) => front.connect({ name, ...options }));
     this.#clients.set(name, connecting);
     return connecting;
   }
@@ -42,9 +61,9 @@ export class Cell {
   }
 
   async #start(): Promise<Running> {
-    const server = await SERVERS[this.#server].start();
+    const server = await SERVERS[this.server].start();
     try {
-      return { server, front: await CLIENTS[this.#client].start(server.target) };
+      return { server, front: await this.#startFront(this.client, server.target) };
     } catch (error) {
       await server.stop();
       throw error;

@@ -1,99 +1,104 @@
-import { createInterface } from 'node:readline';
-import type { Readable } from 'node:stream';
+import type { Stream } from 'node:stream';
+import {
+  StreamableHTTPClientTransport as ModernHttpTransport,
+  type Transport as ModernTransport,
+} from '@modelcontextprotocol/client';
+import { StdioClientTransport as ModernStdioTransport } from '@modelcontextprotocol/client/stdio';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import { BRIDGE_COMMAND, type Bridge, type LogLine, parseLog, REPOSITORY, startBridge } from '../support/bridge.ts';
-import { assertGone, descendantsOf } from '../support/processes.ts';
+import { REPOSITORY } from '../support/bridge.ts';
 import { LegacyClient } from './legacy-client.ts';
-import type { MatrixClient } from './matrix-client.ts';
+import type { ConnectOptions, Era, MatrixClient } from './matrix-client.ts';
+import { ModernClient, type Negotiation } from './modern-client.ts';
 
-/** The bridge as one kind of client uses it: one process a client, or one for all of them. */
-export interface Front {
-  readonly logs: readonly LogLine[];
-  connect(name: string): Promise<MatrixClient>;
-  /** Bridges and what runs below them. */
-  processes(): readonly number[];
-  /** Ends what still runs; fails when something stays behind. May be called twice. */
-  stop(): Promise<void>;
+/** The process a client on stdio starts. */
+export interface ServerPipe {
+  readonly pid: number | null;
+  readonly stderr: Stream | null;
+  close(): Promise<void>;
 }
+
+/** What a client connects to: the bridge, or a server itself. */
+export type Door =
+  | {
+      readonly kind: 'command';
+      readonly command: readonly string[];
+      readonly onPipe?: (pipe: ServerPipe) => void;
+    }
+  | { readonly kind: 'url'; readonly url: URL };
 
 export interface ClientKind {
   readonly title: string;
-  /** @param target URL, or `--` and a command */
-  start(target: readonly string[]): Promise<Front>;
+  /** What is spoken with the bridge. */
+  readonly era: Era;
+  readonly over: 'stdio' | 'httpSse' | 'streamable';
+  connect(door: Door, options: ConnectOptions): Promise<MatrixClient>;
 }
 
 export const CLIENTS = {
-  stdio: { title: 'stdio', start: async (target) => new StdioFront(target) },
+  stdio: {
+    title: 'stdio',
+    era: 'legacy',
+    over: 'stdio',
+    connect: (door, options) => LegacyClient.connect(openPipe(door, StdioClientTransport), options),
+  },
   httpSse: {
     title: 'HTTP+SSE',
-    start: (target) =>
-      serve(target, (bridge, name) => LegacyClient.connect(new SSEClientTransport(bridge.sseUrl), { name })),
+    era: 'legacy',
+    over: 'httpSse',
+    connect: (door, options) => LegacyClient.connect(new SSEClientTransport(urlOf(door)), options),
   },
   streamable: {
     title: 'Streamable HTTP',
-    start: (target) =>
-      serve(target, (bridge, name) => {
-        const transport = new StreamableHTTPClientTransport(bridge.url);
-        // A session that is gone already is as good.
-        const leave = () => transport.terminateSession().catch(() => undefined);
-        return LegacyClient.connect(transport, { name, leave });
-      }),
+    era: 'legacy',
+    over: 'streamable',
+    connect: (door, options) => {
+      const transport = new StreamableHTTPClientTransport(urlOf(door));
+      // A session that is gone already is as good.
+      const leave = () => transport.terminateSession().catch(() => undefined);
+      return LegacyClient.connect(transport, { ...options, leave });
+    },
   },
+  modernStdio: { title: 'modern stdio', era: 'modern', over: 'stdio', connect: overModernStdio('modern') },
+  modernHttp: { title: 'modern HTTP', era: 'modern', over: 'streamable', connect: overModernHttp('modern') },
+  autoStdio: { title: 'SDK v2 on stdio', era: 'modern', over: 'stdio', connect: overModernStdio('auto') },
+  autoHttp: { title: 'SDK v2 on HTTP', era: 'modern', over: 'streamable', connect: overModernHttp('auto') },
 } as const satisfies Record<string, ClientKind>;
 
 export type ClientName = keyof typeof CLIENTS;
 
-/** `mcp-portage connect …`, started by each client as its server. */
-class StdioFront implements Front {
-  readonly logs: LogLine[] = [];
-  readonly #target: readonly string[];
-  readonly #transports: StdioClientTransport[] = [];
+export const CLIENT_NAMES = Object.keys(CLIENTS) as readonly ClientName[];
 
-  constructor(target: readonly string[]) {
-    this.#target = target;
-  }
-
-  async connect(name: string): Promise<MatrixClient> {
-    const [command, ...args] = BRIDGE_COMMAND;
-    const transport = new StdioClientTransport({
-      command,
-      args: [...args, 'connect', '--log-format', 'json', ...this.#target],
-      cwd: REPOSITORY,
-      stderr: 'pipe',
+function overModernStdio(negotiation: Negotiation): ClientKind['connect'] {
+  return (door, options) =>
+    ModernClient.connect(openPipe(door, ModernStdioTransport) as ModernTransport & ServerPipe, {
+      ...options,
+      negotiation,
     });
-    this.#transports.push(transport);
-    if (transport.stderr !== null) {
-      createInterface({ input: transport.stderr as Readable }).on('line', (line) => this.logs.push(parseLog(line)));
-    }
-    return LegacyClient.connect(transport, { name });
-  }
-
-  processes(): readonly number[] {
-    return this.#transports.flatMap(({ pid }) => (pid === null ? [] : [pid, ...descendantsOf(pid)]));
-  }
-
-  async stop(): Promise<void> {
-    const processes = this.processes();
-    await Promise.all(this.#transports.map((transport) => transport.close()));
-    await assertGone(processes);
-  }
 }
 
-/** `mcp-portage serve …`, one for all clients. */
-async function serve(
-  target: readonly string[],
-  dial: (bridge: Bridge, name: string) => Promise<MatrixClient>,
-): Promise<Front> {
-  const bridge = await startBridge(target);
-  return {
-    logs: bridge.logs,
-    connect: (name) => dial(bridge, name),
-    processes: () => [bridge.pid, ...bridge.children()],
-    stop: async () => {
-      const { code, signal } = await bridge.stop();
-      if (code !== 0) throw new Error(`the bridge ended with ${code ?? signal}`);
-    },
-  };
+function overModernHttp(negotiation: Negotiation): ClientKind['connect'] {
+  return (door, options) =>
+    ModernClient.connect(new ModernHttpTransport(urlOf(door)) as ModernTransport, { ...options, negotiation });
+}
+
+interface PipeParameters {
+  readonly command: string;
+  readonly args: string[];
+  readonly cwd: string;
+  readonly stderr: 'pipe';
+}
+
+function openPipe<Pipe extends ServerPipe>(door: Door, Transport: new (parameters: PipeParameters) => Pipe): Pipe {
+  if (door.kind !== 'command') throw new Error('a client on stdio starts a command');
+  const [command = '', ...args] = door.command;
+  const pipe = new Transport({ command, args, cwd: REPOSITORY, stderr: 'pipe' });
+  door.onPipe?.(pipe);
+  return pipe;
+}
+
+function urlOf(door: Door): URL {
+  if (door.kind !== 'url') throw new Error('a client over HTTP is given a URL');
+  return door.url;
 }

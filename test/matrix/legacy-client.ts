@@ -11,6 +11,7 @@ import { textOf } from '../real-peers/text-of.ts';
 import type {
   Answerer,
   CallOptions,
+  ConnectOptions,
   ListName,
   MatrixClient,
   Page,
@@ -22,7 +23,7 @@ import type {
 /** More than any call here may take, so that a hanging one fails with the title of its scenario. */
 const CALL_TIMEOUT_MS = 20_000;
 
-const CAPABILITIES = {
+const CAPABILITIES: NonNullable<ConnectOptions['capabilities']> = {
   sampling: {},
   elicitation: {},
   roots: { listChanged: true },
@@ -40,12 +41,13 @@ const KNOWN_QUESTIONS = {
 export class LegacyClient implements MatrixClient {
   readonly trace: Traced[] = [];
   readonly faults: Error[] = [];
+  readonly era = 'legacy';
   readonly #client: Client;
   readonly #leave: (client: Client) => Promise<void>;
   readonly #answerers = new Map<string, Answerer>();
 
-  private constructor(name: string, leave: (client: Client) => Promise<void>) {
-    this.#client = new Client({ name, version: '4.5.6' }, { capabilities: CAPABILITIES });
+  private constructor({ name, capabilities = CAPABILITIES }: ConnectOptions, leave: (client: Client) => Promise<void>) {
+    this.#client = new Client({ name, version: '4.5.6' }, { capabilities });
     this.#leave = leave;
     this.#client.onerror = (error) => {
       // The SDK handles an answer before the progress that came ahead of it in the same chunk, and then knows no token.
@@ -65,9 +67,9 @@ export class LegacyClient implements MatrixClient {
    */
   static async connect(
     transport: object,
-    { name, leave }: { readonly name: string; readonly leave?: () => Promise<unknown> },
+    { leave, ...options }: ConnectOptions & { readonly leave?: () => Promise<unknown> },
   ): Promise<LegacyClient> {
-    const connected = new LegacyClient(name, async (client) => {
+    const connected = new LegacyClient(options, async (client) => {
       await leave?.();
       await client.close();
     });
@@ -150,6 +152,9 @@ export class LegacyClient implements MatrixClient {
   async setLevel(level: string): Promise<void> {
     await this.#client.setLoggingLevel(level as LoggingLevel);
   }
+
+  /** It is told without asking. */
+  async watchLists(): Promise<void> {}
 
   async subscribe(uri: string): Promise<void> {
     await this.#client.subscribeResource({ uri });

@@ -1,52 +1,84 @@
-import type { ClientName } from './clients.ts';
-import type { ServerName } from './servers.ts';
+import { CLIENTS, type ClientName } from './clients.ts';
+import { crossingOf, FEATURES, type Feature, type Outcome } from './features.ts';
+import { SERVERS, type ServerName } from './servers.ts';
 
-/**
- * What a scenario may need of a pair of client and server, the bridge aside.
- * - `session`: what one request sets up holds for the next.
- * - `call-messages`: the server can say something while a call runs, on behalf of it.
- * - `one-order`: and that comes before the answer of the call.
- * - `between-calls`: the server can say something when no call runs.
- * - `questions`: the server can ask the client, and gets the answer.
- */
-export type Feature = 'session' | 'call-messages' | 'one-order' | 'between-calls' | 'questions';
-
-/** A pair that cannot do something; without a client, whatever the client is. */
+/** A pair that cannot do what others of their eras can; without clients, whatever the client is. */
 export interface Limit {
-  readonly client?: ClientName;
-  readonly server: ServerName;
-  readonly feature: Feature;
-  readonly reason: string;
+  readonly clients?: readonly ClientName[];
+  readonly servers: readonly ServerName[];
+  readonly features: readonly Feature[];
+  readonly why: string;
+  /** By each side. */
+  readonly seen: string;
 }
 
-const NEW_INSTANCE = 'each POST meets a new instance of the server, which knows nothing of those before';
-const NO_STREAM = 'a server without sessions has no GET stream';
-const OTHER_POST = 'the answer comes in another POST, and so to another instance of the server than the one that asked';
-const JSON_ONLY = 'an answer in JSON has no room for other messages, and without sessions there is no GET stream';
+const LEGACY_CLIENTS = ['stdio', 'httpSse', 'streamable'] as const;
+const STATELESS = ['stateless', 'statelessJson'] as const;
 
-/** Everything the matrix does not test, and why. Shown beside the results; nothing else is left out. */
+/** What the servers' own ways make impossible, with or without a bridge, besides what FEATURES says of the eras. */
 export const LIMITS: readonly Limit[] = [
   {
-    server: 'json',
-    feature: 'one-order',
-    reason:
-      'an answer in JSON has no room for other messages, so they go on the GET stream, which has an order of its own',
+    servers: STATELESS,
+    features: ['session', 'ownSession', 'cancel'],
+    why: 'each POST meets a new instance of the server, which knows nothing of those before',
+    seen: 'the client is answered as if it had asked for the first time; a call that is cancelled runs on, unheard',
   },
-  { server: 'stateless', feature: 'session', reason: NEW_INSTANCE },
-  { server: 'stateless', feature: 'between-calls', reason: NO_STREAM },
-  { server: 'stateless', feature: 'questions', reason: OTHER_POST },
-  { server: 'statelessJson', feature: 'session', reason: NEW_INSTANCE },
-  { server: 'statelessJson', feature: 'between-calls', reason: NO_STREAM },
-  { server: 'statelessJson', feature: 'questions', reason: OTHER_POST },
-  { server: 'statelessJson', feature: 'call-messages', reason: JSON_ONLY },
-  { server: 'statelessJson', feature: 'one-order', reason: JSON_ONLY },
+  {
+    clients: LEGACY_CLIENTS,
+    servers: STATELESS,
+    features: ['logging'],
+    why: 'the level is set at one instance of the server, and the call meets another',
+    seen: 'log messages come as if no level had been set',
+  },
+  {
+    servers: STATELESS,
+    features: ['betweenCalls', 'ownNotificationsBetween', 'looseQuestions', 'rootsChanged', 'serverPing'],
+    why: 'a server without sessions has no GET stream',
+    seen: 'the client hears nothing between calls, and the server reaches nobody',
+  },
+  {
+    servers: STATELESS,
+    features: ['questions', 'questionErrors', 'ownQuestions', 'incapable'],
+    why: 'the answer comes in another POST, and so to another instance of the server than the one that asked',
+    seen: 'the client may be asked, and the server waits until its own time is up',
+  },
+  {
+    servers: ['statelessJson'],
+    features: ['callMessages', 'oneOrder', 'logging', 'ownNotificationsDown'],
+    why: 'an answer in JSON has no room for other messages, and without sessions there is no GET stream',
+    seen: 'the client gets the answer alone',
+  },
+  {
+    servers: ['json'],
+    features: ['oneOrder'],
+    why: 'an answer in JSON has no room for other messages, so they go on the GET stream, which has an order of its own',
+    seen: 'messages of a call may come after its answer',
+  },
 ];
 
-export function findLimit(client: ClientName, server: ServerName, features: readonly Feature[]): Limit | undefined {
-  return LIMITS.find(
-    (limit) =>
-      limit.server === server &&
-      (limit.client === undefined || limit.client === client) &&
-      features.includes(limit.feature),
-  );
+/** Why a pair cannot do something. */
+export interface Hindrance {
+  readonly kind: 'limited' | 'absent' | 'impossible';
+  readonly why: string;
+}
+
+/** The first that stands against any of these features. */
+export function findHindrance(
+  client: ClientName,
+  server: ServerName,
+  features: readonly Feature[],
+): Hindrance | undefined {
+  for (const feature of features) {
+    const outcome: Outcome = FEATURES[feature].outcomes[crossingOf(CLIENTS[client].era, SERVERS[server].era)];
+    if (outcome.kind === 'absent' || outcome.kind === 'impossible') return outcome;
+    const limit = LIMITS.find(
+      (candidate) => appliesTo(candidate, client, server) && candidate.features.includes(feature),
+    );
+    if (limit !== undefined) return { kind: 'limited', why: limit.why };
+  }
+  return undefined;
+}
+
+function appliesTo({ clients, servers }: Limit, client: ClientName, server: ServerName): boolean {
+  return servers.includes(server) && (clients?.includes(client) ?? true);
 }

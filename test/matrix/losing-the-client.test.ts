@@ -6,25 +6,59 @@ import test, { type ExecutionContext } from 'ava';
 import { REPOSITORY, startBridge } from '../support/bridge.ts';
 import { assertGone, descendantsOf } from '../support/processes.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { CLIENTS, type ClientName } from './clients.ts';
-import { type RunningServer, SERVERS } from './servers.ts';
+import { seenByServer } from './cell.ts';
+import { CLIENTS, type ClientKind, type ClientName } from './clients.ts';
+import { type RunningServer, SERVERS, type ServerName } from './servers.ts';
 
 const PROGRAM = fileURLToPath(new URL('./doomed-client.ts', import.meta.url));
-const CLIENT_NAMES = Object.keys(CLIENTS) as ClientName[];
+/** Those that negotiate are one of the others by the time they are lost. */
+const CLIENT_NAMES = ['stdio', 'httpSse', 'streamable'] as const satisfies ClientName[];
+const SERVER_NAMES = ['stdio', 'httpSse', 'stateful', 'stateless'] as const satisfies ServerName[];
 
 for (const client of CLIENT_NAMES) {
-  for (const server of ['stdio', 'httpSse', 'stateful', 'stateless'] as const) {
+  for (const server of SERVER_NAMES) {
     const title = `${CLIENTS[client].title} → ${SERVERS[server].title}`;
+    if (isSharedBy(client, server)) {
+      test.serial(`${title}: the call of a client that is killed ends, and others go on`, async (t) => {
+        const running = await SERVERS[server].start();
+        t.teardown(running.stop);
+        await endsItsCall(t, client, running);
+      });
+      continue;
+    }
     test.serial(`${title}: a client that is killed during a call leaves nothing behind`, async (t) => {
       const running = await SERVERS[server].start();
       t.teardown(running.stop);
-      const { kill, processes } = client === 'stdio' ? await overStdio(t, running) : await overHttp(t, client, running);
+      const { kill, processes } =
+        CLIENTS[client].over === 'stdio' ? await overStdio(t, client, running) : await overHttp(t, client, running);
       t.true(processes.length > 0);
       await kill();
       await assertGone(processes, { timeoutMs: 10_000 });
       await waitFor(async () => (await openSessions(running)) === 0, { message: 'the server to have no session left' });
     });
   }
+}
+
+/** What serves one client over HTTP serves the next one, too, where one of the two has no sessions. */
+function isSharedBy(client: ClientName, server: ServerName): boolean {
+  const { era, over }: ClientKind = CLIENTS[client];
+  return over !== 'stdio' && (era === 'modern' || SERVERS[server].era === 'modern') && server !== 'stateless';
+}
+
+/** The client is gone with its connection; for one with a session the request has its time. */
+async function endsItsCall(t: ExecutionContext, client: ClientName, { target }: RunningServer): Promise<void> {
+  const bridge = await startBridge(['--request-timeout', '1s', '--session-timeout', '1s', ...target]);
+  t.teardown(() => bridge.stop());
+  const url = client === 'httpSse' ? bridge.sseUrl : bridge.url;
+  const child = await startDoomed(t, [client, url.href]);
+  await kill(child);
+  const witness = await CLIENTS[client].connect({ kind: 'url', url }, { name: 'witness' });
+  t.teardown(() => witness.close());
+  const isIt = (value: unknown) => (value as { readonly label?: unknown } | undefined)?.label === 'to the end';
+  const { value } = await seenByServer(witness, 'the end of the call', (entry) => {
+    return entry.kind === 'aborted' && isIt(entry.value);
+  });
+  t.truthy(value);
 }
 
 interface Doomed {
@@ -35,8 +69,8 @@ interface Doomed {
 }
 
 /** What was asked before the end of input is answered, as far as the grace time goes: here it never is. */
-async function overStdio(t: ExecutionContext, { target }: RunningServer): Promise<Doomed> {
-  const child = await startDoomed(t, ['stdio', '--shutdown-grace', '200ms', ...target]);
+async function overStdio(t: ExecutionContext, client: ClientName, { target }: RunningServer): Promise<Doomed> {
+  const child = await startDoomed(t, [client, '--shutdown-grace', '200ms', ...target]);
   return { kill: () => kill(child), processes: descendantsOf(child.pid ?? Number.NaN) };
 }
 

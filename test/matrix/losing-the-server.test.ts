@@ -3,62 +3,78 @@ import { startCuttingProxy } from '../support/cutting-proxy.ts';
 import { assertGone } from '../support/processes.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { recordOf, seenByServer } from './cell.ts';
-import { CLIENTS, type ClientName, type Front } from './clients.ts';
+import { CLIENTS, type ClientKind, type ClientName } from './clients.ts';
+import { type Front, startFront } from './fronts.ts';
 import { fromServer, type MatrixClient } from './matrix-client.ts';
 import { fence, updatesOf } from './scenarios/between-calls.ts';
-import { type LegacyHttpKind, SERVERS, startLegacyHttp } from './servers.ts';
+import { SERVERS, startLegacyHttp, startModernHttp } from './servers.ts';
 
-const CLIENT_NAMES = Object.keys(CLIENTS) as ClientName[];
+/** Those that negotiate are one of the others by the time they can lose anything. */
+const CLIENT_NAMES = ['stdio', 'httpSse', 'streamable'] as const satisfies ClientName[];
 const URI = 'test://numbered/1';
+
+const REMOTE = {
+  stateful: (port?: number) => startLegacyHttp('stateful', port),
+  stateless: (port?: number) => startLegacyHttp('stateless', port),
+  httpSse: (port?: number) => startLegacyHttp('http-sse', port),
+  modernHttp: startModernHttp,
+} as const;
+
+type RemoteName = keyof typeof REMOTE;
 
 /** `goes on`: with the next call. `is over`: the client is told, and a new session works at once. */
 type Fate = 'goes on' | 'is over';
 
-const REMOTE: readonly {
-  readonly server: 'stateful' | 'stateless' | 'httpSse';
-  readonly kind: LegacyHttpKind;
-  readonly fate: Readonly<Record<ClientName, Fate>>;
-}[] = [
-  { server: 'stateful', kind: 'stateful', fate: { stdio: 'goes on', httpSse: 'goes on', streamable: 'goes on' } },
-  { server: 'stateless', kind: 'stateless', fate: { stdio: 'goes on', httpSse: 'goes on', streamable: 'goes on' } },
-  // Its stream is the session. A client over HTTP is told so; one whose pipe is its session cannot be.
-  { server: 'httpSse', kind: 'http-sse', fate: { stdio: 'goes on', httpSse: 'is over', streamable: 'is over' } },
-];
+/**
+ * The stream of HTTP+SSE is the session. A client over HTTP is told so; one whose pipe is its session cannot be, and one
+ * without sessions need not be.
+ */
+function fateOf(client: ClientName, server: RemoteName): Fate {
+  const { era, over }: ClientKind = CLIENTS[client];
+  return server === 'httpSse' && era === 'legacy' && over !== 'stdio' ? 'is over' : 'goes on';
+}
 
-for (const { server, kind, fate } of REMOTE) {
+for (const server of ['stateful', 'stateless', 'httpSse'] as const) {
   for (const client of CLIENT_NAMES) {
+    const fate = fateOf(client, server);
     const title = `${CLIENTS[client].title} → ${SERVERS[server].title}: a call fails when the server dies`;
-    test.serial(`${title}; when it is back, the session ${fate[client]}`, async (t) => {
-      const first = await startLegacyHttp(kind);
+    test.serial(`${title}; when it is back, the session ${fate}`, async (t) => {
+      const start = REMOTE[server];
+      const first = await start();
       t.teardown(first.stop);
       const { main, connectAnew } = await connect(t, client, [first.url.href]);
-      const hasSession = kind !== 'stateless';
-      if (hasSession) await main.subscribe(URI);
+      const hasChanges = server !== 'stateless';
+      if (hasChanges) {
+        await main.watchLists();
+        await main.subscribe(URI);
+      }
 
       const failure = await failureWhen(main, first.kill);
       t.like(failure, { code: -32603, data: { bridge: { reason: 'ERR_UPSTREAM_CLOSED' } } });
       t.true(String(failure).includes(first.url.origin), 'it says which server');
       const meanwhile = await rejection(main.callTool('echo', { value: 'anybody there?' }));
-      t.regex(String(meanwhile), fate[client] === 'goes on' ? /nothing listens there/ : /session does not exist/);
+      t.regex(String(meanwhile), fate === 'goes on' ? /nothing listens there/ : /session does not exist/);
 
-      const second = await startLegacyHttp(kind, Number(first.url.port));
+      const second = await start(Number(first.url.port));
       t.teardown(second.stop);
-      if (fate[client] === 'is over') {
+      if (fate === 'is over') {
         t.regex(String(await rejection(main.ping())), /session does not exist/);
         const anew = await connectAnew();
         t.is((await anew.callTool('echo', { value: 'welcome' })).text, 'welcome');
         return;
       }
       t.is((await main.callTool('echo', { value: 'welcome back' })).text, 'welcome back');
-      if (!hasSession) return;
+      if (!hasChanges) return;
+      // What may have changed while nobody was there to tell.
+      const news = () => fromServer(main, 'notifications/tools/list_changed').length > 0;
+      await waitFor(news, { message: 'the news that something may have changed' });
       await t.notThrowsAsync(fence(main));
       const before = updatesOf(main).length;
       await main.callTool('touch', { uri: URI });
-      await waitFor(() => updatesOf(main).length > before, { message: 'an update in the new session' });
-      // What may have changed while nobody was there to tell.
-      t.true(fromServer(main, 'notifications/tools/list_changed').length > 0);
+      await waitFor(() => updatesOf(main).length > before, { message: 'an update after the loss' });
       const { entries } = await recordOf(main);
-      t.is(entries.filter(({ kind }) => kind === 'opened').length, 1, 'the server has been given one session');
+      const sessions = entries.filter(({ kind }) => kind === 'opened').length;
+      t.is(sessions, SERVERS[server].era === 'legacy' ? 1 : 0, 'the server has been given one session, if it has any');
     });
   }
 }
@@ -85,24 +101,36 @@ for (const client of CLIENT_NAMES) {
   });
 }
 
-for (const client of CLIENT_NAMES) {
-  const title = `${CLIENTS[client].title} → stdio`;
-  test.serial(`${title}: a call fails when the server exits, and the session is over`, async (t) => {
-    const { target } = await SERVERS.stdio.start();
-    const { front, main, connectAnew } = await connect(t, client, target);
-    const processes = front.processes();
-    const failure = await failureWhen(main, () => void main.callTool('exit', { code: 3 }).catch(() => undefined));
-    t.like(failure, { code: -32603, data: { bridge: { reason: 'ERR_UPSTREAM_EXITED', exitCode: 3 } } });
-    t.regex(String(failure), /exited with code 3/);
-    await t.throwsAsync(main.ping());
-    if (client === 'stdio') {
-      // The client's pipe is its session, so there is nothing left to do.
-      await assertGone(processes);
-      t.regex(JSON.stringify(front.logs), /"fatal".*exited with code 3/);
-    }
-    const anew = await connectAnew();
-    t.is((await anew.callTool('echo', { value: 'welcome' })).text, 'welcome');
-  });
+for (const server of ['stdio'] as const) {
+  for (const client of CLIENT_NAMES) {
+    const fate = isBoundToProcess(client, server) ? 'is over' : 'goes on';
+    const title = `${CLIENTS[client].title} → ${SERVERS[server].title}`;
+    test.serial(`${title}: a call fails when the server exits, and the session ${fate}`, async (t) => {
+      const { target } = await SERVERS[server].start();
+      const { front, main, connectAnew } = await connect(t, client, target);
+      const processes = front.processes();
+      const failure = await failureWhen(main, () => void main.callTool('exit', { code: 3 }).catch(() => undefined));
+      t.like(failure, { code: -32603, data: { bridge: { reason: 'ERR_UPSTREAM_EXITED', exitCode: 3 } } });
+      t.regex(String(failure), /exited with code 3/);
+      if (fate === 'goes on') {
+        t.is((await main.callTool('echo', { value: 'welcome back' })).text, 'welcome back');
+        return;
+      }
+      await t.throwsAsync(main.callTool('echo', { value: 'anybody there?' }));
+      if (CLIENTS[client].over === 'stdio') {
+        // The client's pipe is its session, so there is nothing left to do.
+        await assertGone(processes);
+        t.regex(JSON.stringify(front.logs), /"fatal".*exited with code 3/);
+      }
+      const anew = await connectAnew();
+      t.is((await anew.callTool('echo', { value: 'welcome' })).text, 'welcome');
+    });
+  }
+}
+
+/** Only a legacy process holds a session, and only a legacy client has one. */
+function isBoundToProcess(client: ClientName, server: 'stdio' | 'modernStdio'): boolean {
+  return CLIENTS[client].era === 'legacy' && SERVERS[server].era === 'legacy';
 }
 
 interface Connected {
@@ -112,10 +140,10 @@ interface Connected {
 }
 
 async function connect(t: ExecutionContext, client: ClientName, target: readonly string[]): Promise<Connected> {
-  const front = await CLIENTS[client].start(target);
+  const front = await startFront(client, target);
   t.teardown(() => front.stop());
   const connectAs = async (name: string): Promise<MatrixClient> => {
-    const connected = await front.connect(name);
+    const connected = await front.connect({ name });
     t.teardown(() => connected.close());
     return connected;
   };

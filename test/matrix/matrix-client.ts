@@ -31,6 +31,14 @@ export interface Page<Item> {
   readonly nextCursor: string | undefined;
 }
 
+export type Era = 'legacy' | 'modern';
+
+export interface ConnectOptions {
+  readonly name: string;
+  /** Default: whatever a server may ask for. */
+  readonly capabilities?: Readonly<Record<string, object>>;
+}
+
 export type ListName = 'tools' | 'resources' | 'prompts';
 
 /** Answers a question of the server; what it throws becomes the error. */
@@ -47,6 +55,8 @@ export interface MatrixClient {
   readonly trace: readonly Traced[];
   /** What the SDK complained about. */
   readonly faults: readonly Error[];
+  /** What it speaks; one that negotiates finds out. */
+  readonly era: Era;
   serverInfo(): Readonly<Record<string, unknown>>;
   callTool(name: string, args?: Readonly<Record<string, unknown>>, options?: CallOptions): Promise<ToolResult>;
   list(list: ListName, cursor?: string): Promise<Page<{ readonly name: string }>>;
@@ -55,7 +65,10 @@ export interface MatrixClient {
   getPrompt(name: string, args?: Readonly<Record<string, string>>): Promise<readonly unknown[]>;
   complete(params: Readonly<Record<string, unknown>>): Promise<readonly string[]>;
   ping(): Promise<void>;
+  /** Of the log messages of later calls. */
   setLevel(level: string): Promise<void>;
+  /** From now on changes of all lists are told, as far as the client has to ask for that. */
+  watchLists(): Promise<void>;
   subscribe(uri: string): Promise<void>;
   unsubscribe(uri: string): Promise<void>;
   rootsChanged(): Promise<void>;

@@ -1,5 +1,7 @@
 import { fileURLToPath } from 'node:url';
-import { startServerProcess } from '../support/server-process.ts';
+import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
+import type { ClientKind } from './clients.ts';
+import type { Era } from './matrix-client.ts';
 
 /** What a server process has to say about what it saw; see servers/record.js. */
 export interface RecordEntry {
@@ -24,12 +26,14 @@ export interface RunningServer {
 
 export interface ServerKind {
   readonly title: string;
+  readonly era: Era;
+  /** Which clients could do without the bridge. */
+  readonly over: ClientKind['over'];
   start(): Promise<RunningServer>;
 }
 
 const LEGACY = fileURLToPath(new URL('./servers/legacy.js', import.meta.url));
-
-const LEGACY_STDIO: readonly string[] = [process.execPath, LEGACY, 'stdio'];
+const MODERN = fileURLToPath(new URL('./servers/modern.js', import.meta.url));
 
 export type LegacyHttpKind =
   | 'http-sse'
@@ -42,26 +46,40 @@ export type LegacyHttpKind =
 /** @param port 0 picks one */
 export const startLegacyHttp = (kind: LegacyHttpKind, port = 0) => startServerProcess(LEGACY, [kind, String(port)]);
 
+/** @param port 0 picks one */
+export const startModernHttp = (port = 0) => startServerProcess(MODERN, ['http', String(port)]);
+
 export const SERVERS = {
-  stdio: {
-    title: 'stdio',
-    start: async () => ({ target: ['--', ...LEGACY_STDIO], look: undefined, stop: async () => {} }),
-  },
-  httpSse: { title: 'HTTP+SSE', start: () => startLegacy('http-sse') },
-  stateful: { title: 'Streamable HTTP', start: () => startLegacy('stateful') },
-  resumable: { title: 'Streamable HTTP, resumable', start: () => startLegacy('stateful-resumable') },
-  json: { title: 'Streamable HTTP, JSON answers', start: () => startLegacy('stateful-json') },
-  stateless: { title: 'Streamable HTTP without sessions', start: () => startLegacy('stateless') },
-  statelessJson: {
-    title: 'Streamable HTTP without sessions, JSON answers',
-    start: () => startLegacy('stateless-json'),
+  stdio: onStdio('stdio', 'legacy', LEGACY),
+  httpSse: overHttp('HTTP+SSE', 'httpSse', 'http-sse'),
+  stateful: overHttp('Streamable HTTP', 'streamable', 'stateful'),
+  resumable: overHttp('Streamable HTTP, resumable', 'streamable', 'stateful-resumable'),
+  json: overHttp('Streamable HTTP, JSON answers', 'streamable', 'stateful-json'),
+  stateless: overHttp('Streamable HTTP without sessions', 'streamable', 'stateless'),
+  statelessJson: overHttp('Streamable HTTP without sessions, JSON answers', 'streamable', 'stateless-json'),
+  modernStdio: onStdio('modern stdio', 'modern', MODERN),
+  modernHttp: {
+    title: 'modern HTTP',
+    era: 'modern',
+    over: 'streamable',
+    start: async () => running(await startModernHttp()),
   },
 } as const satisfies Record<string, ServerKind>;
 
 export type ServerName = keyof typeof SERVERS;
 
-async function startLegacy(kind: LegacyHttpKind): Promise<RunningServer> {
-  const server = await startLegacyHttp(kind);
+export const SERVER_NAMES = Object.keys(SERVERS) as readonly ServerName[];
+
+function onStdio(title: string, era: Era, program: string): ServerKind {
+  const target = ['--', process.execPath, program, 'stdio'];
+  return { title, era, over: 'stdio', start: async () => ({ target, look: undefined, stop: async () => {} }) };
+}
+
+function overHttp(title: string, over: ServerKind['over'], kind: LegacyHttpKind): ServerKind {
+  return { title, era: 'legacy', over, start: async () => running(await startLegacyHttp(kind)) };
+}
+
+function running(server: ServerProcess): RunningServer {
   const look = async () => (await (await fetch(new URL('/record', server.url))).json()) as ServerView;
   return { target: [server.url.href], look, stop: server.stop };
 }

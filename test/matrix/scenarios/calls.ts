@@ -1,5 +1,5 @@
-import { recordOf, seenByServer } from '../cell.ts';
-import type { MatrixClient } from '../matrix-client.ts';
+import { type Cell, recordOf, seenByServer } from '../cell.ts';
+import type { TracedMessage } from '../matrix-client.ts';
 import type { Scenario } from '../scenario.ts';
 import { bigText, INSTRUCTIONS } from '../servers/content.js';
 
@@ -10,10 +10,19 @@ const AWKWARD = 'naïve 日本語 🦊👩‍👩‍👧 \u2028\u2029\u0085 \u00
 
 export const CALLS: readonly Scenario[] = [
   {
+    title: 'the client speaks the era it is there for',
+    needs: ['handshake'],
+    async run(t, cell) {
+      t.is((await cell.main()).era, cell.clientEra);
+    },
+  },
+  {
     title: 'the handshake shows the server itself',
+    needs: ['handshake'],
     async run(t, cell) {
       const client = await cell.main();
-      t.like(client.serverInfo(), { name: 'matrix-legacy', version: '1.2.3', instructions: INSTRUCTIONS });
+      const name = `matrix-${cell.serverEra}`;
+      t.like(client.serverInfo(), { name, version: '1.2.3', instructions: INSTRUCTIONS });
       t.like(client.serverInfo().capabilities, {
         resources: { subscribe: true, listChanged: true },
         experimental: { 'example.com/matrix': { yes: true } },
@@ -21,21 +30,34 @@ export const CALLS: readonly Scenario[] = [
     },
   },
   {
-    title: 'the handshake shows the client itself',
+    title: 'the server learns what the client can be asked for',
+    needs: ['clientCapabilities'],
     async run(t, cell) {
-      const client = await cell.main();
-      const { entries } = await recordOf(client);
-      const initialize = entries.find(({ value }) => methodOf(value) === 'initialize');
-      t.like(initialize?.value, {
-        params: {
-          clientInfo: { name: 'main', version: '4.5.6' },
-          capabilities: { sampling: {}, roots: { listChanged: true }, experimental: { 'example.com/x': {} } },
-        },
-      });
+      const { capabilities } = await introductionOf(cell);
+      for (const capability of ['sampling', 'elicitation', 'roots']) t.truthy(capabilities?.[capability], capability);
+      t.deepEqual(capabilities?.experimental, { 'example.com/x': {} });
+      const isTold = cell.clientEra === 'legacy' && cell.serverEra === 'legacy';
+      t.deepEqual(capabilities?.roots, isTold ? { listChanged: true } : {});
+    },
+  },
+  {
+    title: 'the server learns the name of the client',
+    needs: ['clientName'],
+    async run(t, cell) {
+      t.like((await introductionOf(cell)).clientInfo, { name: 'main', version: '4.5.6' });
+    },
+  },
+  {
+    title: 'the server learns the name of the bridge',
+    needs: [],
+    without: 'clientName',
+    async run(t, cell) {
+      t.like((await introductionOf(cell)).clientInfo, { name: 'mcp-portage' });
     },
   },
   {
     title: 'a tool is called and answers with text, structured content and _meta',
+    needs: ['calls'],
     async run(t, cell) {
       const client = await cell.main();
       const { text, structured } = await client.callTool('sum', { a: 0.1, b: 41.9 });
@@ -48,6 +70,7 @@ export const CALLS: readonly Scenario[] = [
   },
   {
     title: 'a failed tool stays a result, not an error',
+    needs: ['calls'],
     async run(t, cell) {
       const client = await cell.main();
       t.like(await client.callTool('refuse', { why: 'the model should know' }), {
@@ -58,6 +81,7 @@ export const CALLS: readonly Scenario[] = [
   },
   {
     title: 'every character arrives unharmed, both ways',
+    needs: ['calls'],
     async run(t, cell) {
       const client = await cell.main();
       t.is((await client.callTool('echo', { value: AWKWARD })).text, AWKWARD);
@@ -65,6 +89,7 @@ export const CALLS: readonly Scenario[] = [
   },
   {
     title: 'a result of eight mebibytes arrives whole',
+    needs: ['calls'],
     async run(t, cell) {
       const client = await cell.main();
       const { text } = await client.callTool('big', { bytes: 8 * MEBIBYTE });
@@ -74,6 +99,7 @@ export const CALLS: readonly Scenario[] = [
   },
   {
     title: 'arguments of three mebibytes arrive whole',
+    needs: ['calls'],
     async run(t, cell) {
       const client = await cell.main();
       const value = bigText(3 * MEBIBYTE);
@@ -82,24 +108,38 @@ export const CALLS: readonly Scenario[] = [
   },
   {
     title: 'an error of the server keeps code, message and data',
+    needs: ['errors'],
     async run(t, cell) {
       const client = await cell.main();
       const data = { hints: ['a', { b: 1e-7 }], text: 'ü' };
-      await rejects(
-        t,
-        client.callTool('fail', { code: -32050, message: 'señor, no', data }),
-        -32050,
-        /señor, no/,
-        data,
-      );
-      await rejects(t, client.callTool('fail', { code: 4242, message: 'bare' }), 4242, /bare/, undefined);
-      await rejects(t, client.callTool('no-such-tool'), -32602, /no tool no-such-tool/, undefined);
+      const fail = (code: number, more: object) => client.callTool('fail', { code, message: 'señor, no', ...more });
+      await rejects(t, fail(-31000, { data }), { code: -31000, message: /señor, no/, data });
+      await rejects(t, fail(4242, {}), { code: 4242, message: /señor, no/, data: undefined });
+      const unknown = { code: -32602, message: /no tool no-such-tool/, data: undefined };
+      await rejects(t, client.callTool('no-such-tool'), unknown);
+    },
+  },
+  {
+    title:
+      'an error that only the other era knows, or that is not the server’s to use, is said in the words of the client’s',
+    needs: ['errors'],
+    async run(t, cell) {
+      const client = await cell.main();
       const uri = 'test://nowhere';
-      await rejects(t, client.readResource(uri), -32002, /no such resource/, { uri });
+      const code = cell.clientEra === 'legacy' ? -32002 : -32602;
+      await rejects(t, client.readResource(uri), { code, message: /no such resource/i, data: { uri } });
+      const data = { hint: 'ü' };
+      const isReserved = cell.serverEra === 'legacy' && cell.clientEra === 'modern';
+      await rejects(t, client.callTool('fail', { code: -32050, message: 'no', data }), {
+        code: isReserved ? -32603 : -32050,
+        message: /no/,
+        data: isReserved ? { ...data, bridge: { originalCode: -32050 } } : data,
+      });
     },
   },
   {
     title: 'methods nobody knows pass with their _meta, and so does what is answered',
+    needs: ['ownMethods'],
     async run(t, cell) {
       const client = await cell.main();
       const params = { deep: [{ er: null }, 1e-7], _meta: { 'example.com/trace': 'abc' } };
@@ -109,11 +149,12 @@ export const CALLS: readonly Scenario[] = [
         _meta: { 'example.com/custom': true },
       });
       const method = 'no/such/method';
-      await rejects(t, client.request(method), -32601, /no method/, { method });
+      await rejects(t, client.request(method), { code: -32601, message: /no method/, data: { method } });
     },
   },
   {
     title: 'a notification nobody knows reaches the server',
+    needs: ['ownNotificationsUp'],
     async run(t, cell) {
       const client = await cell.main();
       const params = { from: cell.title, _meta: { 'example.com/n': 1 } };
@@ -125,6 +166,7 @@ export const CALLS: readonly Scenario[] = [
   },
   {
     title: 'each of fifty concurrent calls gets its own answer',
+    needs: ['calls'],
     async run(t, cell) {
       const client = await cell.main();
       const values = Array.from({ length: 50 }, (_, index) => `value ${index}`);
@@ -140,6 +182,7 @@ export const CALLS: readonly Scenario[] = [
   },
   {
     title: 'ping is answered',
+    needs: ['ping'],
     async run(t, cell) {
       const client = await cell.main();
       await t.notThrowsAsync(client.ping());
@@ -149,12 +192,46 @@ export const CALLS: readonly Scenario[] = [
 
 export const methodOf = (message: unknown): unknown => (message as { readonly method?: unknown } | undefined)?.method;
 
+interface Introduction {
+  readonly clientInfo?: unknown;
+  readonly capabilities?: Readonly<Record<string, unknown>>;
+}
+
+/** What the server was told: at the start of the session, or with each request. */
+async function introductionOf(cell: Cell): Promise<Introduction> {
+  const client = await cell.main();
+  await client.callTool('echo', { value: 'seen' });
+  const { session, entries } = await recordOf(client);
+  const messages = entries.map((entry) => ({ ...entry, message: entry.value as TracedMessage | undefined }));
+  if (cell.serverEra === 'legacy') {
+    const initializations = messages.filter(({ message }) => message?.method === 'initialize');
+    // Without sessions the one that asks now was never introduced.
+    const [own = initializations[0]] = initializations.filter((entry) => entry.session === session);
+    return (own?.message?.params ?? {}) as Introduction;
+  }
+  const call = messages.find(({ message }) => message?.method === 'tools/call');
+  const meta = call?.message?.params?._meta as Envelope;
+  return {
+    clientInfo: meta['io.modelcontextprotocol/clientInfo'],
+    capabilities: meta['io.modelcontextprotocol/clientCapabilities'],
+  };
+}
+
+interface Envelope {
+  readonly 'io.modelcontextprotocol/clientInfo': unknown;
+  readonly 'io.modelcontextprotocol/clientCapabilities': NonNullable<Introduction['capabilities']>;
+}
+
+interface Expected {
+  readonly code: number;
+  readonly message: RegExp;
+  readonly data: unknown;
+}
+
 async function rejects(
   t: Parameters<Scenario['run']>[0],
-  call: ReturnType<MatrixClient['request']> | Promise<unknown>,
-  code: number,
-  message: RegExp,
-  data: unknown,
+  call: Promise<unknown>,
+  { code, message, data }: Expected,
 ): Promise<void> {
   const error: unknown = await call.then(
     () => undefined,

@@ -19,6 +19,7 @@ const namesOf = (items: readonly { readonly name: string }[]): readonly string[]
 export const LISTS: readonly Scenario[] = [
   {
     title: 'lists come page by page, with the cursors of the server',
+    needs: ['reading'],
     async run(t, cell) {
       const client = await cell.main();
       const resources = await namesIn(client, 'resources');
@@ -34,6 +35,7 @@ export const LISTS: readonly Scenario[] = [
   },
   {
     title: 'a cursor that is not of the server is refused by the server',
+    needs: ['reading'],
     async run(t, cell) {
       const client = await cell.main();
       const error = await t.throwsAsync(client.list('tools', 'made up'));
@@ -42,6 +44,7 @@ export const LISTS: readonly Scenario[] = [
   },
   {
     title: 'resources are read as text, as bytes and through a template',
+    needs: ['reading'],
     async run(t, cell) {
       const client = await cell.main();
       t.like(await client.readResource('test://numbered/3'), [{ text: 'This is number 3.' }]);
@@ -53,6 +56,7 @@ export const LISTS: readonly Scenario[] = [
   },
   {
     title: 'prompts are filled in',
+    needs: ['reading'],
     async run(t, cell) {
       const client = await cell.main();
       t.deepEqual(await client.getPrompt('city', { city: 'Reykjavík' }), [
@@ -62,6 +66,7 @@ export const LISTS: readonly Scenario[] = [
   },
   {
     title: 'arguments are completed, with those given before',
+    needs: ['reading'],
     async run(t, cell) {
       const client = await cell.main();
       const ask = { ref: { type: 'ref/prompt', name: 'city' }, argument: { name: 'city', value: 'Pa' } };

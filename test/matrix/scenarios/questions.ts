@@ -1,7 +1,8 @@
 import { waitFor } from '../../support/wait-for.ts';
-import { seenByServer } from '../cell.ts';
-import type { MatrixClient } from '../matrix-client.ts';
+import { recordOf, seenByServer } from '../cell.ts';
+import { fromServer, type MatrixClient } from '../matrix-client.ts';
 import type { Scenario } from '../scenario.ts';
+import type { RecordEntry } from '../servers.ts';
 
 const SAMPLING = 'sampling/createMessage';
 const ELICITATION = 'elicitation/create';
@@ -30,6 +31,48 @@ export const samplingOf = (prompt: string) => ({
 export const spoken = (text: string) => ({ role: 'assistant', model: 'm', content: { type: 'text', text } });
 
 const FORM = { message: 'Who?', requestedSchema: { type: 'object', properties: { name: { type: 'string' } } } };
+
+const formOf = (message: string) => ({ ...FORM, message });
+
+interface Question {
+  readonly method: string;
+  readonly params: object;
+}
+
+const sampling = (prompt: string): Question => ({ method: SAMPLING, params: samplingOf(prompt) });
+const elicitation = (message: string): Question => ({ method: ELICITATION, params: formOf(message) });
+
+/** Each round is asked when the one before is answered. */
+async function interviewed(
+  client: MatrixClient,
+  rounds: readonly (readonly Question[])[],
+): Promise<readonly unknown[]> {
+  const answers: readonly (readonly Asked[])[] = JSON.parse((await client.callTool('interview', { rounds })).text);
+  return answers.map((round) => round.map(({ result }) => result));
+}
+
+/** How often the server got a call with this in its arguments. */
+async function timesCalled(client: MatrixClient, marker: string): Promise<number> {
+  const { entries } = await recordOf(client);
+  return entries.filter(({ kind, value }) => kind === 'message' && JSON.stringify(value).includes(marker)).length;
+}
+
+/** Lets the server ask when no call runs; resolves with what it was answered. */
+async function askedLater(client: MatrixClient, { method, params }: Question): Promise<Asked> {
+  laterQuestions += 1;
+  const marker = `later ${laterQuestions} of ${method}`;
+  await client.callTool('askLater', { method, params, marker });
+  return answerTo(client, marker);
+}
+
+let laterQuestions = 0;
+
+async function answerTo(client: MatrixClient, marker: string): Promise<Asked> {
+  const isIt = ({ kind, value }: RecordEntry) =>
+    kind === 'answered' && (value as { marker?: unknown }).marker === marker;
+  const { value } = await seenByServer(client, 'the answer', isIt);
+  return (value as { readonly answer: Asked }).answer;
+}
 
 export const QUESTIONS: readonly Scenario[] = [
   {
@@ -70,21 +113,87 @@ export const QUESTIONS: readonly Scenario[] = [
     },
   },
   {
+    title: 'a call asks for several things at once, and each gets the answer meant for it',
+    needs: ['questions'],
+    async run(t, cell) {
+      const client = await cell.main();
+      client.answer(ELICITATION, ({ message }) => ({ action: 'accept', content: { name: `told ${message}` } }));
+      client.answer(SAMPLING, ({ messages }) => spoken(`about ${JSON.stringify(messages)}`));
+      client.answer(ROOTS, () => ({ roots: [{ uri: 'file:///at/once' }] }));
+      const round = [elicitation('one'), sampling('two'), elicitation('three'), { method: ROOTS, params: {} }];
+      t.like(await interviewed(client, [round]), [
+        [
+          { action: 'accept', content: { name: 'told one' } },
+          spoken(`about ${JSON.stringify(samplingOf('two').messages)}`),
+          { action: 'accept', content: { name: 'told three' } },
+          { roots: [{ uri: 'file:///at/once' }] },
+        ],
+      ]);
+    },
+  },
+  {
+    title: 'a call asks in several rounds, and a legacy server runs it once',
+    needs: ['questions'],
+    async run(t, cell) {
+      const client = await cell.main();
+      const asked: unknown[] = [];
+      client.answer(ELICITATION, ({ message }) => {
+        asked.push(message);
+        return asked.length === 2
+          ? { action: 'decline' }
+          : { action: 'accept', content: { name: String(asked.length) } };
+      });
+      const marker = 'the first of several rounds';
+      const rounds = [[elicitation(marker)], [elicitation('second')], [elicitation('third')]];
+      t.deepEqual(await interviewed(client, rounds), [
+        [{ action: 'accept', content: { name: '1' } }],
+        [{ action: 'decline' }],
+        [{ action: 'accept', content: { name: '3' } }],
+      ]);
+      t.deepEqual(asked, [marker, 'second', 'third']);
+      t.is(await timesCalled(client, marker), cell.serverEra === 'legacy' ? 1 : 4);
+    },
+  },
+  {
+    title: 'a client that cannot be asked is not asked, and the server is told so',
+    needs: ['incapable'],
+    async run(t, cell) {
+      const client = await cell.connected('incapable', { capabilities: {} });
+      const answer = asked(client, ELICITATION, FORM);
+      // A legacy server may ask all the same; for a modern one there is an error of its own.
+      if (cell.serverEra === 'legacy') t.like((await answer).error, { code: -32601 });
+      else t.like(await t.throwsAsync(answer), { code: -32021 });
+      if (cell.clientEra !== cell.serverEra) t.deepEqual(fromServer(client, ELICITATION), []);
+      t.is((await client.callTool('echo', { value: 'still there' })).text, 'still there');
+    },
+  },
+  {
     title: 'changed roots are told to the server, which asks for them when no call runs',
-    needs: ['questions', 'between-calls'],
+    needs: ['rootsChanged'],
     async run(t, cell) {
       const client = await cell.main();
       const roots = [{ uri: `file:///changed/${encodeURIComponent(cell.title)}` }];
       client.answer(ROOTS, () => ({ roots }));
       await client.rootsChanged();
-      const isIt = (value: unknown) => (value as { readonly marker?: unknown } | undefined)?.marker === 'roots';
-      const { value } = await seenByServer(client, 'the roots', (entry) => isIt(entry.value));
-      t.like(value, { answer: { result: { roots } } });
+      t.like(await answerTo(client, 'roots'), { result: { roots } });
+    },
+  },
+  {
+    title: 'the news of changed roots ends at the bridge, and the server gets the new ones when it asks',
+    needs: ['questions'],
+    without: 'rootsChanged',
+    async run(t, cell) {
+      const client = await cell.main();
+      const roots = [{ uri: 'file:///changed/untold' }];
+      client.answer(ROOTS, () => ({ roots }));
+      await client.rootsChanged();
+      t.deepEqual((await asked(client, ROOTS, {})).result, { roots });
+      t.is(await timesCalled(client, 'notifications/roots/list_changed'), 0);
     },
   },
   {
     title: 'a question nobody knows passes with its _meta, and so does its answer',
-    needs: ['questions'],
+    needs: ['ownQuestions'],
     async run(t, cell) {
       const client = await cell.main();
       client.answer('custom/ask', (params) => ({ heard: params, _meta: { 'example.com/a': [1] } }));
@@ -96,8 +205,17 @@ export const QUESTIONS: readonly Scenario[] = [
     },
   },
   {
-    title: 'an error of the client reaches the server with code and data',
+    title: 'a question nobody knows is refused, and the call goes on',
     needs: ['questions'],
+    without: 'ownQuestions',
+    async run(t, cell) {
+      const client = await cell.main();
+      t.like((await asked(client, 'custom/ask', {})).error, { code: -32601 });
+    },
+  },
+  {
+    title: 'an error of the client reaches the server with code and data',
+    needs: ['questionErrors'],
     async run(t, cell) {
       const client = await cell.main();
       client.answer('custom/refuse', () => {
@@ -110,15 +228,51 @@ export const QUESTIONS: readonly Scenario[] = [
     },
   },
   {
+    title: 'an error of the client ends the call in a failed result that says so',
+    needs: ['questions'],
+    without: 'questionErrors',
+    async run(t, cell) {
+      const client = await cell.main();
+      client.answer(SAMPLING, () => {
+        throw Object.assign(new Error('not now'), { code: -31999 });
+      });
+      const { text, isError } = await client.callTool('ask', { method: SAMPLING, params: samplingOf('please') });
+      t.true(isError);
+      t.regex(text, /not now/);
+    },
+  },
+  {
+    title: 'the server asks when no call runs',
+    needs: ['looseQuestions'],
+    async run(t, cell) {
+      const client = await cell.main();
+      client.answer(SAMPLING, () => spoken('out of the blue'));
+      t.like(await askedLater(client, sampling('anybody?')), { result: spoken('out of the blue') });
+    },
+  },
+  {
+    title: 'what the server asks when no call runs is refused at once, and nobody is asked',
+    needs: ['questions'],
+    without: 'looseQuestions',
+    async run(t, cell) {
+      const client = await cell.main();
+      let times = 0;
+      client.answer(SAMPLING, () => {
+        times += 1;
+        return spoken('never');
+      });
+      t.truthy((await askedLater(client, sampling('anybody?'))).error);
+      t.deepEqual((await askedLater(client, elicitation('anybody?'))).result, { action: 'cancel' });
+      t.is(times, 0);
+    },
+  },
+  {
     title: 'the server pings the client, during a call and between calls',
-    needs: ['questions', 'between-calls'],
+    needs: ['serverPing'],
     async run(t, cell) {
       const client = await cell.main();
       t.deepEqual((await asked(client, 'ping', {})).result, {});
-      await client.callTool('askLater', { method: 'ping', params: {}, marker: 'pinged' });
-      const isIt = (value: unknown) => (value as { readonly marker?: unknown } | undefined)?.marker === 'pinged';
-      const { value } = await seenByServer(client, 'the answer', (entry) => isIt(entry.value));
-      t.like(value, { answer: { result: {} } });
+      t.deepEqual(await askedLater(client, { method: 'ping', params: {} }), { result: {} });
     },
   },
   {
@@ -143,6 +297,7 @@ export const QUESTIONS: readonly Scenario[] = [
   },
   {
     title: 'a question whose answer cannot come back ends in an error, not in silence',
+    needs: ['calls'],
     without: 'questions',
     async run(t, cell) {
       const client = await cell.main();

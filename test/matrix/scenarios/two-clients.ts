@@ -3,13 +3,14 @@ import type { Cell } from '../cell.ts';
 import { fromServer, type MatrixClient } from '../matrix-client.ts';
 import type { Scenario } from '../scenario.ts';
 import { fence, updatesOf } from './between-calls.ts';
+import { namesIn } from './lists.ts';
 import { samplingOf, spoken } from './questions.ts';
 
 const NAMES = ['first', 'second'] as const;
 type Name = (typeof NAMES)[number];
 
 /** Two that were connected one after the other have given their requests the same ids and tokens. */
-const pair = (cell: Cell) => Promise.all(NAMES.map(async (name) => ({ name, client: await cell.client(name) })));
+const pair = (cell: Cell) => Promise.all(NAMES.map(async (name) => ({ name, client: await cell.connected(name) })));
 
 const forBoth = <Result>(
   clients: Awaited<ReturnType<typeof pair>>,
@@ -22,6 +23,7 @@ const said = (client: MatrixClient): string =>
 export const TWO_CLIENTS: readonly Scenario[] = [
   {
     title: 'two clients get their own answers and nothing of the other',
+    needs: ['calls'],
     async run(t, cell) {
       const clients = await pair(cell);
       await forBoth(clients, async (client, name) => {
@@ -39,9 +41,10 @@ export const TWO_CLIENTS: readonly Scenario[] = [
   },
   {
     title: 'two clients get the progress and log messages of their own calls',
-    needs: ['call-messages'],
+    needs: ['callMessages', 'logging'],
     async run(t, cell) {
       const clients = await pair(cell);
+      await forBoth(clients, (client) => client.setLevel('debug'));
       await forBoth(clients, async (client, name) => {
         const [counted] = await Promise.all([
           client.callTool('count', { label: `${name} counts`, to: 10 }, { onProgress: () => {} }),
@@ -73,8 +76,8 @@ export const TWO_CLIENTS: readonly Scenario[] = [
     },
   },
   {
-    title: 'two clients have subscriptions and lists of their own',
-    needs: ['session', 'between-calls'],
+    title: 'two clients have subscriptions of their own',
+    needs: ['betweenCalls'],
     async run(t, cell) {
       const clients = await pair(cell);
       const uriOf = (name: Name) => `test://numbered/${NAMES.indexOf(name)}`;
@@ -85,10 +88,17 @@ export const TWO_CLIENTS: readonly Scenario[] = [
         await fence(client);
       });
       await forBoth(clients, async (client, name) => {
-        await waitFor(() => updatesOf(client).length > 0, { message: 'an update' });
-        t.deepEqual([...new Set(updatesOf(client))], [uriOf(name)]);
+        const own = () => updatesOf(client).filter((uri) => !String(uri).startsWith('test://fence/'));
+        await waitFor(() => own().length > 0, { message: 'an update' });
+        t.deepEqual([...new Set(own())], [uriOf(name)]);
       });
-      const [first, second] = [await cell.client('first'), await cell.client('second')];
+    },
+  },
+  {
+    title: 'two clients have lists of their own',
+    needs: ['ownSession', 'betweenCalls'],
+    async run(t, cell) {
+      const [first, second] = [await cell.connected('first'), await cell.connected('second')];
       await first.callTool('grow', { list: 'tools', name: 'only of the first' });
       await Promise.all([fence(first), fence(second)]);
       t.is(fromServer(first, 'notifications/tools/list_changed').length, 1);
@@ -96,8 +106,22 @@ export const TWO_CLIENTS: readonly Scenario[] = [
     },
   },
   {
+    title: 'two clients with the same capabilities meet the same session',
+    needs: ['session'],
+    without: 'ownSession',
+    async run(t, cell) {
+      const [first, second] = [await cell.connected('first'), await cell.connected('second')];
+      await first.callTool('grow', { list: 'tools', name: 'of the first' });
+      const isThere = async () => (await namesIn(second, 'tools')).flat().includes('of the first');
+      if (cell.client === 'modernHttp' || cell.client === 'autoHttp') await waitFor(isThere, { message: 'the tool' });
+      // On stdio each has a bridge of its own.
+      else t.false(await isThere());
+      t.pass();
+    },
+  },
+  {
     title: 'two clients have log levels of their own',
-    needs: ['session', 'call-messages'],
+    needs: ['logging'],
     async run(t, cell) {
       const clients = await pair(cell);
       await forBoth(clients, (client, name) => client.setLevel(name === 'first' ? 'emergency' : 'alert'));

@@ -3,7 +3,6 @@ import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import {
   CallToolRequestSchema,
   CompleteRequestSchema,
-  ErrorCode,
   GetPromptRequestSchema,
   ListPromptsRequestSchema,
   ListResourcesRequestSchema,
@@ -17,17 +16,8 @@ import {
   SubscribeRequestSchema,
   UnsubscribeRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
-import {
-  completionOf,
-  contentsOf,
-  INSTRUCTIONS,
-  PROMPTS,
-  pageOf,
-  promptMessages,
-  RESOURCES,
-  TEMPLATES,
-} from './content.js';
-import { TOOLS } from './legacy-tools.js';
+import { Catalogue, METHOD_NOT_FOUND, rpcError } from './catalogue.js';
+import { completionOf, INSTRUCTIONS, TEMPLATES } from './content.js';
 
 const CAPABILITIES = {
   tools: { listChanged: true },
@@ -45,8 +35,8 @@ const LEVELS = LoggingLevelSchema.options;
 /** The SDK's client forgets whom progress belongs to when it reads the answer in the same chunk. */
 const BEFORE_ANSWER_MS = 20;
 
-/** @param {number} code @param {string} message @param {object} [data] */
-const rpcError = (code, message, data) => Object.assign(new Error(message), { code, data });
+/** Of a resource that is not there, in this era. */
+const RESOURCE_NOT_FOUND = -32002;
 
 /**
  * The matrix server of the legacy era: one instance a session, made with the low-level class of the SDK v1 so that
@@ -60,8 +50,7 @@ export class LegacySession {
   #options;
   #subscriptions = new Set();
   #minimumLevel = 0;
-  /** Items the session itself added, by list. @type {Record<string, string[]>} */
-  #grown = { tools: [], resources: [], prompts: [] };
+  #catalogue = new Catalogue();
 
   /**
    * @param {object} options
@@ -101,10 +90,6 @@ export class LegacySession {
 
   // ---- what tools use
 
-  loggedLevels() {
-    return LEVELS.slice(this.#minimumLevel);
-  }
-
   /** Between calls. @param {string} method @param {object} [params] */
   notify(method, params) {
     return this.server.notification({ method, params });
@@ -112,7 +97,12 @@ export class LegacySession {
 
   /** Between calls. @param {string} method @param {object} [params] */
   ask(method, params) {
-    return this.server.request({ method, params }, ResultSchema).then(
+    return this.#asked({ method, params });
+  }
+
+  /** @param {import('./tools.js').Question} question @param {object} [options] */
+  #asked({ method, params }, options) {
+    return this.server.request({ method, params }, ResultSchema, options).then(
       (result) => ({ result }),
       ({ code, message, data }) => ({ error: { code, message, data } }),
     );
@@ -127,7 +117,7 @@ export class LegacySession {
 
   /** @param {string} list @param {string} name */
   async grow(list, name) {
-    this.#grown[list]?.push(name);
+    this.#catalogue.grow(list, name);
     await this.notify(`notifications/${list}/list_changed`);
   }
 
@@ -135,21 +125,10 @@ export class LegacySession {
 
   #answerTools() {
     const { server } = this;
-    server.setRequestHandler(ListToolsRequestSchema, ({ params }) => {
-      const own = Object.entries(TOOLS).map(([name, { definition }]) => ({
-        name,
-        description: `The tool ${name}`,
-        inputSchema: { type: 'object' },
-        ...definition,
-      }));
-      const grown = this.#grown.tools?.map((name) => ({ name, inputSchema: { type: 'object' } })) ?? [];
-      return this.#page('tools', [...own, ...grown], params?.cursor);
-    });
-    server.setRequestHandler(CallToolRequestSchema, ({ params }, extra) => {
-      const tool = TOOLS[params.name];
-      if (tool === undefined) throw rpcError(ErrorCode.InvalidParams, `no tool ${params.name}`);
-      return tool(params.arguments ?? {}, this.#call(params._meta, extra));
-    });
+    server.setRequestHandler(ListToolsRequestSchema, ({ params }) => this.#catalogue.page('tools', params?.cursor));
+    server.setRequestHandler(CallToolRequestSchema, ({ params }, extra) =>
+      this.#catalogue.tool(params.name)(params.arguments ?? {}, this.#call(params._meta, extra)),
+    );
   }
 
   /** @param {Record<string, unknown> | undefined} meta @param {any} extra */
@@ -162,24 +141,22 @@ export class LegacySession {
       pause: () => delay(BEFORE_ANSWER_MS),
       notify: (/** @type {string} */ method, /** @type {object | undefined} */ params) =>
         this.server.notification({ method, params }, related),
-      ask: (/** @type {string} */ method, /** @type {object | undefined} */ params, timeout = 30_000) =>
-        this.server.request({ method, params }, ResultSchema, { ...related, timeout }),
+      ask: (/** @type {readonly import('./tools.js').Question[]} */ questions, timeout = 30_000) =>
+        Promise.all(questions.map((question) => this.#asked(question, { ...related, timeout }))),
+      loggedLevels: () => LEVELS.slice(this.#minimumLevel),
       session: this,
     };
   }
 
   #answerResources() {
     const { server } = this;
-    server.setRequestHandler(ListResourcesRequestSchema, ({ params }) => {
-      const grown = this.#grown.resources?.map((name) => ({ name, uri: `test://grown/${name}` })) ?? [];
-      return this.#page('resources', [...RESOURCES, ...grown], params?.cursor);
-    });
+    server.setRequestHandler(ListResourcesRequestSchema, ({ params }) =>
+      this.#catalogue.page('resources', params?.cursor),
+    );
     server.setRequestHandler(ListResourceTemplatesRequestSchema, () => ({ resourceTemplates: TEMPLATES }));
-    server.setRequestHandler(ReadResourceRequestSchema, ({ params: { uri } }) => {
-      const contents = contentsOf(uri);
-      if (contents === undefined) throw rpcError(-32002, 'no such resource', { uri });
-      return { contents: [contents] };
-    });
+    server.setRequestHandler(ReadResourceRequestSchema, ({ params }) =>
+      this.#catalogue.read(params.uri, RESOURCE_NOT_FOUND),
+    );
     server.setRequestHandler(SubscribeRequestSchema, ({ params }) => {
       this.#subscriptions.add(params.uri);
       return {};
@@ -192,16 +169,10 @@ export class LegacySession {
 
   #answerPrompts() {
     const { server } = this;
-    server.setRequestHandler(ListPromptsRequestSchema, ({ params }) => {
-      const grown = this.#grown.prompts?.map((name) => ({ name })) ?? [];
-      return this.#page('prompts', [...PROMPTS, ...grown], params?.cursor);
-    });
-    server.setRequestHandler(GetPromptRequestSchema, ({ params }) => {
-      if (!PROMPTS.some(({ name }) => name === params.name)) {
-        throw rpcError(ErrorCode.InvalidParams, `no prompt ${params.name}`);
-      }
-      return { messages: promptMessages(params.name, params.arguments ?? {}) };
-    });
+    server.setRequestHandler(ListPromptsRequestSchema, ({ params }) => this.#catalogue.page('prompts', params?.cursor));
+    server.setRequestHandler(GetPromptRequestSchema, ({ params }) =>
+      this.#catalogue.prompt(params.name, params.arguments),
+    );
     server.setRequestHandler(CompleteRequestSchema, ({ params }) => ({
       completion: completionOf(params.argument.value, params.context?.arguments ?? {}),
     }));
@@ -220,7 +191,7 @@ export class LegacySession {
       if (method === RECORD) return this.#recordSince(params);
       if (method.startsWith('custom/'))
         return { method, params: params ?? null, _meta: { 'example.com/custom': true } };
-      throw rpcError(ErrorCode.MethodNotFound, `no method ${method}`, { method });
+      throw rpcError(METHOD_NOT_FOUND, `no method ${method}`, { method });
     };
   }
 
@@ -229,13 +200,5 @@ export class LegacySession {
     const { name, record } = this.#options;
     const since = Number(params?.since ?? 0);
     return { session: name, next: record.entries.length, entries: record.entries.slice(since) };
-  }
-
-  /** @param {string} list @param {readonly object[]} items @param {string | undefined} cursor */
-  #page(list, items, cursor) {
-    const found = pageOf(items, cursor);
-    if (found === undefined) throw rpcError(ErrorCode.InvalidParams, 'not a cursor of this server', { cursor });
-    const { page, nextCursor } = found;
-    return { [list]: page, ...(nextCursor !== undefined && { nextCursor }) };
   }
 }

@@ -12,8 +12,21 @@ const AFTER_ANSWER_MS = 10;
  * @property {AbortSignal} signal
  * @property {() => Promise<void>} pause before an answer that must not overtake what was sent before
  * @property {(method: string, params?: object) => Promise<void>} notify as part of the call
- * @property {(method: string, params?: object, timeoutMs?: number) => Promise<unknown>} ask as part of the call
- * @property {import('./legacy-server.js').LegacySession} session
+ * @property {(questions: readonly Question[], timeoutMs?: number) => Promise<unknown[]>} ask all of them at once, as
+ *   part of the call. In the modern era the call ends here to be made again, so there is nothing before it that may
+ *   not happen twice.
+ * @property {() => readonly string[]} loggedLevels those that reach the client
+ * @property {Host} session
+ *
+ * @typedef {{readonly method: string, readonly params?: object}} Question
+ *
+ * What lasts longer than a call: a session of the legacy era, or the whole server.
+ * @typedef {object} Host
+ * @property {(kind: import('./record.js').Kind, value?: unknown) => void} note
+ * @property {(method: string, params?: object) => Promise<void>} notify between calls; legacy only
+ * @property {(method: string, params?: object) => Promise<unknown>} ask between calls; legacy only
+ * @property {(uri: string) => Promise<void>} touched
+ * @property {(list: string, name: string) => Promise<void>} grow
  *
  * @typedef {{(args: Record<string, any>, call: Call): unknown, definition?: object}} Tool
  */
@@ -73,8 +86,8 @@ export const TOOLS = {
   },
 
   /** One log message of each level, as far as the level that was set lets them pass. */
-  log: async ({ marker }, { session, notify, pause }) => {
-    for (const level of session.loggedLevels()) {
+  log: async ({ marker }, { loggedLevels, notify, pause }) => {
+    for (const level of loggedLevels()) {
       await notify('notifications/message', { level, logger: 'matrix', data: { marker, level } });
     }
     await pause();
@@ -100,11 +113,15 @@ export const TOOLS = {
 
   /** Asks the client something during the call; the answer is what the client said, or the error. */
   ask: async ({ method, params, timeoutMs }, { ask }) => {
-    try {
-      return text({ result: await ask(method, params, timeoutMs) });
-    } catch (error) {
-      return text({ error: { code: error.code, message: error.message, data: error.data } });
-    }
+    const [answer] = await ask([{ method, params }], timeoutMs);
+    return text(answer);
+  },
+
+  /** Each round asks several things at once, and the next one waits for all of them; the answer is all answers. */
+  interview: async ({ rounds }, { ask }) => {
+    const answers = [];
+    for (const round of rounds) answers.push(await ask(round));
+    return text(answers);
   },
 
   /** The same between calls; the answer is in the record. */

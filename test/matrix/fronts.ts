@@ -1,0 +1,82 @@
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { BRIDGE_COMMAND, type LogLine, parseLog, startBridge } from '../support/bridge.ts';
+import { assertGone, descendantsOf } from '../support/processes.ts';
+import { CLIENTS, type ClientKind, type ClientName, type Door, type ServerPipe } from './clients.ts';
+import type { ConnectOptions, MatrixClient } from './matrix-client.ts';
+
+/** What stands between clients of one kind and the server. */
+export interface Front {
+  readonly logs: readonly LogLine[];
+  connect(options: ConnectOptions): Promise<MatrixClient>;
+  /** Bridges and what runs below them. */
+  processes(): readonly number[];
+  /** Ends what still runs; fails when something stays behind. May be called twice. */
+  stop(): Promise<void>;
+}
+
+/**
+ * The bridge as this kind of client uses it: one process a client, or one for all of them.
+ * @param target URL, or `--` and a command
+ */
+export async function startFront(client: ClientName, target: readonly string[]): Promise<Front> {
+  const kind: ClientKind = CLIENTS[client];
+  if (kind.over !== 'stdio') return serve(kind, target);
+  return new StdioFront(kind, [...BRIDGE_COMMAND, 'connect', '--log-format', 'json', ...target]);
+}
+
+/** No bridge at all, for a server of the client's own transport. */
+export async function startDirectly(client: ClientName, target: readonly string[]): Promise<Front> {
+  const kind: ClientKind = CLIENTS[client];
+  if (kind.over === 'stdio') return new StdioFront(kind, target.slice(1));
+  const door: Door = { kind: 'url', url: new URL(target[0] ?? '') };
+  return { logs: [], connect: (options) => kind.connect(door, options), processes: () => [], stop: async () => {} };
+}
+
+/** A command, started by each client as its server. */
+class StdioFront implements Front {
+  readonly logs: LogLine[] = [];
+  readonly #kind: ClientKind;
+  readonly #command: readonly string[];
+  readonly #pipes: ServerPipe[] = [];
+
+  constructor(kind: ClientKind, command: readonly string[]) {
+    this.#kind = kind;
+    this.#command = command;
+  }
+
+  connect(options: ConnectOptions): Promise<MatrixClient> {
+    return this.#kind.connect({ kind: 'command', command: this.#command, onPipe: (pipe) => this.#keep(pipe) }, options);
+  }
+
+  #keep(pipe: ServerPipe): void {
+    this.#pipes.push(pipe);
+    if (pipe.stderr === null) return;
+    createInterface({ input: pipe.stderr as Readable }).on('line', (line) => this.logs.push(parseLog(line)));
+  }
+
+  processes(): readonly number[] {
+    return this.#pipes.flatMap(({ pid }) => (pid === null ? [] : [pid, ...descendantsOf(pid)]));
+  }
+
+  async stop(): Promise<void> {
+    const processes = this.processes();
+    await Promise.all(this.#pipes.map((pipe) => pipe.close()));
+    await assertGone(processes);
+  }
+}
+
+/** `mcp-portage serve …`, one for all clients. */
+async function serve(kind: ClientKind, target: readonly string[]): Promise<Front> {
+  const bridge = await startBridge(target);
+  const door: Door = { kind: 'url', url: kind.over === 'httpSse' ? bridge.sseUrl : bridge.url };
+  return {
+    logs: bridge.logs,
+    connect: (options) => kind.connect(door, options),
+    processes: () => [bridge.pid, ...bridge.children()],
+    stop: async () => {
+      const { code, signal } = await bridge.stop();
+      if (code !== 0) throw new Error(`the bridge ended with ${code ?? signal}`);
+    },
+  };
+}

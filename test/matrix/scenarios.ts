@@ -1,0 +1,21 @@
+import type { Scenario } from './scenario.ts';
+import { BETWEEN_CALLS } from './scenarios/between-calls.ts';
+import { CALLS } from './scenarios/calls.ts';
+import { DURING_CALLS } from './scenarios/during-calls.ts';
+import { LISTS } from './scenarios/lists.ts';
+import { QUESTIONS } from './scenarios/questions.ts';
+import { SHUTDOWN } from './scenarios/shutdown.ts';
+import { TWO_CLIENTS } from './scenarios/two-clients.ts';
+
+/** What holds of a client and a server that speak with each other, whatever stands between. */
+export const CONVERSATION: readonly Scenario[] = [
+  ...CALLS,
+  ...LISTS,
+  ...DURING_CALLS,
+  ...QUESTIONS,
+  ...BETWEEN_CALLS,
+  ...TWO_CLIENTS,
+];
+
+/** In this order, as the last one ends the cell. */
+export const SCENARIOS: readonly Scenario[] = [...CONVERSATION, ...SHUTDOWN];

@@ -1,0 +1,64 @@
+/**
+ * The modern server of the matrix as a process: `modern.js stdio`, or `modern.js http [port]` for one over HTTP, which
+ * then prints its URL as a line of JSON, answers `GET /record` with what it saw, and ends when its stdin does.
+ */
+import { createMcpHandler } from '@modelcontextprotocol/server';
+import { StdioServerTransport, serveStdio } from '@modelcontextprotocol/server/stdio';
+import { handleModern } from './modern-http.js';
+import { createModernServer, ModernHost } from './modern-server.js';
+import { ServerRecord } from './record.js';
+import { serveHttp } from './serve-http.js';
+
+/** @type {Record<string, (server: any) => Promise<void>>} */
+const SEND_CHANGED = {
+  tools: (server) => server.sendToolListChanged(),
+  resources: (server) => server.sendResourceListChanged(),
+  prompts: (server) => server.sendPromptListChanged(),
+};
+
+const record = new ServerRecord();
+const [kind = '', port = '0'] = process.argv.slice(2);
+
+if (kind === 'stdio') serveOnStdio();
+else if (kind === 'http') serveOnHttp(Number(port));
+else {
+  console.error('usage: modern.js stdio | http [port]');
+  process.exitCode = 2;
+}
+
+function serveOnStdio() {
+  /** @type {any} */
+  let server;
+  const host = new ModernHost({
+    record,
+    publish: (change) => void (SEND_CHANGED[change]?.(server) ?? server.sendResourceUpdated({ uri: change })),
+  });
+  const transport = new StdioServerTransport();
+  const start = transport.start.bind(transport);
+  transport.start = () => {
+    const { onmessage } = transport;
+    transport.onmessage = (message) => {
+      host.note('message', message);
+      onmessage?.(message);
+    };
+    return start();
+  };
+  const factory = () => {
+    server = createModernServer(host);
+    return server;
+  };
+  serveStdio(factory, { legacy: 'reject', transport });
+}
+
+/** @param {number} port 0 picks one */
+function serveOnHttp(port) {
+  const host = new ModernHost({
+    record,
+    publish: (change) => {
+      if (change in SEND_CHANGED) handler.bus.publish({ kind: `${change}_list_changed` });
+      else handler.notify.resourceUpdated(change);
+    },
+  });
+  const handler = createMcpHandler(() => createModernServer(host), { legacy: 'reject' });
+  serveHttp({ path: '/mcp', port, record, handle: handleModern(handler.fetch, host) });
+}

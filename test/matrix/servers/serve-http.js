@@ -1,0 +1,35 @@
+import { createServer } from 'node:http';
+
+/**
+ * Listens on 127.0.0.1, prints the URL as a line of JSON, answers `GET /record` with what was seen, and ends the process
+ * with its stdin.
+ *
+ * @param {object} options
+ * @param {string} options.path of the endpoint
+ * @param {number} options.port 0 picks one
+ * @param {import('./record.js').ServerRecord} options.record
+ * @param {import('./legacy-http.js').Handle} options.handle
+ */
+export function serveHttp({ path, port, record, handle }) {
+  const server = createServer(async (request, response) => {
+    try {
+      if (request.url === '/record') return answerRecord(response);
+      await handle(request, response);
+    } catch (error) {
+      console.error(error);
+      response.destroy();
+    }
+  });
+  /** @param {import('node:http').ServerResponse} response */
+  const answerRecord = (response) =>
+    server.getConnections((_, connections) => {
+      response.writeHead(200, { 'Content-Type': 'application/json', Connection: 'close' });
+      // Without the one that asks.
+      response.end(JSON.stringify({ connections: connections - 1, entries: record.entries }));
+    });
+  server.listen(port, '127.0.0.1', () => {
+    const address = /** @type {import('node:net').AddressInfo} */ (server.address());
+    console.log(JSON.stringify({ url: `http://127.0.0.1:${address.port}${path}`, pid: process.pid }));
+  });
+  process.stdin.resume().on('end', () => process.exit());
+}
