@@ -1,0 +1,47 @@
+/** A bridge, or the server itself, as its clients find it: a port or a pair of pipes. */
+import type { Client, Identity } from '../load/client.ts';
+import { openHttpSseClient } from '../load/http-sse-client.ts';
+import { openStdioClient } from '../load/stdio-client.ts';
+import { openStreamableClient } from '../load/streamable-client.ts';
+import {
+  findFreePort,
+  type Program,
+  type Started,
+  startPiped,
+  startService,
+  waitForPort,
+} from '../measure/processes.ts';
+
+export interface Face {
+  readonly started: Started;
+  /** On pipes it can be called once. */
+  openClient(identity: Identity): Promise<Client>;
+}
+
+export type HttpTransport = 'streamable' | 'http-sse';
+
+export interface HttpFace {
+  readonly transport: HttpTransport;
+  readonly path: string;
+  program(port: number): Program;
+}
+
+export async function startHttpFace({ transport, path, program }: HttpFace): Promise<Face> {
+  const port = await findFreePort();
+  const started = startService(program(port));
+  await waitForPort(port, started);
+  return { started, openClient: (identity) => openHttpClient({ port, path }, identity, transport) };
+}
+
+export function openHttpClient(
+  target: { readonly port: number; readonly path: string },
+  identity: Identity,
+  transport: HttpTransport,
+): Promise<Client> {
+  return transport === 'streamable' ? openStreamableClient(target, identity) : openHttpSseClient(target, identity);
+}
+
+export async function startStdioFace(program: Program): Promise<Face> {
+  const piped = startPiped(program);
+  return { started: piped, openClient: (identity) => openStdioClient(piped, identity) };
+}

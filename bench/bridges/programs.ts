@@ -1,0 +1,64 @@
+/** How each program is started: the way its users do, with its own defaults but for the port. */
+import { existsSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Era } from '../load/workload.ts';
+import type { Program } from '../measure/processes.ts';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const inBench = (path: string): string => join(ROOT, 'bench', path);
+
+export const PEERS = {
+  supergateway: 'supergateway/dist/index.js',
+  'mcp-proxy': 'mcp-proxy/dist/bin/mcp-proxy.mjs',
+  'mcp-remote': 'mcp-remote/dist/proxy.js',
+} as const;
+
+export type Peer = keyof typeof PEERS;
+
+const peerPath = (peer: Peer): string => inBench(`node_modules/${PEERS[peer]}`);
+
+export function isInstalled(peer: Peer): boolean {
+  return existsSync(peerPath(peer));
+}
+
+/** The version that is measured, of a peer or, by '', of mcp-portage. */
+export function readVersion(peer: Peer | ''): string {
+  const path = peer === '' ? join(ROOT, 'package.json') : inBench(`node_modules/${peer}/package.json`);
+  return String(JSON.parse(readFileSync(path, 'utf8')).version);
+}
+
+export const rootPath = ROOT;
+
+export function stdioServer(era: Era): string[] {
+  return [inBench('server/stdio.js'), era];
+}
+
+export function httpServer(port: number): Program {
+  return { args: [inBench('server/http.js'), String(port)] };
+}
+
+export function floor(name: string, ...args: string[]): Program {
+  return { args: [inBench(`floor/${name}.js`), ...args] };
+}
+
+export function portage(...args: string[]): Program {
+  return { args: [join(ROOT, 'bin/mcp-portage.js'), ...args] };
+}
+
+export function supergateway(...args: string[]): Program {
+  return { args: [peerPath('supergateway'), ...args] };
+}
+
+export function mcpProxy(...args: string[]): Program {
+  return { args: [peerPath('mcp-proxy'), ...args] };
+}
+
+/** It keeps files about servers; not among the user's. */
+export function mcpRemote(...args: string[]): Program {
+  return {
+    args: [peerPath('mcp-remote'), ...args],
+    env: { MCP_REMOTE_CONFIG_DIR: join(tmpdir(), 'mcp-portage-bench-mcp-remote') },
+  };
+}

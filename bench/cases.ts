@@ -1,0 +1,277 @@
+/**
+ * What is measured: for each pair of transports the bridges that can join it, how they are started, and why the others
+ * are missing.
+ */
+import { type Face, type HttpTransport, openHttpClient, startHttpFace, startStdioFace } from './bridges/face.ts';
+import {
+  floor,
+  isInstalled,
+  mcpProxy,
+  mcpRemote,
+  type Peer,
+  portage,
+  stdioServer,
+  supergateway,
+} from './bridges/programs.ts';
+import type { Era, Workload } from './load/workload.ts';
+import * as workloads from './load/workload.ts';
+import type { Effort } from './measure/effort.ts';
+import type { Program, Started } from './measure/processes.ts';
+
+export type Contender =
+  | 'direct'
+  | 'floor'
+  | 'floor-shared'
+  | 'mcp-portage'
+  | 'mcp-portage-shared'
+  | 'mcp-portage-prewarmed'
+  | Peer;
+
+/** The bench server on HTTP, where a case has one. */
+export interface HttpServer {
+  readonly port: number;
+  readonly started: Started;
+}
+
+export interface Entrant {
+  readonly name: Contender;
+  start(server: HttpServer): Promise<Face>;
+  /** Whether its clients may all count their calls from one, as real ones do. The floor keeps nobody apart. */
+  readonly ids: 'own' | 'common';
+  /** One where its pipes have room for one client only. */
+  readonly maxClients?: 1;
+  /** Says that it need not work yet: a failure is reported, and fails nothing. */
+  readonly isPending?: true;
+}
+
+export interface Absent {
+  readonly name: Contender;
+  readonly reason: string;
+}
+
+export interface Case {
+  readonly name: string;
+  readonly title: string;
+  readonly era: Era;
+  readonly clients: number;
+  readonly workloads: readonly Workload[];
+  readonly entrants: readonly Entrant[];
+  readonly absent: readonly Absent[];
+}
+
+const NODE = 'node';
+const ALL = [
+  workloads.SMALL_32,
+  workloads.SMALL_1,
+  workloads.RESULT_1M,
+  workloads.RESULT_10M,
+  workloads.REQUEST_50K,
+  workloads.REQUEST_1M,
+  workloads.PROGRESS,
+];
+const SOME = [workloads.SMALL_32, workloads.SMALL_1, workloads.RESULT_1M];
+
+function onHttp(name: Contender, path: string, program: (port: string, server: HttpServer) => Program): Entrant {
+  const transport: HttpTransport = path === '/sse' ? 'http-sse' : 'streamable';
+  const start = (server: HttpServer): Promise<Face> =>
+    startHttpFace({ transport, path, program: (port) => program(String(port), server) });
+  return { name, ids: 'own', start };
+}
+
+function onStdio(name: Contender, program: (server: HttpServer) => Program): Entrant {
+  return { name, ids: 'own', start: (server) => startStdioFace(program(server)) };
+}
+
+/** The client straight at the server, without a bridge. */
+function directStdio(era: Era): Entrant {
+  return { ...onStdio('direct', () => ({ args: stdioServer(era) })), maxClients: 1 };
+}
+
+function directHttp(path: string): Entrant {
+  const transport: HttpTransport = path === '/sse' ? 'http-sse' : 'streamable';
+  return {
+    name: 'direct',
+    ids: 'own',
+    start: async ({ port, started }) => ({
+      started,
+      openClient: (identity) => openHttpClient({ port, path }, identity, transport),
+    }),
+  };
+}
+
+const server = (era: Era): string[] => [NODE, ...stdioServer(era)];
+const quoted = (era: Era): string => server(era).join(' ');
+const url = ({ port }: HttpServer, path: string): string => `http://127.0.0.1:${port}${path}`;
+
+/** The words of the floor of HTTP: how it keeps clients apart. */
+const floorHttp = (name: Contender, mode: string, era: Era): Entrant => ({
+  ...onHttp(name, '/mcp', (port) => floor('http', port, mode, ...server(era))),
+  ids: mode === 'session' ? 'own' : 'common',
+});
+
+const NO_STDIO_FACE = 'its command line only serves HTTP';
+const NO_HTTP_FACE = 'it only serves stdio';
+
+export const STREAMABLE: Case = {
+  name: 'streamable',
+  title: 'Streamable HTTP → stdio',
+  era: 'legacy',
+  clients: 2,
+  workloads: [...ALL, ...workloads.RESULT_SIZES],
+  entrants: [
+    directStdio('legacy'),
+    floorHttp('floor', 'session', 'legacy'),
+    onHttp('mcp-portage', '/mcp', (port) => portage('--port', port, '--', ...server('legacy'))),
+    onHttp('mcp-portage-shared', '/mcp', (port) =>
+      portage('--port', port, '--isolation', 'shared', '--', ...server('legacy')),
+    ),
+    onHttp('supergateway', '/mcp', (port) =>
+      supergateway('--stdio', quoted('legacy'), '--outputTransport', 'streamableHttp', '--stateful', '--port', port),
+    ),
+    onHttp('mcp-proxy', '/mcp', (port) => mcpProxy('--host', '127.0.0.1', '--port', port, '--', ...server('legacy'))),
+  ],
+  absent: [{ name: 'mcp-remote', reason: NO_HTTP_FACE }],
+};
+
+export const HTTP_SSE: Case = {
+  name: 'http-sse',
+  title: 'HTTP+SSE → stdio',
+  era: 'legacy',
+  // One, as supergateway sends every answer to every client here.
+  clients: 1,
+  workloads: SOME,
+  entrants: [
+    directStdio('legacy'),
+    onHttp('floor', '/sse', (port) => floor('http-sse', port, ...server('legacy'))),
+    onHttp('mcp-portage', '/sse', (port) => portage('--port', port, '--', ...server('legacy'))),
+    onHttp('supergateway', '/sse', (port) => supergateway('--stdio', quoted('legacy'), '--port', port)),
+    onHttp('mcp-proxy', '/sse', (port) => mcpProxy('--host', '127.0.0.1', '--port', port, '--', ...server('legacy'))),
+  ],
+  absent: [{ name: 'mcp-remote', reason: NO_HTTP_FACE }],
+};
+
+export const MODERN: Case = {
+  name: 'modern',
+  title: 'modern Streamable HTTP → modern stdio',
+  era: 'modern',
+  clients: 2,
+  workloads: [...SOME, workloads.PROGRESS],
+  entrants: [
+    directStdio('modern'),
+    floorHttp('floor', 'stateless', 'modern'),
+    { ...onHttp('mcp-portage', '/mcp', (port) => portage('--port', port, '--', ...server('modern'))), isPending: true },
+    onHttp('supergateway', '/mcp', (port) =>
+      supergateway('--stdio', quoted('modern'), '--outputTransport', 'streamableHttp', '--port', port),
+    ),
+    onHttp('mcp-proxy', '/mcp', (port) =>
+      mcpProxy('--host', '127.0.0.1', '--port', port, '--upstreamProtocol', 'auto', '--', ...server('modern')),
+    ),
+  ],
+  absent: [{ name: 'mcp-remote', reason: NO_HTTP_FACE }],
+};
+
+export const TRANSLATED: Case = {
+  name: 'translated',
+  title: 'modern Streamable HTTP → legacy stdio (translated; the floor passes the bytes on as they are)',
+  era: 'modern',
+  clients: 2,
+  workloads: [...SOME, workloads.PROGRESS],
+  entrants: [
+    floorHttp('floor', 'stateless', 'legacy'),
+    { ...onHttp('mcp-portage', '/mcp', (port) => portage('--port', port, '--', ...server('legacy'))), isPending: true },
+    onHttp('mcp-proxy', '/mcp', (port) => mcpProxy('--host', '127.0.0.1', '--port', port, '--', ...server('legacy'))),
+  ],
+  absent: [
+    { name: 'direct', reason: 'a client that speaks the server\'s era is the case "streamable"' },
+    { name: 'supergateway', reason: 'it does not translate between eras' },
+    { name: 'mcp-remote', reason: NO_HTTP_FACE },
+  ],
+};
+
+export const CONNECT: Case = {
+  name: 'connect',
+  title: 'connect: stdio ← Streamable HTTP',
+  era: 'legacy',
+  clients: 1,
+  workloads: [...SOME, workloads.REQUEST_1M, workloads.PROGRESS],
+  entrants: [
+    directHttp('/mcp'),
+    onStdio('floor', (at) => floor('connect', url(at, '/mcp'))),
+    onStdio('mcp-portage', (at) => portage('connect', url(at, '/mcp'))),
+    onStdio('supergateway', (at) => supergateway('--streamableHttp', url(at, '/mcp'))),
+    onStdio('mcp-remote', (at) => mcpRemote(url(at, '/mcp'))),
+  ],
+  absent: [{ name: 'mcp-proxy', reason: NO_STDIO_FACE }],
+};
+
+export const CONNECT_SSE: Case = {
+  name: 'connect-sse',
+  title: 'connect: stdio ← HTTP+SSE',
+  era: 'legacy',
+  clients: 1,
+  workloads: [workloads.SMALL_32, workloads.RESULT_1M],
+  entrants: [
+    directHttp('/sse'),
+    onStdio('floor', (at) => floor('connect-sse', url(at, '/sse'))),
+    onStdio('mcp-portage', (at) => portage('connect', url(at, '/sse'))),
+    onStdio('supergateway', (at) => supergateway('--sse', url(at, '/sse'))),
+    onStdio('mcp-remote', (at) => mcpRemote(url(at, '/sse'), '--transport', 'sse-only')),
+  ],
+  absent: [{ name: 'mcp-proxy', reason: NO_STDIO_FACE }],
+};
+
+export const CONNECT_MODERN: Case = {
+  name: 'connect-modern',
+  title: 'connect: modern stdio ← modern Streamable HTTP',
+  era: 'modern',
+  clients: 1,
+  workloads: SOME,
+  entrants: [
+    directHttp('/modern'),
+    onStdio('floor', (at) => floor('connect', url(at, '/modern'))),
+    { ...onStdio('mcp-portage', (at) => portage('connect', url(at, '/modern'))), isPending: true },
+    onStdio('mcp-remote', (at) => mcpRemote(url(at, '/modern'), '--protocol', 'auto')),
+  ],
+  absent: [
+    { name: 'supergateway', reason: 'its client side speaks the legacy era only' },
+    { name: 'mcp-proxy', reason: NO_STDIO_FACE },
+  ],
+};
+
+export const SERVE_URL: Case = {
+  name: 'serve-url',
+  title: 'serve: Streamable HTTP → Streamable HTTP',
+  era: 'legacy',
+  clients: 2,
+  workloads: [...SOME, workloads.PROGRESS],
+  entrants: [
+    directHttp('/mcp'),
+    onHttp('floor', '/mcp', (port, at) => floor('proxy', port, url(at, '/mcp'))),
+    onHttp('mcp-portage', '/mcp', (port, at) => portage('--port', port, url(at, '/mcp'))),
+  ],
+  absent: [
+    { name: 'supergateway', reason: 'it joins HTTP with stdio only' },
+    { name: 'mcp-proxy', reason: 'its command line only starts a stdio server' },
+    { name: 'mcp-remote', reason: NO_HTTP_FACE },
+  ],
+};
+
+export const CASES = [
+  STREAMABLE,
+  HTTP_SSE,
+  MODERN,
+  TRANSLATED,
+  CONNECT,
+  CONNECT_SSE,
+  CONNECT_MODERN,
+  SERVE_URL,
+] as const;
+
+const PEER_NAMES: readonly string[] = ['supergateway', 'mcp-proxy', 'mcp-remote'];
+
+/** Why an entrant is not started, if so. */
+export function whyMissing(name: Contender, { peers }: Effort): string | undefined {
+  if (!PEER_NAMES.includes(name)) return undefined;
+  if (peers === 'none') return 'peers are not checked with --quick';
+  return isInstalled(name as Peer) ? undefined : 'not installed: run `npm ci` in bench/';
+}

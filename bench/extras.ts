@@ -1,0 +1,71 @@
+/** What is measured besides calls: starting, opening sessions, memory, and how cost grows. */
+import { startHttpFace } from './bridges/face.ts';
+import { floor, mcpProxy, portage, stdioServer, supergateway } from './bridges/programs.ts';
+import { CONNECT, type Contender, type Entrant, STREAMABLE } from './cases.ts';
+import type { Program } from './measure/processes.ts';
+
+const SERVER = ['node', ...stdioServer('legacy')];
+
+function onHttp(name: Contender, program: (port: string) => Program, ids: Entrant['ids'] = 'own'): Entrant {
+  const start = () =>
+    startHttpFace({ transport: 'streamable', path: '/mcp', program: (port) => program(String(port)) });
+  return { name, ids, start };
+}
+
+/** Enough for what is opened here; the default is for one user's machine. */
+const MANY = ['--max-sessions', '4000'];
+
+const SHARING: readonly Entrant[] = [
+  onHttp('floor-shared', (port) => floor('http', port, 'shared', ...SERVER), 'common'),
+  onHttp('mcp-portage-shared', (port) => portage('--port', port, '--isolation', 'shared', ...MANY, '--', ...SERVER)),
+  onHttp('mcp-proxy', (port) => mcpProxy('--host', '127.0.0.1', '--port', port, '--', ...SERVER)),
+];
+
+/** How many sessions are opened one after the other: many where they share a child, few where each starts one. */
+export interface Opener {
+  readonly entrant: Entrant;
+  readonly sessions: number;
+  /** Children that have to wait before each session is opened. */
+  readonly prewarmed: number;
+}
+
+const PREWARMED = 4;
+
+export const OPENERS: readonly Opener[] = [
+  ...SHARING.map((entrant) => ({ entrant, sessions: 100, prewarmed: 0 })),
+  {
+    entrant: onHttp('floor', (port) => floor('http', port, 'session', ...SERVER)),
+    sessions: 10,
+    prewarmed: 0,
+  },
+  { entrant: onHttp('mcp-portage', (port) => portage('--port', port, '--', ...SERVER)), sessions: 10, prewarmed: 0 },
+  {
+    entrant: onHttp('mcp-portage-prewarmed', (port) =>
+      portage('--port', port, '--prewarm', String(PREWARMED), '--', ...SERVER),
+    ),
+    sessions: 10,
+    prewarmed: PREWARMED,
+  },
+  {
+    entrant: onHttp('supergateway', (port) =>
+      supergateway('--stdio', SERVER.join(' '), '--outputTransport', 'streamableHttp', '--stateful', '--port', port),
+    ),
+    sessions: 10,
+    prewarmed: 0,
+  },
+];
+
+const except = (entrants: readonly Entrant[], ...names: Contender[]): Entrant[] =>
+  entrants.filter(({ name }) => !names.includes(name));
+
+/** Cold starts: the time and processor time from its spawn to its first answer. */
+export const STARTS = [
+  { name: 'start', title: 'cold start, Streamable HTTP → stdio', entrants: except(STREAMABLE.entrants, 'direct') },
+  { name: 'start-connect', title: 'cold start, connect', entrants: except(CONNECT.entrants, 'direct') },
+] as const;
+
+/** Memory of a bridge that serves one session, and of one that serves many on one child. */
+export const IDLE = except(STREAMABLE.entrants, 'direct', 'mcp-portage-shared');
+export const MANY_SESSIONS = { entrants: SHARING, counts: [1, 10, 100, 1000] } as const;
+
+export const GROWTH = { entrants: except(STREAMABLE.entrants, 'direct', 'supergateway', 'mcp-proxy'), calls: 500_000 };

@@ -1,0 +1,114 @@
+/** Processes of the benchmark. Each leads a group of its own, so that nothing it started outlives it. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
+import type { Readable, Writable } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+
+export interface Program {
+  readonly args: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface Started {
+  readonly pid: number;
+  readonly child: ChildProcess;
+}
+
+/** One that speaks on its pipes. */
+export interface Piped extends Started {
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+}
+
+/** Everything that runs now; ended with the benchmark, however it ends. */
+const running = new Set<Started>();
+process.once('exit', () => {
+  for (const started of running) signalGroup(started, 'SIGKILL');
+});
+
+/** Starts a Node program as a service: its log goes nowhere, wherever it writes it. */
+export function startService(program: Program): Started {
+  return start(program, 'ignore');
+}
+
+export function startPiped(program: Program): Piped {
+  const started = start(program, 'pipe');
+  const { stdin, stdout } = started.child;
+  if (stdin === null || stdout === null) throw new Error('no pipes');
+  return { ...started, stdin, stdout };
+}
+
+function start({ args, env }: Program, stdio: 'ignore' | 'pipe'): Started {
+  const child = spawn(process.execPath, args, {
+    stdio: [stdio, stdio, 'ignore'],
+    env: { ...process.env, ...env },
+    detached: true,
+  });
+  const { pid } = child;
+  if (pid === undefined) throw new Error(`cannot start node ${args.join(' ')}`);
+  const started = { pid, child };
+  running.add(started);
+  return started;
+}
+
+const GRACE_MS = 2000;
+
+export async function stop(started: Started): Promise<void> {
+  const { child } = started;
+  child.stdout?.resume();
+  if (!hasExited(started)) {
+    const exited = once(child, 'exit');
+    child.kill('SIGTERM');
+    await Promise.race([exited, delay(GRACE_MS, undefined, { ref: false })]);
+  }
+  signalGroup(started, 'SIGKILL');
+  running.delete(started);
+}
+
+export function hasExited({ child }: Started): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
+
+function signalGroup({ pid }: Started, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-pid, signal);
+  } catch {
+    // The group is gone.
+  }
+}
+
+export async function findFreePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+const LISTEN_TIMEOUT_MS = 30_000;
+/** Short beside every start; a refused connection costs the starting process nothing. */
+const LISTEN_POLL_MS = 2;
+
+/** Resolves when something accepts connections there. */
+export async function waitForPort(port: number, started: Started): Promise<void> {
+  const deadline = performance.now() + LISTEN_TIMEOUT_MS;
+  while (!(await accepts(port))) {
+    if (hasExited(started)) throw new Error(`it exited with code ${started.child.exitCode} before it listened`);
+    if (performance.now() > deadline) throw new Error('it does not listen');
+    await delay(LISTEN_POLL_MS);
+  }
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ port, host: '127.0.0.1' });
+    socket.on('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.on('error', () => resolve(false));
+  });
+}
