@@ -3,28 +3,22 @@ import type { HttpCall, HttpHandler, HttpRequest, ResponseHead } from '../../htt
 import { ByteCollector } from '../../wire/byte-collector.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { idToken, withId } from '../../wire/splice.ts';
+import { AnswerBody } from '../remote/answer-body.ts';
+import { type AnswerForm, type AnswerSink, classifyAnswer } from '../remote/answer-reader.ts';
+import { CallErrors, isCallLimit } from '../remote/call-errors.ts';
 import type { Outgoing } from '../remote/outgoing.ts';
 import { readServerMessages } from '../remote/read-messages.ts';
 import { MAX_REFUSAL_BYTES, readRefusal } from '../remote/refusal.ts';
 import type { RemoteEnvironment } from '../remote/remote-options.ts';
 import { SeenEvents } from '../remote/seen-events.ts';
 import type { SessionKey } from '../remote/session-key.ts';
-import {
-  type AnswerReader,
-  type AnswerSink,
-  classifyAnswer,
-  EventReader,
-  JsonReader,
-  sniffAnswer,
-} from './answer-reader.ts';
-import { CallErrors, isCallLimit } from './call-errors.ts';
 import type { CallEnd, CallHost } from './call-host.ts';
 import { postRequest, resumeRequest } from './call-requests.ts';
 import { ResumePlan } from './resume-plan.ts';
 
 /**
  * - `posting`: no response yet.
- * - `reading`: a 2xx response; what it is, the reader knows (undefined until the first bytes have told).
+ * - `reading`: a 2xx response.
  * - `refused`: another response, whose body may say why.
  * - `waiting`: the stream broke and will be resumed.
  * - `resuming`: a GET is under way that continues it.
@@ -32,12 +26,7 @@ import { ResumePlan } from './resume-plan.ts';
  */
 type CallState =
   | { readonly kind: 'posting' | 'resuming'; readonly http: HttpCall }
-  | {
-      readonly kind: 'reading';
-      readonly http: HttpCall;
-      readonly leg: 'post' | 'get';
-      reader: AnswerReader | undefined;
-    }
+  | { readonly kind: 'reading'; readonly http: HttpCall; readonly leg: 'post' | 'get'; readonly body: AnswerBody }
   | { readonly kind: 'refused'; readonly http: HttpCall; readonly head: ResponseHead; readonly body: ByteCollector }
   | { readonly kind: 'waiting'; readonly cancel: () => void }
   | { readonly kind: 'done' };
@@ -132,21 +121,19 @@ export class ServerCall implements HttpHandler, AnswerSink {
     if (state.kind !== 'posting') return;
     this.#wasSent = true;
     const isAccepted = head.status >= 200 && head.status < 300;
+    const contentType = head.headers['content-type'];
+    const form = classifyAnswer(contentType);
     this.#state = isAccepted
-      ? { kind: 'reading', http: state.http, leg: 'post', reader: undefined }
+      ? { kind: 'reading', http: state.http, leg: 'post', body: this.#createBody(form) }
       : { kind: 'refused', http: state.http, head, body: new ByteCollector() };
     this.#host.responded(this, head);
     if (this.#state.kind !== 'reading') return;
-    const contentType = head.headers['content-type'];
-    const form = classifyAnswer(contentType);
     if (form === 'neither') return this.#notAnAnswer(head.status, contentType ?? '');
-    if (form !== 'unsure') this.#state.reader = this.#createReader(form);
     if (form === 'events' && !this.#needsAnswer) this.#host.lingers(this);
   }
 
-  #createReader(form: 'json' | 'events'): AnswerReader {
-    const { maxMessageBytes } = this.#environment;
-    return form === 'json' ? new JsonReader(this, maxMessageBytes) : new EventReader(this, maxMessageBytes);
+  #createBody(form: AnswerForm): AnswerBody {
+    return new AnswerBody(form, this, this.#environment.maxMessageBytes);
   }
 
   data(chunk: Buffer): void {
@@ -157,14 +144,9 @@ export class ServerCall implements HttpHandler, AnswerSink {
       return this.end();
     }
     if (state.kind !== 'reading') return;
-    if (state.reader === undefined) {
-      const form = sniffAnswer(chunk);
-      if (form !== 'json' && form !== 'events') return;
-      state.reader = this.#createReader(form);
-    }
     const wasAnswered = this.#isAnswered;
-    state.reader.push(chunk);
-    if (!wasAnswered && this.#isAnswered && state.reader instanceof EventReader) this.#answeredOnStream();
+    state.body.push(chunk);
+    if (!wasAnswered && this.#isAnswered && state.body.isStream) this.#answeredOnStream();
   }
 
   /** [spec 2025-11-25 transports#sending-messages-to-the-server] the server should end the stream now. */
@@ -182,7 +164,7 @@ export class ServerCall implements HttpHandler, AnswerSink {
       return this.#finish({ kind: 'refused', refusal });
     }
     if (state.kind !== 'reading') return;
-    state.reader?.end();
+    state.body.end();
     this.#streamEnded(undefined);
   }
 
@@ -199,8 +181,8 @@ export class ServerCall implements HttpHandler, AnswerSink {
     const state = this.#state;
     if (state.kind !== 'reading') return;
     if (!this.isOpen) return this.#finish({ kind: 'done' });
-    if (state.reader instanceof EventReader && !isCallLimit(cause)) {
-      this.#plan().brokeAt(state.reader.lastEventId);
+    if (state.body.isStream && !isCallLimit(cause)) {
+      this.#plan().brokeAt(state.body.lastEventId);
       return this.#scheduleResume(cause, undefined);
     }
     this.#fail(cause ?? this.#errors.noAnswer());
@@ -235,7 +217,7 @@ export class ServerCall implements HttpHandler, AnswerSink {
   #resumed(http: HttpCall, { status, headers }: ResponseHead): void {
     if (status === 200 && classifyAnswer(headers['content-type']) === 'events') {
       this.#seen?.resumed();
-      this.#state = { kind: 'reading', http, leg: 'get', reader: this.#createReader('events') };
+      this.#state = { kind: 'reading', http, leg: 'get', body: this.#createBody('events') };
       return;
     }
     http.abort();

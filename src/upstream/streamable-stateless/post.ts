@@ -3,18 +3,12 @@ import type { HttpCall, HttpHandler, HttpRequest, ResponseHead } from '../../htt
 import { LISTEN } from '../../mcp/modern-methods.ts';
 import { ByteCollector } from '../../wire/byte-collector.ts';
 import type { Frame } from '../../wire/frame.ts';
+import { AnswerBody } from '../remote/answer-body.ts';
+import { type AnswerSink, classifyAnswer } from '../remote/answer-reader.ts';
+import { CallErrors } from '../remote/call-errors.ts';
 import { readServerMessages } from '../remote/read-messages.ts';
 import { MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
 import type { RemoteEnvironment } from '../remote/remote-options.ts';
-import {
-  type AnswerReader,
-  type AnswerSink,
-  classifyAnswer,
-  EventReader,
-  JsonReader,
-  sniffAnswer,
-} from '../streamable-session/answer-reader.ts';
-import { CallErrors } from '../streamable-session/call-errors.ts';
 import { lostAnswer } from './lost-answer.ts';
 
 /** A stream that brought the answer is expected to end; its connection is not kept for longer than this. */
@@ -58,14 +52,14 @@ export interface PostOptions {
 
 /**
  * - `posting`: no response yet.
- * - `reading`: a 2xx response; what it is, the reader knows (undefined until the first bytes have told).
+ * - `reading`: a 2xx response.
  * - `refused`: another response, whose body may say why.
  * - `lingering`: the answer is there, the stream that brought it has not ended.
  * - `done`: ended or aborted.
  */
 type PostState =
   | { readonly kind: 'posting'; readonly http: HttpCall }
-  | { readonly kind: 'reading'; readonly http: HttpCall; reader: AnswerReader | undefined }
+  | { readonly kind: 'reading'; readonly http: HttpCall; readonly body: AnswerBody }
   | { readonly kind: 'refused'; readonly http: HttpCall; readonly head: ResponseHead; readonly body: ByteCollector }
   | { readonly kind: 'lingering'; readonly http: HttpCall; readonly cancel: () => void }
   | { readonly kind: 'done' };
@@ -134,13 +128,8 @@ export class Post implements HttpHandler, AnswerSink {
     if (form === 'neither' && this.#needsAnswer) {
       return this.#fail(this.#errors.notAnAnswer(head.status, contentType ?? ''));
     }
-    const isKnown = form === 'json' || form === 'events';
-    this.#state = { kind: 'reading', http: state.http, reader: isKnown ? this.#createReader(form) : undefined };
-  }
-
-  #createReader(form: 'json' | 'events'): AnswerReader {
-    const { maxMessageBytes } = this.#options.environment;
-    return form === 'json' ? new JsonReader(this, maxMessageBytes) : new EventReader(this, maxMessageBytes);
+    const body = new AnswerBody(form, this, this.#options.environment.maxMessageBytes);
+    this.#state = { kind: 'reading', http: state.http, body };
   }
 
   data(chunk: Buffer): void {
@@ -150,13 +139,7 @@ export class Post implements HttpHandler, AnswerSink {
       state.http.abort();
       return this.end();
     }
-    if (state.kind !== 'reading') return;
-    if (state.reader === undefined) {
-      const form = sniffAnswer(chunk);
-      if (form !== 'json' && form !== 'events') return;
-      state.reader = this.#createReader(form);
-    }
-    state.reader.push(chunk);
+    if (state.kind === 'reading') state.body.push(chunk);
   }
 
   end(): void {
@@ -169,16 +152,16 @@ export class Post implements HttpHandler, AnswerSink {
         this.#state = DONE;
         return;
       case 'reading':
-        state.reader?.end();
-        if (this.#state.kind === 'reading') this.#endedWithoutAnswer(state.reader);
+        state.body.end();
+        if (this.#state.kind === 'reading') this.#endedWithoutAnswer(state.body);
         return;
       default:
     }
   }
 
-  #endedWithoutAnswer(reader: AnswerReader | undefined): void {
+  #endedWithoutAnswer({ isStream }: AnswerBody): void {
     if (!this.#needsAnswer) return this.#finish({ kind: 'accepted' });
-    if (reader instanceof EventReader) return this.#lose(undefined);
+    if (isStream) return this.#lose(undefined);
     this.#fail(this.#errors.noAnswer());
   }
 
@@ -233,8 +216,8 @@ export class Post implements HttpHandler, AnswerSink {
   }
 
   /** [spec 2026-07-28 transports/streamable-http#receiving-messages] the server should end the stream now. */
-  #answered(frame: Frame, { http, reader }: Extract<PostState, { kind: 'reading' }>): void {
-    if (reader instanceof EventReader) {
+  #answered(frame: Frame, { http, body }: Extract<PostState, { kind: 'reading' }>): void {
+    if (body.isStream) {
       const cancel = this.#options.environment.http.clock.after(LINGER_MS, () => this.abort());
       this.#state = { kind: 'lingering', http, cancel };
       http.resume();

@@ -1,6 +1,6 @@
 import { BridgeError } from '../../errors.ts';
 import { showUrl } from '../../http/shown-url.ts';
-import { oversizedError } from '../remote/oversized-error.ts';
+import { oversizedError } from './oversized-error.ts';
 
 /** What can be wrong with the answer to one message, in words. */
 export class CallErrors {

@@ -5,7 +5,7 @@ import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerFault, ServerListener } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
-import type { Outgoing } from '../remote/outgoing.ts';
+import type { Outgoing } from './outgoing.ts';
 
 /**
  * Hands the server's messages to the listener, and knows which of the server's own requests are open: their ids mean

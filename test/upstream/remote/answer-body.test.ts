@@ -1,0 +1,36 @@
+import test from 'ava';
+import { AnswerBody } from '../../../src/upstream/remote/answer-body.ts';
+import type { AnswerSink } from '../../../src/upstream/remote/answer-reader.ts';
+
+/** What comes of a body that arrives in these pieces. */
+function read(form: ConstructorParameters<typeof AnswerBody>[0], ...chunks: readonly string[]) {
+  const texts: string[] = [];
+  const oversized: number[] = [];
+  const sink: AnswerSink = {
+    text: (bytes) => void texts.push(bytes.toString()),
+    oversized: (byteLength) => void oversized.push(byteLength),
+    retry: () => {},
+  };
+  const body = new AnswerBody(form, sink, 20);
+  for (const chunk of chunks) body.push(Buffer.from(chunk));
+  body.end();
+  return { texts, oversized, isStream: body.isStream, lastEventId: body.lastEventId };
+}
+
+test('a body is read in the form that its type names', (t) => {
+  t.like(read('json', '{"a"', ':1}'), { texts: ['{"a":1}'], isStream: false, lastEventId: undefined });
+  t.like(read('events', 'id: 7\ndata: {}\n\n'), { texts: ['{}'], isStream: true, lastEventId: '7' });
+});
+
+test('where that says nothing it is read in the form that its first bytes show', (t) => {
+  t.like(read('unsure', ' \n', ' [1]'), { texts: ['[1]'.padStart(4)], isStream: false });
+  t.like(read('unsure', '\n', ': hello\n', 'data: {}\n\n'), { texts: ['{}'], isStream: true });
+});
+
+test('a body without anything in it has no form', (t) => {
+  t.deepEqual(read('unsure', ' \n'), { texts: [], oversized: [], isStream: false, lastEventId: undefined });
+});
+
+test('what is over the limit is told and not kept', (t) => {
+  t.like(read('json', '{"a":"', 'x'.repeat(20)), { texts: [], oversized: [26] });
+});
