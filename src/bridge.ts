@@ -8,7 +8,7 @@ import { HttpSseEndpoint } from './downstream/http-sse.ts';
 import { LiveStreams } from './downstream/live-streams.ts';
 import { metadataRoutes } from './downstream/resource-metadata.ts';
 import { StdioFace } from './downstream/stdio.ts';
-import { StreamableEndpoint } from './downstream/streamable-session/endpoint.ts';
+import { StreamableEndpoint, type StreamableEndpointOptions } from './downstream/streamable-session/endpoint.ts';
 import { BridgeError } from './errors.ts';
 import { AccessPolicy } from './http/access-policy.ts';
 import { Callers } from './http/auth/callers.ts';
@@ -67,7 +67,7 @@ async function serveHttp(config: Config, deps: Deps): Promise<RunningBridge> {
     callers: door.callers,
     openRoutes: healthRoutes(readiness),
     publicRoutes: door.publicRoutes,
-    routes: createRoutes(config, deps, sessions, live),
+    routes: createRoutes(config, { deps, sessions, live, principalOf: door.callers.principalOf }),
     deps,
   });
   let port: number;
@@ -185,15 +185,12 @@ async function createUrlDialer(config: Config, target: UrlTarget, deps: Deps): P
   return verb === 'connect' ? new RevivingDialer(dialer, deps) : dialer;
 }
 
-function createRoutes(
-  config: Config,
-  deps: Deps,
-  sessions: SessionRegistry,
-  live: LiveStreams,
-): ReadonlyMap<string, HttpRoute> {
+type EndpointParts = Pick<StreamableEndpointOptions, 'deps' | 'sessions' | 'live' | 'principalOf'>;
+
+function createRoutes(config: Config, parts: EndpointParts): ReadonlyMap<string, HttpRoute> {
   const { path, ssePath, messagePath, baseUrl } = config.endpoints;
   const { maxMessageBytes } = config.limits;
-  const shared = { sessions, live, deps, maxMessageBytes, forwardHeaders: config.remote.forwardHeaders };
+  const shared = { ...parts, maxMessageBytes, forwardHeaders: config.remote.forwardHeaders };
   const prefix = baseUrl === undefined ? '' : baseUrl.pathname.replace(/\/$/, '');
   const httpSse = new HttpSseEndpoint({ ...shared, announcedMessagePath: `${prefix}${messagePath}` });
   const streamable = new StreamableEndpoint({

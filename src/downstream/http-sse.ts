@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
 import { forwardedHeaders } from '../http/request-headers.ts';
@@ -28,6 +28,8 @@ export interface HttpSseEndpointOptions {
   readonly maxMessageBytes: number;
   /** Names (lower case) of headers of the GET that may pass to a remote server with every message of its session. */
   readonly forwardHeaders: readonly string[];
+  /** Who sent a request that was let in; sessions belong to who opened them. */
+  readonly principalOf: (request: IncomingMessage) => string;
   /** Path of the POST endpoint as clients see it, behind whatever proxy there is. */
   readonly announcedMessagePath: string;
 }
@@ -50,14 +52,17 @@ export class HttpSseEndpoint {
 
   readonly openStream: HttpRoute = (request, response) => {
     if (request.method !== 'GET') return refuseMethod(response, 'GET');
-    const { sessions, live, forwardHeaders } = this.#options;
+    const { sessions, live, forwardHeaders, principalOf } = this.#options;
     const headers = forwardedHeaders(request, forwardHeaders);
     try {
-      sessions.open((id, listener) => {
-        const peer = new HttpSsePeer({ response, live, listener, headers });
-        peer.announce(`${this.#options.announcedMessagePath}?${SESSION_PARAMETER}=${id}`);
-        return peer;
-      });
+      sessions.open(
+        (id, listener) => {
+          const peer = new HttpSsePeer({ response, live, listener, headers });
+          peer.announce(`${this.#options.announcedMessagePath}?${SESSION_PARAMETER}=${id}`);
+          return peer;
+        },
+        { principal: principalOf(request) },
+      );
     } catch (thrown) {
       const error = toBridgeError(thrown);
       if (error.code === 'ERR_INTERNAL') this.#options.deps.log.error({ err: error.cause }, error.message);
@@ -68,38 +73,35 @@ export class HttpSseEndpoint {
   readonly takeMessage: HttpRoute = (request, response, query) => {
     if (request.method !== 'POST') return refuseMethod(response, 'POST');
     const id = query.get(SESSION_PARAMETER);
-    const session = this.#find(id);
+    const find = () => this.#find(id, this.#options.principalOf(request));
+    const session = find();
     if (session instanceof BridgeError) return respondError(response, session);
     readInTurn({
       request,
       response,
       maxMessageBytes: this.#options.maxMessageBytes,
       gate: session.peer.gate,
-      accepted: (messages) => this.#accept(messages, id, response),
+      // The session may have ended while the message waited or was read.
+      accepted: (messages) => acceptMessages(messages, find(), response),
     });
   };
 
-  /** The session may have ended while the message waited or was read. */
-  #accept(messages: PostedMessages, id: string | null, response: ServerResponse): void {
-    const session = this.#find(id);
-    if (session instanceof BridgeError) return respondError(response, session);
-    acceptMessages(messages, session, response);
-  }
-
-  #find(id: string | null): OpenSession | BridgeError {
+  #find(id: string | null, principal: string): OpenSession | BridgeError {
     if (id === null) {
       return new BridgeError(
         'ERR_SESSION_MISSING',
         `The ${SESSION_PARAMETER} parameter is missing; post to the URL that the stream's endpoint event names.`,
       );
     }
-    const session = this.#options.sessions.visit(id);
+    const session = this.#options.sessions.visit(id, principal);
     if (session?.peer instanceof HttpSsePeer) return { peer: session.peer, relay: session.relay };
     return new BridgeError('ERR_SESSION_UNKNOWN', 'This session does not exist (any more); open a new stream.');
   }
 }
 
-function acceptMessages(messages: PostedMessages, { peer, relay }: OpenSession, response: ServerResponse): void {
+function acceptMessages(messages: PostedMessages, found: OpenSession | BridgeError, response: ServerResponse): void {
+  if (found instanceof BridgeError) return respondError(response, found);
+  const { peer, relay } = found;
   const items = messages.kind === 'message' ? [messages.frame] : messages.items;
   if (messages.kind === 'batch') {
     const isInitialize = items.some((item) => item instanceof Frame && item.method === INITIALIZE);

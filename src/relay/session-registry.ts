@@ -12,15 +12,24 @@ export interface SessionRegistryOptions {
   readonly requestTimeoutMs: number;
 }
 
+/** For whom a session is opened. */
+export interface SessionClient {
+  /** Who is let back in by the session's id. Absent: nobody, for the client stays on its pipe. */
+  readonly principal?: string;
+  /** For the modern requests of one client on a pipe. */
+  readonly context?: CallContext;
+}
+
 /** One client's session: the protocol's, not a connection. */
 export interface Session<Peer extends DownstreamPeer = DownstreamPeer> {
-  /** 128 random bits; knowing it is what lets a client back in. */
+  /** 128 random bits. Together with being the one who opened it, knowing it is what lets a client back in. */
   readonly id: string;
   readonly peer: Peer;
   readonly relay: Relay;
 }
 
 interface Entry extends Session {
+  readonly principal: string | undefined;
   lastSeenMs: number;
 }
 
@@ -49,7 +58,7 @@ export class SessionRegistry {
    */
   open<Peer extends DownstreamPeer>(
     createPeer: (id: string, listener: ClientListener) => Peer,
-    context?: CallContext,
+    { principal, context }: SessionClient = {},
   ): Session<Peer> {
     this.#checkPlace();
     const { deps, dialer, requestTimeoutMs } = this.#options;
@@ -77,7 +86,7 @@ export class SessionRegistry {
     relay.join(peer, link);
     // A client may be gone as soon as it has come; its session is then over and nobody would end it again.
     if (!relay.isClosed) {
-      this.#entries.set(id, { id, peer, relay, lastSeenMs: deps.clock.now() });
+      this.#entries.set(id, { id, peer, relay, principal, lastSeenMs: deps.clock.now() });
       this.#startSweep();
       log.debug({ open: this.#entries.size }, 'session opened');
     }
@@ -98,10 +107,14 @@ export class SessionRegistry {
     );
   }
 
-  /** The session with this id, on behalf of its client: counts as a sign of life. */
-  visit(id: string): Session | undefined {
+  /**
+   * The session with this id, on behalf of its client: counts as a sign of life. For everybody else there is no such
+   * session: an id that got lost lets nobody in, and nobody learns that it exists.
+   */
+  visit(id: string, principal: string): Session | undefined {
     const entry = this.#entries.get(id);
-    if (entry !== undefined) entry.lastSeenMs = this.#options.deps.clock.now();
+    if (entry === undefined || entry.principal !== principal) return undefined;
+    entry.lastSeenMs = this.#options.deps.clock.now();
     return entry;
   }
 

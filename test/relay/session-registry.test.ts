@@ -6,6 +6,7 @@ import { createFakeDeps, FakeDialer, FakeLane, FakePeer } from '../support/fake-
 import { clientFrame, serverFrame } from '../support/frames.ts';
 
 const SESSION_TIMEOUT_MS = 10_000;
+const ALICE = { principal: 'alice' };
 const REASON = new BridgeError('ERR_SESSION_CLOSED', 'over');
 
 interface Opened extends Session {
@@ -35,7 +36,7 @@ class Registry {
     const session = this.sessions.open((_id, listener) => {
       listeners.push(listener);
       return peer;
-    });
+    }, ALICE);
     const [listener] = listeners as [ClientListener];
     return { ...session, peer, listener, server: this.dialer.latest };
   }
@@ -63,7 +64,7 @@ test('what is opened for modern requests is dialled with its context and needs n
   };
   const context = { principal: 'someone', metadata: undefined };
   const peer = new FakePeer();
-  const { relay } = registry.sessions.open(() => peer, context);
+  const { relay } = registry.sessions.open(() => peer, { context });
   t.deepEqual(contexts, [context]);
   t.is(registry.sessions.size, 1);
   relay.fromClient(clientFrame({ id: 1, method: 'subscriptions/listen', params: {} }), new FakeLane());
@@ -80,14 +81,14 @@ test('opens a session with a server of its own and finds it again by its id only
   registry.sessions.open((id) => {
     ids.push(id);
     return new FakePeer();
-  });
+  }, ALICE);
   const second = registry.open();
   t.is(registry.dialer.dialled.length, 2);
   t.is(registry.sessions.size, 2);
-  t.is(registry.sessions.visit(second.id)?.relay, second.relay);
-  t.is(registry.sessions.visit(ids[0] ?? '')?.id, ids[0]);
-  t.is(registry.sessions.visit('unknown'), undefined);
-  t.is(registry.sessions.visit('__proto__'), undefined);
+  t.is(registry.sessions.visit(second.id, 'alice')?.relay, second.relay);
+  t.is(registry.sessions.visit(ids[0] ?? '', 'alice')?.id, ids[0]);
+  t.is(registry.sessions.visit('unknown', 'alice'), undefined);
+  t.is(registry.sessions.visit('__proto__', 'alice'), undefined);
 });
 
 test('joins both ends of a session', (t) => {
@@ -108,7 +109,7 @@ for (const [title, end] of [
     const ended = registry.open();
     const other = registry.open();
     end(ended);
-    t.is(registry.sessions.visit(ended.id), undefined);
+    t.is(registry.sessions.visit(ended.id, 'alice'), undefined);
     t.is(registry.sessions.size, 1);
     t.deepEqual(other.peer.closedWith, []);
     t.deepEqual(other.server.link.closedWith, []);
@@ -157,12 +158,28 @@ test('ends a session after a time without a sign of life', (t) => {
   t.is(session.server.link.closedWith.length, 1);
 });
 
+test('only who opened a session finds it again, and nobody else keeps it alive', (t) => {
+  const registry = new Registry();
+  const { id } = registry.openIdle();
+  registry.deps.clock.advance(SESSION_TIMEOUT_MS - 2000);
+  for (const stranger of ['bob', 'Alice', '', 'anonymous']) t.is(registry.sessions.visit(id, stranger), undefined);
+  registry.deps.clock.advance(4000);
+  t.is(registry.sessions.visit(id, 'alice'), undefined, 'it has timed out');
+  t.is(registry.sessions.size, 0);
+});
+
+test('nobody finds a session of a pipe', (t) => {
+  const registry = new Registry();
+  const { id } = registry.sessions.open(() => new FakePeer());
+  for (const name of ['', 'undefined', 'anonymous', 'stdio']) t.is(registry.sessions.visit(id, name), undefined);
+});
+
 test('a visit is a sign of life', (t) => {
   const registry = new Registry();
   const { id } = registry.openIdle();
   for (let visits = 0; visits < 5; visits += 1) {
     registry.deps.clock.advance(SESSION_TIMEOUT_MS - 1);
-    t.truthy(registry.sessions.visit(id));
+    t.truthy(registry.sessions.visit(id, 'alice'));
   }
 });
 

@@ -101,18 +101,21 @@ interface Parts {
   readonly live: LiveStreams;
 }
 
+function createAuthenticator({ authenticator, principalOf }: HttpFaceOptions): Authenticator {
+  if (principalOf === undefined) return authenticator ?? LETS_ANYONE_IN;
+  return { authenticate: (request, decided) => decided({ kind: 'principal', principal: principalOf(request) }) };
+}
+
 function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, calls, live }: Parts): HttpServer {
   const maxMessageBytes = options.maxMessageBytes ?? 16 * 1024 * 1024;
-  const shared = { sessions, live, deps, maxMessageBytes, forwardHeaders: options.forwardHeaders ?? [] };
+  const callers = new Callers(createAuthenticator(options));
+  const { principalOf } = callers;
+  const shared = { sessions, live, deps, maxMessageBytes, forwardHeaders: options.forwardHeaders ?? [], principalOf };
   const httpSse = new HttpSseEndpoint({ ...shared, announcedMessagePath: `${options.pathPrefix ?? ''}/messages` });
   const openWithoutSession = httpSse.openStream;
   const endpoint = new McpEndpoint({
     sessions: new StreamableEndpoint({ ...shared, pollAfterMs: options.pollAfterMs ?? 0, openWithoutSession }),
-    stateless: new StatelessEndpoint({
-      ...shared,
-      calls,
-      ...(options.principalOf && { principalOf: options.principalOf }),
-    }),
+    stateless: new StatelessEndpoint({ ...shared, calls }),
     maxMessageBytes,
     openWithoutSession,
   });
@@ -125,7 +128,7 @@ function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, ca
       allowHosts: options.allowHosts ?? [],
       allowOrigins: options.allowOrigins ?? [],
     }),
-    callers: new Callers(options.authenticator ?? LETS_ANYONE_IN),
+    callers,
     openRoutes: healthRoutes(() => server.readiness()),
     publicRoutes: options.publicRoutes ?? new Map(),
     routes: new Map([

@@ -5,15 +5,14 @@ import { MODERN_REVISION_IDS } from '../../mcp/revisions.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import { validateModern } from '../../mcp/validate-modern.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { CallContext } from '../../relay/ports.ts';
-import type { Session } from '../../relay/session-registry.ts';
+import type { Session, SessionClient } from '../../relay/session-registry.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, notificationFrame } from '../../wire/write-message.ts';
 import { type ConversationOptions, takenId } from './conversation.ts';
 import { PipePeer } from './pipe-peer.ts';
 
 /** Whoever holds the pipes is the one client there is. */
-const CONTEXT: CallContext = { principal: 'stdio', metadata: undefined };
+const SESSION_CLIENT: SessionClient = { context: { principal: 'stdio', metadata: undefined } };
 
 /**
  * The modern requests of the pipe. They share a connection to the server but nothing else: each says everything of
@@ -86,7 +85,7 @@ export class ModernConversation {
         onClose: (reason) => this.#ended(peer, reason),
       });
       return peer;
-    }, CONTEXT);
+    }, SESSION_CLIENT);
   }
 
   #ended(peer: ModernPeer, reason: BridgeError): void {

@@ -36,6 +36,8 @@ export interface StreamableEndpointOptions {
   readonly pollAfterMs: number;
   /** Names (lower case) of headers of a POST that may pass to a remote server. */
   readonly forwardHeaders: readonly string[];
+  /** Who sent a request that was let in; sessions belong to who opened them. */
+  readonly principalOf: (request: IncomingMessage) => string;
   /** Takes a GET without a session: an old client opening HTTP+SSE at this URL. */
   readonly openWithoutSession: HttpRoute;
 }
@@ -129,9 +131,10 @@ export class StreamableEndpoint {
       return respondError(response, error, frame.id);
     }
     try {
-      const { sessions, live, deps, pollAfterMs } = this.#options;
+      const { sessions, live, deps, pollAfterMs, principalOf } = this.#options;
       const { id, peer, relay } = sessions.open(
         (_id, listener) => new StreamablePeer({ listener, live, deps, log: deps.log, pollAfterMs }),
+        { principal: principalOf(request) },
       );
       const lane = peer.openLane({
         response,
@@ -216,7 +219,8 @@ export class StreamableEndpoint {
 
   #find(request: IncomingMessage): OpenSession | undefined {
     const id = request.headers[SESSION_ID_HEADER];
-    const session = typeof id === 'string' ? this.#options.sessions.visit(id) : undefined;
+    const { sessions, principalOf } = this.#options;
+    const session = typeof id === 'string' ? sessions.visit(id, principalOf(request)) : undefined;
     // A session that came in by another transport is none of ours.
     return session?.peer instanceof StreamablePeer ? { peer: session.peer, relay: session.relay } : undefined;
   }

@@ -21,17 +21,14 @@ import { CallLane } from './call-lane.ts';
 import { ListedTools } from './listed-tools.ts';
 import { respondFrame, respondRefusal } from './respond.ts';
 
-/** The caller where nobody is asked for a name. */
-export const ANONYMOUS = 'anonymous';
-
 export interface StatelessEndpointOptions {
   readonly calls: CallRegistry;
   readonly live: LiveStreams;
   readonly deps: Pick<Deps, 'log'>;
   /** Names (lower case) of headers of a POST that may pass to a remote server. */
   readonly forwardHeaders: readonly string[];
-  /** Who calls; default: everybody is ANONYMOUS. */
-  readonly principalOf?: (request: IncomingMessage) => string;
+  /** Who sent a request that was let in. */
+  readonly principalOf: (request: IncomingMessage) => string;
 }
 
 /**
@@ -54,7 +51,6 @@ export class StatelessEndpoint {
 
   /** Takes a request whose JSON was checked. Session and event ids among its headers mean nothing here. */
   take(frame: Frame, request: IncomingMessage, response: ServerResponse): void {
-    const { principalOf = () => ANONYMOUS } = this.#options;
     const checked = validateModern({
       frame,
       headers: request.headers,
@@ -62,7 +58,7 @@ export class StatelessEndpoint {
       isKnownMethod: isModernRequest,
     });
     if (!('ok' in checked)) return this.#refuse(checked, frame, response);
-    const principal = principalOf(request);
+    const principal = this.#options.principalOf(request);
     const mismatch = this.#tools.findFault(principal, frame, request.headers);
     if (mismatch !== undefined) {
       return this.#refuse({ httpStatus: 400, code: HEADER_MISMATCH, message: mismatch }, frame, response);
