@@ -1,14 +1,14 @@
 /** Clients of both eras and a server that is started, with the translators and real processes. */
 import test, { type ExecutionContext } from 'ava';
 import { BridgeError } from '../../src/errors.ts';
-import type { UpstreamDialer } from '../../src/relay/ports.ts';
+import type { ServerListener, UpstreamDialer } from '../../src/relay/ports.ts';
 import { HANDOVER_MS } from '../../src/upstream/detect/started-processes.ts';
 import { createDetectedCommandDialer, type DetectedCommandOptions } from '../../src/upstream/detected-command.ts';
 import { createStdioDialer } from '../../src/upstream/stdio.ts';
 import { RelayedClient } from '../contract/relayed-client.ts';
 import { fixture } from '../process/child-spec.ts';
 import { createTestDeps } from '../process/collected-log.ts';
-import { createFakeDeps, FakeDialer, FakeServerListener, messagesOf } from '../support/fake-peers.ts';
+import { createFakeDeps, FakeDialer, FakeLink, FakeServerListener, messagesOf } from '../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { RecordingDialer } from './detect/recording-dialer.ts';
@@ -353,6 +353,41 @@ test('a process that detection started and nobody wants any more is closed after
   clock.advance(1);
   t.is(link.closedWith.length, 1);
   t.is(clock.pendingTimers, 0);
+});
+
+test('a process that ended before anybody wanted it is not given out', async (t) => {
+  const { processes, dialer } = startFake();
+  const request = new ModernRequest(dialer);
+  await waitFor(() => processes.dialled.length === 1);
+  request.link.close(new BridgeError('ERR_SESSION_CLOSED', 'left'));
+  const { link, listener } = processes.latest;
+  const result = { supportedVersions: ['2026-07-28'], capabilities: {} };
+  listener.fromServer(serverFrame({ id: link.sent[0]?.frame.id, result }));
+  listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', 'exited'));
+  await new Promise<void>((resolve) => setImmediate(resolve));
+  new ModernRequest(dialer);
+  t.is(processes.dialled.length, 2);
+  t.like(messagesOf(processes.latest.link.sent), [{ method: 'tools/list' }]);
+});
+
+test('a process whose client could not keep up is handed on without a halt', async (t) => {
+  const { processes, dialer } = startFake({
+    joinEras: ({ modern, legacy }) => {
+      const dial = (listener: ServerListener) => {
+        modern.dial(listener);
+        return new FakeLink();
+      };
+      return { legacyToModern: Object.assign(new FakeDialer(), { dial }), modernToLegacy: legacy, modern };
+    },
+  });
+  const link = dialer.dial(new FakeServerListener());
+  link.send(INITIALIZE);
+  link.pause();
+  t.true(processes.latest.link.isPaused);
+  const error = { code: -32022, message: 'no', data: { supported: ['2026-07-28'] } };
+  processes.latest.listener.fromServer(serverFrame({ id: 1, error }));
+  await waitFor(() => !processes.latest.link.isPaused);
+  t.is(processes.dialled.length, 1);
 });
 
 test('what cannot be started is not dialled, and the dialer is not ready', (t) => {

@@ -121,6 +121,25 @@ test('DET-17: a modern server that was downgraded serves the next legacy client 
   t.is(since().filter((what) => what === 'POST server/discover').length, 1);
 });
 
+test('DET-17: a downgrade is noticed even by sessions that need not ask the server what it is', async (t) => {
+  let isModern = true;
+  const server = await scripted(t, ({ what, id }) => {
+    const discovery = { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities: { tools: {} } };
+    if (what === 'POST tools/list' && isModern) return tools(id);
+    if (what === 'POST server/discover' && isModern) return result(id, { ...discovery, ttlMs: 60_000 });
+    if (isModern) return rpcError(id, -32602, { status: 400 });
+    if (what === 'POST initialize') return initialized(id);
+    return what === 'POST notifications/initialized' ? { status: 202 } : { status: 400 };
+  });
+  const dialer = connectTo(t, server.url);
+  await listToolsInSession(t, dialer);
+  isModern = false;
+  await t.throwsAsync(listToolsInSession(t, dialer));
+  const before = server.asked.length;
+  await t.throwsAsync(listToolsInSession(t, dialer));
+  t.is(server.asked[before], 'POST initialize');
+});
+
 test('a server of both eras is spoken to in the era of each client, at the same time', async (t) => {
   const server = await serve(t, 'both-eras');
   const dialer = connectTo(t, server.url);
@@ -294,11 +313,12 @@ test('where headers of the client pass to the server, its era is asked with them
     return what === 'POST tools/list' ? tools(id) : { status: 405 };
   });
   const dialer = connectTo(t, server.url, { forwardHeaders: ['x-tenant'] });
+  t.deepEqual(await listTools(dialer), ['one']);
   for (const tenant of ['new', 'old', 'new', 'old']) {
     t.deepEqual(await listTools(dialer, { headers: { 'x-tenant': tenant }, principal: tenant }), ['one']);
   }
-  t.is(count(server, 'POST server/discover'), 2);
-  t.is(count(server, 'POST initialize'), 1);
+  t.is(count(server, 'POST server/discover'), 3);
+  t.is(count(server, 'POST initialize'), 2);
 });
 
 test('where nobody listens every client is told, and the dialer is not ready', async (t) => {

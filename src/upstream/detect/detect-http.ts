@@ -73,10 +73,10 @@ export function detectHttp(options: DetectHttpOptions): Promise<HttpDetection> {
 export type EraAnswer =
   | { readonly kind: 'modern'; readonly revision: ModernRevisionId }
   | {
+      /** Not modern, as far as it tells. */
       readonly kind: 'legacy';
+      /** `weak`: it was in trouble, or did not get what was sent. */
       readonly confidence: 'firm' | 'weak';
-      /** The server was in trouble, which says nothing; if there is no other way in, this is why. */
-      readonly failure: BridgeError | undefined;
     };
 
 /**
@@ -116,7 +116,7 @@ class HttpDetector {
   async askEra(): Promise<EraAnswer> {
     const outcome = await this.#discover(this.#options.revision ?? LATEST_MODERN_REVISION);
     if (outcome !== 'next' && outcome.kind === 'modern') return outcome;
-    return { kind: 'legacy', confidence: this.#confidence, failure: this.#failure };
+    return { kind: 'legacy', confidence: this.#confidence };
   }
 
   async #take(step: DetectStep): Promise<Outcome> {

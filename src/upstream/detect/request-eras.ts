@@ -41,9 +41,6 @@ export interface RequestErasOptions {
   readonly deps: Deps;
 }
 
-/** The server was in trouble: trying is all that is left, and nothing is remembered. */
-class InTrouble extends Error {}
-
 /** Finds out whether a server at a URL is modern, with one `server/discover` for all who want to know. */
 export class RequestEras {
   readonly #options: RequestErasOptions;
@@ -71,37 +68,24 @@ export class RequestEras {
   async find(forwarded: Forwarded, signal: AbortSignal): Promise<RequestEra> {
     const { verdicts, keyOf } = this.#options;
     const key = keyOf(forwarded);
-    try {
-      // Whoever waits for this is not to suffer when the client leaves that happened to be first.
-      const verdict = await untilAborted(
-        verdicts.resolve(key, () => this.#ask(forwarded)),
-        signal,
-      );
-      return verdict.kind === 'modern' ? verdict : this.#legacy(key, verdict);
-    } catch (thrown) {
-      if (!(thrown instanceof InTrouble)) throw thrown;
-      return this.#legacy(key, undefined);
-    }
+    // Whoever waits for this is not to suffer when the client leaves that happened to be first.
+    const verdict = await untilAborted(
+      verdicts.resolve(key, () => this.#ask(forwarded)),
+      signal,
+    );
+    return verdict.kind === 'modern' ? verdict : this.#legacy(key, verdict);
   }
 
   /**
-   * That a server did not understand the question is remembered for good only once it has understood a legacy one: it
-   * may not be there yet.
+   * A server that did not answer as a modern one may be in trouble, or not there yet: it counts as legacy until it turns
+   * out that it does not answer as that, either.
    */
-  #legacy(key: string, assumed: LegacyVerdict | undefined): RequestEra {
-    const { verdicts } = this.#options;
+  #legacy(key: string, verdict: LegacyVerdict): RequestEra {
     return {
       kind: 'legacy',
-      confirm: () => {
-        const known = verdicts.find(key);
-        if (known !== assumed || (known !== undefined && this.#confirmed.has(known))) return;
-        // One that answers now and was in trouble when it was asked may be modern all the same.
-        const verdict: Verdict = { kind: 'legacy', confidence: assumed === undefined ? 'weak' : assumed.confidence };
-        this.#confirmed.add(verdict);
-        verdicts.store(key, verdict);
-      },
+      confirm: () => void this.#confirmed.add(verdict),
       refute: () => {
-        if (assumed !== undefined) verdicts.contradict(key, assumed);
+        if (!this.#confirmed.has(verdict)) this.#options.verdicts.contradict(key, verdict);
       },
     };
   }
@@ -116,11 +100,8 @@ export class RequestEras {
     try {
       const answer = await askEra({ url, attempts, clock, log, signal });
       this.#reachability.note(undefined);
-      if (answer.kind === 'modern') return answer;
-      if (answer.failure !== undefined) throw new InTrouble();
-      return { kind: 'legacy', confidence: answer.confidence };
+      return answer;
     } catch (thrown) {
-      if (thrown instanceof InTrouble) throw thrown;
       const error = toBridgeError(thrown);
       if (error.code === 'ERR_UPSTREAM_CONNECT') this.#reachability.note(error);
       throw error;
