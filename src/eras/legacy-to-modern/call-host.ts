@@ -6,7 +6,7 @@ import type { ServerListener } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { ClientCall } from './client-call.ts';
 import type { ClientProfile } from './client-profile.ts';
-import type { OpenLegs } from './open-legs.ts';
+import type { Leg, OpenLegs } from './open-legs.ts';
 import type { UpstreamRequests } from './upstream-requests.ts';
 
 /** What a call needs of the translator it runs in. */
@@ -24,6 +24,8 @@ export interface CallHost {
   metadata(): RequestMetadata;
   /** The server speaks this one from now on. */
   useRevision(revision: ModernRevisionId): void;
+  /** Asks the client, on the lane of its call. */
+  ask(leg: Leg, question: Frame, exchange: Exchange): void;
   /** A notification of the server about a call, if the client is to have it. */
   tell(frame: Frame, exchange: Exchange): void;
   /** The result as the client's revision has it. */

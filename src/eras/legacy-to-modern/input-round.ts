@@ -46,7 +46,7 @@ export class InputRound implements LegOwner {
 
   start(requests: ReadonlyMap<string, InputRequest>): void {
     const { host, exchange } = this.#options;
-    const { listener, legs, profile, randomId } = host;
+    const { legs, profile, randomId } = host;
     const questions = new Map<string, InputRequest>();
     // Nothing is asked in vain: all of it can be said, or none.
     for (const [key, request] of requests) {
@@ -60,12 +60,12 @@ export class InputRound implements LegOwner {
       return [leg, question] as const;
     });
     this.progressed();
-    for (const [{ id }, { method, params }] of asked) {
+    for (const [leg, { method, params }] of asked) {
       // The first may have been refused before the next is asked.
       if (this.#isOver) return;
-      const question = requestFrame(id, method);
+      const question = requestFrame(leg.id, method);
       const whole = params === undefined ? question : withParams(question, params);
-      listener.fromServer(withProgressToken(whole, id), exchange);
+      host.ask(leg, withProgressToken(whole, leg.id), exchange);
     }
   }
 

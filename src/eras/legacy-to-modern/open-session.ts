@@ -23,6 +23,7 @@ import type { ModernRevisionId } from '../../mcp/revisions.ts';
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from '../../mcp/rpc-codes.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Lane, ServerListener } from '../../relay/ports.ts';
+import { EarlyQuestions } from '../../relay/shared/early-questions.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import type { AbsorbedTask } from './absorbed-task.ts';
@@ -33,7 +34,7 @@ import { ChangeListener } from './change-listener.ts';
 import { ClientCall } from './client-call.ts';
 import type { ClientProfile } from './client-profile.ts';
 import { LegacyResults } from './legacy-results.ts';
-import { OpenLegs } from './open-legs.ts';
+import { type Leg, OpenLegs } from './open-legs.ts';
 import type { UpstreamRequests } from './upstream-requests.ts';
 
 export interface OpenSessionOptions {
@@ -59,6 +60,8 @@ export class OpenSession implements CallHost {
   readonly listener: ServerListener;
   readonly requests: UpstreamRequests;
   readonly legs = new OpenLegs();
+  /** The client has not said yet that its handshake is done. */
+  readonly #early: EarlyQuestions;
   readonly #log: Deps['log'];
   readonly #capabilities: Fields;
   readonly #calls = new Map<Exchange, ClientCall>();
@@ -79,6 +82,7 @@ export class OpenSession implements CallHost {
     this.#log = deps.log;
     this.#capabilities = capabilities;
     this.#revision = revision;
+    this.#early = new EarlyQuestions(deps.clock);
     this.#results = new LegacyResults(profile.revision.id);
     this.#changes = new ChangeListener({
       log: deps.log,
@@ -157,6 +161,7 @@ export class OpenSession implements CallHost {
   notification(frame: Frame, exchange: Exchange | undefined): boolean {
     switch (frame.method) {
       case INITIALIZED:
+        this.#early.letGo();
         this.#changes.start();
         return true;
       case CANCELLED:
@@ -219,6 +224,13 @@ export class OpenSession implements CallHost {
 
   // ---- what calls need
 
+  ask(leg: Leg, question: Frame, exchange: Exchange): void {
+    if (this.#early.isFull) this.#early.letGo();
+    this.#early.add(() => {
+      if (this.legs.get(leg.id) === leg) this.listener.fromServer(question, exchange);
+    });
+  }
+
   metadata(): RequestMetadata {
     const { capabilities, clientInfo } = this.profile;
     return { revision: this.#revision, capabilities, clientInfo, logLevel: this.#logLevel };
@@ -244,6 +256,7 @@ export class OpenSession implements CallHost {
   /** Stops every timer; nobody is told anything. */
   close(): void {
     this.#changes.close();
+    this.#early.drop();
     for (const call of this.#calls.values()) call.abandon();
     this.#calls.clear();
     this.legs.clear();

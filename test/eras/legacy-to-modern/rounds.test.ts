@@ -1,7 +1,7 @@
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
 import { clientFrame } from '../../support/frames.ts';
-import { done, LegacyFront, type LegacySession, META, type Message } from './legacy-session.ts';
+import { DISCOVERY, done, LegacyFront, type LegacySession, META, type Message } from './legacy-session.ts';
 
 const CAPABILITIES = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 const FORM = { type: 'object', properties: { name: { type: 'string' } } };
@@ -223,6 +223,31 @@ test('a question that nobody answers fails its call in the end', (t) => {
   t.is(withdrawn?.params.requestId, asked?.id);
   t.true(answer?.result.isError);
 });
+
+for (const how of ['says that its handshake is done', 'never says so'] as const) {
+  test(`a call that comes early asks nothing of its client before that ${how}`, (t) => {
+    const session = new LegacyFront().connect();
+    session.initialize({ capabilities: CAPABILITIES });
+    session.serverAnswers(DISCOVERY);
+    session.heard();
+    t.deepEqual(callThatNeeds(session, { who: elicit, where: roots }), []);
+    session.call('withdrawn');
+    session.serverAnswers(required({ who: elicit }));
+    session.says({ method: 'notifications/cancelled', params: { requestId: 'withdrawn' } });
+    session.heard();
+    if (how === 'never says so') session.clock.advance(10_000);
+    else session.says({ method: 'notifications/initialized' });
+    const asked = session.heard();
+    t.deepEqual(
+      asked.map(({ method }) => method),
+      ['elicitation/create', 'roots/list'],
+    );
+    session.asked();
+    session.says({ id: asked[0]?.id, result: ACCEPTED });
+    session.says({ id: asked[1]?.id, result: { roots: [] } });
+    t.deepEqual(session.asked()[0]?.params.inputResponses, { who: ACCEPTED, where: { roots: [] } });
+  });
+}
 
 test('a client that reports progress about a question is given more time for it, but not for ever', (t) => {
   const session = openSession();
