@@ -106,17 +106,24 @@ function encode(value: unknown): Buffer {
 }
 
 export interface DiscoverOptions extends ServerReach {
+  /** What is done for the server, in addition to its own. */
+  readonly extensions?: Fields | undefined;
   readonly cache?: CacheHints;
 }
 
 /** What `server/discover` answers for a legacy server, from the result of its `initialize`. */
-export function discoverResult(initialized: Fields, { unsolicited, cache = NO_CACHING }: DiscoverOptions): Fields {
+export function discoverResult(initialized: Fields, options: DiscoverOptions): Fields {
+  const { unsolicited, extensions, cache = NO_CACHING } = options;
   const { instructions } = initialized;
+  const capabilities = toDiscoverCapabilities(asFields(initialized.capabilities) ?? {}, { unsolicited });
   const serverInfo = readServerInfo(initialized.serverInfo);
   return {
     resultType: 'complete',
     supportedVersions: MODERN_REVISION_IDS,
-    capabilities: toDiscoverCapabilities(asFields(initialized.capabilities) ?? {}, { unsolicited }),
+    capabilities: {
+      ...capabilities,
+      ...(extensions && { extensions: { ...asFields(capabilities.extensions), ...extensions } }),
+    },
     ...(typeof instructions === 'string' && { instructions }),
     ...cache,
     ...(serverInfo && { _meta: { [META_SERVER_INFO]: serverInfo } }),

@@ -1,12 +1,13 @@
 import type { Clock } from '../../deps.ts';
 import { CALL_TOOL, CANCELLED } from '../../mcp/methods.ts';
+import { CANCEL_TASK } from '../../mcp/task-extension.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
 import { MAX_CALL_MS } from '../parked-call.ts';
 import type { CallForm } from './call-preparation.ts';
 import type { LegacySeat } from './legacy-seat.ts';
-import { asTask, CANCEL_TASK, createdTaskId, TASK_RESULT } from './task-tools.ts';
+import { asTask, type CreatedTask, createdTask, TASK_RESULT } from './task-tools.ts';
 
 /** How long a server may take to end a task before it is left alone with it. */
 export const CANCEL_TASK_MS = 2000;
@@ -15,6 +16,8 @@ export interface CallAttemptOptions {
   readonly clock: Clock;
   readonly seat: LegacySeat;
   readonly exchangeFor: (request: Frame, method: string) => Exchange;
+  /** The call has become a task. True: its client follows it from now on, and the seat goes with it. */
+  readonly adopt: (task: CreatedTask) => boolean;
   /** What the server says in the end: a result or an error. */
   readonly answered: (outcome: Frame) => void;
   /** It has ended, and the seat is not needed for it any more. */
@@ -62,14 +65,14 @@ export class CallAttempt {
     if (state.kind === 'idle' || exchange !== state.exchange) return;
     exchange.settle();
     if (state.kind === 'withdrawing') return this.#withdrawn(state.cancel);
-    const taskId = state.kind === 'creating' ? createdTaskId(answer) : undefined;
-    if (taskId !== undefined) return this.#created(taskId);
+    const task = state.kind === 'creating' ? createdTask(answer) : undefined;
     this.#forget(state);
-    this.#options.answered(answer);
+    if (task === undefined) return this.#options.answered(answer);
+    if (!this.#options.adopt(task)) this.#waitFor(task.taskId);
   }
 
   /** [spec 2025-11-25 basic/utilities/tasks#result-retrieval] answered when the task has ended. */
-  #created(taskId: string): void {
+  #waitFor(taskId: string): void {
     const { seat, exchangeFor } = this.#options;
     const request = requestFrame('task', TASK_RESULT, { taskId });
     // What the server asks meanwhile is asked in the call that became the task.

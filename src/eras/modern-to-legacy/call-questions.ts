@@ -2,12 +2,16 @@ import { findCancelledId } from '../../mcp/correlators.ts';
 import type { RevisionFeatures } from '../../mcp/revision-features.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import type { InputQuestion } from '../open-questions.ts';
-import type { ParkedCall } from '../parked-call.ts';
-import type { Follower } from './follower.ts';
 import { serverQuestion } from './server-question.ts';
 
+/** Who has the client asked. */
+export interface ClientAsker {
+  asked(question: InputQuestion): void;
+  withdrawn(question: InputQuestion): void;
+}
+
 export interface CallQuestionsOptions {
-  readonly park: ParkedCall<Follower>;
+  readonly park: ClientAsker;
   /** To the server. */
   readonly send: (frame: Frame) => void;
 }

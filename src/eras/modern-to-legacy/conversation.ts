@@ -6,9 +6,10 @@ import { CANCELLED, DISCOVER, isInteractive, TASKS_PREFIX } from '../../mcp/meth
 import { isModernRequest, isSpecified, LISTEN } from '../../mcp/modern-methods.ts';
 import { discoverResult } from '../../mcp/modern-results.ts';
 import { readPayload } from '../../mcp/payload.ts';
-import { type RequestMetadata, stripMetadata } from '../../mcp/request-metadata.ts';
-import { INTERNAL_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND } from '../../mcp/rpc-codes.ts';
+import type { RequestMetadata } from '../../mcp/request-metadata.ts';
+import { INTERNAL_ERROR, INVALID_REQUEST } from '../../mcp/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
+import { declaresTasks } from '../../mcp/task-extension.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { SessionWanted } from '../../relay/legacy-pool.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
@@ -24,6 +25,8 @@ import type { Follower } from './follower.ts';
 import { LegacyCall, type LegacyCallOptions } from './legacy-call.ts';
 import { LegacySeat, type SeatUser } from './legacy-seat.ts';
 import { ListenStream } from './listen-stream.ts';
+import { passNotification } from './pass-notification.ts';
+import { askOfTask, NO_METHOD, type TaskClient, taskExtensions, tasksToWatch } from './task-requests.ts';
 
 /** What all conversations with one server have in common. */
 export interface ConversationServices extends Omit<LegacyCallOptions, 'wanted' | 'request' | 'headers'> {
@@ -48,6 +51,7 @@ export interface ConversationOptions {
  * - `following`: a call.
  * - `listening`: to changes.
  * - `discovering`: waits until the server serves.
+ * - `looking`: after a task.
  * - `over`: answered, withdrawn or closed.
  */
 type ConversationState =
@@ -55,7 +59,14 @@ type ConversationState =
   | { readonly kind: 'following'; readonly exchange: Exchange | undefined; call: ParkedCall<Follower> | undefined }
   | { readonly kind: 'listening'; readonly exchange: Exchange | undefined; readonly stream: ListenStream }
   | { readonly kind: 'discovering'; readonly exchange: Exchange | undefined; readonly seat: LegacySeat }
+  | LookingState
   | { readonly kind: 'over' };
+
+interface LookingState {
+  readonly kind: 'looking';
+  readonly exchange: Exchange | undefined;
+  stop: () => void;
+}
 
 const OVER: ConversationState = { kind: 'over' };
 
@@ -80,13 +91,21 @@ export class Conversation implements UpstreamLink, Follower {
     };
   }
 
+  get #client(): TaskClient {
+    const { principal, metadata } = this.#options;
+    return { principal, capabilities: metadata.capabilities };
+  }
+
   // ---- from the client
 
   /** Always true: a conversation has nothing more to say that could be held back. */
   send(frame: Frame, exchange?: Exchange): boolean {
     if (frame.kind === 'request') this.#request(frame, exchange);
     else if (frame.method === CANCELLED) this.#cancelled(exchange);
-    else if (frame.kind === 'notification' && !isSpecified(frame.method ?? '')) this.#notification(frame);
+    else if (frame.kind === 'notification' && !isSpecified(frame.method ?? '')) {
+      const { pool, deps } = this.#options.services;
+      passNotification(frame, { pool, wanted: this.#wanted, log: deps.log });
+    }
     // All other notifications of the specification mean nothing in this era, and nobody was asked anything.
     return true;
   }
@@ -106,15 +125,18 @@ export class Conversation implements UpstreamLink, Follower {
 
   #begin(frame: Frame, exchange: Exchange | undefined): void {
     const method = frame.method ?? '';
-    if (!isModernRequest(method) || method.startsWith(TASKS_PREFIX)) return this.#refuse(NO_METHOD);
+    if (!isModernRequest(method)) return this.#refuse(NO_METHOD);
+    if (method.startsWith(TASKS_PREFIX)) return this.#askOfTask(frame, exchange);
     if (method === DISCOVER) return this.#discover(exchange);
     if (method === LISTEN) return this.#listen(frame, exchange);
     const token = findProgressToken(frame);
     this.#progressToken = token && Buffer.from(frame.bytes.subarray(token.start, token.end));
     const state = isInteractive(method) ? findUniqueMember(frame.bytes, frame.payloadStart, 'requestState') : undefined;
     if (state !== undefined) return this.#retry(frame, state);
+    const { services } = this.#options;
     const call = new LegacyCall({
-      ...this.#options.services,
+      ...services,
+      hostedTasks: declaresTasks(this.#client.capabilities) ? services.hostedTasks : undefined,
       wanted: this.#wanted,
       request: frame,
       headers: exchange?.lane.headers,
@@ -142,6 +164,8 @@ export class Conversation implements UpstreamLink, Follower {
 
   #listen(frame: Frame, exchange: Exchange | undefined): void {
     const { services, listener } = this.#options;
+    const tasks = tasksToWatch(frame, this.#client, services.hostedTasks);
+    if ('code' in tasks) return this.#refuse(tasks);
     if (!services.startListening()) return this.#refuse(TOO_MANY_LISTEN);
     const stream = new ListenStream({
       clock: services.deps.clock,
@@ -149,6 +173,7 @@ export class Conversation implements UpstreamLink, Follower {
       wanted: this.#wanted,
       request: frame,
       headers: exchange?.lane.headers,
+      tasks,
       host: {
         tell: (told) => (told.isResponse ? this.#answer(told) : listener.fromServer(told, exchange)),
         serverDrained: () => listener.serverDrained(),
@@ -174,27 +199,18 @@ export class Conversation implements UpstreamLink, Follower {
   }
 
   #discovered(result: InitializeResult): void {
-    const { unsolicited } = this.#options.services;
-    this.#answer(resultFrame(this.#id, discoverResult(result, { unsolicited })));
+    const { unsolicited, hostedTasks } = this.#options.services;
+    const extensions = taskExtensions(hostedTasks, result);
+    this.#answer(resultFrame(this.#id, discoverResult(result, { unsolicited, extensions })));
   }
 
-  #notification(frame: Frame): void {
-    const user: SeatUser = {
-      opened: () => {
-        seat.send(stripMetadata(frame));
-        seat.close(CLOSED);
-      },
-      refused: () => seat.close(CLOSED),
-      lost: () => seat.close(CLOSED),
-      fromServer: () => {},
-      serverDrained: () => {},
-    };
-    const seat = new LegacySeat(user);
-    try {
-      seat.open(this.#options.services.pool, this.#wanted);
-    } catch (thrown) {
-      this.#options.services.deps.log.debug({ err: thrown }, 'notification dropped: the server cannot be reached');
-    }
+  #askOfTask(request: Frame, exchange: Exchange | undefined): void {
+    const { pool, hostedTasks: tasks } = this.#options.services;
+    const state: LookingState = { kind: 'looking', exchange, stop: () => {} };
+    this.#state = state;
+    const client = this.#client;
+    const server = pool.knownResult(client.principal);
+    state.stop = askOfTask({ request, client, tasks, server }, (answer) => this.settle(answer));
   }
 
   #cancelled(exchange: Exchange | undefined): void {
@@ -249,6 +265,9 @@ export class Conversation implements UpstreamLink, Follower {
       case 'discovering':
         state.seat.close(CLOSED);
         return;
+      case 'looking':
+        state.stop();
+        return;
       default:
         return;
     }
@@ -270,7 +289,6 @@ function readString(bytes: Buffer, { start, end }: Span): string | undefined {
 }
 
 const CLOSED = new BridgeError('ERR_SESSION_CLOSED', 'The client does not wait for an answer any more.');
-const NO_METHOD: RpcError = { code: METHOD_NOT_FOUND, message: 'this server has no such method' };
 const ONE_REQUEST: RpcError = { code: INVALID_REQUEST, message: 'a conversation is one request' };
 const TOO_MANY_LISTEN: RpcError = {
   code: INTERNAL_ERROR,

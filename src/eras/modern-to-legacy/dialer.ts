@@ -8,6 +8,7 @@ import { RequestStates } from '../request-state.ts';
 import { ClientConversations } from './client-conversations.ts';
 import { Conversation, type ConversationServices } from './conversation.ts';
 import type { Follower } from './follower.ts';
+import { HostedTasks } from './hosted-tasks.ts';
 import { TaskTools } from './task-tools.ts';
 
 /** Each holds a session open. */
@@ -31,6 +32,11 @@ export interface ModernToLegacyOptions {
   readonly affinityOf?: (context: CallContext) => string | undefined;
   /** Can what the server says on its own get here; where it cannot, nothing is promised of it. Default: yes. */
   readonly unsolicited?: boolean;
+  /**
+   * What clients that declare the tasks extension get of tools that run only as tasks: the task, or its result when it
+   * is there, like all others. Default: the task.
+   */
+  readonly tasks?: 'hosted' | 'absorbed';
 }
 
 /** A legacy server as modern clients want it. `dial` needs a context: each request says who it comes from. */
@@ -42,6 +48,7 @@ class ModernToLegacyDialer implements UpstreamDialer {
   readonly #options: ModernToLegacyOptions;
   readonly #pool: LegacyPool;
   readonly #calls: ParkedCalls<Follower>;
+  readonly #hostedTasks: HostedTasks;
   readonly #services: ConversationServices;
   #listening = 0;
 
@@ -51,12 +58,14 @@ class ModernToLegacyDialer implements UpstreamDialer {
     const limits = poolLimits && { limits: poolLimits };
     this.#pool = new LegacyPool({ dialer, deps, handshakeTimeoutMs, clientInfo, ...limits });
     this.#calls = new ParkedCalls(parkingLimits);
+    this.#hostedTasks = new HostedTasks(deps, parkingLimits);
     this.#services = {
       deps,
       pool: this.#pool,
       calls: this.#calls,
       states: new RequestStates(deps.clock),
       taskTools: new TaskTools(),
+      hostedTasks: options.tasks === 'absorbed' ? undefined : this.#hostedTasks,
       unsolicited: options.unsolicited ?? true,
       startListening: () => this.#startListening(),
       stoppedListening: () => {
@@ -95,6 +104,7 @@ class ModernToLegacyDialer implements UpstreamDialer {
   /** Who waits for an answer learns why there is none; who listens hears of a regular end. */
   async close(): Promise<void> {
     for (const call of this.#calls.all()) call.close();
+    this.#hostedTasks.close();
     await this.#pool.close();
   }
 

@@ -22,12 +22,13 @@ import { CallNotices } from './call-notices.ts';
 import { type CallForm, CallPreparation } from './call-preparation.ts';
 import { CallQuestions } from './call-questions.ts';
 import { type Follower, mostVerbose } from './follower.ts';
+import type { HostedTasks } from './hosted-tasks.ts';
 import { readRpcError } from './legacy-answers.ts';
 import { legacyRequest } from './legacy-request.ts';
 import { LegacySeat, type SeatUser, upstreamExchange } from './legacy-seat.ts';
 import { type Answered, modernFailure, modernOutcome } from './modern-outcome.ts';
 import { rootsQuestion } from './server-question.ts';
-import type { TaskTools } from './task-tools.ts';
+import type { CreatedTask, TaskTools } from './task-tools.ts';
 import { declined, readUrlElicitations } from './url-elicitations.ts';
 import { UrlVisits } from './url-visits.ts';
 
@@ -40,6 +41,8 @@ export interface LegacyCallOptions {
   readonly wanted: SessionWanted;
   /** The client's first request, with its envelope. */
   readonly request: Frame;
+  /** Where its client can follow tasks; undefined: it waits for the result. */
+  readonly hostedTasks: HostedTasks | undefined;
   /** That the user lets pass with it; see `Lane`. */
   readonly headers: Lane['headers'];
 }
@@ -51,10 +54,11 @@ export interface LegacyCallOptions {
  * - `sent`: runs at the server.
  * - `refused`: the server wants its user to visit URLs first; the client is asked.
  * - `completing`: the user has agreed; it will be sent once more when the visit has had its effect.
+ * - `adopted`: has become a task, which its client follows by itself.
  * - `over`: nothing more happens.
  */
 type Step =
-  | { readonly kind: 'opening' | 'preparing' | 'asking' | 'sent' | 'refused' | 'over' }
+  | { readonly kind: 'opening' | 'preparing' | 'asking' | 'sent' | 'refused' | 'adopted' | 'over' }
   | { readonly kind: 'completing'; readonly stop: () => void };
 
 const OPENING: Step = { kind: 'opening' };
@@ -62,6 +66,7 @@ const PREPARING: Step = { kind: 'preparing' };
 const ASKING: Step = { kind: 'asking' };
 const SENT: Step = { kind: 'sent' };
 const REFUSED: Step = { kind: 'refused' };
+const ADOPTED: Step = { kind: 'adopted' };
 const OVER: Step = { kind: 'over' };
 
 /** Runs one call of a modern client at a legacy server. Which requests of the client follow it, its park knows. */
@@ -100,9 +105,10 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
     };
     const ready = (form: CallForm): void => this.#askRoots(form);
     this.#preparation = new CallPreparation({ clock, seat, taskTools, request, exchangeFor, ready });
+    const adopt = (task: CreatedTask): boolean => this.#adopt(task);
     const answered = (outcome: Frame): void => this.#answered(outcome);
     const ended = (): void => seat.close(FINISHED);
-    this.#attempt = new CallAttempt({ clock, seat, exchangeFor, answered, ended });
+    this.#attempt = new CallAttempt({ clock, seat, exchangeFor, adopt, answered, ended });
     this.#questions = new CallQuestions({ park, send: (message) => void seat.send(message) });
     this.#notices = new CallNotices(park.observers);
     const failed = (error: RpcError): void => this.#finish(error);
@@ -160,6 +166,17 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
     if (this.#step.kind === 'asking' && this.#park.state === 'running') this.#prepare();
   }
 
+  #adopt(task: CreatedTask): boolean {
+    const { hostedTasks, wanted } = this.#options;
+    const { principal } = wanted;
+    const parts = { principal, seat: this.#seat, answered: this.#context, features: this.#features, task };
+    const hosted = hostedTasks?.add(parts);
+    if (hosted === undefined) return false;
+    this.#step = ADOPTED;
+    this.#park.finished(hosted.created());
+    return true;
+  }
+
   get #features(): RevisionFeatures {
     return featuresOf((findRevision(this.#server?.protocolVersion) ?? OLDEST_REVISION).id);
   }
@@ -189,7 +206,7 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
     const { level } = this.#preparation;
     if (level !== undefined) this.#seat.session.holdLevel(level);
     if (step.kind === 'completing') step.stop();
-    this.#attempt.end();
+    if (step.kind !== 'adopted') this.#attempt.end();
   }
 
   // ---- what comes from the server

@@ -43,7 +43,7 @@ export function upstreamExchange({ request, method, nowMs, headers }: UpstreamRe
 
 /** A seat at a session of the pool, from the wish for one to its end. */
 export class LegacySeat implements ServerListener {
-  readonly #user: SeatUser;
+  #user: SeatUser;
   readonly #hello = upstreamExchange({ request: HELLO, method: INITIALIZE, nowMs: 0 });
   #seat: PooledSeat | undefined;
 
@@ -57,6 +57,11 @@ export class LegacySeat implements ServerListener {
     const known = this.#seat.session.initializeResult;
     if (known !== undefined) this.#user.opened(known);
     else this.#seat.link.send(HELLO, this.#hello);
+  }
+
+  /** From now on the seat is somebody else's. */
+  passTo(user: SeatUser): void {
+    this.#user = user;
   }
 
   get session(): LegacySession {

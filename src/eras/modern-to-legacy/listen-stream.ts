@@ -16,8 +16,10 @@ import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { idToken } from '../../wire/splice.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
+import type { HostedTask } from './hosted-task.ts';
 import { LegacySeat, type SeatUser, upstreamExchange } from './legacy-seat.ts';
 import { stampSubscription } from './subscription-stamp.ts';
+import { TaskWatch } from './task-watch.ts';
 
 /** A resource whose server has not agreed by then is left out. */
 export const SUBSCRIBE_MS = 5000;
@@ -36,6 +38,8 @@ export interface ListenOptions {
   readonly request: Frame;
   /** That the user lets pass with it; see `Lane`. */
   readonly headers: Lane['headers'];
+  /** That the client wants to hear of, too. */
+  readonly tasks: readonly HostedTask[];
   readonly host: ListenHost;
 }
 
@@ -60,6 +64,7 @@ export class ListenStream implements SeatUser {
   readonly #id: Buffer;
   readonly #granted: string[] = [];
   /** What came before the acknowledgment, which must be the first message. */
+  readonly #watches: TaskWatch[] = [];
   readonly #early = new Map<string, Frame>();
   #state: ListenState = { kind: 'opening' };
   #filter: ListenFilter | undefined;
@@ -140,6 +145,7 @@ export class ListenStream implements SeatUser {
     if (this.#state.kind !== 'subscribing') return;
     this.#state.cancel();
     this.#state = { kind: 'listening' };
+    const { host, tasks } = this.#options;
     const { toolsListChanged, promptsListChanged, resourcesListChanged } = this.#filter ?? NOTHING;
     // [spec 2026-07-28 basic/patterns/subscriptions#acknowledgment] what is not granted is left out.
     const notifications = {
@@ -147,11 +153,13 @@ export class ListenStream implements SeatUser {
       ...(promptsListChanged && { promptsListChanged }),
       ...(resourcesListChanged && { resourcesListChanged }),
       ...(this.#granted.length > 0 && { resourceSubscriptions: this.#granted }),
+      ...(tasks.length > 0 && { taskIds: tasks.map(({ id }) => id) }),
     };
-    const { host } = this.#options;
     host.tell(stampSubscription(notificationFrame(LISTEN_ACKNOWLEDGED, { notifications }), this.#id));
     for (const frame of this.#early.values()) host.tell(frame);
     this.#early.clear();
+    const tell = (frame: Frame): void => host.tell(stampSubscription(frame, this.#id));
+    for (const task of tasks) this.#watches.push(new TaskWatch(task, tell));
   }
 
   refused(error: RpcError): void {
@@ -190,6 +198,7 @@ export class ListenStream implements SeatUser {
   close(): void {
     if (this.#state.kind === 'subscribing') this.#state.cancel();
     this.#state = CLOSED;
+    for (const watch of this.#watches.splice(0)) watch.stop();
     this.#seat.close(UNHEARD);
   }
 }

@@ -1,13 +1,16 @@
 /** What a legacy server answered, as a modern client gets it; under an id that is not the client's. */
 import { toModernError } from '../../mcp/era-errors.ts';
+import { META_SERVER_INFO } from '../../mcp/meta.ts';
 import { GET_PROMPT } from '../../mcp/methods.ts';
 import { readServerInfo, toModernResult } from '../../mcp/modern-results.ts';
 import { readPayload } from '../../mcp/payload.ts';
 import { INTERNAL_ERROR } from '../../mcp/rpc-codes.ts';
 import type { RpcError } from '../../mcp/rpc-errors.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
+import { withPayload } from '../../wire/edit-frame.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { errorFrame } from '../../wire/write-message.ts';
+import { joinMembers } from '../../wire/join-members.ts';
+import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 
 export interface Answered {
   /** The client's. */
@@ -18,6 +21,18 @@ export interface Answered {
 export function modernOutcome(result: Frame, { request, server }: Answered): Frame {
   const serverInfo = readServerInfo(server?.serverInfo);
   return toModernResult(result, { method: request.method ?? '', serverInfo }) ?? errorFrame(0, NOT_A_RESULT);
+}
+
+/** A result of the bridge's own, of these members. */
+export function modernResult(
+  resultType: string,
+  members: ReadonlyMap<string, Buffer>,
+  server: InitializeResult | undefined,
+): Frame {
+  const serverInfo = readServerInfo(server?.serverInfo);
+  const result = new Map([['resultType', Buffer.from(JSON.stringify(resultType))], ...members]);
+  if (serverInfo !== undefined) result.set('_meta', Buffer.from(JSON.stringify({ [META_SERVER_INFO]: serverInfo })));
+  return withPayload(resultFrame(0, null), joinMembers(result));
 }
 
 export function modernFailure(error: RpcError, { request, server }: Answered): Frame {

@@ -9,7 +9,6 @@ import type { Frame } from '../../wire/frame.ts';
 import { ObjectEditor } from '../../wire/object-editor.ts';
 
 export const TASK_RESULT = 'tasks/result';
-export const CANCEL_TASK = 'tasks/cancel';
 
 /** Servers with more pages than this are not asked for the rest. */
 const MAX_PAGES = 50;
@@ -72,8 +71,10 @@ export function asTask(call: Frame, ttl: number): Frame {
   return editFrame(call, params?.edits() ?? []);
 }
 
-/** The id of the task a call has become; undefined: it was answered at once. */
-export function createdTaskId(result: Frame): string | undefined {
-  const taskId = asFields(readPayload(result)?.task)?.taskId;
-  return typeof taskId === 'string' ? taskId : undefined;
+export type CreatedTask = Fields & { readonly taskId: string };
+
+/** The task a call has become; undefined: it was answered at once. */
+export function createdTask(result: Frame): CreatedTask | undefined {
+  const task = asFields(readPayload(result)?.task);
+  return typeof task?.taskId === 'string' ? { ...task, taskId: task.taskId } : undefined;
 }

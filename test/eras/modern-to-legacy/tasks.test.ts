@@ -104,8 +104,3 @@ test('a server without tasks is not asked for its tools', (t) => {
   bridge.heardOnly('tools/call');
   t.pass();
 });
-
-test('neither tasks nor their extension are told of', (t) => {
-  const { capabilities } = new ModernBridge({ greeting: GREETING }).ask('server/discover').answer().result;
-  t.false('tasks' in capabilities || 'extensions' in capabilities);
-});

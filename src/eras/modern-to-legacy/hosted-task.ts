@@ -1,0 +1,299 @@
+import type { Clock } from '../../deps.ts';
+import { BridgeError } from '../../errors.ts';
+import { CALL_TOOL, CANCELLED } from '../../mcp/methods.ts';
+import { type Fields, readPayload } from '../../mcp/payload.ts';
+import type { RevisionFeatures } from '../../mcp/revision-features.ts';
+import type { RpcError } from '../../mcp/rpc-errors.ts';
+import { CANCEL_TASK, GET_TASK, type TaskStatus, taskMembers, UNKNOWN_TASK } from '../../mcp/task-extension.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { joinMembers } from '../../wire/join-members.ts';
+import { skipValue } from '../../wire/scan-json.ts';
+import { errorFrame, requestFrame } from '../../wire/write-message.ts';
+import { type InputQuestion, OpenQuestions } from '../open-questions.ts';
+import { CANCEL_TASK_MS } from './call-attempt.ts';
+import { CallQuestions } from './call-questions.ts';
+import { readRpcError } from './legacy-answers.ts';
+import { type LegacySeat, type SeatUser, upstreamExchange } from './legacy-seat.ts';
+import { type Answered, modernFailure, modernOutcome, modernResult } from './modern-outcome.ts';
+import { type CreatedTask, TASK_RESULT } from './task-tools.ts';
+
+/** For a server that does not say how often it wants to be asked, and the least it is believed in. */
+export const DEFAULT_POLL_MS = 5000;
+const MIN_POLL_MS = 500;
+/** A task that asks more than this at once is not for people. */
+const MAX_OPEN_QUESTIONS = 100;
+
+export interface HostedTaskOptions {
+  /** Unguessable: whoever knows it, and has the right name, can ask for the task. */
+  readonly id: string;
+  readonly principal: string;
+  /** How long it is kept, whatever becomes of it. */
+  readonly ttlMs: number;
+  readonly clock: Clock;
+  /** Of the call that became the task, and the task's own from now on. */
+  readonly seat: LegacySeat;
+  readonly answered: Answered;
+  readonly features: RevisionFeatures;
+  /** The task of the server, by its own words. */
+  readonly task: CreatedTask;
+  /** Its time is over, or its server gone. */
+  readonly onGone: (task: HostedTask) => void;
+}
+
+/**
+ * - `created`: nothing was asked yet.
+ * - `working`: the server is being asked for the outcome, which it gives when there is one. What it wants to know
+ *   meanwhile, it asks within that request.
+ * - `ended`: with this member, as JSON text; the seat was given back.
+ * - `gone`: nobody knows of it any more.
+ */
+type HostedState =
+  | { readonly kind: 'created' }
+  | { readonly kind: 'working'; readonly outcome: Exchange }
+  | { readonly kind: 'ended'; readonly status: TaskStatus; readonly outcome: ReadonlyMap<string, Buffer> }
+  | { readonly kind: 'gone' };
+
+/** A task of a legacy server as a modern client follows it: asked for, answered and ended by its id. */
+export class HostedTask implements SeatUser {
+  readonly #options: HostedTaskOptions;
+  readonly #questions: OpenQuestions;
+  readonly #asked: CallQuestions;
+  readonly #looks = new Map<Exchange, (answer: Frame) => void>();
+  readonly #watchers = new Set<() => void>();
+  #stopTimer: () => void;
+  #stopPolling: (() => void) | undefined;
+  #task: Fields;
+  #state: HostedState = { kind: 'created' };
+  #cancelling: Exchange | undefined;
+
+  constructor(options: HostedTaskOptions) {
+    const { clock, seat, task, ttlMs } = options;
+    this.#options = options;
+    this.#task = task;
+    this.#questions = new OpenQuestions(clock);
+    this.#asked = new CallQuestions({ park: this, send: (message) => void seat.send(message) });
+    this.#stopTimer = clock.after(ttlMs, () => this.#expire());
+  }
+
+  /** Takes the seat over. */
+  start(): void {
+    const { seat, task } = this.#options;
+    const request = requestFrame('task', TASK_RESULT, { taskId: task.taskId });
+    // What the server asks for the task is asked here; what names no task, rather in a call.
+    const outcome = this.#exchangeFor(request, CALL_TOOL);
+    outcome.openQuestions = 1;
+    this.#state = { kind: 'working', outcome };
+    seat.session.tasks.set(task.taskId, outcome);
+    seat.passTo(this);
+    seat.send(request, outcome);
+  }
+
+  /** No client's request is behind these. */
+  #exchangeFor(request: Frame, method: string): Exchange {
+    return upstreamExchange({ request, method, nowMs: this.#options.clock.now() });
+  }
+
+  get id(): string {
+    return this.#options.id;
+  }
+
+  get principal(): string {
+    return this.#options.principal;
+  }
+
+  // ---- the client
+
+  /** The answer to the call that became this task. */
+  created(): Frame {
+    return this.#result('task', this.#view('working'));
+  }
+
+  /** Calls `tell` with the answer to `tasks/get`, under an id that is not the client's. Returns what stops it. */
+  look(tell: (answer: Frame) => void): () => void {
+    if (this.#state.kind !== 'working') {
+      tell(this.#current());
+      return () => {};
+    }
+    const request = requestFrame('get', GET_TASK, { taskId: this.#task.taskId });
+    const exchange = this.#exchangeFor(request, GET_TASK);
+    this.#looks.set(exchange, tell);
+    this.#options.seat.send(request, exchange);
+    return () => void this.#looks.delete(exchange);
+  }
+
+  /** [SEP-2663] answers to what is not asked, or not any more, are ignored. */
+  update(request: Frame): Frame {
+    if (this.#state.kind === 'gone') return errorFrame(0, UNKNOWN_TASK);
+    this.#questions.answer(request);
+    this.#changed();
+    return this.#result('complete', new Map());
+  }
+
+  /** [SEP-2663] acknowledged in any case; whether the server ends it shows in the status. */
+  cancel(): Frame {
+    if (this.#state.kind === 'gone') return errorFrame(0, UNKNOWN_TASK);
+    if (this.#state.kind === 'working' && this.#cancelling === undefined) this.#sendCancel();
+    return this.#result('complete', new Map());
+  }
+
+  #sendCancel(): void {
+    const request = requestFrame('cancel', CANCEL_TASK, { taskId: this.#task.taskId });
+    this.#cancelling = this.#exchangeFor(request, CANCEL_TASK);
+    this.#options.seat.send(request, this.#cancelling);
+  }
+
+  /** Calls `changed` whenever `members` is another than before. Returns what stops it. */
+  watch(changed: () => void): () => void {
+    this.#watchers.add(changed);
+    this.#poll();
+    return () => {
+      this.#watchers.delete(changed);
+      this.#poll();
+    };
+  }
+
+  /** All there is to know of it; undefined when it is gone. */
+  members(): ReadonlyMap<string, Buffer> | undefined {
+    const state = this.#state;
+    if (state.kind === 'gone') return undefined;
+    if (state.kind === 'ended') return new Map([...this.#view(state.status), ...state.outcome]);
+    if (this.#questions.size === 0) return this.#view('working');
+    return this.#view('input_required').set('inputRequests', joinMembers(this.#questions.tell()));
+  }
+
+  #view(status: TaskStatus): Map<string, Buffer> {
+    const { id, ttlMs } = this.#options;
+    return taskMembers({ taskId: id, status, task: this.#task, ttlMs });
+  }
+
+  #current(): Frame {
+    const members = this.members();
+    return members === undefined ? errorFrame(0, UNKNOWN_TASK) : this.#result('complete', members);
+  }
+
+  #result(resultType: string, members: ReadonlyMap<string, Buffer>): Frame {
+    return modernResult(resultType, members, this.#options.answered.server);
+  }
+
+  // ---- what the server asks
+
+  asked(question: InputQuestion): void {
+    if (this.#state.kind !== 'working' || this.#questions.size >= MAX_OPEN_QUESTIONS) return question.refuse();
+    this.#questions.add(question);
+    this.#changed();
+  }
+
+  withdrawn(question: InputQuestion): void {
+    this.#questions.remove(question);
+    this.#changed();
+  }
+
+  // ---- what the server says
+
+  fromServer(frame: Frame, exchange: Exchange | undefined): void {
+    if (frame.kind === 'request') return this.#asked.asked(frame, this.#options.features);
+    // [SEP-2663] progress and logs of tasks go to nobody.
+    if (frame.kind === 'notification') return frame.method === CANCELLED ? this.#asked.withdrawn(frame) : undefined;
+    if (exchange === undefined || this.#state.kind !== 'working') return;
+    exchange.settle();
+    if (exchange === this.#state.outcome) return this.#answered(frame);
+    // It has ended by itself, or goes on.
+    if (exchange === this.#cancelling && frame.kind === 'error') this.#cancelling = undefined;
+    const tell = this.#looks.get(exchange);
+    this.#looks.delete(exchange);
+    this.#said(frame);
+    tell?.(frame.kind === 'error' ? modernFailure(readRpcError(frame), this.#options.answered) : this.#current());
+  }
+
+  /** That it has failed, or is complete, is believed when the outcome is here. */
+  #said(frame: Frame): void {
+    const task = frame.kind === 'result' ? readPayload(frame) : undefined;
+    if (task === undefined || task.taskId !== this.#task.taskId) return;
+    this.#task = task;
+    if (task.status === 'cancelled') this.#end('cancelled');
+    else this.#changed();
+  }
+
+  /** To 2025-11-25 a tool that reports an error has failed; here it is a result like any other. */
+  #answered(frame: Frame): void {
+    if (frame.kind === 'error' && this.#cancelling !== undefined) return this.#end('cancelled');
+    const { answered } = this.#options;
+    const outcome =
+      frame.kind === 'error' ? modernFailure(readRpcError(frame), answered) : modernOutcome(frame, answered);
+    const { bytes, payloadStart } = outcome;
+    const payload = bytes.subarray(payloadStart, skipValue(bytes, payloadStart));
+    if (outcome.kind === 'error') this.#end('failed', ['error', payload]);
+    else this.#end('completed', ['result', payload]);
+  }
+
+  #end(status: TaskStatus, ...outcome: readonly (readonly [string, Buffer])[]): void {
+    this.#state = { kind: 'ended', status, outcome: new Map(outcome) };
+    this.#leave();
+    this.#changed();
+  }
+
+  /** Gives the seat back; who waits is told what is known. */
+  #leave(): void {
+    const { seat, task } = this.#options;
+    seat.session.tasks.delete(task.taskId);
+    for (const question of this.#questions.takeAll()) question.refuse();
+    this.#asked.clear();
+    const waiting = [...this.#looks.values()];
+    this.#looks.clear();
+    this.#poll();
+    seat.close(OVER);
+    for (const tell of waiting) tell(this.#current());
+  }
+
+  #changed(): void {
+    for (const changed of [...this.#watchers]) changed();
+  }
+
+  /** Somebody who only listens hears of what the server says nothing about by itself. */
+  #poll(): void {
+    const isWanted = this.#watchers.size > 0 && this.#state.kind === 'working';
+    if (isWanted === (this.#stopPolling !== undefined)) return;
+    this.#stopPolling?.();
+    const { pollInterval } = this.#task;
+    const pollMs = typeof pollInterval === 'number' ? Math.max(MIN_POLL_MS, pollInterval) : DEFAULT_POLL_MS;
+    const poll = (): void => {
+      if (this.#looks.size === 0) this.look(() => {});
+    };
+    this.#stopPolling = isWanted ? this.#options.clock.every(pollMs, poll) : undefined;
+  }
+
+  // ---- time and end
+
+  /** A server that keeps its tasks for longer has one less. */
+  #expire(): void {
+    if (this.#state.kind !== 'working') return this.close();
+    if (this.#cancelling === undefined) this.#sendCancel();
+    this.#stopTimer = this.#options.clock.after(CANCEL_TASK_MS, () => this.close());
+  }
+
+  opened(): void {}
+  serverDrained(): void {}
+
+  refused(_error: RpcError): void {
+    this.close();
+  }
+
+  lost(_reason: BridgeError): void {
+    if (this.#state.kind === 'working') this.close();
+  }
+
+  /** May be called twice. */
+  close(): void {
+    const { kind } = this.#state;
+    if (kind === 'gone') return;
+    this.#stopTimer();
+    this.#state = { kind: 'gone' };
+    if (kind === 'working') this.#leave();
+    this.#changed();
+    this.#watchers.clear();
+    this.#options.onGone(this);
+  }
+}
+
+const OVER = new BridgeError('ERR_SESSION_CLOSED', 'The task is over.');

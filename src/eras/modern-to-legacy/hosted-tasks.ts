@@ -1,0 +1,45 @@
+import type { Deps } from '../../deps.ts';
+import { MAX_CALL_MS } from '../parked-call.ts';
+import { PARKING_LIMITS, type ParkingLimits } from '../parked-calls.ts';
+import { HostedTask, type HostedTaskOptions } from './hosted-task.ts';
+
+/** As long as any other call may take; a server may want to keep its own tasks for less. */
+export const MAX_TASK_MS = MAX_CALL_MS;
+
+export type NewTask = Omit<HostedTaskOptions, 'id' | 'ttlMs' | 'clock' | 'onGone'>;
+
+/** The tasks modern clients know of, by the ids they know them by. */
+export class HostedTasks {
+  readonly #deps: Deps;
+  readonly #limits: ParkingLimits;
+  readonly #byId = new Map<string, HostedTask>();
+
+  constructor(deps: Deps, limits: ParkingLimits = PARKING_LIMITS) {
+    this.#deps = deps;
+    this.#limits = limits;
+  }
+
+  /** Undefined: there are too many, and the call must be waited for. */
+  add(task: NewTask): HostedTask | undefined {
+    const own = [...this.#byId.values()].filter(({ principal }) => principal === task.principal);
+    if (own.length >= this.#limits.perPrincipal || this.#byId.size >= this.#limits.total) return undefined;
+    const { ttl } = task.task;
+    const ttlMs = typeof ttl === 'number' ? Math.min(Math.max(0, ttl), MAX_TASK_MS) : MAX_TASK_MS;
+    const { clock, randomId } = this.#deps;
+    const onGone = (gone: HostedTask): void => void this.#byId.delete(gone.id);
+    const hosted = new HostedTask({ ...task, id: randomId(), ttlMs, clock, onGone });
+    this.#byId.set(hosted.id, hosted);
+    hosted.start();
+    return hosted;
+  }
+
+  /** A task of somebody else is none. */
+  find(id: string | undefined, principal: string): HostedTask | undefined {
+    const task = id === undefined ? undefined : this.#byId.get(id);
+    return task?.principal === principal ? task : undefined;
+  }
+
+  close(): void {
+    for (const task of [...this.#byId.values()]) task.close();
+  }
+}

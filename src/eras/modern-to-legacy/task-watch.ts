@@ -1,0 +1,33 @@
+import { TASK_CHANGED } from '../../mcp/task-extension.ts';
+import { withParams } from '../../wire/edit-frame.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { joinMembers } from '../../wire/join-members.ts';
+import { notificationFrame } from '../../wire/write-message.ts';
+import type { HostedTask } from './hosted-task.ts';
+
+/**
+ * One task for one who listens: what is known of it now, and again whenever that is something else. [SEP-2663] each
+ * notification says all that `tasks/get` would.
+ */
+export class TaskWatch {
+  readonly #task: HostedTask;
+  readonly #tell: (notification: Frame) => void;
+  readonly stop: () => void;
+  #told: Buffer | undefined;
+
+  constructor(task: HostedTask, tell: (notification: Frame) => void) {
+    this.#task = task;
+    this.#tell = tell;
+    this.#look();
+    this.stop = task.watch(() => this.#look());
+  }
+
+  #look(): void {
+    const members = this.#task.members();
+    if (members === undefined) return;
+    const params = joinMembers(members);
+    if (this.#told?.equals(params) === true) return;
+    this.#told = params;
+    this.#tell(withParams(notificationFrame(TASK_CHANGED), params));
+  }
+}

@@ -1,0 +1,283 @@
+import test from 'ava';
+import type { ModernToLegacyOptions } from '../../../src/eras/modern-to-legacy/dialer.ts';
+import { ALL, type AskOptions, type Message, ModernBridge, SERVER_RESULT } from './modern-bridge.ts';
+
+const EXTENSION = 'io.modelcontextprotocol/tasks';
+const GREETING = {
+  ...SERVER_RESULT,
+  capabilities: { ...SERVER_RESULT.capabilities, tasks: { requests: { tools: { call: {} } }, cancel: {} } },
+};
+const TOOL = { name: 'x', inputSchema: { type: 'object' }, execution: { taskSupport: 'required' } };
+const CREATED = {
+  taskId: 'legacy-1',
+  status: 'working',
+  statusMessage: 'begun',
+  createdAt: '2026-01-01T00:00:00Z',
+  lastUpdatedAt: '2026-01-01T00:00:00Z',
+  ttl: 60_000,
+  pollInterval: 1000,
+};
+const DECLARING = { ...ALL, extensions: { [EXTENSION]: {} } };
+const RELATED = { 'io.modelcontextprotocol/related-task': { taskId: 'legacy-1' } };
+const QUESTION = { id: 'q', method: 'elicitation/create', params: { message: 'who?', _meta: RELATED } };
+
+type BridgeOptions = Partial<ModernToLegacyOptions>;
+
+/** A call that has become a task its client follows. */
+class FollowedTask {
+  readonly bridge: ModernBridge;
+  readonly created: Message;
+  /** The id of the request that waits for the outcome. */
+  readonly outcomeId;
+
+  constructor(options: BridgeOptions = {}, task: object = CREATED) {
+    this.bridge = new ModernBridge({ greeting: GREETING, ...options });
+    const call = this.bridge.call({}, { capabilities: DECLARING });
+    this.bridge.says({ id: this.bridge.heardOnly('tools/list').id, result: { tools: [TOOL] } });
+    this.bridge.says({ id: this.bridge.heardOnly('tools/call').id, result: { task } });
+    this.created = call.answer();
+    this.outcomeId = this.bridge.heardOnly('tasks/result').id;
+  }
+
+  get taskId(): string {
+    return this.created.result.taskId;
+  }
+
+  ask(method: string, params: object = {}, options: AskOptions = {}) {
+    return this.bridge.ask(method, { taskId: this.taskId, ...params }, { capabilities: DECLARING, ...options });
+  }
+
+  /** What `tasks/get` answers when the server says this. */
+  get(said: object = {}): Message {
+    const look = this.ask('tasks/get');
+    this.bridge.says({ id: this.bridge.heardOnly('tasks/get').id, result: { ...CREATED, ...said } });
+    return look.answer();
+  }
+
+  /** The server has the outcome. */
+  ends(outcome: object): void {
+    this.bridge.says({ id: this.outcomeId, ...outcome });
+  }
+}
+
+test('ML-37: a call that runs only as a task is answered with the task, flat and under an id of its own', (t) => {
+  const { created, taskId } = new FollowedTask();
+  t.deepEqual(created.result, {
+    resultType: 'task',
+    taskId,
+    status: 'working',
+    statusMessage: 'begun',
+    createdAt: CREATED.createdAt,
+    lastUpdatedAt: CREATED.lastUpdatedAt,
+    ttlMs: 60_000,
+    pollIntervalMs: 1000,
+    _meta: { 'io.modelcontextprotocol/serverInfo': GREETING.serverInfo },
+  });
+  t.not(taskId, CREATED.taskId);
+});
+
+test('ML-37: the task is asked for by its id: what the server says now, and in the end the result', (t) => {
+  const task = new FollowedTask();
+  const { result } = task.get({ statusMessage: 'half' });
+  t.like(result, { resultType: 'complete', taskId: task.taskId, status: 'working', statusMessage: 'half' });
+  t.is(task.get({ status: 'completed' }).result.status, 'working', 'not before its result is there');
+  task.ends({ result: { content: [], structuredContent: { n: 1 }, _meta: RELATED } });
+  const ended = task.ask('tasks/get').answer().result;
+  t.like(ended, { resultType: 'complete', status: 'completed', result: { content: [], structuredContent: { n: 1 } } });
+  t.false('io.modelcontextprotocol/related-task' in ended.result._meta);
+  t.deepEqual(task.bridge.heard(), [], 'the server need not be asked again');
+});
+
+test('ML-37: a tool that reports an error is complete; only a JSON-RPC error is a failure', (t) => {
+  const reported = new FollowedTask();
+  reported.get({ status: 'failed' });
+  reported.ends({ result: { content: [], isError: true } });
+  t.like(reported.ask('tasks/get').answer().result, { status: 'completed', result: { isError: true } });
+  const failed = new FollowedTask();
+  failed.ends({ error: { code: -32050, message: 'no' } });
+  const { result } = failed.ask('tasks/get').answer();
+  t.like(result, { status: 'failed', error: { code: -32603, data: { bridge: { originalCode: -32050 } } } });
+  t.false('result' in result);
+});
+
+test('ML-37: to cancel a task is acknowledged at once, and shows when the server has done it', (t) => {
+  const task = new FollowedTask();
+  t.deepEqual(Object.keys(task.ask('tasks/cancel').answer().result), ['resultType', '_meta']);
+  const cancel = task.bridge.heardOnly('tasks/cancel');
+  t.deepEqual(cancel.params, { taskId: 'legacy-1' });
+  t.is(task.ask('tasks/cancel').answer().result.resultType, 'complete');
+  t.deepEqual(task.bridge.heard(), [], 'it is asked once');
+  t.is(task.get().result.status, 'working');
+  task.bridge.says({ id: cancel.id, result: { ...CREATED, status: 'cancelled' } });
+  const { result } = task.ask('tasks/get').answer();
+  t.is(result.status, 'cancelled');
+  t.false('error' in result);
+});
+
+test('a task that had ended before it was cancelled has its result; a cancelled one without result has none', (t) => {
+  const late = new FollowedTask();
+  late.ask('tasks/cancel');
+  late.bridge.says({ id: late.bridge.heardOnly('tasks/cancel').id, error: { code: -32602, message: 'ended' } });
+  late.ends({ error: { code: -32603, message: 'broke' } });
+  t.is(late.ask('tasks/get').answer().result.status, 'failed');
+  const early = new FollowedTask();
+  early.ask('tasks/cancel');
+  early.ends({ error: { code: -32603, message: 'cancelled' } });
+  t.is(early.ask('tasks/get').answer().result.status, 'cancelled');
+});
+
+test('what a task asks is in its state until it is answered, each question under a key of its own', (t) => {
+  const task = new FollowedTask();
+  task.bridge.says(QUESTION);
+  const request = { method: 'elicitation/create', params: { message: 'who?' } };
+  const asked = task.get({ status: 'input_required' }).result;
+  t.is(asked.status, 'input_required');
+  t.deepEqual(asked.inputRequests, { 'elicitation-1': request });
+  const inputResponses = { 'elicitation-1': { action: 'accept', content: { a: 1 } }, 'elicitation-9': {} };
+  const update = task.ask('tasks/update', { inputResponses });
+  t.deepEqual(Object.keys(update.answer().result), ['resultType', '_meta']);
+  t.like(task.bridge.heard(), [{ id: 'q', result: { action: 'accept', content: { a: 1 } } }]);
+  t.is(task.get().result.status, 'working');
+  task.ask('tasks/update', { inputResponses });
+  t.deepEqual(task.bridge.heard(), [], 'an answer is delivered once');
+  task.bridge.says({ ...QUESTION, id: 'q2' });
+  t.deepEqual(Object.keys(task.get().result.inputRequests), ['elicitation-2']);
+  task.bridge.says({ method: 'notifications/cancelled', params: { requestId: 'q2' } });
+  t.is(task.get().result.status, 'working');
+});
+
+test('what names no task is rather asked in a call', (t) => {
+  const task = new FollowedTask();
+  const call = task.bridge.call({ name: 'y' });
+  task.bridge.heardOnly('tools/call');
+  task.bridge.says({ id: 'q', method: 'roots/list' });
+  task.bridge.collect();
+  t.is(call.answer().result.resultType, 'input_required');
+  t.is(task.get().result.status, 'working');
+});
+
+test('a task is its owner’s alone, and only for clients that declare the extension', (t) => {
+  const task = new FollowedTask();
+  for (const method of ['tasks/get', 'tasks/update', 'tasks/cancel']) {
+    const stranger = task.ask(method, {}, { principal: 'bob' });
+    const forged = task.ask(method, { taskId: 'legacy-1' });
+    t.deepEqual(stranger.answer().error, forged.answer().error);
+    t.is(task.ask(method, {}, { principal: 'bob' }).answer().error?.code, -32602);
+    const { error } = task.ask(method, {}, { capabilities: ALL }).answer();
+    t.like(error, { code: -32021, data: { requiredCapabilities: { extensions: { [EXTENSION]: {} } } } });
+  }
+  t.deepEqual(task.bridge.heard(), []);
+  for (const method of ['tasks/list', 'tasks/result']) t.is(task.ask(method).answer().error?.code, -32601);
+});
+
+test('who listens to a task hears of it at once and of every change', (t) => {
+  const task = new FollowedTask();
+  const notifications = { taskIds: [task.taskId, 'unknown'] };
+  const stream = task.bridge.ask('subscriptions/listen', { notifications }, { id: 'l', capabilities: DECLARING });
+  const [acknowledged, first] = stream.told();
+  t.deepEqual(acknowledged?.params.notifications, { taskIds: [task.taskId] });
+  t.is(first?.method, 'notifications/tasks');
+  t.like(first?.params, { taskId: task.taskId, status: 'working', statusMessage: 'begun' });
+  t.is(first?.params._meta['io.modelcontextprotocol/subscriptionId'], 'l');
+  task.bridge.clock.advance(1000);
+  const poll = task.bridge.heardOnly('tasks/get');
+  task.bridge.says({ id: poll.id, result: { ...CREATED, statusMessage: 'half' } });
+  t.is(stream.answer().params.statusMessage, 'half');
+  task.bridge.clock.advance(1000);
+  task.bridge.says({
+    id: task.bridge.heardOnly('tasks/get').id,
+    result: { ...CREATED, statusMessage: 'half' },
+  });
+  t.deepEqual(stream.told(), [], 'nothing has changed');
+  task.bridge.says(QUESTION);
+  t.deepEqual(Object.keys(stream.answer().params.inputRequests), ['elicitation-1']);
+  task.ends({ result: { content: [] } });
+  t.like(stream.answer().params, { status: 'completed', result: { content: [] } });
+  t.like(task.bridge.heard(), [{ id: 'q', result: { action: 'cancel' } }], 'nobody will answer that any more');
+  task.bridge.clock.advance(10_000);
+  t.deepEqual(task.bridge.heard(), [], 'what has ended is not asked for');
+});
+
+test('who does not declare the extension cannot listen to tasks', (t) => {
+  const task = new FollowedTask();
+  const { error } = task.bridge.ask('subscriptions/listen', { notifications: { taskIds: [task.taskId] } }).answer();
+  t.is(error?.code, -32021);
+});
+
+test('a task that is over lets its session go, and is known until its time is up', (t) => {
+  const task = new FollowedTask({ affinityOf: () => undefined });
+  t.is(task.bridge.dialer.latest.link.closedWith.length, 0);
+  task.ends({ result: { content: [] } });
+  t.is(task.bridge.dialer.latest.link.closedWith.length, 1);
+  task.bridge.clock.advance(59_999);
+  t.is(task.ask('tasks/get').answer().result.status, 'completed');
+  task.bridge.clock.advance(1);
+  t.is(task.ask('tasks/get').answer().error?.code, -32602);
+  t.is(task.bridge.clock.pendingTimers, 0);
+});
+
+test('a task whose time is up is ended at the server', (t) => {
+  const task = new FollowedTask({ affinityOf: () => undefined }, { ...CREATED, ttl: null });
+  t.is(task.created.result.ttlMs, 30 * 60_000);
+  task.bridge.clock.advance(30 * 60_000);
+  const { id } = task.bridge.heardOnly('tasks/cancel');
+  task.bridge.says({ id, result: { ...CREATED, status: 'cancelled' } });
+  t.is(task.bridge.dialer.latest.link.closedWith.length, 1);
+  task.bridge.clock.advance(2000);
+  t.is(task.ask('tasks/get').answer().error?.code, -32602);
+  t.is(task.bridge.clock.pendingTimers, 0);
+});
+
+test('a server that ends takes its tasks with it, but for the results it has given', (t) => {
+  const lost = new FollowedTask();
+  const look = lost.ask('tasks/get');
+  lost.bridge.exits();
+  t.is(look.answer().error?.code, -32602);
+  t.is(lost.ask('tasks/get').answer().error?.code, -32602);
+  const kept = new FollowedTask();
+  kept.ends({ result: { content: [] } });
+  kept.bridge.exits();
+  t.is(kept.ask('tasks/get').answer().result.status, 'completed');
+});
+
+test('with too many tasks a call is waited for instead', (t) => {
+  const bridge = new ModernBridge({ greeting: GREETING, parkingLimits: { perPrincipal: 1, total: 9 } });
+  const create = () => {
+    const call = bridge.call({}, { capabilities: DECLARING });
+    const results: Record<string, object> = { 'tools/list': { tools: [TOOL] }, 'tools/call': { task: CREATED } };
+    for (let round = 0; round < 2; round += 1) {
+      for (const { id, method = '' } of bridge.heard())
+        if (method in results) bridge.says({ id, result: results[method] });
+    }
+    return call;
+  };
+  t.is(create().answer().result.resultType, 'task');
+  const waiting = create();
+  t.deepEqual(waiting.told(), []);
+});
+
+test('the extension is told of where the server has tasks, unless they are absorbed', (t) => {
+  const discover = (options: BridgeOptions & { greeting?: object }) =>
+    new ModernBridge({ greeting: GREETING, ...options }).ask('server/discover').answer().result.capabilities;
+  t.deepEqual(discover({}).extensions, { [EXTENSION]: {} });
+  t.false('tasks' in discover({}));
+  t.is(discover({ tasks: 'absorbed' }).extensions, undefined);
+  t.is(discover({ greeting: SERVER_RESULT }).extensions, undefined);
+});
+
+test('absorbed tasks are not asked for, whatever the client declares', (t) => {
+  const bridge = new ModernBridge({ greeting: GREETING, tasks: 'absorbed' });
+  const call = bridge.call({}, { capabilities: DECLARING });
+  bridge.says({ id: bridge.heardOnly('tools/list').id, result: { tools: [TOOL] } });
+  bridge.says({ id: bridge.heardOnly('tools/call').id, result: { task: CREATED } });
+  bridge.says({ id: bridge.heardOnly('tasks/result').id, result: { content: [] } });
+  t.is(call.answer().result.resultType, 'complete');
+  const get = bridge.ask('tasks/get', { taskId: 'legacy-1' }, { capabilities: DECLARING });
+  t.is(get.answer().error?.code, -32601);
+});
+
+test('the end of the bridge leaves no task behind', async (t) => {
+  const task = new FollowedTask();
+  await task.bridge.modern.close();
+  t.is(task.bridge.clock.pendingTimers, 0);
+});
