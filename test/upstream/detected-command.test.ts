@@ -211,6 +211,17 @@ test('a server that is no server is reported to each client that waited, and sta
   t.is(processes.connections.length, 2);
 });
 
+test('a server that is being looked at ends with the dialer', async (t) => {
+  const { processes, dialer } = start(t, 'never-answers');
+  const request = new ModernRequest(dialer);
+  const session = new RelayedClient(dialer);
+  session.startInitialize();
+  await waitFor(() => processes.connections.length === 2);
+  await dialer.close();
+  t.deepEqual(request.listener.received, []);
+  t.is(processes.connections.length, 2);
+});
+
 test('all requests of one pipe go through one link, and wait for the verdict together', async (t) => {
   const { processes, dialer } = start(t, 'modern-only');
   const listener = new FakeServerListener();

@@ -4,11 +4,13 @@ import type { RemoteConfig } from '../../src/config.ts';
 import type { Clock } from '../../src/deps.ts';
 import { BridgeError } from '../../src/errors.ts';
 import type { UpstreamDialer } from '../../src/relay/ports.ts';
+import { PROBE_TIMEOUT_MS } from '../../src/upstream/detect/detect-stdio.ts';
 import { WEAK_LEGACY_MS } from '../../src/upstream/detect/verdict-cache.ts';
 import { createDetectedRemoteDialer } from '../../src/upstream/detected-remote.ts';
 import {
   type Ask,
   discovered,
+  events,
   initialized,
   type Reply,
   result,
@@ -191,6 +193,40 @@ test('the request of a client that leaves is not sent, and those who wait with i
   first.link.close(LEFT);
   t.deepEqual(await second, ['one']);
   t.deepEqual(server.asked, ['POST server/discover', 'POST tools/list']);
+});
+
+test('DET-09: a server that refuses the revision it offers is asked twice and gets no initialize', async (t) => {
+  const data = { supported: ['2026-07-28'] };
+  const server = await scripted(t, ({ id }) => rpcError(id, -32022, { status: 400, data }));
+  const error = await t.throwsAsync<BridgeError>(listTools(connectTo(t, server.url)));
+  t.is(error?.code, 'ERR_UPSTREAM_REVISION');
+  t.deepEqual(server.asked, ['POST server/discover', 'POST server/discover']);
+});
+
+for (const [id, stream] of [
+  ['DET-15', 'event: message\ndata: {}\n\n'],
+  ['DET-16', 'event: endpoint\ndata: //evil.example/m\n\n'],
+] as const) {
+  test(`${id}: a modern client is told that nothing works with ${JSON.stringify(stream)}`, async (t) => {
+    const server = await scripted(t, ({ what }) => (what === 'GET' ? events(stream) : { status: 404 }));
+    const { error } = await new ModernRequest(connectTo(t, server.url)).answer();
+    t.like(error?.data, { bridge: { reason: 'ERR_UPSTREAM_DETECT' } });
+    t.deepEqual(server.asked, ['POST server/discover', 'POST initialize', 'GET']);
+  });
+}
+
+test('a server that does not answer discover in time may be a legacy one', async (t) => {
+  const server = await scripted(t, ({ what, id }) => {
+    if (what === 'POST server/discover') return 'hang';
+    if (what === 'POST initialize') return initialized(id);
+    return what === 'POST tools/list' ? tools(id) : { status: 405 };
+  });
+  const clock = new FakeClock();
+  const listed = listTools(connectTo(t, server.url, { clock }));
+  await waitFor(() => count(server, 'POST server/discover') === 1);
+  clock.advance(PROBE_TIMEOUT_MS);
+  t.deepEqual(await listed, ['one']);
+  t.is(count(server, 'POST server/discover'), 1);
 });
 
 test('DET-12: 401 to discover is an error of authorization; there is no initialize, and nothing is remembered', async (t) => {
