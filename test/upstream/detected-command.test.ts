@@ -2,6 +2,8 @@
 import test, { type ExecutionContext } from 'ava';
 import { BridgeError } from '../../src/errors.ts';
 import type { ServerListener, UpstreamDialer } from '../../src/relay/ports.ts';
+import { SharedModernServer } from '../../src/relay/shared-modern/shared-modern-server.ts';
+import type { JoinEras } from '../../src/upstream/detect/era-ways.ts';
 import { HANDOVER_MS } from '../../src/upstream/detect/started-processes.ts';
 import { createDetectedCommandDialer, type DetectedCommandOptions } from '../../src/upstream/detected-command.ts';
 import { createStdioDialer } from '../../src/upstream/stdio.ts';
@@ -235,6 +237,25 @@ test('all requests of one pipe go through one link, and wait for the verdict tog
   t.deepEqual(processes.sent, [['server/discover', 'tools/list', 'tools/list']]);
   link.close(new BridgeError('ERR_SESSION_CLOSED', 'done'));
 });
+
+/** One process of a modern server for everybody. */
+const joinShared: JoinEras = ({ legacy, modern: dialer }) => {
+  const { deps } = createTestDeps();
+  const modern = new SharedModernServer({ dialer, deps, prewarm: false });
+  return { ...joinErasWith(deps)({ legacy, modern }), modern };
+};
+
+for (const first of ['legacy', 'modern'] as const) {
+  test(`a modern server that is shared has one process, the one that its first client, a ${first} one, started`, async (t) => {
+    const setup = start(t, 'modern-only', { joinEras: joinShared });
+    const { dialer } = setup;
+    if (first === 'legacy') t.deepEqual(await listToolsInSession(dialer), SDK_V2);
+    t.deepEqual(await listTools(dialer), SDK_V2);
+    t.deepEqual(await listTools(dialer), SDK_V2);
+    const opening = first === 'legacy' ? ['initialize', 'server/discover'] : ['server/discover'];
+    t.deepEqual(openings(setup), [opening]);
+  });
+}
 
 // ---- told by the user
 
