@@ -1,0 +1,19 @@
+import type { FuzzTarget } from './target.ts';
+import { envelope, oversized } from './targets/envelope.ts';
+import { framing } from './targets/framing.ts';
+import { headers } from './targets/headers.ts';
+import { legacyRelay, modernRelay } from './targets/relay.ts';
+import { sharedLegacy, sharedModern } from './targets/shared.ts';
+import { sse } from './targets/sse.ts';
+
+export const TARGETS: readonly FuzzTarget[] = [
+  framing,
+  envelope,
+  oversized,
+  sse,
+  headers,
+  legacyRelay,
+  modernRelay,
+  sharedLegacy,
+  sharedModern,
+];
