@@ -1,9 +1,9 @@
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
 import { Exchange } from '../../../src/relay/exchange.ts';
-import { MAX_OPEN_EXCHANGES } from '../../../src/relay/relay.ts';
+import { MAX_OPEN_EXCHANGES, Relay } from '../../../src/relay/relay.ts';
 import { notificationFrame } from '../../../src/wire/write-message.ts';
-import { FakeLane, FakeServerListener } from '../../support/fake-peers.ts';
+import { FakeLane, FakePeer, FakeServerListener, messagesOf } from '../../support/fake-peers.ts';
 import { clientFrame } from '../../support/frames.ts';
 import { type Message, ModernBridge } from './modern-bridge.ts';
 
@@ -167,4 +167,22 @@ test('a client that leaves withdraws all it has open', (t) => {
   );
   bridge.says({ id: open[0], result: { content: [] } });
   t.deepEqual(client.told(), []);
+});
+
+test('a call that is silent for too long fails, and is withdrawn from the server', (t) => {
+  const bridge = new ModernBridge();
+  const { log, clock } = bridge.deps;
+  const relay = new Relay({ log, clock, requestTimeoutMs: 1000, onReady: () => {}, onEnd: () => {} });
+  const peer = new FakePeer();
+  relay.join(peer, bridge.modern.dial(relay, { principal: 'ada', metadata: undefined }));
+  relay.fromClient(
+    clientFrame({ id: 1, method: 'tools/call', params: { name: 'x', _meta: envelope() } }),
+    new FakeLane(),
+  );
+  const { id } = bridge.heardOnly('tools/call');
+  clock.advance(1000);
+  relay.sweep(clock.now());
+  const [failure] = messagesOf(peer.take()) as Message[];
+  t.like(failure, { id: 1, error: { code: -32603, data: { bridge: { reason: 'ERR_UPSTREAM_TIMEOUT' } } } });
+  t.is(bridge.heardOnly('notifications/cancelled').params.requestId, id);
 });
