@@ -70,7 +70,9 @@ export class FromServer {
     const { seat, exchange, idToken } = call;
     if (frame.kind === 'error') this.#noteElicitations(frame, seat);
     const answer = withId(frame, idToken);
-    seat.listener.fromServer(seat.older?.answer(answer, exchange.method) ?? answer, exchange);
+    // A sole owner deals with errors of its own accord.
+    const told = this.#owner === undefined ? seat.answered(answer, exchange.method) : answer;
+    seat.listener.fromServer(told, exchange);
   }
 
   /** Without an id it can only be about what is open if that is one thing: a server could not read a request. */

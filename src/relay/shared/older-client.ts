@@ -1,4 +1,3 @@
-import { downgradeError } from '../../mcp/downgrade-errors.ts';
 import { toLegacyInput } from '../../mcp/downgrade-inputs.ts';
 import { downgradeResult } from '../../mcp/downgrade-results.ts';
 import type { InputFault } from '../../mcp/input-required.ts';
@@ -24,8 +23,7 @@ export class OlderClient {
   }
 
   /** `method`: of the request that it answers. */
-  answer(frame: Frame, method: string): Frame {
-    if (frame.kind === 'error') return downgradeError(frame, this.#revision);
+  result(frame: Frame, method: string): Frame {
     return downgradeResult(frame, { method, clientRevision: this.#revision });
   }
 

@@ -1,7 +1,8 @@
 import type { Clock } from '../../deps.ts';
 import type { BridgeError } from '../../errors.ts';
-import { type ClientCapabilities, readClientCapabilities } from '../../mcp/client-capabilities.ts';
-import { INITIALIZED } from '../../mcp/methods.ts';
+import { type ClientCapabilities, missingCapability, readClientCapabilities } from '../../mcp/client-capabilities.ts';
+import { withoutUrlElicitation } from '../../mcp/downgrade-errors.ts';
+import { ELICIT, INITIALIZED } from '../../mcp/methods.ts';
 import { readPayload } from '../../mcp/payload.ts';
 import { findRevision, LATEST_LEGACY_REVISION, type RevisionId } from '../../mcp/revisions.ts';
 import type { Frame } from '../../wire/frame.ts';
@@ -38,6 +39,16 @@ export class Seat implements UpstreamLink {
     this.#host = host;
     this.listener = listener;
     this.early = new EarlyQuestions(clock);
+  }
+
+  /** `method`: of the request that it answers. */
+  answered(answer: Frame, method: string): Frame {
+    if (answer.kind === 'error') return this.#opensUrls ? answer : withoutUrlElicitation(answer);
+    return this.older?.result(answer, method) ?? answer;
+  }
+
+  get #opensUrls(): boolean {
+    return this.older === undefined && missingCapability(this.capabilities, ELICIT, { mode: 'url' }) === undefined;
   }
 
   /** For a client without a handshake of its own. `isIntroduced`: it knows what the server offers now. */

@@ -132,11 +132,13 @@ test('a client that knows no elicitation of URLs gets the error that wants one u
     message: 'sign in',
     data: { elicitations: [{ elicitationId: 'e', url: 'https://x' }] },
   };
-  for (const [revision, code] of [
-    ['2025-06-18', -32603],
-    [LATEST, -32042],
+  const urls = { elicitation: { url: {} } };
+  for (const [revision, capabilities, code] of [
+    ['2025-06-18', urls, -32603],
+    [LATEST, { elicitation: {} }, -32603],
+    [LATEST, urls, -32042],
   ] as const) {
-    const { bridge, client } = connect(revision, SERVER_RESULT);
+    const { bridge, client } = connect(revision, SERVER_RESULT, capabilities);
     client.call('mine');
     const refused = answered(bridge, client, { error });
     t.is(refused.id, 'mine');
