@@ -20,6 +20,7 @@ import {
   initialize,
   notification,
   openHttpSession,
+  openSseStream,
   POST_HEADERS,
 } from '../../support/legacy-clients.ts';
 import { connectStreamable } from '../../support/sdk-client.ts';
@@ -244,6 +245,40 @@ test('a call whose client does not come back goes on until its session has been 
   face.clock.advance(30 * 60_000);
   t.is(face.sessions.size, 0);
   await waitFor(() => waiting?.destroyed);
+});
+
+test('a client of HTTP+SSE that leaves has its calls withdrawn at once', async (t) => {
+  let waiting: ServerResponse | undefined;
+  const { face } = await startScriptedFace(t, {
+    'tools/call': (_, response) => {
+      waiting = response;
+    },
+  });
+  const { post, stream } = await openSseStream(face.port);
+  await post(initialize('2024-11-05'));
+  await stream.next();
+  await post(call(1));
+  await waitFor(() => waiting !== undefined);
+  stream.leave();
+  await waitFor(() => waiting?.destroyed);
+  t.is(face.sessions.size, 0);
+});
+
+test('a session that is deleted takes its calls and its subscription at the server with it', async (t) => {
+  const subscriptions = new Subscriptions();
+  let waiting: ServerResponse | undefined;
+  const { session, face } = await connect(t, {
+    ...subscriptions.script,
+    'tools/call': (_, response) => {
+      waiting = response;
+    },
+  });
+  face.clock.advance(30);
+  const pending = session.post(call(1));
+  await waitFor(() => waiting !== undefined && subscriptions.opened.length === 1);
+  t.is((await session.delete()).status, 204);
+  t.like(await (await pending).json(), { error: { data: { bridge: { reason: 'ERR_SESSION_CLOSED' } } } });
+  await waitFor(() => waiting?.destroyed && subscriptions.opened[0]?.response.destroyed);
 });
 
 test('LM-28: a client that ends its session has the server end the task that it made of a call', async (t) => {
