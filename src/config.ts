@@ -88,6 +88,15 @@ export interface AccessConfig {
   readonly allowOrigins: readonly string[];
   /** How callers show who they are; undefined: nobody is asked. */
   readonly auth: AuthConfig | undefined;
+  /** What the process of a caller is told about it. None where processes are shared or not ours. */
+  readonly mapHeaders: readonly MappedHeader[];
+}
+
+/** The value of a caller's header becomes a variable of its own server process. */
+export interface MappedHeader {
+  /** Lower case. */
+  readonly header: string;
+  readonly variable: string;
 }
 
 /** Any of these ways in is enough; there is at least one. */

@@ -37,6 +37,7 @@ const codes = {
   ERR_HTTP_ACCEPT: { rpc: RPC_SESSION, http: 406, exit: undefined },
   ERR_HTTP_CONTENT_TYPE: { rpc: RPC_SESSION, http: 415, exit: undefined },
   ERR_HTTP_RESUME: { rpc: RPC_SESSION, http: 400, exit: undefined },
+  ERR_HTTP_HEADER: { rpc: RPC_SESSION, http: 400, exit: undefined },
   ERR_AUTH_REQUIRED: { rpc: RPC_SESSION, http: 401, exit: undefined },
   ERR_AUTH_REQUEST: { rpc: RPC_SESSION, http: 400, exit: undefined },
   ERR_AUTH_TOKEN: { rpc: RPC_SESSION, http: 401, exit: undefined },

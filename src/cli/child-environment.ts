@@ -42,8 +42,8 @@ export interface ChildEnvironmentRequest {
   readonly ours: Environment;
   readonly inheritAll: boolean;
   readonly assignments: readonly EnvAssignment[];
-  /** Names of variables that are for the bridge alone: what its clients show to it. */
-  readonly secrets: readonly string[];
+  /** Names that are not handed on from here: what clients show to the bridge, and what is told of each of them. */
+  readonly withheldAlways: readonly string[];
   readonly platform: NodeJS.Platform;
 }
 
@@ -56,12 +56,12 @@ export interface ChildEnvironment {
 }
 
 export function composeChildEnvironment(request: ChildEnvironmentRequest): ChildEnvironment {
-  const { ours, inheritAll, assignments, secrets, platform } = request;
+  const { ours, inheritAll, assignments, withheldAlways, platform } = request;
   const env: Record<string, string> = {};
   const withheld = new Set<string>();
   for (const [name, value] of Object.entries(ours)) {
     if (value === undefined || name.toUpperCase().startsWith(ENV_PREFIX) || NEVER_INHERITED.test(name)) continue;
-    if (secrets.includes(name)) continue;
+    if (withheldAlways.includes(name)) continue;
     if (inheritAll || isPassed(name, platform)) env[name] = value;
     else withheld.add(name);
   }

@@ -197,6 +197,15 @@ export const OPTIONS = [
     default: 'auto',
   },
   {
+    name: 'map-header',
+    group: 'server',
+    describe: "Tell a caller's own server process what this header of its requests says, as a variable",
+    kind: 'list',
+    placeholder: 'Name=VARIABLE',
+    verbs: ['serve'],
+    target: 'command',
+  },
+  {
     name: 'cwd',
     group: 'server',
     describe: 'Working directory of the server',

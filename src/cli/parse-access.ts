@@ -1,6 +1,14 @@
 /** Who may come in: the names this server answers to, and how callers show who they are. */
 import { resolve } from 'node:path';
-import type { AccessConfig, AuthConfig, EndpointConfig, KeyLocation, ListenConfig, TokenSource } from '../config.ts';
+import type {
+  AccessConfig,
+  AuthConfig,
+  EndpointConfig,
+  KeyLocation,
+  ListenConfig,
+  MappedHeader,
+  TokenSource,
+} from '../config.ts';
 import { BridgeError } from '../errors.ts';
 import { isLoopback, isWildcard } from '../http/addresses.ts';
 import { isBearerToken } from '../http/bearer-token.ts';
@@ -9,6 +17,7 @@ import type { GivenOptions } from './given-options.ts';
 import {
   parseIssuer,
   parseKeyLocation,
+  parseMappedHeader,
   parseScopes,
   parseTokenSource,
   type WrittenTokenSource,
@@ -47,6 +56,7 @@ export function parseAccess(request: AccessRequest): ParsedAccess {
       allowHosts: parseAllowedHosts(request),
       allowOrigins: given.list('allow-origin', value.parseOrigin),
       auth,
+      mapHeaders: parseMappedHeaders(given),
     },
     warnings: [...(isExposed ? warnOfExposure(request, auth) : []), ...warnOfShortTokens(auth)],
   };
@@ -79,6 +89,36 @@ function findToken({ name, kind, place }: WrittenTokenSource, { given, env, cwd 
   const got = token ? 'something else' : 'nothing';
   const expected = `expected a token in the variable ${place}, letters, digits and -._~+/ without spaces; got ${got}`;
   throw new BridgeError('ERR_CONFIG_OPTION', `${given.sourceOf('auth-token')}: ${expected}.`);
+}
+
+function parseMappedHeaders(given: GivenOptions): readonly MappedHeader[] {
+  const mapped = given.list('map-header', parseMappedHeader);
+  if (mapped.length === 0) return mapped;
+  const source = given.sourceOf('map-header');
+  const variables = mapped.map(({ variable }) => variable);
+  const twice = variables.find((variable, index) => variables.indexOf(variable) !== index);
+  if (twice !== undefined) throw excluded(`${source}: the variable ${twice} can come from one header only.`);
+  const assigned = given.texts('env').map((text) => text.split('=', 1)[0] ?? '');
+  const both = variables.find((variable) => assigned.includes(variable));
+  if (both !== undefined) {
+    throw excluded(`${given.sourceOf('env')} and ${source} both set ${both}; leave one of them out.`);
+  }
+  if (given.optional('isolation', value.parseText) === 'shared') {
+    throw excluded(
+      `${source} tells each caller's own process who calls, but with ${given.sourceOf('isolation')} shared all use one; leave one of them out.`,
+    );
+  }
+  if (given.optional('prewarm', value.parseText) !== '0') {
+    throw excluded(
+      `${source} tells a process who calls when it starts, but ${given.sourceOf('prewarm')} starts processes before anybody calls; leave one of them out.`,
+    );
+  }
+  return mapped;
+}
+
+/** What only a caller's own process is told, and never from here. */
+export function mappedVariables(given: GivenOptions): readonly string[] {
+  return given.list('map-header', parseMappedHeader).map(({ variable }) => variable);
 }
 
 /** Names of the variables that hold tokens of callers: nothing for the wrapped server. */

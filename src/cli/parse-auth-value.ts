@@ -1,5 +1,7 @@
 /** Values of the options about authentication, as parse-value.ts has the others. */
+import type { MappedHeader } from '../config.ts';
 import { isLoopback } from '../http/addresses.ts';
+import { parseForwardedName } from './parse-header.ts';
 import type { Parsed } from './parse-value.ts';
 
 export interface WrittenTokenSource {
@@ -47,6 +49,21 @@ export function parseScopes(text: string): Parsed<readonly string[]> {
   const scopes = text.split(' ').filter((scope) => scope !== '');
   const areScopes = scopes.length > 0 && scopes.every((scope) => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope));
   return areScopes ? { ok: true, value: scopes } : refuse('the name of a scope, without quotes and backslashes');
+}
+
+/** Variables that decide which code runs: whoever sends a header must not. */
+const POWERFUL =
+  /^(PATH|SHELL|HOME|IFS|ENV|BASH_ENV|NODE_OPTIONS|NODE_PATH|PERL5OPT|PERL5LIB|RUBYOPT|RUBYLIB|JAVA_TOOL_OPTIONS|(LD|DYLD|PYTHON|NPM_CONFIG|MCP_PORTAGE)_?.*)$/i;
+
+/** `X-User=USER_ENV` */
+export function parseMappedHeader(text: string): Parsed<MappedHeader> {
+  const [, name = '', variable = ''] = /^([^=]+)=([A-Za-z_][A-Za-z0-9_]*)$/.exec(text) ?? [];
+  const header = parseForwardedName(name);
+  if (!header.ok) return refuse(`Name=VARIABLE with ${header.expected}`);
+  if (POWERFUL.test(variable)) {
+    return refuse('Name=VARIABLE with a variable that does not decide which code runs, as PATH and NODE_OPTIONS do');
+  }
+  return { ok: true, value: { header: header.value, variable } };
 }
 
 function parseTrustworthyUrl(text: string): URL | undefined {

@@ -7,7 +7,7 @@ import type { BridgeCommand } from './command-line.ts';
 import { GivenOptions } from './given-options.ts';
 import { type BridgeVerb, OPTIONS, type OptionName } from './option-table.ts';
 import { BEARER_TOKEN_VARIABLE, ENV_PREFIX, envNameOf } from './options.ts';
-import { parseAccess, tokenVariables } from './parse-access.ts';
+import { mappedVariables, parseAccess, tokenVariables } from './parse-access.ts';
 import { parseRemote, type RemoteSurroundings } from './parse-remote.ts';
 import * as value from './parse-value.ts';
 import { suggest } from './suggest.ts';
@@ -112,7 +112,7 @@ function parseChild(given: GivenOptions, around: Surroundings): ChildConfig {
     ours: around.env,
     inheritAll: given.required('inherit-env', value.parseFlag),
     assignments: given.list('env', parseAssignment),
-    secrets: tokenVariables(given),
+    withheldAlways: [...tokenVariables(given), ...mappedVariables(given)],
     platform: around.platform,
   });
   if (missing.length > 0) {

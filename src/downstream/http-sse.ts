@@ -6,7 +6,7 @@ import { respondError } from '../http/respond.ts';
 import { INITIALIZE } from '../mcp/methods.ts';
 import { OLDEST_REVISION, type Revision } from '../mcp/revisions.ts';
 import { rpcErrorOf } from '../mcp/rpc-errors.ts';
-import type { ClientListener, DownstreamPeer, Lane } from '../relay/ports.ts';
+import type { CallerEnvironment, ClientListener, DownstreamPeer, Lane } from '../relay/ports.ts';
 import type { Relay } from '../relay/relay.ts';
 import type { SessionRegistry } from '../relay/session-registry.ts';
 import { Frame } from '../wire/frame.ts';
@@ -30,6 +30,8 @@ export interface HttpSseEndpointOptions {
   readonly forwardHeaders: readonly string[];
   /** Who sent a request that was let in; sessions belong to who opened them. */
   readonly principalOf: (request: IncomingMessage) => string;
+  /** What the process of a caller is told about it (`--map-header`). */
+  readonly environmentOf?: (request: IncomingMessage) => CallerEnvironment | undefined;
   /** Path of the POST endpoint as clients see it, behind whatever proxy there is. */
   readonly announcedMessagePath: string;
 }
@@ -52,7 +54,7 @@ export class HttpSseEndpoint {
 
   readonly openStream: HttpRoute = (request, response) => {
     if (request.method !== 'GET') return refuseMethod(response, 'GET');
-    const { sessions, live, forwardHeaders, principalOf } = this.#options;
+    const { sessions, live, forwardHeaders, principalOf, environmentOf } = this.#options;
     const headers = forwardedHeaders(request, forwardHeaders);
     try {
       sessions.open(
@@ -61,7 +63,7 @@ export class HttpSseEndpoint {
           peer.announce(`${this.#options.announcedMessagePath}?${SESSION_PARAMETER}=${id}`);
           return peer;
         },
-        { principal: principalOf(request) },
+        { principal: principalOf(request), environment: environmentOf?.(request) },
       );
     } catch (thrown) {
       const error = toBridgeError(thrown);

@@ -3,7 +3,7 @@ import { BridgeError, toBridgeError } from '../errors.ts';
 import type { RequestMetadata } from '../mcp/request-metadata.ts';
 import type { Frame } from '../wire/frame.ts';
 import { type CallHost, type CallListener, type CallPeer, CallRelay } from './call-relay.ts';
-import type { UpstreamDialer } from './ports.ts';
+import type { CallerEnvironment, UpstreamDialer } from './ports.ts';
 
 /** Each holds a connection of its client. Subscriptions count: they are calls that stay open. */
 export const MAX_OPEN_CALLS = 4096;
@@ -23,6 +23,8 @@ export interface CallRequest {
   readonly frame: Frame;
   readonly principal: string;
   readonly metadata: RequestMetadata;
+  /** What its server's process is told about the caller. */
+  readonly environment?: CallerEnvironment | undefined;
 }
 
 /** How often silent calls are looked for; shorter limits are checked more often. */
@@ -54,10 +56,13 @@ export class CallRegistry implements CallHost {
   }
 
   /** Throws a BridgeError when there is no place or no server for one more; no peer was made then. */
-  open({ frame, principal, metadata }: CallRequest, createPeer: (listener: CallListener) => CallPeer): void {
+  open(
+    { frame, principal, metadata, environment }: CallRequest,
+    createPeer: (listener: CallListener) => CallPeer,
+  ): void {
     this.#checkPlace(principal);
     const call = new CallRelay(this, principal);
-    const link = this.#options.dialer.dial(call, { principal, metadata });
+    const link = this.#options.dialer.dial(call, { principal, metadata }, environment);
     let peer: CallPeer;
     try {
       peer = createPeer(call);

@@ -108,16 +108,20 @@ export interface CallContext {
   readonly metadata: RequestMetadata | undefined;
 }
 
+/** Variables for a process that is started for one caller alone. */
+export type CallerEnvironment = Readonly<Record<string, string>>;
+
 /** Makes connections to one server. Implemented in upstream/, wrapped by the pool and by relay/shared/. */
 export interface UpstreamDialer {
   /** How the server is called in logs and error messages. */
   readonly name: string;
   /**
    * A new connection of its own: without `context` for a legacy session, with one for modern requests. What carries
-   * metadata is a conversation by itself, of that one request.
+   * metadata is a conversation by itself, of that one request. `environment` is for those who start a process of its own
+   * for each caller; nobody else is given one.
    * Throws a BridgeError when none can be made now.
    */
-  dial(listener: ServerListener, context?: CallContext): UpstreamLink;
+  dial(listener: ServerListener, context?: CallContext, environment?: CallerEnvironment): UpstreamLink;
   /** Could a call be served now, as far as is known without trying. */
   readiness(): Readiness;
   /** Ends what the dialer itself keeps (spare children, timers) and resolves when all its children are gone. */

@@ -1,6 +1,6 @@
 import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
-import type { CallContext, ClientListener, DownstreamPeer, UpstreamDialer } from './ports.ts';
+import type { CallContext, CallerEnvironment, ClientListener, DownstreamPeer, UpstreamDialer } from './ports.ts';
 import { Relay } from './relay.ts';
 
 export interface SessionRegistryOptions {
@@ -18,6 +18,8 @@ export interface SessionClient {
   readonly principal?: string;
   /** For the modern requests of one client on a pipe. */
   readonly context?: CallContext;
+  /** What its server's process is told about the caller. */
+  readonly environment?: CallerEnvironment | undefined;
 }
 
 /** One client's session: the protocol's, not a connection. */
@@ -58,7 +60,7 @@ export class SessionRegistry {
    */
   open<Peer extends DownstreamPeer>(
     createPeer: (id: string, listener: ClientListener) => Peer,
-    { principal, context }: SessionClient = {},
+    { principal, context, environment }: SessionClient = {},
   ): Session<Peer> {
     this.#checkPlace();
     const { deps, dialer, requestTimeoutMs } = this.#options;
@@ -75,7 +77,7 @@ export class SessionRegistry {
         log.debug({ code: reason.code, open: this.#entries.size }, `session ended: ${reason.message}`);
       },
     });
-    const link = dialer.dial(relay, context);
+    const link = dialer.dial(relay, context, environment);
     let peer: Peer;
     try {
       peer = createPeer(id, relay);

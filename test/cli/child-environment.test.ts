@@ -6,7 +6,7 @@ function compose(request: Partial<ChildEnvironmentRequest>) {
     ours: {},
     inheritAll: false,
     assignments: [],
-    secrets: [],
+    withheldAlways: [],
     platform: 'linux',
     ...request,
   });
@@ -107,9 +107,9 @@ test('on Windows names are the same in any case and the system variables are pas
 
 test('what clients show to the bridge is not for the server, even if it gets everything else', (t) => {
   const ours = { ALICE_TOKEN: 'secret', OTHER: 'x' };
-  const secrets = ['ALICE_TOKEN'];
-  t.deepEqual(compose({ ours, secrets, inheritAll: true }).env, { OTHER: 'x' });
-  t.deepEqual(compose({ ours, secrets }).withheld, ['OTHER'], 'and nothing to name in a hint');
+  const withheldAlways = ['ALICE_TOKEN'];
+  t.deepEqual(compose({ ours, withheldAlways, inheritAll: true }).env, { OTHER: 'x' });
+  t.deepEqual(compose({ ours, withheldAlways }).withheld, ['OTHER'], 'and nothing to name in a hint');
   const assignments = [{ name: 'ALICE_TOKEN', value: undefined }];
-  t.deepEqual(compose({ ours, secrets, assignments }).env, { ALICE_TOKEN: 'secret' }, 'unless it is named');
+  t.deepEqual(compose({ ours, withheldAlways, assignments }).env, { ALICE_TOKEN: 'secret' }, 'unless it is named');
 });

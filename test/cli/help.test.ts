@@ -48,6 +48,8 @@ The server
                                    legacy, modern [auto]
 
 The wrapped server (command)
+  --map-header <Name=VARIABLE>     Tell a caller's own server process what this header of its
+                                   requests says, as a variable (repeatable)
   --cwd <directory>                Working directory of the server [the current one]
   --env <NAME=value>               Set a variable for the server; NAME alone copies it from here
                                    (repeatable)

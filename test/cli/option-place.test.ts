@@ -28,6 +28,7 @@ const PLACES: Readonly<Record<OptionName, readonly string[]>> = {
   'auth-jwks': LISTENING,
   'auth-scope': LISTENING,
   protocol: EVERYWHERE,
+  'map-header': ['serve command'],
   cwd: OF_COMMANDS,
   env: OF_COMMANDS,
   'inherit-env': OF_COMMANDS,

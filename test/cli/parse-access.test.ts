@@ -202,3 +202,64 @@ test('the host of the base URL may be used by clients, where hosts are checked a
   t.deepEqual(hostsOf('--host=0.0.0.0'), []);
   t.deepEqual(hostsOf('--host=0.0.0.0', '--allow-host=bridge'), ['bridge', 'example.com']);
 });
+
+test('headers become variables of the processes of callers, and those variables come from nowhere else', (t) => {
+  const { config } = parse(['--map-header', 'X-User=USER_ENV', '--map-header=X-Team=BOB', '--inherit-env']);
+  t.deepEqual(config.access.mapHeaders, [
+    { header: 'x-user', variable: 'USER_ENV' },
+    { header: 'x-team', variable: 'BOB' },
+  ]);
+  t.deepEqual(config.child.env, { ALICE: TOKEN });
+});
+
+test('a header that is a credential, or a variable that decides which code runs, is not mapped', (t) => {
+  for (const text of [
+    'Authorization=A',
+    'cookie=A',
+    'Mcp-Session-Id=A',
+    'Content-Type=A',
+    'X User=A',
+    'X-User',
+    '=A',
+    'X-User=1A',
+  ]) {
+    t.regex(refusal(['--map-header', text]), /^ERR_CONFIG_OPTION 2 --map-header: expected Name=VARIABLE|one of/, text);
+  }
+  for (const variable of [
+    'PATH',
+    'Path',
+    'LD_PRELOAD',
+    'DYLD_INSERT_LIBRARIES',
+    'NODE_OPTIONS',
+    'PYTHONPATH',
+    'BASH_ENV',
+    'npm_config_registry',
+    'MCP_PORTAGE_HOST',
+  ]) {
+    t.regex(refusal(['--map-header', `X-User=${variable}`]), /which code runs/, variable);
+  }
+});
+
+test("a process that is not one caller's own cannot be told about one", (t) => {
+  const mapped = ['--map-header', 'X-User=USER_ENV'];
+  t.regex(refusal([...mapped, '--isolation', 'shared']), /^ERR_CONFIG_COMBINATION 2 --map-header .*--isolation shared/);
+  t.regex(refusal([...mapped, '--prewarm', '1']), /^ERR_CONFIG_COMBINATION 2 --map-header .*--prewarm starts/);
+  t.regex(
+    refusal([...mapped, '--env', 'USER_ENV=x']),
+    /^ERR_CONFIG_COMBINATION 2 --env and --map-header both set USER_ENV/,
+  );
+  t.regex(refusal([...mapped, '--map-header', 'X-Other=USER_ENV']), /^ERR_CONFIG_COMBINATION 2 .* one header only/);
+  const url = parseCommandLine(['serve', ...mapped, 'https://example.com/mcp']);
+  if (url.kind !== 'bridge') return t.fail();
+  const around = {
+    env: {},
+    cwd: '/',
+    platform: 'linux',
+    stderrIsTerminal: false,
+    readFile: () => ({ text: '', isOpenToAll: false }),
+  } as const;
+  t.throws(() => parseConfig(url, around), {
+    code: 'ERR_CONFIG_COMBINATION',
+    message: /^--map-header is for a server that is started/,
+  });
+});

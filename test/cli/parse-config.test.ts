@@ -50,7 +50,7 @@ const defaults = {
   },
   listen: { host: '127.0.0.1', port: 8000, tls: undefined },
   endpoints: { path: '/mcp', ssePath: '/sse', messagePath: '/messages', baseUrl: undefined },
-  access: { allowHosts: [], allowOrigins: [], auth: undefined },
+  access: { allowHosts: [], allowOrigins: [], auth: undefined, mapHeaders: [] },
   child: { cwd: undefined, env: {}, withheldEnv: [], pty: false },
   sessions: { isolation: 'session', prewarm: 0, sessionTimeoutMs: 1_800_000, maxSessions: 256, pollAfterMs: 0 },
   limits: { maxMessageBytes: 16_777_216, requestTimeoutMs: 300_000, shutdownGraceMs: 5000 },
@@ -96,6 +96,8 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   'auth-audience': ['one', 'two'],
   'auth-jwks': ['https://auth.example/keys'],
   'auth-scope': ['read', 'call'],
+  // Goes together with neither --isolation shared nor --prewarm.
+  'map-header': [],
   cwd: ['sub'],
   env: ['A=1', 'B=2'],
   'inherit-env': ['true'],
@@ -148,6 +150,7 @@ const listening = {
         scopes: ['read', 'call'],
       },
     },
+    mapHeaders: [],
   },
 };
 const always = {

@@ -58,8 +58,8 @@ test('what is opened for modern requests is dialled with its context and needs n
   const contexts: unknown[] = [];
   const { dialer } = registry;
   const dial = dialer.dial.bind(dialer);
-  dialer.dial = (listener, ...rest: unknown[]) => {
-    contexts.push(...rest);
+  dialer.dial = (listener, ...[context]: unknown[]) => {
+    contexts.push(context);
     return dial(listener);
   };
   const context = { principal: 'someone', metadata: undefined };

@@ -2,6 +2,7 @@ import type { BridgeError } from '../../src/errors.ts';
 import type { Exchange } from '../../src/relay/exchange.ts';
 import type {
   CallContext,
+  CallerEnvironment,
   Readiness,
   ServerFault,
   ServerListener,
@@ -33,9 +34,10 @@ export class FakeServer implements UpstreamDialer {
   /** Thrown at the next attempts to connect. */
   refusal: BridgeError | undefined;
 
-  dial(listener: ServerListener, context?: CallContext): UpstreamLink {
+  dial(listener: ServerListener, context?: CallContext, environment?: CallerEnvironment): UpstreamLink {
     if (this.refusal !== undefined) throw this.refusal;
     const connection = new FakeConnection(listener, this.scripts, context);
+    connection.environment = environment;
     this.connections.push(connection);
     return connection;
   }
@@ -75,6 +77,8 @@ export class FakeConnection implements UpstreamLink {
   closedFor: BridgeError | undefined;
   /** What a modern request was dialled with. */
   readonly context: CallContext | undefined;
+  /** What its process would have been told of the caller. */
+  environment: CallerEnvironment | undefined;
   readonly #listener: ServerListener;
   readonly #scripts: ReadonlyMap<string, RequestScript>;
   readonly #seen = new Set<Frame>();

@@ -1,6 +1,7 @@
 import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { createSystemDeps } from '../../src/cli/system-deps.ts';
+import type { MappedHeader } from '../../src/config.ts';
 import type { Deps } from '../../src/deps.ts';
 import { healthRoutes } from '../../src/downstream/health.ts';
 import { HttpServer, type HttpServerOptions } from '../../src/downstream/http-server.ts';
@@ -38,6 +39,7 @@ export interface HttpFaceOptions {
   /** Lets anyone in unless it says otherwise. */
   readonly authenticator?: Authenticator;
   readonly publicRoutes?: HttpServerOptions['publicRoutes'];
+  readonly mapHeaders?: readonly MappedHeader[];
   /** What a reverse proxy puts before every path. */
   readonly pathPrefix?: string;
   readonly tls?: HttpServerOptions['tls'];
@@ -108,9 +110,17 @@ function createAuthenticator({ authenticator, principalOf }: HttpFaceOptions): A
 
 function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, calls, live }: Parts): HttpServer {
   const maxMessageBytes = options.maxMessageBytes ?? 16 * 1024 * 1024;
-  const callers = new Callers(createAuthenticator(options));
-  const { principalOf } = callers;
-  const shared = { sessions, live, deps, maxMessageBytes, forwardHeaders: options.forwardHeaders ?? [], principalOf };
+  const callers = new Callers(createAuthenticator(options), options.mapHeaders);
+  const { principalOf, environmentOf } = callers;
+  const shared = {
+    sessions,
+    live,
+    deps,
+    maxMessageBytes,
+    forwardHeaders: options.forwardHeaders ?? [],
+    principalOf,
+    environmentOf,
+  };
   const httpSse = new HttpSseEndpoint({ ...shared, announcedMessagePath: `${options.pathPrefix ?? ''}/messages` });
   const openWithoutSession = httpSse.openStream;
   const endpoint = new McpEndpoint({

@@ -13,7 +13,7 @@ import {
 import { INITIALIZE } from '../../mcp/methods.ts';
 import { findRevision, REVISION_IDS } from '../../mcp/revisions.ts';
 import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
-import type { Lane } from '../../relay/ports.ts';
+import type { CallerEnvironment, Lane } from '../../relay/ports.ts';
 import type { Relay } from '../../relay/relay.ts';
 import type { SessionRegistry } from '../../relay/session-registry.ts';
 import { Frame, type JsonRpcId } from '../../wire/frame.ts';
@@ -38,6 +38,8 @@ export interface StreamableEndpointOptions {
   readonly forwardHeaders: readonly string[];
   /** Who sent a request that was let in; sessions belong to who opened them. */
   readonly principalOf: (request: IncomingMessage) => string;
+  /** What the process of a caller is told about it (`--map-header`). */
+  readonly environmentOf?: (request: IncomingMessage) => CallerEnvironment | undefined;
   /** Takes a GET without a session: an old client opening HTTP+SSE at this URL. */
   readonly openWithoutSession: HttpRoute;
 }
@@ -131,10 +133,10 @@ export class StreamableEndpoint {
       return respondError(response, error, frame.id);
     }
     try {
-      const { sessions, live, deps, pollAfterMs, principalOf } = this.#options;
+      const { sessions, live, deps, pollAfterMs, principalOf, environmentOf } = this.#options;
       const { id, peer, relay } = sessions.open(
         (_id, listener) => new StreamablePeer({ listener, live, deps, log: deps.log, pollAfterMs }),
-        { principal: principalOf(request) },
+        { principal: principalOf(request), environment: environmentOf?.(request) },
       );
       const lane = peer.openLane({
         response,

@@ -11,6 +11,7 @@ import { HEADER_MISMATCH } from '../../mcp/rpc-codes.ts';
 import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import { type ModernRefusal, validateModern } from '../../mcp/validate-modern.ts';
 import type { CallRegistry, CallRequest } from '../../relay/call-registry.ts';
+import type { CallerEnvironment } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import type { LiveStreams } from '../live-streams.ts';
@@ -29,6 +30,8 @@ export interface StatelessEndpointOptions {
   readonly forwardHeaders: readonly string[];
   /** Who sent a request that was let in. */
   readonly principalOf: (request: IncomingMessage) => string;
+  /** What the process of a caller is told about it (`--map-header`). */
+  readonly environmentOf?: (request: IncomingMessage) => CallerEnvironment | undefined;
 }
 
 /**
@@ -63,7 +66,8 @@ export class StatelessEndpoint {
     if (mismatch !== undefined) {
       return this.#refuse({ httpStatus: 400, code: HEADER_MISMATCH, message: mismatch }, frame, response);
     }
-    this.#open({ frame, principal, metadata: checked.ok }, request, response);
+    const environment = this.#options.environmentOf?.(request);
+    this.#open({ frame, principal, metadata: checked.ok, environment }, request, response);
   }
 
   #refuse(refusal: ModernRefusal, { id }: Frame, response: ServerResponse): void {

@@ -1,28 +1,54 @@
 import type { IncomingMessage } from 'node:http';
+import type { MappedHeader } from '../../config.ts';
+import { BridgeError } from '../../errors.ts';
 import type { Authenticator, AuthRefusal } from './authenticator.ts';
+import { mapHeaders } from './mapped-headers.ts';
+
+interface Caller {
+  readonly principal: string;
+  /** For the process that is started for this caller alone; undefined: processes are told nothing. */
+  readonly environment: Readonly<Record<string, string>> | undefined;
+}
 
 /** Who sent each request under way: found out before anything else is done with it, asked by whoever serves it. */
 export class Callers {
   readonly #authenticator: Authenticator;
-  readonly #principals = new WeakMap<IncomingMessage, string>();
+  readonly #mapped: readonly MappedHeader[];
+  readonly #callers = new WeakMap<IncomingMessage, Caller>();
 
-  constructor(authenticator: Authenticator) {
+  constructor(authenticator: Authenticator, mapped: readonly MappedHeader[] = []) {
     this.#authenticator = authenticator;
+    this.#mapped = mapped;
   }
 
   /** Calls `decided` once, at once where possible; undefined: welcome. */
   identify(request: IncomingMessage, decided: (refusal: AuthRefusal | undefined) => void): void {
     this.#authenticator.authenticate(request, (verdict) => {
       if (verdict.kind === 'refused') return decided(verdict.refusal);
-      this.#principals.set(request, verdict.principal);
+      const caller = this.#describe(request, verdict.principal);
+      if (caller instanceof BridgeError) return decided({ error: caller, challenge: undefined });
+      this.#callers.set(request, caller);
       decided(undefined);
     });
   }
 
+  /** What a process was told of its caller belongs to the caller's name: with other values it is another caller. */
+  #describe(request: IncomingMessage, principal: string): Caller | BridgeError {
+    if (this.#mapped.length === 0) return { principal, environment: undefined };
+    const environment = mapHeaders(request, this.#mapped);
+    if (environment instanceof BridgeError) return environment;
+    return { principal: JSON.stringify([principal, environment]), environment };
+  }
+
   /** Throws for a request that was not let in: serving it would be a bug. */
-  readonly principalOf = (request: IncomingMessage): string => {
-    const principal = this.#principals.get(request);
-    if (principal === undefined) throw new Error('a request is served that was not let in');
-    return principal;
-  };
+  readonly principalOf = (request: IncomingMessage): string => this.#find(request).principal;
+
+  /** As `principalOf`. */
+  readonly environmentOf = (request: IncomingMessage): Caller['environment'] => this.#find(request).environment;
+
+  #find(request: IncomingMessage): Caller {
+    const caller = this.#callers.get(request);
+    if (caller === undefined) throw new Error('a request is served that was not let in');
+    return caller;
+  }
 }

@@ -1,0 +1,168 @@
+import type { Clock } from '../deps.ts';
+import { BridgeError } from '../errors.ts';
+import type { Frame } from '../wire/frame.ts';
+import type { Exchange } from './exchange.ts';
+import type {
+  CallContext,
+  CallerEnvironment,
+  Readiness,
+  ServerFault,
+  ServerListener,
+  UpstreamDialer,
+  UpstreamLink,
+} from './ports.ts';
+
+/** A dialer keeps what it has learnt and pools sessions; one that nobody uses is let go as late as its sessions are. */
+export const IDLE_DIALER_MS = 5 * 60_000;
+/** Callers choose the values, so they must not fill the memory. */
+export const MAX_DIALERS = 256;
+
+export interface DialerByEnvironmentOptions {
+  /** A dialer whose processes have these variables; it shares nothing with the others. */
+  readonly create: (environment: CallerEnvironment) => UpstreamDialer;
+  readonly clock: Clock;
+}
+
+interface Entry {
+  readonly dialer: UpstreamDialer;
+  links: number;
+  cancelEnd: (() => void) | undefined;
+}
+
+/** One server for callers of whom its processes know who they are: each combination of values has a dialer of its own. */
+export class DialerByEnvironment implements UpstreamDialer {
+  readonly #options: DialerByEnvironmentOptions;
+  /** For those of whom nothing is known. Made at once, so that what is wrong with the command shows at the start. */
+  readonly #nameless: UpstreamDialer;
+  /** Least recently used first. */
+  readonly #entries = new Map<string, Entry>();
+  readonly #ending = new Map<UpstreamDialer, Promise<void>>();
+
+  constructor(options: DialerByEnvironmentOptions) {
+    this.#options = options;
+    this.#nameless = options.create({});
+  }
+
+  get name(): string {
+    return this.#nameless.name;
+  }
+
+  dial(listener: ServerListener, context?: CallContext, environment: CallerEnvironment = {}): UpstreamLink {
+    const variables = Object.entries(environment).sort(([one], [other]) => (one < other ? -1 : 1));
+    if (variables.length === 0) return this.#nameless.dial(listener, context);
+    const key = JSON.stringify(variables);
+    const entry = this.#entries.get(key) ?? this.#create(environment);
+    entry.cancelEnd?.();
+    entry.cancelEnd = undefined;
+    this.#entries.delete(key);
+    this.#entries.set(key, entry);
+    entry.links += 1;
+    try {
+      return new CountedLink(
+        listener,
+        (own) => entry.dialer.dial(own, context),
+        () => this.#linkEnded(key, entry),
+      );
+    } catch (thrown) {
+      this.#linkEnded(key, entry);
+      throw thrown;
+    }
+  }
+
+  #create(environment: CallerEnvironment): Entry {
+    if (this.#entries.size >= MAX_DIALERS) this.#makeRoom();
+    return { dialer: this.#options.create(environment), links: 0, cancelEnd: undefined };
+  }
+
+  #makeRoom(): void {
+    const idle = [...this.#entries].find(([, { links }]) => links === 0);
+    if (idle !== undefined) return this.#end(...idle);
+    const message = `${this.name} runs for ${MAX_DIALERS} different callers, the most possible; try again later.`;
+    throw new BridgeError('ERR_SESSION_LIMIT', message, { retryAfterMs: 1000 });
+  }
+
+  #linkEnded(key: string, entry: Entry): void {
+    entry.links -= 1;
+    if (entry.links > 0) return;
+    entry.cancelEnd = this.#options.clock.after(IDLE_DIALER_MS, () => this.#end(key, entry));
+  }
+
+  #end(key: string, { dialer, cancelEnd }: Entry): void {
+    cancelEnd?.();
+    this.#entries.delete(key);
+    const ended = dialer.close().finally(() => this.#ending.delete(dialer));
+    this.#ending.set(dialer, ended);
+  }
+
+  /** One caller's trouble is not everybody's. */
+  readiness(): Readiness {
+    const states = [this.#nameless, ...[...this.#entries.values()].map(({ dialer }) => dialer)].map((dialer) =>
+      dialer.readiness(),
+    );
+    return states.find(({ ready }) => ready) ?? this.#nameless.readiness();
+  }
+
+  async close(): Promise<void> {
+    for (const entry of [...this.#entries]) this.#end(...entry);
+    await Promise.all([this.#nameless.close(), ...this.#ending.values()]);
+  }
+
+  killNow(): void {
+    this.#nameless.killNow();
+    for (const { dialer } of this.#entries.values()) dialer.killNow();
+    for (const dialer of this.#ending.keys()) dialer.killNow();
+  }
+}
+
+/** A link that says once when it is over, whichever end ended it. */
+class CountedLink implements UpstreamLink, ServerListener {
+  readonly #listener: ServerListener;
+  readonly #link: UpstreamLink;
+  #onEnd: (() => void) | undefined;
+
+  constructor(listener: ServerListener, dial: (own: ServerListener) => UpstreamLink, onEnd: () => void) {
+    this.#listener = listener;
+    this.#link = dial(this);
+    this.#onEnd = onEnd;
+  }
+
+  send(frame: Frame, exchange?: Exchange): boolean {
+    return this.#link.send(frame, exchange);
+  }
+
+  pause(): void {
+    this.#link.pause();
+  }
+
+  resume(): void {
+    this.#link.resume();
+  }
+
+  close(reason: BridgeError): void {
+    this.#link.close(reason);
+    this.#ended();
+  }
+
+  fromServer(frame: Frame, exchange?: Exchange): void {
+    this.#listener.fromServer(frame, exchange);
+  }
+
+  serverFault(fault: ServerFault): void {
+    this.#listener.serverFault(fault);
+  }
+
+  serverDrained(): void {
+    this.#listener.serverDrained();
+  }
+
+  serverClosed(reason: BridgeError): void {
+    this.#ended();
+    this.#listener.serverClosed(reason);
+  }
+
+  #ended(): void {
+    const onEnd = this.#onEnd;
+    this.#onEnd = undefined;
+    onEnd?.();
+  }
+}

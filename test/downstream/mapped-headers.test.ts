@@ -1,0 +1,73 @@
+import test, { type ExecutionContext } from 'ava';
+import { callHttp, type HttpAnswer } from '../support/http-call.ts';
+import { type HttpFace, startHttpFace } from '../support/http-face.ts';
+import { call, initialize, POST_HEADERS } from '../support/legacy-clients.ts';
+
+type HeaderValues = Readonly<Record<string, string>>;
+
+const startFace = (t: ExecutionContext) =>
+  startHttpFace(t, {
+    mapHeaders: [
+      { header: 'x-user', variable: 'USER_ENV' },
+      { header: 'x-team', variable: 'TEAM' },
+    ],
+  });
+
+function post(face: HttpFace, headers: HeaderValues, body: object = initialize()): Promise<HttpAnswer> {
+  const options = { port: face.port, method: 'POST', headers: { ...POST_HEADERS, ...headers } };
+  return callHttp({ ...options, body: JSON.stringify(body) });
+}
+
+const environments = (face: HttpFace) => face.server.connections.map(({ environment }) => environment);
+
+test('the process of a session is told what the headers of its caller say, and no other', async (t) => {
+  const face = await startFace(t);
+  await post(face, { 'X-User': 'alice', 'X-Team': 'tools', 'X-Other': 'x' });
+  await post(face, { 'X-User': 'bob & "co" $HOME; rm' });
+  await post(face, {});
+  await post(face, { 'X-User': '' });
+  t.deepEqual(environments(face), [{ USER_ENV: 'alice', TEAM: 'tools' }, { USER_ENV: 'bob & "co" $HOME; rm' }, {}, {}]);
+});
+
+test('the process of an HTTP+SSE session is told, too', async (t) => {
+  const face = await startFace(t);
+  const stream = await callHttp({ port: face.port, path: '/sse', headers: { 'X-User': 'alice' } });
+  t.deepEqual(environments(face), [{ USER_ENV: 'alice' }]);
+  stream.leave();
+});
+
+test('values that are long, not printable, or there twice are refused, and not repeated', async (t) => {
+  const face = await startFace(t);
+  const wrong: readonly Record<string, string | string[]>[] = [
+    { 'X-User': 'x'.repeat(1025) },
+    { 'X-User': 'tab\tzzz' },
+    { 'X-User': 'caf\u00e9' },
+    { 'X-User': ['admin', 'alice'] },
+  ];
+  for (const headers of wrong) {
+    const answer = await post(face, headers as HeaderValues);
+    t.is(answer.status, 400);
+    const text = await answer.text();
+    t.regex(text, /ERR_HTTP_HEADER/);
+    t.false(/xxx|zzz|caf|admin|alice/.test(text));
+  }
+  t.is(face.server.connections.length, 0);
+  t.is((await post(face, { 'X-User': 'x'.repeat(1024) })).status, 200);
+});
+
+test('a session belongs to the values it was opened with: with others it does not exist', async (t) => {
+  const face = await startFace(t);
+  face.server.scripts.set('tools/call', (request, connection) => connection.answer(request));
+  const opened = await post(face, { 'X-User': 'alice' });
+  const session = { 'Mcp-Session-Id': String(opened.headers['mcp-session-id']) };
+  t.is((await post(face, { ...session, 'X-User': 'alice' }, call(1))).status, 200);
+  for (const other of [{ 'X-User': 'bob' }, {}, { 'X-User': 'alice', 'X-Team': 'x' }, { 'X-Team': 'alice' }]) {
+    t.is((await post(face, { ...session, ...(other as HeaderValues) }, call(2))).status, 404);
+  }
+});
+
+test('without --map-header processes are told nothing', async (t) => {
+  const face = await startHttpFace(t);
+  await post(face, { 'X-User': 'alice' });
+  t.deepEqual(environments(face), [undefined]);
+});
