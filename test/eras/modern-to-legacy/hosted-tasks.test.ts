@@ -146,10 +146,14 @@ test('what a task asks is in its state until it is answered, each question under
   t.is(task.get().result.status, 'working');
 });
 
-test('what names no task is rather asked in a call', (t) => {
+test('what names no task is rather asked in a call, even when a task is later', (t) => {
   const task = new FollowedTask();
   const call = task.bridge.call({ name: 'y' });
   task.bridge.heardOnly('tools/call');
+  task.bridge.call({}, { capabilities: DECLARING });
+  const creation = task.bridge.heardOnly('tools/call');
+  task.bridge.says({ id: creation.id, result: { task: { ...CREATED, taskId: 'legacy-2' } } });
+  task.bridge.heardOnly('tasks/result');
   task.bridge.says({ id: 'q', method: 'roots/list' });
   task.bridge.collect();
   t.is(call.answer().result.resultType, 'input_required');
