@@ -103,7 +103,8 @@ class ModernToLegacyDialer implements UpstreamDialer {
 
   /** Who waits for an answer learns why there is none; who listens hears of a regular end. */
   async close(): Promise<void> {
-    for (const call of this.#calls.all()) call.close();
+    // A call that a client waits for ends with its session, which has the reason.
+    for (const call of this.#calls.all()) if (call.observers.size === 0) call.close();
     this.#hostedTasks.close();
     await this.#pool.close();
   }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
-import { CALL_TOOL, CANCELLED } from '../../mcp/methods.ts';
+import { CANCELLED } from '../../mcp/methods.ts';
 import { type Fields, readPayload } from '../../mcp/payload.ts';
 import type { RevisionFeatures } from '../../mcp/revision-features.ts';
 import type { RpcError } from '../../mcp/rpc-errors.ts';
@@ -16,7 +16,8 @@ import { CallQuestions } from './call-questions.ts';
 import { readRpcError } from './legacy-answers.ts';
 import { type LegacySeat, type SeatUser, upstreamExchange } from './legacy-seat.ts';
 import { type Answered, modernFailure, modernOutcome, modernResult } from './modern-outcome.ts';
-import { type CreatedTask, TASK_RESULT } from './task-tools.ts';
+import { TaskOutcome } from './task-outcome.ts';
+import type { CreatedTask } from './task-tools.ts';
 
 /** For a server that does not say how often it wants to be asked, and the least it is believed in. */
 export const DEFAULT_POLL_MS = 5000;
@@ -49,16 +50,17 @@ export interface HostedTaskOptions {
  * - `gone`: nobody knows of it any more.
  */
 type HostedState =
-  | { readonly kind: 'created' }
-  | { readonly kind: 'working'; readonly outcome: Exchange }
-  | { readonly kind: 'ended'; readonly status: TaskStatus; readonly outcome: ReadonlyMap<string, Buffer> }
-  | { readonly kind: 'gone' };
+  | { readonly kind: 'created' | 'working' | 'gone' }
+  | { readonly kind: 'ended'; readonly status: TaskStatus; readonly outcome: ReadonlyMap<string, Buffer> };
+
+const WORKING: HostedState = { kind: 'working' };
 
 /** A task of a legacy server as a modern client follows it: asked for, answered and ended by its id. */
 export class HostedTask implements SeatUser {
   readonly #options: HostedTaskOptions;
   readonly #questions: OpenQuestions;
   readonly #asked: CallQuestions;
+  readonly #outcome: TaskOutcome;
   readonly #looks = new Map<Exchange, (answer: Frame) => void>();
   readonly #watchers = new Set<() => void>();
   #stopTimer: () => void;
@@ -72,21 +74,16 @@ export class HostedTask implements SeatUser {
     this.#options = options;
     this.#task = task;
     this.#questions = new OpenQuestions(clock);
+    this.#outcome = new TaskOutcome({ clock, seat, taskId: task.taskId });
     this.#asked = new CallQuestions({ park: this, send: (message) => void seat.send(message) });
     this.#stopTimer = clock.after(ttlMs, () => this.#expire());
   }
 
   /** Takes the seat over. */
   start(): void {
-    const { seat, task } = this.#options;
-    const request = requestFrame('task', TASK_RESULT, { taskId: task.taskId });
-    // What the server asks for the task is asked here; what names no task, rather in a call.
-    const outcome = this.#exchangeFor(request, CALL_TOOL);
-    outcome.openQuestions = 1;
-    this.#state = { kind: 'working', outcome };
-    seat.session.tasks.set(task.taskId, outcome);
-    seat.passTo(this);
-    seat.send(request, outcome);
+    this.#state = WORKING;
+    this.#options.seat.passTo(this);
+    this.#outcome.ask();
   }
 
   /** No client's request is behind these. */
@@ -197,7 +194,7 @@ export class HostedTask implements SeatUser {
     if (frame.kind === 'notification') return frame.method === CANCELLED ? this.#asked.withdrawn(frame) : undefined;
     if (exchange === undefined || this.#state.kind !== 'working') return;
     exchange.settle();
-    if (exchange === this.#state.outcome) return this.#answered(frame);
+    if (this.#outcome.isAnsweredBy(exchange)) return this.#answered(this.#outcome.take(frame));
     // It has ended by itself, or goes on.
     if (exchange === this.#cancelling && frame.kind === 'error') this.#cancelling = undefined;
     const tell = this.#looks.get(exchange);
@@ -216,7 +213,8 @@ export class HostedTask implements SeatUser {
   }
 
   /** To 2025-11-25 a tool that reports an error has failed; here it is a result like any other. */
-  #answered(frame: Frame): void {
+  #answered(frame: Frame | undefined): void {
+    if (frame === undefined) return;
     if (frame.kind === 'error' && this.#cancelling !== undefined) return this.#end('cancelled');
     const { answered } = this.#options;
     const outcome =
@@ -235,14 +233,13 @@ export class HostedTask implements SeatUser {
 
   /** Gives the seat back; who waits is told what is known. */
   #leave(): void {
-    const { seat, task } = this.#options;
-    seat.session.tasks.delete(task.taskId);
+    this.#outcome.stop();
     for (const question of this.#questions.takeAll()) question.refuse();
     this.#asked.clear();
     const waiting = [...this.#looks.values()];
     this.#looks.clear();
     this.#poll();
-    seat.close(OVER);
+    this.#options.seat.close(OVER);
     for (const tell of waiting) tell(this.#current());
   }
 

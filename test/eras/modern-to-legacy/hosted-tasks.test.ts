@@ -1,5 +1,6 @@
 import test from 'ava';
 import type { ModernToLegacyOptions } from '../../../src/eras/modern-to-legacy/dialer.ts';
+import { BridgeError } from '../../../src/errors.ts';
 import { ALL, type AskOptions, type Message, ModernBridge, SERVER_RESULT } from './modern-bridge.ts';
 
 const EXTENSION = 'io.modelcontextprotocol/tasks';
@@ -242,6 +243,27 @@ test('a server that ends takes its tasks with it, but for the results it has giv
   kept.ends({ result: { content: [] } });
   kept.bridge.exits();
   t.is(kept.ask('tasks/get').answer().result.status, 'completed');
+});
+
+test('a connection that breaks while the task runs is not its failure: the outcome is asked for again', (t) => {
+  const task = new FollowedTask();
+  const broken = new BridgeError('ERR_UPSTREAM_CLOSED', 'the stream broke');
+  task.bridge.dialer.latest.listener.serverFault({ error: broken, kind: 'error', id: task.outcomeId });
+  t.is(task.get().result.status, 'working');
+  task.bridge.clock.advance(5000);
+  const { id } = task.bridge.heardOnly('tasks/result');
+  task.bridge.says({ id, result: { content: [] } });
+  t.is(task.ask('tasks/get').answer().result.status, 'completed');
+});
+
+test('a connection that breaks while the task is looked at fails only that', (t) => {
+  const task = new FollowedTask();
+  const look = task.ask('tasks/get');
+  const broken = new BridgeError('ERR_UPSTREAM_HTTP', 'the server answered 503');
+  const { id } = task.bridge.heardOnly('tasks/get');
+  task.bridge.dialer.latest.listener.serverFault({ error: broken, kind: 'error', id });
+  t.like(look.answer().error, { code: -32603, data: { bridge: { reason: 'ERR_UPSTREAM_HTTP' } } });
+  t.is(task.get().result.status, 'working');
 });
 
 test('with too many tasks a call is waited for instead', (t) => {

@@ -405,3 +405,13 @@ test('ML-10: of two states none is taken', (t) => {
   t.is(reasonOf(twice.answer()), 'state_invalid');
   t.deepEqual(bridge.heard(), []);
 });
+
+test('a client that is about to be asked something when the bridge ends is told that it ends', async (t) => {
+  const bridge = new ModernBridge();
+  const call = bridge.call();
+  bridge.heardOnly('tools/call');
+  bridge.says({ id: 'q', ...ASK });
+  await bridge.modern.close();
+  t.is(call.answer().error?.code, -32603);
+  t.is(bridge.clock.pendingTimers, 0);
+});
