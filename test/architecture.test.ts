@@ -42,7 +42,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'config.ts',
     'version.ts',
   ],
-  'bridge.ts': ['downstream', 'upstream', 'relay', 'http', 'errors.ts', 'deps.ts', 'config.ts', 'version.ts'],
+  bridge: ['downstream', 'upstream', 'eras', 'relay', 'mcp', 'http', 'errors.ts', 'deps.ts', 'config.ts', 'version.ts'],
+  'bridge.ts': ['bridge', 'deps.ts', 'config.ts'],
   cli: [
     'http/addresses.ts',
     'http/bearer-token.ts',

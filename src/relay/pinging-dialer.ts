@@ -4,7 +4,15 @@ import { INITIALIZED, PING } from '../mcp/methods.ts';
 import type { Frame } from '../wire/frame.ts';
 import { requestFrame } from '../wire/write-message.ts';
 import { Exchange } from './exchange.ts';
-import type { Lane, Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
+import type {
+  CallContext,
+  Lane,
+  Readiness,
+  ServerFault,
+  ServerListener,
+  UpstreamDialer,
+  UpstreamLink,
+} from './ports.ts';
 
 /** Pings without an answer after which the server counts as gone. */
 export const MAX_MISSED_PINGS = 2;
@@ -36,7 +44,9 @@ export class PingingDialer implements UpstreamDialer {
     return this.#dialer.readiness();
   }
 
-  dial(listener: ServerListener): UpstreamLink {
+  /** Only sessions are pinged: in the modern era there are neither sessions nor pings. */
+  dial(listener: ServerListener, context?: CallContext): UpstreamLink {
+    if (context !== undefined) return this.#dialer.dial(listener, context);
     return new PingingLink(this.#dialer, listener, this.#idleMs, this.#clock);
   }
 

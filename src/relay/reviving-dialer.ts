@@ -8,7 +8,7 @@ import { rpcErrorOf } from '../mcp/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { errorFrame, notificationFrame } from '../wire/write-message.ts';
 import type { Exchange } from './exchange.ts';
-import type { Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
+import type { CallContext, Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
 
 /** Pause before a lost connection is tried again, doubled after each failure. */
 const FIRST_PAUSE_MS = 1000;
@@ -37,7 +37,9 @@ export class RevivingDialer implements UpstreamDialer {
     return this.#dialer.readiness();
   }
 
-  dial(listener: ServerListener): UpstreamLink {
+  /** Only sessions: modern requests have nothing that a lost connection takes along. */
+  dial(listener: ServerListener, context?: CallContext): UpstreamLink {
+    if (context !== undefined) return this.#dialer.dial(listener, context);
     return new RevivingLink(this.#dialer, listener, this.#deps);
   }
 

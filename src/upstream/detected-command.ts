@@ -1,16 +1,19 @@
 import type { Deps } from '../deps.ts';
-import { BridgeError } from '../errors.ts';
+import { BridgeError, toBridgeError } from '../errors.ts';
+import { classifyInitialize } from '../mcp/classify-probe.ts';
 import { canonicalCapabilities } from '../mcp/era-capabilities.ts';
 import type { Implementation } from '../mcp/meta.ts';
+import { INITIALIZE } from '../mcp/methods.ts';
 import { asFields, type Fields } from '../mcp/payload.ts';
 import { readRequestMetadata } from '../mcp/request-metadata.ts';
-import { LATEST_LEGACY_REVISION } from '../mcp/revisions.ts';
+import { type Era, LATEST_LEGACY_REVISION } from '../mcp/revisions.ts';
 import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../relay/ports.ts';
+import { isModernServer } from './detect/ask-modern.ts';
 import { detectStdio, HANDSHAKE_TIMEOUT_MS, PROBE_TIMEOUT_MS } from './detect/detect-stdio.ts';
-import { DetectingLink } from './detect/detecting-link.ts';
+import { DetectingLink, type FindLink } from './detect/detecting-link.ts';
 import type { EraWays, JoinEras, Protocol } from './detect/era-ways.ts';
 import { FirstSession } from './detect/first-session.ts';
-import type { LinkClient } from './detect/link-client.ts';
+import { LinkClient } from './detect/link-client.ts';
 import { StartedProcesses } from './detect/started-processes.ts';
 import type { Request } from './detect/trial.ts';
 import { VerdictCache } from './detect/verdict-cache.ts';
@@ -27,7 +30,12 @@ export interface DetectedCommandOptions {
   /** Silence of a server allowed after `server/discover`; the default gives package runners their time. */
   readonly probeTimeoutMs?: number;
   readonly handshakeTimeoutMs?: number;
+  /** Find out at once instead of with the first client, for ways that can be made ready. */
+  readonly isAwaited?: boolean;
 }
+
+/** A server that could not be started ahead of its clients is tried again after this long. */
+const RETRY_MS = 1000;
 
 /**
  * A server that is started, for clients of both eras. What it speaks is found out with the first client of an era, in
@@ -51,6 +59,8 @@ class DetectedCommand implements UpstreamDialer {
   #speaksLegacy: Speaks;
   #speaksModern: Speaks;
   #detection: Promise<UpstreamDialer> | undefined;
+  #greeting: Promise<UpstreamDialer> | undefined;
+  #cancelRetry: (() => void) | undefined;
   #isClosed = false;
 
   constructor(options: DetectedCommandOptions) {
@@ -62,6 +72,7 @@ class DetectedCommand implements UpstreamDialer {
     this.#verdicts = new VerdictCache(deps.clock);
     this.#speaksLegacy = speaks('legacy', protocol);
     this.#speaksModern = speaks('modern', protocol);
+    if (options.isAwaited === true) this.#await();
   }
 
   get name(): string {
@@ -78,6 +89,7 @@ class DetectedCommand implements UpstreamDialer {
   // ---- sessions of legacy clients
 
   #dialSession(listener: ServerListener): UpstreamLink {
+    if (this.#ways.legacy !== undefined) return this.#dialShared(listener);
     const { processes, clientInfo, deps, probeTimeoutMs = PROBE_TIMEOUT_MS } = this.#options;
     switch (this.#speaksLegacy) {
       case 'yes':
@@ -99,6 +111,80 @@ class DetectedCommand implements UpstreamDialer {
     }
   }
 
+  /** One handshake serves all, so the bridge makes it, and no client's `initialize` could be the first attempt. */
+  #dialShared(listener: ServerListener): UpstreamLink {
+    const known = this.#sharedWay;
+    if (known !== undefined) return known.dial(listener);
+    return this.#dialFound(listener, async (_first, signal) => {
+      const way = await untilAborted(this.#greet(), signal);
+      return { open: (client) => way.dial(client), drop: () => {} };
+    });
+  }
+
+  get #sharedWay(): UpstreamDialer | undefined {
+    if (this.#speaksLegacy === 'unknown') return undefined;
+    return this.#speaksLegacy === 'yes' ? this.#ways.legacy?.dialer : this.#ways.legacyToModern;
+  }
+
+  #greet(): Promise<UpstreamDialer> {
+    const known = this.#sharedWay;
+    if (known !== undefined) return Promise.resolve(known);
+    this.#greeting ??= this.#greetAs(this.#ways.legacy?.capabilities ?? {}).finally(() => {
+      this.#greeting = undefined;
+    });
+    return this.#greeting;
+  }
+
+  async #greetAs(capabilities: Fields): Promise<UpstreamDialer> {
+    await this.#detection?.catch(() => {});
+    const known = this.#sharedWay;
+    if (known !== undefined) return known;
+    const { processes, clientInfo, deps } = this.#options;
+    const { probeTimeoutMs = PROBE_TIMEOUT_MS, handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS } = this.#options;
+    const connection = new LinkClient(processes, deps.clock);
+    const params = { protocolVersion: LATEST_LEGACY_REVISION.id, capabilities, clientInfo };
+    const { outcome, error, words } = await connection.request(INITIALIZE, params, handshakeTimeoutMs);
+    if (outcome.kind === 'result' && classifyInitialize(outcome).kind === 'accepted') {
+      this.#found('legacy');
+      this.#legacy.offer(connection, { params, result: asFields(outcome.result) ?? {} });
+      return this.#ways.legacy?.dialer ?? processes;
+    }
+    if (await isModernServer(outcome, { connection, clientInfo, probeTimeoutMs })) {
+      this.#found('modern');
+      this.#modern.offer(connection);
+      return this.#ways.legacyToModern;
+    }
+    connection.close();
+    throw error ?? refusedError(this.name, words);
+  }
+
+  /** A server of both eras that one process serves everybody with is left in the one it was met in. */
+  #found(era: Era): void {
+    const isOnly = this.#ways.legacy !== undefined;
+    if (era === 'legacy') {
+      this.#speaksLegacy = 'yes';
+      this.#speaksModern = 'no';
+    } else {
+      this.#speaksModern = 'yes';
+      if (isOnly) this.#speaksLegacy = 'no';
+    }
+  }
+
+  #await(): void {
+    this.#greet().then(
+      (way) => this.#ways.warm?.(way === this.#ways.legacyToModern ? 'modern' : 'legacy'),
+      (thrown) => {
+        const error = toBridgeError(thrown);
+        this.#options.deps.log.warn(
+          { code: error.code },
+          `cannot start the server ahead of its clients: ${error.message}`,
+        );
+        if (this.#isClosed) return;
+        this.#cancelRetry = this.#options.deps.clock.after(error.retryAfterMs ?? RETRY_MS, () => this.#await());
+      },
+    );
+  }
+
   #turnModern(connection: LinkClient, listener: ServerListener): UpstreamLink {
     this.#speaksLegacy = 'no';
     this.#speaksModern = 'yes';
@@ -111,15 +197,14 @@ class DetectedCommand implements UpstreamDialer {
   #dialRequests(listener: ServerListener, context: CallContext): UpstreamLink {
     const known = this.#knownWay;
     if (known !== undefined) return known.dial(listener, context);
-    const link = new DetectingLink({
-      listener,
-      first: 'any',
-      findLink: async (first, signal) => {
-        const way = await this.#findWay(context, first, signal);
-        return { open: (client) => way.dial(client, context), drop: () => {} };
-      },
-      left: () => void this.#links.delete(link),
+    return this.#dialFound(listener, async (first, signal) => {
+      const way = await this.#findWay(context, first, signal);
+      return { open: (client) => way.dial(client, context), drop: () => {} };
     });
+  }
+
+  #dialFound(listener: ServerListener, findLink: FindLink): UpstreamLink {
+    const link = new DetectingLink({ listener, first: 'any', findLink, left: () => void this.#links.delete(link) });
     this.#links.add(link);
     return link;
   }
@@ -133,13 +218,17 @@ class DetectedCommand implements UpstreamDialer {
   #findWay(context: CallContext, first: Request, signal: AbortSignal): Promise<UpstreamDialer> {
     const known = this.#knownWay;
     if (known !== undefined) return Promise.resolve(known);
-    this.#detection ??= this.#detect(capabilitiesOf(context, first)).finally(() => {
+    const capabilities = this.#ways.legacy?.capabilities ?? capabilitiesOf(context, first);
+    this.#detection ??= this.#detect(capabilities).finally(() => {
       this.#detection = undefined;
     });
     return untilAborted(this.#detection, signal);
   }
 
   async #detect(capabilities: Fields): Promise<UpstreamDialer> {
+    await this.#greeting?.catch(() => {});
+    const known = this.#knownWay;
+    if (known !== undefined) return known;
     const { processes, clientInfo, deps } = this.#options;
     const { clock, log } = deps;
     const { probeTimeoutMs = PROBE_TIMEOUT_MS, handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS } = this.#options;
@@ -154,13 +243,11 @@ class DetectedCommand implements UpstreamDialer {
       probeTimeoutMs,
       handshakeTimeoutMs,
     });
+    this.#found(detection.era);
     if (detection.era === 'modern') {
-      this.#speaksModern = 'yes';
       this.#modern.offer(detection.connection);
       return this.#ways.modern;
     }
-    this.#speaksModern = 'no';
-    this.#speaksLegacy = 'yes';
     const params = { protocolVersion: LATEST_LEGACY_REVISION.id, capabilities, clientInfo };
     this.#legacy.offer(detection.connection, { params, result: asFields(detection.handshake) ?? {} });
     return this.#ways.modernToLegacy;
@@ -169,16 +256,19 @@ class DetectedCommand implements UpstreamDialer {
   // ---- as a dialer
 
   readiness(): Readiness {
-    const known = [this.#options.processes, this.#ways.modern, this.#ways.modernToLegacy, this.#ways.legacyToModern];
+    const { modern, modernToLegacy, legacyToModern, legacy } = this.#ways;
+    const known = [legacy?.dialer ?? this.#options.processes, modern, modernToLegacy, legacyToModern];
     return known.map((dialer) => dialer.readiness()).find(({ ready }) => !ready) ?? { ready: true };
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#cancelRetry?.();
     const reason = new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.');
     for (const link of [...this.#links]) link.close(reason);
-    const { legacyToModern, modernToLegacy, modern } = this.#ways;
-    await Promise.all([legacyToModern, modernToLegacy, modern, this.#legacy, this.#modern].map((way) => way.close()));
+    const { legacyToModern, modernToLegacy, modern, legacy } = this.#ways;
+    const ways = [legacyToModern, modernToLegacy, modern, legacy?.dialer, this.#legacy, this.#modern];
+    await Promise.all(ways.map((way) => way?.close()));
     await this.#options.processes.close();
   }
 
@@ -190,6 +280,10 @@ class DetectedCommand implements UpstreamDialer {
 function speaks(era: Exclude<Protocol, 'auto'>, protocol: Protocol): Speaks {
   if (protocol === 'auto') return 'unknown';
   return protocol === era ? 'yes' : 'no';
+}
+
+function refusedError(name: string, words: string): BridgeError {
+  return new BridgeError('ERR_UPSTREAM_PROTOCOL', `Server "${name}" refused the handshake: ${words}.`);
 }
 
 /** Of the client that came first: a server that turns out legacy is told them, and can then serve it. */

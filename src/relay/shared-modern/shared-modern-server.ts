@@ -49,6 +49,7 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
   readonly #held = new HeldMessages<ModernSeat>();
   readonly #pause = new RestartPause();
   #state: ServerState = { kind: 'idle' };
+  #isWarm = false;
 
   constructor(options: SharedModernServerOptions) {
     const { deps, prewarm } = options;
@@ -56,11 +57,17 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
     this.#calls = new ModernCalls(deps.clock);
     this.#fromSeats = new FromModernSeats(this.#calls, deps.log);
     this.#fromServer = new FromModernServer(this.#calls, deps.log);
-    if (prewarm) this.#restart();
+    if (prewarm) this.keepWarm();
   }
 
   get name(): string {
     return this.#options.dialer.name;
+  }
+
+  /** Starts the server if it does not run, and keeps it running without clients. */
+  keepWarm(): void {
+    this.#isWarm = true;
+    if (this.#state.kind === 'idle') this.#restart();
   }
 
   readiness(): Readiness {
@@ -204,7 +211,7 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
   }
 
   get #isUnwanted(): boolean {
-    return this.#seats.size === 0 && !this.#options.prewarm;
+    return this.#seats.size === 0 && !this.#isWarm;
   }
 
   #failHeld(reason: BridgeError): void {

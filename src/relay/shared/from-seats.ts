@@ -26,6 +26,11 @@ import type { ReadyServer, SharedState } from './shared-state.ts';
 import type { SoleOwner } from './sole-owner.ts';
 import { UNCLEAR } from './unclear.ts';
 
+/** A session of pooled calls asks things of its own, which belong to none of its callers. */
+function exchangeOf({ id = 0, method = '' }: Frame): Exchange {
+  return new Exchange(id, method, { isOpen: false }, undefined, 0);
+}
+
 /**
  * Takes what one of several clients says to the server they share. Ids become the link's, and what is state of the
  * server for everybody (handshake, subscriptions, log level) is reconciled instead of repeated.
@@ -43,7 +48,7 @@ export class FromSeats {
   take(server: ReadyServer, seat: Seat, frame: Frame, exchange: Exchange | undefined): boolean {
     switch (frame.kind) {
       case 'request':
-        return exchange === undefined || this.#request(server, seat, frame, exchange);
+        return this.#request(server, seat, frame, exchange ?? exchangeOf(frame));
       case 'notification':
         return this.#notification(server, frame, exchange);
       case 'result':

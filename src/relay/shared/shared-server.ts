@@ -58,6 +58,7 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
   readonly #held = new HeldMessages();
   readonly #pause = new RestartPause();
   #state: ServerState = { kind: 'idle' };
+  #isWarm = false;
   /** What the clients were told the server offers; a next child must offer the same to go on with them. */
   #previous: InitializeResult | undefined;
 
@@ -65,11 +66,17 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
     this.#options = options;
     this.#fromSeats = new FromSeats(this.#shared, options.owner);
     this.#fromServer = new FromServer(this.#shared, options.deps.log, options.owner);
-    if (options.prewarm) this.#restart();
+    if (options.prewarm) this.keepWarm();
   }
 
   get name(): string {
     return this.#options.dialer.name;
+  }
+
+  /** Starts the server if it does not run, and keeps it running without clients. */
+  keepWarm(): void {
+    this.#isWarm = true;
+    if (this.#state.kind === 'idle') this.#restart();
   }
 
   /** What the server said of itself; undefined while none serves. */
@@ -278,7 +285,7 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
   }
 
   get #isUnwanted(): boolean {
-    return this.#shared.seats.size === 0 && !this.#options.prewarm;
+    return this.#shared.seats.size === 0 && !this.#isWarm;
   }
 
   #failHeld(reason: BridgeError): void {

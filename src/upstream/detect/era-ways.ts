@@ -1,3 +1,5 @@
+import type { Fields } from '../../mcp/payload.ts';
+import type { Era } from '../../mcp/revisions.ts';
 import type { UpstreamDialer } from '../../relay/ports.ts';
 
 /** One server, spoken to in either era. Closed by who made them, after the ways. */
@@ -15,6 +17,13 @@ export interface EraWays {
   /** For requests of modern clients. */
   readonly modernToLegacy: UpstreamDialer;
   readonly modern: UpstreamDialer;
+  /**
+   * For sessions of legacy clients at a legacy server, where they share it: the bridge makes the handshake, and with
+   * these capabilities. Absent: each has a connection to itself and makes its own.
+   */
+  readonly legacy?: { readonly dialer: UpstreamDialer; readonly capabilities: Fields } | undefined;
+  /** The era of the server was found out before a client came: it is to be made ready. */
+  warm?(era: Era): void;
 }
 
 /** Makes the ways, which use the dialers. What it makes belongs to the caller. */

@@ -1,13 +1,11 @@
 import type { Clock } from '../../deps.ts';
 import { type BridgeError, toBridgeError } from '../../errors.ts';
-import { classifyInitialize, classifyProbe } from '../../mcp/classify-probe.ts';
-import { createDiscoverRequest } from '../../mcp/discover.ts';
 import type { Implementation } from '../../mcp/meta.ts';
 import { INITIALIZE } from '../../mcp/methods.ts';
-import { LATEST_MODERN_REVISION } from '../../mcp/revisions.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
+import { isModernServer } from './ask-modern.ts';
 import { answers, outcomeOfResponse } from './http-outcome.ts';
 import { LinkClient } from './link-client.ts';
 import type { Request } from './trial.ts';
@@ -124,26 +122,13 @@ export class FirstSession implements UpstreamLink, ServerListener {
 
   #refused(initialize: Request, refusal: Frame): void {
     this.#state = { kind: 'asking', initialize, refusal };
-    void this.#isModern(refusal).then((isModern) => {
+    const { clientInfo, probeTimeoutMs } = this.#options;
+    const asking = { connection: this.#connection, clientInfo, probeTimeoutMs };
+    void isModernServer(outcomeOfResponse(refusal, undefined), asking).then((isModern) => {
       if (this.#state.kind !== 'asking') return;
       if (isModern) this.#turnModern(initialize);
       else this.#giveBack();
     });
-  }
-
-  async #isModern(refusal: Frame): Promise<boolean> {
-    // Some say so themselves.
-    if (classifyInitialize(outcomeOfResponse(refusal, undefined)).kind === 'modern') return true;
-    return this.#discover(LATEST_MODERN_REVISION, false);
-  }
-
-  async #discover(revision: string, isRetry: boolean): Promise<boolean> {
-    const { clientInfo, probeTimeoutMs } = this.#options;
-    const id = this.#connection.takeId();
-    const { outcome } = await this.#connection.ask(createDiscoverRequest({ id, revision, clientInfo }), probeTimeoutMs);
-    const verdict = classifyProbe(outcome, { carrier: 'stdio', requested: revision, isRetry });
-    if (verdict.kind === 'modern-retry') return this.#discover(verdict.revision, true);
-    return verdict.kind === 'modern';
   }
 
   #turnModern(initialize: Request): void {

@@ -1,0 +1,56 @@
+import type { CommandTarget, Config } from '../config.ts';
+import type { Deps } from '../deps.ts';
+import { CARRIED_CAPABILITIES } from '../mcp/client-capabilities.ts';
+import { MAX_POOLED_PROCESSES } from '../relay/legacy-pool.ts';
+import { LinkPool } from '../relay/link-pool.ts';
+import type { UpstreamDialer } from '../relay/ports.ts';
+import { SharedServer } from '../relay/shared/shared-server.ts';
+import { SharedModernServer } from '../relay/shared-modern/shared-modern-server.ts';
+import type { EraDialers, EraWays } from '../upstream/detect/era-ways.ts';
+import { createDetectedCommandDialer } from '../upstream/detected-command.ts';
+import { createStdioDialer } from '../upstream/stdio.ts';
+import { CLIENT_INFO } from './client-info.ts';
+import { toLegacy, toModern } from './join-eras.ts';
+
+/** A server to start, for clients of every era. Throws what `createStdioDialer` throws. */
+export function createCommandDialer(config: Config, target: CommandTarget, deps: Deps): UpstreamDialer {
+  const { isolation, prewarm } = config.sessions;
+  const { maxMessageBytes, shutdownGraceMs } = config.limits;
+  const processes = createStdioDialer({ target, child: config.child, maxMessageBytes, shutdownGraceMs, deps });
+  const detected = { protocol: config.remote.protocol, clientInfo: CLIENT_INFO, deps };
+  if (isolation === 'shared') {
+    const joinEras = (dialers: EraDialers): EraWays => shareOne(dialers, config, deps);
+    return createDetectedCommandDialer({ ...detected, processes, joinEras, isAwaited: prewarm > 0 });
+  }
+  return createDetectedCommandDialer({
+    ...detected,
+    processes: prewarm > 0 ? new LinkPool(processes, prewarm, deps) : processes,
+    joinEras: (dialers) => keepApart(dialers, config, deps),
+  });
+}
+
+/** A process for each session. A modern server keeps none, so its requests can go to one for all. */
+function keepApart({ legacy, modern }: EraDialers, config: Config, deps: Deps): EraWays {
+  const isPipe = config.verb === 'connect';
+  return {
+    // One client on a pipe has the server to itself: its messages pass as they are.
+    modern: isPipe ? modern : new SharedModernServer({ dialer: modern, deps, prewarm: false }),
+    legacyToModern: toModern(modern, deps),
+    modernToLegacy: toLegacy(legacy, config, deps, { poolLimits: { total: MAX_POOLED_PROCESSES } }),
+  };
+}
+
+/** One process for everybody. */
+function shareOne(dialers: EraDialers, config: Config, deps: Deps): EraWays {
+  const handshakeTimeoutMs = config.limits.requestTimeoutMs;
+  const options = { deps, prewarm: false };
+  const legacy = new SharedServer({ ...options, dialer: dialers.legacy, handshakeTimeoutMs, clientInfo: CLIENT_INFO });
+  const modern = new SharedModernServer({ ...options, dialer: dialers.modern });
+  return {
+    legacy: { dialer: legacy, capabilities: CARRIED_CAPABILITIES },
+    modern,
+    legacyToModern: toModern(modern, deps),
+    modernToLegacy: toLegacy(legacy, config, deps),
+    warm: (era) => (era === 'legacy' ? legacy : modern).keepWarm(),
+  };
+}

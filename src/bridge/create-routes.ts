@@ -1,0 +1,46 @@
+import type { Config } from '../config.ts';
+import type { HttpRoute } from '../downstream/http-server.ts';
+import { HttpSseEndpoint } from '../downstream/http-sse.ts';
+import { McpEndpoint } from '../downstream/mcp-endpoint.ts';
+import { StreamableEndpoint, type StreamableEndpointOptions } from '../downstream/streamable-session/endpoint.ts';
+import { StatelessEndpoint } from '../downstream/streamable-stateless/endpoint.ts';
+import type { CallRegistry } from '../relay/call-registry.ts';
+import type { RunningBridge } from './running-bridge.ts';
+
+export interface EndpointParts
+  extends Pick<StreamableEndpointOptions, 'deps' | 'sessions' | 'live' | 'principalOf' | 'environmentOf'> {
+  readonly calls: CallRegistry;
+}
+
+/** What is served where, to those who may come in. */
+export function createRoutes(config: Config, parts: EndpointParts): ReadonlyMap<string, HttpRoute> {
+  const { path, ssePath, messagePath, baseUrl } = config.endpoints;
+  const { maxMessageBytes } = config.limits;
+  const shared = { ...parts, maxMessageBytes, forwardHeaders: config.remote.forwardHeaders };
+  const prefix = baseUrl === undefined ? '' : baseUrl.pathname.replace(/\/$/, '');
+  const httpSse = new HttpSseEndpoint({ ...shared, announcedMessagePath: `${prefix}${messagePath}` });
+  const openWithoutSession = httpSse.openStream;
+  const sessions = new StreamableEndpoint({ ...shared, pollAfterMs: config.sessions.pollAfterMs, openWithoutSession });
+  const stateless = new StatelessEndpoint(shared);
+  const endpoint = new McpEndpoint({ sessions, stateless, maxMessageBytes, openWithoutSession });
+  return new Map([
+    [path, endpoint.route],
+    [ssePath, httpSse.openStream],
+    [messagePath, httpSse.takeMessage],
+  ]);
+}
+
+/** Where clients find it, for people. */
+export function createUrls(config: Config, port: number): RunningBridge['urls'] {
+  const { baseUrl, path, ssePath } = config.endpoints;
+  const { host, tls } = config.listen;
+  const scheme = tls === undefined ? 'http' : 'https';
+  const own = `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const base = baseUrl === undefined ? own : baseUrl.href.replace(/\/$/, '');
+  return [
+    { label: 'Streamable HTTP', url: `${base}${path}` },
+    { label: 'HTTP+SSE', url: `${base}${ssePath}` },
+    { label: 'Health', url: `${own}/healthz` },
+    { label: 'Readiness', url: `${own}/readyz` },
+  ];
+}

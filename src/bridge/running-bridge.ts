@@ -1,0 +1,21 @@
+import type { Readable, Writable } from 'node:stream';
+import { BridgeError } from '../errors.ts';
+
+export interface RunningBridge {
+  /** Where it can be reached, for people; empty for a stdio face. */
+  readonly urls: readonly { readonly label: string; readonly url: string }[];
+  /** Takes nothing new, lets open calls finish within the grace time, ends streams, then the server's processes. */
+  shutdown(): Promise<void>;
+  /** Last resort, synchronous: no child stays behind. */
+  killNow(): void;
+  /** Resolves when the bridge has ended by itself: with what went wrong, or undefined when its work is done. */
+  readonly ended: Promise<BridgeError | undefined>;
+}
+
+/** The client's end of a stdio face. */
+export interface ClientPipes {
+  readonly input: Readable;
+  readonly output: Writable;
+}
+
+export const SHUTTING_DOWN = new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.');

@@ -1,0 +1,77 @@
+import { readFile } from 'node:fs/promises';
+import type { Config } from '../config.ts';
+import type { Deps } from '../deps.ts';
+import { healthRoutes } from '../downstream/health.ts';
+import { HttpServer } from '../downstream/http-server.ts';
+import { LiveStreams } from '../downstream/live-streams.ts';
+import { BridgeError } from '../errors.ts';
+import { AccessPolicy } from '../http/access-policy.ts';
+import { CallRegistry } from '../relay/call-registry.ts';
+import type { Readiness } from '../relay/ports.ts';
+import { createDialer } from './create-dialer.ts';
+import { createDoor } from './create-door.ts';
+import { createRoutes, createUrls } from './create-routes.ts';
+import { createSessions } from './create-sessions.ts';
+import { type RunningBridge, SHUTTING_DOWN } from './running-bridge.ts';
+
+/** `mcp-portage serve`: clients of every era on one port. */
+export async function serveHttp(config: Config, deps: Deps): Promise<RunningBridge> {
+  const tls = await readTls(config);
+  const dialer = await createDialer(config, deps);
+  const sessions = createSessions(config, dialer, deps);
+  const calls = new CallRegistry({ dialer, deps, requestTimeoutMs: config.limits.requestTimeoutMs });
+  const live = new LiveStreams(deps.clock);
+  let isDraining = false;
+  const door = await createDoor(config, deps);
+  const { principalOf, environmentOf } = door.callers;
+  const readiness = (): Readiness => (isDraining ? { ready: false, error: SHUTTING_DOWN } : dialer.readiness());
+  const server = new HttpServer({
+    host: config.listen.host,
+    port: config.listen.port,
+    tls,
+    access: new AccessPolicy({ host: config.listen.host, ...config.access }),
+    callers: door.callers,
+    openRoutes: healthRoutes(readiness),
+    publicRoutes: door.publicRoutes,
+    routes: createRoutes(config, { deps, sessions, calls, live, principalOf, environmentOf }),
+    deps,
+  });
+  let port: number;
+  try {
+    port = await server.listen();
+  } catch (error) {
+    await dialer.close();
+    throw error;
+  }
+  return {
+    urls: createUrls(config, port),
+    async shutdown() {
+      isDraining = true;
+      server.stopAccepting();
+      const { shutdownGraceMs } = config.limits;
+      await Promise.all([sessions.drain(shutdownGraceMs), calls.drain(shutdownGraceMs)]);
+      sessions.close(SHUTTING_DOWN);
+      calls.close(SHUTTING_DOWN);
+      await dialer.close();
+      live.close();
+      server.close();
+      door.close();
+    },
+    killNow: () => dialer.killNow(),
+    ended: server.failed,
+  };
+}
+
+async function readTls(config: Config): Promise<{ cert: Buffer; key: Buffer } | undefined> {
+  const { tls } = config.listen;
+  if (tls === undefined) return undefined;
+  return { cert: await readPem(tls.certFile, '--tls-cert'), key: await readPem(tls.keyFile, '--tls-key') };
+}
+
+async function readPem(file: string, option: string): Promise<Buffer> {
+  try {
+    return await readFile(file);
+  } catch (cause) {
+    throw new BridgeError('ERR_CONFIG_OPTION', `Cannot read the file given with ${option}: ${file}.`, { cause });
+  }
+}

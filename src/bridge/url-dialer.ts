@@ -1,0 +1,29 @@
+import type { Config, UrlTarget } from '../config.ts';
+import type { Deps } from '../deps.ts';
+import { PingingDialer } from '../relay/pinging-dialer.ts';
+import type { UpstreamDialer } from '../relay/ports.ts';
+import { RevivingDialer } from '../relay/reviving-dialer.ts';
+import { CLIENT_INFO } from './client-info.ts';
+import { toLegacy, toModern } from './join-eras.ts';
+
+/** A server at a URL, for clients of every era. */
+export async function createUrlDialer(config: Config, target: UrlTarget, deps: Deps): Promise<UpstreamDialer> {
+  // Loaded where it is used: its libraries would double the heap, and with it the cost of each collection.
+  const { createDetectedRemoteDialer } = await import('../upstream/detected-remote.ts');
+  const { remote, limits, verb } = config;
+  let dialer = createDetectedRemoteDialer({
+    target,
+    remote,
+    maxMessageBytes: limits.maxMessageBytes,
+    clientInfo: CLIENT_INFO,
+    deps,
+    joinEras: ({ legacy, modern }) => ({
+      modern,
+      legacyToModern: toModern(modern, deps),
+      modernToLegacy: toLegacy(legacy, config, deps),
+    }),
+  });
+  if (remote.keepAliveMs > 0) dialer = new PingingDialer(dialer, remote.keepAliveMs, deps.clock);
+  // A client over HTTP is told to open a new session; one on stdio cannot be.
+  return verb === 'connect' ? new RevivingDialer(dialer, deps) : dialer;
+}
