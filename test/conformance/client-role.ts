@@ -1,8 +1,11 @@
-/** The suite as a server: the same client directly over HTTP, and over stdio through `mcp-portage connect`. */
+/**
+ * The suite as a server: the client of the same era directly over HTTP, and clients of either era over stdio through
+ * `mcp-portage connect`.
+ */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { RoleScores } from './compare.ts';
-import { listClientScenarios, type Score, scoreClient } from './suite.ts';
+import { listClientScenarios, type Score, type SuiteRevision, scoreClient } from './suite.ts';
 
 const CLIENT = fileURLToPath(new URL('./client.ts', import.meta.url));
 /** Authorization is no business of a bridge that has no credentials of its own. */
@@ -11,21 +14,44 @@ const LEFT_OUT = /^auth\//;
 const TIMED = 'sse-retry';
 const TIMED_TRIES = 3;
 
-export async function scoreClientRole(results: string): Promise<RoleScores> {
-  const scenarios = (await listClientScenarios()).filter((scenario) => !LEFT_OUT.test(scenario));
-  const scoreAs = async (mode: 'direct' | 'bridged'): Promise<Score> => {
+type Era = 'legacy' | 'modern';
+const ERA_OF: Readonly<Record<SuiteRevision, Era>> = { '2025-11-25': 'legacy', '2026-07-28': 'modern' };
+const OTHER_ERA: Readonly<Record<Era, Era>> = { legacy: 'modern', modern: 'legacy' };
+
+export async function scoreClientRole(revision: SuiteRevision, results: string): Promise<RoleScores> {
+  const scenarios = (await listClientScenarios(revision)).filter((scenario) => !LEFT_OUT.test(scenario));
+  const era = ERA_OF[revision];
+  const scoreAs = async (...mode: ClientMode): Promise<Score> => {
     const scores: Score[] = [];
-    for (const scenario of scenarios) scores.push(await scoreScenario(mode, scenario, join(results, `client-${mode}`)));
+    const folder = join(results, [revision, 'client', ...mode].join('-'));
+    for (const scenario of scenarios) scores.push(await scoreScenario({ revision, scenario, mode, folder }));
     return new Map(scores.flatMap((score) => [...score]));
   };
-  return { role: 'client', direct: await scoreAs('direct'), bridged: { connect: await scoreAs('bridged') } };
+  return {
+    title: `${revision}, client role`,
+    direct: await scoreAs(era, 'direct'),
+    bridged: {
+      connect: await scoreAs(era, 'bridged'),
+      [`${OTHER_ERA[era]} client`]: await scoreAs(OTHER_ERA[era], 'bridged'),
+    },
+  };
 }
 
-async function scoreScenario(mode: 'direct' | 'bridged', scenario: string, results: string): Promise<Score> {
-  const command = [process.execPath, `--import=${import.meta.resolve('tsx')}`, CLIENT, mode];
+type ClientMode = readonly [era: Era, way: 'direct' | 'bridged'];
+
+interface ScenarioRun {
+  readonly revision: SuiteRevision;
+  readonly scenario: string;
+  readonly mode: ClientMode;
+  readonly folder: string;
+}
+
+async function scoreScenario({ revision, scenario, mode, folder }: ScenarioRun): Promise<Score> {
+  const words = [process.execPath, `--import=${import.meta.resolve('tsx')}`, CLIENT, ...mode];
+  const command = words.map((word) => JSON.stringify(word)).join(' ');
   for (let attempt = 1; ; attempt += 1) {
-    const folder = join(results, `${scenario}-${attempt}`);
-    const score = await scoreClient(command.map((word) => JSON.stringify(word)).join(' '), scenario, folder);
+    const outputDir = join(folder, `${scenario}-${attempt}`);
+    const score = await scoreClient({ revision, command, scenario, outputDir });
     const isFine = [...score.values()].every(({ status }) => status !== 'FAILURE' && status !== 'WARNING');
     if (isFine || scenario !== TIMED || attempt === TIMED_TRIES) return score;
   }

@@ -1,69 +1,33 @@
 /**
- * The client the conformance suite is shown: `client.ts direct <url>` speaks Streamable HTTP with the SDK's transport,
- * `client.ts bridged <url>` speaks to `mcp-portage connect <url>` over stdio with the SDK's transport for that. What it
- * does is the same; the two scores are compared. The suite names the scenario in MCP_CONFORMANCE_SCENARIO.
+ * The client the conformance suite is shown: `client.ts <era> direct <url>` speaks Streamable HTTP with the official
+ * SDK of that era, `client.ts <era> bridged <url>` speaks to `mcp-portage connect <url>` over stdio with its transport
+ * for that. What it does is the same; the scores are compared. The suite names the scenario in
+ * MCP_CONFORMANCE_SCENARIO.
  */
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import { type ClientCapabilities, ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { BRIDGE_COMMAND } from '../support/bridge.ts';
+import { connectLegacy } from './clients/legacy.ts';
+import { connectModern } from './clients/modern.ts';
+import type { ConnectClient, Route } from './clients/route.ts';
+import { SCENARIOS } from './clients/scenarios.ts';
 
-interface Scenario {
-  readonly capabilities?: ClientCapabilities;
-  /** Called before the connection is made. */
-  prepare?(client: Client): void;
-  run(client: Client): Promise<unknown>;
-}
+const ERAS: Readonly<Record<string, ConnectClient>> = { legacy: connectLegacy, modern: connectModern };
 
-const SCENARIOS: Readonly<Record<string, Scenario>> = {
-  initialize: { run: (client) => client.listTools() },
-
-  tools_call: {
-    async run(client) {
-      await client.listTools();
-      await client.callTool({ name: 'add_numbers', arguments: { a: 2, b: 3 } });
-    },
-  },
-
-  'elicitation-sep1034-client-defaults': {
-    // The SDK fills in what the answer leaves out.
-    capabilities: { elicitation: { form: { applyDefaults: true } } },
-    prepare(client) {
-      client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept', content: {} }));
-    },
-    run: (client) => client.callTool({ name: 'test_client_elicitation_defaults', arguments: {} }),
-  },
-
-  'sse-retry': { run: (client) => client.callTool({ name: 'test_reconnection', arguments: {} }) },
-
-  'json-schema-2020-12-preservation': {
-    async run(client) {
-      const { tools } = await client.listTools();
-      const focal = tools.find(({ name }) => name === 'json_schema_2020_12_tool');
-      await client.callTool({ name: 'json_schema_echo', arguments: { schema: focal?.inputSchema } });
-    },
-  },
-};
-
-const [mode, url = ''] = process.argv.slice(2);
+const [era = '', way, url = ''] = process.argv.slice(2);
+const connect = ERAS[era];
+if (connect === undefined) throw new Error(`there is no client of the era "${era}"`);
 const name = process.env.MCP_CONFORMANCE_SCENARIO ?? '';
 const scenario = SCENARIOS[name];
 if (scenario === undefined) throw new Error(`this client does not know the scenario "${name}"`);
 
-const client = new Client({ name: 'conformance', version: '1.0.0' }, { capabilities: scenario.capabilities ?? {} });
-scenario.prepare?.(client);
-// The SDK's own transports do not satisfy its interface under exactOptionalPropertyTypes.
-await client.connect(openTransport() as Transport);
+const client = await connect(routeTo(new URL(url)), scenario.answers ?? {});
 try {
   await scenario.run(client);
 } finally {
   await client.close();
 }
 
-function openTransport(): object {
-  if (mode === 'direct') return new StreamableHTTPClientTransport(new URL(url));
+function routeTo(target: URL): Route {
+  if (way === 'direct') return { kind: 'http', url: target };
   const [command, ...args] = BRIDGE_COMMAND;
-  return new StdioClientTransport({ command, args: [...args, 'connect', url] });
+  return { kind: 'stdio', command, args: [...args, 'connect', target.href] };
 }

@@ -3,7 +3,9 @@ import { compareScores } from './compare.ts';
 import type { CheckStatus, Score } from './suite.ts';
 
 const score = (statuses: Record<string, CheckStatus>): Score =>
-  new Map(Object.entries(statuses).map(([check, status]) => [check, { status, explanation: undefined }]));
+  new Map(
+    Object.entries(statuses).map(([check, status]) => [check, { status, isRequired: true, explanation: undefined }]),
+  );
 
 const names = (differences: readonly { readonly check: string }[]) => differences.map(({ check }) => check);
 

@@ -2,7 +2,8 @@ import type { CheckOutcome, Score } from './suite.ts';
 
 /** What one role of the suite says, without the bridge and with it in each way it is used. */
 export interface RoleScores {
-  readonly role: 'server' | 'client';
+  /** Revision and role, as expected-differences.json has them. */
+  readonly title: string;
   readonly direct: Score;
   /** By the name that expected-differences.json has for the way. */
   readonly bridged: Readonly<Record<string, Score>>;

@@ -1,14 +1,22 @@
-/** The suite as a client: the same server directly over HTTP, and behind the bridge over stdio and over HTTP. */
+/**
+ * The suite as a client: the server of the same era directly over HTTP, and servers of either era behind the bridge over
+ * stdio and over HTTP.
+ */
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { startBridge } from '../support/bridge.ts';
 import type { RoleScores } from './compare.ts';
-import { type Score, scoreServer } from './suite.ts';
+import { type Score, type SuiteRevision, scoreServer } from './suite.ts';
 
 const SERVER = fileURLToPath(new URL('../fixtures/everything/server.js', import.meta.url));
-const STDIO = ['--', process.execPath, SERVER, '--stdio'];
+const LEGACY_STDIO = ['--', process.execPath, SERVER, '--stdio'];
+const MODERN_STDIO = ['--', process.execPath, SERVER, '--modern-stdio'];
+const LEGACY_HTTP = '--http';
+const MODERN_HTTP = '--modern-http';
+
+const DIRECT: Readonly<Record<SuiteRevision, string>> = { '2025-11-25': LEGACY_HTTP, '2026-07-28': MODERN_HTTP };
 
 /**
  * The tool that lets go of its client cannot do so through the bridge, which can do it itself. Once, as the suite comes
@@ -16,20 +24,32 @@ const STDIO = ['--', process.execPath, SERVER, '--stdio'];
  */
 const POLL_AFTER = ['--poll-after', '1500ms'];
 
-export async function scoreServerRole(results: string): Promise<RoleScores> {
+export async function scoreServerRole(revision: SuiteRevision, results: string): Promise<RoleScores> {
+  const scoreUrl = (url: URL, name: string): Promise<Score> =>
+    scoreServer({ revision, url, outputDir: join(results, `${revision}-server-${name}`) });
+  const scoreThrough = async (name: string, args: readonly string[]): Promise<Score> => {
+    const bridge = await startBridge([...POLL_AFTER, ...args]);
+    try {
+      return await scoreUrl(bridge.url, name);
+    } finally {
+      await bridge.stop();
+    }
+  };
   return {
-    role: 'server',
-    direct: await withHttpServer((url) => scoreServer(url, join(results, 'direct'))),
+    title: `${revision}, server role`,
+    direct: await withHttpServer(DIRECT[revision], (url) => scoreUrl(url, 'direct')),
     bridged: {
-      session: await scoreThroughBridge(['--isolation', 'session', ...STDIO], join(results, 'session')),
-      shared: await scoreThroughBridge(['--isolation', 'shared', ...STDIO], join(results, 'shared')),
-      remote: await withHttpServer((url) => scoreThroughBridge([url.href], join(results, 'remote'))),
+      session: await scoreThrough('session', ['--isolation', 'session', ...LEGACY_STDIO]),
+      shared: await scoreThrough('shared', ['--isolation', 'shared', ...LEGACY_STDIO]),
+      url: await withHttpServer(LEGACY_HTTP, (url) => scoreThrough('url', [url.href])),
+      modern: await scoreThrough('modern', MODERN_STDIO),
+      'modern url': await withHttpServer(MODERN_HTTP, (url) => scoreThrough('modern-url', [url.href])),
     },
   };
 }
 
-async function withHttpServer(score: (url: URL) => Promise<Score>): Promise<Score> {
-  const server = spawn(process.execPath, [SERVER, '--http', '0'], { stdio: ['ignore', 'ignore', 'pipe'] });
+async function withHttpServer(mode: string, score: (url: URL) => Promise<Score>): Promise<Score> {
+  const server = spawn(process.execPath, [SERVER, mode, '0'], { stdio: ['ignore', 'ignore', 'pipe'] });
   try {
     for await (const line of createInterface({ input: server.stderr })) {
       const url = /^listening on (\S+)$/.exec(line)?.[1];
@@ -38,14 +58,5 @@ async function withHttpServer(score: (url: URL) => Promise<Score>): Promise<Scor
     throw new Error('the fixture server ended before it listened');
   } finally {
     server.kill('SIGKILL');
-  }
-}
-
-async function scoreThroughBridge(args: readonly string[], results: string): Promise<Score> {
-  const bridge = await startBridge([...POLL_AFTER, ...args]);
-  try {
-    return await scoreServer(bridge.url, results);
-  } finally {
-    await bridge.stop();
   }
 }

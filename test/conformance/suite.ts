@@ -4,7 +4,6 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
 const PACKAGE = '@modelcontextprotocol/conformance@0.2.0-alpha.12';
-const REQUIREMENTS = '2025-11-25';
 /** The suite needs Node 22; on an older one, a newer comes along as a package. */
 const SUITE_NODE = 'node@24';
 const SUITE_NODE_MAJOR = 22;
@@ -12,13 +11,21 @@ const SUITE_TIMEOUT_MS = 5 * 60_000;
 
 export type CheckStatus = 'SUCCESS' | 'FAILURE' | 'WARNING' | 'INFO' | 'SKIPPED';
 
+/** Whose requirements are checked. */
+export type SuiteRevision = '2025-11-25' | '2026-07-28';
+
 export interface CheckOutcome {
   readonly status: CheckStatus;
+  /** False: of an extension, or of a scenario that is not part of the revision's requirements yet. */
+  readonly isRequired: boolean;
   readonly explanation: string | undefined;
 }
 
 /** Outcomes by `scenario / check id`; a repeated id gets ` #2` and so on. */
 export type Score = ReadonlyMap<string, CheckOutcome>;
+
+/** As the suite lists what it has run but does not score. */
+const OPTIONAL_SCENARIO = /^ {2}\S (\S+) \((?:extension|pending)\)$/gm;
 
 interface CheckRecord {
   readonly id: string;
@@ -26,29 +33,36 @@ interface CheckRecord {
   readonly errorMessage?: string;
 }
 
-/** Runs the server role of the official suite against `url`. Rejects when the suite itself could not run. */
-export async function scoreServer(url: URL, outputDir: string): Promise<Score> {
-  const output = await runSuite(['server', '--requirements', REQUIREMENTS, '--url', url.href, '-o', outputDir]);
-  const score = await readScore(outputDir);
-  if (score.size === 0) throw new Error(`the conformance suite reported nothing; it said:\n${output}`);
-  return score;
+export interface ServerRun {
+  readonly revision: SuiteRevision;
+  readonly url: URL;
+  readonly outputDir: string;
 }
 
-/**
- * Runs one scenario of the client role with a client that is given the URL of the suite's server as its last argument.
- * Rejects when the suite itself could not run.
- */
-export async function scoreClient(command: string, scenario: string, outputDir: string): Promise<Score> {
-  const chosen = ['--scenario', scenario, '--spec-version', REQUIREMENTS];
+/** Runs the server role of the official suite against `url`. Rejects when the suite itself could not run. */
+export async function scoreServer({ revision, url, outputDir }: ServerRun): Promise<Score> {
+  const output = await runSuite(['server', '--requirements', revision, '--url', url.href, '-o', outputDir]);
+  return readScore(outputDir, output);
+}
+
+export interface ClientRun {
+  readonly revision: SuiteRevision;
+  /** Gets the URL of the suite's server as its last argument. */
+  readonly command: string;
+  readonly scenario: string;
+  readonly outputDir: string;
+}
+
+/** Runs one scenario of the client role. Rejects when the suite itself could not run. */
+export async function scoreClient({ revision, command, scenario, outputDir }: ClientRun): Promise<Score> {
+  const chosen = ['--scenario', scenario, '--spec-version', revision];
   const output = await runSuite(['client', ...chosen, '--command', command, '-o', outputDir]);
-  const score = await readScore(outputDir);
-  if (score.size === 0) throw new Error(`the conformance suite reported nothing; it said:\n${output}`);
-  return score;
+  return readScore(outputDir, output);
 }
 
 /** Scenarios of the client role that apply to the revision. */
-export async function listClientScenarios(): Promise<readonly string[]> {
-  const output = await runSuite(['list', '--client', '--spec-version', REQUIREMENTS]);
+export async function listClientScenarios(revision: SuiteRevision): Promise<readonly string[]> {
+  const output = await runSuite(['list', '--client', '--spec-version', revision]);
   const scenarios = [...output.matchAll(/^ {2}- (\S+)/gm)].map(([, name = '']) => name);
   if (scenarios.length === 0) throw new Error(`the conformance suite listed no scenarios; it said:\n${output}`);
   return scenarios;
@@ -75,8 +89,9 @@ async function runNpx(args: readonly string[]): Promise<string> {
 }
 
 /** One folder a scenario: `<scenario>-<time>/checks.json`, in the server role with `server-` before it. */
-async function readScore(outputDir: string): Promise<Score> {
+async function readScore(outputDir: string, output: string): Promise<Score> {
   const score = new Map<string, CheckOutcome>();
+  const optional = new Set([...output.matchAll(OPTIONAL_SCENARIO)].map(([, name]) => name));
   const folders = await readdir(outputDir).catch(() => []);
   for (const folder of folders.sort()) {
     const scenario = folder.replace(/^server-/, '').replace(/-\d{4}-\d\d-\d\dT.*$/, '');
@@ -86,8 +101,9 @@ async function readScore(outputDir: string): Promise<Score> {
       const count = (seen.get(id) ?? 0) + 1;
       seen.set(id, count);
       const key = `${scenario} / ${id}${count > 1 ? ` #${count}` : ''}`;
-      score.set(key, { status, explanation: errorMessage });
+      score.set(key, { status, isRequired: !optional.has(scenario), explanation: errorMessage });
     }
   }
+  if (score.size === 0) throw new Error(`the conformance suite reported nothing; it said:\n${output}`);
   return score;
 }
