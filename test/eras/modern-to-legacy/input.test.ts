@@ -412,6 +412,6 @@ test('a client that is about to be asked something when the bridge ends is told 
   bridge.heardOnly('tools/call');
   bridge.says({ id: 'q', ...ASK });
   await bridge.modern.close();
-  t.is(call.answer().error?.code, -32603);
+  t.is(call.answer().error?.code, -32000);
   t.is(bridge.clock.pendingTimers, 0);
 });
