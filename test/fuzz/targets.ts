@@ -2,6 +2,7 @@ import type { FuzzTarget } from './target.ts';
 import { envelope, oversized } from './targets/envelope.ts';
 import { framing } from './targets/framing.ts';
 import { headers } from './targets/headers.ts';
+import { modernToLegacy } from './targets/modern-to-legacy.ts';
 import { legacyRelay, modernRelay } from './targets/relay.ts';
 import { sharedLegacy, sharedModern } from './targets/shared.ts';
 import { sse } from './targets/sse.ts';
@@ -16,4 +17,5 @@ export const TARGETS: readonly FuzzTarget[] = [
   modernRelay,
   sharedLegacy,
   sharedModern,
+  modernToLegacy,
 ];
