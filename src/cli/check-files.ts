@@ -2,19 +2,32 @@
 import { constants, readFileSync, type Stats, statSync } from 'node:fs';
 import { access, readFile, stat } from 'node:fs/promises';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
-import type { Config, RemoteConfig } from '../config.ts';
+import type { AuthConfig, Config, RemoteConfig } from '../config.ts';
 import { BridgeError } from '../errors.ts';
 import { type FoundFile, warnOfOpenFile } from './remote-headers.ts';
 
 /** Resolves with warnings. Throws ERR_CONFIG_OPTION or ERR_CONFIG_COMBINATION. */
-export async function checkFiles({ child, listen, remote }: Config): Promise<readonly string[]> {
+export async function checkFiles({ child, listen, remote, access: door }: Config): Promise<readonly string[]> {
   if (child.cwd !== undefined) await checkDirectory(child.cwd);
   if (listen.tls !== undefined) {
     const { certFile, keyFile } = listen.tls;
     await checkPair({ cert: 'tls-cert', key: 'tls-key' }, certFile, keyFile);
   }
   await checkClientTls(remote.tls);
-  return remote.bearerTokenFile === undefined ? [] : checkTokenFile(remote.bearerTokenFile);
+  return [
+    ...(remote.bearerTokenFile === undefined ? [] : await checkTokenFile('bearer-token-file', remote.bearerTokenFile)),
+    ...(door.auth === undefined ? [] : await checkAuth(door.auth)),
+  ];
+}
+
+/** The keys of an issuer are public: who else can read them does not matter. */
+async function checkAuth({ tokens, oauth }: AuthConfig): Promise<readonly string[]> {
+  if (oauth?.keys.kind === 'file') await checkReadable('auth-jwks', oauth.keys.file);
+  const warnings: string[] = [];
+  for (const source of tokens) {
+    if (source.kind === 'file') warnings.push(...(await checkTokenFile('auth-token', source.file)));
+  }
+  return warnings;
 }
 
 /** For files that hold headers; what cannot be read is thrown. */
@@ -28,15 +41,20 @@ function isOpenToAll({ mode }: Stats): boolean {
 }
 
 /** Its content is read when it is needed, and may come later: whoever renews it may not have written it yet. */
-async function checkTokenFile(path: string): Promise<readonly string[]> {
+async function checkTokenFile(option: string, path: string): Promise<readonly string[]> {
+  const stats = await checkReadable(option, path);
+  return isOpenToAll(stats) ? [warnOfOpenFile(`--${option} ${path}`)] : [];
+}
+
+async function checkReadable(option: string, path: string): Promise<Stats> {
   try {
     await access(path, constants.R_OK);
     const stats = await stat(path);
-    if (stats.isDirectory()) throw new BridgeError('ERR_CONFIG_OPTION', `--bearer-token-file: ${path} is a directory.`);
-    return isOpenToAll(stats) ? [warnOfOpenFile(`--bearer-token-file ${path}`)] : [];
+    if (stats.isDirectory()) throw new BridgeError('ERR_CONFIG_OPTION', `--${option}: ${path} is a directory.`);
+    return stats;
   } catch (cause) {
     if (cause instanceof BridgeError) throw cause;
-    throw unreadable('bearer-token-file', path, cause);
+    throw unreadable(option, path, cause);
   }
 }
 

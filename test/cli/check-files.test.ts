@@ -119,3 +119,26 @@ testWithModes('tells a file of headers that is private from one that is not', as
   await chmod(path, 0o640);
   t.deepEqual(readHeaderFile(path), { text: 'A: b\n', isOpenToAll: false });
 });
+
+testWithModes("the files of callers' tokens have to be there, and their own; keys are public", async (t) => {
+  const directory = await directoryOf(t, { token: 'x', keys: '{}' });
+  const token = join(directory, 'token');
+  const withAuth = (file: string, keys = join(directory, 'keys')) =>
+    ({
+      ...config,
+      access: {
+        ...config.access,
+        auth: {
+          tokens: [{ kind: 'file', principal: 'token:alice', file }],
+          oauth: { issuer: 'https://auth.example', audiences: ['x'], scopes: [], keys: { kind: 'file', file: keys } },
+        },
+      },
+    }) satisfies Config;
+  await chmod(token, 0o600);
+  t.deepEqual(await checkFiles(withAuth(token)), []);
+  await chmod(token, 0o644);
+  t.regex((await checkFiles(withAuth(token)))[0] ?? '', /^--auth-token .*token: every user of this machine/);
+  t.regex(await refusal(withAuth(join(directory, 'none'))), /^ERR_CONFIG_OPTION: --auth-token: cannot read .*ENOENT/);
+  t.regex(await refusal(withAuth(directory)), /^ERR_CONFIG_OPTION: --auth-token: .* is a directory/);
+  t.regex(await refusal(withAuth(token, join(directory, 'none'))), /^ERR_CONFIG_OPTION: --auth-jwks: cannot read/);
+});
