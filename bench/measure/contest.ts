@@ -64,13 +64,12 @@ class Contestant {
     records.addGap({ case: contest.name, workload: '', contender: entrant.name, kind: 'absent', reason });
   }
 
-  /** Code is compiled by being used. */
   async warmUp(): Promise<void> {
     const { effort } = this.#options;
-    if (this.#isOut || effort.warmUpMs === 0) return;
+    if (this.#isOut || effort.warmUpCalls === 0) return;
     try {
       const clients = await this.#open();
-      await drive({ clients, workload: SMALL_32, forMs: effort.warmUpMs, maxCalls: effort.maxCalls });
+      await drive({ clients, workload: SMALL_32, forMs: effort.maxWarmUpMs, maxCalls: effort.warmUpCalls });
     } catch (error) {
       await this.#giveUp(SMALL_32, error);
     }

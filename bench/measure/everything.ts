@@ -59,7 +59,6 @@ const FIGURES: readonly Step[] = [
     name: 'memory',
     kind: 'figures-only',
     run: async (server, effort, records) => {
-      const { sliceMs } = effort;
       for (let round = 0; round < effort.rounds; round += 1) {
         for (const entrant of IDLE) {
           await attempt(entrant, place('memory', 'idle', entrant), { effort, records }, () =>
@@ -70,7 +69,7 @@ const FIGURES: readonly Step[] = [
       for (const count of MANY_SESSIONS.counts) {
         for (const entrant of MANY_SESSIONS.entrants) {
           const at = place('memory', `sessions-${count}`, entrant);
-          await attempt(entrant, at, { effort, records }, () => measureSessions(entrant, server, { count, sliceMs }));
+          await attempt(entrant, at, { effort, records }, () => measureSessions(entrant, server, count, effort));
         }
       }
     },

@@ -7,6 +7,7 @@ import type { Client } from '../load/client.ts';
 import { drive } from '../load/drive.ts';
 import { Numbers } from '../load/numbers.ts';
 import { SMALL_32 } from '../load/workload.ts';
+import type { Effort } from './effort.ts';
 import { countChildren, readCpuNanos, readRssMiB } from './proc.ts';
 import { stop } from './processes.ts';
 import type { Metric } from './records.ts';
@@ -85,17 +86,23 @@ export async function measureIdle(entrant: Entrant, server: HttpServer): Promise
 export async function measureSessions(
   entrant: Entrant,
   server: HttpServer,
-  { count, sliceMs }: { readonly count: number; readonly sliceMs: number },
+  count: number,
+  { sliceMs, warmUpCalls, maxWarmUpMs }: Effort,
 ): Promise<Values> {
   return withFace(entrant, server, async (face) => {
     const { pid } = face.started;
     const clients = await openClients(face, entrant, count);
     await delay(SETTLE_MS);
     const rssMiB = readRssMiB(pid);
-    const limits = { workload: SMALL_32, maxCalls: Number.POSITIVE_INFINITY };
-    await drive({ clients, ...limits, forMs: sliceMs });
+    await drive({ clients, workload: SMALL_32, forMs: maxWarmUpMs, maxCalls: warmUpCalls });
     const edges: (number | undefined)[] = [];
-    const driven = await drive({ clients, ...limits, forMs: sliceMs, onEdge: () => edges.push(readCpuNanos(pid)) });
+    const driven = await drive({
+      clients,
+      workload: SMALL_32,
+      forMs: sliceMs,
+      maxCalls: Number.POSITIVE_INFINITY,
+      onEdge: () => edges.push(readCpuNanos(pid)),
+    });
     const [before, after] = edges;
     const nanos = before === undefined || after === undefined ? undefined : (after - before) / driven.calls;
     return { rssMiB, cpu: toMicros(nanos), callsPerSecond: driven.calls / driven.seconds };
