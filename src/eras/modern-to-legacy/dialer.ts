@@ -1,4 +1,5 @@
 import type { Deps } from '../../deps.ts';
+import { BridgeError } from '../../errors.ts';
 import type { Implementation } from '../../mcp/meta.ts';
 import type { RequestMetadata } from '../../mcp/request-metadata.ts';
 import { LegacyPool, type LegacyPoolLimits } from '../../relay/legacy-pool.ts';
@@ -105,7 +106,7 @@ class ModernToLegacyDialer implements UpstreamDialer {
   async close(): Promise<void> {
     // A call that a client waits for ends with its session, which has the reason.
     for (const call of this.#calls.all()) if (call.observers.size === 0) call.close();
-    this.#hostedTasks.close();
+    this.#hostedTasks.close(SHUTTING_DOWN);
     await this.#pool.close();
   }
 
@@ -113,3 +114,5 @@ class ModernToLegacyDialer implements UpstreamDialer {
     this.#pool.killNow();
   }
 }
+
+const SHUTTING_DOWN = new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.');

@@ -3,7 +3,7 @@ import { BridgeError } from '../../errors.ts';
 import { CANCELLED } from '../../mcp/methods.ts';
 import { type Fields, readPayload } from '../../mcp/payload.ts';
 import type { RevisionFeatures } from '../../mcp/revision-features.ts';
-import type { RpcError } from '../../mcp/rpc-errors.ts';
+import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import { CANCEL_TASK, GET_TASK, type TaskStatus, taskMembers, UNKNOWN_TASK } from '../../mcp/task-extension.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
@@ -231,8 +231,8 @@ export class HostedTask implements SeatUser {
     this.#changed();
   }
 
-  /** Gives the seat back; who waits is told what is known. */
-  #leave(): void {
+  /** Gives the seat back; who waits is told what is known, or why nothing is. */
+  #leave(failure?: Frame): void {
     this.#outcome.stop();
     for (const question of this.#questions.takeAll()) question.refuse();
     this.#asked.clear();
@@ -240,7 +240,7 @@ export class HostedTask implements SeatUser {
     this.#looks.clear();
     this.#poll();
     this.#options.seat.close(OVER);
-    for (const tell of waiting) tell(this.#current());
+    for (const tell of waiting) tell(failure ?? this.#current());
   }
 
   #changed(): void {
@@ -276,17 +276,17 @@ export class HostedTask implements SeatUser {
     this.close();
   }
 
-  lost(_reason: BridgeError): void {
-    if (this.#state.kind === 'working') this.close();
+  lost(reason: BridgeError): void {
+    if (this.#state.kind === 'working') this.close(reason);
   }
 
   /** May be called twice. */
-  close(): void {
+  close(reason?: BridgeError): void {
     const { kind } = this.#state;
     if (kind === 'gone') return;
     this.#stopTimer();
     this.#state = { kind: 'gone' };
-    if (kind === 'working') this.#leave();
+    if (kind === 'working') this.#leave(reason && errorFrame(0, rpcErrorOf(reason)));
     this.#changed();
     this.#watchers.clear();
     this.#options.onGone(this);

@@ -1,4 +1,5 @@
 import type { Deps } from '../../deps.ts';
+import type { BridgeError } from '../../errors.ts';
 import { MAX_CALL_MS } from '../parked-call.ts';
 import { PARKING_LIMITS, type ParkingLimits } from '../parked-calls.ts';
 import { HostedTask, type HostedTaskOptions } from './hosted-task.ts';
@@ -39,7 +40,7 @@ export class HostedTasks {
     return task?.principal === principal ? task : undefined;
   }
 
-  close(): void {
-    for (const task of [...this.#byId.values()]) task.close();
+  close(reason: BridgeError): void {
+    for (const task of [...this.#byId.values()]) task.close(reason);
   }
 }

@@ -237,7 +237,7 @@ test('a server that ends takes its tasks with it, but for the results it has giv
   const lost = new FollowedTask();
   const look = lost.ask('tasks/get');
   lost.bridge.exits();
-  t.is(look.answer().error?.code, -32602);
+  t.like(look.answer().error, { code: -32603, data: { bridge: { reason: 'ERR_UPSTREAM_EXITED' } } });
   t.is(lost.ask('tasks/get').answer().error?.code, -32602);
   const kept = new FollowedTask();
   kept.ends({ result: { content: [] } });
@@ -302,8 +302,10 @@ test('absorbed tasks are not asked for, whatever the client declares', (t) => {
   t.is(get.answer().error?.code, -32601);
 });
 
-test('the end of the bridge leaves no task behind', async (t) => {
+test('the end of the bridge leaves no task behind, and nobody without an answer', async (t) => {
   const task = new FollowedTask();
+  const look = task.ask('tasks/get');
   await task.bridge.modern.close();
+  t.like(look.answer().error, { data: { bridge: { reason: 'ERR_SESSION_CLOSED' } } });
   t.is(task.bridge.clock.pendingTimers, 0);
 });
