@@ -40,8 +40,8 @@ export interface Entrant {
   readonly ids: 'own' | 'common';
   /** One where its pipes have room for one client only. */
   readonly maxClients?: 1;
-  /** Says that it need not work yet: a failure is reported, and fails nothing. */
-  readonly isPending?: true;
+  /** Where answers are not in the client's era, as nobody translates them. */
+  readonly answersIn?: Era;
 }
 
 export interface Absent {
@@ -159,7 +159,7 @@ export const MODERN: Case = {
   entrants: [
     directStdio('modern'),
     floorHttp('floor', 'stateless', 'modern'),
-    { ...onHttp('mcp-portage', '/mcp', (port) => portage('--port', port, '--', ...server('modern'))), isPending: true },
+    onHttp('mcp-portage', '/mcp', (port) => portage('--port', port, '--', ...server('modern'))),
     onHttp('supergateway', '/mcp', (port) =>
       supergateway('--stdio', quoted('modern'), '--outputTransport', 'streamableHttp', '--port', port),
     ),
@@ -177,8 +177,8 @@ export const TRANSLATED: Case = {
   clients: 2,
   workloads: [...SOME, workloads.PROGRESS],
   entrants: [
-    floorHttp('floor', 'stateless', 'legacy'),
-    { ...onHttp('mcp-portage', '/mcp', (port) => portage('--port', port, '--', ...server('legacy'))), isPending: true },
+    { ...floorHttp('floor', 'stateless', 'legacy'), answersIn: 'legacy' },
+    onHttp('mcp-portage', '/mcp', (port) => portage('--port', port, '--', ...server('legacy'))),
     onHttp('mcp-proxy', '/mcp', (port) => mcpProxy('--host', '127.0.0.1', '--port', port, '--', ...server('legacy'))),
   ],
   absent: [
@@ -229,7 +229,7 @@ export const CONNECT_MODERN: Case = {
   entrants: [
     directHttp('/modern'),
     onStdio('floor', (at) => floor('connect', url(at, '/modern'))),
-    { ...onStdio('mcp-portage', (at) => portage('connect', url(at, '/modern'))), isPending: true },
+    onStdio('mcp-portage', (at) => portage('connect', url(at, '/modern'))),
     onStdio('mcp-remote', (at) => mcpRemote(url(at, '/modern'), '--protocol', 'auto')),
   ],
   absent: [

@@ -23,6 +23,7 @@ export interface CallOptions {
   readonly workload: Workload;
   readonly client: string;
   readonly era: Era;
+  readonly answersIn: Era;
   /** What stands before the body, such as HTTP headers. */
   readonly head: (bodyBytes: number) => string;
   readonly tail: string;
@@ -32,6 +33,7 @@ export class Call {
   readonly bytes: Buffer;
   readonly #workload: Workload;
   readonly #client: string;
+  readonly #answersIn: Era;
   readonly #expectedText: string;
   readonly #exact: Buffer;
   readonly #places: readonly number[];
@@ -39,13 +41,14 @@ export class Call {
   #number = FIRST_NUMBER;
   #events = 0;
 
-  constructor({ workload, client, era, head, tail }: CallOptions) {
+  constructor({ workload, client, era, answersIn, head, tail }: CallOptions) {
     this.#workload = workload;
     this.#client = client;
+    this.#answersIn = answersIn;
     const body = encodeBody({ workload, client, era });
     this.bytes = Buffer.from(`${head(body.length)}${body}${tail}`, 'latin1');
     this.#expectedText = JSON.parse(`"${workload.expected.toString('latin1')}"`);
-    const end = era === 'modern' ? '"}],"resultType":"complete"}}' : '"}]}}';
+    const end = answersIn === 'modern' ? '"}],"resultType":"complete"}}' : '"}]}}';
     const start = `{"jsonrpc":"2.0","id":${PLACE},"result":{"content":[{"type":"text","text":"${client}-${PLACE}`;
     this.#exact = Buffer.concat([Buffer.from(start), workload.expected, Buffer.from(end)]);
     this.#places = findPlaces(this.bytes);
@@ -83,6 +86,9 @@ export class Call {
     }
     if (parsed.id !== this.#number) throw new WrongAnswer(`id ${parsed.id} instead of ${this.#number}`);
     if (parsed.error !== undefined) throw new WrongAnswer(`error ${JSON.stringify(parsed.error).slice(0, 200)}`);
+    if (this.#answersIn === 'modern' && parsed.result?.resultType !== 'complete') {
+      throw new WrongAnswer('an answer without the result type of its era');
+    }
     const said = parsed.result?.content?.[0]?.text;
     const wanted = `${this.#client}-${this.#number}${at === -1 ? this.#expectedText : ''}`;
     if (said !== wanted) {

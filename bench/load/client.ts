@@ -23,6 +23,8 @@ export interface ControlAnswer {
 export interface Identity {
   readonly name: string;
   readonly era: Era;
+  /** The era whose words answers come in. */
+  readonly answersIn: Era;
   readonly numbers: Numbers;
 }
 

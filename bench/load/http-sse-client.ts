@@ -68,7 +68,7 @@ class HttpSseClient implements Client {
   async openLane(workload: Workload): Promise<Lane> {
     const connection = await HttpConnection.open(this.#opened.port);
     const head = (bytes: number) => this.#encodeHead(bytes);
-    const call = new Call({ workload, client: this.name, era: 'legacy', head, tail: '' });
+    const call = new Call({ workload, client: this.name, era: 'legacy', answersIn: 'legacy', head, tail: '' });
     return new HttpSseLane(connection, call, this.#opened.mailbox);
   }
 

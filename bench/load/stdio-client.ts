@@ -56,7 +56,14 @@ class StdioClient implements Client {
   }
 
   async openLane(workload: Workload): Promise<Lane> {
-    const call = new Call({ workload, client: this.name, era: this.#era, head: () => '', tail: '\n' });
+    const call = new Call({
+      workload,
+      client: this.name,
+      era: this.#era,
+      answersIn: this.#era,
+      head: () => '',
+      tail: '\n',
+    });
     return new StdioLane(this.#pipes, call, this.#mailbox);
   }
 

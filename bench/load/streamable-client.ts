@@ -34,15 +34,17 @@ class StreamableClient implements Client {
   readonly numbers: Numbers;
   readonly #target: StreamableTarget;
   readonly #era: Era;
+  readonly #answersIn: Era;
   #session: string | undefined;
   #control: Promise<HttpConnection> | undefined;
   #requests = 1;
 
-  constructor(target: StreamableTarget, { name, era, numbers }: Identity) {
+  constructor(target: StreamableTarget, { name, era, answersIn, numbers }: Identity) {
     this.name = name;
     this.numbers = numbers;
     this.#target = target;
     this.#era = era;
+    this.#answersIn = answersIn;
   }
 
   async initialize(): Promise<void> {
@@ -66,6 +68,7 @@ class StreamableClient implements Client {
       workload,
       client: this.name,
       era: this.#era,
+      answersIn: this.#answersIn,
       head: (bytes) => this.#encodeHead('POST', bytes, 'tools/call', workload.tool),
       tail: '',
     });

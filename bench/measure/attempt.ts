@@ -15,6 +15,6 @@ export async function attempt(
     records.add(place, await measure());
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    records.addGap({ ...place, kind: entrant.isPending ? 'not-served-yet' : 'failed', reason });
+    records.addGap({ ...place, kind: 'failed', reason });
   }
 }

@@ -121,10 +121,11 @@ class Contestant {
     this.#clients = [];
     this.#face = await entrant.start(server);
     const common = new Numbers();
+    const answersIn = entrant.answersIn ?? contest.era;
     const count = Math.min(contest.clients, entrant.maxClients ?? contest.clients);
     for (let index = 0; index < count; index += 1) {
       const numbers = entrant.ids === 'own' ? new Numbers() : common;
-      this.#clients.push(await this.#face.openClient({ name: `client${index}`, era: contest.era, numbers }));
+      this.#clients.push(await this.#face.openClient({ name: `client${index}`, era: contest.era, answersIn, numbers }));
     }
     return this.#clients;
   }
@@ -133,10 +134,7 @@ class Contestant {
     const { contest, entrant, records } = this.#options;
     const reason = error instanceof Error ? error.message : String(error);
     this.#failed.set(workload, (this.#failed.get(workload) ?? 0) + 1);
-    const kind = entrant.isPending ? 'not-served-yet' : 'failed';
-    // What never worked is not tried again.
-    if (entrant.isPending) this.#isOut = true;
-    records.addGap({ case: contest.name, workload: workload.name, contender: entrant.name, kind, reason });
+    records.addGap({ case: contest.name, workload: workload.name, contender: entrant.name, kind: 'failed', reason });
     await this.stop();
   }
 }

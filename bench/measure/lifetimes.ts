@@ -32,7 +32,7 @@ async function openClients(face: Face, entrant: Entrant, count: number): Promise
   const common = new Numbers();
   for (let index = 0; index < count; index += 1) {
     const numbers = entrant.ids === 'own' ? new Numbers() : common;
-    clients.push(await face.openClient({ name: `client${index}`, era: 'legacy', numbers }));
+    clients.push(await face.openClient({ name: `client${index}`, era: 'legacy', answersIn: 'legacy', numbers }));
   }
   return clients;
 }

@@ -19,7 +19,7 @@ export interface Gap {
   readonly case: string;
   readonly workload: string;
   readonly contender: string;
-  readonly kind: 'absent' | 'not-served-yet' | 'failed';
+  readonly kind: 'absent' | 'failed';
   readonly reason: string;
 }
 

@@ -155,11 +155,19 @@ function showRatio(run: LastRun, spot: Spot, other: Contender): string {
 
 /** What was not measured, and why. */
 export function renderGaps(run: LastRun): string {
-  const said = { absent: 'not measured', 'not-served-yet': 'not served yet', failed: 'FAILED' } as const;
+  const said = { absent: 'not measured', failed: 'FAILED' } as const;
   return run.gaps
-    .map(
-      (gap) =>
-        `- ${gap.case}${gap.workload === '' ? '' : ` ${gap.workload}`}, ${gap.contender}: ${said[gap.kind]}: ${gap.reason}`,
-    )
+    .map(({ case: name, workload, contender, kind, reason }) => {
+      const place = workload === '' ? name : `${name} ${workload}`;
+      return `- ${place}, ${contender}: ${said[kind]}: ${firstLine(reason)}`;
+    })
     .join('\n');
 }
+
+/** Some answer with a page. */
+function firstLine(text: string): string {
+  const [line = ''] = text.split('\n');
+  return line.replaceAll('<', '&lt;').slice(0, MAX_REASON_LENGTH);
+}
+
+const MAX_REASON_LENGTH = 160;
