@@ -41,6 +41,10 @@ export interface JwtVerifierOptions {
   readonly clock: Clock;
 }
 
+/** [RFC 7515 7.1] Three parts in base64url, none of them empty. */
+const SIGNED_JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+const NO_JWT = 'it is neither a token known here nor a JWT that can be checked';
+
 interface Remembered {
   readonly outcome: JwtOutcome;
   readonly untilMs: number;
@@ -62,6 +66,8 @@ class IssuerTokens implements JwtVerifier {
   }
 
   verify(token: string, done: (outcome: JwtOutcome) => void): void {
+    // Nobody needs keys, nor has to wait for them, to see that this is none.
+    if (!SIGNED_JWT.test(token)) return done({ kind: 'invalid', reason: NO_JWT });
     const digest = createHash('sha256').update(token).digest('base64');
     const remembered = this.#remembered.get(digest);
     if (remembered !== undefined && this.#options.clock.now() < remembered.untilMs) return done(remembered.outcome);
@@ -144,7 +150,7 @@ function reasonOf(thrown: unknown): string {
   if (thrown instanceof errors.JWKSNoMatchingKey) return 'the issuer has no such key';
   if (thrown instanceof errors.JOSEAlgNotAllowed) return 'it is signed by an algorithm that is not allowed';
   if (thrown instanceof errors.JWSSignatureVerificationFailed) return 'its signature is wrong';
-  return 'it is neither a token known here nor a JWT that can be checked';
+  return NO_JWT;
 }
 
 const CLAIM_REASONS: Readonly<Record<string, string>> = {

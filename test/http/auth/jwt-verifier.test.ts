@@ -155,6 +155,20 @@ test('a token of a key nobody knows is refused after one look for newer ones', a
   t.is(keys.asked, 1);
 });
 
+test('what is no JWT is refused at once, whether there are keys or not', (t) => {
+  const keys = new FakeKeys(KEY.jwk);
+  keys.isDown = true;
+  const outcomes: JwtOutcome[] = [];
+  for (const token of ['hunter2', 'a.b', 'a.b.', '.b.c', 'a.b.c.d', 'a.b.c d']) {
+    verifier(keys).verify(token, (outcome) => outcomes.push(outcome));
+  }
+  t.deepEqual(
+    outcomes.map(({ kind }) => kind),
+    Array(6).fill('invalid'),
+  );
+  t.is(keys.looks, 0);
+});
+
 test('nobody comes in while the keys cannot be had', async (t) => {
   const keys = new FakeKeys(KEY.jwk);
   keys.isDown = true;
