@@ -1,7 +1,7 @@
 /**
  * The client the conformance suite is shown: `client.ts <era> direct <url>` speaks Streamable HTTP with the official
- * SDK of that era, `client.ts <era> bridged <url>` speaks to `mcp-portage connect <url>` over stdio with its transport
- * for that. What it does is the same; the scores are compared. The suite names the scenario in
+ * SDK of that era, `client.ts <era> <options> <url>` speaks to `mcp-portage connect <options> <url>` over stdio with its
+ * transport for that. What it does is the same; the scores are compared. The suite names the scenario in
  * MCP_CONFORMANCE_SCENARIO.
  */
 import { BRIDGE_COMMAND } from '../support/bridge.ts';
@@ -12,7 +12,8 @@ import { SCENARIOS } from './clients/scenarios.ts';
 
 const ERAS: Readonly<Record<string, ConnectClient>> = { legacy: connectLegacy, modern: connectModern };
 
-const [era = '', way, url = ''] = process.argv.slice(2);
+const [era = '', ...words] = process.argv.slice(2);
+const url = words.pop() ?? '';
 const connect = ERAS[era];
 if (connect === undefined) throw new Error(`there is no client of the era "${era}"`);
 const name = process.env.MCP_CONFORMANCE_SCENARIO ?? '';
@@ -27,7 +28,7 @@ try {
 }
 
 function routeTo(target: URL): Route {
-  if (way === 'direct') return { kind: 'http', url: target };
+  if (words[0] === 'direct') return { kind: 'http', url: target };
   const [command, ...args] = BRIDGE_COMMAND;
-  return { kind: 'stdio', command, args: [...args, 'connect', target.href] };
+  return { kind: 'stdio', command, args: [...args, 'connect', ...words, target.href] };
 }

@@ -40,3 +40,16 @@ test('a listed difference is expected, and its entry is stale once the check pas
   t.deepEqual(names(expected), ['a']);
   t.deepEqual(names(stale), ['b']);
 });
+
+test('an entry can speak of all checks of a scenario', (t) => {
+  const direct = score({ 'a / x': 'SUCCESS', 'a / y': 'SUCCESS', 'ab / x': 'SUCCESS' });
+  const bridged = score({ 'a / x': 'FAILURE', 'a / y': 'SUCCESS', 'ab / x': 'FAILURE' });
+  const allowed = [
+    { check: 'a / *', reason: 'known' },
+    { check: 'c / *', reason: 'was known' },
+  ];
+  const { lost, expected, stale } = compareScores(direct, bridged, allowed);
+  t.deepEqual(names(lost), ['ab / x']);
+  t.deepEqual(names(expected), ['a / x']);
+  t.deepEqual(names(stale), ['c / *']);
+});

@@ -11,7 +11,7 @@ export interface RoleScores {
 
 /** A check that passes directly and is known not to pass through the bridge. */
 export interface ExpectedDifference {
-  /** As in a Score. */
+  /** As in a Score; with a `*` at its end, all that begin like this. */
   readonly check: string;
   readonly reason: string;
 }
@@ -36,14 +36,19 @@ export interface Comparison {
 /** Every check that passes directly has to pass through the bridge, and the bridge may not bring failures of its own. */
 export function compareScores(direct: Score, bridged: Score, allowed: readonly ExpectedDifference[]): Comparison {
   const differences = [...lostChecks(direct, bridged), ...newFailures(direct, bridged)];
-  const allowedNames = new Set(allowed.map((entry) => entry.check));
+  const isAllowed = ({ check }: Difference) => allowed.some((entry) => covers(entry, check));
   const different = new Set(differences.map((difference) => difference.check));
   return {
     passed: [...direct].filter(([check, { status }]) => status === 'SUCCESS' && !different.has(check)).length,
-    lost: differences.filter((difference) => !allowedNames.has(difference.check)),
-    expected: differences.filter((difference) => allowedNames.has(difference.check)),
-    stale: allowed.filter((entry) => !different.has(entry.check)),
+    lost: differences.filter((difference) => !isAllowed(difference)),
+    expected: differences.filter(isAllowed),
+    stale: allowed.filter((entry) => !differences.some(({ check }) => covers(entry, check))),
   };
+}
+
+/** Does the entry speak of this check? */
+export function covers({ check: pattern }: ExpectedDifference, check: string): boolean {
+  return pattern.endsWith('*') ? check.startsWith(pattern.slice(0, -1)) : check === pattern;
 }
 
 function lostChecks(direct: Score, bridged: Score): Difference[] {
