@@ -25,7 +25,7 @@ export function describeRun({ effort }: Arguments, records: Records, seconds: nu
       cpu: cpus()[0]?.model ?? 'unknown',
       cores: cpus().length,
       memoryGiB: Math.round(totalmem() / 2 ** 30),
-      os: `${type()} ${release()}`,
+      os: `${type()} ${release().split('-')[0]}`,
     },
     versions: { Node: process.version, 'mcp-portage': readVersion(''), ...Object.fromEntries(peers) },
     figures: records.figures,

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootPath } from '../bridges/programs.ts';
 import { CASES } from '../cases.ts';
+import { renderGrowth } from './growth.ts';
 import type { LastRun } from './last-run.ts';
 import { renderGaps, renderTables } from './tables.ts';
 import { renderTargets } from './target-table.ts';
@@ -16,11 +17,13 @@ export function renderPage(run: LastRun): string {
   return `<!-- Made by \`npm run bench -- --write\` from bench/last-run.json and bench/above-the-floor.md. -->
 # Performance
 
-Measured on ${run.date} on ${machine.cores} cores of ${machine.cpu}, ${machine.memoryGiB} GiB, ${machine.os}, with
-${listed.join(', ')}; ${run.rounds} rounds, ${Math.round(run.seconds / 60)} minutes. \`npm run bench\` does it again; [bench/README.md](../bench/README.md) says how it
-is done. CPU is that of the bridge's own process, without its children. The **floor** is the least that \`node:http\` and
-pipes need to pass a call on; **direct** is a client without a bridge. Every figure is a median over the rounds, every
-ratio the median of the rounds' ratios, and every answer was checked.
+Measured on ${run.date} on ${machine.cores} cores of ${machine.cpu} with ${machine.memoryGiB} GiB, ${machine.os}:
+${listed.join(', ')}.
+${run.rounds} rounds, ${Math.round(run.seconds / 60)} minutes. \`npm run bench\` does it again; [bench/README.md](../bench/README.md) says how.
+
+CPU is that of the bridge's own process, without its children. The **floor** is the least that \`node:http\` and pipes
+need to pass a call on; **direct** is a client without a bridge. Every figure is a median over the rounds, every ratio
+the median of the rounds' ratios, and every answer was checked.
 
 ![Processor time by bridge and case](performance.svg)
 
@@ -29,6 +32,10 @@ ratio the median of the rounds' ratios, and every answer was checked.
 ${renderTargets(run)}
 
 ${readFileSync(ACCOUNT, 'utf8').trim()}
+
+## How cost grows
+
+${renderGrowth(run)}
 
 ## Who can do what
 
