@@ -2,8 +2,10 @@ import type { FuzzTarget } from './target.ts';
 import { envelope, oversized } from './targets/envelope.ts';
 import { framing } from './targets/framing.ts';
 import { headers } from './targets/headers.ts';
+import { legacyToModern } from './targets/legacy-to-modern.ts';
 import { modernToLegacy } from './targets/modern-to-legacy.ts';
 import { legacyRelay, modernRelay } from './targets/relay.ts';
+import { requests } from './targets/requests.ts';
 import { sharedLegacy, sharedModern } from './targets/shared.ts';
 import { sse } from './targets/sse.ts';
 
@@ -13,9 +15,11 @@ export const TARGETS: readonly FuzzTarget[] = [
   oversized,
   sse,
   headers,
+  requests,
   legacyRelay,
   modernRelay,
   sharedLegacy,
   sharedModern,
   modernToLegacy,
+  legacyToModern,
 ];
