@@ -1,10 +1,18 @@
-/** Brings the generated parts of the README up to date; tests fail when they are not. Needs a current build. */
+/** Brings the generated parts of the documents up to date; tests fail when they are not. Needs a current build. */
 import { readFile, writeFile } from 'node:fs/promises';
+import { COMPATIBILITY_PARTS } from './compatibility-tables.ts';
 import { generatedPart, withGeneratedPart } from './generated-part.ts';
 import { renderOptionsTable } from './options-table.ts';
 import { asBlock, PROBES, withoutTimes } from './probe-reports.ts';
 
 const README = new URL('../README.md', import.meta.url);
+const COMPATIBILITY = new URL('../docs/compatibility.md', import.meta.url);
+
+let compatibility = await readFile(COMPATIBILITY, 'utf8');
+for (const [name, render] of Object.entries(COMPATIBILITY_PARTS)) {
+  compatibility = withGeneratedPart(compatibility, name, render());
+}
+await writeFile(COMPATIBILITY, compatibility);
 
 let readme = withGeneratedPart(await readFile(README, 'utf8'), 'options', renderOptionsTable());
 for (const [name, probe] of Object.entries(PROBES)) {

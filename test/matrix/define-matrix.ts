@@ -4,7 +4,7 @@ import type { ClientName } from './clients.ts';
 import { findHindrance } from './limits.ts';
 import type { Scenario } from './scenario.ts';
 import { SCENARIOS } from './scenarios.ts';
-import { SERVER_NAMES, SERVERS } from './servers.ts';
+import { SERVER_NAMES } from './servers.ts';
 
 /**
  * Registers every scenario for this client with every server.
@@ -14,8 +14,7 @@ import { SERVER_NAMES, SERVERS } from './servers.ts';
  * features.ts, what a server cannot do in limits.ts; docs/compatibility.md is made of both.
  */
 export function testMatrixOf(test: TestFn, client: ClientName): void {
-  const servers = SERVER_NAMES.filter((name) => SERVERS[name].era === 'legacy');
-  for (const server of servers) testCell(test, new Cell(client, server), SCENARIOS);
+  for (const server of SERVER_NAMES) testCell(test, new Cell(client, server), SCENARIOS);
 }
 
 export function testCell(test: TestFn, cell: Cell, scenarios: readonly Scenario[]): void {

@@ -24,10 +24,10 @@ interface FeatureRow {
   readonly outcomes: Readonly<Record<Crossing, Outcome>>;
 }
 
-const passes: Outcome = { kind: 'passes' };
-const translated = (how: string): Outcome => ({ kind: 'translated', how });
-const absent = (why: string): Outcome => ({ kind: 'absent', why });
-const impossible = (why: string, seen: string): Outcome => ({ kind: 'impossible', why, seen });
+export const passes: Outcome = { kind: 'passes' };
+export const translated = (how: string): Outcome => ({ kind: 'translated', how });
+export const absent = (why: string): Outcome => ({ kind: 'absent', why });
+export const impossible = (why: string, seen: string): Outcome => ({ kind: 'impossible', why, seen });
 
 /** Within an era everything that it has passes. */
 const sameEras = { 'legacy → legacy': passes, 'modern → modern': passes } as const;
@@ -157,6 +157,14 @@ export const FEATURES = {
       'legacy → modern': translated('`logging/setLevel` is kept and becomes the `logLevel` of later requests'),
     },
   },
+  manyLogging: {
+    title: 'Log messages of calls of several clients at the same time',
+    outcomes: {
+      ...sameEras,
+      'modern → legacy': translated('each message goes to the call it came with'),
+      'legacy → modern': translated('each message goes to the call it came with'),
+    },
+  },
   cancel: {
     title: 'A call that is cancelled stops',
     outcomes: {
@@ -169,8 +177,11 @@ export const FEATURES = {
     title: 'The reason of a cancellation',
     outcomes: {
       ...sameEras,
-      'modern → legacy': translated('as far as the client has a message to say it in'),
-      'legacy → modern': translated('as far as the server has a message to read it in'),
+      'modern → legacy': impossible(
+        'a modern client over HTTP gives none, so calls are withdrawn in the name of the bridge',
+        'the server reads "the client left"',
+      ),
+      'legacy → modern': translated('over stdio; a server over HTTP is given none'),
     },
   },
   betweenCalls: {
@@ -216,6 +227,14 @@ export const FEATURES = {
       'legacy → modern': translated(
         'an `input_required` becomes requests to the client; with all answers the call is made again',
       ),
+    },
+  },
+  manyQuestions: {
+    title: 'Questions to several clients at the same time',
+    outcomes: {
+      ...sameEras,
+      'modern → legacy': translated('each question goes to the call it came with'),
+      'legacy → modern': translated('each question is in the answer to its call'),
     },
   },
   questionErrors: {

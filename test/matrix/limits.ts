@@ -1,6 +1,6 @@
 import { CLIENTS, type ClientName } from './clients.ts';
 import { crossingOf, FEATURES, type Feature, type Outcome } from './features.ts';
-import { SERVERS, type ServerName } from './servers.ts';
+import { SERVER_NAMES, SERVERS, type ServerName } from './servers.ts';
 
 /** A pair that cannot do what others of their eras can; without clients, whatever the client is. */
 export interface Limit {
@@ -12,10 +12,13 @@ export interface Limit {
   readonly seen: string;
 }
 
+const MODERN_HTTP_CLIENTS = ['modernHttp', 'autoHttp'] as const;
 const LEGACY_CLIENTS = ['stdio', 'httpSse', 'streamable'] as const;
+/** Of the legacy era. */
+const ONE_STREAM = ['stdio', 'httpSse', 'json'] as const;
 const STATELESS = ['stateless', 'statelessJson'] as const;
 
-/** What the servers' own ways make impossible, with or without a bridge, besides what FEATURES says of the eras. */
+/** What the ways of single clients and servers make impossible, besides what FEATURES says of the eras. */
 export const LIMITS: readonly Limit[] = [
   {
     servers: STATELESS,
@@ -53,6 +56,27 @@ export const LIMITS: readonly Limit[] = [
     features: ['oneOrder'],
     why: 'an answer in JSON has no room for other messages, so they go on the GET stream, which has an order of its own',
     seen: 'messages of a call may come after its answer',
+  },
+  {
+    clients: MODERN_HTTP_CLIENTS,
+    servers: SERVER_NAMES,
+    features: ['ownNotificationsUp'],
+    why: 'over HTTP modern clients send requests; whom anything else is about cannot be told',
+    seen: 'the client is told 202; the server hears nothing',
+  },
+  {
+    clients: MODERN_HTTP_CLIENTS,
+    servers: ONE_STREAM,
+    features: ['manyLogging', 'manyQuestions'],
+    why: 'the server has one stream for all that it says in a session, and does not say which call it is about; clients without names of their own share the session',
+    seen: 'log messages that may be of several calls go to none; a question goes to the call that came last',
+  },
+  {
+    clients: ['httpSse', 'streamable', 'modernHttp', 'autoHttp'],
+    servers: ['modernStdio'],
+    features: ['manyLogging'],
+    why: 'the server has one pipe for all that it says, and does not say which call a log message is about',
+    seen: 'log messages that may be of several calls go to none',
   },
 ];
 

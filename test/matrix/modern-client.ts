@@ -3,6 +3,7 @@ import {
   type LoggingLevel,
   type McpSubscription,
   type RequestOptions,
+  SdkHttpError,
   type Transport,
 } from '@modelcontextprotocol/client';
 import { textOf } from '../real-peers/text-of.ts';
@@ -58,7 +59,8 @@ export class ModernClient implements MatrixClient {
     );
     this.#client.onerror = (error) => {
       // As in the SDK v1: an answer is handled before the progress that came ahead of it in the same chunk.
-      if (!error.message.startsWith('Received a progress notification for an unknown token')) this.faults.push(error);
+      const isHarmless = error.message.startsWith('Received a progress notification for an unknown token');
+      if (!isHarmless && errorInBody(error) === undefined) this.faults.push(error);
     };
   }
 
@@ -173,7 +175,8 @@ export class ModernClient implements MatrixClient {
   }
 
   async request(method: string, params: Fields = {}): Promise<Fields> {
-    const result = await this.#client.request({ method, params }, ANYTHING, { timeout: CALL_TIMEOUT_MS });
+    const sent = this.#client.request({ method, params }, ANYTHING, { timeout: CALL_TIMEOUT_MS });
+    const result = await sent.catch((error: unknown) => Promise.reject(errorInBody(error) ?? error));
     const { resultType: _, _meta, ...rest } = result as Fields;
     const meta = withoutReserved(_meta as Fields | undefined);
     return { ...rest, ...(meta && { _meta: meta }) };
@@ -200,6 +203,14 @@ export class ModernClient implements MatrixClient {
 
 function tellProgressTo(onProgress: NonNullable<CallOptions['onProgress']>): NonNullable<RequestOptions['onprogress']> {
   return ({ message }) => onProgress(message);
+}
+
+/** The SDK does not read the error that comes with a status of 404, as that of an unknown method does over HTTP. */
+function errorInBody(error: unknown): Error | undefined {
+  if (!(error instanceof SdkHttpError) || error.status !== 404) return undefined;
+  const text = (error.data as { readonly text?: unknown } | undefined)?.text;
+  const body = typeof text === 'string' ? (JSON.parse(text) as TracedMessage) : {};
+  return body.error && Object.assign(new Error(String(body.error.message)), body.error);
 }
 
 /** What the era puts there of its own is no part of what the server says. */

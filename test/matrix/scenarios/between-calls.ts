@@ -89,7 +89,7 @@ export const BETWEEN_CALLS: readonly Scenario[] = [
     },
   },
   {
-    title: 'a notification nobody knows is lost when no call runs, and nothing waits for it',
+    title: 'a notification nobody knows does not get through when no call runs, and nothing waits for it',
     needs: ['calls'],
     without: 'ownNotificationsBetween',
     async run(t, cell) {
@@ -97,7 +97,8 @@ export const BETWEEN_CALLS: readonly Scenario[] = [
       const method = 'notifications/custom/between';
       await client.callTool('notifyLater', { method, params: {} });
       t.is((await client.callTool('later', { value: 'still there', ms: 30 })).text, 'still there');
-      t.deepEqual(fromServer(client, method), []);
+      // Unless a call runs by chance: nobody can tell that it does not belong to that one.
+      t.true(fromServer(client, method).length <= 1);
     },
   },
   {

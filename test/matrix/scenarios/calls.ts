@@ -158,10 +158,21 @@ export const CALLS: readonly Scenario[] = [
     async run(t, cell) {
       const client = await cell.main();
       const params = { from: cell.title, _meta: { 'example.com/n': 1 } };
-      await client.notify('notifications/custom', params);
-      const isIt = (value: unknown) => methodOf(value) === 'notifications/custom';
+      await client.notify('custom/told', params);
+      const isIt = (value: unknown) => methodOf(value) === 'custom/told';
       const { value } = await seenByServer(client, 'the notification', (entry) => isIt(entry.value));
       t.like(value, { params });
+    },
+  },
+  {
+    title: 'a notification nobody knows is taken, and ends at the bridge',
+    needs: ['calls'],
+    without: 'ownNotificationsUp',
+    async run(t, cell) {
+      const client = await cell.main();
+      await client.notify('custom/told', {});
+      t.is((await client.callTool('echo', { value: 'still there' })).text, 'still there');
+      t.false((await recordOf(client)).entries.some(({ value }) => methodOf(value) === 'custom/told'));
     },
   },
   {

@@ -146,14 +146,19 @@ export const DURING_CALLS: readonly Scenario[] = [
     },
   },
   {
-    title: 'the reason of a cancellation reaches the server',
+    title: 'the reason of a cancellation reaches the server where both ends have a message for it',
     needs: ['cancelReason', 'cancel'],
     async run(t, cell) {
-      const client = await cell.main();
-      await cancelledCall(client, 'reasoned');
-      const { value } = await seenByServer(client, 'the end of the call', isEndOf('reasoned'));
-      if (cell.hasMessageForCancellation) t.is(abortedOf(value)?.reason, 'changed my mind: reasoned');
-      else t.not(abortedOf(value)?.reason, 'changed my mind: reasoned');
+      const reason = 'changed my mind: reasoned';
+      t.is((await endOfCancelled(await cell.main(), 'reasoned')) === reason, cell.hasMessageForCancellation);
+    },
+  },
+  {
+    title: 'the server is told of a cancellation in the name of the bridge',
+    needs: ['cancel'],
+    without: 'cancelReason',
+    async run(t, cell) {
+      t.is(await endOfCancelled(await cell.main(), 'bridged'), 'the client left');
     },
   },
   {
@@ -207,6 +212,12 @@ const isEndOf =
   (label: string) =>
   ({ kind, value }: RecordEntry): boolean =>
     kind === 'aborted' && abortedOf(value)?.label === label;
+
+/** Resolves with the reason the server was given. */
+async function endOfCancelled(client: MatrixClient, label: string): Promise<unknown> {
+  await cancelledCall(client, label);
+  return abortedOf((await seenByServer(client, 'the end of the call', isEndOf(label))).value)?.reason;
+}
 
 /** Starts a call that is never answered, and withdraws it when the server has it. */
 async function cancelledCall(client: MatrixClient, label: string): Promise<void> {

@@ -56,13 +56,21 @@ export function stateful(record, { isJson = false, isResumable = false } = {}) {
         record.note(name, 'deleted');
       },
     });
-    await new LegacySession({ name, record, sessions, hasCallStreams: !isJson }).connect(transport);
-    return transport;
+    const session = new LegacySession({ name, record, sessions, hasCallStreams: !isJson });
+    await session.connect(transport);
+    return { transport, session, name };
   }
 
   return async (request, response) => {
     const id = request.headers['mcp-session-id'];
-    const transport = id === undefined ? await open() : transports.get(String(id));
+    if (id === undefined) {
+      const { transport, session, name } = await open();
+      await transport.handleRequest(request, response);
+      // Whoever asks something else first is refused, and will not come back for this one.
+      if (!transports.has(name)) await session.server.close();
+      return;
+    }
+    const transport = transports.get(String(id));
     if (transport === undefined) return void response.writeHead(404).end();
     await transport.handleRequest(request, response);
     if (request.method === 'GET' && response.statusCode === 200) record.note(String(id), 'stream');

@@ -1,0 +1,82 @@
+import { absent, impossible, type Outcome, passes, translated } from './features.ts';
+
+interface FurtherRow {
+  readonly title: string;
+  readonly outcomes: Readonly<Record<'modern → legacy' | 'legacy → modern', Outcome>>;
+  /** Where it is tested, in test/, with something to look for in it. */
+  readonly tests: Readonly<Record<string, string>>;
+}
+
+/** What has tests of its own besides the matrix; docs/compatibility.md shows it, too. */
+export const FURTHER_FEATURES: readonly FurtherRow[] = [
+  {
+    title: 'Tasks',
+    outcomes: {
+      'modern → legacy': translated(
+        'a client that declares the extension follows the task of the server; for any other the bridge waits for its result',
+      ),
+      'legacy → modern': translated('the bridge follows the task, and the client gets the plain result'),
+    },
+    tests: {
+      'eras/modern-to-legacy/sdk-tasks.test.ts': 'ML-37',
+      'eras/modern-to-legacy/tasks.test.ts': 'ML-36',
+      'eras/legacy-to-modern/tasks.test.ts': 'LM-28',
+    },
+  },
+  {
+    title: 'Tasks that the client runs for the server',
+    outcomes: {
+      'modern → legacy': absent('none are declared to the server'),
+      'legacy → modern': absent('a modern server knows none'),
+    },
+    tests: { 'mcp/era-capabilities.test.ts': 'tasks' },
+  },
+  {
+    title: 'Elicitation by a URL to open',
+    outcomes: {
+      'modern → legacy': translated(
+        '−32042 becomes an `input_required`, and with consent the call is sent once more; a client that opens no URLs gets −32021',
+      ),
+      'legacy → modern': translated('the request gets the `elicitationId` that the revision of the client wants'),
+    },
+    tests: {
+      'eras/modern-to-legacy/url-elicitations.test.ts': 'ML-19',
+      'eras/legacy-to-modern/rounds.test.ts': 'LM-05',
+    },
+  },
+  {
+    title: 'Arguments in headers (`x-mcp-header`)',
+    outcomes: {
+      'modern → legacy': translated('the annotations are taken off the tools'),
+      'legacy → modern': translated('the bridge sends the headers, and hides tools whose annotations are not valid'),
+    },
+    tests: { 'eras/modern-to-legacy/calls.test.ts': 'ML-40', 'upstream/streamable-stateless/headers.test.ts': 'LM-19' },
+  },
+  {
+    title: 'Results that older revisions do not know: audio, links, structured content that is no object',
+    outcomes: {
+      'modern → legacy': passes,
+      'legacy → modern': translated(
+        'blocks become others, and structured content is wrapped or taken off, as the revision wants',
+      ),
+    },
+    tests: { 'eras/legacy-to-modern/calls.test.ts': 'LM-22 LM-23' },
+  },
+  {
+    title: 'A stream that breaks during a call',
+    outcomes: {
+      'modern → legacy': impossible(
+        'the stream is the request of a modern client',
+        'the server is told that the call is cancelled, and the client has to call again; a stream of the server that breaks is resumed unseen',
+      ),
+      'legacy → modern': impossible(
+        'the stream is the request at a modern server',
+        'a client comes back for the rest as ever; when the stream of the server breaks, the client gets an error, as nobody can tell whether the tool has run',
+      ),
+    },
+    tests: {
+      'eras/modern-to-legacy/http-server.test.ts': 'ML-35',
+      'eras/legacy-to-modern/http-server.test.ts': 'LM-18',
+    },
+  },
+];
