@@ -9,6 +9,8 @@ import { errorFrame, resultFrame } from '../wire/write-message.ts';
 export const ROOTS_HOLD_MS = 10_000;
 /** Servers ask again before they use the answer. */
 export const ROOTS_MEMORY_MS = 60_000;
+/** They all ask the same: a server that needs more answers to it at once is not waiting for any. */
+export const MAX_HELD_ROOTS = 64;
 
 /** A `roots/list` that came while no call was open which the client could be asked in. */
 export interface RootsQuestion {
@@ -44,6 +46,9 @@ export class RootsQuestions {
     if (this.#remembered !== undefined && this.#clock.now() < this.#remembered.untilMs) {
       return reply(resultOf(this.#remembered.result));
     }
+    // A server that uses an id twice gets one answer.
+    this.withdrawn(id);
+    if (this.#open.size >= MAX_HELD_ROOTS) return reply(errorFrame(0, TOO_MANY));
     const held: Held = {
       question,
       isOpen: true,
@@ -93,6 +98,11 @@ export class RootsQuestions {
 function resultOf(result: Buffer): Frame {
   return withPayload(resultFrame(0, null), result);
 }
+
+const TOO_MANY: RpcError = {
+  code: INTERNAL_ERROR,
+  message: `${MAX_HELD_ROOTS} requests for the roots of the client are waiting, the most allowed`,
+};
 
 const NOBODY_ASKED: RpcError = {
   code: INTERNAL_ERROR,

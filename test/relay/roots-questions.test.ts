@@ -1,0 +1,42 @@
+import test from 'ava';
+import { MAX_HELD_ROOTS, ROOTS_HOLD_MS, RootsQuestions } from '../../src/relay/roots-questions.ts';
+import type { Frame, JsonRpcId } from '../../src/wire/frame.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { serverFrame } from '../support/frames.ts';
+
+function setUp() {
+  const clock = new FakeClock();
+  const roots = new RootsQuestions(clock);
+  const replies: Frame[] = [];
+  const ask = (id: JsonRpcId) => roots.add(serverFrame({ id, method: 'roots/list' }), (reply) => replies.push(reply));
+  return { clock, roots, replies, ask };
+}
+
+test('a server that asks twice under one id gets one answer, and nothing of the first is kept', (t) => {
+  const { clock, roots, replies, ask } = setUp();
+  ask('q');
+  ask('q');
+  t.is(clock.pendingTimers, 1);
+  const [question, ...others] = roots.takeWaiting();
+  t.is(others.length, 0);
+  question?.answer(Buffer.from('{"roots":[]}'));
+  t.is(replies.length, 1);
+});
+
+test('nothing stays when the server is gone, whatever ids it has used', (t) => {
+  const { clock, roots, replies, ask } = setUp();
+  for (const id of ['q', 'q', 1, '1']) ask(id);
+  roots.lost();
+  t.is(clock.pendingTimers, 0);
+  clock.advance(2 * ROOTS_HOLD_MS);
+  t.deepEqual(replies, []);
+});
+
+test('a server that asks without end is refused what is too much', (t) => {
+  const { clock, roots, replies, ask } = setUp();
+  for (let id = 0; id < MAX_HELD_ROOTS + 5; id += 1) ask(id);
+  t.is(replies.length, 5);
+  t.true(replies.every(({ kind }) => kind === 'error'));
+  t.is(roots.takeWaiting().length, MAX_HELD_ROOTS);
+  t.is(clock.pendingTimers, 0);
+});
