@@ -46,6 +46,8 @@ export class SharedDiscovery {
   readonly #serverName: string;
   /** In the order they came; the first has asked. */
   readonly #seekers: DiscoverySeeker[] = [];
+  /** By a server that names a revision both know: it is taken at its word once. */
+  #wasRefused = false;
   #known: { readonly server: DiscoveredServer; readonly untilMs: number } | undefined;
 
   constructor(serverName: string, clock: Clock) {
@@ -65,6 +67,9 @@ export class SharedDiscovery {
   /** The server's answer to the one that asked. */
   answered(seeker: DiscoverySeeker, answer: Frame): void {
     if (this.#seekers[0] !== seeker) return;
+    const isAskedAgain = !this.#wasRefused && refusesOnlyNow(answer);
+    this.#wasRefused = isAskedAgain;
+    if (isAskedAgain) return seeker.askServer();
     const outcome = this.#read(answer);
     if (outcome.kind === 'found') this.#keep(outcome.server);
     for (const waiting of this.#seekers.splice(0)) waiting.discovered(outcome);
@@ -120,6 +125,15 @@ export class SharedDiscovery {
       { data: { supported: names } },
     );
   }
+}
+
+/** [spec 2026-07-28 basic/versioning] who is told of a revision that both know asks again with it. */
+function refusesOnlyNow(answer: Frame): boolean {
+  if (answer.kind !== 'error') return false;
+  const { code, data } = readPayload(answer) ?? {};
+  const supported = asFields(data)?.supported;
+  const names = Array.isArray(supported) ? supported.filter((id) => typeof id === 'string') : [];
+  return code === UNSUPPORTED_REVISION && findCommonModern(names) !== undefined;
 }
 
 function failed(error: BridgeError): DiscoveryOutcome {

@@ -129,6 +129,26 @@ test('a server of other revisions only is named in the error to initialize, with
   }
 });
 
+test('a server that refuses a revision and names it as supported is asked once more', (t) => {
+  const refusal = { code: -32022, message: 'x', data: { supported: ['2026-07-28'] } };
+  const session = new LegacyFront().connect();
+  session.initialize();
+  session.serverRefuses(refusal);
+  t.deepEqual(
+    session.asked().map(({ method }) => method),
+    ['server/discover', 'server/discover'],
+  );
+  session.serverAnswers(DISCOVERY);
+  t.is(session.heard()[0]?.result.serverInfo.name, 'modern');
+
+  const stubborn = new LegacyFront().connect();
+  stubborn.initialize();
+  stubborn.serverRefuses(refusal);
+  stubborn.serverRefuses(refusal);
+  t.is(stubborn.asked().length, 2);
+  t.is(stubborn.heard()[0]?.error.data.bridge.reason, 'ERR_UPSTREAM_REVISION');
+});
+
 test('clients that connect at one time share one server/discover', (t) => {
   const front = new LegacyFront();
   const [first, second] = [front.connect(), front.connect()];
