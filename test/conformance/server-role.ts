@@ -39,7 +39,8 @@ export async function scoreServerRole(revision: SuiteRevision, results: string):
     title: `${revision}, server role`,
     direct: await withHttpServer(DIRECT[revision], (url) => scoreUrl(url, 'direct')),
     bridged: {
-      session: await scoreThrough('session', ['--isolation', 'session', ...LEGACY_STDIO]),
+      // The suite waits 600 ms for a first word, which a process that has yet to start may miss on a busy machine.
+      session: await scoreThrough('session', ['--isolation', 'session', '--prewarm', '2', ...LEGACY_STDIO]),
       shared: await scoreThrough('shared', ['--isolation', 'shared', ...LEGACY_STDIO]),
       url: await withHttpServer(LEGACY_HTTP, (url) => scoreThrough('url', [url.href])),
       modern: await scoreThrough('modern', MODERN_STDIO),
