@@ -1,7 +1,9 @@
 /** Clients of both eras and a server that is started, with the translators and real processes. */
 import test, { type ExecutionContext } from 'ava';
 import { BridgeError } from '../../src/errors.ts';
+import { CARRIED_CAPABILITIES } from '../../src/mcp/client-capabilities.ts';
 import type { ServerListener, UpstreamDialer } from '../../src/relay/ports.ts';
+import { SharedServer } from '../../src/relay/shared/shared-server.ts';
 import { SharedModernServer } from '../../src/relay/shared-modern/shared-modern-server.ts';
 import type { JoinEras } from '../../src/upstream/detect/era-ways.ts';
 import { HANDOVER_MS } from '../../src/upstream/detect/started-processes.ts';
@@ -256,6 +258,86 @@ for (const first of ['legacy', 'modern'] as const) {
     t.deepEqual(openings(setup), [opening]);
   });
 }
+
+// ---- one process for everybody
+
+/** As with `--isolation shared`. */
+function joinAll(warmed: string[] = []): JoinEras {
+  return ({ legacy: ofLegacy, modern: ofModern }) => {
+    const { deps } = createTestDeps();
+    const options = { deps, prewarm: false };
+    const legacy = new SharedServer({ ...options, dialer: ofLegacy, handshakeTimeoutMs: 0, clientInfo: CLIENT_INFO });
+    const modern = new SharedModernServer({ ...options, dialer: ofModern });
+    const { legacyToModern, modernToLegacy } = joinErasWith(deps)({ legacy, modern });
+    return {
+      legacy: { dialer: legacy, capabilities: CARRIED_CAPABILITIES },
+      modern,
+      legacyToModern,
+      modernToLegacy,
+      warm(era) {
+        warmed.push(era);
+        (era === 'legacy' ? legacy : modern).keepWarm();
+      },
+    };
+  };
+}
+
+for (const [name, first, opening] of [
+  ['echo', 'legacy', ['initialize']],
+  ['echo', 'modern', ['server/discover', 'initialize']],
+  ['both-eras', 'legacy', ['initialize']],
+  ['both-eras', 'modern', ['server/discover']],
+  ['modern-only', 'legacy', ['initialize', 'server/discover']],
+  ['modern-only', 'modern', ['server/discover']],
+] as const) {
+  test(`one process of ${name} serves clients of both eras, in the one it was met in by a ${first} client`, async (t) => {
+    const setup = start(t, name, { joinEras: joinAll() });
+    const { dialer } = setup;
+    const tools = first === 'legacy' ? await listToolsInSession(dialer) : await listTools(dialer);
+    t.true(tools.length > 0);
+    t.deepEqual(await listToolsInSession(dialer), tools);
+    t.deepEqual(await listTools(dialer), tools);
+    // Each session of a legacy client may ask a modern server once more what it offers.
+    t.deepEqual(openings(setup)[0]?.slice(0, opening.length), opening);
+    t.is(setup.processes.connections.length, 1);
+  });
+}
+
+test('clients of both eras that come at once are served by one process', async (t) => {
+  const setup = start(t, 'echo', { joinEras: joinAll() });
+  const { dialer } = setup;
+  const seen = await Promise.all([listTools(dialer), listToolsInSession(dialer), listTools(dialer)]);
+  t.deepEqual(seen[0], seen[1]);
+  t.deepEqual(seen[0], seen[2]);
+  t.is(setup.processes.connections.length, 1);
+});
+
+for (const [name, era] of [
+  ['echo', 'legacy'],
+  ['modern-only', 'modern'],
+] as const) {
+  test(`a server that is awaited is found out and kept ready without a client: ${name}`, async (t) => {
+    const warmed: string[] = [];
+    const setup = start(t, name, { joinEras: joinAll(warmed), isAwaited: true });
+    await waitFor(() => warmed.length > 0, { message: 'the verdict' });
+    t.deepEqual(warmed, [era]);
+    t.true((await listTools(setup.dialer)).length > 0);
+    t.is(setup.processes.connections.length, 1);
+  });
+}
+
+test('a server that is awaited and does not come up is tried again', async (t) => {
+  const { processes, clock, dialer } = startFake({ joinEras: joinAll(), isAwaited: true });
+  await waitFor(() => processes.dialled.length === 1, { message: 'the first try' });
+  processes.latest.listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', 'gone'));
+  const tryAgain = () => {
+    clock.advance(100);
+    return processes.dialled.length > 1;
+  };
+  await waitFor(tryAgain, { message: 'the next try' });
+  await dialer.close();
+  t.is(processes.dialled.length, 2);
+});
 
 // ---- told by the user
 
