@@ -1,12 +1,6 @@
 import type { Era } from '../mcp/revisions.ts';
 import type { ClientAdvice, ClientKind, Offer, OfferTransport } from './report.ts';
 
-/** Which eras mcp-portage joins: first the client's, then the server's. */
-export const JOINED_ERAS: Readonly<Record<Era, Readonly<Record<Era, boolean>>>> = {
-  legacy: { legacy: true, modern: false },
-  modern: { legacy: false, modern: false },
-};
-
 interface ClientTraits {
   readonly client: ClientKind;
   readonly transport: OfferTransport;
@@ -25,18 +19,16 @@ const CLIENTS: readonly ClientTraits[] = [
 ];
 
 /**
- * What each kind of client has to do to use the server.
+ * What each kind of client has to do to use the server: mcp-portage joins any of them to whatever works.
  * @param shownTarget the target as it stands on a command line
  */
 export function adviseClients(offers: readonly Offer[], shownTarget: string): readonly ClientAdvice[] {
   const working = offers.filter((offer) => offer.works);
   return CLIENTS.map(({ client, transport, era, verb }): ClientAdvice => {
-    const isDirect = working.some((offer) => offer.transport === transport && offer.era === era);
-    if (isDirect) return { client, way: 'direct', command: undefined };
     if (working.length === 0) return { client, way: 'none', command: undefined };
-    const isJoined = working.some((offer) => JOINED_ERAS[era][offer.era]);
-    return isJoined
-      ? { client, way: 'portage', command: `mcp-portage ${verb} ${shownTarget}` }
-      : { client, way: 'not-yet', command: undefined };
+    const isDirect = working.some((offer) => offer.transport === transport && offer.era === era);
+    return isDirect
+      ? { client, way: 'direct', command: undefined }
+      : { client, way: 'portage', command: `mcp-portage ${verb} ${shownTarget}` };
   });
 }

@@ -130,11 +130,11 @@ function describeCount(count: ItemCount, name: string): string | undefined {
 }
 
 const CLIENT_NAMES: Readonly<Record<ClientKind, string>> = {
-  'stdio-legacy': 'stdio clients',
+  'stdio-legacy': 'stdio clients, legacy',
   'http-sse': 'HTTP+SSE clients',
-  'streamable-http-legacy': 'Streamable HTTP clients',
-  'streamable-http-modern': 'Streamable HTTP clients, modern only',
-  'stdio-modern': 'stdio clients, modern only',
+  'streamable-http-legacy': 'Streamable HTTP clients, legacy',
+  'streamable-http-modern': 'Streamable HTTP clients, modern',
+  'stdio-modern': 'stdio clients, modern',
 };
 
 function describeWay(painter: Painter, { way, command }: ClientAdvice): string {
@@ -143,8 +143,6 @@ function describeWay(painter: Painter, { way, command }: ClientAdvice): string {
       return painter.green('directly');
     case 'portage':
       return `with  ${painter.bold(command ?? '')}`;
-    case 'not-yet':
-      return painter.dim('not yet: mcp-portage does not translate between these eras so far');
     case 'none':
       return painter.dim('no way');
   }

@@ -83,11 +83,8 @@ export type ClientKind =
 /** How a kind of client gets to this server. */
 export interface ClientAdvice {
   readonly client: ClientKind;
-  /**
-   * `direct`: without help. `portage`: through mcp-portage, with `command`. `not-yet`: mcp-portage does not carry this
-   * pair of eras yet. `none`: nothing of the server works.
-   */
-  readonly way: 'direct' | 'portage' | 'not-yet' | 'none';
+  /** `direct`: without help. `portage`: through mcp-portage, with `command`. `none`: nothing of the server works. */
+  readonly way: 'direct' | 'portage' | 'none';
   readonly command: string | undefined;
 }
 

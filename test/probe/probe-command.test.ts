@@ -44,17 +44,26 @@ test.serial('a server of both eras is found to speak both, in a process each', a
   t.is(conclusionOf(report), 'usable (0)');
   t.deepEqual(working(report), ['stdio modern', 'stdio legacy']);
   for (const name of working(report)) t.like(offerOf(report, name), { tools: { state: 'counted', count: 2 } });
+  t.like(adviceIn(report), { 'stdio-legacy': 'direct', 'stdio-modern': 'direct' });
 });
 
-test.serial('a modern-only server is usable, and what legacy clients lack is said', async (t) => {
+test.serial('a modern-only server is usable, by legacy clients through mcp-portage', async (t) => {
   const report = await probeServer('modern-only');
   t.is(conclusionOf(report), 'usable (0)');
   t.deepEqual(working(report), ['stdio modern']);
+  t.like(offerOf(report, 'stdio modern'), {
+    serverInfo: { name: 'sdk-v2', version: '2.0.0' },
+    revision: '2026-07-28',
+    supportedRevisions: ['2026-07-28'],
+    session: undefined,
+    tools: { state: 'counted', count: 2, isComplete: true },
+  });
+  const command = `-- ${process.execPath} ${fixture('modern-only')}`;
   t.deepEqual(adviceIn(report), {
-    'stdio-legacy': 'not-yet',
-    'http-sse': 'not-yet',
-    'streamable-http-legacy': 'not-yet',
-    'streamable-http-modern': 'not-yet',
+    'stdio-legacy': `mcp-portage connect ${command}`,
+    'http-sse': `mcp-portage serve ${command}`,
+    'streamable-http-legacy': `mcp-portage serve ${command}`,
+    'streamable-http-modern': `mcp-portage serve ${command}`,
     'stdio-modern': 'direct',
   });
 });
@@ -67,8 +76,8 @@ test.serial('clients over HTTP are told to serve the command, credentials left o
     'stdio-legacy': 'direct',
     'http-sse': `mcp-portage serve ${command}`,
     'streamable-http-legacy': `mcp-portage serve ${command}`,
-    'streamable-http-modern': 'not-yet',
-    'stdio-modern': 'not-yet',
+    'streamable-http-modern': `mcp-portage serve ${command}`,
+    'stdio-modern': `mcp-portage connect ${command}`,
   });
   t.notRegex(JSON.stringify(report), /k[123]/);
 });

@@ -71,20 +71,31 @@ test('each kind of client is told how to get to a server with sessions', async (
     'stdio-legacy': `mcp-portage connect ${url}`,
     'http-sse': `mcp-portage serve ${url}`,
     'streamable-http-legacy': 'direct',
-    'streamable-http-modern': 'not-yet',
-    'stdio-modern': 'not-yet',
+    'streamable-http-modern': `mcp-portage serve ${url}`,
+    'stdio-modern': `mcp-portage connect ${url}`,
   });
 });
 
 test('each kind of client is told how to get to a modern server', async (t) => {
   const server = await serveSdk('modern');
   t.teardown(() => server.close());
+  const url = server.url.href;
   t.deepEqual(adviceIn(await probe(server.url)), {
-    'stdio-legacy': 'not-yet',
-    'http-sse': 'not-yet',
-    'streamable-http-legacy': 'not-yet',
+    'stdio-legacy': `mcp-portage connect ${url}`,
+    'http-sse': `mcp-portage serve ${url}`,
+    'streamable-http-legacy': `mcp-portage serve ${url}`,
     'streamable-http-modern': 'direct',
-    'stdio-modern': 'not-yet',
+    'stdio-modern': `mcp-portage connect ${url}`,
+  });
+});
+
+test('clients of either era go directly to a server of both', async (t) => {
+  const server = await serveSdk('both-eras');
+  t.teardown(() => server.close());
+  t.like(adviceIn(await probe(server.url)), {
+    'streamable-http-legacy': 'direct',
+    'streamable-http-modern': 'direct',
+    'stdio-modern': `mcp-portage connect ${server.url.href}`,
   });
 });
 

@@ -50,8 +50,8 @@ const REPORT: ProbeReport = {
     { client: 'stdio-legacy', way: 'portage', command: 'mcp-portage connect https://example.com/mcp' },
     { client: 'http-sse', way: 'portage', command: 'mcp-portage serve https://example.com/mcp' },
     { client: 'streamable-http-legacy', way: 'direct', command: undefined },
-    { client: 'streamable-http-modern', way: 'not-yet', command: undefined },
-    { client: 'stdio-modern', way: 'not-yet', command: undefined },
+    { client: 'streamable-http-modern', way: 'portage', command: 'mcp-portage serve https://example.com/mcp' },
+    { client: 'stdio-modern', way: 'portage', command: 'mcp-portage connect https://example.com/mcp' },
   ],
   steps: [
     { request: 'POST server/discover', saw: '400 Bad Request', status: 400, tookMs: 41.6 },
@@ -81,13 +81,11 @@ What it speaks
   HTTP+SSE, legacy          no   405 Method Not Allowed
 
 Who can use it
-  stdio clients                         with  mcp-portage connect https://example.com/mcp
-  HTTP+SSE clients                      with  mcp-portage serve https://example.com/mcp
-  Streamable HTTP clients               directly
-  Streamable HTTP clients, modern only  not yet: mcp-portage does not translate between these eras
-                                        so far
-  stdio clients, modern only            not yet: mcp-portage does not translate between these eras
-                                        so far
+  stdio clients, legacy            with  mcp-portage connect https://example.com/mcp
+  HTTP+SSE clients                 with  mcp-portage serve https://example.com/mcp
+  Streamable HTTP clients, legacy  directly
+  Streamable HTTP clients, modern  with  mcp-portage serve https://example.com/mcp
+  stdio clients, modern            with  mcp-portage connect https://example.com/mcp
 
 What was asked
      42 ms  POST server/discover     400 Bad Request
