@@ -5,7 +5,8 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { RoleScores } from './compare.ts';
-import { listClientScenarios, type Score, type SuiteRevision, scoreClient } from './suite.ts';
+import { listClientScenarios, type RoleRun, type Score, type SuiteRevision, scoreClient } from './suite.ts';
+import type { SuiteCommand } from './suite-command.ts';
 
 const CLIENT = fileURLToPath(new URL('./client.ts', import.meta.url));
 /** Authorization is no business of a bridge that has no credentials of its own. */
@@ -18,13 +19,13 @@ type Era = 'legacy' | 'modern';
 const ERA_OF: Readonly<Record<SuiteRevision, Era>> = { '2025-11-25': 'legacy', '2026-07-28': 'modern' };
 const OTHER_ERA: Readonly<Record<Era, Era>> = { legacy: 'modern', modern: 'legacy' };
 
-export async function scoreClientRole(revision: SuiteRevision, results: string): Promise<RoleScores> {
-  const scenarios = (await listClientScenarios(revision)).filter((scenario) => !LEFT_OUT.test(scenario));
+export async function scoreClientRole({ suite, revision, results }: RoleRun): Promise<RoleScores> {
+  const scenarios = (await listClientScenarios(suite, revision)).filter((scenario) => !LEFT_OUT.test(scenario));
   const era = ERA_OF[revision];
   const scoreAs = async (...mode: ClientMode): Promise<Score> => {
     const scores: Score[] = [];
     const folder = join(results, [revision, 'client', ...mode].join('-'));
-    for (const scenario of scenarios) scores.push(await scoreScenario({ revision, scenario, mode, folder }));
+    for (const scenario of scenarios) scores.push(await scoreScenario({ suite, revision, scenario, mode, folder }));
     return new Map(scores.flatMap((score) => [...score]));
   };
   return {
@@ -42,18 +43,19 @@ export async function scoreClientRole(revision: SuiteRevision, results: string):
 type ClientMode = readonly [era: Era, ...way: string[]];
 
 interface ScenarioRun {
+  readonly suite: SuiteCommand;
   readonly revision: SuiteRevision;
   readonly scenario: string;
   readonly mode: ClientMode;
   readonly folder: string;
 }
 
-async function scoreScenario({ revision, scenario, mode, folder }: ScenarioRun): Promise<Score> {
+async function scoreScenario({ suite, revision, scenario, mode, folder }: ScenarioRun): Promise<Score> {
   const words = [process.execPath, `--import=${import.meta.resolve('tsx')}`, CLIENT, ...mode];
   const command = words.map((word) => JSON.stringify(word)).join(' ');
   for (let attempt = 1; ; attempt += 1) {
     const outputDir = join(folder, `${scenario}-${attempt}`);
-    const score = await scoreClient({ revision, command, scenario, outputDir });
+    const score = await scoreClient({ suite, revision, command, scenario, outputDir });
     const isFine = [...score.values()].every(({ status }) => status !== 'FAILURE' && status !== 'WARNING');
     if (isFine || scenario !== TIMED || attempt === TIMED_TRIES) return score;
   }

@@ -11,9 +11,11 @@ import { compareScores, type ExpectedDifference, type RoleScores } from './compa
 import { printDifferences, printTable } from './report.ts';
 import { scoreServerRole } from './server-role.ts';
 import type { SuiteRevision } from './suite.ts';
+import { findSuite } from './suite-command.ts';
 
 const EXPECTED = new URL('./expected-differences.json', import.meta.url);
 
+const suite = await findSuite();
 const results = await mkdtemp(join(tmpdir(), 'mcp-portage-conformance-'));
 /** By role and by what was compared with the direct score. */
 const allowed: Readonly<Record<string, Readonly<Record<string, readonly ExpectedDifference[]>>>> = JSON.parse(
@@ -23,7 +25,7 @@ const allowed: Readonly<Record<string, Readonly<Record<string, readonly Expected
 let passed = 0;
 let failed = 0;
 for (const revision of ['2025-11-25', '2026-07-28'] satisfies SuiteRevision[]) {
-  for (const scoreRole of [scoreServerRole, scoreClientRole]) judge(await scoreRole(revision, results));
+  for (const scoreRole of [scoreServerRole, scoreClientRole]) judge(await scoreRole({ suite, revision, results }));
 }
 
 if (failed === 0) await rm(results, { recursive: true });

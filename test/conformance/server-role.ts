@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { startBridge } from '../support/bridge.ts';
 import type { RoleScores } from './compare.ts';
-import { type Score, type SuiteRevision, scoreServer } from './suite.ts';
+import { type RoleRun, type Score, type SuiteRevision, scoreServer } from './suite.ts';
 
 const SERVER = fileURLToPath(new URL('../fixtures/everything/server.js', import.meta.url));
 const LEGACY_STDIO = ['--', process.execPath, SERVER, '--stdio'];
@@ -24,9 +24,9 @@ const DIRECT: Readonly<Record<SuiteRevision, string>> = { '2025-11-25': LEGACY_H
  */
 const POLL_AFTER = ['--poll-after', '1500ms'];
 
-export async function scoreServerRole(revision: SuiteRevision, results: string): Promise<RoleScores> {
+export async function scoreServerRole({ suite, revision, results }: RoleRun): Promise<RoleScores> {
   const scoreUrl = (url: URL, name: string): Promise<Score> =>
-    scoreServer({ revision, url, outputDir: join(results, `${revision}-server-${name}`) });
+    scoreServer({ suite, revision, url, outputDir: join(results, `${revision}-server-${name}`) });
   const scoreThrough = async (name: string, args: readonly string[]): Promise<Score> => {
     const bridge = await startBridge([...POLL_AFTER, ...args]);
     try {

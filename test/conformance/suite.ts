@@ -2,17 +2,22 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { SuiteCommand } from './suite-command.ts';
 
-const PACKAGE = '@modelcontextprotocol/conformance@0.2.0-alpha.12';
-/** The suite needs Node 22; on an older one, a newer comes along as a package. */
-const SUITE_NODE = 'node@24';
-const SUITE_NODE_MAJOR = 22;
 const SUITE_TIMEOUT_MS = 5 * 60_000;
 
 export type CheckStatus = 'SUCCESS' | 'FAILURE' | 'WARNING' | 'INFO' | 'SKIPPED';
 
 /** Whose requirements are checked. */
 export type SuiteRevision = '2025-11-25' | '2026-07-28';
+
+/** One role of the suite, without and with the bridge. */
+export interface RoleRun {
+  readonly suite: SuiteCommand;
+  readonly revision: SuiteRevision;
+  /** A folder for what the suite writes. */
+  readonly results: string;
+}
 
 export interface CheckOutcome {
   readonly status: CheckStatus;
@@ -34,18 +39,20 @@ interface CheckRecord {
 }
 
 export interface ServerRun {
+  readonly suite: SuiteCommand;
   readonly revision: SuiteRevision;
   readonly url: URL;
   readonly outputDir: string;
 }
 
 /** Runs the server role of the official suite against `url`. Rejects when the suite itself could not run. */
-export async function scoreServer({ revision, url, outputDir }: ServerRun): Promise<Score> {
-  const output = await runSuite(['server', '--requirements', revision, '--url', url.href, '-o', outputDir]);
+export async function scoreServer({ suite, revision, url, outputDir }: ServerRun): Promise<Score> {
+  const output = await runSuite(suite, ['server', '--requirements', revision, '--url', url.href, '-o', outputDir]);
   return readScore(outputDir, output);
 }
 
 export interface ClientRun {
+  readonly suite: SuiteCommand;
   readonly revision: SuiteRevision;
   /** Gets the URL of the suite's server as its last argument. */
   readonly command: string;
@@ -54,33 +61,23 @@ export interface ClientRun {
 }
 
 /** Runs one scenario of the client role. Rejects when the suite itself could not run. */
-export async function scoreClient({ revision, command, scenario, outputDir }: ClientRun): Promise<Score> {
+export async function scoreClient({ suite, revision, command, scenario, outputDir }: ClientRun): Promise<Score> {
   const chosen = ['--scenario', scenario, '--spec-version', revision];
-  const output = await runSuite(['client', ...chosen, '--command', command, '-o', outputDir]);
+  const output = await runSuite(suite, ['client', ...chosen, '--command', command, '-o', outputDir]);
   return readScore(outputDir, output);
 }
 
 /** Scenarios of the client role that apply to the revision. */
-export async function listClientScenarios(revision: SuiteRevision): Promise<readonly string[]> {
-  const output = await runSuite(['list', '--client', '--spec-version', revision]);
+export async function listClientScenarios(suite: SuiteCommand, revision: SuiteRevision): Promise<readonly string[]> {
+  const output = await runSuite(suite, ['list', '--client', '--spec-version', revision]);
   const scenarios = [...output.matchAll(/^ {2}- (\S+)/gm)].map(([, name = '']) => name);
   if (scenarios.length === 0) throw new Error(`the conformance suite listed no scenarios; it said:\n${output}`);
   return scenarios;
 }
 
 /** Resolves with what was printed, whatever the exit code: a failed check is a result, not a failure to run. */
-function runSuite(args: readonly string[]): Promise<string> {
-  const ownNode = Number.parseInt(process.versions.node, 10) >= SUITE_NODE_MAJOR;
-  const packages = ['-p', PACKAGE, ...(ownNode ? [] : ['-p', SUITE_NODE])];
-  return runNpx(['-y', ...packages, '--', 'conformance', ...args]);
-}
-
-async function runNpx(args: readonly string[]): Promise<string> {
-  const child = spawn('npx', args, {
-    stdio: ['ignore', 'pipe', 'pipe'],
-    shell: process.platform === 'win32',
-    timeout: SUITE_TIMEOUT_MS,
-  });
+async function runSuite([program, ...first]: SuiteCommand, args: readonly string[]): Promise<string> {
+  const child = spawn(program, [...first, ...args], { stdio: ['ignore', 'pipe', 'pipe'], timeout: SUITE_TIMEOUT_MS });
   const chunks: Buffer[] = [];
   child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk));
   child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk));
