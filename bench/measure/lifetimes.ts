@@ -8,7 +8,7 @@ import { drive } from '../load/drive.ts';
 import { Numbers } from '../load/numbers.ts';
 import { SMALL_32 } from '../load/workload.ts';
 import type { Effort } from './effort.ts';
-import { countChildren, readCpuNanos, readRssMiB } from './proc.ts';
+import { listChildren, readCpuNanos, readRssMiB } from './proc.ts';
 import { stop } from './processes.ts';
 import type { Metric } from './records.ts';
 import { median } from './statistics.ts';
@@ -67,11 +67,17 @@ export async function measureOpening({ entrant, sessions, prewarmed }: Opener, s
   });
 }
 
-/** A prewarmed child counts when it has had the time to start. */
+/** A prewarmed child is ready when it waits: when it has used no processor for a while. */
 async function waitForChildren(pid: number, count: number): Promise<void> {
   const deadline = performance.now() + 10_000;
-  while (countChildren(pid) < count && performance.now() < deadline) await delay(10);
-  await delay(150);
+  let used = -1;
+  while (performance.now() < deadline) {
+    await delay(100);
+    const children = listChildren(pid);
+    const usedNow = children.reduce((sum, child) => sum + (readCpuNanos(child) ?? 0), 0);
+    if (children.length >= count && usedNow === used) return;
+    used = usedNow;
+  }
 }
 
 export async function measureIdle(entrant: Entrant, server: HttpServer): Promise<Values> {

@@ -26,11 +26,9 @@ export function readRssMiB(pid: number): number | undefined {
   }
 }
 
-export function countChildren(pid: number): number {
-  let children = 0;
-  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+export function listChildren(pid: number): number[] {
+  return readdirSync(`/proc/${pid}/task`).flatMap((thread) => {
     const listed = readFileSync(`/proc/${pid}/task/${thread}/children`, 'latin1').trim();
-    children += listed === '' ? 0 : listed.split(' ').length;
-  }
-  return children;
+    return listed === '' ? [] : listed.split(' ').map(Number);
+  });
 }
