@@ -72,10 +72,10 @@ export const LIMITS: readonly Limit[] = [
     seen: 'log messages that may be of several calls go to none; a question goes to the call that came last',
   },
   {
-    clients: ['httpSse', 'streamable', 'modernHttp', 'autoHttp'],
+    clients: MODERN_HTTP_CLIENTS,
     servers: ['modernStdio'],
     features: ['manyLogging'],
-    why: 'the server has one pipe for all that it says, and does not say which call a log message is about',
+    why: 'one process serves all clients, and does not say which call a log message is about',
     seen: 'log messages that may be of several calls go to none',
   },
 ];

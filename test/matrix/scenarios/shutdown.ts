@@ -42,7 +42,7 @@ export const SHUTDOWN: readonly Scenario[] = [
     title: 'a client that leaves takes nobody with it',
     needs: ['calls'],
     async run(t, cell) {
-      const leaver = await cell.connected('leaver, too');
+      const leaver = await cell.connected('incapable', { capabilities: {} });
       const stayer = await cell.main();
       t.is((await leaver.callTool('echo', { value: 'leaving' })).text, 'leaving');
       await leaver.close();
