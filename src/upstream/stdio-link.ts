@@ -92,18 +92,22 @@ export class StdioLink implements UpstreamLink, ChildListener {
     if (this.#state.kind !== 'open') return;
     const cancel = this.#options.clock.after(LINGER_MS, () => {
       const message = `Server "${this.#options.name}" closed its ${stream} but went on running; it was ended.`;
-      this.#lost(new BridgeError('ERR_UPSTREAM_EXITED', message));
+      const error = new BridgeError('ERR_UPSTREAM_EXITED', message);
+      this.#options.log.warn({ child: this.#options.name, code: error.code }, message);
+      this.#lost(error);
       this.#letGo();
     });
     this.#state = { kind: 'half-closed', cancel };
   }
 
   ended(exit: ChildExit): void {
-    this.#options.log.info({ child: this.#options.name, exitCode: exit.code }, `server ${describeExit(exit)}`);
+    const { name, withheldEnv, policy, log } = this.#options;
+    const isClean = exit.terminated || (exit.code === 0 && this.#hasServed);
+    const described = { child: name, exitCode: exit.code };
+    if (isClean || this.#state.kind === 'closed') log.info(described, `server ${describeExit(exit)}`);
+    else log.warn({ ...described, code: 'ERR_UPSTREAM_EXITED' }, `server ${describeExit(exit)}`);
     if (this.#state.kind === 'closed') return;
     this.#messages.end();
-    const { name, withheldEnv, policy } = this.#options;
-    const isClean = exit.terminated || (exit.code === 0 && this.#hasServed);
     const context = { name, withheldEnv, hasServed: this.#hasServed };
     if (!isClean) policy.failed(exitError(exit, { ...context, retryAfterMs: 0 }), this.#hasServed);
     this.#tell(exitError(exit, { ...context, retryAfterMs: policy.delayMs() }));
