@@ -140,8 +140,8 @@ export function main(): Promise<void> {
         import('./probe/report.ts'),
         import('./cli/system-deps.ts'),
       ]);
-      const { target, remote, child, limits } = config;
-      const settings = { remote, child, limits, timeoutMs, signal };
+      const { target, protocol, remote, child, limits } = config;
+      const settings = { protocol, remote, child, limits, timeoutMs, signal };
       const report = await runProbe(target, settings, createSystemDeps(log));
       const text = format === 'json' ? `${JSON.stringify(report, undefined, 2)}\n` : renderReport(report, look);
       return { report: text, exitCode: exitCodeOf(report) };

@@ -3,6 +3,7 @@ export interface Config {
   /** The face towards the client: `serve` listens for HTTP, `connect` speaks on this process's own stdin and stdout. */
   readonly verb: 'serve' | 'connect';
   readonly target: Target;
+  readonly protocol: Protocol;
   readonly remote: RemoteConfig;
   readonly listen: ListenConfig;
   readonly endpoints: EndpointConfig;
@@ -30,10 +31,12 @@ export interface UrlTarget {
   readonly url: URL;
 }
 
+/** The era the server speaks; `auto`: it is asked. */
+export type Protocol = 'auto' | 'legacy' | 'modern';
+
 /** How a remote server is reached. */
 export interface RemoteConfig {
   readonly transport: 'auto' | 'streamable-http' | 'sse';
-  readonly protocol: 'auto' | 'legacy' | 'modern';
   /** Sent with every request, `${ENV}` already expanded; names in lower case. */
   readonly headers: ReadonlyMap<string, string>;
   /** Re-read when it changes; its content is sent as a bearer token. */

@@ -17,7 +17,7 @@ export function createCommandDialer(config: Config, target: CommandTarget, deps:
   const { isolation, prewarm } = config.sessions;
   const { maxMessageBytes, shutdownGraceMs } = config.limits;
   const processes = createStdioDialer({ target, child: config.child, maxMessageBytes, shutdownGraceMs, deps });
-  const detected = { protocol: config.remote.protocol, clientInfo: CLIENT_INFO, deps };
+  const detected = { protocol: config.protocol, clientInfo: CLIENT_INFO, deps };
   if (isolation === 'shared') {
     const joinEras = (dialers: EraDialers): EraWays => shareOne(dialers, config, deps);
     return createDetectedCommandDialer({ ...detected, processes, joinEras, isAwaited: prewarm > 0 });

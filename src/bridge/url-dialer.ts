@@ -10,9 +10,10 @@ import { toLegacy, toModern } from './join-eras.ts';
 export async function createUrlDialer(config: Config, target: UrlTarget, deps: Deps): Promise<UpstreamDialer> {
   // Loaded where it is used: its libraries would double the heap, and with it the cost of each collection.
   const { createDetectedRemoteDialer } = await import('../upstream/detected-remote.ts');
-  const { remote, limits, verb } = config;
+  const { protocol, remote, limits, verb } = config;
   let dialer = createDetectedRemoteDialer({
     target,
+    protocol,
     remote,
     maxMessageBytes: limits.maxMessageBytes,
     clientInfo: CLIENT_INFO,

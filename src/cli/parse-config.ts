@@ -1,6 +1,15 @@
 /** From what was given to the Config the bridge runs on: types, defaults, and which options go together. */
 import { resolve } from 'node:path';
-import type { ChildConfig, Config, EndpointConfig, ListenConfig, LogConfig, SessionConfig } from '../config.ts';
+import type {
+  ChildConfig,
+  Config,
+  EndpointConfig,
+  ListenConfig,
+  LogConfig,
+  Protocol,
+  RemoteConfig,
+  SessionConfig,
+} from '../config.ts';
 import { BridgeError } from '../errors.ts';
 import { composeChildEnvironment, type EnvAssignment, type Environment } from './child-environment.ts';
 import type { BridgeCommand } from './command-line.ts';
@@ -55,6 +64,7 @@ export function parseConfig(
     // A probe is a client of its own: it listens nowhere.
     verb: verb === 'serve' ? 'serve' : 'connect',
     target,
+    protocol: parseProtocol(given, remote),
     remote,
     listen,
     endpoints,
@@ -73,6 +83,14 @@ export function parseConfig(
     format: given.required('json', value.parseFlag) ? 'json' : 'human',
   };
   return { config, probe, warnings: [...ofAccess, ...warnings, ...warnOfStrangers(around.env)] };
+}
+
+function parseProtocol(given: GivenOptions, { transport }: RemoteConfig): Protocol {
+  const protocol: Protocol = given.required('protocol', value.parseChoice(['auto', 'legacy', 'modern']));
+  if (transport !== 'sse' || protocol !== 'modern') return protocol;
+  throw excluded(
+    `${given.sourceOf('transport')} sse is a transport of the legacy era, and ${given.sourceOf('protocol')} modern rules that out; leave one of them out.`,
+  );
 }
 
 function parseTls(given: GivenOptions, around: Surroundings): Config['listen']['tls'] {

@@ -30,7 +30,6 @@ export function parseRemote(given: GivenOptions, around: RemoteSurroundings, tar
   const isSecret = bearerTokenFile !== undefined || CREDENTIALS.some((name) => headers.has(name));
   const remote: RemoteConfig = {
     transport: given.required('transport', value.parseChoice(['auto', 'streamable-http', 'sse'])),
-    protocol: given.required('protocol', value.parseChoice(['auto', 'legacy', 'modern'])),
     headers,
     bearerTokenFile,
     tls: parseClientTls(given, around),

@@ -1,4 +1,4 @@
-import type { RemoteConfig } from '../config.ts';
+import type { Protocol, RemoteConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import type { HttpClient } from '../http/client.ts';
 import { SessionCookies } from '../http/cookies.ts';
@@ -12,6 +12,7 @@ import { STEP_TIMEOUT_MS } from './probe-config.ts';
 
 export interface HttpProbeOptions {
   readonly url: URL;
+  readonly protocol: Protocol;
   readonly remote: RemoteConfig;
   readonly http: HttpClient;
   readonly maxMessageBytes: number;

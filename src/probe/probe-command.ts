@@ -1,4 +1,4 @@
-import type { ChildConfig, CommandTarget, LimitConfig, RemoteConfig } from '../config.ts';
+import type { ChildConfig, CommandTarget, LimitConfig, Protocol } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { createModernRequest } from '../mcp/discover.ts';
 import type { Implementation } from '../mcp/meta.ts';
@@ -21,7 +21,7 @@ import type { Step } from './report.ts';
 export interface CommandProbeOptions {
   readonly target: CommandTarget;
   readonly child: ChildConfig;
-  readonly protocol: RemoteConfig['protocol'];
+  readonly protocol: Protocol;
   readonly limits: LimitConfig;
   readonly timeoutMs: number;
   readonly clientInfo: Implementation;

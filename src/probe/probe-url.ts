@@ -11,7 +11,8 @@ export class UrlProbe {
   readonly #ways: readonly Way[];
 
   constructor(options: HttpProbeOptions) {
-    const { transport, protocol } = options.remote;
+    const { protocol, remote } = options;
+    const { transport } = remote;
     this.#probe = new HttpProbe(options);
     const isPost = transport !== 'sse';
     const isLegacy = protocol !== 'modern';

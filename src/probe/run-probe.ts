@@ -64,16 +64,16 @@ interface ProbeContext {
 
 function createProbe(
   target: Target,
-  { remote, child, limits, timeoutMs }: ProbeConfig,
+  { protocol, remote, child, limits, timeoutMs }: ProbeConfig,
   context: ProbeContext,
 ): UrlProbe | CommandProbe {
   const clientInfo = { name: 'mcp-portage', version: VERSION };
   if (target.kind === 'command') {
-    return new CommandProbe({ target, child, protocol: remote.protocol, limits, timeoutMs, clientInfo, ...context });
+    return new CommandProbe({ target, child, protocol, limits, timeoutMs, clientInfo, ...context });
   }
   const { maxMessageBytes } = limits;
   const http = createHttpClient({ remote, clientInfo, deps: context.deps });
-  return new UrlProbe({ url: target.url, remote, http, maxMessageBytes, clientInfo, ...context });
+  return new UrlProbe({ url: target.url, protocol, remote, http, maxMessageBytes, clientInfo, ...context });
 }
 
 function conclude(target: Target, { remote }: ProbeConfig, findings: Findings, tookMs: number): ProbeReport {

@@ -1,3 +1,4 @@
+import type { Protocol } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
 import { classifyInitialize } from '../mcp/classify-probe.ts';
@@ -11,7 +12,7 @@ import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLi
 import { isModernServer } from './detect/ask-modern.ts';
 import { detectStdio, HANDSHAKE_TIMEOUT_MS, PROBE_TIMEOUT_MS } from './detect/detect-stdio.ts';
 import { DetectingLink, type FindLink } from './detect/detecting-link.ts';
-import type { EraWays, JoinEras, Protocol } from './detect/era-ways.ts';
+import type { EraWays, JoinEras } from './detect/era-ways.ts';
 import { FirstSession } from './detect/first-session.ts';
 import { LinkClient } from './detect/link-client.ts';
 import { StartedProcesses } from './detect/started-processes.ts';

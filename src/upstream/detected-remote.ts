@@ -1,9 +1,10 @@
+import type { Protocol } from '../config.ts';
 import { BridgeError } from '../errors.ts';
 import type { HttpClient } from '../http/client.ts';
 import { showUrl } from '../http/shown-url.ts';
 import type { Exchange } from '../relay/exchange.ts';
 import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../relay/ports.ts';
-import type { EraWays, JoinEras, Protocol } from './detect/era-ways.ts';
+import type { EraWays, JoinEras } from './detect/era-ways.ts';
 import type { ModernTurn } from './detect/find-link.ts';
 import { RequestEras } from './detect/request-eras.ts';
 import { RequestLinks } from './detect/request-links.ts';
@@ -45,9 +46,9 @@ class DetectedRemote implements UpstreamDialer {
   #isClosed = false;
 
   constructor(options: DetectedRemoteOptions) {
-    const { target, remote, deps, joinEras } = options;
+    const { target, protocol, remote, deps, joinEras } = options;
     this.name = showUrl(target.url);
-    this.#protocol = remote.transport === 'sse' ? 'legacy' : remote.protocol;
+    this.#protocol = remote.transport === 'sse' ? 'legacy' : protocol;
     this.#keyOf = createKeyOf(target.url, remote);
     this.#sessionVerdicts = new VerdictCache(deps.clock);
     this.#requestVerdicts = new VerdictCache(deps.clock);
@@ -56,7 +57,7 @@ class DetectedRemote implements UpstreamDialer {
       doubted: (exchange) => this.#doubted(exchange),
     });
     // The one below the pool never asks for the modern era, and what it finds is of no use to the other.
-    const pooled: RemoteOptions = { ...options, remote: { ...remote, protocol: 'legacy' } };
+    const pooled: RemoteOptions = { ...options, protocol: 'legacy' };
     this.#legacy = this.#createSessions(pooled, new VerdictCache(deps.clock), undefined);
     this.#ways = joinEras({ legacy: this.#legacy, modern: this.#modern });
     this.#sessions = this.#createSessions(options, this.#sessionVerdicts, this.#ways.legacyToModern);

@@ -1,4 +1,4 @@
-import type { RemoteConfig, UrlTarget } from '../config.ts';
+import type { Protocol, RemoteConfig, UrlTarget } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
 import { HttpClient } from '../http/client.ts';
@@ -7,39 +7,20 @@ import type { Implementation } from '../mcp/meta.ts';
 import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../relay/ports.ts';
 import { DetectingLink } from './detect/detecting-link.ts';
 import { LinkFinder, type ModernTurn } from './detect/find-link.ts';
-import { createKeyOf, type KeyOf } from './detect/server-key.ts';
-import { VerdictCache } from './detect/verdict-cache.ts';
+import type { KeyOf } from './detect/server-key.ts';
+import type { VerdictCache } from './detect/verdict-cache.ts';
 import { createHttpSseDialer } from './http-sse/dialer.ts';
 import type { RemoteDialerOptions } from './remote/remote-options.ts';
 import { createStreamableDialer } from './streamable-session/dialer.ts';
 
 export interface RemoteOptions {
   readonly target: UrlTarget;
+  readonly protocol: Protocol;
   readonly remote: RemoteConfig;
   readonly maxMessageBytes: number;
   /** Who asks where no client does; also the User-Agent. */
   readonly clientInfo: Implementation;
   readonly deps: Deps;
-}
-
-/**
- * Connections to a server at a URL, for legacy clients and servers only; for all others see detected-remote.ts. Which
- * transport it speaks is found out with the first message of the first client, unless `--transport` says so.
- * @throws BridgeError ERR_CONFIG_OPTION when a certificate file cannot be used, or for an era that is not served yet
- */
-export function createRemoteDialer(options: RemoteOptions): UpstreamDialer {
-  const { url } = options.target;
-  if (options.remote.protocol === 'modern') {
-    throw new BridgeError(
-      'ERR_CONFIG_OPTION',
-      '--protocol modern: this version of mcp-portage connects legacy clients to legacy servers only; leave the option out.',
-    );
-  }
-  return createSessionDialer(options, {
-    verdicts: new VerdictCache(options.deps.clock),
-    keyOf: createKeyOf(url, options.remote),
-    modern: undefined,
-  });
 }
 
 export interface SessionKnowledge {
@@ -50,11 +31,13 @@ export interface SessionKnowledge {
 }
 
 /**
- * Connections to a server at a URL for sessions, as their clients begin them: with `initialize`.
+ * Connections to a server at a URL for sessions, as their clients begin them: with `initialize`. Which transport it
+ * speaks is found out with the first message of the first client, unless `--transport` says so.
  * @throws BridgeError ERR_CONFIG_OPTION when a certificate file cannot be used
  */
 export function createSessionDialer(options: RemoteOptions, knowledge: SessionKnowledge): UpstreamDialer {
-  const { transport, protocol } = options.remote;
+  const { protocol, remote } = options;
+  const { transport } = remote;
   if (transport === 'sse') return createHttpSseDialer(dialerOptions(options));
   if (transport === 'streamable-http' && protocol === 'legacy' && knowledge.modern === undefined) {
     return createStreamableDialer(dialerOptions(options));
@@ -86,7 +69,7 @@ class SessionDialer implements UpstreamDialer {
   #isClosed = false;
 
   constructor(options: RemoteOptions, knowledge: SessionKnowledge) {
-    const { target, remote, clientInfo, maxMessageBytes, deps } = options;
+    const { target, protocol, remote, clientInfo, maxMessageBytes, deps } = options;
     const { url } = target;
     this.name = showUrl(url);
     const shared = dialerOptions(options);
@@ -95,6 +78,7 @@ class SessionDialer implements UpstreamDialer {
     this.#httpSse = createHttpSseDialer(dialerOptions(options));
     this.#finder = new LinkFinder({
       url,
+      protocol,
       remote,
       http: shared.http,
       streamable: this.#streamable,

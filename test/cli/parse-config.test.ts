@@ -37,9 +37,9 @@ function refusal(argv: readonly string[], env: Surroundings['env'] = {}): { code
 const defaults = {
   verb: 'serve',
   target: { kind: 'command', command: 'server', args: [] },
+  protocol: 'auto',
   remote: {
     transport: 'auto',
-    protocol: 'auto',
     headers: new Map(),
     bearerTokenFile: undefined,
     tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
@@ -154,13 +154,13 @@ const listening = {
   },
 };
 const always = {
+  protocol: 'legacy',
   limits: { maxMessageBytes: 1_048_576, requestTimeoutMs: 0, shutdownGraceMs: 250 },
   log: { level: 'debug', format: 'pretty' },
 };
 const timeouts = { connectMs: 1000, firstByteMs: 2000, idleMs: 3000, callMs: 240_000 };
 const remote = {
   transport: 'sse',
-  protocol: 'legacy',
   headers: new Map([
     ['x-from-file', '/work-dir/headers.txt'],
     ['x-one', 'a, b'],
@@ -181,7 +181,6 @@ const everyOptionAsConfig = {
     ...defaults,
     ...listening,
     ...always,
-    remote: { ...defaults.remote, protocol: 'legacy' },
     child: ofCommand,
     sessions: { isolation: 'shared', prewarm: 1, sessionTimeoutMs: 3_600_000, maxSessions: 5, pollAfterMs: 30_000 },
   },
@@ -196,6 +195,7 @@ const everyOptionAsConfig = {
   'probe url': {
     ...defaults,
     verb: 'connect',
+    protocol: always.protocol,
     remote: { ...remote, forwardHeaders: [], timeouts: defaults.remote.timeouts, keepAliveMs: 0 },
     child: { ...defaults.child, withheldEnv: ['ALICE', 'EXTRA'] },
     limits: { ...defaults.limits, maxMessageBytes: 1_048_576 },
@@ -303,6 +303,11 @@ const excludes = test.macro({
     t.is(code, 'ERR_CONFIG_COMBINATION');
     t.regex(message, expected);
   },
+});
+
+test('an era without the transport is refused', (t) => {
+  const argv = ['serve', '--transport', 'sse', '--protocol', 'modern', 'https://example.com/sse'];
+  t.throws(() => parseLine(argv), { code: 'ERR_CONFIG_COMBINATION', message: /^--transport sse .* --protocol modern/ });
 });
 
 test(excludes, '--tls-cert a.pem', /^--tls-cert needs --tls-key/);

@@ -116,8 +116,8 @@ test.serial('a program that does not exist is reported', async (t) => {
 });
 
 test.serial('--protocol pins the era', async (t) => {
-  const legacy = await probeServer('both-eras', [], { remote: { protocol: 'legacy' } });
+  const legacy = await probeServer('both-eras', [], { protocol: 'legacy' });
   t.deepEqual(working(legacy), ['stdio legacy']);
-  const modern = await probeServer('both-eras', [], { remote: { protocol: 'modern' } });
+  const modern = await probeServer('both-eras', [], { protocol: 'modern' });
   t.deepEqual(working(modern), ['stdio modern']);
 });

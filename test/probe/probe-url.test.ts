@@ -180,7 +180,7 @@ test('a list that goes round in circles is left, and reported', async (t) => {
 
 test('the version and session headers of a session go along with everything after the handshake', async (t) => {
   const server = await scripted(t, usual);
-  await probe(server.url, { remote: { protocol: 'legacy' } });
+  await probe(server.url, { protocol: 'legacy' });
   const [handshake, ...rest] = server.received;
   t.is(handshake?.headers['mcp-session-id'], undefined);
   const inSession = rest.filter(({ method, headers }) => method !== 'GET' || 'mcp-session-id' in headers);
@@ -286,13 +286,13 @@ test('the time limit ends the probe with what is known, names the question, and 
 
 test('what is pinned is not looked for elsewhere', async (t) => {
   const server = await scripted(t, usual);
-  const pinned = await probe(server.url, { remote: { transport: 'streamable-http', protocol: 'legacy' } });
+  const pinned = await probe(server.url, { protocol: 'legacy', remote: { transport: 'streamable-http' } });
   t.deepEqual(
     pinned.offers.map(({ transport, era }) => `${transport} ${era}`),
     ['streamable-http legacy'],
   );
   t.deepEqual(
-    (await probe(server.url, { remote: { protocol: 'modern' } })).offers.map(({ era }) => era),
+    (await probe(server.url, { protocol: 'modern' })).offers.map(({ era }) => era),
     ['modern'],
   );
   t.deepEqual(

@@ -1,24 +1,14 @@
 import type { ExecutionContext } from 'ava';
-import type { RemoteConfig, Target } from '../../src/config.ts';
+import type { Protocol, RemoteConfig, Target } from '../../src/config.ts';
 import type { Clock } from '../../src/deps.ts';
 import { exitCodeOf, type Offer, type ProbeReport } from '../../src/probe/report.ts';
 import { runProbe } from '../../src/probe/run-probe.ts';
 import { type Ask, type Reply, type ScriptedServer, serveReplies } from '../fixtures/http-servers/replies.ts';
 import { createTestDeps } from '../process/collected-log.ts';
-
-export const REMOTE: RemoteConfig = {
-  transport: 'auto',
-  protocol: 'auto',
-  headers: new Map(),
-  bearerTokenFile: undefined,
-  tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
-  forwardHeaders: [],
-  timeouts: { connectMs: 5000, firstByteMs: 0, idleMs: 0, callMs: 0 },
-  keepAliveMs: 0,
-  proxyEnv: {},
-};
+import { REMOTE } from '../support/remote-config.ts';
 
 export interface ProbeRun {
+  readonly protocol?: Protocol;
   readonly remote?: Partial<RemoteConfig>;
   readonly timeoutMs?: number;
   readonly clock?: Clock;
@@ -27,12 +17,13 @@ export interface ProbeRun {
 /** Probes with everything at its default. */
 export function probe(
   target: URL | Target,
-  { remote = {}, timeoutMs = 30_000, clock }: ProbeRun = {},
+  { protocol = 'auto', remote = {}, timeoutMs = 30_000, clock }: ProbeRun = {},
 ): Promise<ProbeReport> {
   const { deps } = createTestDeps();
   return runProbe(
     target instanceof URL ? { kind: 'url', url: target } : target,
     {
+      protocol,
       remote: { ...REMOTE, ...remote },
       child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
       limits: { maxMessageBytes: 1024 * 1024, requestTimeoutMs: 0, shutdownGraceMs: 2000 },

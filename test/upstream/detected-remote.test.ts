@@ -1,6 +1,6 @@
 /** Clients of both eras and a server at a URL, with the translators and real servers. */
 import test, { type ExecutionContext } from 'ava';
-import type { RemoteConfig } from '../../src/config.ts';
+import type { Protocol, RemoteConfig } from '../../src/config.ts';
 import type { Clock } from '../../src/deps.ts';
 import { BridgeError } from '../../src/errors.ts';
 import type { UpstreamDialer } from '../../src/relay/ports.ts';
@@ -21,33 +21,23 @@ import {
 import { type SdkKind, type SdkServer, serveSdk } from '../fixtures/http-servers/sdk.ts';
 import { createTestDeps } from '../process/collected-log.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { REMOTE } from '../support/remote-config.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { joinClient } from './connect.ts';
 import { CLIENT_INFO, joinErasWith } from './join-eras.ts';
 import { listTools, ModernRequest } from './modern-request.ts';
 
-const REMOTE: RemoteConfig = {
-  transport: 'auto',
-  protocol: 'auto',
-  headers: new Map(),
-  bearerTokenFile: undefined,
-  tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
-  forwardHeaders: [],
-  timeouts: { connectMs: 5000, firstByteMs: 0, idleMs: 0, callMs: 0 },
-  keepAliveMs: 0,
-  proxyEnv: {},
-};
-
 /** Closed with the test. */
 function connectTo(
   t: ExecutionContext,
   url: URL,
-  { clock, ...remote }: Partial<RemoteConfig> & { clock?: Clock } = {},
+  { clock, protocol = 'auto', ...remote }: Partial<RemoteConfig> & { clock?: Clock; protocol?: Protocol } = {},
 ): UpstreamDialer {
   const system = createTestDeps().deps;
   const deps = { ...system, clock: clock ?? system.clock };
   const dialer = createDetectedRemoteDialer({
     target: { kind: 'url', url },
+    protocol,
     remote: { ...REMOTE, ...remote },
     maxMessageBytes: 1024 * 1024,
     clientInfo: CLIENT_INFO,

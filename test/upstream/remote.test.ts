@@ -1,13 +1,15 @@
 /** Connections to a URL, with detection by the client's own `initialize`, against real servers. */
 import test, { type ExecutionContext } from 'ava';
-import type { RemoteConfig } from '../../src/config.ts';
+import type { Protocol, RemoteConfig } from '../../src/config.ts';
 import type { Clock } from '../../src/deps.ts';
 import { BridgeError } from '../../src/errors.ts';
 import type { UpstreamDialer } from '../../src/relay/ports.ts';
 import { DECISION_TIMEOUT_MS } from '../../src/upstream/detect/deadline.ts';
 import { LinkClient } from '../../src/upstream/detect/link-client.ts';
+import { createKeyOf } from '../../src/upstream/detect/server-key.ts';
+import { VerdictCache } from '../../src/upstream/detect/verdict-cache.ts';
 import { MAX_HELD } from '../../src/upstream/detect/waiting-messages.ts';
-import { createRemoteDialer } from '../../src/upstream/remote.ts';
+import { createSessionDialer } from '../../src/upstream/remote.ts';
 import {
   type Ask,
   discovered,
@@ -24,19 +26,8 @@ import { createTestDeps } from '../process/collected-log.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { FakeServerListener } from '../support/fake-peers.ts';
 import { clientFrame } from '../support/frames.ts';
+import { REMOTE } from '../support/remote-config.ts';
 import { waitFor } from '../support/wait-for.ts';
-
-const REMOTE: RemoteConfig = {
-  transport: 'auto',
-  protocol: 'auto',
-  headers: new Map(),
-  bearerTokenFile: undefined,
-  tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
-  forwardHeaders: [],
-  timeouts: { connectMs: 5000, firstByteMs: 0, idleMs: 0, callMs: 0 },
-  keepAliveMs: 0,
-  proxyEnv: {},
-};
 
 const INITIALIZE_PARAMS = {
   protocolVersion: '2025-11-25',
@@ -50,15 +41,24 @@ const { deps } = createTestDeps();
 function connectTo(
   t: ExecutionContext,
   url: URL,
-  { clock = deps.clock, ...remote }: Partial<RemoteConfig> & { clock?: Clock } = {},
+  {
+    clock = deps.clock,
+    protocol = 'auto',
+    ...changes
+  }: Partial<RemoteConfig> & { clock?: Clock; protocol?: Protocol } = {},
 ): UpstreamDialer {
-  const dialer = createRemoteDialer({
-    target: { kind: 'url', url },
-    remote: { ...REMOTE, ...remote },
-    maxMessageBytes: 1024 * 1024,
-    clientInfo: { name: 'mcp-portage', version: '0' },
-    deps: { ...deps, clock },
-  });
+  const remote = { ...REMOTE, ...changes };
+  const dialer = createSessionDialer(
+    {
+      target: { kind: 'url', url },
+      protocol,
+      remote,
+      maxMessageBytes: 1024 * 1024,
+      clientInfo: { name: 'mcp-portage', version: '0' },
+      deps: { ...deps, clock },
+    },
+    { verdicts: new VerdictCache(clock), keyOf: createKeyOf(url, remote), modern: undefined },
+  );
   t.teardown(() => dialer.close());
   return dialer;
 }
@@ -361,9 +361,4 @@ test('--transport streamable-http --protocol legacy asks nothing but initialize'
   t.like((await initialize(client)).outcome, { kind: 'error', error: { code: -32022 } });
   t.deepEqual(server.asked, ['POST initialize']);
   client.close();
-});
-
-test('--protocol modern is refused for now', (t) => {
-  const error = t.throws<BridgeError>(() => connectTo(t, new URL('http://127.0.0.1:1/mcp'), { protocol: 'modern' }));
-  t.is(error?.code, 'ERR_CONFIG_OPTION');
 });

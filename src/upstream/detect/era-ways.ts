@@ -28,5 +28,3 @@ export interface EraWays {
 
 /** Makes the ways, which use the dialers. What it makes belongs to the caller. */
 export type JoinEras = (dialers: EraDialers) => EraWays;
-
-export type Protocol = 'auto' | 'legacy' | 'modern';

@@ -1,4 +1,4 @@
-import type { RemoteConfig } from '../../config.ts';
+import type { Protocol, RemoteConfig } from '../../config.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import type { HttpClient } from '../../http/client.ts';
@@ -26,6 +26,7 @@ export interface ModernTurn {
 
 export interface LinkFinderOptions {
   readonly url: URL;
+  readonly protocol: Protocol;
   readonly remote: RemoteConfig;
   readonly http: HttpClient;
   readonly streamable: UpstreamDialer;
@@ -49,11 +50,11 @@ export class LinkFinder {
   readonly #steps: readonly DetectStep[];
 
   constructor(options: LinkFinderOptions) {
-    const { remote } = options;
+    const { protocol, remote } = options;
     this.#options = options;
     this.#steps = LEGACY_FIRST.filter(
       (step) =>
-        !(step === 'discover' && remote.protocol === 'legacy') &&
+        !(step === 'discover' && protocol === 'legacy') &&
         !(step === 'eventStream' && remote.transport === 'streamable-http'),
     );
   }

@@ -1,0 +1,13 @@
+import type { RemoteConfig } from '../../src/config.ts';
+
+/** How a remote server is reached where the user says nothing. */
+export const REMOTE: RemoteConfig = {
+  transport: 'auto',
+  headers: new Map(),
+  bearerTokenFile: undefined,
+  tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
+  forwardHeaders: [],
+  timeouts: { connectMs: 5000, firstByteMs: 0, idleMs: 0, callMs: 0 },
+  keepAliveMs: 0,
+  proxyEnv: {},
+};
