@@ -89,6 +89,8 @@ class StringChecker {
   check(pos: number): number {
     const bytes = this.#bytes;
     let at = pos + 1;
+    /** The first quote at or after `at`; those that escapes make part of the string lie before it. */
+    let quote = -1;
     let near = this.#isClean ? Math.min(at + NEAR_BYTES, bytes.length) : bytes.length;
     for (;;) {
       while (at < near) {
@@ -102,7 +104,7 @@ class StringChecker {
         }
       }
       if (at >= bytes.length) return -1;
-      const quote = bytes.indexOf(QUOTE, at);
+      if (quote < at) quote = bytes.indexOf(QUOTE, at);
       if (quote === -1) return -1;
       if (quote < this.#backslashFrom(at)) return quote + 1;
       at = this.#nextBackslash;

@@ -95,3 +95,18 @@ test('megabytes of brackets and of small objects take no more memory than their 
   // Parsed, it would be hundreds of megabytes.
   t.true(process.memoryUsage().heapUsed - before < 50_000_000);
 });
+
+test('looks for the end of a long string once, however many escapes lie before it', (t) => {
+  // Quadratic, this would be 2^37 steps and minutes.
+  const text = Buffer.from(`"${`${'x'.repeat(62)}\\n`.repeat(2 ** 18)}"`);
+  const searches: number[] = [];
+  const indexOf = text.indexOf.bind(text);
+  text.indexOf = (value, from) => {
+    const found = indexOf(value, from as number);
+    searches.push((found === -1 ? text.length : found) - (from as number));
+    return found;
+  };
+  t.is(checkJson(text, DEPTH), 'valid');
+  const looked = searches.reduce((sum, length) => sum + length, 0);
+  t.true(looked < 3 * text.length, `${looked} bytes were looked at`);
+});
