@@ -1,0 +1,92 @@
+import { type AddressInfo, createServer, connect as dial, type Socket } from 'node:net';
+
+/**
+ * What happens to what the server says.
+ * - `none`: it passes.
+ * - `delay`: each piece comes so much later.
+ * - `truncate`: everything up to `keep` bytes after the first `marker` passes; then the connection ends regularly (`end`)
+ *   or is reset. Once.
+ * - `silence`: nothing passes any more, and nobody is told.
+ * - `refuse`: connections are reset as soon as they are there.
+ */
+export type Fault =
+  | { readonly kind: 'none' | 'silence' | 'refuse' }
+  | { readonly kind: 'delay'; readonly ms: number }
+  | {
+      readonly kind: 'truncate';
+      readonly marker: string | Buffer;
+      readonly keep: number;
+      readonly by: 'end' | 'reset';
+    };
+
+/** A network between bridge and server that fails in a way that can be chosen. */
+export interface FaultProxy {
+  /** The same endpoint, reached through the proxy. */
+  through(url: URL): URL;
+  fault: Fault;
+  /** Connections that are open now, both ways counted. */
+  readonly open: number;
+  /** Resets all of them. */
+  reset(): void;
+  close(): Promise<void>;
+}
+
+/** Listens on 127.0.0.1 and passes bytes on to the host and port of `target`. */
+export async function startFaultProxy(target: URL): Promise<FaultProxy> {
+  const sockets = new Set<Socket>();
+  const server = createServer((client) => {
+    track(client);
+    if (proxy.fault.kind === 'refuse') return void client.resetAndDestroy();
+    const upstream = track(dial(Number(target.port), target.hostname));
+    client.pipe(upstream);
+    upstream.on('data', (chunk) => passBack(client, chunk));
+    upstream.on('end', () => client.end());
+    client.on('close', () => upstream.destroy());
+    upstream.on('close', () => client.destroySoon());
+  });
+  const track = (socket: Socket): Socket => {
+    sockets.add(socket);
+    return socket.on('error', () => undefined).on('close', () => void sockets.delete(socket));
+  };
+  const passBack = (client: Socket, chunk: Buffer): void => {
+    const { fault } = proxy;
+    switch (fault.kind) {
+      case 'silence':
+        return;
+      case 'delay':
+        setTimeout(() => client.write(chunk), fault.ms);
+        return;
+      case 'truncate': {
+        const at = chunk.indexOf(fault.marker);
+        if (at === -1) break;
+        proxy.fault = { kind: 'none' };
+        return cutOff(client, chunk.subarray(0, at + fault.keep), fault.by);
+      }
+      default:
+    }
+    client.write(chunk);
+  };
+  const proxy: FaultProxy = {
+    through: (url) => Object.assign(new URL(url), { host: `127.0.0.1:${port}` }),
+    fault: { kind: 'none' },
+    get open() {
+      return sockets.size;
+    },
+    reset() {
+      for (const socket of sockets) socket.resetAndDestroy();
+    },
+    close() {
+      proxy.reset();
+      return new Promise((resolve) => server.close(() => resolve()));
+    },
+  };
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return proxy;
+}
+
+/** What was let through arrives before the connection is lost: a reset overtakes what has not been read. */
+function cutOff(client: Socket, last: Buffer, by: 'end' | 'reset'): void {
+  if (by === 'end') return void client.end(last);
+  client.write(last, () => setTimeout(() => client.resetAndDestroy(), 50));
+}
