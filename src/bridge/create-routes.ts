@@ -19,10 +19,12 @@ export function createRoutes(config: Config, parts: EndpointParts): ReadonlyMap<
   const shared = { ...parts, maxMessageBytes, forwardHeaders: config.remote.forwardHeaders };
   const prefix = baseUrl === undefined ? '' : baseUrl.pathname.replace(/\/$/, '');
   const httpSse = new HttpSseEndpoint({ ...shared, announcedMessagePath: `${prefix}${messagePath}` });
-  const openWithoutSession = httpSse.openStream;
-  const sessions = new StreamableEndpoint({ ...shared, pollAfterMs: config.sessions.pollAfterMs, openWithoutSession });
-  const stateless = new StatelessEndpoint(shared);
-  const endpoint = new McpEndpoint({ sessions, stateless, maxMessageBytes, openWithoutSession });
+  const endpoint = new McpEndpoint({
+    sessions: new StreamableEndpoint({ ...shared, pollAfterMs: config.sessions.pollAfterMs }),
+    stateless: new StatelessEndpoint(shared),
+    maxMessageBytes,
+    openWithoutSession: httpSse.openStream,
+  });
   return new Map([
     [path, endpoint.route],
     [ssePath, httpSse.openStream],

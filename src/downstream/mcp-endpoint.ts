@@ -9,8 +9,8 @@ import { routeEra } from '../mcp/route-era.ts';
 import { checkAccept } from './check-accept.ts';
 import type { HttpRoute } from './http-server.ts';
 import { readInTurn } from './read-in-turn.ts';
-import type { PostedMessages } from './read-post.ts';
-import { idOf, refuseMethod, type StreamableEndpoint } from './streamable-session/endpoint.ts';
+import { idOf, type PostedMessages } from './read-post.ts';
+import type { StreamableEndpoint } from './streamable-session/endpoint.ts';
 import type { StatelessEndpoint } from './streamable-stateless/endpoint.ts';
 import { respondRefusal } from './streamable-stateless/respond.ts';
 import type { TurnGate } from './turn-gate.ts';
@@ -105,6 +105,11 @@ function isModernCaller(request: IncomingMessage): boolean {
 function namesModern(request: IncomingMessage): boolean {
   const value = request.headers[PROTOCOL_VERSION_HEADER];
   return typeof value === 'string' && eraOf(trimHeaderValue(value)) === 'modern';
+}
+
+function refuseMethod(response: ServerResponse): void {
+  const error = new BridgeError('ERR_HTTP_METHOD', 'Only GET (with a session), POST and DELETE are served here.');
+  respondError(response, error, undefined, { Allow: 'GET, POST, DELETE' });
 }
 
 const MODERN_BATCH = new BridgeError(

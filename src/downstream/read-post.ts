@@ -16,6 +16,11 @@ export type PostedMessages =
   | { readonly kind: 'message'; readonly frame: Frame }
   | { readonly kind: 'batch'; readonly items: readonly (Frame | EnvelopeFault)[] };
 
+/** The id to answer under, where there is one. */
+export function idOf(messages: PostedMessages): JsonRpcId | undefined {
+  return messages.kind === 'message' && messages.frame.kind === 'request' ? messages.frame.id : undefined;
+}
+
 /** Called once; `id` is the request's when the error is about a readable one. */
 export interface PostHandler {
   accepted(messages: PostedMessages): void;

@@ -122,12 +122,11 @@ function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, ca
     environmentOf,
   };
   const httpSse = new HttpSseEndpoint({ ...shared, announcedMessagePath: `${options.pathPrefix ?? ''}/messages` });
-  const openWithoutSession = httpSse.openStream;
   const endpoint = new McpEndpoint({
-    sessions: new StreamableEndpoint({ ...shared, pollAfterMs: options.pollAfterMs ?? 0, openWithoutSession }),
+    sessions: new StreamableEndpoint({ ...shared, pollAfterMs: options.pollAfterMs ?? 0 }),
     stateless: new StatelessEndpoint({ ...shared, calls }),
     maxMessageBytes,
-    openWithoutSession,
+    openWithoutSession: httpSse.openStream,
   });
   return new HttpServer({
     host: options.host ?? '127.0.0.1',

@@ -16,14 +16,11 @@ import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import type { CallerEnvironment, Lane } from '../../relay/ports.ts';
 import type { Relay } from '../../relay/relay.ts';
 import type { SessionRegistry } from '../../relay/session-registry.ts';
-import { Frame, type JsonRpcId } from '../../wire/frame.ts';
+import { Frame } from '../../wire/frame.ts';
 import type { EnvelopeFault } from '../../wire/scan-envelope.ts';
 import { errorFrame } from '../../wire/write-message.ts';
-import { checkAccept } from '../check-accept.ts';
-import type { HttpRoute } from '../http-server.ts';
 import type { LiveStreams } from '../live-streams.ts';
-import { readInTurn } from '../read-in-turn.ts';
-import type { PostedMessages } from '../read-post.ts';
+import { idOf, type PostedMessages } from '../read-post.ts';
 import type { TurnGate } from '../turn-gate.ts';
 import { type LaneRequest, StreamablePeer } from './peer.ts';
 
@@ -31,7 +28,6 @@ export interface StreamableEndpointOptions {
   readonly sessions: SessionRegistry;
   readonly live: LiveStreams;
   readonly deps: Deps;
-  readonly maxMessageBytes: number;
   /** Age at which the connection of a stream is closed, for clients that resume it; 0: never. */
   readonly pollAfterMs: number;
   /** Names (lower case) of headers of a POST that may pass to a remote server. */
@@ -40,8 +36,6 @@ export interface StreamableEndpointOptions {
   readonly principalOf: (request: IncomingMessage) => string;
   /** What the process of a caller is told about it (`--map-header`). */
   readonly environmentOf?: (request: IncomingMessage) => CallerEnvironment | undefined;
-  /** Takes a GET without a session: an old client opening HTTP+SSE at this URL. */
-  readonly openWithoutSession: HttpRoute;
 }
 
 interface OpenSession {
@@ -53,7 +47,7 @@ interface OpenSession {
 const NO_LANE: Lane = { isOpen: false };
 
 /**
- * The MCP endpoint for clients with a session: Streamable HTTP of 2025-03-26, 2025-06-18 and 2025-11-25.
+ * What the MCP endpoint does for clients with a session: Streamable HTTP of 2025-03-26, 2025-06-18 and 2025-11-25.
  * [spec 2025-11-25 transports#streamable-http]
  */
 export class StreamableEndpoint {
@@ -61,39 +55,6 @@ export class StreamableEndpoint {
 
   constructor(options: StreamableEndpointOptions) {
     this.#options = options;
-  }
-
-  /** Serves a URL that is for these clients only. */
-  readonly route: HttpRoute = (request, response, query) => {
-    switch (request.method) {
-      case 'POST':
-        return this.#post(request, response);
-      case 'GET':
-        return this.#getAtUrl(request, response, query);
-      case 'DELETE':
-        return this.delete(request, response);
-      default:
-        return refuseMethod(response);
-    }
-  };
-
-  #post(request: IncomingMessage, response: ServerResponse): void {
-    const unacceptable = checkAccept(request);
-    if (unacceptable !== undefined) return respondError(response, unacceptable);
-    readInTurn({
-      request,
-      response,
-      maxMessageBytes: this.#options.maxMessageBytes,
-      gate: this.gateOf(request),
-      accepted: (messages) => response.destroyed || this.accept(messages, request, response),
-    });
-  }
-
-  #getAtUrl(request: IncomingMessage, response: ServerResponse, query: URLSearchParams): void {
-    if (request.headers[SESSION_ID_HEADER] !== undefined) return this.get(request, response);
-    const { eventStream } = parseAccept(request.headers.accept ?? '');
-    if (!eventStream) return refuseMethod(response);
-    this.#options.openWithoutSession(request, response, query);
   }
 
   /** Holds the POSTs of a session back while its server or its client does not keep up. */
@@ -251,14 +212,4 @@ export class StreamableEndpoint {
 
 function isInitialize(item: Frame | EnvelopeFault): item is Frame {
   return item instanceof Frame && item.kind === 'request' && item.method === INITIALIZE;
-}
-
-/** The id to answer under, where there is one. */
-export function idOf(messages: PostedMessages): JsonRpcId | undefined {
-  return messages.kind === 'message' && messages.frame.kind === 'request' ? messages.frame.id : undefined;
-}
-
-export function refuseMethod(response: ServerResponse): void {
-  const error = new BridgeError('ERR_HTTP_METHOD', 'Only GET (with a session), POST and DELETE are served here.');
-  respondError(response, error, undefined, { Allow: 'GET, POST, DELETE' });
 }
