@@ -65,7 +65,8 @@ interface Seen {
   readonly session: number;
   readonly id: JsonRpcId;
   readonly token: JsonRpcId | undefined;
-  readonly owner: string;
+  /** Undefined as long as no request of the session has named one. */
+  readonly owner: string | undefined;
   readonly call: number | undefined;
 }
 
@@ -73,8 +74,6 @@ interface Seen {
 class World {
   readonly bridge = new ModernBridge();
   readonly asked: Asked[] = [];
-  /** Whose each session is: sessions of a pool never change hands. */
-  readonly #owners: string[] = [];
   #calls = 0;
 
   take(next: Step): void {
@@ -108,7 +107,6 @@ class World {
       ...(logLevel !== undefined && { logLevel }),
     };
     const request = this.bridge.ask(method, params, options);
-    while (this.#owners.length < this.bridge.dialer.dialled.length) this.#owners.push(by.principal);
     this.asked.push({ request, step: by, params, call, state: 'open', retry: undefined });
   }
 
@@ -135,9 +133,7 @@ class World {
 
   #seen(): readonly Seen[] {
     return this.bridge.dialer.dialled.flatMap(({ link }, session) => {
-      const owner = this.#owners[session] ?? '';
-      const named = ownerOf(link.sent.map(({ frame }) => frame)) ?? owner;
-      insist(named === owner, () => `a session of ${owner} serves ${named}`);
+      const owner = ownerOf(link.sent.map(({ frame }) => frame));
       return link.sent
         .filter(({ frame }) => frame.kind === 'request' && frame.method !== 'initialize')
         .map(({ frame }) => ({ session, owner, ...this.#readRequest(frame) }));
@@ -179,12 +175,12 @@ class World {
         );
       case 'question': {
         const session = next.pick % sessions;
-        const owner = this.#owners[session];
+        const owner = seen.find((one) => one.session === session)?.owner;
         return bridge.says({ id: next.id, method: next.method, params: { owner, message: 'x' } }, session);
       }
       case 'notice': {
         const session = next.pick % sessions;
-        const owner = this.#owners[session];
+        const owner = seen.find((one) => one.session === session)?.owner;
         return bridge.says({ method: next.method, params: { owner, level: 'error', uri: 'a:1', data: 1 } }, session);
       }
       case 'nonsense':
