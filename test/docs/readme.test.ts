@@ -1,4 +1,7 @@
+import { execFile } from 'node:child_process';
 import { readdir, readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import test from 'ava';
 import { generatedPart } from '../../scripts/generated-part.ts';
 import { renderOptionsTable } from '../../scripts/options-table.ts';
@@ -71,6 +74,17 @@ test('the client configurations of the README are JSON and the same as in exampl
   const files = (await readdir(folder)).map((name) => readFile(new URL(name, folder), 'utf8'));
   const examples = (await Promise.all(files)).map((text) => JSON.stringify(JSON.parse(text)));
   t.deepEqual([...blocks].sort(), [...examples].sort());
+});
+
+test('the modern client of the README is the one in examples, and calls a tool of a legacy server', async (t) => {
+  const file = new URL('../../examples/modern-client.js', import.meta.url);
+  const [, shown = ''] = /```js\n(.*?)```/s.exec(readme) ?? [];
+  t.is(shown, await readFile(file, 'utf8'));
+  const [, output = ''] = /It prints `(.*)`/.exec(readme) ?? [];
+  const bridge = await startBridge(['--', 'npx', '-y', '@modelcontextprotocol/server-everything']);
+  t.teardown(() => bridge.stop());
+  const { stdout } = await promisify(execFile)(process.execPath, [fileURLToPath(file), bridge.url.href]);
+  t.is(stdout.trim(), output);
 });
 
 test('links of the README lead to files that exist', async (t) => {
