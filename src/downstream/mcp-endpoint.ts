@@ -84,7 +84,7 @@ export class McpEndpoint {
         if (messages.kind === 'message') this.#options.stateless.take(messages.frame, request, response);
         return;
       case 'modern-notification':
-        // Whose request a `notifications/cancelled` means cannot be told: ids of several clients may be the same.
+        if (messages.kind === 'message') this.#options.stateless.notify(messages.frame, request);
         return respondEmpty(response, 202);
       case 'refused':
         return respondRefusal(response, route.refusal, idOf(messages));

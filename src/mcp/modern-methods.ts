@@ -1,16 +1,20 @@
 /** What a method is in the modern era. */
 import {
   CALL_TOOL,
+  CANCELLED,
   COMPLETE,
   DISCOVER,
   GET_PROMPT,
   INITIALIZE,
+  INITIALIZED,
   LIST_PROMPTS,
   LIST_RESOURCE_TEMPLATES,
   LIST_RESOURCES,
   LIST_TOOLS,
   PING,
+  PROGRESS,
   READ_RESOURCE,
+  ROOTS_CHANGED,
 } from './methods.ts';
 
 /** Opens a stream of change notifications. [spec 2026-07-28 basic/patterns/subscriptions] */
@@ -40,6 +44,15 @@ const requests: ReadonlySet<string> = new Set([
   'tasks/cancel',
 ]);
 
+/** What a client of any era says by itself. [schema 2025-11-25, 2026-07-28 ClientNotification] */
+const clientNotifications: ReadonlySet<string> = new Set([
+  CANCELLED,
+  PROGRESS,
+  INITIALIZED,
+  ROOTS_CHANGED,
+  'notifications/tasks/status',
+]);
+
 /** First segments of method names that belong to the specification, of any era. */
 const reserved: ReadonlySet<string> = new Set([
   'server',
@@ -55,6 +68,11 @@ const reserved: ReadonlySet<string> = new Set([
   'roots',
   'notifications',
 ]);
+
+/** Is it a notification that the specification knows of? All others are a vendor's, whatever they are called. */
+export function isClientNotification(method: string): boolean {
+  return clientNotifications.has(method);
+}
 
 /** Does the result of this request say how long it stays good? */
 export function isCacheable(method: string): boolean {

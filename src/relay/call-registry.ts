@@ -3,6 +3,7 @@ import { BridgeError, toBridgeError } from '../errors.ts';
 import type { RequestMetadata } from '../mcp/request-metadata.ts';
 import type { Frame } from '../wire/frame.ts';
 import { type CallHost, type CallListener, type CallPeer, CallRelay } from './call-relay.ts';
+import { CallerLinks, type NotifyingCaller } from './caller-links.ts';
 import type { CallerEnvironment, UpstreamDialer } from './ports.ts';
 
 /** Each holds a connection of its client. Subscriptions count: they are calls that stay open. */
@@ -35,12 +36,14 @@ const DRAIN_POLL_MS = 20;
 export class CallRegistry implements CallHost {
   readonly #options: CallRegistryOptions;
   readonly #calls = new Set<CallRelay>();
+  readonly #callerLinks: CallerLinks;
   readonly #perPrincipal = new Map<string, number>();
   #stopSweep: (() => void) | undefined;
   #isDraining = false;
 
   constructor(options: CallRegistryOptions) {
     this.#options = options;
+    this.#callerLinks = new CallerLinks(options.dialer, options.deps.log);
   }
 
   get log(): Deps['log'] {
@@ -74,6 +77,11 @@ export class CallRegistry implements CallHost {
     this.#count(principal, 1);
     this.#startSweep();
     call.start(frame, peer, link);
+  }
+
+  /** A notification that comes alone. Nobody waits for it, so there is nobody to be told if it cannot be sent. */
+  notify(notification: Frame, caller: NotifyingCaller): void {
+    if (!this.#isDraining) this.#callerLinks.send(notification, caller);
   }
 
   #checkPlace(principal: string): void {
@@ -127,6 +135,7 @@ export class CallRegistry implements CallHost {
     this.#stopSweep?.();
     this.#stopSweep = undefined;
     for (const call of this.#calls) call.close(reason);
+    this.#callerLinks.close(reason);
   }
 }
 

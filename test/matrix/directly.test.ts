@@ -6,14 +6,11 @@ import { startDirectly } from './fronts.ts';
 import { CONVERSATION } from './scenarios.ts';
 import { SERVER_NAMES, SERVERS } from './servers.ts';
 
-/** What is said to end at the bridge does not, where there is none. */
-const SCENARIOS = CONVERSATION.filter(({ without }) => without !== 'ownNotificationsUp');
-
 /** Without a bridge, so that the matrix does not ask of it what the SDKs do not do among themselves. */
 for (const client of CLIENT_NAMES) {
   for (const server of SERVER_NAMES) {
     const { era, over } = CLIENTS[client];
     if (era !== SERVERS[server].era || over !== SERVERS[server].over) continue;
-    testCell(test, new Cell(client, server, startDirectly), SCENARIOS);
+    testCell(test, new Cell(client, server, startDirectly), CONVERSATION);
   }
 }

@@ -59,13 +59,6 @@ export const LIMITS: readonly Limit[] = [
   },
   {
     clients: MODERN_HTTP_CLIENTS,
-    servers: SERVER_NAMES,
-    features: ['ownNotificationsUp'],
-    why: 'over HTTP modern clients send requests; whom anything else is about cannot be told',
-    seen: 'the client is told 202; the server hears nothing',
-  },
-  {
-    clients: MODERN_HTTP_CLIENTS,
     servers: ONE_STREAM,
     features: ['manyLogging', 'manyQuestions'],
     why: 'the server has one stream for all that it says in a session, and does not say which call it is about; clients without names of their own share the session',

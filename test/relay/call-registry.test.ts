@@ -1,6 +1,8 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
 import { MAX_CALLS_PER_PRINCIPAL, MAX_OPEN_CALLS } from '../../src/relay/call-registry.ts';
+import { MAX_CALLER_LINKS } from '../../src/relay/caller-links.ts';
+import { clientFrame } from '../support/frames.ts';
 import { CallBench } from './call-pair.ts';
 
 const CLOSING = new BridgeError('ERR_SESSION_CLOSED', 'closing');
@@ -153,4 +155,57 @@ test('at the end a call fails with the reason, and a subscription ends with a re
   t.deepEqual(listen.link.closedWith, [CLOSING]);
   t.is(bench.calls.size, 0);
   t.throws(() => bench.open());
+});
+
+test('notifications that come alone go out on one link a caller, which stays open for them', (t) => {
+  const bench = new CallBench();
+  const contexts: unknown[] = [];
+  const dial = bench.dialer.dial.bind(bench.dialer);
+  bench.dialer.dial = (listener, context?: unknown) => {
+    contexts.push(context);
+    return dial(listener);
+  };
+  const say = (principal: string, method: string) =>
+    bench.calls.notify(clientFrame({ method: `acme/${method}` }), { principal });
+  say('ann', 'one');
+  say('bob', 'two');
+  say('ann', 'three');
+  const [ann, bob] = bench.dialer.dialled;
+  t.deepEqual(contexts, [
+    { principal: 'ann', metadata: undefined },
+    { principal: 'bob', metadata: undefined },
+  ]);
+  t.deepEqual(
+    ann?.link.sent.map(({ frame }) => frame.method),
+    ['acme/one', 'acme/three'],
+  );
+  t.is(ann?.link.closedWith.length, 0);
+  // Its server is gone: the next one gets a new link.
+  ann?.listener.serverClosed(CLOSING);
+  say('ann', 'four');
+  t.is(bench.dialer.dialled.length, 3);
+  bench.calls.close(CLOSING);
+  t.is(bob?.link.closedWith.length, 1);
+  t.is(bench.dialer.latest.link.closedWith.length, 1);
+});
+
+test('so many callers may have a link for notifications; the one used longest ago makes way', (t) => {
+  const bench = new CallBench();
+  for (let n = 0; n <= MAX_CALLER_LINKS; n += 1) {
+    bench.calls.notify(clientFrame({ method: 'acme/x' }), { principal: `p${n}` });
+    bench.calls.notify(clientFrame({ method: 'acme/x' }), { principal: 'p0' });
+  }
+  const closed = bench.dialer.dialled.map(({ link }) => link.closedWith.length);
+  t.deepEqual(closed.slice(0, 3), [0, 1, 0]);
+  t.is(closed.length, MAX_CALLER_LINKS + 1);
+});
+
+test('a notification that cannot be sent is dropped, and none is sent while the bridge ends', async (t) => {
+  const bench = new CallBench();
+  bench.dialer.failure = new BridgeError('ERR_UPSTREAM_SPAWN', 'no such command');
+  t.notThrows(() => bench.calls.notify(clientFrame({ method: 'acme/x' }), { principal: 'p' }));
+  bench.dialer.failure = undefined;
+  await bench.calls.drain(0);
+  bench.calls.notify(clientFrame({ method: 'acme/x' }), { principal: 'p' });
+  t.is(bench.dialer.dialled.length, 0);
 });

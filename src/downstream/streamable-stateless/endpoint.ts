@@ -5,7 +5,8 @@ import { parseAccept } from '../../http/content-type.ts';
 import { forwardedHeaders } from '../../http/request-headers.ts';
 import { respondError } from '../../http/respond.ts';
 import { LIST_TOOLS } from '../../mcp/methods.ts';
-import { isModernRequest } from '../../mcp/modern-methods.ts';
+import { isClientNotification, isModernRequest } from '../../mcp/modern-methods.ts';
+import { claimsModern } from '../../mcp/request-metadata.ts';
 import { MODERN_REVISION_IDS } from '../../mcp/revisions.ts';
 import { HEADER_MISMATCH } from '../../mcp/rpc-codes.ts';
 import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
@@ -68,6 +69,16 @@ export class StatelessEndpoint {
     }
     const environment = this.#options.environmentOf?.(request);
     this.#open({ frame, principal, metadata: checked.ok, environment }, request, response);
+  }
+
+  /**
+   * Takes a notification. Those of the specification mean nothing here: whose request a `notifications/cancelled` means
+   * cannot be told, for ids of several clients may be the same. What vendors have to say passes.
+   */
+  notify(frame: Frame, request: IncomingMessage): void {
+    if (isClientNotification(frame.method ?? '') || !claimsModern(frame)) return;
+    const { calls, principalOf, environmentOf } = this.#options;
+    calls.notify(frame, { principal: principalOf(request), environment: environmentOf?.(request) });
   }
 
   #refuse(refusal: ModernRefusal, { id }: Frame, response: ServerResponse): void {

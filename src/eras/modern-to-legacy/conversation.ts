@@ -3,7 +3,7 @@ import { findProgressToken } from '../../mcp/correlators.ts';
 import { canonicalCapabilities } from '../../mcp/era-capabilities.ts';
 import { type LogLevel, parseLogLevel } from '../../mcp/log-levels.ts';
 import { CANCELLED, DISCOVER, isInteractive, TASKS_PREFIX } from '../../mcp/methods.ts';
-import { isModernRequest, isSpecified, LISTEN } from '../../mcp/modern-methods.ts';
+import { isClientNotification, isModernRequest, LISTEN } from '../../mcp/modern-methods.ts';
 import { discoverResult } from '../../mcp/modern-results.ts';
 import { readPayload } from '../../mcp/payload.ts';
 import type { RequestMetadata } from '../../mcp/request-metadata.ts';
@@ -102,7 +102,7 @@ export class Conversation implements UpstreamLink, Follower {
   send(frame: Frame, exchange?: Exchange): boolean {
     if (frame.kind === 'request') this.#request(frame, exchange);
     else if (frame.method === CANCELLED) this.#cancelled(exchange);
-    else if (frame.kind === 'notification' && !isSpecified(frame.method ?? '')) {
+    else if (frame.kind === 'notification' && !isClientNotification(frame.method ?? '')) {
       const { pool, deps } = this.#options.services;
       passNotification(frame, { pool, wanted: this.#wanted, log: deps.log });
     }

@@ -2,6 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { callHttp, type HttpAnswer } from '../../support/http-call.ts';
 import { startHttpFace } from '../../support/http-face.ts';
 import { type Headers, POST_HEADERS } from '../../support/legacy-clients.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import {
   ENVELOPE,
   headersOf,
@@ -226,7 +227,8 @@ test('FMH-12: answers 202 without a body to notifications, and does nothing abou
   for (const [body, given] of [
     [cancelled, { 'MCP-Protocol-Version': REVISION }],
     [enveloped, {}],
-    [{ ...enveloped, method: 'notifications/x' }, headersOf(listTools)],
+    [{ ...enveloped, method: 'notifications/roots/list_changed' }, headersOf(listTools)],
+    [{ jsonrpc: '2.0', method: 'acme/unclaimed' }, { 'MCP-Protocol-Version': REVISION }],
   ] as const) {
     const answer = await postBody(face, body, given);
     t.is(answer.status, 202);
@@ -235,6 +237,21 @@ test('FMH-12: answers 202 without a body to notifications, and does nothing abou
   t.is(face.server.connections.length, 1);
   link.answer(await link.next('tools/call'), { ok: true });
   t.deepEqual(await (await pending).json(), { jsonrpc: '2.0', id: 1, result: { ok: true } });
+});
+
+test('passes notifications that the specification does not know, whatever they are called', async (t) => {
+  const face = await startHttpFace(t);
+  for (const method of ['acme/told', 'notifications/acme']) {
+    const answer = await postBody(face, { jsonrpc: '2.0', method, params: { n: 1, _meta: ENVELOPE } }, {});
+    t.is(answer.status, 202);
+  }
+  const [link] = face.server.connections;
+  await waitFor(() => link?.received.length === 2, { message: 'both notifications' });
+  t.deepEqual(
+    link?.received.map(({ method }) => method),
+    ['acme/told', 'notifications/acme'],
+  );
+  t.is(face.server.connections.length, 1);
 });
 
 test('FMH-14: the error of a tool comes with 200', async (t) => {

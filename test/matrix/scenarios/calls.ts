@@ -165,17 +165,6 @@ export const CALLS: readonly Scenario[] = [
     },
   },
   {
-    title: 'a notification nobody knows is taken, and ends at the bridge',
-    needs: ['calls'],
-    without: 'ownNotificationsUp',
-    async run(t, cell) {
-      const client = await cell.main();
-      await client.notify('custom/told', {});
-      t.is((await client.callTool('echo', { value: 'still there' })).text, 'still there');
-      t.false((await recordOf(client)).entries.some(({ value }) => methodOf(value) === 'custom/told'));
-    },
-  },
-  {
     title: 'each of fifty concurrent calls gets its own answer',
     needs: ['calls'],
     async run(t, cell) {
