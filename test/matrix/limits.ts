@@ -1,6 +1,6 @@
 import { CLIENTS, type ClientName } from './clients.ts';
 import { crossingOf, FEATURES, type Feature, type Outcome } from './features.ts';
-import { SERVER_NAMES, SERVERS, type ServerName } from './servers.ts';
+import { SERVERS, type ServerName } from './servers.ts';
 
 /** A pair that cannot do what others of their eras can; without clients, whatever the client is. */
 export interface Limit {
