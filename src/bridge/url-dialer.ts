@@ -1,8 +1,8 @@
 import type { Config, UrlTarget } from '../config.ts';
 import type { Deps } from '../deps.ts';
-import { PingingDialer } from '../relay/pinging-dialer.ts';
+import { createPingingDialer } from '../relay/pinging-dialer.ts';
 import type { UpstreamDialer } from '../relay/ports.ts';
-import { RevivingDialer } from '../relay/reviving-dialer.ts';
+import { createRevivingDialer } from '../relay/reviving-dialer.ts';
 import { CLIENT_INFO } from './client-info.ts';
 import { toLegacy, toModern } from './join-eras.ts';
 
@@ -24,7 +24,7 @@ export async function createUrlDialer(config: Config, target: UrlTarget, deps: D
       modernToLegacy: toLegacy(legacy, config, deps),
     }),
   });
-  if (remote.keepAliveMs > 0) dialer = new PingingDialer(dialer, remote.keepAliveMs, deps.clock);
+  if (remote.keepAliveMs > 0) dialer = createPingingDialer(dialer, remote.keepAliveMs, deps.clock);
   // A client over HTTP is told to open a new session; one on stdio cannot be.
-  return verb === 'connect' ? new RevivingDialer(dialer, deps) : dialer;
+  return verb === 'connect' ? createRevivingDialer(dialer, deps) : dialer;
 }

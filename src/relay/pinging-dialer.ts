@@ -3,16 +3,9 @@ import { BridgeError } from '../errors.ts';
 import { INITIALIZED, PING } from '../mcp/methods.ts';
 import type { Frame } from '../wire/frame.ts';
 import { requestFrame } from '../wire/write-message.ts';
+import { DecoratedDialer } from './decorated-dialer.ts';
 import { Exchange } from './exchange.ts';
-import type {
-  CallContext,
-  Lane,
-  Readiness,
-  ServerFault,
-  ServerListener,
-  UpstreamDialer,
-  UpstreamLink,
-} from './ports.ts';
+import type { Lane, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
 
 /** Pings without an answer after which the server counts as gone. */
 export const MAX_MISSED_PINGS = 2;
@@ -22,41 +15,11 @@ const ID_PREFIX = 'mcp-portage-ping-';
 /**
  * Pings a server that has been silent for a while: keeps the connection open through what sits in between, and notices
  * when the other end is gone without a word (a laptop that slept, a router that forgot).
- * [spec 2025-11-25 basic/utilities/ping]
+ * The modern era has no pings, and its requests are no sessions. [spec 2025-11-25 basic/utilities/ping]
+ * @param idleMs silence after which a ping is sent; also the time it has for its answer
  */
-export class PingingDialer implements UpstreamDialer {
-  readonly #dialer: UpstreamDialer;
-  readonly #clock: Clock;
-  readonly #idleMs: number;
-
-  /** @param idleMs silence after which a ping is sent; also the time it has for its answer */
-  constructor(dialer: UpstreamDialer, idleMs: number, clock: Clock) {
-    this.#dialer = dialer;
-    this.#idleMs = idleMs;
-    this.#clock = clock;
-  }
-
-  get name(): string {
-    return this.#dialer.name;
-  }
-
-  readiness(): Readiness {
-    return this.#dialer.readiness();
-  }
-
-  /** Only sessions are pinged: in the modern era there are neither sessions nor pings. */
-  dial(listener: ServerListener, context?: CallContext): UpstreamLink {
-    if (context !== undefined) return this.#dialer.dial(listener, context);
-    return new PingingLink(this.#dialer, listener, this.#idleMs, this.#clock);
-  }
-
-  close(): Promise<void> {
-    return this.#dialer.close();
-  }
-
-  killNow(): void {
-    this.#dialer.killNow();
-  }
+export function createPingingDialer(pinged: UpstreamDialer, idleMs: number, clock: Clock): UpstreamDialer {
+  return new DecoratedDialer(pinged, (dialer, listener) => new PingingLink(dialer, listener, idleMs, clock));
 }
 
 /** Nobody waits for the answer to a ping. */

@@ -7,8 +7,9 @@ import { asFields, readPayload } from '../mcp/payload.ts';
 import { rpcErrorOf } from '../mcp/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { errorFrame, notificationFrame } from '../wire/write-message.ts';
+import { DecoratedDialer } from './decorated-dialer.ts';
 import type { Exchange } from './exchange.ts';
-import type { CallContext, Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
+import type { ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
 
 /** Pause before a lost connection is tried again, doubled after each failure. */
 const FIRST_PAUSE_MS = 1000;
@@ -20,36 +21,8 @@ const MAX_WAITING = 1024;
  * Goes on with a new connection when one is lost: for a client that cannot be told to open a new session, because its
  * session is its pipe. Calls in flight fail; handshake, log level and subscriptions are repeated.
  */
-export class RevivingDialer implements UpstreamDialer {
-  readonly #dialer: UpstreamDialer;
-  readonly #deps: Deps;
-
-  constructor(dialer: UpstreamDialer, deps: Deps) {
-    this.#dialer = dialer;
-    this.#deps = deps;
-  }
-
-  get name(): string {
-    return this.#dialer.name;
-  }
-
-  readiness(): Readiness {
-    return this.#dialer.readiness();
-  }
-
-  /** Only sessions: modern requests have nothing that a lost connection takes along. */
-  dial(listener: ServerListener, context?: CallContext): UpstreamLink {
-    if (context !== undefined) return this.#dialer.dial(listener, context);
-    return new RevivingLink(this.#dialer, listener, this.#deps);
-  }
-
-  close(): Promise<void> {
-    return this.#dialer.close();
-  }
-
-  killNow(): void {
-    this.#dialer.killNow();
-  }
+export function createRevivingDialer(revived: UpstreamDialer, deps: Deps): UpstreamDialer {
+  return new DecoratedDialer(revived, (dialer, listener) => new RevivingLink(dialer, listener, deps));
 }
 
 /**

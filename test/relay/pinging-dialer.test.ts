@@ -1,6 +1,6 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
-import { PingingDialer } from '../../src/relay/pinging-dialer.ts';
+import { createPingingDialer } from '../../src/relay/pinging-dialer.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../src/wire/write-message.ts';
 import { createFakeDeps, FakeDialer, FakeServerListener, messagesOf } from '../support/fake-peers.ts';
 
@@ -8,7 +8,7 @@ function ready() {
   const deps = createFakeDeps();
   const dialer = new FakeDialer();
   const listener = new FakeServerListener();
-  const link = new PingingDialer(dialer, 1000, deps.clock).dial(listener);
+  const link = createPingingDialer(dialer, 1000, deps.clock).dial(listener);
   link.send(requestFrame(0, 'initialize'));
   deps.clock.advance(5000);
   const beforeHandshake = dialer.latest.link.take().length;

@@ -2,7 +2,7 @@ import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
 import { Exchange } from '../../src/relay/exchange.ts';
 import type { UpstreamLink } from '../../src/relay/ports.ts';
-import { RevivingDialer } from '../../src/relay/reviving-dialer.ts';
+import { createRevivingDialer } from '../../src/relay/reviving-dialer.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../src/wire/write-message.ts';
 import { createFakeDeps, FakeDialer, FakeLane, FakeServerListener, messagesOf } from '../support/fake-peers.ts';
 import { serverFrame } from '../support/frames.ts';
@@ -14,7 +14,7 @@ function setUp() {
   const deps = createFakeDeps();
   const dialer = new FakeDialer();
   const listener = new FakeServerListener();
-  const link = new RevivingDialer(dialer, deps).dial(listener);
+  const link = createRevivingDialer(dialer, deps).dial(listener);
   return { deps, dialer, listener, link };
 }
 
