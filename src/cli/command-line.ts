@@ -3,9 +3,9 @@ import { Parser } from 'yargs/helpers';
 import type { Target } from '../config.ts';
 import { BridgeError } from '../errors.ts';
 import { isShell, type Shell } from './completion.ts';
-import type { CommandLineOptions } from './given-options.ts';
 import { explainStrayWord, explainUnknownOption } from './mistakes.ts';
 import { BRIDGE_VERBS, type BridgeVerb, OPTIONS, type OptionName, type OptionSpec } from './option-table.ts';
+import type { CommandLineOptions } from './options.ts';
 import { isUrlLike, parseTarget } from './parse-target.ts';
 
 export type CommandLine =

@@ -3,11 +3,8 @@ import { BridgeError } from '../errors.ts';
 import type { Environment } from './child-environment.ts';
 import { isInPlace, type OptionUse, refuseMisplaced } from './option-place.ts';
 import { OPTIONS, type OptionName, type OptionSpec } from './option-table.ts';
-import { envNameOf, findOption } from './options.ts';
+import { type CommandLineOptions, envNameOf, findOption } from './options.ts';
 import type { Parsed } from './parse-value.ts';
-
-/** Values by option name as written on the command line, in order. Flags come as `true` and `false`. */
-export type CommandLineOptions = ReadonlyMap<OptionName, readonly string[]>;
 
 interface Given {
   readonly texts: readonly string[];

@@ -1,8 +1,8 @@
 /** Which options make sense where: a port without a listener, or a header for a child process, would do nothing. */
 import type { Target } from '../config.ts';
 import { BridgeError } from '../errors.ts';
-import type { CommandLineOptions } from './given-options.ts';
 import { type BridgeVerb, OPTIONS, type OptionSpec } from './option-table.ts';
+import type { CommandLineOptions } from './options.ts';
 
 export interface OptionUse {
   readonly verb: BridgeVerb;

@@ -1,6 +1,9 @@
 /** The options by name, and where each is found in the environment. */
 import { OPTIONS, type OptionName, type OptionSpec } from './option-table.ts';
 
+/** Values by option name as written on the command line, in order. Flags come as `true` and `false`. */
+export type CommandLineOptions = ReadonlyMap<OptionName, readonly string[]>;
+
 const byName: ReadonlyMap<string, OptionSpec> = new Map(OPTIONS.map((option) => [option.name, option]));
 
 export function findOption(name: string): OptionSpec | undefined {

@@ -1,10 +1,9 @@
-import type { OfferDraft } from './offer-draft.ts';
-import type { Authorization } from './report.ts';
+import type { Authorization, Offer } from './report.ts';
 import type { StepLog } from './step-log.ts';
 
 /** Collects what is found while it is being found; when the time is up, what is there counts. */
 export class Findings {
-  readonly offers: OfferDraft[] = [];
+  readonly offers: Offer[] = [];
   readonly problems: string[] = [];
   readonly steps: StepLog;
   authorization: Authorization | undefined = undefined;
@@ -13,7 +12,7 @@ export class Findings {
     this.steps = steps;
   }
 
-  offer(draft: OfferDraft): OfferDraft {
+  offer<Draft extends Offer>(draft: Draft): Draft {
     this.offers.push(draft);
     return draft;
   }
