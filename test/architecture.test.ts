@@ -80,6 +80,20 @@ function importsOf(file: string): readonly Import[] {
   }));
 }
 
+/** Those that are left when the types are gone. */
+function valueImportsOf(file: string): readonly string[] {
+  const text = readFileSync(file, 'utf8');
+  const found = [...text.matchAll(/^import (?!type )([^;]*?) ?from '(\.{1,2}\/[^']+)'/gm)];
+  return found
+    .filter(([, names = '']) =>
+      names
+        .replace(/[{}]/g, '')
+        .split(',')
+        .some((name) => /^\s*(?!type )\S/.test(name)),
+    )
+    .map(([, , path = '']) => relative(root, resolve(dirname(file), path)));
+}
+
 function roomOf(path: string): string {
   return path.split('/')[0] as string;
 }
@@ -103,6 +117,26 @@ test('a folder imports only what the rules allow it', (t) => {
   t.true(imports.length > 100, 'the scan finds the imports');
   t.deepEqual(
     imports.filter((found) => !isAllowed(found)).map(({ from, to }) => `${from} → ${to}`),
+    [],
+  );
+});
+
+test('no files import each other in a circle, types apart: those are gone when the program runs', (t) => {
+  const needed = new Map(files.map((file) => [relative(root, file), valueImportsOf(file)]));
+  const done = new Set<string>();
+  const findCircle = (file: string, above: readonly string[]): readonly string[] | undefined => {
+    if (above.includes(file)) return [...above.slice(above.indexOf(file)), file];
+    if (done.has(file)) return undefined;
+    for (const next of needed.get(file) ?? []) {
+      const circle = findCircle(next, [...above, file]);
+      if (circle !== undefined) return circle;
+    }
+    done.add(file);
+    return undefined;
+  };
+  t.true([...needed.values()].flat().length > 100, 'the scan finds the imports');
+  t.deepEqual(
+    [...needed.keys()].flatMap((file) => findCircle(file, [])?.join(' → ') ?? []),
     [],
   );
 });
