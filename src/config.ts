@@ -147,12 +147,23 @@ export interface SessionConfig {
   readonly prewarm: number;
   readonly sessionTimeoutMs: number;
   readonly maxSessions: number;
+  readonly maxSessionsPerCaller: number;
+  /** Sessions of a legacy server for clients that have none of their own. */
+  readonly poolSize: number;
+  /** Server processes, those that are ending included. */
+  readonly maxChildren: number;
   /** Age at which the connection of a stream is closed, for clients that resume it; 0: never. */
   readonly pollAfterMs: number;
 }
 
 export interface LimitConfig {
   readonly maxMessageBytes: number;
+  /** Calls of all clients together that wait for an answer. */
+  readonly maxInFlight: number;
+  /** The same of one session, or of one caller that has a name but no sessions. */
+  readonly maxInFlightPerSession: number;
+  /** Kept of a session's streams for clients that come back. */
+  readonly maxReplayBytes: number;
   /** Silence allowed to one call; 0: no limit. */
   readonly requestTimeoutMs: number;
   readonly shutdownGraceMs: number;

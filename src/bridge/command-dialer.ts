@@ -1,22 +1,28 @@
 import type { CommandTarget, Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { CARRIED_CAPABILITIES } from '../mcp/client-capabilities.ts';
-import { MAX_POOLED_PROCESSES } from '../relay/legacy-pool.ts';
 import { LinkPool } from '../relay/link-pool.ts';
 import type { UpstreamDialer } from '../relay/ports.ts';
 import { SharedServer } from '../relay/shared/shared-server.ts';
 import { SharedModernServer } from '../relay/shared-modern/shared-modern-server.ts';
+import type { ChildLimit } from '../upstream/child-limit.ts';
 import type { EraDialers, EraWays } from '../upstream/detect/era-ways.ts';
 import { createDetectedCommandDialer } from '../upstream/detected-command.ts';
 import { createStdioDialer } from '../upstream/stdio.ts';
 import { CLIENT_INFO } from './client-info.ts';
 import { toLegacy, toModern } from './join-eras.ts';
 
+export interface ServerToStart {
+  readonly target: CommandTarget;
+  /** Counts the processes of the whole bridge. */
+  readonly children: ChildLimit;
+}
+
 /** A server to start, for clients of every era. Throws what `createStdioDialer` throws. */
-export function createCommandDialer(config: Config, target: CommandTarget, deps: Deps): UpstreamDialer {
+export function createCommandDialer(config: Config, server: ServerToStart, deps: Deps): UpstreamDialer {
   const { isolation, prewarm } = config.sessions;
   const { maxMessageBytes, shutdownGraceMs } = config.limits;
-  const processes = createStdioDialer({ target, child: config.child, maxMessageBytes, shutdownGraceMs, deps });
+  const processes = createStdioDialer({ ...server, child: config.child, maxMessageBytes, shutdownGraceMs, deps });
   const detected = { protocol: config.protocol, clientInfo: CLIENT_INFO, deps };
   if (isolation === 'shared') {
     const joinEras = (dialers: EraDialers): EraWays => shareOne(dialers, config, deps);
@@ -36,7 +42,7 @@ function keepApart({ legacy, modern }: EraDialers, config: Config, deps: Deps): 
     // One client on a pipe has the server to itself: its messages pass as they are.
     modern: isPipe ? modern : new SharedModernServer({ dialer: modern, deps, prewarm: false }),
     legacyToModern: toModern(modern, deps),
-    modernToLegacy: toLegacy(legacy, config, deps, { poolLimits: { total: MAX_POOLED_PROCESSES } }),
+    modernToLegacy: toLegacy(legacy, config, deps),
   };
 }
 

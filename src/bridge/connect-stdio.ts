@@ -2,6 +2,7 @@ import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { StdioFace } from '../downstream/stdio.ts';
 import type { BridgeError } from '../errors.ts';
+import { OpenCalls } from '../relay/open-calls.ts';
 import { createDialer } from './create-dialer.ts';
 import { createSessions } from './create-sessions.ts';
 import { type ClientPipes, type RunningBridge, SHUTTING_DOWN } from './running-bridge.ts';
@@ -9,7 +10,7 @@ import { type ClientPipes, type RunningBridge, SHUTTING_DOWN } from './running-b
 /** `mcp-portage connect`: one client on a pair of pipes. */
 export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipes): Promise<RunningBridge> {
   const dialer = await createDialer(config, deps);
-  const sessions = createSessions(config, dialer, deps);
+  const sessions = createSessions(config, { dialer, openCalls: new OpenCalls(config.limits.maxInFlight), deps });
   const face = new StdioFace({ ...pipes, sessions, deps, maxMessageBytes: config.limits.maxMessageBytes });
   const shutdown = async (): Promise<void> => {
     // What was asked before the end of input is still answered.

@@ -2,6 +2,7 @@ import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { DialerByEnvironment } from '../relay/dialer-by-environment.ts';
 import type { CallerEnvironment, UpstreamDialer } from '../relay/ports.ts';
+import { ChildLimit } from '../upstream/child-limit.ts';
 import { createCommandDialer } from './command-dialer.ts';
 import { createUrlDialer } from './url-dialer.ts';
 
@@ -9,10 +10,11 @@ import { createUrlDialer } from './url-dialer.ts';
 export async function createDialer(config: Config, deps: Deps): Promise<UpstreamDialer> {
   const { target } = config;
   if (target.kind === 'url') return createUrlDialer(config, target, deps);
-  if (config.access.mapHeaders.length === 0) return createCommandDialer(config, target, deps);
+  const children = new ChildLimit(config.sessions.maxChildren);
+  if (config.access.mapHeaders.length === 0) return createCommandDialer(config, { target, children }, deps);
   // Nothing is shared between processes that are told of different callers.
   return new DialerByEnvironment({
-    create: (environment) => createCommandDialer(withEnvironment(config, environment), target, deps),
+    create: (environment) => createCommandDialer(withEnvironment(config, environment), { target, children }, deps),
     clock: deps.clock,
   });
 }

@@ -4,6 +4,7 @@ import { HttpSseEndpoint } from '../downstream/http-sse.ts';
 import { McpEndpoint } from '../downstream/mcp-endpoint.ts';
 import { StreamableEndpoint, type StreamableEndpointOptions } from '../downstream/streamable-session/endpoint.ts';
 import { StatelessEndpoint } from '../downstream/streamable-stateless/endpoint.ts';
+import { BodyBudget } from '../http/body-budget.ts';
 import type { CallRegistry } from '../relay/call-registry.ts';
 import type { RunningBridge } from './running-bridge.ts';
 
@@ -15,14 +16,16 @@ export interface EndpointParts
 /** What is served where, to those who may come in. */
 export function createRoutes(config: Config, parts: EndpointParts): ReadonlyMap<string, HttpRoute> {
   const { path, ssePath, messagePath, baseUrl } = config.endpoints;
-  const { maxMessageBytes } = config.limits;
-  const shared = { ...parts, maxMessageBytes, forwardHeaders: config.remote.forwardHeaders };
+  const { maxMessageBytes, maxReplayBytes } = config.limits;
+  const bodies = { maxMessageBytes, bodies: new BodyBudget(maxMessageBytes) };
+  const shared = { ...parts, bodies, forwardHeaders: config.remote.forwardHeaders };
   const prefix = baseUrl === undefined ? '' : baseUrl.pathname.replace(/\/$/, '');
   const httpSse = new HttpSseEndpoint({ ...shared, announcedMessagePath: `${prefix}${messagePath}` });
+  const { pollAfterMs } = config.sessions;
   const endpoint = new McpEndpoint({
-    sessions: new StreamableEndpoint({ ...shared, pollAfterMs: config.sessions.pollAfterMs }),
+    sessions: new StreamableEndpoint({ ...shared, pollAfterMs, maxReplayBytes }),
     stateless: new StatelessEndpoint(shared),
-    maxMessageBytes,
+    bodies,
     openWithoutSession: httpSse.openStream,
   });
   return new Map([

@@ -1,8 +1,9 @@
 import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { createLegacyToModernDialer } from '../eras/legacy-to-modern/dialer.ts';
-import { createModernToLegacyDialer, type ModernToLegacyOptions } from '../eras/modern-to-legacy/dialer.ts';
-import { affinityOf } from '../http/auth/affinity.ts';
+import { createModernToLegacyDialer } from '../eras/modern-to-legacy/dialer.ts';
+import { affinityOf, keepsStrangersApart } from '../http/auth/affinity.ts';
+import { LEGACY_POOL_LIMITS, type LegacyPoolLimits } from '../relay/legacy-pool.ts';
 import type { UpstreamDialer } from '../relay/ports.ts';
 import { CLIENT_INFO } from './client-info.ts';
 
@@ -12,18 +13,22 @@ export function toModern(dialer: UpstreamDialer, deps: Deps): UpstreamDialer {
 }
 
 /** A legacy server for modern clients. */
-export function toLegacy(
-  dialer: UpstreamDialer,
-  config: Config,
-  deps: Deps,
-  limits: Pick<ModernToLegacyOptions, 'poolLimits'> = {},
-): UpstreamDialer {
+export function toLegacy(dialer: UpstreamDialer, config: Config, deps: Deps): UpstreamDialer {
   return createModernToLegacyDialer({
     dialer,
     deps,
     handshakeTimeoutMs: config.limits.requestTimeoutMs,
     clientInfo: CLIENT_INFO,
     affinityOf: affinityOf(config),
-    ...limits,
+    poolLimits: poolLimitsOf(config),
   });
+}
+
+function poolLimitsOf(config: Config): Partial<LegacyPoolLimits> {
+  const total = config.sessions.poolSize;
+  // One name that stands for many strangers, each with sessions of its own, is not one caller who takes too much.
+  return {
+    total,
+    perPrincipal: keepsStrangersApart(config) ? total : Math.min(total, LEGACY_POOL_LIMITS.perPrincipal),
+  };
 }

@@ -8,7 +8,6 @@ import type {
   LogConfig,
   Protocol,
   RemoteConfig,
-  SessionConfig,
 } from '../config.ts';
 import { BridgeError } from '../errors.ts';
 import { composeChildEnvironment, type EnvAssignment, type Environment } from './child-environment.ts';
@@ -18,6 +17,7 @@ import { type BridgeVerb, OPTIONS, type OptionName } from './option-table.ts';
 import { BEARER_TOKEN_VARIABLE, ENV_PREFIX, envNameOf } from './options.ts';
 import { mappedVariables, parseAccess, tokenVariables } from './parse-access.ts';
 import { parseRemote, type RemoteSurroundings } from './parse-remote.ts';
+import { parseSessions } from './parse-sessions.ts';
 import * as value from './parse-value.ts';
 import { suggest } from './suggest.ts';
 
@@ -70,9 +70,12 @@ export function parseConfig(
     endpoints,
     access,
     child: parseChild(given, around),
-    sessions: parseSessions(given),
+    sessions: parseSessions(given, { target, auth: access.auth }),
     limits: {
       maxMessageBytes: given.required('max-message-bytes', value.parseMessageSize),
+      maxInFlight: given.required('max-in-flight', value.parsePositiveCount),
+      maxInFlightPerSession: given.required('max-session-in-flight', value.parsePositiveCount),
+      maxReplayBytes: given.required('max-replay-bytes', value.parseMessageSize),
       requestTimeoutMs: given.required('request-timeout', value.parseDuration),
       shutdownGraceMs: given.required('shutdown-grace', value.parseDuration),
     },
@@ -152,27 +155,6 @@ function parseAssignment(text: string): value.Parsed<EnvAssignment> {
   const match = /^([^=\s]+)(?:=(.*))?$/s.exec(text);
   if (match?.[1] === undefined) return { ok: false, expected: 'NAME=value, or NAME to copy it from this environment' };
   return { ok: true, value: { name: match[1], value: match[2] } };
-}
-
-function parseSessions(given: GivenOptions): SessionConfig {
-  const sessions: SessionConfig = {
-    isolation: given.required('isolation', value.parseChoice(['session', 'shared'])),
-    prewarm: given.required('prewarm', value.parseCount),
-    sessionTimeoutMs: given.required('session-timeout', value.parsePositiveDuration),
-    maxSessions: given.required('max-sessions', value.parsePositiveCount),
-    pollAfterMs: given.required('poll-after', value.parseDuration),
-  };
-  if (sessions.prewarm > 1 && sessions.isolation === 'shared') {
-    throw excluded(
-      `${given.sourceOf('prewarm')} ${sessions.prewarm} keeps spare processes for new sessions, but with ${given.sourceOf('isolation')} shared all sessions use one; expected at most 1, which starts it ahead of the first client.`,
-    );
-  }
-  if (sessions.prewarm > sessions.maxSessions) {
-    throw excluded(
-      `${given.sourceOf('prewarm')} ${sessions.prewarm} would keep more spare processes than the ${sessions.maxSessions} sessions ${given.sourceOf('max-sessions')} allows; lower one or raise the other.`,
-    );
-  }
-  return sessions;
 }
 
 function parseLog(given: GivenOptions, around: Surroundings, verb: BridgeVerb): LogConfig {

@@ -24,11 +24,38 @@ export interface HttpServerOptions {
   readonly publicRoutes: ReadonlyMap<string, HttpRoute>;
   readonly routes: ReadonlyMap<string, HttpRoute>;
   readonly deps: Deps;
+  readonly socketLimits?: SocketLimits;
 }
+
+/** What a connection may cost before it has brought a request. */
+export interface SocketLimits {
+  /** Of all clients together; further ones are closed at once. */
+  readonly maxConnections: number;
+  /** A head takes no longer, neither the first of a connection nor the next. */
+  readonly headersTimeoutMs: number;
+  /** A whole request takes no longer, its body included. */
+  readonly requestTimeoutMs: number;
+  /** How often both are looked for. */
+  readonly checkIntervalMs: number;
+}
+
+/**
+ * Connections: two for each call there may be, and what open streams and monitors need. Ten seconds are enough for a head on any
+ * line; a largest message gets through in five minutes from half a megabit per second.
+ */
+export const SOCKET_LIMITS: SocketLimits = {
+  maxConnections: 8192,
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 5 * 60_000,
+  checkIntervalMs: 5000,
+};
 
 /** Longer than the idle time of common load balancers (60 s), so that they close a connection first, not we. */
 const KEEP_ALIVE_MS = 75_000;
-const MAX_HEADER_BYTES = 16 * 1024;
+/** Names, values and the request line together; more is answered 431 by Node itself. */
+export const MAX_HEADER_BYTES = 16 * 1024;
+/** One line for all that are refused meanwhile. */
+const DROP_LOG_PAUSE_MS = 60_000;
 const NO_QUERY = new URLSearchParams();
 
 /** The HTTP face: one listening socket, every path on it. */
@@ -38,17 +65,27 @@ export class HttpServer {
   /** Requests under way on each connection that has had one. */
   readonly #underWay = new Map<Socket, number>();
   #isStopping = false;
+  #droppedAtMs = Number.NEGATIVE_INFINITY;
   /** Resolves when the listening socket itself breaks. */
   readonly failed: Promise<BridgeError>;
 
   constructor(options: HttpServerOptions) {
     this.#options = options;
-    const serverOptions = { keepAliveTimeout: KEEP_ALIVE_MS, maxHeaderSize: MAX_HEADER_BYTES };
+    const limits = options.socketLimits ?? SOCKET_LIMITS;
+    const serverOptions = {
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      maxHeaderSize: MAX_HEADER_BYTES,
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      connectionsCheckingInterval: limits.checkIntervalMs,
+    };
     const handle: RequestListener = (request, response) => this.#handle(request, response);
     this.#server =
       options.tls === undefined
         ? createServer(serverOptions, handle)
         : createTlsServer({ ...serverOptions, ...options.tls }, handle);
+    this.#server.maxConnections = limits.maxConnections;
+    this.#server.on('drop', () => this.#dropped());
     // No listener for 'clientError': Node answers what is no HTTP itself, unless a response is under way.
     this.failed = new Promise((resolve) => {
       this.#server.on('error', (error) => {
@@ -87,6 +124,14 @@ export class HttpServer {
       if (refusal !== undefined) return respondRefusal(response, refusal);
       route(request, response, mark < 0 ? NO_QUERY : new URLSearchParams(url.slice(mark + 1)));
     });
+  }
+
+  #dropped(): void {
+    const nowMs = this.#options.deps.clock.now();
+    if (nowMs - this.#droppedAtMs < DROP_LOG_PAUSE_MS) return;
+    this.#droppedAtMs = nowMs;
+    const { maxConnections } = this.#server;
+    this.#options.deps.log.warn({ maxConnections }, 'connections are refused: as many as there may be are open');
   }
 
   #unknownPath(path: string): BridgeError {

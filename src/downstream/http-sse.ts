@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
+import type { BodyLimits } from '../http/read-body.ts';
 import { forwardedHeaders } from '../http/request-headers.ts';
 import { respondError } from '../http/respond.ts';
 import { INITIALIZE } from '../mcp/methods.ts';
@@ -25,7 +26,8 @@ export interface HttpSseEndpointOptions {
   readonly sessions: SessionRegistry;
   readonly live: LiveStreams;
   readonly deps: Deps;
-  readonly maxMessageBytes: number;
+  /** What bodies of POSTs may hold. */
+  readonly bodies: BodyLimits;
   /** Names (lower case) of headers of the GET that may pass to a remote server with every message of its session. */
   readonly forwardHeaders: readonly string[];
   /** Who sent a request that was let in; sessions belong to who opened them. */
@@ -81,7 +83,7 @@ export class HttpSseEndpoint {
     readInTurn({
       request,
       response,
-      maxMessageBytes: this.#options.maxMessageBytes,
+      limits: this.#options.bodies,
       gate: session.peer.gate,
       // The session may have ended while the message waited or was read.
       accepted: (messages) => acceptMessages(messages, find(), response),

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { BridgeError } from '../errors.ts';
 import { parseAccept } from '../http/content-type.ts';
+import type { BodyLimits } from '../http/read-body.ts';
 import { respondEmpty, respondError } from '../http/respond.ts';
 import { trimHeaderValue } from '../mcp/header-value.ts';
 import { PROTOCOL_VERSION_HEADER, SESSION_ID_HEADER } from '../mcp/headers.ts';
@@ -20,7 +21,8 @@ export interface McpEndpointOptions {
   readonly sessions: StreamableEndpoint;
   /** Serves clients of the modern era. */
   readonly stateless: StatelessEndpoint;
-  readonly maxMessageBytes: number;
+  /** What bodies of POSTs may hold. */
+  readonly bodies: BodyLimits;
   /** Takes a GET without a session: an old client opening HTTP+SSE at this URL. */
   readonly openWithoutSession: HttpRoute;
 }
@@ -63,7 +65,7 @@ export class McpEndpoint {
     readInTurn({
       request,
       response,
-      maxMessageBytes: this.#options.maxMessageBytes,
+      limits: this.#options.bodies,
       gate: this.#gateOf(request),
       accepted: (messages) => this.#accept(messages, request, response),
     });

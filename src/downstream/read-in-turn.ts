@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { BridgeError } from '../errors.ts';
+import type { BodyLimits } from '../http/read-body.ts';
 import { respondError } from '../http/respond.ts';
 import { Frame } from '../wire/frame.ts';
 import { type PostedMessages, readPost } from './read-post.ts';
@@ -8,7 +9,7 @@ import type { Turn, TurnGate } from './turn-gate.ts';
 export interface PostInTurn {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  readonly maxMessageBytes: number;
+  readonly limits: BodyLimits;
   /** Undefined: the sender has no session and waits for nobody. */
   readonly gate: TurnGate | undefined;
   accepted(messages: PostedMessages): void;
@@ -18,7 +19,7 @@ export interface PostInTurn {
  * Reads a POST when its session has room for one more message, and hands its content over when there still is: many
  * may be read at a time, and the first of them may fill the server's pipe. Refuses what cannot be taken.
  */
-export function readInTurn({ request, response, maxMessageBytes, gate, accepted }: PostInTurn): void {
+export function readInTurn({ request, response, limits, gate, accepted }: PostInTurn): void {
   const enter = (turn: Turn): void => {
     if (gate === undefined) return turn.run();
     if (gate.enter(turn)) return;
@@ -26,7 +27,7 @@ export function readInTurn({ request, response, maxMessageBytes, gate, accepted 
     respondError(response, new BridgeError('ERR_SESSION_BUSY', busy, { retryAfterMs: 1000 }));
   };
   const read = (): void =>
-    readPost(request, maxMessageBytes, {
+    readPost(request, limits, {
       accepted: (messages) => enter({ ...sizeUp(messages), run: () => accepted(messages) }),
       refused: (error, id) => respondError(response, error, id),
     });

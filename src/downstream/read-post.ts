@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { BridgeError, type ErrorCode } from '../errors.ts';
 import { isJson } from '../http/content-type.ts';
-import { readBody } from '../http/read-body.ts';
+import { type BodyLimits, readBody } from '../http/read-body.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { type ReadResult, readMessage } from '../wire/read-message.ts';
 import type { EnvelopeFault } from '../wire/scan-envelope.ts';
@@ -42,7 +42,7 @@ const waysOut: Readonly<Record<Fault['fault'], string>> = {
 };
 
 /** Reads the JSON-RPC content of a POST, checked completely: the client is not trusted to write JSON. */
-export function readPost(request: IncomingMessage, maxBytes: number, handler: PostHandler): void {
+export function readPost(request: IncomingMessage, limits: BodyLimits, handler: PostHandler): void {
   const contentType = request.headers['content-type'];
   if (!isJson(contentType)) {
     return handler.refused(
@@ -52,7 +52,7 @@ export function readPost(request: IncomingMessage, maxBytes: number, handler: Po
       ),
     );
   }
-  readBody(request, maxBytes, (error, body) => {
+  readBody(request, limits, (error, body) => {
     if (error !== undefined) return handler.refused(error);
     const result = readMessage(body, { maxDepth: MAX_DEPTH, maxBatch: MAX_BATCH });
     if (result.kind !== 'fault') return handler.accepted(result);

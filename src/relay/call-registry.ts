@@ -4,12 +4,8 @@ import type { RequestMetadata } from '../mcp/request-metadata.ts';
 import type { Frame } from '../wire/frame.ts';
 import { type CallHost, type CallListener, type CallPeer, CallRelay } from './call-relay.ts';
 import { CallerLinks, type NotifyingCaller } from './caller-links.ts';
+import { OpenCalls } from './open-calls.ts';
 import type { CallerEnvironment, UpstreamDialer } from './ports.ts';
-
-/** Each holds a connection of its client. Subscriptions count: they are calls that stay open. */
-export const MAX_OPEN_CALLS = 4096;
-/** So that one caller leaves room for others. Where nobody is asked for a name, all are one caller. */
-export const MAX_CALLS_PER_PRINCIPAL = 2048;
 
 export interface CallRegistryOptions {
   /** Each call is dialled with its context. */
@@ -17,6 +13,10 @@ export interface CallRegistryOptions {
   readonly deps: Pick<Deps, 'log' | 'clock'>;
   /** Silence allowed to one call; 0: no limit. */
   readonly requestTimeoutMs: number;
+  /** Subscriptions count: they are calls that stay open. Shared with the sessions; default: of its own. */
+  readonly openCalls?: OpenCalls;
+  /** So that one caller leaves room for others; default: as many as all together may have. */
+  readonly maxPerCaller?: number;
 }
 
 /** A modern request that was checked. */
@@ -35,6 +35,8 @@ const DRAIN_POLL_MS = 20;
 /** All modern calls of the bridge that are open: requests that belong to no session. */
 export class CallRegistry implements CallHost {
   readonly #options: CallRegistryOptions;
+  readonly #openCalls: OpenCalls;
+  readonly #maxPerCaller: number;
   readonly #calls = new Set<CallRelay>();
   readonly #callerLinks: CallerLinks;
   readonly #perPrincipal = new Map<string, number>();
@@ -44,6 +46,8 @@ export class CallRegistry implements CallHost {
   constructor(options: CallRegistryOptions) {
     this.#options = options;
     this.#callerLinks = new CallerLinks(options.dialer, options.deps.log);
+    this.#openCalls = options.openCalls ?? new OpenCalls();
+    this.#maxPerCaller = options.maxPerCaller ?? this.#openCalls.limit;
   }
 
   get log(): Deps['log'] {
@@ -74,6 +78,7 @@ export class CallRegistry implements CallHost {
       throw thrown;
     }
     this.#calls.add(call);
+    this.#openCalls.opened();
     this.#count(principal, 1);
     this.#startSweep();
     call.start(frame, peer, link);
@@ -88,14 +93,16 @@ export class CallRegistry implements CallHost {
     if (this.#isDraining) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and takes no new calls.', RETRY);
     }
-    if (this.#calls.size >= MAX_OPEN_CALLS) throw busy(MAX_OPEN_CALLS, 'here');
-    if ((this.#perPrincipal.get(principal) ?? 0) >= MAX_CALLS_PER_PRINCIPAL) {
-      throw busy(MAX_CALLS_PER_PRINCIPAL, 'for this caller');
+    if (this.#openCalls.isFull) throw busy(this.#openCalls.limit, 'here');
+    if ((this.#perPrincipal.get(principal) ?? 0) >= this.#maxPerCaller) {
+      throw busy(this.#maxPerCaller, 'for this caller');
     }
   }
 
   ended(call: CallRelay): void {
-    if (this.#calls.delete(call)) this.#count(call.principal, -1);
+    if (!this.#calls.delete(call)) return;
+    this.#openCalls.closed();
+    this.#count(call.principal, -1);
   }
 
   #count(principal: string, change: 1 | -1): void {

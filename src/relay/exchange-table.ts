@@ -2,12 +2,19 @@ import { isInteractive } from '../mcp/methods.ts';
 import { LISTEN } from '../mcp/modern-methods.ts';
 import type { JsonRpcId } from '../wire/frame.ts';
 import type { Exchange } from './exchange.ts';
+import { OpenCalls } from './open-calls.ts';
 
 /** The open exchanges of one client: found by id, by progress token, or by what a server's message most likely means. */
 export class ExchangeTable {
+  readonly #openCalls: OpenCalls;
   /** In the order they were opened. */
   readonly #byId = new Map<JsonRpcId, Exchange>();
   readonly #byToken = new Map<JsonRpcId, Exchange>();
+
+  /** `openCalls` counts them together with those of other clients. */
+  constructor(openCalls = new OpenCalls()) {
+    this.#openCalls = openCalls;
+  }
 
   get size(): number {
     return this.#byId.size;
@@ -19,6 +26,7 @@ export class ExchangeTable {
 
   add(exchange: Exchange): void {
     this.#byId.set(exchange.id, exchange);
+    this.#openCalls.opened();
     if (exchange.progressToken !== undefined) this.#byToken.set(exchange.progressToken, exchange);
   }
 
@@ -31,7 +39,8 @@ export class ExchangeTable {
   }
 
   remove(exchange: Exchange): void {
-    this.#byId.delete(exchange.id);
+    if (!this.#byId.delete(exchange.id)) return;
+    this.#openCalls.closed();
     // A client that uses one token twice keeps the later call reachable.
     if (exchange.progressToken !== undefined && this.#byToken.get(exchange.progressToken) === exchange) {
       this.#byToken.delete(exchange.progressToken);

@@ -16,8 +16,6 @@ export interface LegacyPoolLimits {
 }
 
 export const LEGACY_POOL_LIMITS: LegacyPoolLimits = { perPrincipal: 8, total: 256, idleMs: 5 * 60_000 };
-/** For servers that are processes. */
-export const MAX_POOLED_PROCESSES = 16;
 
 export interface LegacyPoolOptions {
   readonly dialer: UpstreamDialer;

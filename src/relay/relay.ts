@@ -14,6 +14,7 @@ import { errorFrame, notificationFrame, resultFrame } from '../wire/write-messag
 import { Exchange } from './exchange.ts';
 import { ExchangeTable } from './exchange-table.ts';
 import { findAddressee } from './modern-notifications.ts';
+import { OpenCalls } from './open-calls.ts';
 import type { ClientListener, DownstreamPeer, Lane, ServerFault, ServerListener, UpstreamLink } from './ports.ts';
 import { MAX_OPEN_QUESTIONS, Questions } from './questions.ts';
 
@@ -27,6 +28,10 @@ export interface RelayOptions {
   readonly era?: Era;
   /** Silence allowed to one call; 0: no limit. */
   readonly requestTimeoutMs: number;
+  /** Calls this client may have open; default: MAX_OPEN_EXCHANGES. */
+  readonly maxOpenExchanges?: number | undefined;
+  /** Shared with other clients, so that all together stay within a limit; default: none. */
+  readonly openCalls?: OpenCalls | undefined;
   /** The handshake succeeded. */
   readonly onReady: (revision: Revision) => void;
   /** Either end is gone, or the handshake was refused; both ends have been closed. Called once. */
@@ -48,7 +53,9 @@ type RelayState = 'opening' | 'ready' | 'draining' | 'closed';
 export class Relay implements ClientListener, ServerListener {
   readonly #options: RelayOptions;
   readonly #log: Logger;
-  readonly #exchanges = new ExchangeTable();
+  readonly #exchanges: ExchangeTable;
+  readonly #openCalls: OpenCalls;
+  readonly #maxOpenExchanges: number;
   readonly #era: Era;
   readonly #questions: Questions;
   #state: RelayState;
@@ -60,6 +67,9 @@ export class Relay implements ClientListener, ServerListener {
     this.#options = options;
     this.#log = options.log;
     this.#era = options.era ?? 'legacy';
+    this.#openCalls = options.openCalls ?? new OpenCalls();
+    this.#maxOpenExchanges = options.maxOpenExchanges ?? MAX_OPEN_EXCHANGES;
+    this.#exchanges = new ExchangeTable(this.#openCalls);
     this.#questions = new Questions(options.clock);
     this.#state = this.#era === 'legacy' ? 'opening' : 'ready';
   }
@@ -125,10 +135,17 @@ export class Relay implements ClientListener, ServerListener {
         `Request id ${JSON.stringify(exchange.id)} is already in use by a call that has not been answered; use a new id for each request.`,
       );
     }
-    if (this.#exchanges.size >= MAX_OPEN_EXCHANGES) {
+    if (this.#exchanges.size >= this.#maxOpenExchanges) {
       return new BridgeError(
         'ERR_SESSION_BUSY',
-        `This session has ${MAX_OPEN_EXCHANGES} unanswered calls, the most allowed; wait for answers before sending more.`,
+        `This session has ${this.#maxOpenExchanges} unanswered calls, the most allowed; wait for answers before sending more.`,
+      );
+    }
+    // A session without a handshake would only take a place; how many there are is limited by itself.
+    if (this.#openCalls.isFull && exchange.method !== INITIALIZE) {
+      return new BridgeError(
+        'ERR_SESSION_BUSY',
+        `All clients together have ${this.#openCalls.limit} unanswered calls, the most allowed here; try again later.`,
       );
     }
     return undefined;

@@ -1,5 +1,6 @@
 import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
+import type { OpenCalls } from './open-calls.ts';
 import type { CallContext, CallerEnvironment, ClientListener, DownstreamPeer, UpstreamDialer } from './ports.ts';
 import { Relay } from './relay.ts';
 
@@ -7,6 +8,12 @@ export interface SessionRegistryOptions {
   readonly dialer: UpstreamDialer;
   readonly deps: Deps;
   readonly maxSessions: number;
+  /** Sessions of callers with one name; default: as many as there may be. */
+  readonly maxPerCaller?: number;
+  /** Calls one session may have open; the default is the relay's. */
+  readonly maxCallsPerSession?: number;
+  /** Counts the calls of all sessions, and of whoever shares it. */
+  readonly openCalls?: OpenCalls;
   /** A session that nobody has been connected to or has called for this long ends. */
   readonly sessionTimeoutMs: number;
   readonly requestTimeoutMs: number;
@@ -62,8 +69,8 @@ export class SessionRegistry {
     createPeer: (id: string, listener: ClientListener) => Peer,
     { principal, context, environment }: SessionClient = {},
   ): Session<Peer> {
-    this.#checkPlace();
-    const { deps, dialer, requestTimeoutMs } = this.#options;
+    this.#checkPlace(principal);
+    const { deps, dialer, requestTimeoutMs, maxCallsPerSession, openCalls } = this.#options;
     const id = deps.randomId();
     const log = deps.log.child({ session: id.slice(0, 6) });
     const relay = new Relay({
@@ -71,6 +78,8 @@ export class SessionRegistry {
       clock: deps.clock,
       era: context === undefined ? 'legacy' : 'modern',
       requestTimeoutMs,
+      maxOpenExchanges: maxCallsPerSession,
+      openCalls,
       onReady: (revision) => log.debug({ revision: revision.id }, 'session ready'),
       onEnd: (reason) => {
         this.#entries.delete(id);
@@ -95,18 +104,32 @@ export class SessionRegistry {
     return { id, peer, relay };
   }
 
-  #checkPlace(): void {
+  #checkPlace(principal: string | undefined): void {
     if (this.#isDraining) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no new sessions.', {
         retryAfterMs: 1000,
       });
     }
-    if (this.#entries.size < this.#options.maxSessions) return;
-    throw new BridgeError(
-      'ERR_SESSION_LIMIT',
-      `All ${this.#options.maxSessions} sessions are taken; end one (DELETE), wait for an idle one to time out, or raise --max-sessions.`,
-      { retryAfterMs: Math.min(this.#options.sessionTimeoutMs, 30_000) },
-    );
+    const { maxSessions, maxPerCaller = maxSessions } = this.#options;
+    if (this.#entries.size >= maxSessions) {
+      throw this.#noPlace(`All ${maxSessions} sessions are taken`, '--max-sessions');
+    }
+    if (maxPerCaller < maxSessions && this.#countOf(principal) >= maxPerCaller) {
+      throw this.#noPlace(`This caller has ${maxPerCaller} sessions, the most allowed`, '--max-caller-sessions');
+    }
+  }
+
+  #countOf(principal: string | undefined): number {
+    let count = 0;
+    for (const entry of this.#entries.values()) if (entry.principal === principal) count += 1;
+    return count;
+  }
+
+  #noPlace(what: string, option: string): BridgeError {
+    const message = `${what}; end one (DELETE), wait for an idle one to time out, or raise ${option}.`;
+    return new BridgeError('ERR_SESSION_LIMIT', message, {
+      retryAfterMs: Math.min(this.#options.sessionTimeoutMs, 30_000),
+    });
   }
 
   /**

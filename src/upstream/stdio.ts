@@ -9,6 +9,7 @@ import { resolveCommand } from '../process/resolve-command.ts';
 import { toSpawnError } from '../process/spawn-error.ts';
 import { RestartPolicy } from '../process/supervisor.ts';
 import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../relay/ports.ts';
+import { ChildLimit } from './child-limit.ts';
 import { StdioLink } from './stdio-link.ts';
 
 export interface StdioDialerOptions {
@@ -18,6 +19,8 @@ export interface StdioDialerOptions {
   /** One wait of the termination ladder; see process/terminate.ts. */
   readonly shutdownGraceMs: number;
   readonly deps: Deps;
+  /** Shared with the other dialers of the bridge; default: none. */
+  readonly children?: ChildLimit | undefined;
 }
 
 /**
@@ -38,6 +41,7 @@ class StdioDialer implements UpstreamDialer {
   readonly #spec: ChildSpec;
   readonly #startChild: StartChild;
   readonly #policy: RestartPolicy;
+  readonly #limit: ChildLimit;
   /** Those of which something may still run. */
   readonly #children = new Set<Child>();
   #isClosed = false;
@@ -54,6 +58,7 @@ class StdioDialer implements UpstreamDialer {
       env: child.env,
       graceMs: shutdownGraceMs,
     };
+    this.#limit = options.children ?? new ChildLimit();
     this.#startChild = startChild;
     this.#policy = new RestartPolicy({ name: this.name, clock: deps.clock, random: Math.random });
   }
@@ -62,6 +67,7 @@ class StdioDialer implements UpstreamDialer {
     if (this.#isClosed) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and starts no more servers.');
     }
+    this.#limit.check();
     this.#policy.started();
     const { child, maxMessageBytes, deps } = this.#options;
     return new StdioLink({
@@ -80,6 +86,7 @@ class StdioDialer implements UpstreamDialer {
     try {
       const child = this.#startChild(this.#spec, listener);
       this.#children.add(child);
+      this.#limit.add(child.gone);
       void child.gone.then(() => this.#children.delete(child));
       return child;
     } catch (thrown) {

@@ -87,11 +87,23 @@ Sessions (serve)
   --session-timeout <duration>     End a session after this long without a request or an open stream
                                    [30m]
   --max-sessions <count>           Refuse further sessions beyond this many [256]
+  --max-caller-sessions <count>    Refuse further sessions of one caller beyond this many [half of
+                                   --max-sessions where callers have several names, else all]
+  --pool-size <count>              Sessions of a legacy server kept for clients that have none of
+                                   their own [16 if each is a process, else 256]
+  --max-children <count>           Start no further server processes beyond this many, those that
+                                   are ending included [twice --max-sessions, and --pool-size]
   --poll-after <duration>          Close a stream this old where the client can come back for the
                                    rest; 0: never [0]
 
 Limits
   --max-message-bytes <size>       Largest single message, either way [16m]
+  --max-in-flight <count>          Unanswered calls of all clients together; subscriptions count
+                                   [4096]
+  --max-session-in-flight <count>  Unanswered calls of one session, or of one named caller that has
+                                   no sessions [1024]
+  --max-replay-bytes <size>        Kept of each session for clients that lost a connection and come
+                                   back for the rest [5m]
   --request-timeout <duration>     Silence allowed to one call (progress and questions to the user
                                    count as life); 0: no limit [5m]
   --shutdown-grace <duration>      Time running calls get to finish at shutdown [5s]

@@ -52,8 +52,24 @@ const defaults = {
   endpoints: { path: '/mcp', ssePath: '/sse', messagePath: '/messages', baseUrl: undefined },
   access: { allowHosts: [], allowOrigins: [], auth: undefined, mapHeaders: [] },
   child: { cwd: undefined, env: {}, withheldEnv: [], pty: false },
-  sessions: { isolation: 'session', prewarm: 0, sessionTimeoutMs: 1_800_000, maxSessions: 256, pollAfterMs: 0 },
-  limits: { maxMessageBytes: 16_777_216, requestTimeoutMs: 300_000, shutdownGraceMs: 5000 },
+  sessions: {
+    isolation: 'session',
+    prewarm: 0,
+    sessionTimeoutMs: 1_800_000,
+    maxSessions: 256,
+    maxSessionsPerCaller: 256,
+    poolSize: 16,
+    maxChildren: 528,
+    pollAfterMs: 0,
+  },
+  limits: {
+    maxMessageBytes: 16_777_216,
+    maxInFlight: 4096,
+    maxInFlightPerSession: 1024,
+    maxReplayBytes: 5_242_880,
+    requestTimeoutMs: 300_000,
+    shutdownGraceMs: 5000,
+  },
   log: { level: 'info', format: 'json' },
 } as const;
 
@@ -63,10 +79,12 @@ test('the defaults are these', (t) => {
 
 test('a server reached by URL has the same defaults', (t) => {
   const target = { kind: 'url', url: new URL('https://example.com/mcp') } as const;
-  t.deepEqual<unknown, unknown>(parseLine(['https://example.com/mcp']).config, { ...defaults, target });
+  const sessions = { ...defaults.sessions, poolSize: 256, maxChildren: 768 };
+  t.deepEqual<unknown, unknown>(parseLine(['https://example.com/mcp']).config, { ...defaults, sessions, target });
   t.deepEqual<unknown, unknown>(parseLine(['connect', 'https://example.com/mcp']).config, {
     ...defaults,
     verb: 'connect',
+    sessions,
     target,
   });
 });
@@ -120,8 +138,14 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   prewarm: ['1'],
   'session-timeout': ['1h'],
   'max-sessions': ['5'],
+  'max-caller-sessions': ['4'],
+  'pool-size': ['3'],
+  'max-children': ['7'],
   'poll-after': ['30s'],
   'max-message-bytes': ['1m'],
+  'max-in-flight': ['20'],
+  'max-session-in-flight': ['10'],
+  'max-replay-bytes': ['64k'],
   'request-timeout': ['0'],
   'shutdown-grace': ['250ms'],
   json: ['true'],
@@ -155,7 +179,14 @@ const listening = {
 };
 const always = {
   protocol: 'legacy',
-  limits: { maxMessageBytes: 1_048_576, requestTimeoutMs: 0, shutdownGraceMs: 250 },
+  limits: {
+    maxMessageBytes: 1_048_576,
+    maxInFlight: 20,
+    maxInFlightPerSession: 10,
+    maxReplayBytes: 65_536,
+    requestTimeoutMs: 0,
+    shutdownGraceMs: 250,
+  },
   log: { level: 'debug', format: 'pretty' },
 };
 const timeouts = { connectMs: 1000, firstByteMs: 2000, idleMs: 3000, callMs: 240_000 };
@@ -182,7 +213,16 @@ const everyOptionAsConfig = {
     ...listening,
     ...always,
     child: ofCommand,
-    sessions: { isolation: 'shared', prewarm: 1, sessionTimeoutMs: 3_600_000, maxSessions: 5, pollAfterMs: 30_000 },
+    sessions: {
+      isolation: 'shared',
+      prewarm: 1,
+      sessionTimeoutMs: 3_600_000,
+      maxSessions: 5,
+      maxSessionsPerCaller: 4,
+      poolSize: 3,
+      maxChildren: 7,
+      pollAfterMs: 30_000,
+    },
   },
   'serve url': {
     ...defaults,
@@ -190,7 +230,15 @@ const everyOptionAsConfig = {
     ...always,
     remote,
     child: { ...defaults.child, withheldEnv: ['EXTRA'] },
-    sessions: { ...defaults.sessions, sessionTimeoutMs: 3_600_000, maxSessions: 5, pollAfterMs: 30_000 },
+    sessions: {
+      ...defaults.sessions,
+      sessionTimeoutMs: 3_600_000,
+      maxSessions: 5,
+      maxSessionsPerCaller: 4,
+      poolSize: 3,
+      maxChildren: 13,
+      pollAfterMs: 30_000,
+    },
   },
   'probe url': {
     ...defaults,
@@ -198,6 +246,7 @@ const everyOptionAsConfig = {
     protocol: always.protocol,
     remote: { ...remote, forwardHeaders: [], timeouts: defaults.remote.timeouts, keepAliveMs: 0 },
     child: { ...defaults.child, withheldEnv: ['ALICE', 'EXTRA'] },
+    sessions: { ...defaults.sessions, poolSize: 256, maxChildren: 768 },
     limits: { ...defaults.limits, maxMessageBytes: 1_048_576 },
     log: always.log,
   },
@@ -317,7 +366,28 @@ test(excludes, '--message-path /mcp/', /^--message-path: the path \/mcp is taken
 test(excludes, '--path /readyz', /taken by a health check/);
 test(excludes, '--prewarm 2 --isolation shared', /expected at most 1/);
 test(excludes, '--prewarm 9 --max-sessions 8', /^--prewarm 9 .* --max-sessions allows/);
+test(excludes, '--prewarm 9 --max-children 8', /^--prewarm 9 .* --max-children allows/);
 test(excludes, '--header X:1', /^--header is for a server that is reached by its URL/);
+
+test('where callers have several names, one of them gets half of the sessions unless told otherwise', (t) => {
+  const tokens = { A: 'a-long-token-of-alice', B: 'b-long-token-of-bob' };
+  const [alice, bob] = ['--auth-token=alice=env:A', '--auth-token=bob=env:B'];
+  const limitOf = (...options: string[]) =>
+    parseLine(['--max-sessions', '9', ...options, '--', 'x'], tokens).config.sessions.maxSessionsPerCaller;
+  t.is(limitOf(), 9);
+  t.is(limitOf(alice), 9);
+  t.is(limitOf(alice, bob), 5);
+  t.is(limitOf(alice, bob, '--max-caller-sessions', '7'), 7);
+  t.is(limitOf('--auth-issuer', 'https://auth.example', '--auth-audience', 'x'), 5);
+});
+
+test('a pool of processes is small, one of sessions on a shared or remote server is not', (t) => {
+  const sizeOf = (line: string) => parseLine(line.split(' ')).config.sessions.poolSize;
+  t.is(sizeOf('-- x'), 16);
+  t.is(sizeOf('--isolation shared -- x'), 256);
+  t.is(sizeOf('https://example.com/mcp'), 256);
+  t.is(sizeOf('--pool-size 20 -- x'), 20);
+});
 
 test('one process started ahead goes together with sharing it', (t) => {
   t.is(parse(['--prewarm', '1', '--isolation', 'shared']).config.sessions.prewarm, 1);

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { PassThrough } from 'node:stream';
 import test from 'ava';
+import { BODIES_AT_A_TIME, BodyBudget, FREE_BODY_BYTES } from '../../src/http/body-budget.ts';
 import { readBody } from '../../src/http/read-body.ts';
 
 interface Read {
@@ -8,10 +9,10 @@ interface Read {
   readonly request: PassThrough;
 }
 
-function startReading(maxBytes: number, headers: Record<string, string> = {}): Read {
+function startReading(maxBytes: number, headers: Record<string, string> = {}, bodies = new BodyBudget(maxBytes)): Read {
   const request = Object.assign(new PassThrough(), { headers });
   const results: Read['results'] = [];
-  readBody(request as unknown as IncomingMessage, maxBytes, (error, body) => {
+  readBody(request as unknown as IncomingMessage, { maxMessageBytes: maxBytes, bodies }, (error, body) => {
     results.push({ code: error?.code, body: body.toString() });
   });
   return { results, request };
@@ -64,4 +65,39 @@ test('says nothing when the client goes away midway', async (t) => {
   request.destroy();
   await settled();
   t.deepEqual(results, []);
+});
+
+test('bodies that come slowly hold no more together than there is room for, and small ones always get in', async (t) => {
+  const bodies = new BodyBudget(100_000);
+  const half = 'x'.repeat(FREE_BODY_BYTES + 50_000);
+  const slow = Array.from({ length: 40 }, () => startReading(100_000, {}, bodies));
+  for (const { request } of slow) request.write(half);
+  await settled();
+  const refused = slow.filter(({ results }) => results.length > 0);
+  t.is(refused.length, 40 - (BODIES_AT_A_TIME * 100_000) / 50_000);
+  t.deepEqual(refused[0]?.results, [{ code: 'ERR_SESSION_BUSY', body: '' }]);
+  t.is(bodies.bytes, BODIES_AT_A_TIME * 100_000);
+  const small = startReading(100_000, {}, bodies);
+  small.request.end('y'.repeat(FREE_BODY_BYTES));
+  await settled();
+  t.is(small.results[0]?.code, undefined);
+  t.is(small.results[0]?.body.length, FREE_BODY_BYTES);
+});
+
+test('what a body held is free once it was read, refused or left', async (t) => {
+  const bodies = new BodyBudget(100_000);
+  const [read, refused, left] = [1, 2, 3].map(() => startReading(100_000, {}, bodies)) as [Read, Read, Read];
+  for (const { request } of [read, refused, left]) request.write('x'.repeat(FREE_BODY_BYTES + 50_000));
+  await settled();
+  t.is(bodies.bytes, 150_000);
+  read.request.end();
+  refused.request.write('x'.repeat(100_000));
+  left.request.destroy();
+  await settled();
+  await settled();
+  t.is(bodies.bytes, 0);
+  t.deepEqual(
+    [read, refused, left].map(({ results }) => results[0]?.code ?? results.length),
+    [1, 'ERR_WIRE_FRAME_TOO_LARGE', 0],
+  );
 });

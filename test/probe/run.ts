@@ -14,6 +14,15 @@ export interface ProbeRun {
   readonly clock?: Clock;
 }
 
+const LIMITS = {
+  maxMessageBytes: 1024 * 1024,
+  maxInFlight: 100,
+  maxInFlightPerSession: 100,
+  maxReplayBytes: 1024 * 1024,
+  requestTimeoutMs: 0,
+  shutdownGraceMs: 2000,
+};
+
 /** Probes with everything at its default. */
 export function probe(
   target: URL | Target,
@@ -26,7 +35,7 @@ export function probe(
       protocol,
       remote: { ...REMOTE, ...remote },
       child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
-      limits: { maxMessageBytes: 1024 * 1024, requestTimeoutMs: 0, shutdownGraceMs: 2000 },
+      limits: LIMITS,
       timeoutMs,
     },
     clock === undefined ? deps : { ...deps, clock },

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
-import { MAX_CALLS_PER_PRINCIPAL, MAX_OPEN_CALLS } from '../../src/relay/call-registry.ts';
 import { MAX_CALLER_LINKS } from '../../src/relay/caller-links.ts';
+import { OpenCalls } from '../../src/relay/open-calls.ts';
 import { clientFrame } from '../support/frames.ts';
 import { CallBench } from './call-pair.ts';
 
@@ -42,9 +42,9 @@ test('a peer that cannot be made lets its link go', (t) => {
 });
 
 test('one caller may have so many calls open and no more, which leaves room for others', (t) => {
-  const bench = new CallBench();
-  const calls = Array.from({ length: MAX_CALLS_PER_PRINCIPAL }, () => bench.open({ principal: 'greedy' }));
-  const refused = { code: 'ERR_SESSION_BUSY', message: /2048 calls .* for this caller/ } as const;
+  const bench = new CallBench({ maxPerCaller: 3 });
+  const calls = Array.from({ length: 3 }, () => bench.open({ principal: 'greedy' }));
+  const refused = { code: 'ERR_SESSION_BUSY', message: /3 calls .* for this caller/ } as const;
   t.like(
     t.throws(() => bench.open({ principal: 'greedy' }), { message: refused.message }),
     { code: refused.code, retryAfterMs: 1000 },
@@ -58,11 +58,14 @@ test('one caller may have so many calls open and no more, which leaves room for 
 });
 
 test('all callers together may have so many calls open and no more', (t) => {
-  const bench = new CallBench();
-  for (let n = 0; n < MAX_OPEN_CALLS; n += 1) bench.open({ principal: `p${n % 7}` });
-  const error = t.throws(() => bench.open({ principal: 'new' }), { message: /4096 calls .* here/ });
+  const bench = new CallBench({ openCalls: new OpenCalls(20) });
+  const calls = Array.from({ length: 20 }, (_, n) => bench.open({ principal: `p${n % 7}` }));
+  const error = t.throws(() => bench.open({ principal: 'new' }), { message: /20 calls .* here/ });
   t.like(error, { code: 'ERR_SESSION_BUSY' });
-  t.is(bench.dialer.dialled.length, MAX_OPEN_CALLS);
+  t.is(bench.dialer.dialled.length, 20);
+  for (const call of calls) call.says({ id: 1, result: {} });
+  for (let n = 0; n < 20; n += 1) bench.open();
+  t.throws(() => bench.open());
 });
 
 test('a call that is silent for too long fails, and the server is told to stop', (t) => {

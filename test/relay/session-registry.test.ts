@@ -1,7 +1,8 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
+import { OpenCalls } from '../../src/relay/open-calls.ts';
 import type { ClientListener } from '../../src/relay/ports.ts';
-import { type Session, SessionRegistry } from '../../src/relay/session-registry.ts';
+import { type Session, SessionRegistry, type SessionRegistryOptions } from '../../src/relay/session-registry.ts';
 import { createFakeDeps, FakeDialer, FakeLane, FakePeer } from '../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
 
@@ -20,7 +21,7 @@ class Registry {
   readonly deps = createFakeDeps();
   readonly sessions: SessionRegistry;
 
-  constructor(options: { maxSessions?: number; requestTimeoutMs?: number; sessionTimeoutMs?: number } = {}) {
+  constructor(options: Partial<SessionRegistryOptions> = {}) {
     this.sessions = new SessionRegistry({
       dialer: this.dialer,
       deps: this.deps,
@@ -31,12 +32,12 @@ class Registry {
     });
   }
 
-  open(peer = new FakePeer()): Opened {
+  open(peer = new FakePeer(), client = ALICE): Opened {
     const listeners: ClientListener[] = [];
     const session = this.sessions.open((_id, listener) => {
       listeners.push(listener);
       return peer;
-    }, ALICE);
+    }, client);
     const [listener] = listeners as [ClientListener];
     return { ...session, peer, listener, server: this.dialer.latest };
   }
@@ -289,4 +290,53 @@ test('a client that is gone before its session is open leaves neither server nor
   t.deepEqual(peer.closedWith, [REASON]);
   t.deepEqual(registry.dialer.latest.link.closedWith, [REASON]);
   t.is(registry.sessions.size, 0);
+});
+
+test('one caller may have so many sessions and no more, which leaves room for others', (t) => {
+  const registry = new Registry({ maxSessions: 4, maxPerCaller: 2 });
+  const [first] = [registry.open(), registry.open()] as const;
+  const error = t.throws(() => registry.open(), { message: /2 sessions, the most allowed.*--max-caller-sessions/ });
+  t.like(error, { code: 'ERR_SESSION_LIMIT', retryAfterMs: SESSION_TIMEOUT_MS });
+  t.is(registry.dialer.dialled.length, 2, 'no server was dialled for it');
+  registry.open(new FakePeer(), { principal: 'bob' });
+  first.relay.close(REASON);
+  t.notThrows(() => registry.open());
+});
+
+test('the sessions of all clients share the calls that may be open, and give them back', (t) => {
+  const openCalls = new OpenCalls(3);
+  const registry = new Registry({ openCalls });
+  const [one, other] = [registry.open(), registry.open()];
+  for (const id of [1, 2]) call(one, id);
+  call(other, 1);
+  call(other, 2);
+  const refusal = { id: 2, error: { data: { bridge: { reason: 'ERR_SESSION_BUSY' } } } };
+  t.like(other.peer.sent.at(-1)?.frame.json(), refusal);
+  one.server.listener.fromServer(serverFrame({ id: 1, result: {} }));
+  t.is(openCalls.size, 2);
+  call(other, 3);
+  t.is(openCalls.size, 3);
+  one.relay.close(REASON);
+  other.relay.close(REASON);
+  t.is(openCalls.size, 0, 'what ends with its session is given back once');
+});
+
+test('initialize takes no place of a call that others may need, nor needs one', (t) => {
+  const registry = new Registry({ openCalls: new OpenCalls(1) });
+  call(registry.open(), 1);
+  const next = registry.open();
+  next.relay.fromClient(clientFrame({ id: 0, method: 'initialize', params: {} }), new FakeLane());
+  t.deepEqual(next.peer.sent, []);
+});
+
+test('one session may have as many calls open as it is told', (t) => {
+  const registry = new Registry({ maxCallsPerSession: 2 });
+  const [one, other] = [registry.open(), registry.open()];
+  for (const id of [1, 2, 3]) call(one, id);
+  t.like(
+    one.peer.sent.map(({ frame }) => frame.json()),
+    [{ id: 3, error: { message: /.*/ } }].map(({ id }) => ({ id })),
+  );
+  call(other, 1);
+  t.deepEqual(other.peer.sent, []);
 });

@@ -4,7 +4,7 @@ import { createSystemDeps } from '../../src/cli/system-deps.ts';
 import type { MappedHeader } from '../../src/config.ts';
 import type { Deps } from '../../src/deps.ts';
 import { healthRoutes } from '../../src/downstream/health.ts';
-import { HttpServer, type HttpServerOptions } from '../../src/downstream/http-server.ts';
+import { HttpServer, type HttpServerOptions, SOCKET_LIMITS } from '../../src/downstream/http-server.ts';
 import { HttpSseEndpoint } from '../../src/downstream/http-sse.ts';
 import { LiveStreams } from '../../src/downstream/live-streams.ts';
 import { McpEndpoint } from '../../src/downstream/mcp-endpoint.ts';
@@ -17,7 +17,9 @@ import { BridgeError } from '../../src/errors.ts';
 import { AccessPolicy } from '../../src/http/access-policy.ts';
 import { type Authenticator, LETS_ANYONE_IN } from '../../src/http/auth/authenticator.ts';
 import { Callers } from '../../src/http/auth/callers.ts';
+import { BodyBudget } from '../../src/http/body-budget.ts';
 import { CallRegistry } from '../../src/relay/call-registry.ts';
+import { OpenCalls } from '../../src/relay/open-calls.ts';
 import type { UpstreamDialer } from '../../src/relay/ports.ts';
 import { SessionRegistry } from '../../src/relay/session-registry.ts';
 import { FakeClock } from './fake-clock.ts';
@@ -34,6 +36,12 @@ export interface HttpFaceOptions {
   readonly pollAfterMs?: number;
   readonly sessionTimeoutMs?: number;
   readonly requestTimeoutMs?: number;
+  readonly maxPerCaller?: number;
+  readonly maxCallsPerSession?: number;
+  readonly openCalls?: OpenCalls;
+  readonly maxReplayBytes?: number;
+  /** Those of production unless they say otherwise. */
+  readonly socketLimits?: HttpServerOptions['socketLimits'];
   readonly allowHosts?: readonly string[];
   readonly allowOrigins?: readonly string[];
   /** Lets anyone in unless it says otherwise. */
@@ -70,7 +78,10 @@ export async function startHttpFace(t: ExecutionContext, options: HttpFaceOption
   const logLines: string[] = [];
   const log = pino({ level: 'trace' }, { write: (line) => void logLines.push(line) });
   const deps: Deps = { ...createSystemDeps(log), clock };
+  const openCalls = options.openCalls ?? new OpenCalls();
   const sessions = new SessionRegistry({
+    ...options,
+    openCalls,
     dialer: options.dialer?.(clock) ?? server,
     deps,
     maxSessions: options.maxSessions ?? 100,
@@ -78,6 +89,7 @@ export async function startHttpFace(t: ExecutionContext, options: HttpFaceOption
     requestTimeoutMs: options.requestTimeoutMs ?? 0,
   });
   const calls = new CallRegistry({
+    openCalls,
     dialer: options.modernDialer ?? server,
     deps,
     requestTimeoutMs: options.requestTimeoutMs ?? 0,
@@ -110,28 +122,34 @@ function createAuthenticator({ authenticator, principalOf }: HttpFaceOptions): A
 
 function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, calls, live }: Parts): HttpServer {
   const maxMessageBytes = options.maxMessageBytes ?? 16 * 1024 * 1024;
+  const bodies = { maxMessageBytes, bodies: new BodyBudget(maxMessageBytes) };
   const callers = new Callers(createAuthenticator(options), options.mapHeaders);
   const { principalOf, environmentOf } = callers;
   const shared = {
     sessions,
     live,
     deps,
-    maxMessageBytes,
+    bodies,
     forwardHeaders: options.forwardHeaders ?? [],
     principalOf,
     environmentOf,
   };
   const httpSse = new HttpSseEndpoint({ ...shared, announcedMessagePath: `${options.pathPrefix ?? ''}/messages` });
   const endpoint = new McpEndpoint({
-    sessions: new StreamableEndpoint({ ...shared, pollAfterMs: options.pollAfterMs ?? 0 }),
+    sessions: new StreamableEndpoint({
+      ...shared,
+      pollAfterMs: options.pollAfterMs ?? 0,
+      maxReplayBytes: options.maxReplayBytes,
+    }),
     stateless: new StatelessEndpoint({ ...shared, calls }),
-    maxMessageBytes,
+    bodies,
     openWithoutSession: httpSse.openStream,
   });
   return new HttpServer({
     host: options.host ?? '127.0.0.1',
     port: options.port ?? 0,
     tls: options.tls,
+    socketLimits: options.socketLimits ?? SOCKET_LIMITS,
     access: new AccessPolicy({
       host: options.host ?? '127.0.0.1',
       allowHosts: options.allowHosts ?? [],

@@ -6,6 +6,7 @@ import test, { type ExecutionContext } from 'ava';
 import { BridgeError } from '../../src/errors.ts';
 import { loadOpenPty } from '../../src/process/pty-child.ts';
 import type { UpstreamDialer, UpstreamLink } from '../../src/relay/ports.ts';
+import { ChildLimit } from '../../src/upstream/child-limit.ts';
 import { createStdioDialer } from '../../src/upstream/stdio.ts';
 import { notificationFrame, requestFrame } from '../../src/wire/write-message.ts';
 import { fixture } from '../process/child-spec.ts';
@@ -24,6 +25,7 @@ interface DialerSettings {
   readonly command?: string;
   readonly cwd?: string;
   readonly pty?: boolean;
+  readonly children?: ChildLimit;
 }
 
 interface TestDialer {
@@ -47,6 +49,7 @@ function createDialer(
     command = process.execPath,
     cwd,
     pty = false,
+    children,
   } = settings;
   const dialer = createStdioDialer({
     target: { kind: 'command', command, args: [fixture(name), ...args] },
@@ -54,6 +57,7 @@ function createDialer(
     maxMessageBytes,
     shutdownGraceMs,
     deps,
+    children,
   });
   t.teardown(async () => {
     const pids = pidsIn(entries);
@@ -362,4 +366,27 @@ test('leaves no server behind that honours the end of its input, even if the bri
   t.true(isAlive(pid));
   parent.kill('SIGKILL');
   await assertGone([pid]);
+});
+
+test('starts no more processes than it is told; those that are ending count', async (t) => {
+  const { dial, link, pid } = await converse(t, 'ignores-stdin-close', [], { children: new ChildLimit(1) });
+  t.like(
+    t.throws(() => dial()),
+    { code: 'ERR_SESSION_LIMIT' },
+  );
+  link.close(reason);
+  t.like(
+    t.throws(() => dial()),
+    { code: 'ERR_SESSION_LIMIT' },
+    'it is still there',
+  );
+  await assertGone([pid]);
+  await waitFor(() => {
+    try {
+      return dial();
+    } catch {
+      return undefined;
+    }
+  });
+  t.pass();
 });

@@ -30,6 +30,8 @@ export interface StreamableEndpointOptions {
   readonly deps: Deps;
   /** Age at which the connection of a stream is closed, for clients that resume it; 0: never. */
   readonly pollAfterMs: number;
+  /** Kept of a session's streams for a client that comes back; default: REPLAY_LIMITS. */
+  readonly maxReplayBytes?: number | undefined;
   /** Names (lower case) of headers of a POST that may pass to a remote server. */
   readonly forwardHeaders: readonly string[];
   /** Who sent a request that was let in; sessions belong to who opened them. */
@@ -94,9 +96,9 @@ export class StreamableEndpoint {
       return respondError(response, error, frame.id);
     }
     try {
-      const { sessions, live, deps, pollAfterMs, principalOf, environmentOf } = this.#options;
+      const { sessions, live, deps, pollAfterMs, maxReplayBytes, principalOf, environmentOf } = this.#options;
       const { id, peer, relay } = sessions.open(
-        (_id, listener) => new StreamablePeer({ listener, live, deps, log: deps.log, pollAfterMs }),
+        (_id, listener) => new StreamablePeer({ listener, live, deps, log: deps.log, pollAfterMs, maxReplayBytes }),
         { principal: principalOf(request), environment: environmentOf?.(request) },
       );
       const lane = peer.openLane({

@@ -6,7 +6,7 @@ import { CANCELLED, PROGRESS } from '../../mcp/methods.ts';
 import { OLDEST_REVISION, type Revision } from '../../mcp/revisions.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ClientListener, DownstreamPeer, Lane } from '../../relay/ports.ts';
-import { parseEventId, ReplayBuffer } from '../../relay/replay-buffer.ts';
+import { parseEventId, REPLAY_LIMITS, ReplayBuffer } from '../../relay/replay-buffer.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { LiveStreams, Ticking } from '../live-streams.ts';
 import { TurnGate } from '../turn-gate.ts';
@@ -24,6 +24,8 @@ export interface StreamablePeerOptions {
   readonly log: Logger;
   /** Connections of streams are closed after this long, to be resumed by the client; 0: never. */
   readonly pollAfterMs: number;
+  /** Default: REPLAY_LIMITS. */
+  readonly maxReplayBytes?: number | undefined;
 }
 
 /** The response a lane is made of and what is expected on it. */
@@ -58,7 +60,10 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     this.#listener = options.listener;
     this.#log = options.log;
     this.#pollAfterMs = options.pollAfterMs;
-    this.#replay = new ReplayBuffer(options.deps.clock);
+    this.#replay = new ReplayBuffer(options.deps.clock, {
+      ...REPLAY_LIMITS,
+      maxBytes: options.maxReplayBytes ?? REPLAY_LIMITS.maxBytes,
+    });
   }
 
   get revision(): Revision {

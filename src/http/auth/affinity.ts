@@ -14,7 +14,12 @@ export interface AffinityCaller {
  * is the name of strangers, who must not meet in one session: what it holds, and what it asks, is for one of them.
  */
 export function affinityOf(config: Config): (caller: AffinityCaller) => string | undefined {
-  return isOneCaller(config) || config.sessions.isolation === 'shared' ? () => SAME : () => undefined;
+  return keepsStrangersApart(config) ? () => undefined : () => SAME;
+}
+
+/** Callers of one name get sessions of their own. */
+export function keepsStrangersApart(config: Config): boolean {
+  return !isOneCaller(config) && config.sessions.isolation !== 'shared';
 }
 
 const SAME = '';

@@ -9,6 +9,8 @@ import type { Seat } from './seat.ts';
 
 /** Messages that may wait while the server starts. Each client is held back from its first one on. */
 const MAX_HELD = 1024;
+/** The first of each client may be as large as messages get. */
+const MAX_HELD_BYTES = 64 * 1024 * 1024;
 
 /** A client of a shared server, of either era. */
 interface Seated {
@@ -24,24 +26,28 @@ export interface HeldMessage<Sitter extends Seated = Seat> {
 /** What the clients of a shared server say while it cannot hear them. */
 export class HeldMessages<Sitter extends Seated = Seat> {
   #held: HeldMessage<Sitter>[] = [];
+  #bytes = 0;
 
   get isFull(): boolean {
-    return this.#held.length >= MAX_HELD;
+    return this.#held.length >= MAX_HELD || this.#bytes >= MAX_HELD_BYTES;
   }
 
   add(message: HeldMessage<Sitter>): void {
     this.#held.push(message);
+    this.#bytes += message.frame.bytes.length;
   }
 
   /** Everything, in order; nothing is left. */
   takeAll(): readonly HeldMessage<Sitter>[] {
     const held = this.#held;
     this.#held = [];
+    this.#bytes = 0;
     return held;
   }
 
   dropOf(seat: Sitter): void {
     this.#held = this.#held.filter((held) => held.seat !== seat);
+    this.#bytes = this.#held.reduce((bytes, { frame }) => bytes + frame.bytes.length, 0);
   }
 }
 

@@ -2,7 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { REPLAY_LIMITS } from '../../../src/relay/replay-buffer.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
 import type { EventReader, ReceivedEvent } from '../../support/event-reader.ts';
-import { type HttpFace, startHttpFace } from '../../support/http-face.ts';
+import { type HttpFace, type HttpFaceOptions, startHttpFace } from '../../support/http-face.ts';
 import { call, cancellation, openStreamable, type StreamableSession } from '../../support/legacy-clients.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -31,8 +31,11 @@ interface BrokenCall {
 }
 
 /** A call whose response broke after its first event, with another call beside it. */
-async function breakCall(t: ExecutionContext, revision = '2025-06-18'): Promise<BrokenCall> {
-  const face = await startHttpFace(t);
+async function breakCall(
+  t: ExecutionContext,
+  { revision = '2025-06-18', ...options }: HttpFaceOptions & { readonly revision?: string } = {},
+): Promise<BrokenCall> {
+  const face = await startHttpFace(t, options);
   const session = await openStreamable(face, revision);
   const { connection } = session;
   const events = (await session.post(call(1, 'work', { progressToken: 'one' }), STREAM_FIRST)).events();
@@ -178,6 +181,14 @@ test('answers 400 to an event id when more has followed than is kept', async (t)
   for (let value = 2; value < REPLAY_LIMITS.maxEvents + 3; value += 1) progress(value);
   t.is((await session.get({ 'Last-Event-ID': lastEventId })).status, 400);
   t.is((await session.post({ jsonrpc: '2.0', method: 'notifications/x' })).status, 202, 'the session goes on');
+});
+
+test('answers 400 to an event id when more bytes have followed than are kept', async (t) => {
+  const few = await breakCall(t, { maxReplayBytes: 4096 });
+  const many = await breakCall(t, { maxReplayBytes: 16 * 1024 });
+  for (const { progress } of [few, many]) for (let value = 2; value < 60; value += 1) progress(value);
+  t.is((await few.session.get({ 'Last-Event-ID': few.lastEventId })).status, 400);
+  t.is((await many.session.get({ 'Last-Event-ID': many.lastEventId })).status, 200);
 });
 
 test('does not take an event id of another session', async (t) => {

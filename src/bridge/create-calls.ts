@@ -1,0 +1,15 @@
+import type { Config } from '../config.ts';
+import type { Deps } from '../deps.ts';
+import { CallRegistry } from '../relay/call-registry.ts';
+import type { OpenCalls } from '../relay/open-calls.ts';
+import type { UpstreamDialer } from '../relay/ports.ts';
+
+/** Requests of clients that have no sessions. */
+export function createCalls(
+  { access, limits }: Config,
+  parts: { readonly dialer: UpstreamDialer; readonly openCalls: OpenCalls; readonly deps: Deps },
+): CallRegistry {
+  // Where nobody is asked for a name all have the same one, and none of them can be told to take too much.
+  const perCaller = access.auth === undefined ? {} : { maxPerCaller: limits.maxInFlightPerSession };
+  return new CallRegistry({ ...parts, ...perCaller, requestTimeoutMs: limits.requestTimeoutMs });
+}

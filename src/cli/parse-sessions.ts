@@ -1,0 +1,60 @@
+/** How many sessions and processes there may be, and for how long. */
+import type { AuthConfig, Isolation, SessionConfig, Target } from '../config.ts';
+import { BridgeError } from '../errors.ts';
+import type { GivenOptions } from './given-options.ts';
+import * as value from './parse-value.ts';
+
+/** Each costs as much as a client that is connected, and nobody sees it. */
+const POOLED_PROCESSES = 16;
+const POOLED_SESSIONS = 256;
+
+/** What the defaults of limits depend on. */
+interface Served {
+  readonly target: Target;
+  readonly auth: AuthConfig | undefined;
+}
+
+export function parseSessions(given: GivenOptions, { target, auth }: Served): SessionConfig {
+  const maxSessions = given.required('max-sessions', value.parsePositiveCount);
+  const isolation: Isolation = given.required('isolation', value.parseChoice(['session', 'shared']));
+  const isProcessEach = target.kind === 'command' && isolation === 'session';
+  const poolSize =
+    given.optional('pool-size', value.parsePositiveCount) ?? (isProcessEach ? POOLED_PROCESSES : POOLED_SESSIONS);
+  const sessions: SessionConfig = {
+    isolation,
+    prewarm: given.required('prewarm', value.parseCount),
+    sessionTimeoutMs: given.required('session-timeout', value.parsePositiveDuration),
+    maxSessions,
+    maxSessionsPerCaller:
+      given.optional('max-caller-sessions', value.parsePositiveCount) ??
+      (hasSeveralNames(auth) ? Math.ceil(maxSessions / 2) : maxSessions),
+    poolSize,
+    maxChildren: given.optional('max-children', value.parsePositiveCount) ?? 2 * maxSessions + poolSize,
+    pollAfterMs: given.required('poll-after', value.parseDuration),
+  };
+  if (sessions.prewarm > 1 && sessions.isolation === 'shared') {
+    throw new BridgeError(
+      'ERR_CONFIG_COMBINATION',
+      `${given.sourceOf('prewarm')} ${sessions.prewarm} keeps spare processes for new sessions, but with ${given.sourceOf('isolation')} shared all sessions use one; expected at most 1, which starts it ahead of the first client.`,
+    );
+  }
+  if (sessions.prewarm > sessions.maxSessions) {
+    throw new BridgeError(
+      'ERR_CONFIG_COMBINATION',
+      `${given.sourceOf('prewarm')} ${sessions.prewarm} would keep more spare processes than the ${sessions.maxSessions} sessions ${given.sourceOf('max-sessions')} allows; lower one or raise the other.`,
+    );
+  }
+  if (sessions.prewarm > sessions.maxChildren) {
+    throw new BridgeError(
+      'ERR_CONFIG_COMBINATION',
+      `${given.sourceOf('prewarm')} ${sessions.prewarm} would start more processes than the ${sessions.maxChildren} ${given.sourceOf('max-children')} allows; lower one or raise the other.`,
+    );
+  }
+  return sessions;
+}
+
+/** Where all callers have one name, what is for one of them is for all. */
+function hasSeveralNames(auth: AuthConfig | undefined): boolean {
+  if (auth === undefined) return false;
+  return auth.oauth !== undefined || new Set(auth.tokens.map(({ principal }) => principal)).size > 1;
+}

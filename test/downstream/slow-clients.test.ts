@@ -1,0 +1,143 @@
+import test, { type ExecutionContext } from 'ava';
+import { KEEP_ALIVE_MS } from '../../src/downstream/event-stream.ts';
+import { MAX_HEADER_BYTES, SOCKET_LIMITS } from '../../src/downstream/http-server.ts';
+import { BODIES_AT_A_TIME, FREE_BODY_BYTES } from '../../src/http/body-budget.ts';
+import { callHttp } from '../support/http-call.ts';
+import { type HttpFace, type HttpFaceOptions, startHttpFace } from '../support/http-face.ts';
+import { initialize, openSse, POST_HEADERS } from '../support/legacy-clients.ts';
+import { RawSocket } from '../support/raw-socket.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+/** Real time, for Node itself looks after these; short, so that the tests are. */
+const SHORT = { ...SOCKET_LIMITS, headersTimeoutMs: 1000, requestTimeoutMs: 2000, checkIntervalMs: 100 };
+const HEAD = 'POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\n';
+
+async function connect(t: ExecutionContext, { port }: HttpFace): Promise<RawSocket> {
+  const socket = await RawSocket.connect(port);
+  t.teardown(() => socket.destroy());
+  return socket.read();
+}
+
+/** A byte now and then, as a client does that wants to be taken for a slow one. */
+function trickle(t: ExecutionContext, socket: RawSocket, text: string): void {
+  const timer = setInterval(() => socket.isClosed || socket.write(text), 40);
+  t.teardown(() => clearInterval(timer));
+}
+
+async function isServed({ port }: HttpFace): Promise<boolean> {
+  const body = JSON.stringify(initialize());
+  return (await callHttp({ port, method: 'POST', path: '/mcp', headers: POST_HEADERS, body })).status === 200;
+}
+
+test('a head that comes a byte at a time is cut off with 408, and others are served meanwhile', async (t) => {
+  const face = await startHttpFace(t, { socketLimits: SHORT });
+  const socket = await connect(t, face);
+  socket.write(`${HEAD}X-Slow: `);
+  trickle(t, socket, 'x');
+  t.true(await isServed(face));
+  t.regex(await socket.all(), /^HTTP\/1\.1 408 /);
+});
+
+test('a body that comes a byte at a time is cut off, and others are served meanwhile', async (t) => {
+  const face = await startHttpFace(t, { socketLimits: SHORT });
+  const socket = await connect(t, face);
+  socket.write(
+    `${HEAD}Content-Type: application/json\r\nAccept: ${POST_HEADERS.Accept}\r\nContent-Length: 100000\r\n\r\n`,
+  );
+  trickle(t, socket, ' ');
+  t.true(await isServed(face));
+  await socket.all();
+  t.is(face.sessions.size, 1, 'that of the other client');
+});
+
+test('a connection that never says anything is closed', async (t) => {
+  const socket = await connect(t, await startHttpFace(t, { socketLimits: SHORT }));
+  await socket.all();
+  t.true(socket.isClosed);
+});
+
+test('heads get ten seconds, requests five minutes, and both are looked for often enough', (t) => {
+  t.deepEqual(SOCKET_LIMITS, {
+    maxConnections: 8192,
+    headersTimeoutMs: 10_000,
+    requestTimeoutMs: 300_000,
+    checkIntervalMs: 5000,
+  });
+});
+
+test('an open stream outlives the time limits of requests', async (t) => {
+  const face = await startHttpFace(t, { socketLimits: SHORT });
+  const { stream } = await openSse(face);
+  const socket = await connect(t, face);
+  socket.write(`${HEAD}X-Slow: `);
+  await socket.all();
+  face.server.latest.notify('notifications/x', { late: true });
+  t.like(await stream.message(), { params: { late: true } });
+});
+
+test('headers of more than 16 KiB together are answered 431, whatever else the connection would bring', async (t) => {
+  const face = await startHttpFace(t);
+  const socket = await connect(t, face);
+  socket.write(`${HEAD}X-Large: ${'x'.repeat(MAX_HEADER_BYTES)}\r\n\r\n`);
+  t.regex(await socket.all(), /^HTTP\/1\.1 431 /);
+  t.true(await isServed(face));
+});
+
+test('connections beyond the most there may be are closed at once, and the log says so once', async (t) => {
+  const face = await startHttpFace(t, { socketLimits: { ...SOCKET_LIMITS, maxConnections: 3 } });
+  const open = await Promise.all([1, 2, 3].map(() => connect(t, face)));
+  const flood = await Promise.all(Array.from({ length: 20 }, () => connect(t, face)));
+  await waitFor(() => flood.every(({ isClosed }) => isClosed), { message: 'the end of the flood' });
+  t.is(open.filter(({ isClosed }) => isClosed).length, 0);
+  t.is(face.logLines.filter((line) => line.includes('connections are refused')).length, 1);
+  for (const socket of open) socket.destroy();
+  await waitFor(() => isServed(face).catch(() => false), { message: 'to be served again' });
+});
+
+test('a peer that is gone without a word is found out by what is sent to keep its stream alive', async (t) => {
+  const face = await startHttpFace(t);
+  const socket = await connect(t, face);
+  socket.write('GET /sse HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n');
+  await socket.until(/event: endpoint/);
+  t.is(face.sessions.size, 1);
+  // What its machine answers to a packet of a connection it does not know (any more).
+  socket.socket.on('data', (chunk) => String(chunk).includes(': keep-alive') && socket.socket.resetAndDestroy());
+  face.clock.advance(KEEP_ALIVE_MS + 1000);
+  await waitFor(() => face.sessions.size === 0, { message: 'the end of the session' });
+  t.not(face.server.latest.closedFor, undefined);
+});
+
+interface Flood {
+  readonly face: HttpFace;
+  readonly sockets: readonly RawSocket[];
+}
+
+const MESSAGE_BYTES = 1024 * 1024;
+
+/** Clients that send all of a large message but its last byte. */
+async function withhold(t: ExecutionContext, count: number, options: HttpFaceOptions = {}): Promise<Flood> {
+  const face = await startHttpFace(t, { maxMessageBytes: MESSAGE_BYTES, ...options });
+  const sockets = await Promise.all(Array.from({ length: count }, () => connect(t, face)));
+  for (const socket of sockets) {
+    const type = `Content-Type: application/json\r\nAccept: ${POST_HEADERS.Accept}\r\n`;
+    socket.write(`${HEAD}${type}Content-Length: ${MESSAGE_BYTES}\r\n\r\n${' '.repeat(MESSAGE_BYTES - 1)}`);
+  }
+  return { face, sockets };
+}
+
+test('clients that withhold the end of large messages hold a bounded number of bytes; others are served', async (t) => {
+  const count = 4 * BODIES_AT_A_TIME;
+  const { face, sockets } = await withhold(t, count);
+  const refused = () => sockets.filter(({ received }) => received.startsWith('HTTP/1.1 503 '));
+  await waitFor(() => refused().length >= count - BODIES_AT_A_TIME - 1, {
+    message: () => `${refused().length} refusals`,
+  });
+  t.regex(refused()[0]?.received ?? '', /Retry-After: 1\r\n.*ERR_SESSION_BUSY/s);
+  t.true(await isServed(face), 'small messages get in');
+  t.true(FREE_BODY_BYTES > 1024);
+  for (const socket of sockets) socket.destroy();
+  const large = `${JSON.stringify(initialize())}${' '.repeat(MESSAGE_BYTES / 2)}`;
+  const post = () => callHttp({ port: face.port, method: 'POST', path: '/mcp', headers: POST_HEADERS, body: large });
+  await waitFor(async () => (await post()).status === 200, { message: 'room for a large message' });
+  t.pass();
+});
