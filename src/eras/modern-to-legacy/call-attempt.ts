@@ -4,9 +4,9 @@ import { CANCEL_TASK } from '../../mcp/task-extension.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
-import { MAX_CALL_MS } from '../parked-call.ts';
 import type { CallForm } from './call-preparation.ts';
 import type { LegacySeat } from './legacy-seat.ts';
+import { MAX_CALL_MS } from './parked-call.ts';
 import { asTask, type CreatedTask, createdTask, TASK_RESULT } from './task-tools.ts';
 
 /** How long a server may take to end a task before it is left alone with it. */

@@ -1,7 +1,7 @@
 import { findCancelledId } from '../../mcp/correlators.ts';
 import type { RevisionFeatures } from '../../mcp/revision-features.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
-import type { InputQuestion } from '../open-questions.ts';
+import type { InputQuestion } from './open-questions.ts';
 import { serverQuestion } from './server-question.ts';
 
 /** Who has the client asked. */

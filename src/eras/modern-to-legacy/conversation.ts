@@ -19,13 +19,13 @@ import type { Frame } from '../../wire/frame.ts';
 import { decodeString, findUniqueMember, type Span } from '../../wire/scan-json.ts';
 import { encodeId, idToken, withId } from '../../wire/splice.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
-import type { ParkedCall } from '../parked-call.ts';
-import { requestDigest, stateError } from '../request-state.ts';
 import type { Follower } from './follower.ts';
 import { LegacyCall, type LegacyCallOptions } from './legacy-call.ts';
 import { LegacySeat, type SeatUser } from './legacy-seat.ts';
 import { ListenStream } from './listen-stream.ts';
+import type { ParkedCall } from './parked-call.ts';
 import { passNotification } from './pass-notification.ts';
+import { requestDigest, stateError } from './request-state.ts';
 import { askOfTask, NO_METHOD, type TaskClient, taskExtensions, tasksToWatch } from './task-requests.ts';
 
 /** What all conversations with one server have in common. */

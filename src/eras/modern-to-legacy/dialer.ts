@@ -4,12 +4,12 @@ import type { Implementation } from '../../mcp/meta.ts';
 import type { RequestMetadata } from '../../mcp/request-metadata.ts';
 import { LegacyPool, type LegacyPoolLimits } from '../../relay/legacy-pool.ts';
 import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
-import { ParkedCalls, type ParkingLimits } from '../parked-calls.ts';
-import { RequestStates } from '../request-state.ts';
 import { ClientConversations } from './client-conversations.ts';
 import { Conversation, type ConversationServices } from './conversation.ts';
 import type { Follower } from './follower.ts';
 import { HostedTasks } from './hosted-tasks.ts';
+import { ParkedCalls, type ParkingLimits } from './parked-calls.ts';
+import { RequestStates } from './request-state.ts';
 import { TaskTools } from './task-tools.ts';
 
 /** Each holds a session open. */

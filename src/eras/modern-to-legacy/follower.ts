@@ -1,6 +1,6 @@
 import { type LogLevel, severityOf } from '../../mcp/log-levels.ts';
 import type { Frame } from '../../wire/frame.ts';
-import type { CallObserver } from '../parked-call.ts';
+import type { CallObserver } from './parked-call.ts';
 
 /** A request of the client that follows a call. */
 export interface Follower extends CallObserver {

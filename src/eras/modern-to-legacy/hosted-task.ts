@@ -10,12 +10,12 @@ import type { Frame } from '../../wire/frame.ts';
 import { joinMembers } from '../../wire/join-members.ts';
 import { skipValue } from '../../wire/scan-json.ts';
 import { errorFrame, requestFrame } from '../../wire/write-message.ts';
-import { type InputQuestion, OpenQuestions } from '../open-questions.ts';
 import { CANCEL_TASK_MS } from './call-attempt.ts';
 import { CallQuestions } from './call-questions.ts';
 import { readRpcError } from './legacy-answers.ts';
 import { type LegacySeat, type SeatUser, upstreamExchange } from './legacy-seat.ts';
 import { type Answered, modernFailure, modernOutcome, modernResult } from './modern-outcome.ts';
+import { type InputQuestion, OpenQuestions } from './open-questions.ts';
 import { TaskOutcome } from './task-outcome.ts';
 import type { CreatedTask } from './task-tools.ts';
 

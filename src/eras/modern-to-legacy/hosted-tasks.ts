@@ -1,8 +1,8 @@
 import type { Deps } from '../../deps.ts';
 import type { BridgeError } from '../../errors.ts';
-import { MAX_CALL_MS } from '../parked-call.ts';
-import { PARKING_LIMITS, type ParkingLimits } from '../parked-calls.ts';
 import { HostedTask, type HostedTaskOptions } from './hosted-task.ts';
+import { MAX_CALL_MS } from './parked-call.ts';
+import { PARKING_LIMITS, type ParkingLimits } from './parked-calls.ts';
 
 /** As long as any other call may take; a server may want to keep its own tasks for less. */
 export const MAX_TASK_MS = MAX_CALL_MS;

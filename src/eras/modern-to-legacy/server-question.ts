@@ -7,8 +7,8 @@ import { INTERNAL_ERROR } from '../../mcp/rpc-codes.ts';
 import type { RootsQuestion } from '../../relay/roots-questions.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
-import type { InputQuestion } from '../open-questions.ts';
 import { legacyAnswer, refusedAnswer } from './legacy-answers.ts';
+import type { InputQuestion } from './open-questions.ts';
 
 export interface QuestionOptions {
   readonly features: RevisionFeatures;

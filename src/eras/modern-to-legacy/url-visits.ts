@@ -4,8 +4,8 @@ import type { Fields } from '../../mcp/payload.ts';
 import { INTERNAL_ERROR } from '../../mcp/rpc-codes.ts';
 import type { RpcError } from '../../mcp/rpc-errors.ts';
 import type { Elicitations } from '../../relay/elicitations.ts';
-import type { ParkedCall } from '../parked-call.ts';
 import type { Follower } from './follower.ts';
+import type { ParkedCall } from './parked-call.ts';
 import {
   COMPLETION_MS,
   isAccept,

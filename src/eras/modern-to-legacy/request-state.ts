@@ -1,8 +1,8 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Clock } from '../deps.ts';
-import { asFields, type Fields } from '../mcp/payload.ts';
-import { INVALID_PARAMS } from '../mcp/rpc-codes.ts';
-import type { RpcError } from '../mcp/rpc-errors.ts';
+import type { Clock } from '../../deps.ts';
+import { asFields, type Fields } from '../../mcp/payload.ts';
+import { INVALID_PARAMS } from '../../mcp/rpc-codes.ts';
+import type { RpcError } from '../../mcp/rpc-errors.ts';
 
 /** A sealed state has about 200 characters; whatever is longer is none, and is not looked at. */
 export const MAX_STATE_LENGTH = 4096;

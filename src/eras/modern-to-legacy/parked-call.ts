@@ -1,8 +1,8 @@
-import type { Clock } from '../deps.ts';
-import { assertNever } from '../errors.ts';
-import { inputRequiredFrame } from '../mcp/input-requests.ts';
-import type { Fields } from '../mcp/payload.ts';
-import type { Frame } from '../wire/frame.ts';
+import type { Clock } from '../../deps.ts';
+import { assertNever } from '../../errors.ts';
+import { inputRequiredFrame } from '../../mcp/input-requests.ts';
+import type { Fields } from '../../mcp/payload.ts';
+import type { Frame } from '../../wire/frame.ts';
 import { type InputQuestion, OpenQuestions } from './open-questions.ts';
 import type { ParkedCalls } from './parked-calls.ts';
 import type { RequestStates } from './request-state.ts';

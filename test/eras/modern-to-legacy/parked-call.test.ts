@@ -1,12 +1,17 @@
 import test from 'ava';
-import type { InputQuestion } from '../../src/eras/open-questions.ts';
-import { type CallObserver, PARK_MS, ParkedCall, RETENTION_MS } from '../../src/eras/parked-call.ts';
-import { ParkedCalls } from '../../src/eras/parked-calls.ts';
-import { RequestStates } from '../../src/eras/request-state.ts';
-import type { Frame } from '../../src/wire/frame.ts';
-import { resultFrame } from '../../src/wire/write-message.ts';
-import { FakeClock } from '../support/fake-clock.ts';
-import { clientFrame } from '../support/frames.ts';
+import type { InputQuestion } from '../../../src/eras/modern-to-legacy/open-questions.ts';
+import {
+  type CallObserver,
+  PARK_MS,
+  ParkedCall,
+  RETENTION_MS,
+} from '../../../src/eras/modern-to-legacy/parked-call.ts';
+import { ParkedCalls } from '../../../src/eras/modern-to-legacy/parked-calls.ts';
+import { RequestStates } from '../../../src/eras/modern-to-legacy/request-state.ts';
+import type { Frame } from '../../../src/wire/frame.ts';
+import { resultFrame } from '../../../src/wire/write-message.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { clientFrame } from '../../support/frames.ts';
 
 const OUTCOME = resultFrame(0, { resultType: 'complete' });
 const FAILURE = resultFrame(0, { resultType: 'lost' });

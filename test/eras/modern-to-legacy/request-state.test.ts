@@ -1,6 +1,6 @@
 import test from 'ava';
-import { RequestStates, requestDigest, stateError } from '../../src/eras/request-state.ts';
-import { FakeClock } from '../support/fake-clock.ts';
+import { RequestStates, requestDigest, stateError } from '../../../src/eras/modern-to-legacy/request-state.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 const BINDING = { principal: 'ada', digest: requestDigest('tools/call', { name: 'x', arguments: { a: 1 } }) };
 const CONTENTS = { callId: 'call-1', round: 2, expiresAtMs: 1000 };

@@ -1,7 +1,7 @@
-import type { Clock } from '../deps.ts';
-import { inputKey } from '../mcp/input-requests.ts';
-import { readInputResponses } from '../mcp/input-responses.ts';
-import type { Frame } from '../wire/frame.ts';
+import type { Clock } from '../../deps.ts';
+import { inputKey } from '../../mcp/input-requests.ts';
+import { readInputResponses } from '../../mcp/input-responses.ts';
+import type { Frame } from '../../wire/frame.ts';
 
 /** Servers give up on their own questions, the official SDKs after 60 s; progress keeps them waiting. */
 export const KEEP_ALIVE_MS = 20_000;
