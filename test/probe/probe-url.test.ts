@@ -10,10 +10,11 @@ import {
   rpcError,
   serveReplies,
 } from '../fixtures/http-servers/replies.ts';
-import { type SdkKind, serveSdk } from '../fixtures/http-servers/sdk.ts';
+import type { SdkKind } from '../fixtures/http-servers/sdk.ts';
 import { FakeClock } from '../support/fake-clock.ts';
+import { scripted, serve } from '../support/servers-of-a-test.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { adviceIn, conclusionOf, offerOf, probe, scripted, working } from './run.ts';
+import { adviceIn, conclusionOf, offerOf, probe, working } from './run.ts';
 
 const EVERYTHING = {
   serverInfo: { name: 'sdk-v1', version: '1.0.0' },
@@ -49,8 +50,7 @@ const real: readonly (readonly [SdkKind, Readonly<Record<string, object>>])[] = 
 
 for (const [kind, offers] of real) {
   test(`the SDK's ${kind} server is usable as ${Object.keys(offers).join(' and ')}, and left without sessions`, async (t) => {
-    const server = await serveSdk(kind);
-    t.teardown(() => server.close());
+    const server = await serve(t, kind);
     const report = await probe(server.url);
     t.is(conclusionOf(report), 'usable (0)');
     t.deepEqual(report.problems, []);
@@ -64,8 +64,7 @@ for (const [kind, offers] of real) {
 }
 
 test('each kind of client is told how to get to a server with sessions', async (t) => {
-  const server = await serveSdk('stateful');
-  t.teardown(() => server.close());
+  const server = await serve(t, 'stateful');
   const url = server.url.href;
   t.deepEqual(adviceIn(await probe(server.url)), {
     'stdio-legacy': `mcp-portage connect ${url}`,
@@ -77,8 +76,7 @@ test('each kind of client is told how to get to a server with sessions', async (
 });
 
 test('each kind of client is told how to get to a modern server', async (t) => {
-  const server = await serveSdk('modern');
-  t.teardown(() => server.close());
+  const server = await serve(t, 'modern');
   const url = server.url.href;
   t.deepEqual(adviceIn(await probe(server.url)), {
     'stdio-legacy': `mcp-portage connect ${url}`,
@@ -90,8 +88,7 @@ test('each kind of client is told how to get to a modern server', async (t) => {
 });
 
 test('clients of either era go directly to a server of both', async (t) => {
-  const server = await serveSdk('both-eras');
-  t.teardown(() => server.close());
+  const server = await serve(t, 'both-eras');
   t.like(adviceIn(await probe(server.url)), {
     'streamable-http-legacy': 'direct',
     'streamable-http-modern': 'direct',

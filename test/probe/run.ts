@@ -1,9 +1,7 @@
-import type { ExecutionContext } from 'ava';
 import type { Protocol, RemoteConfig, Target } from '../../src/config.ts';
 import type { Clock } from '../../src/deps.ts';
 import { exitCodeOf, type Offer, type ProbeReport } from '../../src/probe/report.ts';
 import { runProbe } from '../../src/probe/run-probe.ts';
-import { type Ask, type Reply, type ScriptedServer, serveReplies } from '../fixtures/http-servers/replies.ts';
 import { createTestDeps } from '../process/collected-log.ts';
 import { REMOTE } from '../support/remote-config.ts';
 
@@ -40,13 +38,6 @@ export function probe(
     },
     clock === undefined ? deps : { ...deps, clock },
   );
-}
-
-/** Closed with the test. */
-export async function scripted(t: ExecutionContext, script: (ask: Ask) => Reply | undefined): Promise<ScriptedServer> {
-  const server = await serveReplies(script);
-  t.teardown(() => server.close());
-  return server;
 }
 
 /** `streamable-http legacy`, for each offer that works. */

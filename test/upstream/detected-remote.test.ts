@@ -8,20 +8,18 @@ import { PROBE_TIMEOUT_MS } from '../../src/upstream/detect/detect-stdio.ts';
 import { WEAK_LEGACY_MS } from '../../src/upstream/detect/verdict-cache.ts';
 import { createDetectedRemoteDialer } from '../../src/upstream/detected-remote.ts';
 import {
-  type Ask,
   discovered,
   events,
   initialized,
   type Reply,
   result,
   rpcError,
-  type ScriptedServer,
   serveReplies,
 } from '../fixtures/http-servers/replies.ts';
-import { type SdkKind, type SdkServer, serveSdk } from '../fixtures/http-servers/sdk.ts';
 import { createTestDeps } from '../process/collected-log.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { REMOTE } from '../support/remote-config.ts';
+import { scripted, serve } from '../support/servers-of-a-test.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { joinClient } from './connect.ts';
 import { CLIENT_INFO, joinErasWith } from './join-eras.ts';
@@ -46,18 +44,6 @@ function connectTo(
   });
   t.teardown(() => dialer.close());
   return dialer;
-}
-
-async function serve(t: ExecutionContext, kind: SdkKind): Promise<SdkServer> {
-  const server = await serveSdk(kind);
-  t.teardown(() => server.close());
-  return server;
-}
-
-async function scripted(t: ExecutionContext, script: (ask: Ask) => Reply | undefined): Promise<ScriptedServer> {
-  const server = await serveReplies(script);
-  t.teardown(() => server.close());
-  return server;
 }
 
 const tools = (id: unknown): Reply => result(id, { tools: [{ name: 'one', inputSchema: { type: 'object' } }] });

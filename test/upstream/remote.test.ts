@@ -10,23 +10,13 @@ import { createKeyOf } from '../../src/upstream/detect/server-key.ts';
 import { VerdictCache } from '../../src/upstream/detect/verdict-cache.ts';
 import { MAX_HELD } from '../../src/upstream/detect/waiting-messages.ts';
 import { createSessionDialer } from '../../src/upstream/remote.ts';
-import {
-  type Ask,
-  discovered,
-  events,
-  initialized,
-  type Reply,
-  result,
-  rpcError,
-  type ScriptedServer,
-  serveReplies,
-} from '../fixtures/http-servers/replies.ts';
-import { type SdkKind, type SdkServer, serveSdk } from '../fixtures/http-servers/sdk.ts';
+import { discovered, events, initialized, result, rpcError, serveReplies } from '../fixtures/http-servers/replies.ts';
 import { createTestDeps } from '../process/collected-log.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { FakeServerListener } from '../support/fake-peers.ts';
 import { clientFrame } from '../support/frames.ts';
 import { REMOTE } from '../support/remote-config.ts';
+import { scripted, serve } from '../support/servers-of-a-test.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const INITIALIZE_PARAMS = {
@@ -61,18 +51,6 @@ function connectTo(
   );
   t.teardown(() => dialer.close());
   return dialer;
-}
-
-async function serve(t: ExecutionContext, kind: SdkKind): Promise<SdkServer> {
-  const server = await serveSdk(kind);
-  t.teardown(() => server.close());
-  return server;
-}
-
-async function scripted(t: ExecutionContext, script: (ask: Ask) => Reply | undefined): Promise<ScriptedServer> {
-  const server = await serveReplies(script);
-  t.teardown(() => server.close());
-  return server;
 }
 
 /** Long: a busy machine takes its time with a hundred clients. */

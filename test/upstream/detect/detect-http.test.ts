@@ -15,20 +15,12 @@ import {
   RETRY_PAUSE_MS,
 } from '../../../src/upstream/detect/detect-http.ts';
 import { OwnAttempts } from '../../../src/upstream/detect/own-attempts.ts';
-import {
-  type Ask,
-  discovered,
-  events,
-  initialized,
-  type Reply,
-  rpcError,
-  type ScriptedServer,
-  serveReplies,
-} from '../../fixtures/http-servers/replies.ts';
-import { type SdkKind, serveSdk } from '../../fixtures/http-servers/sdk.ts';
+import { discovered, events, initialized, rpcError, serveReplies } from '../../fixtures/http-servers/replies.ts';
+import type { SdkKind } from '../../fixtures/http-servers/sdk.ts';
 import { createClient } from '../../http/recorded-call.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
+import { scripted, serve } from '../../support/servers-of-a-test.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const MODERN = '2026-07-28';
@@ -64,12 +56,6 @@ async function fails(t: ExecutionContext, url: URL, run: Run = {}): Promise<Brid
   const error = await t.throwsAsync<BridgeError>(detect(t, url, run));
   if (error === undefined) throw new Error('it did not fail');
   return error;
-}
-
-async function scripted(t: ExecutionContext, script: (ask: Ask) => Reply | undefined): Promise<ScriptedServer> {
-  const server = await serveReplies(script);
-  t.teardown(() => server.close());
-  return server;
 }
 
 /** Waits of the driver pass at once; how long they were is kept. */
@@ -124,8 +110,7 @@ const real: readonly (readonly [
 
 for (const [kind, order, found, asked] of real) {
   test(`the SDK's ${kind} server, ${order}: ${found.kind}, asked ${asked.join(', ')}`, async (t) => {
-    const server = await serveSdk(kind);
-    t.teardown(() => server.close());
+    const server = await serve(t, kind);
     const detection = await detect(t, server.url, { order: order === 'modern first' ? MODERN_FIRST : LEGACY_FIRST });
     t.deepEqual(detection, found);
     t.deepEqual(server.asked, asked);
