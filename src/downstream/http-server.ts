@@ -62,8 +62,8 @@ const NO_QUERY = new URLSearchParams();
 export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #server: Server;
-  /** Requests under way on each connection that has had one. */
-  readonly #underWay = new Map<Socket, number>();
+  /** What is under way on each connection that has had a request. */
+  readonly #underWay = new Map<Socket, Set<ServerResponse>>();
   #isStopping = false;
   #droppedAtMs = Number.NEGATIVE_INFINITY;
   /** Resolves when the listening socket itself breaks. */
@@ -145,9 +145,9 @@ export class HttpServer {
   #watch(request: IncomingMessage, response: ServerResponse): void {
     const { log, clock } = this.#options.deps;
     const startedMs = clock.now();
-    this.#begin(request.socket);
+    this.#begin(request.socket, response);
     response.once('close', () => {
-      this.#end(request.socket);
+      this.#end(request.socket, response);
       if (!log.isLevelEnabled('debug')) return;
       // Path without query: a query may hold a session id.
       const path = request.url?.split('?', 1)[0];
@@ -156,17 +156,30 @@ export class HttpServer {
     });
   }
 
-  #begin(socket: Socket): void {
-    const count = this.#underWay.get(socket);
-    if (count === undefined) socket.once('close', () => this.#underWay.delete(socket));
-    this.#underWay.set(socket, (count ?? 0) + 1);
+  #begin(socket: Socket, response: ServerResponse): void {
+    let responses = this.#underWay.get(socket);
+    if (responses === undefined) {
+      responses = new Set();
+      this.#underWay.set(socket, responses);
+      socket.once('close', () => this.#disconnected(socket));
+    }
+    responses.add(response);
   }
 
-  #end(socket: Socket): void {
-    const count = this.#underWay.get(socket);
-    if (count === undefined) return;
-    this.#underWay.set(socket, count - 1);
-    if (this.#isStopping && count === 1) socket.destroySoon();
+  #end(socket: Socket, response: ServerResponse): void {
+    const responses = this.#underWay.get(socket);
+    if (responses?.delete(response) !== true) return;
+    if (this.#isStopping && responses.size === 0) socket.destroySoon();
+  }
+
+  /**
+   * Node tells only the response whose turn it is of the end of its connection. Those that were asked for behind it would
+   * stay open for ever.
+   */
+  #disconnected(socket: Socket): void {
+    const responses = this.#underWay.get(socket) ?? [];
+    this.#underWay.delete(socket);
+    for (const response of responses) if (response.socket === null) response.destroy().emit('close');
   }
 
   /** Stops accepting; connections that carry nothing are closed, the others when their last answer is out. */
@@ -174,7 +187,7 @@ export class HttpServer {
     this.#isStopping = true;
     // Not http's own close: that one cuts connections whose answer is complete but not sent yet.
     NetServer.prototype.close.call(this.#server);
-    for (const [socket, count] of this.#underWay) if (count === 0) socket.destroySoon();
+    for (const [socket, responses] of this.#underWay) if (responses.size === 0) socket.destroySoon();
   }
 
   /** Cuts what is still connected. */
