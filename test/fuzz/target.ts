@@ -46,19 +46,11 @@ export function fuzzTarget<Input>(parts: TargetParts<Input>): FuzzTarget {
     runs,
     async check(budget) {
       await open?.();
-      try {
-        const property = fc
-          .asyncProperty(input, async (value) => {
-            await holds(value);
-          })
-          .beforeEach(() => beat());
-        const details = await fc.check(property, { timeout: HANG_MS, ...budget });
-        if (!details.failed) return { tried: details.numRuns, failure: undefined };
-        const failure = `${await fc.asyncDefaultReportMessage(details)}\n${details.errorInstance}`;
-        return { tried: details.numRuns, failure };
-      } finally {
-        await close?.();
-      }
+      const property = fc.asyncProperty(input, async (value) => holds(value)).beforeEach(() => beat());
+      const details = await fc.check(property, { timeout: HANG_MS, ...budget });
+      const failures = details.failed ? [await fc.asyncDefaultReportMessage(details), details.errorInstance] : [];
+      await close?.().catch((error: unknown) => failures.push(`after all inputs: ${error}`));
+      return { tried: details.numRuns, failure: failures.length === 0 ? undefined : failures.join('\n') };
     },
   };
 }
