@@ -15,6 +15,7 @@ const { metafile, outputFiles } = await build({
   format: 'esm',
   platform: 'node',
   target: 'node20.19',
+  plugins: [{ name: 'parser-only', setup: keepOnlyTheParser }],
   // Native and optional: it is loaded only for --pty.
   external: ['node-pty'],
   // The CommonJS packages inside ask for Node's modules with require, which ES modules do not have.
@@ -35,6 +36,19 @@ await rm(OUT, { recursive: true, force: true });
 await mkdir(OUT);
 for (const { path, contents } of outputFiles) await writeFile(path, contents);
 await writeFile(`${OUT}/THIRD-PARTY-LICENSES.txt`, licenses);
+
+/**
+ * Of yargs only the parser is used. What the rest of it imports does nothing by being loaded, but does not say so in its
+ * package, and takes a third of a cold start: expressions over all of Unicode are compiled to measure widths of text.
+ */
+function keepOnlyTheParser({ onResolve, resolve }) {
+  const isResolving = {};
+  onResolve({ filter: /./ }, async ({ path, pluginData, ...place }) => {
+    const isYargs = path.startsWith('yargs/') || place.importer.includes('/node_modules/yargs/');
+    if (!isYargs || pluginData === isResolving) return undefined;
+    return { ...(await resolve(path, { ...place, pluginData: isResolving })), sideEffects: false };
+  });
+}
 
 /** The licences of bundled packages ask to be passed on with their code. */
 async function collectLicenses(inputs) {
