@@ -126,10 +126,12 @@ export function main(): Promise<void> {
     exit: (code) => process.exit(code),
     createLog: async (options) => (await import('./log.ts')).createLog(options),
     runBridge: async (config, log) => {
-      const [{ runBridge }, { createSystemDeps }] = await Promise.all([
+      const [{ runBridge }, { createSystemDeps, systemClock }, { giveHeapRoom }] = await Promise.all([
         import('./bridge.ts'),
         import('./cli/system-deps.ts'),
+        import('./cli/heap-growth.ts'),
       ]);
+      giveHeapRoom(systemClock);
       // Pipes are written without waiting for whoever reads them; a client that stops reading stops only its own side.
       return runBridge(config, createSystemDeps(log), () => ({ input: process.stdin, output: process.stdout }));
     },

@@ -1,0 +1,44 @@
+/**
+ * How far the heap may grow between two full collections. V8 takes it from the size of the heap, which of a bridge is
+ * small, but counts the bytes of messages: left alone, it marks everything for every 30 MB that pass through.
+ */
+import { getHeapStatistics, setFlagsFromString } from 'node:v8';
+import type { Clock } from '../deps.ts';
+
+/** Growth allowed to a small heap. Half a second of messages of a megabyte; less than the process takes anyway. */
+export const ROOM_BYTES = 64 * 1024 * 1024;
+/** A heap that is larger than the room may double at least, whoever decides; V8 knows better then. */
+const LEAST_PERCENT = 100;
+/** What the flag means when it is not set: V8 decides. */
+const V8_DECIDES = 0;
+/** A heap does not become a large one faster than this. */
+const REVIEW_MS = 2000;
+
+/** The growth in percent that gives a heap of this size its room; 0: V8 decides. */
+export function growthPercent(usedBytes: number): number {
+  const percent = Math.floor((ROOM_BYTES / Math.max(1, usedBytes)) * 100);
+  return percent <= LEAST_PERCENT ? V8_DECIDES : percent;
+}
+
+/**
+ * Gives the heap of this process room from now on. V8 reads the flag at the end of each full collection, so that it may
+ * change while the process runs. Until the process exits only: compiled code that is kept then counts for nothing at
+ * the next start if flags were different.
+ */
+export function giveHeapRoom(clock: Clock): void {
+  let current = V8_DECIDES;
+  const set = (percent: number): void => {
+    if (percent === current) return;
+    current = percent;
+    setFlagsFromString(`--heap-growing-percent=${percent}`);
+  };
+  const review = (): void => set(roundDown(growthPercent(getHeapStatistics().used_heap_size)));
+  review();
+  clock.every(REVIEW_MS, review);
+  process.once('exit', () => set(V8_DECIDES));
+}
+
+/** Few different values: the used size is another one each time. */
+function roundDown(percent: number): number {
+  return percent - (percent % 100);
+}
