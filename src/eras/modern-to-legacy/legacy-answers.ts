@@ -25,7 +25,7 @@ export interface Answering {
 export function legacyAnswer({ question, response, features }: Answering): Frame {
   const id = question.id as JsonRpcId; // questions are requests
   if (question.method === ELICIT) return elicitAnswer(id, question, response, features);
-  if (question.method === SAMPLE && !features.samplingTools) return plainSample(id, response);
+  if (question.method === SAMPLE && !features.samplingTools) return plainSample(id, response, features);
   return raw(id, response);
 }
 
@@ -45,17 +45,18 @@ function hasList(response: Buffer): boolean {
   return content !== undefined && Object.values(content).some((value) => Array.isArray(value));
 }
 
-/** Before 2025-11-25 a message has one block, and none of them uses a tool. */
-function plainSample(id: JsonRpcId, response: Buffer): Frame {
+/** Before 2025-11-25 a message has one block, and none of them uses a tool; the first revision has no audio either. */
+function plainSample(id: JsonRpcId, response: Buffer, { audio }: RevisionFeatures): Frame {
   const content = findMember(response, 0, 'content');
   const blocks = content && itemSpans(response, content.start);
   const [block] = blocks ?? (content === undefined ? [] : [content]);
   const type = block && findMember(response, block.start, 'type');
-  const usesTool = type !== undefined && isStringToken(response, type.start, type.end, 'tool_use');
-  if (block === undefined || usesTool || (blocks !== undefined && blocks.length > 1)) {
+  const isOf = (name: string): boolean => type !== undefined && isStringToken(response, type.start, type.end, name);
+  const isUnknown = isOf('tool_use') || (isOf('audio') && !audio);
+  if (block === undefined || isUnknown || (blocks !== undefined && blocks.length > 1)) {
     return errorFrame(id, {
       code: INTERNAL_ERROR,
-      message: 'the client answered with several blocks or a use of tools, which this server cannot read',
+      message: 'the client answered with several blocks, or with one of a kind that this server cannot read',
     });
   }
   const editor = ObjectEditor.read(response, 0, ['content']);

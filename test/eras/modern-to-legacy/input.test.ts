@@ -363,6 +363,19 @@ test('an older server gets one block of a sampled message, or an error', (t) => 
   }
 });
 
+test('a server of the first revision gets no audio in a sampled message', (t) => {
+  const audio = { type: 'audio', data: '', mimeType: 'audio/wav' };
+  for (const [protocolVersion, expected] of [
+    ['2024-11-05', { error: { code: -32603 } }],
+    ['2025-03-26', { result: { content: audio } }],
+  ] as const) {
+    const bridge = new ModernBridge({ greeting: { ...SERVER_RESULT, protocolVersion } });
+    const parked = park([{ id: 'q', ...SAMPLE }], bridge);
+    retry(parked, parked.state, { 'sampling-1': { role: 'assistant', model: 'm', content: audio } });
+    t.like(bridge.heard()[0], { id: 'q', ...expected });
+  }
+});
+
 test('ML-42: a server that wants to know hears that somebody still thinks', (t) => {
   const question = { id: 'q', ...ASK, params: { ...ASK.params, _meta: { progressToken: 'tok' } } };
   const parked = park([question]);
