@@ -1,12 +1,12 @@
 /**
- * What a server asks and a client answers, for a peer of an older revision. Where that has no words for it, it is not
- * asked in other words: the answer would be to those.
+ * What a server asks, for a client of an older revision. Where that has no words for it, it is not asked in other words:
+ * the answer would be to those.
  */
 import { ObjectEditor } from '../wire/object-editor.ts';
 import { isStringToken } from '../wire/scan-json.ts';
 import { replaceSpans } from '../wire/splice.ts';
 import { olderFormParams } from './downgrade-form.ts';
-import { olderSamplingParams, olderSamplingResult } from './downgrade-sampling.ts';
+import { olderSamplingParams } from './downgrade-sampling.ts';
 import type { InputFault, InputRequest } from './input-required.ts';
 import { ELICIT, SAMPLE } from './methods.ts';
 import { asFields, type Fields, parseSpan } from './payload.ts';
@@ -51,41 +51,7 @@ type Older = (fields: Fields) => { readonly value: Fields } | InputFault;
 
 function rewrite(text: Buffer, older: Older): { readonly params: Buffer } | InputFault {
   const fields = asFields(parseSpan(text, { start: 0, end: text.length }));
-  if (fields === undefined) return { fault: 'an input request or its answer cannot be read' };
+  if (fields === undefined) return { fault: 'an input request cannot be read' };
   const rewritten = older(fields);
   return 'fault' in rewritten ? rewritten : { params: Buffer.from(JSON.stringify(rewritten.value)) };
-}
-
-export interface AnsweredInput {
-  readonly method: string;
-  /** It was an elicitation that showed a URL. */
-  readonly isUrl: boolean;
-  /** Of the server that asked. */
-  readonly serverRevision: RevisionId;
-}
-
-/** A modern client's answer, checked by `readInputResponses`, as the result that a legacy server gets: JSON text. */
-export function toLegacyInputResponse(
-  answer: Buffer,
-  { method, isUrl, serverRevision }: AnsweredInput,
-): { readonly result: Buffer } | InputFault {
-  const features = featuresOf(serverRevision);
-  if (method === ELICIT) return { result: toLegacyElicitResult(answer, features, isUrl) };
-  if (method !== SAMPLE || features.samplingTools) return { result: answer };
-  const older = rewrite(answer, (fields) => olderSamplingResult(fields, features));
-  return 'fault' in older ? older : { result: older.params };
-}
-
-const CANCELLED_FORM = Buffer.from('{"action":"cancel"}');
-
-function toLegacyElicitResult(answer: Buffer, { elicitation }: RevisionFeatures, isUrl: boolean): Buffer {
-  if (isUrl) {
-    const result = ObjectEditor.read(answer, 0, ['content']);
-    result?.remove('content');
-    return replaceSpans(answer, result?.edits() ?? []);
-  }
-  if (elicitation === 'modes') return answer;
-  // Several values for one field do not exist there, and joining them would say something else.
-  const content = asFields(asFields(parseSpan(answer, { start: 0, end: answer.length }))?.content);
-  return Object.values(content ?? {}).some(Array.isArray) ? CANCELLED_FORM : answer;
 }

@@ -20,17 +20,6 @@ export function olderSamplingParams(
   return { value: { ...params, messages } };
 }
 
-/** The result for a server. Blocks are not joined here: a model's several blocks are more than their text. */
-export function olderSamplingResult(
-  result: Fields,
-  features: RevisionFeatures,
-): { readonly value: Fields } | InputFault {
-  const { content } = result;
-  if (Array.isArray(content) && content.length !== 1) return { fault: 'the server takes one block of content' };
-  const older = olderContent(content, features);
-  return 'fault' in older ? older : { value: { ...result, content: older.value } };
-}
-
 function olderContent(content: unknown, features: RevisionFeatures): { readonly value: unknown } | InputFault {
   const blocks: readonly unknown[] = Array.isArray(content) ? content : [content];
   for (const block of blocks) {

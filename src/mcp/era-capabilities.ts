@@ -30,18 +30,6 @@ export function canonicalCapabilities(declared: Fields): CanonicalCapabilities {
   return { capabilities, key: JSON.stringify(capabilities) };
 }
 
-/** A modern client's capabilities as `initialize` tells them to a server that speaks this revision. */
-export function toLegacyDeclaration(declared: Fields, revision: RevisionId): Fields {
-  const { capabilities } = canonicalCapabilities(declared);
-  const features = featuresOf(revision);
-  const elicitation = asFields(capabilities.elicitation);
-  return compact({
-    ...capabilities,
-    sampling: samplingFor(capabilities.sampling, features),
-    elicitation: legacyElicitation(elicitation, features),
-  });
-}
-
 /**
  * What a server of this revision should have been told instead of `declared`, which was written for the latest one;
  * undefined: it reads nothing into it that is not there.
@@ -66,12 +54,6 @@ export function toModernCapabilities(declared: Fields, clientRevision: RevisionI
 /** A revision that knows nothing inside of `sampling` does not mean what stands there. */
 function samplingFor(sampling: unknown, features: RevisionFeatures): unknown {
   return isDeclared(sampling) && !features.samplingTools ? {} : sampling;
-}
-
-function legacyElicitation(elicitation: Fields | undefined, { elicitation: form }: RevisionFeatures): unknown {
-  if (form === 'modes') return elicitation;
-  // Servers of that revision take any object for "asks with forms".
-  return form === 'form' && isDeclared(elicitation?.form) ? {} : undefined;
 }
 
 function modernElicitation(elicitation: Fields | undefined, { elicitation: form }: RevisionFeatures): unknown {

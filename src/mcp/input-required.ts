@@ -42,15 +42,6 @@ export function resultTypeOf({ bytes, payloadStart }: Frame): string | undefined
   return decodeString(bytes, span.start, span.end);
 }
 
-const INPUT_REQUIRED = Buffer.from('input_required');
-
-export function isInputRequired(frame: Frame): boolean {
-  // No result but these few holds the word, or an escape that could spell it.
-  const { bytes, payloadStart } = frame;
-  if (!bytes.includes(INPUT_REQUIRED, payloadStart) && !bytes.includes('\\u', payloadStart)) return false;
-  return resultTypeOf(frame) === 'input_required';
-}
-
 /** What an `input_required` result asks of a client with these capabilities. */
 export function readInputRequired(frame: Frame, capabilities: ClientCapabilities): InputRequired | InputFault {
   const { bytes, payloadStart } = frame;

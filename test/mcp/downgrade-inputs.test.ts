@@ -1,5 +1,5 @@
 import test from 'ava';
-import { toLegacyInput, toLegacyInputResponse } from '../../src/mcp/downgrade-inputs.ts';
+import { toLegacyInput } from '../../src/mcp/downgrade-inputs.ts';
 import type { RevisionId } from '../../src/mcp/revisions.ts';
 import { schemaFaults } from '../support/schema.ts';
 
@@ -147,80 +147,3 @@ test('asks an older client for a sample with one block in each message', (t) => 
   });
   t.deepEqual(schemaFaults('2025-06-18', 'CreateMessageRequest', { method: 'sampling/createMessage', params }), []);
 });
-
-const respond = (method: string, answer: string, serverRevision: RevisionId, isUrl = false) => {
-  const told = toLegacyInputResponse(Buffer.from(answer), { method, isUrl, serverRevision });
-  return 'fault' in told ? told : told.result.toString();
-};
-
-for (const [title, method, answer, revision, expected] of [
-  [
-    'a form',
-    'elicitation/create',
-    '{"action":"accept","content":{"a":["x"]}}',
-    '2025-11-25',
-    '{"action":"accept","content":{"a":["x"]}}',
-  ],
-  [
-    'a form with single values',
-    'elicitation/create',
-    '{"action":"accept","content":{"a":1e400}}',
-    '2025-06-18',
-    '{"action":"accept","content":{"a":1e400}}',
-  ],
-  [
-    'a form with several values',
-    'elicitation/create',
-    '{"action":"accept","content":{"a":["x"]}}',
-    '2025-06-18',
-    '{"action":"cancel"}',
-  ],
-  ['a form declined', 'elicitation/create', '{"action":"decline"}', '2025-06-18', '{"action":"decline"}'],
-  ['roots', 'roots/list', '{"roots":[]}', '2024-11-05', '{"roots":[]}'],
-  [
-    'a sample of several blocks',
-    'sampling/createMessage',
-    '{"content":[{"n":1e400},{}]}',
-    '2025-11-25',
-    '{"content":[{"n":1e400},{}]}',
-  ],
-  [
-    'a sample of one block',
-    'sampling/createMessage',
-    '{"role":"user","content":[{"type":"text","text":"x"}]}',
-    '2025-06-18',
-    '{"role":"user","content":{"type":"text","text":"x"}}',
-  ],
-  [
-    'a sample as it was',
-    'sampling/createMessage',
-    '{"content":{"type":"audio"}}',
-    '2025-03-26',
-    '{"content":{"type":"audio"}}',
-  ],
-] as const) {
-  test(`tells a server of ${revision} what the client answered: ${title}`, (t) => {
-    t.is(respond(method, answer, revision), expected);
-  });
-}
-
-test('tells a server nothing that a client said to a URL', (t) => {
-  const answer = '{"action":"accept","content":{"a":1},"_meta":{}}';
-  t.is(respond('elicitation/create', answer, '2025-11-25', true), '{"action":"accept","_meta":{}}');
-});
-
-for (const [title, content, revision, fault] of [
-  [
-    'several blocks',
-    '[{"type":"text","text":"a"},{"type":"text","text":"b"}]',
-    '2025-06-18',
-    'the server takes one block of content',
-  ],
-  ['no block', '[]', '2025-06-18', 'the server takes one block of content'],
-  ['the use of a tool', '[{"type":"tool_use"}]', '2025-06-18', 'the other side cannot use tools'],
-  ['audio before there was any', '{"type":"audio"}', '2024-11-05', 'the other side cannot take audio'],
-] as const) {
-  test(`finds no words for a sample with ${title}`, (t) => {
-    t.deepEqual(respond('sampling/createMessage', `{"content":${content}}`, revision), { fault });
-  });
-}

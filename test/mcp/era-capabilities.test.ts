@@ -4,7 +4,6 @@ import {
   canonicalCapabilities,
   toDiscoverCapabilities,
   toInitializeCapabilities,
-  toLegacyDeclaration,
   toModernCapabilities,
 } from '../../src/mcp/era-capabilities.ts';
 import type { RevisionId } from '../../src/mcp/revisions.ts';
@@ -80,25 +79,6 @@ const rich = {
   extensions: { 'a/b': {}, [TASKS]: {} },
 };
 const common = { roots: {}, experimental: { x: {} }, extensions: { 'a/b': {} } };
-
-for (const [revision, expected] of [
-  ['2024-11-05', { ...common, sampling: {} }],
-  ['2025-03-26', { ...common, sampling: {} }],
-  ['2025-06-18', { ...common, sampling: {}, elicitation: {} }],
-  ['2025-11-25', { ...common, sampling: { context: {}, tools: {} }, elicitation: { form: {}, url: {} } }],
-] as const) {
-  test(`declares a modern client's capabilities to a server of ${revision}`, (t) => {
-    const declared = toLegacyDeclaration(rich, revision);
-    t.deepEqual(declared, expected);
-    t.deepEqual(schemaFaults(revision, 'ClientCapabilities', declared), []);
-  });
-}
-
-test('declares no elicitation where a client that only opens URLs would be asked with forms', (t) => {
-  t.deepEqual(toLegacyDeclaration({ elicitation: { url: {} } }, '2025-06-18'), {});
-  t.deepEqual(toLegacyDeclaration({ elicitation: { url: {} } }, '2025-11-25'), { elicitation: { url: {} } });
-  t.deepEqual(toLegacyDeclaration({ elicitation: {} }, '2025-11-25'), { elicitation: { form: {} } });
-});
 
 for (const [revision, expected] of [
   ['2024-11-05', { ...common, sampling: {} }],
