@@ -20,6 +20,10 @@ export class EventStream implements Ticking {
   readonly #live: LiveStreams;
   readonly #owner: EventStreamOwner;
   readonly #writer: ResponseWriter;
+  /** When it was last looked at, and whether something has been written since: a clock is read once a tick, not an event. */
+  #lastTickMs: number;
+  #hasWritten = false;
+  /** Not before this. */
   #lastWriteMs: number;
   #state: 'open' | 'ending' | 'closed' = 'open';
 
@@ -27,7 +31,8 @@ export class EventStream implements Ticking {
     this.#live = live;
     this.#owner = owner;
     this.#writer = new ResponseWriter(response, live.nowMs, () => owner.streamDrained());
-    this.#lastWriteMs = live.nowMs;
+    this.#lastTickMs = live.nowMs;
+    this.#lastWriteMs = this.#lastTickMs;
     response.writeHead(200, {
       'Content-Type': EVENT_STREAM_TYPE,
       'Cache-Control': 'no-cache, no-transform',
@@ -47,7 +52,7 @@ export class EventStream implements Ticking {
   /** Takes one encoded event. False: full, `streamDrained` follows. */
   write(event: Buffer): boolean {
     if (this.#state !== 'open') return true;
-    this.#lastWriteMs = this.#live.nowMs;
+    this.#hasWritten = true;
     return this.#writer.write(event);
   }
 
@@ -60,6 +65,9 @@ export class EventStream implements Ticking {
 
   tick(nowMs: number): void {
     this.#writer.tick(nowMs);
+    if (this.#hasWritten) this.#lastWriteMs = this.#lastTickMs;
+    this.#hasWritten = false;
+    this.#lastTickMs = nowMs;
     if (nowMs - this.#lastWriteMs >= KEEP_ALIVE_MS && this.#writer.queuedBytes === 0) this.write(KEEP_ALIVE);
   }
 

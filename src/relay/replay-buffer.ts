@@ -29,7 +29,9 @@ interface StoredEvent extends EventPosition {
 export class ReplayBuffer {
   readonly #clock: Clock;
   readonly #limits: ReplayLimits;
-  readonly #events: StoredEvent[] = [];
+  #events: (StoredEvent | undefined)[] = [];
+  /** Index of the oldest event; the places before it are cut off now and then, not one by one. */
+  #first = 0;
   #bytes = 0;
 
   constructor(clock: Clock, limits: ReplayLimits = REPLAY_LIMITS) {
@@ -38,9 +40,11 @@ export class ReplayBuffer {
   }
 
   add(position: EventPosition, bytes: Buffer): void {
-    this.#events.push({ ...position, bytes, storedAtMs: this.#clock.now() });
+    const nowMs = this.#clock.now();
+    const { stream, sequence } = position;
+    this.#events.push({ stream, sequence, bytes, storedAtMs: nowMs });
     this.#bytes += bytes.length;
-    this.#evict();
+    this.#evict(nowMs);
   }
 
   /**
@@ -48,11 +52,11 @@ export class ReplayBuffer {
    * loss. `lastSequence` is the stream's newest event where the caller knows it.
    */
   after(position: EventPosition, lastSequence: number | undefined): readonly Buffer[] | undefined {
-    this.#evict();
+    this.#evict(this.#clock.now());
     const events: Buffer[] = [];
     let newest = 0;
     for (const event of this.#events) {
-      if (event.stream !== position.stream) continue;
+      if (event?.stream !== position.stream) continue;
       newest = event.sequence;
       if (event.sequence > position.sequence) events.push(event.bytes);
     }
@@ -60,18 +64,28 @@ export class ReplayBuffer {
     return position.sequence <= last && events.length === last - position.sequence ? events : undefined;
   }
 
-  #evict(): void {
-    const oldest = this.#clock.now() - this.#limits.maxAgeMs;
+  #evict(nowMs: number): void {
+    const { maxEvents, maxBytes, maxAgeMs } = this.#limits;
     for (;;) {
-      const [event] = this.#events;
-      if (event === undefined || this.#events.length === 1) return;
-      const fits = this.#events.length <= this.#limits.maxEvents && this.#bytes <= this.#limits.maxBytes;
-      if (fits && event.storedAtMs >= oldest) return;
-      this.#events.shift();
+      const event = this.#events[this.#first];
+      const count = this.#events.length - this.#first;
+      if (event === undefined || count === 1) return;
+      if (count <= maxEvents && this.#bytes <= maxBytes && event.storedAtMs >= nowMs - maxAgeMs) return;
+      this.#events[this.#first] = undefined;
+      this.#first += 1;
       this.#bytes -= event.bytes.length;
+      if (this.#first >= MAX_SPENT_PLACES) this.#cutOff();
     }
   }
+
+  #cutOff(): void {
+    this.#events = this.#events.slice(this.#first);
+    this.#first = 0;
+  }
 }
+
+/** Places of events that are gone which the list may still hold. */
+const MAX_SPENT_PLACES = 1024;
 
 /** Visible ASCII, unique in the session. [spec 2025-11-25 transports#resumability-and-redelivery] */
 export function formatEventId(position: EventPosition): string {

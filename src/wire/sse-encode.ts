@@ -1,5 +1,7 @@
 /** Event streams as we write them. [spec WHATWG HTML server-sent events] */
 
+import { LF } from './ascii.ts';
+
 export interface EventFields {
   /** Event type; left out it means `message`. Must be one line. */
   readonly event?: string | undefined;
@@ -15,10 +17,12 @@ export function encodeEvent({ event, id, data }: EventFields): Buffer {
   const idField = id === undefined ? '' : `id: ${id}\n`;
   const head = `${eventField}${idField}data: `;
   const headLength = Buffer.byteLength(head, 'utf8');
-  const bytes = Buffer.allocUnsafe(headLength + data.length + 2);
+  const end = headLength + data.length;
+  const bytes = Buffer.allocUnsafe(end + 2);
   bytes.write(head, 0, 'utf8');
-  data.copy(bytes, headLength);
-  bytes.write('\n\n', headLength + data.length, 'latin1');
+  bytes.set(data, headLength);
+  bytes[end] = LF;
+  bytes[end + 1] = LF;
   return bytes;
 }
 
