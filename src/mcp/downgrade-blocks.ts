@@ -1,5 +1,5 @@
 /** Blocks of content for clients of a revision that does not know their type. */
-import type { Fields } from './payload.ts';
+import { type Fields, showText } from './payload.ts';
 import type { RevisionFeatures } from './revision-features.ts';
 
 /**
@@ -24,7 +24,7 @@ function audioAsResource({ data, mimeType, annotations }: Fields, index: number)
 
 function linkAsText({ name, title, uri, description, annotations }: Fields): Fields {
   const label = [title, name].find((text) => typeof text === 'string' && text !== '');
-  const link = label === undefined ? String(uri) : `${label}: ${uri}`;
+  const link = label === undefined ? showText(uri) : `${label}: ${showText(uri)}`;
   const text = typeof description === 'string' && description !== '' ? `${link}\n${description}` : link;
   return { ...textBlock(text), ...(annotations !== undefined && { annotations }) };
 }

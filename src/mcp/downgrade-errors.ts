@@ -2,7 +2,7 @@
 import type { Frame } from '../wire/frame.ts';
 import { idToken } from '../wire/splice.ts';
 import { errorFrame } from '../wire/write-message.ts';
-import { readPayload } from './payload.ts';
+import { readPayload, showText } from './payload.ts';
 import { INTERNAL_ERROR, URL_ELICITATION_REQUIRED } from './rpc-codes.ts';
 
 const CODE = Buffer.from(String(URL_ELICITATION_REQUIRED));
@@ -12,6 +12,6 @@ export function withoutUrlElicitation(frame: Frame): Frame {
   if (frame.kind !== 'error' || !frame.bytes.includes(CODE)) return frame;
   const { code, message, data } = readPayload(frame) ?? {};
   if (code !== URL_ELICITATION_REQUIRED) return frame;
-  const error = { code: INTERNAL_ERROR, message: String(message), ...(data !== undefined && { data }) };
+  const error = { code: INTERNAL_ERROR, message: showText(message), ...(data !== undefined && { data }) };
   return errorFrame(idToken(frame), error);
 }

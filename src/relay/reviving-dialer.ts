@@ -3,7 +3,7 @@ import { BridgeError, toBridgeError } from '../errors.ts';
 import { changeNotifications } from '../mcp/change-notifications.ts';
 import { findCancelledId } from '../mcp/correlators.ts';
 import { CANCELLED, INITIALIZE, INITIALIZED, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE } from '../mcp/methods.ts';
-import { asFields, readPayload } from '../mcp/payload.ts';
+import { asFields, readPayload, showText } from '../mcp/payload.ts';
 import { rpcErrorOf } from '../mcp/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { errorFrame, notificationFrame } from '../wire/write-message.ts';
@@ -297,5 +297,5 @@ function isStanding(method: string): boolean {
 }
 
 function uriOf(request: Frame): string {
-  return String((request.json() as { params?: { uri?: unknown } }).params?.uri);
+  return showText(readPayload(request)?.uri);
 }

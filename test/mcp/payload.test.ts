@@ -1,5 +1,5 @@
 import test from 'ava';
-import { asFields, parseSpan, readPayload } from '../../src/mcp/payload.ts';
+import { asFields, parseSpan, readPayload, showText } from '../../src/mcp/payload.ts';
 import { serverFrame } from '../support/frames.ts';
 
 for (const [kind, text] of [
@@ -38,4 +38,16 @@ test('reads a part of the bytes, unless it is no JSON or nests too deep to be wa
   const deep = Buffer.from('['.repeat(1001) + ']'.repeat(1001));
   t.is(parseSpan(deep, { start: 0, end: deep.length }), undefined);
   t.deepEqual(parseSpan(deep, { start: 1000, end: 1002 }), []);
+});
+
+test('a payload that nests too deep to be walked is none', (t) => {
+  const nested = (depth: number) => `{"jsonrpc":"2.0","id":1,"result":{"a":${'['.repeat(depth)}${']'.repeat(depth)}}}`;
+  t.truthy(readPayload(serverFrame(nested(900))));
+  t.is(readPayload(serverFrame(nested(100_000))), undefined);
+});
+
+test('what stands where a text belongs is shown as it was written, whatever its members are called', (t) => {
+  t.is(showText('a'), 'a');
+  t.is(showText({ toString: 1, valueOf: 1 }), '{"toString":1,"valueOf":1}');
+  t.is(showText(undefined), '');
 });

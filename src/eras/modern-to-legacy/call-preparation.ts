@@ -107,7 +107,8 @@ export class CallPreparation {
     this.stop();
     const { seat, taskTools, ready } = this.#options;
     taskTools.learn(seat.session, pages.toolsVersion, pages.required);
-    ready(pages.required.has(String(this.#toolName)) ? 'task' : 'plain');
+    const name = this.#toolName;
+    ready(typeof name === 'string' && pages.required.has(name) ? 'task' : 'plain');
   }
 
   answered(frame: Frame, exchange: Exchange): void {

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { BridgeError } from '../../errors.ts';
-import { asFields, type Fields, readPayload } from '../../mcp/payload.ts';
+import { asFields, type Fields, readPayload, showText } from '../../mcp/payload.ts';
 import { featuresOf } from '../../mcp/revision-features.ts';
 import type { RevisionId } from '../../mcp/revisions.ts';
 import type { Frame } from '../../wire/frame.ts';
@@ -25,7 +25,7 @@ export function refusalOf(name: string, answer: Frame): BridgeError {
       `${name} answered initialize with something that is no result of it.`,
     );
   }
-  const said = JSON.stringify(String(readPayload(answer)?.message).slice(0, 200));
+  const said = JSON.stringify(showText(readPayload(answer)?.message).slice(0, 200));
   return new BridgeError('ERR_UPSTREAM_PROTOCOL', `${name} refused initialize: ${said}`);
 }
 

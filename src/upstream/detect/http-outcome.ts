@@ -2,7 +2,7 @@
 import type { BridgeError } from '../../errors.ts';
 import type { ResponseHead } from '../../http/client.ts';
 import type { HttpStatus, ProbeOutcome } from '../../mcp/classify-probe.ts';
-import { asFields, type Fields } from '../../mcp/payload.ts';
+import { asFields, readMembers } from '../../mcp/payload.ts';
 import type { RpcError } from '../../mcp/rpc-errors.ts';
 import { Frame, type JsonRpcId } from '../../wire/frame.ts';
 import { readMessage } from '../../wire/read-message.ts';
@@ -39,18 +39,9 @@ export function answers(frame: Frame, id: JsonRpcId): boolean {
 }
 
 export function outcomeOfResponse(response: Frame, http: HttpStatus | undefined): ProbeOutcome {
-  const message = parse(response);
+  const message = readMembers(response) ?? {};
   if (response.kind === 'result') return { kind: 'result', result: message.result };
   return { kind: 'error', error: toRpcError(message.error), http };
-}
-
-/** Of a message over stdio only the envelope was looked at; the rest need not be JSON. */
-function parse(response: Frame): Fields {
-  try {
-    return asFields(response.json()) ?? {};
-  } catch {
-    return {};
-  }
 }
 
 /** Whatever a server puts there. */

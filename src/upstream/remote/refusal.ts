@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import { BridgeError } from '../../errors.ts';
 import type { ResponseHead } from '../../http/client.ts';
 import { showUrl } from '../../http/shown-url.ts';
+import { readPayload } from '../../mcp/payload.ts';
 import { toPrintable } from '../../process/printable.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { readServerMessages } from './read-messages.ts';
@@ -68,8 +69,8 @@ function textOf(body: Buffer, contentType: string | undefined): string {
 }
 
 function errorMessageOf(frame: Frame): string {
-  const { error } = frame.json() as { error?: { message?: unknown } };
-  return typeof error?.message === 'string' ? error.message : '';
+  const message = readPayload(frame)?.message;
+  return typeof message === 'string' ? message : '';
 }
 
 function retryAfter(value: string | undefined): { retryAfterMs?: number } {

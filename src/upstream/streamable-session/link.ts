@@ -4,6 +4,7 @@ import type { ResponseHead } from '../../http/client.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { SESSION_ID_HEADER } from '../../mcp/headers.ts';
 import { CANCELLED, INITIALIZE, INITIALIZED } from '../../mcp/methods.ts';
+import { readPayload } from '../../mcp/payload.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
@@ -17,7 +18,6 @@ import type { CallEnd, CallHost } from './call-host.ts';
 import { CallTable } from './call-table.ts';
 import { GetStream } from './get-stream.ts';
 import { isWorthRepeating } from './renewal.ts';
-import type { InitializeResult } from './restored-state.ts';
 import { ServerCall } from './server-call.ts';
 import { type KeeperHost, SessionKeeper } from './session-keeper.ts';
 
@@ -146,7 +146,7 @@ export class StreamableLink implements UpstreamLink, CallHost, KeeperHost {
     if (frame.kind === 'result') this.#keeper.restored.succeeded(message.frame);
     const isHandshake = message.frame.method === INITIALIZE;
     if (isHandshake && frame.kind === 'result' && this.#keeper.state === 'none') {
-      this.#keeper.opened((frame.json() as { result: InitializeResult }).result);
+      this.#keeper.opened(readPayload(frame) ?? {});
     }
     this.#delivery.message(frame, message.exchange);
     if (isHandshake) this.#outbox.opened();

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { BridgeError } from '../../errors.ts';
 import { CANCELLED, INITIALIZED, PING, PROGRESS, SET_LEVEL, SUBSCRIBE } from '../../mcp/methods.ts';
+import { readPayload } from '../../mcp/payload.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
 import type { InitializeResult, RestoredState } from './restored-state.ts';
@@ -24,9 +25,10 @@ export interface OwnMessages {
 export async function renewSession(state: RestoredState, own: OwnMessages): Promise<void> {
   if (state.initialize === undefined) throw new Error('no session was ever opened');
   const answer = await own.ask(state.initialize);
-  const { result, error } = answer.json() as { result?: InitializeResult; error?: { message?: unknown } };
+  const result: InitializeResult | undefined = answer.kind === 'result' ? readPayload(answer) : undefined;
   if (result === undefined) {
-    const said = typeof error?.message === 'string' ? error.message.slice(0, 200) : 'no reason';
+    const message = readPayload(answer)?.message;
+    const said = typeof message === 'string' ? message.slice(0, 200) : 'no reason';
     throw new BridgeError('ERR_UPSTREAM_PROTOCOL', `The server forgot the session and refuses a new one: ${said}`);
   }
   if (result.protocolVersion !== state.accepted?.protocolVersion) {
