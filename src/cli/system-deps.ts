@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomFillSync } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock, Deps } from '../deps.ts';
 
@@ -16,5 +16,22 @@ export const systemClock: Clock = {
 };
 
 export function createSystemDeps(log: Logger): Deps {
-  return { log, clock: systemClock, randomId: () => randomBytes(16).toString('base64url') };
+  return { log, clock: systemClock, randomId: createRandomIds() };
+}
+
+const ID_BYTES = 16;
+/** The system's generator is asked for so many ids at once: to ask it costs ten times as much as to write one. */
+const IDS_AT_ONCE = 256;
+
+function createRandomIds(): () => string {
+  const random = Buffer.alloc(IDS_AT_ONCE * ID_BYTES);
+  let used = random.length;
+  return () => {
+    if (used === random.length) {
+      randomFillSync(random);
+      used = 0;
+    }
+    used += ID_BYTES;
+    return random.toString('base64url', used - ID_BYTES, used);
+  };
 }

@@ -133,10 +133,14 @@ export class Conversation implements UpstreamLink, Follower {
     this.#progressToken = token && Buffer.from(frame.bytes.subarray(token.start, token.end));
     const state = isInteractive(method) ? findUniqueMember(frame.bytes, frame.payloadStart, 'requestState') : undefined;
     if (state !== undefined) return this.#retry(frame, state);
-    const { services } = this.#options;
+    const { deps, pool, calls, states, taskTools, hostedTasks } = this.#options.services;
     const call = new LegacyCall({
-      ...services,
-      hostedTasks: declaresTasks(this.#client.capabilities) ? services.hostedTasks : undefined,
+      deps,
+      pool,
+      calls,
+      states,
+      taskTools,
+      hostedTasks: declaresTasks(this.#client.capabilities) ? hostedTasks : undefined,
       wanted: this.#wanted,
       request: frame,
       headers: exchange?.lane.headers,

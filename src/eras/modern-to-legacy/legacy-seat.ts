@@ -44,7 +44,8 @@ export function upstreamExchange({ request, method, nowMs, headers }: UpstreamRe
 /** A seat at a session of the pool, from the wish for one to its end. */
 export class LegacySeat implements ServerListener {
   #user: SeatUser;
-  readonly #hello = upstreamExchange({ request: HELLO, method: INITIALIZE, nowMs: 0 });
+  /** Of the question whether the server serves, where that had to be asked. */
+  #hello: Exchange | undefined;
   #seat: PooledSeat | undefined;
 
   constructor(user: SeatUser) {
@@ -55,8 +56,9 @@ export class LegacySeat implements ServerListener {
   open(pool: LegacyPool, wanted: SessionWanted): void {
     this.#seat = pool.take(wanted, this);
     const known = this.#seat.session.initializeResult;
-    if (known !== undefined) this.#user.opened(known);
-    else this.#seat.link.send(HELLO, this.#hello);
+    if (known !== undefined) return this.#user.opened(known);
+    this.#hello = upstreamExchange({ request: HELLO, method: INITIALIZE, nowMs: 0 });
+    this.#seat.link.send(HELLO, this.#hello);
   }
 
   /** From now on the seat is somebody else's. */
@@ -79,7 +81,7 @@ export class LegacySeat implements ServerListener {
   }
 
   fromServer(frame: Frame, exchange?: Exchange): void {
-    if (exchange !== this.#hello) return this.#user.fromServer(frame, exchange);
+    if (exchange === undefined || exchange !== this.#hello) return this.#user.fromServer(frame, exchange);
     const result = this.#seat?.session.initializeResult;
     if (frame.kind === 'result' && result !== undefined) this.#user.opened(result);
     else this.#user.refused(readRpcError(frame));
