@@ -18,7 +18,7 @@ test('follows a redirect within the origin with method and body', async (t) => {
   t.is(server.received.at(-1)?.body, 'again');
 });
 
-test('refuses redirects to another origin, to another path without the method, and round in circles', async (t) => {
+test('SEC-02: refuses redirects to another origin, to another path without the method, and round in circles', async (t) => {
   const other = await listen((_, response) => answerJson(response, {}));
   const server = await listen(({ path }, response) => {
     const targets: Record<string, [number, string]> = {

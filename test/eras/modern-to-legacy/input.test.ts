@@ -341,6 +341,18 @@ test('too many waiting calls: the server is told that nobody can be asked', (t) 
   park(undefined, bridge, { principal: 'bob' });
 });
 
+test('SEC-07: the 33rd call of a caller that waits for an answer is refused at the server; others may wait', (t) => {
+  const bridge = new ModernBridge();
+  for (let n = 0; n < 32; n += 1) park([{ id: `q${n}`, ...ASK }], bridge);
+  const call = bridge.call();
+  const { id } = bridge.heardOnly('tools/call');
+  bridge.says({ id: 'one too many', ...SAMPLE });
+  t.like(bridge.heard()[0], { id: 'one too many', error: { code: -32603 } });
+  bridge.says({ id, result: { content: [] } });
+  t.is(call.answer().result.resultType, 'complete', 'the call itself goes on');
+  t.is(park(undefined, bridge, { principal: 'bob' }).result.resultType, 'input_required');
+});
+
 test('ML-39: several choices in one field are not for servers that know only one', (t) => {
   const bridge = new ModernBridge({ greeting: { ...SERVER_RESULT, protocolVersion: '2025-06-18' } });
   const parked = park(undefined, bridge);

@@ -1,0 +1,23 @@
+import test from 'ava';
+import { HeldMessages } from '../../../src/relay/shared/held-messages.ts';
+import { clientFrame } from '../../support/frames.ts';
+
+const LISTENER = { fromServer: () => {}, serverFault: () => {}, serverDrained: () => {}, serverClosed: () => {} };
+const HUGE = clientFrame({ id: 1, method: 'tools/call', params: { text: 'x'.repeat(16 * 1024 * 1024) } });
+
+test('holds so many bytes and no more, and is free again when they were taken or their client has left', (t) => {
+  const held = new HeldMessages<{ readonly listener: typeof LISTENER }>();
+  const [one, other] = [{ listener: LISTENER }, { listener: LISTENER }];
+  const fill = (): void => {
+    for (const seat of [one, one, other]) held.add({ seat, frame: HUGE, exchange: undefined });
+    t.false(held.isFull);
+    held.add({ seat: other, frame: HUGE, exchange: undefined });
+    t.true(held.isFull);
+  };
+  fill();
+  t.is(held.takeAll().length, 4);
+  fill();
+  held.dropOf(one);
+  t.false(held.isFull);
+  t.is(held.takeAll().length, 2);
+});
