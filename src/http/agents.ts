@@ -15,6 +15,11 @@ import { findProxy, type ProxyEnvironment } from './proxy.ts';
 const IDLE_SOCKET_MS = 4000;
 /** Of those, so many are kept for each server. */
 const MAX_IDLE_SOCKETS = 64;
+/**
+ * So often an idle connection that waits for an answer is checked for a peer that vanished (laptop asleep, cable). The
+ * same while nothing waits, where Node would take a second: to change it twice a request costs a seventh of a small one.
+ */
+export const TCP_KEEP_ALIVE_MS = 30_000;
 
 export interface TlsFiles {
   /** Replaces the built-in authorities, as curl's --cacert does. */
@@ -66,6 +71,7 @@ export class Agents {
 
 const POOL = {
   keepAlive: true,
+  keepAliveMsecs: TCP_KEEP_ALIVE_MS,
   timeout: IDLE_SOCKET_MS,
   maxFreeSockets: MAX_IDLE_SOCKETS,
   scheduling: 'lifo',

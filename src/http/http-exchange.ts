@@ -3,14 +3,13 @@ import { request as requestHttps } from 'node:https';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { BridgeError, toBridgeError } from '../errors.ts';
+import { TCP_KEEP_ALIVE_MS } from './agents.ts';
 import type { HttpCall, HttpClient, HttpHandler, HttpRequest } from './client.ts';
 import { codeOf, toConnectError } from './network-error.ts';
 import { PhaseTimer, timeoutError } from './phase-timer.ts';
 import { judgeRedirect } from './redirects.ts';
 import { showUrl } from './shown-url.ts';
 
-/** So often an idle connection that waits for an answer is checked for a peer that vanished (laptop asleep, cable). */
-const TCP_KEEP_ALIVE_MS = 30_000;
 /** A redirect's own page is read to its end, to keep the connection, if it is not longer than this. */
 const MAX_DRAINED_BYTES = 16 * 1024;
 
