@@ -181,7 +181,7 @@ export class LegacySession implements SoleOwner {
   close(): Promise<void> {
     this.#isClosed = true;
     this.#stopWaiting?.();
-    this.roots.lost();
+    this.roots.close();
     this.#levelHold.close();
     this.elicitations.close();
     return this.#server.close();

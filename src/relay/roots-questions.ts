@@ -85,6 +85,14 @@ export class RootsQuestions {
     this.#remembered = undefined;
   }
 
+  /** The session ends; a server that still waits for an answer would wait for that before it ends itself. */
+  close(): void {
+    for (const held of [...this.#open.values()]) {
+      held.refuse(SESSION_ENDS);
+      held.onWithdrawn();
+    }
+  }
+
   #end(held: Held): boolean {
     if (!held.isOpen) return false;
     held.isOpen = false;
@@ -103,6 +111,8 @@ const TOO_MANY: RpcError = {
   code: INTERNAL_ERROR,
   message: `${MAX_HELD_ROOTS} requests for the roots of the client are waiting, the most allowed`,
 };
+
+const SESSION_ENDS: RpcError = { code: INTERNAL_ERROR, message: 'the session ends' };
 
 const NOBODY_ASKED: RpcError = {
   code: INTERNAL_ERROR,

@@ -40,3 +40,21 @@ test('a server that asks without end is refused what is too much', (t) => {
   t.is(roots.takeWaiting().length, MAX_HELD_ROOTS);
   t.is(clock.pendingTimers, 0);
 });
+
+test('a server that waits for an answer is refused one when the session ends, so that it can end as well', (t) => {
+  const { clock, roots, replies, ask } = setUp();
+  ask(1);
+  const [taken] = roots.takeWaiting();
+  let withdrawn = 0;
+  if (taken !== undefined) taken.onWithdrawn = () => (withdrawn += 1);
+  ask(2);
+  roots.close();
+  t.deepEqual(
+    replies.map(({ kind }) => kind),
+    ['error', 'error'],
+  );
+  t.is(withdrawn, 1);
+  t.is(clock.pendingTimers, 0);
+  taken?.answer(Buffer.from('{}'));
+  t.is(replies.length, 2);
+});
