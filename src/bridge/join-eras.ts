@@ -24,7 +24,8 @@ export function toLegacy(dialer: UpstreamDialer, config: Config, deps: Deps): Up
   });
 }
 
-function poolLimitsOf(config: Config): Partial<LegacyPoolLimits> {
+/** How many sessions of a legacy server there may be for clients that have none. */
+export function poolLimitsOf(config: Config): Partial<LegacyPoolLimits> {
   const total = config.sessions.poolSize;
   // One name that stands for many strangers, each with sessions of its own, is not one caller who takes too much.
   return {
