@@ -10,6 +10,8 @@ import { waitFor } from '../support/wait-for.ts';
 
 /** Real time, for Node itself looks after these; short, so that the tests are. */
 const SHORT = { ...SOCKET_LIMITS, headersTimeoutMs: 1000, requestTimeoutMs: 2000, checkIntervalMs: 100 };
+/** Only the limit of heads is short. */
+const SHORT_HEADS = { ...SHORT, requestTimeoutMs: 60_000 };
 const HEAD = 'POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\n';
 
 async function connect(t: ExecutionContext, { port }: HttpFace): Promise<RawSocket> {
@@ -30,7 +32,7 @@ async function isServed({ port }: HttpFace): Promise<boolean> {
 }
 
 test('a head that comes a byte at a time is cut off with 408, and others are served meanwhile', async (t) => {
-  const face = await startHttpFace(t, { socketLimits: SHORT });
+  const face = await startHttpFace(t, { socketLimits: SHORT_HEADS });
   const socket = await connect(t, face);
   socket.write(`${HEAD}X-Slow: `);
   trickle(t, socket, 'x');
@@ -51,7 +53,7 @@ test('a body that comes a byte at a time is cut off, and others are served meanw
 });
 
 test('a connection that never says anything is closed', async (t) => {
-  const socket = await connect(t, await startHttpFace(t, { socketLimits: SHORT }));
+  const socket = await connect(t, await startHttpFace(t, { socketLimits: SHORT_HEADS }));
   await socket.all();
   t.true(socket.isClosed);
 });
