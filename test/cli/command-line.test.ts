@@ -102,7 +102,10 @@ test('a missing server is answered with the simplest right commands', (t) => {
 test('an unknown option names the nearest right one', (t) => {
   t.is(refusal('--prot', '1', '--', 'a'), 'Unknown option --prot; did you mean --port?');
   t.is(refusal('--logLevel=debug', '--', 'a'), 'Unknown option --logLevel; did you mean --log-level?');
-  t.is(refusal('--bytes', '5', '--', 'a'), 'Unknown option --bytes; did you mean --max-message-bytes?');
+  t.is(
+    refusal('--bytes', '5', '--', 'a'),
+    'Unknown option --bytes; did you mean --max-message-bytes or --max-replay-bytes?',
+  );
   t.is(refusal('--no-inherit-evn', '--', 'a'), 'Unknown option --no-inherit-evn; did you mean --inherit-env?');
   t.regex(refusal('--frobnicate', '--', 'a'), /^Unknown option --frobnicate; mcp-portage --help lists them all\./);
   t.regex(refusal('-y', '--', 'a'), /^Unknown option -y; .* Options of the server go after `--`/);
