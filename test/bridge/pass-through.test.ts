@@ -1,0 +1,87 @@
+/** Where client and server speak one era and the connection is the client's own, nothing stands between them. */
+import { fileURLToPath } from 'node:url';
+import test, { type ExecutionContext } from 'ava';
+import { createDialer } from '../../src/bridge/create-dialer.ts';
+import { parseCommandLine } from '../../src/cli/command-line.ts';
+import { parseConfig } from '../../src/cli/parse-config.ts';
+import type { Config } from '../../src/config.ts';
+import type { CallContext, UpstreamDialer, UpstreamLink } from '../../src/relay/ports.ts';
+import { StdioLink } from '../../src/upstream/stdio-link.ts';
+import { Frame } from '../../src/wire/frame.ts';
+import { scanStrictEnvelope } from '../../src/wire/scan-envelope.ts';
+import { createTestDeps } from '../process/collected-log.ts';
+import { FakeServerListener } from '../support/fake-peers.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const SERVER = fileURLToPath(new URL('../fixtures/servers/repeats-lines.js', import.meta.url));
+/** All modern requests of one client on a pipe. */
+const PIPE: CallContext = { principal: 'stdio', metadata: undefined };
+const META =
+  '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}';
+
+function configOf(verb: string, era: string): Config {
+  const commandLine = parseCommandLine([verb, '--', process.execPath, SERVER, era]);
+  if (commandLine.kind !== 'bridge') throw new Error(`got ${commandLine.kind}`);
+  const { config } = parseConfig(commandLine, {
+    env: { PATH: process.env.PATH ?? '' },
+    cwd: process.cwd(),
+    platform: process.platform,
+    stderrIsTerminal: false,
+    readFile: () => ({ text: '', isOpenToAll: false }),
+  });
+  return config;
+}
+
+/** Ends with the test. */
+async function start(t: ExecutionContext, verb: string, era: string): Promise<UpstreamDialer> {
+  const dialer = await createDialer(configOf(verb, era), createTestDeps().deps);
+  t.teardown(() => dialer.close());
+  return dialer;
+}
+
+function frameOf(text: string): Frame {
+  const bytes = Buffer.from(text);
+  const envelope = scanStrictEnvelope(bytes);
+  if ('fault' in envelope) throw new Error(envelope.fault);
+  return new Frame(bytes, envelope);
+}
+
+/** What the server said to this, as it stands on the wire. */
+async function ask(link: UpstreamLink, listener: FakeServerListener, text: string): Promise<string> {
+  const before = listener.received.length;
+  link.send(frameOf(text));
+  await waitFor(() => listener.received.length > before, { message: 'the answer' });
+  return listener.received[before]?.frame.bytes.toString() ?? '';
+}
+
+async function isUntouched(t: ExecutionContext, link: UpstreamLink, listener: FakeServerListener, params: string) {
+  const asked = `{ "params":{ "n" : 1.0e+2,"s":"\\u00e9\\/"${params} },"method":"test\\/raw", "id" : 7 ,"jsonrpc":"2.0"}`;
+  const came = Buffer.from(asked).toString('base64');
+  const said = `{ "result" :{"came":"${came}","n":1.0e+2,"s":"\\u00e9\\/" } ,"id": 7,"jsonrpc":"2.0"}`;
+  t.is(await ask(link, listener, asked), said);
+}
+
+test('a legacy session of a command passes byte for byte, the second one on the bare link to its process', async (t) => {
+  const dialer = await start(t, 'serve', 'legacy');
+  for (const session of ['first', 'second']) {
+    const listener = new FakeServerListener();
+    const link = dialer.dial(listener);
+    await ask(
+      link,
+      listener,
+      '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25"}}',
+    );
+    await isUntouched(t, link, listener, '');
+    t.is(link instanceof StdioLink, session === 'second', session);
+  }
+});
+
+test('modern requests of one pipe pass byte for byte, once the era is known on the bare link to the process', async (t) => {
+  const dialer = await start(t, 'connect', 'modern');
+  for (const pipe of ['first', 'second']) {
+    const listener = new FakeServerListener();
+    const link = dialer.dial(listener, PIPE);
+    await isUntouched(t, link, listener, `,${META}`);
+    t.is(link instanceof StdioLink, pipe === 'second', pipe);
+  }
+});
