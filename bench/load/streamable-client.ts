@@ -141,7 +141,8 @@ class StreamableLane implements Lane {
         status = code;
       },
       onMessage: (message) => {
-        if (status !== 200) throw new Error(`HTTP ${status}: ${message.toString('latin1', 0, 200)}`);
+        // What a peer says beside it may name folders of this machine.
+        if (status !== 200) throw new Error(`HTTP ${status}`);
         if (isAnswered) throw new Error('a message after the answer');
         isAnswered = this.call.accept(message);
       },
