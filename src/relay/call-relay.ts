@@ -2,13 +2,13 @@ import type { Logger } from 'pino';
 import type { Clock } from '../deps.ts';
 import { assertNever, BridgeError } from '../errors.ts';
 import { findProgressToken } from '../mcp/correlators.ts';
-import { META_SUBSCRIPTION_ID } from '../mcp/meta.ts';
 import { CANCELLED } from '../mcp/methods.ts';
 import { LISTEN } from '../mcp/modern-methods.ts';
 import { rpcErrorOf } from '../mcp/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { withId } from '../wire/splice.ts';
-import { errorFrame, notificationFrame, resultFrame } from '../wire/write-message.ts';
+import { errorFrame, notificationFrame } from '../wire/write-message.ts';
+import { endOfSubscription, silenceError } from './call-endings.ts';
 import { type CancelledBy, Exchange } from './exchange.ts';
 import type { Lane, ServerFault, ServerListener, UpstreamLink } from './ports.ts';
 
@@ -144,11 +144,7 @@ export class CallRelay implements ServerListener, CallListener {
     if (this.#state.kind !== 'open' || this.isSubscription) return;
     const { exchange, peer } = this.#state;
     if (exchange.lastActiveMs > nowMs - requestTimeoutMs) return;
-    const error = new BridgeError(
-      'ERR_UPSTREAM_TIMEOUT',
-      `The server did not answer ${exchange.method} within ${requestTimeoutMs} ms and reported no progress; raise --request-timeout if it needs longer.`,
-      { data: { phase: 'response', timeoutMs: requestTimeoutMs } },
-    );
+    const error = silenceError(exchange.method, requestTimeoutMs);
     this.#withdraw(this.#state, 'timeout', error);
     peer.send(errorFrame(exchange.id, rpcErrorOf(error)));
   }
@@ -185,11 +181,6 @@ export class CallRelay implements ServerListener, CallListener {
     peer.resume();
     this.#host.ended(this);
   }
-}
-
-/** [spec 2026-07-28 basic/patterns/subscriptions#graceful-closure] */
-function endOfSubscription(id: JsonRpcId): Frame {
-  return resultFrame(id, { resultType: 'complete', _meta: { [META_SUBSCRIPTION_ID]: id } });
 }
 
 const ANSWERED = new BridgeError('ERR_SESSION_CLOSED', 'The call was answered.');

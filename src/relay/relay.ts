@@ -1,18 +1,19 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../deps.ts';
 import { assertNever, BridgeError } from '../errors.ts';
-import { findCancelledId, findProgressOf, findProgressToken } from '../mcp/correlators.ts';
-import { META_SUBSCRIPTION_ID } from '../mcp/meta.ts';
-import { CANCELLED, INITIALIZE, LOG_MESSAGE, PROGRESS } from '../mcp/methods.ts';
+import { findCancelledId, findProgressToken } from '../mcp/correlators.ts';
+import { CANCELLED, INITIALIZE } from '../mcp/methods.ts';
 import { LISTEN } from '../mcp/modern-methods.ts';
 import { readPayload } from '../mcp/payload.ts';
 import { type Era, findRevision, OLDEST_REVISION, type Revision } from '../mcp/revisions.ts';
 import { rpcErrorOf } from '../mcp/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { withId } from '../wire/splice.ts';
-import { errorFrame, notificationFrame, resultFrame } from '../wire/write-message.ts';
+import { errorFrame, notificationFrame } from '../wire/write-message.ts';
+import { endOfSubscription, silenceError } from './call-endings.ts';
 import { Exchange } from './exchange.ts';
 import { ExchangeTable } from './exchange-table.ts';
+import { findCallOf } from './legacy-notifications.ts';
 import { findAddressee } from './modern-notifications.ts';
 import { OpenCalls } from './open-calls.ts';
 import type { ClientListener, DownstreamPeer, Lane, ServerFault, ServerListener, UpstreamLink } from './ports.ts';
@@ -248,7 +249,7 @@ export class Relay implements ClientListener, ServerListener {
 
   #notificationFromServer(frame: Frame, known: Exchange | undefined): void {
     if (this.#era === 'modern') return this.#notificationFromModern(frame, known);
-    const exchange = known ?? this.#exchangeFor(frame);
+    const exchange = known ?? findCallOf(frame, this.#exchanges, this.#questions);
     if (exchange !== undefined) exchange.lastActiveMs = this.#options.clock.now();
     this.#toClient(frame, exchange);
   }
@@ -263,24 +264,6 @@ export class Relay implements ClientListener, ServerListener {
     // One of the two ways to end a subscription; the other is to answer it.
     if (frame.method === CANCELLED) this.#settle(addressee);
     this.#toClient(frame, addressee);
-  }
-
-  /** The call a notification of a legacy server belongs to, as far as the message itself tells. */
-  #exchangeFor(frame: Frame): Exchange | undefined {
-    switch (frame.method) {
-      case PROGRESS: {
-        const token = findProgressOf(frame);
-        return token && this.#exchanges.findByToken(token.value);
-      }
-      case LOG_MESSAGE:
-        return this.#exchanges.sole();
-      case CANCELLED: {
-        const question = findCancelledId(frame);
-        return question && this.#questions.close(question.value);
-      }
-      default:
-        return undefined;
-    }
   }
 
   #requestFromServer(frame: Frame, known: Exchange | undefined): void {
@@ -336,11 +319,7 @@ export class Relay implements ClientListener, ServerListener {
     for (const exchange of this.#exchanges.silentSince(nowMs - requestTimeoutMs)) {
       // To fail one may end the session, and with it the others.
       if (exchange.state.kind !== 'open') continue;
-      const error = new BridgeError(
-        'ERR_UPSTREAM_TIMEOUT',
-        `The server did not answer ${exchange.method} within ${requestTimeoutMs} ms and reported no progress; raise --request-timeout if it needs longer.`,
-        { data: { phase: 'response', timeoutMs: requestTimeoutMs } },
-      );
+      const error = silenceError(exchange.method, requestTimeoutMs);
       this.#exchanges.remove(exchange);
       exchange.cancel('timeout');
       if (exchange.method !== INITIALIZE) {
@@ -362,13 +341,11 @@ export class Relay implements ClientListener, ServerListener {
     }
   }
 
-  /** [spec 2026-07-28 basic/patterns/subscriptions#graceful-closure] */
   #endListen(exchange: Exchange): void {
     const { id } = exchange;
     this.#settle(exchange);
     this.#toServer(notificationFrame(CANCELLED, { requestId: id, reason: 'the bridge is shutting down' }), exchange);
-    const result = { resultType: 'complete', _meta: { [META_SUBSCRIPTION_ID]: id } };
-    this.#toClient(resultFrame(id, result), exchange);
+    this.#toClient(endOfSubscription(id), exchange);
   }
 
   /** Answers what is open with the reason, then lets both ends go. */
