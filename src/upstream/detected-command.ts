@@ -175,12 +175,13 @@ class DetectedCommand implements UpstreamDialer {
     this.#greet().then(
       (way) => this.#ways.warm?.(way === this.#ways.legacyToModern ? 'modern' : 'legacy'),
       (thrown) => {
+        // It was ended with the bridge, and nobody waits for it.
+        if (this.#isClosed) return;
         const error = toBridgeError(thrown);
         this.#options.deps.log.warn(
           { code: error.code },
           `cannot start the server ahead of its clients: ${error.message}`,
         );
-        if (this.#isClosed) return;
         this.#cancelRetry = this.#options.deps.clock.after(error.retryAfterMs ?? RETRY_MS, () => this.#await());
       },
     );
