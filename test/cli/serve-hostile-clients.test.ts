@@ -99,6 +99,7 @@ for (const [name, server] of Object.entries(SERVERS)) {
   });
 }
 
+/** Memory of another process is read from /proc. */
 const onLinux = process.platform === 'linux' ? test : test.skip;
 
 function residentBytes(pid: number): number {
