@@ -116,3 +116,6 @@ export function toBridgeError(thrown: unknown): BridgeError {
 export function assertNever(value: never): never {
   throw new Error(`unreachable: ${JSON.stringify(value)}`);
 }
+
+/** To all that is still open when the process ends. */
+export const SHUTTING_DOWN = new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.');

@@ -1,11 +1,11 @@
 import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { StdioFace } from '../downstream/stdio.ts';
-import type { BridgeError } from '../errors.ts';
+import { type BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import { OpenCalls } from '../relay/open-calls.ts';
 import { createDialer } from './create-dialer.ts';
 import { createSessions } from './create-sessions.ts';
-import { type ClientPipes, type RunningBridge, SHUTTING_DOWN } from './running-bridge.ts';
+import type { ClientPipes, RunningBridge } from './running-bridge.ts';
 
 /** `mcp-portage connect`: one client on a pair of pipes. */
 export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipes): Promise<RunningBridge> {

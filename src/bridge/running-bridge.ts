@@ -1,5 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
-import { BridgeError } from '../errors.ts';
+import type { BridgeError } from '../errors.ts';
 
 export interface RunningBridge {
   /** Where it can be reached, for people; empty for a stdio face. */
@@ -17,5 +17,3 @@ export interface ClientPipes {
   readonly input: Readable;
   readonly output: Writable;
 }
-
-export const SHUTTING_DOWN = new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.');

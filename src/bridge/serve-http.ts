@@ -4,7 +4,7 @@ import type { Deps } from '../deps.ts';
 import { healthRoutes } from '../downstream/health.ts';
 import { HttpServer } from '../downstream/http-server.ts';
 import { LiveStreams } from '../downstream/live-streams.ts';
-import { BridgeError } from '../errors.ts';
+import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import { AccessPolicy } from '../http/access-policy.ts';
 import { OpenCalls } from '../relay/open-calls.ts';
 import type { Readiness } from '../relay/ports.ts';
@@ -13,7 +13,7 @@ import { createDialer } from './create-dialer.ts';
 import { createDoor } from './create-door.ts';
 import { createRoutes, createUrls } from './create-routes.ts';
 import { createSessions } from './create-sessions.ts';
-import { type RunningBridge, SHUTTING_DOWN } from './running-bridge.ts';
+import type { RunningBridge } from './running-bridge.ts';
 
 /** `mcp-portage serve`: clients of every era on one port. */
 export async function serveHttp(config: Config, deps: Deps): Promise<RunningBridge> {

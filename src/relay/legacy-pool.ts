@@ -1,5 +1,5 @@
 import type { Deps } from '../deps.ts';
-import { BridgeError } from '../errors.ts';
+import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import type { CanonicalCapabilities } from '../mcp/era-capabilities.ts';
 import type { Implementation } from '../mcp/meta.ts';
 import { LegacySession } from './legacy-session.ts';
@@ -73,7 +73,7 @@ export class LegacyPool {
 
   /** Throws a BridgeError when there is no room, or the server cannot be reached now. */
   take(wanted: SessionWanted, listener: ServerListener): PooledSeat {
-    if (this.#isClosed) throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.');
+    if (this.#isClosed) throw SHUTTING_DOWN;
     const key = keyOf(wanted);
     const session = (key === undefined ? undefined : this.#byKey.get(key)) ?? this.#open(wanted, key);
     this.#idleTimers.get(session)?.();

@@ -1,5 +1,5 @@
 import type { Deps } from '../deps.ts';
-import { BridgeError } from '../errors.ts';
+import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import type { Frame } from '../wire/frame.ts';
 import type { Exchange } from './exchange.ts';
 import type { Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
@@ -92,7 +92,7 @@ export class LinkPool implements UpstreamDialer {
     this.#isClosed = true;
     this.#cancelRefill?.();
     for (const spare of this.#spares.splice(0)) {
-      spare.link.close(new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.'));
+      spare.link.close(SHUTTING_DOWN);
     }
     return this.#dialer.close();
   }

@@ -1,6 +1,6 @@
 import type { Protocol } from '../config.ts';
 import type { Deps } from '../deps.ts';
-import { BridgeError, toBridgeError } from '../errors.ts';
+import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../errors.ts';
 import { classifyInitialize } from '../mcp/classify-probe.ts';
 import { canonicalCapabilities } from '../mcp/era-capabilities.ts';
 import type { Implementation } from '../mcp/meta.ts';
@@ -266,8 +266,7 @@ class DetectedCommand implements UpstreamDialer {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#cancelRetry?.();
-    const reason = new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.');
-    for (const link of [...this.#links]) link.close(reason);
+    for (const link of [...this.#links]) link.close(SHUTTING_DOWN);
     const { legacyToModern, modernToLegacy, modern, legacy } = this.#ways;
     const ways = [legacyToModern, modernToLegacy, modern, legacy?.dialer, this.#legacy, this.#modern];
     await Promise.all(ways.map((way) => way?.close()));

@@ -1,5 +1,5 @@
 import type { Protocol } from '../config.ts';
-import { BridgeError } from '../errors.ts';
+import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import type { HttpClient } from '../http/client.ts';
 import { showUrl } from '../http/shown-url.ts';
 import type { Exchange } from '../relay/exchange.ts';
@@ -112,7 +112,7 @@ class DetectedRemote implements UpstreamDialer {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#requests.close(new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.'));
+    this.#requests.close(SHUTTING_DOWN);
     const { legacyToModern, modernToLegacy, modern } = this.#ways;
     await Promise.all([this.#sessions, legacyToModern, modernToLegacy, modern].map((way) => way.close()));
     await Promise.all([this.#legacy.close(), this.#modern.close()]);

@@ -1,6 +1,6 @@
 import type { Protocol, RemoteConfig, UrlTarget } from '../config.ts';
 import type { Deps } from '../deps.ts';
-import { BridgeError } from '../errors.ts';
+import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import { HttpClient } from '../http/client.ts';
 import { showUrl } from '../http/shown-url.ts';
 import type { Implementation } from '../mcp/meta.ts';
@@ -109,8 +109,7 @@ class SessionDialer implements UpstreamDialer {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    const reason = new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.');
-    for (const link of [...this.#links]) link.close(reason);
+    for (const link of [...this.#links]) link.close(SHUTTING_DOWN);
     await Promise.all([this.#streamable.close(), this.#httpSse.close()]);
   }
 

@@ -1,5 +1,5 @@
 import type { Deps } from '../../deps.ts';
-import { BridgeError } from '../../errors.ts';
+import { SHUTTING_DOWN } from '../../errors.ts';
 import type { Implementation } from '../../mcp/meta.ts';
 import type { RequestMetadata } from '../../mcp/request-metadata.ts';
 import { LegacyPool, type LegacyPoolLimits } from '../../relay/legacy-pool.ts';
@@ -114,5 +114,3 @@ class ModernToLegacyDialer implements UpstreamDialer {
     this.#pool.killNow();
   }
 }
-
-const SHUTTING_DOWN = new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.');

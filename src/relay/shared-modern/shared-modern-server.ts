@@ -1,5 +1,5 @@
 import type { Deps } from '../../deps.ts';
-import { BridgeError, toBridgeError } from '../../errors.ts';
+import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import { CANCELLED } from '../../mcp/methods.ts';
 import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import type { Frame } from '../../wire/frame.ts';
@@ -255,5 +255,3 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
     this.#options.dialer.killNow();
   }
 }
-
-const SHUTTING_DOWN = new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.');

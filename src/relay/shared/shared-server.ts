@@ -1,5 +1,5 @@
 import type { Deps } from '../../deps.ts';
-import { BridgeError, toBridgeError } from '../../errors.ts';
+import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import { changeNotifications } from '../../mcp/change-notifications.ts';
 import { CARRIED_CAPABILITIES } from '../../mcp/client-capabilities.ts';
 import type { Implementation } from '../../mcp/meta.ts';
@@ -333,6 +333,5 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
   }
 }
 
-const SHUTTING_DOWN = new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.');
 const TOLD_ANEW = new BridgeError('ERR_SESSION_CLOSED', 'The server is told anew what its client can do.');
 const CLIENT_LEFT = new BridgeError('ERR_SESSION_CLOSED', 'The client that was asked is gone.');

@@ -1,4 +1,4 @@
-import { BridgeError } from '../../errors.ts';
+import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import { SessionCookies } from '../../http/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
@@ -45,8 +45,7 @@ class HttpSseDialer implements UpstreamDialer {
 
   close(): Promise<void> {
     this.#isClosed = true;
-    const reason = new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.');
-    for (const link of [...this.#links]) link.close(reason);
+    for (const link of [...this.#links]) link.close(SHUTTING_DOWN);
     this.#options.http.close();
     return Promise.resolve();
   }

@@ -1,4 +1,4 @@
-import { BridgeError } from '../../errors.ts';
+import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import { ControlClient } from '../../http/control-client.ts';
 import { SessionCookies } from '../../http/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
@@ -72,8 +72,7 @@ class StreamableDialer implements UpstreamDialer {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    const reason = new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.');
-    for (const link of [...this.#links]) link.close(reason);
+    for (const link of [...this.#links]) link.close(SHUTTING_DOWN);
     await Promise.all(this.#endings);
     this.#options.http.close();
   }

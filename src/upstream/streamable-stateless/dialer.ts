@@ -1,4 +1,4 @@
-import { BridgeError } from '../../errors.ts';
+import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import { SessionCookies } from '../../http/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Exchange } from '../../relay/exchange.ts';
@@ -109,8 +109,7 @@ class StatelessDialer implements UpstreamDialer, StatelessServer {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    const reason = new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down.');
-    for (const link of [...this.#links]) link.close(reason);
+    for (const link of [...this.#links]) link.close(SHUTTING_DOWN);
     this.#options.http.close();
   }
 
