@@ -6,6 +6,8 @@ export interface Target {
   readonly spot: Spot;
   /** Another bridge in the same place; without it the limit is the figure itself. */
   readonly against?: string;
+  /** The floor of a place where a peer is what it is held against. */
+  readonly floor?: string;
   readonly limit: { readonly atMost: number } | { readonly timesLess: number };
 }
 
@@ -174,6 +176,7 @@ export const TARGETS: readonly Target[] = [
       title,
       spot,
       against: peer,
+      ...(floor !== undefined && { floor: floor[0] }),
       limit: { timesLess },
     }));
     return floor === undefined
