@@ -164,6 +164,10 @@ export interface LimitConfig {
   readonly maxInFlightPerSession: number;
   /** Kept of a session's streams for clients that come back. */
   readonly maxReplayBytes: number;
+  /** Calls that wait for what their clients are asked. */
+  readonly maxParkedCalls: number;
+  /** What those hold, and as much again of outcomes. */
+  readonly maxParkedBytes: number;
   /** Silence allowed to one call; 0: no limit. */
   readonly requestTimeoutMs: number;
   readonly shutdownGraceMs: number;

@@ -2,6 +2,7 @@ import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { createLegacyToModernDialer } from '../eras/legacy-to-modern/dialer.ts';
 import { createModernToLegacyDialer } from '../eras/modern-to-legacy/dialer.ts';
+import { PARKING_LIMITS, type ParkingLimits } from '../eras/modern-to-legacy/parked-calls.ts';
 import { affinityOf, keepsStrangersApart } from '../http/auth/affinity.ts';
 import { LEGACY_POOL_LIMITS, type LegacyPoolLimits } from '../relay/legacy-pool.ts';
 import type { UpstreamDialer } from '../relay/ports.ts';
@@ -21,7 +22,13 @@ export function toLegacy(dialer: UpstreamDialer, config: Config, deps: Deps): Up
     clientInfo: CLIENT_INFO,
     affinityOf: affinityOf(config),
     poolLimits: poolLimitsOf(config),
+    parkingLimits: parkingLimitsOf(config),
   });
+}
+
+function parkingLimitsOf({ limits }: Config): ParkingLimits {
+  const { maxParkedCalls: total, maxParkedBytes: bytes } = limits;
+  return { total, bytes, perPrincipal: Math.min(total, PARKING_LIMITS.perPrincipal) };
 }
 
 /** How many sessions of a legacy server there may be for clients that have none. */

@@ -76,6 +76,8 @@ export function parseConfig(
       maxInFlight: given.required('max-in-flight', value.parsePositiveCount),
       maxInFlightPerSession: given.required('max-session-in-flight', value.parsePositiveCount),
       maxReplayBytes: given.required('max-replay-bytes', value.parseMessageSize),
+      maxParkedCalls: given.required('max-parked-calls', value.parsePositiveCount),
+      maxParkedBytes: given.required('max-parked-bytes', value.parseMessageSize),
       requestTimeoutMs: given.required('request-timeout', value.parseDuration),
       shutdownGraceMs: given.required('shutdown-grace', value.parseDuration),
     },

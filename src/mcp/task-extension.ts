@@ -28,6 +28,14 @@ export const TASKS_MISSING: RpcError = {
 /** Also where there is one, but of somebody else. */
 export const UNKNOWN_TASK: RpcError = { code: INVALID_PARAMS, message: 'there is no such task' };
 
+/** Its client did not come for it in time. */
+export const TASK_GIVEN_UP: RpcError = {
+  code: INVALID_PARAMS,
+  message:
+    'This task is over, and its outcome was given up: more was kept for clients that come back than --max-parked-bytes allows. It was not run again.',
+  data: { bridge: { reason: 'task_given_up' } },
+};
+
 /** `params.taskId`. */
 export function readTaskId(request: Frame): string | undefined {
   const taskId = readPayload(request)?.taskId;

@@ -104,6 +104,10 @@ Limits
                                    no sessions [1024]
   --max-replay-bytes <size>        Kept of each session for clients that lost a connection and come
                                    back for the rest [5m]
+  --max-parked-calls <count>       Calls that wait until their clients were asked something; as many
+                                   tasks besides [1024]
+  --max-parked-bytes <size>        Held by such calls, and as much again by outcomes clients have
+                                   not come back for [64m]
   --request-timeout <duration>     Silence allowed to one call (progress and questions to the user
                                    count as life); 0: no limit [5m]
   --shutdown-grace <duration>      Time running calls get to finish at shutdown [5s]

@@ -58,6 +58,8 @@ const PLACES: Readonly<Record<OptionName, readonly string[]>> = {
   'max-in-flight': LISTENING,
   'max-session-in-flight': LISTENING,
   'max-replay-bytes': LISTENING,
+  'max-parked-calls': LISTENING,
+  'max-parked-bytes': LISTENING,
   'request-timeout': RUNNING,
   'shutdown-grace': RUNNING,
   json: ['probe command', 'probe url'],

@@ -17,6 +17,8 @@ const LIMITS = {
   maxInFlight: 100,
   maxInFlightPerSession: 100,
   maxReplayBytes: 1024 * 1024,
+  maxParkedCalls: 8,
+  maxParkedBytes: 1024 * 1024,
   requestTimeoutMs: 0,
   shutdownGraceMs: 2000,
 };

@@ -157,7 +157,7 @@ export class Conversation implements UpstreamLink, Follower {
     const opened = states.open(state, { principal, digest });
     if ('fault' in opened) return this.#refuse(stateError(opened.fault));
     const call = calls.find(opened.callId);
-    if (call === undefined) return this.#refuse(stateError('state_lost'));
+    if (call === undefined) return this.#refuse(stateError(calls.lossOf(opened.callId, principal)));
     this.#followed(call);
     if (!call.retry(opened.round, frame, this)) this.#refuse(stateError('state_lost'));
   }

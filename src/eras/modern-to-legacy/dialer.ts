@@ -8,7 +8,8 @@ import { ClientConversations } from './client-conversations.ts';
 import { Conversation, type ConversationServices } from './conversation.ts';
 import type { Follower } from './follower.ts';
 import { HostedTasks } from './hosted-tasks.ts';
-import { ParkedCalls, type ParkingLimits } from './parked-calls.ts';
+import { KeptOutcomes } from './kept-outcomes.ts';
+import { PARKING_LIMITS, ParkedCalls, type ParkingLimits } from './parked-calls.ts';
 import { RequestStates } from './request-state.ts';
 import { TaskTools } from './task-tools.ts';
 
@@ -24,7 +25,7 @@ export interface ModernToLegacyOptions {
   /** What the server is told it talks to. */
   readonly clientInfo: Implementation;
   readonly poolLimits?: Partial<LegacyPoolLimits>;
-  readonly parkingLimits?: ParkingLimits;
+  readonly parkingLimits?: Partial<ParkingLimits>;
   /**
    * What keeps callers of one name apart, where a name stands for many: callers with equal values share sessions.
    * Undefined for a caller: it shares with nobody, and each of its calls gets a session of its own. Default: all callers
@@ -58,8 +59,10 @@ class ModernToLegacyDialer implements UpstreamDialer {
     this.#options = options;
     const limits = poolLimits && { limits: poolLimits };
     this.#pool = new LegacyPool({ dialer, deps, handshakeTimeoutMs, clientInfo, ...limits });
-    this.#calls = new ParkedCalls(parkingLimits);
-    this.#hostedTasks = new HostedTasks(deps, parkingLimits);
+    const parking = { ...PARKING_LIMITS, ...parkingLimits };
+    const outcomes = new KeptOutcomes(parking.bytes);
+    this.#calls = new ParkedCalls(parking, outcomes);
+    this.#hostedTasks = new HostedTasks(deps, parking, outcomes);
     this.#services = {
       deps,
       pool: this.#pool,

@@ -8,13 +8,13 @@ import { CANCEL_TASK, GET_TASK, type TaskStatus, taskMembers, UNKNOWN_TASK } fro
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { joinMembers } from '../../wire/join-members.ts';
-import { skipValue } from '../../wire/scan-json.ts';
 import { errorFrame, requestFrame } from '../../wire/write-message.ts';
 import { CANCEL_TASK_MS } from './call-attempt.ts';
 import { CallQuestions } from './call-questions.ts';
+import type { KeptOutcome, KeptOutcomes } from './kept-outcomes.ts';
 import { readRpcError } from './legacy-answers.ts';
 import { type LegacySeat, type SeatUser, upstreamExchange } from './legacy-seat.ts';
-import { type Answered, modernFailure, modernOutcome, modernResult } from './modern-outcome.ts';
+import { type Answered, modernFailure, modernResult, taskEnd } from './modern-outcome.ts';
 import { type InputQuestion, OpenQuestions } from './open-questions.ts';
 import { TaskOutcome } from './task-outcome.ts';
 import type { CreatedTask } from './task-tools.ts';
@@ -38,6 +38,8 @@ export interface HostedTaskOptions {
   readonly features: RevisionFeatures;
   /** The task of the server, by its own words. */
   readonly task: CreatedTask;
+  /** Where its outcome counts. */
+  readonly outcomes: KeptOutcomes;
   /** Its time is over, or its server gone. */
   readonly onGone: (task: HostedTask) => void;
 }
@@ -46,12 +48,14 @@ export interface HostedTaskOptions {
  * - `created`: nothing was asked yet.
  * - `working`: the server is being asked for the outcome, which it gives when there is one. What it wants to know
  *   meanwhile, it asks within that request.
- * - `ended`: with this member, as JSON text; the seat was given back.
+ * - `ended`: with these members, as JSON texts; the seat was given back.
  * - `gone`: nobody knows of it any more.
  */
 type HostedState =
   | { readonly kind: 'created' | 'working' | 'gone' }
-  | { readonly kind: 'ended'; readonly status: TaskStatus; readonly outcome: ReadonlyMap<string, Buffer> };
+  | { readonly kind: 'ended'; readonly status: TaskStatus; readonly members: Members; readonly kept: KeptOutcome };
+
+type Members = ReadonlyMap<string, Buffer>;
 
 const WORKING: HostedState = { kind: 'working' };
 
@@ -154,7 +158,7 @@ export class HostedTask implements SeatUser {
   members(): ReadonlyMap<string, Buffer> | undefined {
     const state = this.#state;
     if (state.kind === 'gone') return undefined;
-    if (state.kind === 'ended') return new Map([...this.#view(state.status), ...state.outcome]);
+    if (state.kind === 'ended') return new Map([...this.#view(state.status), ...state.members]);
     if (this.#questions.size === 0) return this.#view('working');
     return this.#view('input_required').set('inputRequests', joinMembers(this.#questions.tell()));
   }
@@ -212,23 +216,22 @@ export class HostedTask implements SeatUser {
     else this.#changed();
   }
 
-  /** To 2025-11-25 a tool that reports an error has failed; here it is a result like any other. */
   #answered(frame: Frame | undefined): void {
     if (frame === undefined) return;
     if (frame.kind === 'error' && this.#cancelling !== undefined) return this.#end('cancelled');
-    const { answered } = this.#options;
-    const outcome =
-      frame.kind === 'error' ? modernFailure(readRpcError(frame), answered) : modernOutcome(frame, answered);
-    const { bytes, payloadStart } = outcome;
-    const payload = bytes.subarray(payloadStart, skipValue(bytes, payloadStart));
-    if (outcome.kind === 'error') this.#end('failed', ['error', payload]);
-    else this.#end('completed', ['result', payload]);
+    const { status, members } = taskEnd(frame, this.#options.answered);
+    this.#end(status, members);
   }
 
-  #end(status: TaskStatus, ...outcome: readonly (readonly [string, Buffer])[]): void {
-    this.#state = { kind: 'ended', status, outcome: new Map(outcome) };
+  #end(status: TaskStatus, members: Members = new Map()): void {
+    const { id, principal, outcomes, answered } = this.#options;
+    const texts = [...this.#view(status).values(), ...members.values()];
+    const bytes = texts.reduce((sum, { length }) => sum + length, answered.request.bytes.length);
+    const kept = { id, principal, bytes, giveUp: () => this.close() };
+    this.#state = { kind: 'ended', status, members, kept };
     this.#leave();
     this.#changed();
+    if (this.#state.kind === 'ended') outcomes.keep(kept);
   }
 
   /** Gives the seat back; who waits is told what is known, or why nothing is. */
@@ -282,11 +285,12 @@ export class HostedTask implements SeatUser {
 
   /** May be called twice. */
   close(reason?: BridgeError): void {
-    const { kind } = this.#state;
-    if (kind === 'gone') return;
+    const state = this.#state;
+    if (state.kind === 'gone') return;
     this.#stopTimer();
     this.#state = { kind: 'gone' };
-    if (kind === 'working') this.#leave(reason && errorFrame(0, rpcErrorOf(reason)));
+    if (state.kind === 'ended') this.#options.outcomes.release(state.kept);
+    if (state.kind === 'working') this.#leave(reason && errorFrame(0, rpcErrorOf(reason)));
     this.#changed();
     this.#watchers.clear();
     this.#options.onGone(this);

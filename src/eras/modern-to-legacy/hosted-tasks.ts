@@ -1,23 +1,28 @@
 import type { Deps } from '../../deps.ts';
 import type { BridgeError } from '../../errors.ts';
+import type { RpcError } from '../../mcp/rpc-errors.ts';
+import { TASK_GIVEN_UP, UNKNOWN_TASK } from '../../mcp/task-extension.ts';
 import { HostedTask, type HostedTaskOptions } from './hosted-task.ts';
+import { KeptOutcomes } from './kept-outcomes.ts';
 import { MAX_CALL_MS } from './parked-call.ts';
 import { PARKING_LIMITS, type ParkingLimits } from './parked-calls.ts';
 
 /** As long as any other call may take; a server may want to keep its own tasks for less. */
 export const MAX_TASK_MS = MAX_CALL_MS;
 
-export type NewTask = Omit<HostedTaskOptions, 'id' | 'ttlMs' | 'clock' | 'onGone'>;
+export type NewTask = Omit<HostedTaskOptions, 'id' | 'ttlMs' | 'clock' | 'outcomes' | 'onGone'>;
 
 /** The tasks modern clients know of, by the ids they know them by. */
 export class HostedTasks {
   readonly #deps: Deps;
   readonly #limits: ParkingLimits;
+  readonly #outcomes: KeptOutcomes;
   readonly #byId = new Map<string, HostedTask>();
 
-  constructor(deps: Deps, limits: ParkingLimits = PARKING_LIMITS) {
+  constructor(deps: Deps, limits: ParkingLimits = PARKING_LIMITS, outcomes = new KeptOutcomes(limits.bytes)) {
     this.#deps = deps;
     this.#limits = limits;
+    this.#outcomes = outcomes;
   }
 
   /** Undefined: there are too many, and the call must be waited for. */
@@ -28,7 +33,7 @@ export class HostedTasks {
     const ttlMs = typeof ttl === 'number' ? Math.min(Math.max(0, ttl), MAX_TASK_MS) : MAX_TASK_MS;
     const { clock, randomId } = this.#deps;
     const onGone = (gone: HostedTask): void => void this.#byId.delete(gone.id);
-    const hosted = new HostedTask({ ...task, id: randomId(), ttlMs, clock, onGone });
+    const hosted = new HostedTask({ ...task, id: randomId(), ttlMs, clock, outcomes: this.#outcomes, onGone });
     this.#byId.set(hosted.id, hosted);
     hosted.start();
     return hosted;
@@ -38,6 +43,11 @@ export class HostedTasks {
   find(id: string | undefined, principal: string): HostedTask | undefined {
     const task = id === undefined ? undefined : this.#byId.get(id);
     return task?.principal === principal ? task : undefined;
+  }
+
+  /** Why there is none by this id. */
+  lossOf(id: string | undefined, principal: string): RpcError {
+    return id !== undefined && this.#outcomes.wasGivenUp(id, principal) ? TASK_GIVEN_UP : UNKNOWN_TASK;
   }
 
   close(reason: BridgeError): void {

@@ -95,6 +95,7 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
       calls,
       host: this,
       principal: wanted.principal,
+      requestBytes: request.bytes.length,
       digest: () => requestDigest(this.#method, readPayload(request)),
     });
     this.#seat = seat;

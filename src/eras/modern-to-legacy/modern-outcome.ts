@@ -6,11 +6,14 @@ import { readServerInfo, toModernResult } from '../../mcp/modern-results.ts';
 import { readPayload } from '../../mcp/payload.ts';
 import { INTERNAL_ERROR } from '../../mcp/rpc-codes.ts';
 import type { RpcError } from '../../mcp/rpc-errors.ts';
+import type { TaskStatus } from '../../mcp/task-extension.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
 import { withPayload } from '../../wire/edit-frame.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { joinMembers } from '../../wire/join-members.ts';
+import { skipValue } from '../../wire/scan-json.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
+import { readRpcError } from './legacy-answers.ts';
 
 export interface Answered {
   /** The client's. */
@@ -42,6 +45,18 @@ export function modernFailure(error: RpcError, { request, server }: Answered): F
   const uri = readPayload(request)?.uri;
   const context = { method, isDeclared, uri: typeof uri === 'string' ? uri : undefined };
   return errorFrame(0, toModernError(error, context).error);
+}
+
+/**
+ * What a task ends with. To 2025-11-25 a tool that reports an error has failed; here it is a result like any other.
+ */
+export function taskEnd(answer: Frame, answered: Answered): { status: TaskStatus; members: Map<string, Buffer> } {
+  const outcome =
+    answer.kind === 'error' ? modernFailure(readRpcError(answer), answered) : modernOutcome(answer, answered);
+  const { bytes, payloadStart } = outcome;
+  const payload = bytes.subarray(payloadStart, skipValue(bytes, payloadStart));
+  if (outcome.kind === 'error') return { status: 'failed', members: new Map([['error', payload]]) };
+  return { status: 'completed', members: new Map([['result', payload]]) };
 }
 
 const NOT_A_RESULT: RpcError = { code: INTERNAL_ERROR, message: 'the server answered with a result that is no object' };

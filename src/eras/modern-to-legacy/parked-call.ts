@@ -3,6 +3,7 @@ import { assertNever } from '../../errors.ts';
 import { inputRequiredFrame } from '../../mcp/input-requests.ts';
 import type { Fields } from '../../mcp/payload.ts';
 import type { Frame } from '../../wire/frame.ts';
+import type { KeptOutcome } from './kept-outcomes.ts';
 import { type InputQuestion, OpenQuestions } from './open-questions.ts';
 import type { ParkedCalls } from './parked-calls.ts';
 import type { RequestStates } from './request-state.ts';
@@ -48,7 +49,7 @@ type CallState =
   | { readonly kind: 'running' }
   | { readonly kind: 'collecting'; readonly sinceMs: number; readonly cancel: () => void }
   | { readonly kind: 'parked'; readonly cancel: () => void; readonly told: Frame }
-  | { readonly kind: 'held'; readonly outcome: Frame; readonly cancel: () => void }
+  | { readonly kind: 'held'; readonly outcome: Frame; readonly kept: KeptOutcome; readonly cancel: () => void }
   | { readonly kind: 'done' }
   | { readonly kind: 'dead' };
 
@@ -64,6 +65,8 @@ export interface ParkedCallOptions<Observer extends CallObserver> {
   readonly calls: ParkedCalls<Observer>;
   readonly host: CallHost<Observer>;
   readonly principal: string;
+  /** Of the client's first request, which is kept as long as the call is. */
+  readonly requestBytes: number;
   /** Of the client's request; asked for when it is needed, which it rarely is. */
   readonly digest: () => string;
 }
@@ -94,6 +97,10 @@ export class ParkedCall<Observer extends CallObserver> {
 
   get principal(): string {
     return this.#options.principal;
+  }
+
+  get requestBytes(): number {
+    return this.#options.requestBytes;
   }
 
   get state(): CallState['kind'] {
@@ -189,16 +196,23 @@ export class ParkedCall<Observer extends CallObserver> {
     const wasAsked = this.#round > 0;
     if (!this.#leaveLive()) return;
     this.#questions.takeAll();
-    const { clock, calls } = this.#options;
     if (wasAsked) {
-      const cancel = clock.after(RETENTION_MS, () => this.#forget());
-      this.#state = { kind: 'held', outcome, cancel };
+      this.#hold(outcome);
     } else {
       this.#state = DONE;
-      calls.forget(this);
+      this.#options.calls.forget(this);
     }
     this.#options.host.over();
     this.#settle(outcome);
+  }
+
+  #hold(outcome: Frame): void {
+    const { id, principal, requestBytes, clock, calls } = this.#options;
+    const bytes = outcome.bytes.length + requestBytes;
+    const kept: KeptOutcome = { id, principal, bytes, giveUp: () => this.close() };
+    const cancel = clock.after(RETENTION_MS, () => this.#forget());
+    this.#state = { kind: 'held', outcome, kept, cancel };
+    calls.outcomes.keep(kept);
   }
 
   /** The server is gone. Who waits is told so; who comes back later finds nothing. */
@@ -241,7 +255,7 @@ export class ParkedCall<Observer extends CallObserver> {
     this.#options.host.over();
   }
 
-  /** The bridge ends. */
+  /** The bridge ends, or there is no room for the outcome any more. */
   close(): void {
     if (this.#state.kind === 'held') this.#state.cancel();
     this.#giveUp();
@@ -264,6 +278,7 @@ export class ParkedCall<Observer extends CallObserver> {
   }
 
   #forget(): void {
+    if (this.#state.kind === 'held') this.#options.calls.outcomes.release(this.#state.kept);
     this.#state = DEAD;
     this.#options.calls.forget(this);
   }

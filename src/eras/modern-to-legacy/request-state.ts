@@ -28,8 +28,15 @@ export interface StateBinding {
  * - `state_principal`: somebody else's.
  * - `state_mismatch`: of another request.
  * - `state_lost`: the call it continues is gone, with its session or with the process that sealed the state.
+ * - `state_given_up`: the call it continues is over, and there was no room to keep its outcome.
  */
-export type StateFault = 'state_invalid' | 'state_expired' | 'state_principal' | 'state_mismatch' | 'state_lost';
+export type StateFault =
+  | 'state_invalid'
+  | 'state_expired'
+  | 'state_principal'
+  | 'state_mismatch'
+  | 'state_lost'
+  | 'state_given_up';
 
 export type OpenedState = StateContents | { readonly fault: StateFault };
 
@@ -110,6 +117,8 @@ const MESSAGES: Readonly<Record<StateFault, string>> = {
   state_principal: 'This requestState was given to another caller.',
   state_mismatch: 'This requestState belongs to a request with another method or other params.',
   state_lost: 'The call that this requestState continues is gone; it was not run again.',
+  state_given_up:
+    'The call that this requestState continues is over, and its outcome was given up: more was kept for clients that come back than --max-parked-bytes allows. It was not run again.',
 };
 
 export function stateError(fault: StateFault): RpcError {

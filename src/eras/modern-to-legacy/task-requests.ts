@@ -9,7 +9,6 @@ import {
   readTaskId,
   readTaskIds,
   TASKS_MISSING,
-  UNKNOWN_TASK,
   UPDATE_TASK,
 } from '../../mcp/task-extension.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
@@ -41,11 +40,12 @@ export interface TaskQuestion {
 
 /** Calls `tell` once with the answer, under an id that is not the client's. Returns what stops it. */
 export function askOfTask({ request, client, tasks, server }: TaskQuestion, tell: (answer: Frame) => void): () => void {
-  const task = tasks?.find(readTaskId(request), client.principal);
+  const taskId = readTaskId(request);
+  const task = tasks?.find(taskId, client.principal);
   const hasTasks = tasks !== undefined && (server === undefined || offersTasks(server.capabilities));
   if (!hasTasks) tell(errorFrame(0, NO_METHOD));
   else if (!declaresTasks(client.capabilities)) tell(errorFrame(0, TASKS_MISSING));
-  else if (task === undefined) tell(errorFrame(0, UNKNOWN_TASK));
+  else if (task === undefined) tell(errorFrame(0, tasks.lossOf(taskId, client.principal)));
   else if (request.method === UPDATE_TASK) tell(task.update(request));
   else if (request.method === CANCEL_TASK) tell(task.cancel());
   else return task.look(tell);

@@ -282,6 +282,24 @@ test('with too many tasks a call is waited for instead', (t) => {
   t.deepEqual(waiting.told(), []);
 });
 
+test('an outcome there is no room for is given up, the oldest first, and who asks for it is told why', (t) => {
+  const task = new FollowedTask({ parkingLimits: { bytes: 1000 } });
+  const { bridge } = task;
+  task.ends({ result: { content: [{ type: 'text', text: 'x'.repeat(400) }] } });
+  t.is(task.ask('tasks/get').answer().result.status, 'completed');
+  const call = bridge.call({}, { capabilities: DECLARING });
+  bridge.says({ id: bridge.heardOnly('tools/call').id, result: { task: { ...CREATED, taskId: 'legacy-2' } } });
+  const { taskId } = call.answer().result;
+  bridge.says({ id: bridge.heardOnly('tasks/result').id, result: { content: [{ text: 'y'.repeat(2000) }] } });
+  const { error } = task.ask('tasks/get').answer();
+  t.like(error, { code: -32602, data: { bridge: { reason: 'task_given_up' } } });
+  t.true(error?.message.includes('--max-parked-bytes'));
+  t.is(task.ask('tasks/get', {}, { principal: 'bob' }).answer().error?.data, undefined, 'others are told nothing');
+  t.is(task.ask('tasks/get', { taskId }).answer().result.status, 'completed', 'the newest is kept, whatever its size');
+  bridge.clock.advance(60_000);
+  t.is(task.ask('tasks/get', { taskId }).answer().error?.data, undefined);
+});
+
 test('the extension is told of where the server has tasks, unless they are absorbed', (t) => {
   const discover = (options: BridgeOptions & { greeting?: object }) =>
     new ModernBridge({ greeting: GREETING, ...options }).ask('server/discover').answer().result.capabilities;

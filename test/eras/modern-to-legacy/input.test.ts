@@ -303,6 +303,19 @@ test('an outcome that comes while nobody is there waits for the retry', (t) => {
   t.is(retry(parked, state).answer().error?.code, -1);
 });
 
+test('an outcome there is no room for is given up, and the retry is told why', (t) => {
+  const bridge = new ModernBridge({ parkingLimits: { bytes: 2000 } });
+  const first = park(undefined, bridge);
+  bridge.says({ id: first.upstreamId, result: { content: [] } });
+  bridge.heard();
+  const second = park(undefined, bridge);
+  bridge.says({ id: second.upstreamId, result: { content: [{ type: 'text', text: 'x'.repeat(3000) }] } });
+  t.is(reasonOf(retry(first, first.state).answer()), 'state_given_up');
+  t.is(retry(second, second.state).answer().result.resultType, 'complete');
+  const calls = bridge.heard().filter(({ method }) => method !== undefined);
+  t.deepEqual(calls, [], 'nothing is run again');
+});
+
 test('a server that ends loses the calls that wait for their clients', (t) => {
   const parked = park();
   parked.bridge.exits();

@@ -6,7 +6,7 @@ import {
   ParkedCall,
   RETENTION_MS,
 } from '../../../src/eras/modern-to-legacy/parked-call.ts';
-import { ParkedCalls } from '../../../src/eras/modern-to-legacy/parked-calls.ts';
+import { PARKING_LIMITS, ParkedCalls } from '../../../src/eras/modern-to-legacy/parked-calls.ts';
 import { RequestStates } from '../../../src/eras/modern-to-legacy/request-state.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
 import { resultFrame } from '../../../src/wire/write-message.ts';
@@ -27,6 +27,7 @@ class Trial {
   readonly call: ParkedCall<CallObserver> = new ParkedCall({
     id: 'c',
     principal: 'ada',
+    requestBytes: 10,
     digest: () => 'd',
     clock: this.clock,
     states: new RequestStates(this.clock),
@@ -201,11 +202,23 @@ test('a call has an end, however many rounds it takes', (t) => {
   t.is(trial.clock.pendingTimers, 0);
 });
 
+test('an outcome that is given up leaves nothing behind, and who comes back for it is told why', (t) => {
+  const trial = starts.held(new Trial());
+  t.is(trial.calls.outcomes.bytes, OUTCOME.bytes.length + 10);
+  trial.calls.outcomes.keep({ id: 'other', principal: 'ada', bytes: PARKING_LIMITS.bytes, giveUp: () => {} });
+  t.is(trial.call.state, 'dead');
+  t.is(trial.calls.size, 0);
+  t.is(trial.clock.pendingTimers, 0);
+  t.is(trial.calls.lossOf('c', 'ada'), 'state_given_up');
+  t.is(trial.calls.lossOf('c', 'bob'), 'state_lost');
+});
+
 test('what is over is not kept, and no timer either', (t) => {
   for (const start of ['parked', 'held', 'dead'] as const) {
     const trial = starts[start](new Trial());
     trial.clock.advance(PARK_MS);
     t.is(trial.calls.size, 0, start);
+    t.is(trial.calls.outcomes.bytes, 0, start);
     t.is(trial.clock.pendingTimers, 0, start);
   }
 });
