@@ -1,4 +1,5 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { Place } from '../collections/place-list.ts';
 import { EVENT_STREAM_TYPE } from '../http/content-type.ts';
 import { encodeComment } from '../wire/sse-encode.ts';
 import type { LiveStreams, Ticking } from './live-streams.ts';
@@ -17,7 +18,7 @@ const KEEP_ALIVE = encodeComment('keep-alive');
 
 /** One HTTP response that carries server-sent events. */
 export class EventStream implements Ticking {
-  readonly #live: LiveStreams;
+  readonly #place: Place<Ticking>;
   readonly #owner: EventStreamOwner;
   readonly #writer: ResponseWriter;
   /** When it was last looked at, and whether something has been written since: a clock is read once a tick, not an event. */
@@ -28,7 +29,6 @@ export class EventStream implements Ticking {
   #state: 'open' | 'ending' | 'closed' = 'open';
 
   constructor(response: ServerResponse, live: LiveStreams, owner: EventStreamOwner, headers: OutgoingHttpHeaders = {}) {
-    this.#live = live;
     this.#owner = owner;
     this.#writer = new ResponseWriter(response, live.nowMs, () => owner.streamDrained());
     this.#lastTickMs = live.nowMs;
@@ -42,7 +42,7 @@ export class EventStream implements Ticking {
     });
     response.flushHeaders();
     response.on('close', () => this.#close());
-    live.add(this);
+    this.#place = live.add(this);
   }
 
   get isOpen(): boolean {
@@ -74,7 +74,7 @@ export class EventStream implements Ticking {
   #close(): void {
     if (this.#state === 'closed') return;
     this.#state = 'closed';
-    this.#live.delete(this);
+    this.#place.leave();
     this.#owner.streamClosed(this);
     // What was waiting waits no longer.
     if (this.#writer.isFull) this.#owner.streamDrained();

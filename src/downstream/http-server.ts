@@ -63,7 +63,7 @@ export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #server: Server;
   /** What is under way on each connection that has had a request. */
-  readonly #underWay = new Map<Socket, Set<ServerResponse>>();
+  readonly #underWay = new Map<Socket, ServerResponse[]>();
   #isStopping = false;
   #droppedAtMs = Number.NEGATIVE_INFINITY;
   /** Resolves when the listening socket itself breaks. */
@@ -159,17 +159,19 @@ export class HttpServer {
   #begin(socket: Socket, response: ServerResponse): void {
     let responses = this.#underWay.get(socket);
     if (responses === undefined) {
-      responses = new Set();
+      responses = [];
       this.#underWay.set(socket, responses);
       socket.once('close', () => this.#disconnected(socket));
     }
-    responses.add(response);
+    responses.push(response);
   }
 
   #end(socket: Socket, response: ServerResponse): void {
-    const responses = this.#underWay.get(socket);
-    if (responses?.delete(response) !== true) return;
-    if (this.#isStopping && responses.size === 0) socket.destroySoon();
+    const responses = this.#underWay.get(socket) ?? [];
+    const index = responses.indexOf(response);
+    if (index < 0) return;
+    responses.splice(index, 1);
+    if (this.#isStopping && responses.length === 0) socket.destroySoon();
   }
 
   /**
@@ -187,7 +189,7 @@ export class HttpServer {
     this.#isStopping = true;
     // Not http's own close: that one cuts connections whose answer is complete but not sent yet.
     NetServer.prototype.close.call(this.#server);
-    for (const [socket, responses] of this.#underWay) if (responses.size === 0) socket.destroySoon();
+    for (const [socket, responses] of this.#underWay) if (responses.length === 0) socket.destroySoon();
   }
 
   /** Cuts what is still connected. */

@@ -1,3 +1,4 @@
+import { type Place, PlaceList } from '../collections/place-list.ts';
 import type { Clock } from '../deps.ts';
 
 /** Something with an open response that wants to be looked at now and then. */
@@ -13,7 +14,7 @@ const TICK_MS = 1000;
  */
 export class LiveStreams {
   readonly #clock: Clock;
-  readonly #members = new Set<Ticking>();
+  #members = new PlaceList<Ticking>();
   #stop: (() => void) | undefined;
 
   constructor(clock: Clock) {
@@ -24,23 +25,20 @@ export class LiveStreams {
     return this.#clock.now();
   }
 
-  add(member: Ticking): void {
-    this.#members.add(member);
+  /** It ticks until it leaves its place. */
+  add(member: Ticking): Place<Ticking> {
     this.#stop ??= this.#clock.every(TICK_MS, () => this.#tick());
-  }
-
-  delete(member: Ticking): void {
-    this.#members.delete(member);
+    return this.#members.add(member);
   }
 
   close(): void {
     this.#stop?.();
     this.#stop = undefined;
-    this.#members.clear();
+    this.#members = new PlaceList();
   }
 
   #tick(): void {
     const now = this.#clock.now();
-    for (const member of [...this.#members]) member.tick(now);
+    for (const member of this.#members.toArray()) member.tick(now);
   }
 }

@@ -1,3 +1,4 @@
+import { CellMap } from '../collections/cell-map.ts';
 import { isInteractive } from '../mcp/methods.ts';
 import { LISTEN } from '../mcp/modern-methods.ts';
 import type { JsonRpcId } from '../wire/frame.ts';
@@ -8,8 +9,8 @@ import { OpenCalls } from './open-calls.ts';
 export class ExchangeTable {
   readonly #openCalls: OpenCalls;
   /** In the order they were opened. */
-  readonly #byId = new Map<JsonRpcId, Exchange>();
-  readonly #byToken = new Map<JsonRpcId, Exchange>();
+  readonly #byId = new CellMap<JsonRpcId, Exchange>();
+  readonly #byToken = new CellMap<JsonRpcId, Exchange>();
 
   /** `openCalls` counts them together with those of other clients. */
   constructor(openCalls = new OpenCalls()) {

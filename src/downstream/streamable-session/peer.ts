@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
+import { type Place, PlaceList } from '../../collections/place-list.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { CANCELLED, PROGRESS } from '../../mcp/methods.ts';
@@ -39,24 +40,26 @@ const NOTHING = (): void => {};
  * goes to exactly one of them. [spec 2025-11-25 transports#multiple-connections]
  */
 export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
-  readonly live: LiveStreams;
   /** Holds POSTs back while the server or this client itself does not keep up. */
   readonly gate = new TurnGate();
+  readonly lanes = new PlaceList<PostLane>();
+  readonly #live: LiveStreams;
   readonly #listener: ClientListener;
   readonly #log: Logger;
   readonly #pollAfterMs: number;
   readonly #replay: ReplayBuffer;
-  readonly #lanes = new Set<PostLane>();
   readonly #streams = new Map<number, ResumableStream>();
   readonly #waiting = new WaitingRoom();
   #getStream: ResumableStream | undefined;
+  /** Ticks while there are lanes or something waits. */
+  #place: Place<Ticking> | undefined;
   #nextStream = GET_STREAM + 1;
   #revision: Revision = OLDEST_REVISION;
   /** Lanes and streams whose client does not keep up. */
   readonly #full = new Set<object>();
 
   constructor(options: StreamablePeerOptions) {
-    this.live = options.live;
+    this.#live = options.live;
     this.#listener = options.listener;
     this.#log = options.log;
     this.#pollAfterMs = options.pollAfterMs;
@@ -64,6 +67,10 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
       ...REPLAY_LIMITS,
       maxBytes: options.maxReplayBytes ?? REPLAY_LIMITS.maxBytes,
     });
+  }
+
+  get nowMs(): number {
+    return this.#live.nowMs;
   }
 
   get revision(): Revision {
@@ -106,15 +113,13 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     if (this.#getStream?.isConnected) return this.#noteRoom(this.#getStream, this.#getStream.send(frame));
     const lane = canWait(frame) ? undefined : this.#latestConnectedLane();
     if (lane !== undefined) return this.#noteRoom(lane, lane.send(frame));
-    if (this.#waiting.size === 0) this.live.add(this);
-    if (!this.#waiting.add(frame, this.live.nowMs)) this.#giveUp(frame);
+    this.#place ??= this.#live.add(this);
+    if (!this.#waiting.add(frame, this.nowMs)) this.#giveUp(frame);
     return true;
   }
 
   #latestConnectedLane(): PostLane | undefined {
-    let latest: PostLane | undefined;
-    for (const lane of this.#lanes) if (lane.isConnected) latest = lane;
-    return latest;
+    return this.lanes.findLast((lane) => lane.isConnected);
   }
 
   #noteRoom(source: object, hasRoom: boolean): boolean {
@@ -159,7 +164,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
       ...options,
       owner: this,
     });
-    this.#lanes.add(lane);
+    this.#place ??= this.#live.add(this);
     this.#flushQuestions();
     return lane;
   }
@@ -171,9 +176,8 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     return stream;
   }
 
-  laneEnded(lane: PostLane, stream?: ResumableStream): void {
-    this.#lanes.delete(lane);
-    if (stream !== undefined) this.#streams.delete(stream.key);
+  streamEnded(stream: ResumableStream): void {
+    this.#streams.delete(stream.key);
   }
 
   /** Takes a GET as the session's stream; one that was open before ends. */
@@ -211,13 +215,12 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   /** `source`: on whose behalf it is full; itself unless it is a lane's. */
   #createStream(key: number, source?: object): ResumableStream {
     const { primingEvent: priming } = this.#revision;
-    const context = { live: this.live, replay: this.#replay, priming, pollAfterMs: this.#pollAfterMs };
+    const context = { live: this.#live, replay: this.#replay, priming, pollAfterMs: this.#pollAfterMs };
     const stream: ResumableStream = new ResumableStream(key, context, () => this.#hasRoom(source ?? stream));
     return stream;
   }
 
   #flushWaiting(): void {
-    this.live.delete(this);
     const { dropped } = this.#waiting;
     if (dropped > 0) this.#log.warn({ dropped }, 'notifications were lost: the client had no stream open for too long');
     this.#waiting.dropped = 0;
@@ -231,8 +234,15 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   }
 
   tick(nowMs: number): void {
+    for (const lane of this.lanes.toArray()) lane.tick(nowMs);
     for (const request of this.#waiting.takeOverdueRequests(nowMs)) this.#giveUp(request);
-    if (this.#waiting.size === 0) this.live.delete(this);
+    this.#leaveIfIdle();
+  }
+
+  #leaveIfIdle(): void {
+    if (!this.lanes.isEmpty || this.#waiting.size > 0) return;
+    this.#place?.leave();
+    this.#place = undefined;
   }
 
   #giveUp(request: Frame): void {
@@ -242,7 +252,8 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
 
   /** Lanes end by themselves: the relay has answered every call, and refuses those that still come. */
   close(_reason: BridgeError): void {
-    this.live.delete(this);
+    this.#waiting.takeAll();
+    this.#leaveIfIdle();
     this.#getStream?.end();
     this.gate.openForGood();
   }

@@ -1,4 +1,5 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { Place, PlaceList } from '../../collections/place-list.ts';
 import { JSON_TYPE } from '../../http/content-type.ts';
 import { respondEmpty } from '../../http/respond.ts';
 import type { Lane } from '../../relay/ports.ts';
@@ -16,9 +17,10 @@ const MAX_COLLECTED_BYTES = 1024 * 1024;
 /** What a lane needs of the session it belongs to. */
 export interface LaneOwner {
   openStream(lane: PostLane): ResumableStream;
-  /** Ticks while the lane is alive. */
-  readonly live: { readonly nowMs: number; add(lane: Ticking): void; delete(lane: Ticking): void };
-  laneEnded(lane: PostLane, stream?: ResumableStream): void;
+  /** Where a lane has its place, and is ticked, while it is alive. */
+  readonly lanes: PlaceList<PostLane>;
+  readonly nowMs: number;
+  streamEnded(stream: ResumableStream): void;
   /** There is room again after `send` has returned false. */
   laneHasRoom(lane: PostLane): void;
 }
@@ -61,6 +63,7 @@ export class PostLane implements Lane, Ticking {
   readonly #owner: LaneOwner;
   readonly #options: PostLaneOptions;
   readonly #openedAtMs: number;
+  readonly #place: Place<PostLane>;
   readonly #collected: Frame[] = [];
   #collectedBytes = 0;
   #expected: number;
@@ -71,9 +74,9 @@ export class PostLane implements Lane, Ticking {
     this.#response = options.response;
     this.#owner = options.owner;
     this.#expected = options.expected;
-    this.#openedAtMs = options.owner.live.nowMs;
+    this.#openedAtMs = options.owner.nowMs;
     this.#response.on('close', () => this.#disconnected());
-    options.owner.live.add(this);
+    this.#place = options.owner.lanes.add(this);
   }
 
   get headers(): Readonly<Record<string, string>> | undefined {
@@ -107,7 +110,7 @@ export class PostLane implements Lane, Ticking {
     if (this.#collected.length > 0) this.#answerJson();
     else {
       respondEmpty(this.#response, 202);
-      this.#end(ENDED);
+      this.#end();
     }
   }
 
@@ -146,9 +149,10 @@ export class PostLane implements Lane, Ticking {
     const body = this.#options.batch ? joinArray(this.#collected) : (this.#collected[0] as Frame).bytes;
     const announced = this.#collected[0]?.kind === 'result' ? this.#options.headers : undefined;
     this.#response.writeHead(200, { 'Content-Type': JSON_TYPE, 'Content-Length': body.length, ...announced });
-    const writer = new ResponseWriter(this.#response, this.#owner.live.nowMs, () => this.#owner.laneHasRoom(this));
+    const writer = new ResponseWriter(this.#response, this.#owner.nowMs, () => this.#owner.laneHasRoom(this));
     writer.end(body);
-    this.#end(writer.queuedBytes === 0 ? ENDED : { kind: 'unread', writer });
+    if (writer.queuedBytes === 0) this.#end();
+    else this.#state = { kind: 'unread', writer };
     return !writer.isFull;
   }
 
@@ -162,13 +166,13 @@ export class PostLane implements Lane, Ticking {
 
   #endStream(stream: ResumableStream): void {
     stream.end();
-    this.#end(ENDED, stream);
+    this.#end();
+    this.#owner.streamEnded(stream);
   }
 
-  #end(state: LaneState, stream?: ResumableStream): void {
-    this.#state = state;
-    if (state.kind === 'ended') this.#owner.live.delete(this);
-    this.#owner.laneEnded(this, stream);
+  #end(): void {
+    this.#state = ENDED;
+    this.#place.leave();
   }
 
   #disconnected(): void {
@@ -176,14 +180,13 @@ export class PostLane implements Lane, Ticking {
       case 'held':
         // [spec 2025-11-25 transports#sending-messages-to-the-server] a disconnect is no cancellation: the call
         // goes on, but without an event id the client has nothing to ask for its answer with.
-        this.#end(ENDED);
+        this.#end();
         return this.#options.onLost();
       case 'streaming':
         if (this.#state.stream.lastSequence === 0) this.#options.onLost();
         return;
       case 'unread':
-        this.#state = ENDED;
-        this.#owner.live.delete(this);
+        this.#end();
         return this.#owner.laneHasRoom(this);
       case 'ended':
         return;

@@ -1,4 +1,5 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { Place } from '../../collections/place-list.ts';
 import { formatEventId, type ReplayBuffer } from '../../relay/replay-buffer.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { encodeEvent, encodePriming } from '../../wire/sse-encode.ts';
@@ -28,6 +29,7 @@ export class ResumableStream implements EventStreamOwner, Ticking {
   #sequence = 0;
   #connection: EventStream | undefined;
   #connectedAtMs = 0;
+  #place: Place<Ticking> | undefined;
 
   /** `onRoom` is called when there is room again after `send` has returned false. */
   constructor(key: number, context: StreamContext, onRoom: () => void) {
@@ -61,7 +63,7 @@ export class ResumableStream implements EventStreamOwner, Ticking {
     const connection = new EventStream(response, this.#context.live, this, headers);
     this.#connection = connection;
     this.#connectedAtMs = this.#context.live.nowMs;
-    if (this.#context.pollAfterMs > 0 && this.#context.priming) this.#context.live.add(this);
+    if (this.#context.pollAfterMs > 0 && this.#context.priming) this.#place ??= this.#context.live.add(this);
     previous?.end();
     return connection;
   }
@@ -74,7 +76,7 @@ export class ResumableStream implements EventStreamOwner, Ticking {
     if (nowMs - this.#connectedAtMs < this.#context.pollAfterMs) return;
     const connection = this.#connection;
     this.#connection = undefined;
-    this.#context.live.delete(this);
+    this.#leaveLive();
     connection?.end();
   }
 
@@ -109,6 +111,11 @@ export class ResumableStream implements EventStreamOwner, Ticking {
   streamClosed(stream: EventStream): void {
     if (this.#connection !== stream) return;
     this.#connection = undefined;
-    this.#context.live.delete(this);
+    this.#leaveLive();
+  }
+
+  #leaveLive(): void {
+    this.#place?.leave();
+    this.#place = undefined;
   }
 }

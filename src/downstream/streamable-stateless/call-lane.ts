@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import type { Place } from '../../collections/place-list.ts';
 import { JSON_TYPE } from '../../http/content-type.ts';
 import { DISCOVER } from '../../mcp/methods.ts';
 import type { CallListener, CallPeer } from '../../relay/call-relay.ts';
@@ -50,6 +51,7 @@ export class CallLane implements CallPeer, EventStreamOwner, Ticking {
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly #options: CallLaneOptions;
   readonly #openedAtMs: number;
+  readonly #place: Place<Ticking>;
   #state: LaneState = HELD;
   /** The request counts in the backlog. */
   #isWaiting = false;
@@ -59,7 +61,7 @@ export class CallLane implements CallPeer, EventStreamOwner, Ticking {
     this.#options = options;
     this.#openedAtMs = options.live.nowMs;
     options.response.on('close', () => this.#disconnected());
-    options.live.add(this);
+    this.#place = options.live.add(this);
     if (options.answerAs === 'stream' && !this.#isDiscovery) this.#commit();
   }
 
@@ -106,7 +108,7 @@ export class CallLane implements CallPeer, EventStreamOwner, Ticking {
 
   #commit(): void {
     const { response, live } = this.#options;
-    live.delete(this);
+    this.#place.leave();
     this.#state = { kind: 'streaming', stream: new EventStream(response, live, this) };
   }
 
@@ -117,7 +119,7 @@ export class CallLane implements CallPeer, EventStreamOwner, Ticking {
 
   #end(): void {
     this.#state = ENDED;
-    this.#options.live.delete(this);
+    this.#place.leave();
   }
 
   tick(nowMs: number): void {

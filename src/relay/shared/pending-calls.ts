@@ -1,3 +1,4 @@
+import { CellMap } from '../../collections/cell-map.ts';
 import { isInteractive, mayAsk } from '../../mcp/methods.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Seat } from './seat.ts';
@@ -26,7 +27,7 @@ export type Owner =
 
 /** The open calls of all clients of a shared server, by the id they have on its link. */
 export class PendingCalls {
-  readonly #calls = new Map<number, PendingCall>();
+  readonly #calls = new CellMap<number, PendingCall>();
 
   get size(): number {
     return this.#calls.size;
