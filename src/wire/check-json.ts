@@ -13,6 +13,7 @@ import {
   SPACE,
 } from './ascii.ts';
 import { skipWhitespace } from './scan-json.ts';
+import { StringRuns } from './string-runs.ts';
 
 /** `too-deep`: what comes before the level that is one too many is JSON; the rest was not looked at. */
 export type JsonCheck = 'valid' | 'invalid' | 'too-deep';
@@ -23,116 +24,72 @@ export type JsonCheck = 'valid' | 'invalid' | 'too-deep';
  * @param maxDepth levels of arrays and objects; `[]` has one
  */
 export function checkJson(bytes: Buffer, maxDepth: number): JsonCheck {
-  const strings = new StringChecker(bytes);
+  const runs = new StringRuns(bytes);
   /** What closes each array and object that is open. */
   const open: number[] = [];
   let at = 0;
   for (;;) {
-    const first = bytes[at];
+    const first = byteAt(bytes, at);
     if (first === OPEN_BRACE || first === OPEN_BRACKET) {
       if (open.length === maxDepth) return 'too-deep';
       const close = first === OPEN_BRACE ? CLOSE_BRACE : CLOSE_BRACKET;
-      at = skipWhitespace(bytes, at + 1);
-      if (bytes[at] !== close) {
+      at = toToken(bytes, at + 1);
+      if (byteAt(bytes, at) !== close) {
         open.push(close);
-        if (close === CLOSE_BRACE) at = strings.checkKey(at);
+        if (close === CLOSE_BRACE) at = checkKey(bytes, runs, at);
         if (at === -1) return 'invalid';
         continue;
       }
       at += 1;
     } else {
-      at = first === QUOTE ? strings.check(at) : checkScalar(bytes, at);
+      at = first === QUOTE ? checkString(bytes, runs, at) : checkScalar(bytes, at);
       if (at === -1) return 'invalid';
     }
-    at = skipWhitespace(bytes, at);
-    while (open.length > 0 && bytes[at] === open[open.length - 1]) {
+    at = toToken(bytes, at);
+    while (open.length > 0 && byteAt(bytes, at) === open[open.length - 1]) {
       open.pop();
-      at = skipWhitespace(bytes, at + 1);
+      at = toToken(bytes, at + 1);
     }
     if (open.length === 0) return at === bytes.length ? 'valid' : 'invalid';
-    if (bytes[at] !== COMMA) return 'invalid';
-    at = skipWhitespace(bytes, at + 1);
-    if (open[open.length - 1] === CLOSE_BRACE) at = strings.checkKey(at);
+    if (byteAt(bytes, at) !== COMMA) return 'invalid';
+    at = toToken(bytes, at + 1);
+    if (open[open.length - 1] === CLOSE_BRACE) at = checkKey(bytes, runs, at);
     if (at === -1) return 'invalid';
   }
 }
 
-/** Up to here a loop over a string beats the calls into native code. */
-const NEAR_BYTES = 32;
-/** From here on it pays to look for control characters first. */
-const LONG_BYTES = 1024;
-
-/** Strings of one text. Each method returns the offset after what it is for, -1 where that is not there. */
-class StringChecker {
-  readonly #bytes: Buffer;
-  /** No control character anywhere, so that a long string need only be searched for quotes and backslashes. */
-  readonly #isClean: boolean;
-  /** The first backslash at or after all that was checked so far; found once, however many strings lie before it. */
-  #nextBackslash = -1;
-
-  constructor(bytes: Buffer) {
-    this.#bytes = bytes;
-    this.#isClean = bytes.length >= LONG_BYTES && !hasControls(bytes);
-  }
-
-  /** A key and its colon; what comes after it is the value. */
-  checkKey(pos: number): number {
-    const bytes = this.#bytes;
-    if (bytes[pos] !== QUOTE) return -1;
-    const end = this.check(pos);
-    if (end === -1) return -1;
-    const colon = skipWhitespace(bytes, end);
-    return bytes[colon] === COLON ? skipWhitespace(bytes, colon + 1) : -1;
-  }
-
-  /** @param pos of the opening quote */
-  check(pos: number): number {
-    const bytes = this.#bytes;
-    let at = pos + 1;
-    /** The first quote at or after `at`; those that escapes make part of the string lie before it. */
-    let quote = -1;
-    let near = this.#isClean ? Math.min(at + NEAR_BYTES, bytes.length) : bytes.length;
-    for (;;) {
-      while (at < near) {
-        const byte = bytes[at] as number; // at < near, which is within the bytes
-        if (byte === QUOTE) return at + 1;
-        if (byte < SPACE) return -1;
-        if (byte !== BACKSLASH) at += 1;
-        else {
-          at = checkEscape(bytes, at + 1);
-          if (at === -1) return -1;
-        }
-      }
-      if (at >= bytes.length) return -1;
-      if (quote < at) quote = bytes.indexOf(QUOTE, at);
-      if (quote === -1) return -1;
-      if (quote < this.#backslashFrom(at)) return quote + 1;
-      at = this.#nextBackslash;
-      near = Math.min(at + NEAR_BYTES, bytes.length);
-    }
-  }
-
-  #backslashFrom(at: number): number {
-    if (this.#nextBackslash < at) {
-      const found = this.#bytes.indexOf(BACKSLASH, at);
-      this.#nextBackslash = found === -1 ? this.#bytes.length : found;
-    }
-    return this.#nextBackslash;
-  }
+/** -1 after the end: reading there costs more than asking first. */
+function byteAt(bytes: Buffer, at: number): number {
+  return at < bytes.length ? (bytes[at] as number) : -1;
 }
 
-/** Any byte below 0x20? Four at a time: where one is, subtracting 0x20 from each borrows into a top bit that was clear. */
-function hasControls(bytes: Buffer): boolean {
-  const lead = Math.min((4 - (bytes.byteOffset & 3)) & 3, bytes.length);
-  const words = new Uint32Array(bytes.buffer, bytes.byteOffset + lead, (bytes.length - lead) >> 2);
-  for (let index = 0; index < words.length; index += 1) {
-    const word = words[index] as number; // index < words.length
-    if (((word - 0x20202020) & ~word & 0x80808080) !== 0) return true;
+/** Skips whitespace, of which there is mostly none. */
+function toToken(bytes: Buffer, at: number): number {
+  return byteAt(bytes, at) > SPACE ? at : skipWhitespace(bytes, at);
+}
+
+// Each of these returns the offset after what it is for, -1 where that is not there.
+
+/** A key and its colon; what comes after it is the value. */
+function checkKey(bytes: Buffer, runs: StringRuns, pos: number): number {
+  if (byteAt(bytes, pos) !== QUOTE) return -1;
+  const end = checkString(bytes, runs, pos);
+  if (end === -1) return -1;
+  const colon = toToken(bytes, end);
+  return byteAt(bytes, colon) === COLON ? toToken(bytes, colon + 1) : -1;
+}
+
+/** @param pos of the opening quote */
+function checkString(bytes: Buffer, runs: StringRuns, pos: number): number {
+  let at = pos + 1;
+  for (;;) {
+    at = runs.endOf(at);
+    const byte = byteAt(bytes, at);
+    if (byte === QUOTE) return at + 1;
+    if (byte !== BACKSLASH) return -1;
+    at = checkEscape(bytes, at + 1);
+    if (at === -1) return -1;
   }
-  const tail = lead + words.length * 4;
-  for (let at = 0; at < lead; at += 1) if ((bytes[at] as number) < SPACE) return true;
-  for (let at = tail; at < bytes.length; at += 1) if ((bytes[at] as number) < SPACE) return true;
-  return false;
 }
 
 const LOWER_U = 0x75;
@@ -142,17 +99,16 @@ for (const byte of Buffer.from('"\\/bfnrt')) SIMPLE_ESCAPES[byte] = 1;
 
 /** `pos` is after the backslash. */
 function checkEscape(bytes: Buffer, pos: number): number {
-  const byte = bytes[pos];
+  const byte = byteAt(bytes, pos);
   if (byte === LOWER_U) return isHex(bytes, pos + 1) ? pos + 5 : -1;
-  return byte !== undefined && SIMPLE_ESCAPES[byte] === 1 ? pos + 1 : -1;
+  return byte !== -1 && SIMPLE_ESCAPES[byte] === 1 ? pos + 1 : -1;
 }
 
 function isHex(bytes: Buffer, pos: number): boolean {
   for (let at = pos; at < pos + 4; at += 1) {
-    const byte = bytes[at];
+    const byte = byteAt(bytes, at);
     // 0x20 makes a capital letter a small one.
-    const isDigit = byte !== undefined && (isDecimal(byte) || ((byte | 0x20) >= 0x61 && (byte | 0x20) <= 0x66));
-    if (!isDigit) return false;
+    if (!isDecimal(byte) && ((byte | 0x20) < 0x61 || (byte | 0x20) > 0x66)) return false;
   }
   return true;
 }
@@ -162,29 +118,32 @@ const DOT = 0x2e;
 const PLUS = 0x2b;
 const LOWER_E = 0x65;
 
-/** A literal or a number. Returns the offset after it, -1 when it is neither. */
+/** A literal or a number. */
 function checkScalar(bytes: Buffer, pos: number): number {
-  const first = bytes[pos];
+  const first = byteAt(bytes, pos);
   if (first === MINUS || isDecimal(first)) return checkNumber(bytes, pos);
   for (const literal of LITERALS) {
     if (first !== literal[0]) continue;
-    for (let index = 1; index < literal.length; index += 1) if (bytes[pos + index] !== literal[index]) return -1;
+    for (let index = 1; index < literal.length; index += 1)
+      if (byteAt(bytes, pos + index) !== literal[index]) return -1;
     return pos + literal.length;
   }
   return -1;
 }
 
 function checkNumber(bytes: Buffer, pos: number): number {
-  const start = bytes[pos] === MINUS ? pos + 1 : pos;
-  let at = bytes[start] === DIGIT_0 ? start + 1 : skipDigits(bytes, start);
+  const start = byteAt(bytes, pos) === MINUS ? pos + 1 : pos;
+  let at = byteAt(bytes, start) === DIGIT_0 ? start + 1 : skipDigits(bytes, start);
   if (at === start) return -1;
-  if (bytes[at] === DOT) {
+  let byte = byteAt(bytes, at);
+  if (byte === DOT) {
     const fraction = at + 1;
     at = skipDigits(bytes, fraction);
     if (at === fraction) return -1;
+    byte = byteAt(bytes, at);
   }
-  if (((bytes[at] ?? 0) | 0x20) === LOWER_E) {
-    const sign = bytes[at + 1];
+  if ((byte | 0x20) === LOWER_E) {
+    const sign = byteAt(bytes, at + 1);
     const exponent = sign === PLUS || sign === MINUS ? at + 2 : at + 1;
     at = skipDigits(bytes, exponent);
     if (at === exponent) return -1;
@@ -194,10 +153,10 @@ function checkNumber(bytes: Buffer, pos: number): number {
 
 function skipDigits(bytes: Buffer, pos: number): number {
   let at = pos;
-  while (isDecimal(bytes[at])) at += 1;
+  while (at < bytes.length && isDecimal(bytes[at] as number)) at += 1;
   return at;
 }
 
-function isDecimal(byte: number | undefined): boolean {
-  return byte !== undefined && byte >= DIGIT_0 && byte <= DIGIT_9;
+function isDecimal(byte: number): boolean {
+  return byte >= DIGIT_0 && byte <= DIGIT_9;
 }

@@ -30,6 +30,9 @@ const NEAR_BYTES = 16;
 /** `[` and `{` differ in one bit only, as do `]` and `}`: setting it halves the comparisons in the loops below. */
 const BRACE_BIT = OPEN_BRACE ^ OPEN_BRACKET;
 
+const IS_STRUCTURE = new Uint8Array(256);
+for (const byte of Buffer.from('"[]{}')) IS_STRUCTURE[byte] = 1;
+
 export function isWhitespace(byte: number | undefined): boolean {
   return byte === SPACE || byte === LF || byte === CR || byte === TAB;
 }
@@ -43,14 +46,16 @@ export function skipWhitespace(bytes: Buffer, pos: number): number {
 
 /** `pos` is at the opening quote. Returns the offset after the closing one, -1 when the buffer ends before it. */
 export function skipString(bytes: Buffer, pos: number): number {
-  const near = Math.min(pos + NEAR_BYTES, bytes.length);
+  const length = bytes.length;
   let at = pos + 1;
-  while (at < near) {
-    const byte = bytes[at];
-    if (byte === QUOTE) return at + 1;
-    at += byte === BACKSLASH ? 2 : 1;
-  }
-  while (at < bytes.length) {
+  while (at < length) {
+    // Most strings are short, and where one quote is escaped the next one is near.
+    const near = Math.min(at + NEAR_BYTES, length);
+    while (at < near) {
+      const byte = bytes[at];
+      if (byte === QUOTE) return at + 1;
+      at += byte === BACKSLASH ? 2 : 1;
+    }
     const quote = bytes.indexOf(QUOTE, at);
     if (quote === -1) return -1;
     if (!isEscaped(bytes, at, quote)) return quote + 1;
@@ -83,15 +88,15 @@ function skipNested(bytes: Buffer, pos: number): number {
   let at = pos;
   while (at < length) {
     const byte = bytes[at] as number; // at < length
-    if (byte === QUOTE) {
+    if (IS_STRUCTURE[byte] === 0) at++;
+    else if (byte === QUOTE) {
       at = skipString(bytes, at);
       if (at === -1) return -1;
-      continue;
+    } else {
+      at++;
+      if ((byte | BRACE_BIT) === OPEN_BRACE) depth++;
+      else if (--depth === 0) return at;
     }
-    at++;
-    const brace = byte | BRACE_BIT;
-    if (brace === OPEN_BRACE) depth++;
-    else if (brace === CLOSE_BRACE && --depth === 0) return at;
   }
   return -1;
 }
