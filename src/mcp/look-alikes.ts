@@ -13,6 +13,8 @@ const ENVELOPE_KEYS: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', '
 const LONGEST_TOKEN = 6 * 'jsonrpc'.length + 2;
 /** Sets the bit that makes a letter a small one. */
 const CASE_BIT = 0x20;
+const SMALL_A = 0x61;
+const SMALL_Z = 0x7a;
 
 /** Does the message have a member that some take for one of the envelope, but is none? */
 export function hasLookAlike(frame: Frame): boolean {
@@ -26,31 +28,70 @@ export function hasLookAlike(frame: Frame): boolean {
   return false;
 }
 
-/**
- * The value of the member called `key` in the object at `objectStart`. `unclear`: several members can be taken for it,
- * or the only one is not spelled like this.
- */
-export function findUnmistakable(bytes: Buffer, objectStart: number, key: string): Span | 'unclear' | undefined {
+/** A member's value; undefined: there is none. `unclear`: several members can be taken for it, or the only one is not spelled like this. */
+export type Unmistakable = Span | 'unclear' | undefined;
+
+/** The value of the member called `key` in the object at `objectStart`. */
+export function findUnmistakable(bytes: Buffer, objectStart: number, key: string): Unmistakable {
   if (objectStart < 0 || bytes[objectStart] !== OPEN_BRACE) return undefined;
-  const folded = fold(key);
-  const initial = folded.charCodeAt(0) | CASE_BIT;
-  const longestToken = 6 * key.length + 2;
   const members = new MemberCursor(bytes, objectStart);
-  let found: Span | undefined;
+  let found: Unmistakable;
+  while (members.next() && found !== 'unclear') found = take(found, bytes, members, key);
+  return found;
+}
+
+/** The same for several keys at once, in their order. */
+export function findAllUnmistakable(bytes: Buffer, objectStart: number, keys: readonly string[]): Unmistakable[] {
+  const found: Unmistakable[] = keys.map(() => undefined);
+  if (objectStart < 0 || bytes[objectStart] !== OPEN_BRACE) return found;
+  const members = new MemberCursor(bytes, objectStart);
   while (members.next()) {
-    if (!mayStartWith(initial, bytes[members.keyStart + 1]) || members.keyEnd - members.keyStart > longestToken)
-      continue;
-    const name = decodeString(bytes, members.keyStart, members.keyEnd);
-    if (name === undefined || fold(name) !== folded) continue;
-    if (name !== key || found !== undefined) return 'unclear';
-    found = { start: members.valueStart, end: members.valueEnd() };
+    for (let index = 0; index < keys.length; index++) {
+      found[index] = take(found[index], bytes, members, keys[index] as string); // index < length
+    }
   }
   return found;
 }
 
-/** Most keys are told apart by their first byte; one that is escaped or not ASCII may be anything. */
-function mayStartWith(initial: number, byte: number | undefined): boolean {
-  return byte !== undefined && ((byte | CASE_BIT) === initial || byte === BACKSLASH || byte >= 0x80);
+/** What is known of `key` after the member at the cursor. */
+function take(found: Unmistakable, bytes: Buffer, members: MemberCursor, key: string): Unmistakable {
+  const likeness = compareKey(bytes, members.keyStart, members.keyEnd, key);
+  if (likeness === 'other') return found;
+  if (likeness === 'look-alike' || found !== undefined) return 'unclear';
+  return { start: members.valueStart, end: members.valueEnd() };
+}
+
+type Likeness = 'same' | 'look-alike' | 'other';
+
+/**
+ * What the key token bytes[start, end) is to `key`, which is ASCII. Decodes only if it must: up to the first byte that is
+ * escaped or not ASCII each byte stands for itself, whatever follows.
+ */
+function compareKey(bytes: Buffer, start: number, end: number, key: string): Likeness {
+  const length = end - start - 2;
+  const shared = Math.min(length, key.length);
+  let likeness: Likeness = 'same';
+  for (let index = 0; index < shared; index++) {
+    const byte = bytes[start + 1 + index] as number; // within the token
+    if (byte === BACKSLASH || byte >= 0x80) return compareDecoded(bytes, start, end, key);
+    const expected = key.charCodeAt(index);
+    if (byte === expected) continue;
+    if (!isOtherCase(byte, expected)) return 'other';
+    likeness = 'look-alike';
+  }
+  return length === key.length ? likeness : 'other';
+}
+
+function isOtherCase(byte: number, expected: number): boolean {
+  const small = byte | CASE_BIT;
+  return (byte ^ expected) === CASE_BIT && small >= SMALL_A && small <= SMALL_Z;
+}
+
+function compareDecoded(bytes: Buffer, start: number, end: number, key: string): Likeness {
+  if (end - start > 6 * key.length + 2) return 'other';
+  const name = decodeString(bytes, start, end);
+  if (name === undefined || fold(name) !== fold(key)) return 'other';
+  return name === key ? 'same' : 'look-alike';
 }
 
 /** Upper case first: it makes an `S` of the long s, lower case makes a `k` of the Kelvin sign. */

@@ -8,7 +8,7 @@ import type { Frame } from '../wire/frame.ts';
 import { ObjectEditor } from '../wire/object-editor.ts';
 import { findMember, isStringToken, MemberCursor, skipWhitespace } from '../wire/scan-json.ts';
 import { parseLogLevel } from './log-levels.ts';
-import { findUnmistakable } from './look-alikes.ts';
+import { findAllUnmistakable, findUnmistakable, type Unmistakable } from './look-alikes.ts';
 import { META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_LOG_LEVEL, META_PROTOCOL_VERSION } from './meta.ts';
 import {
   CALL_TOOL,
@@ -69,10 +69,11 @@ export function readRequestMetadata(frame: Frame): RequestMetadata | MetadataFau
   const meta = findUnmistakable(bytes, payloadStart, META);
   if (meta === 'unclear') return { fault: `params.${META} must occur once, and nothing that could be taken for it` };
   const at = meta !== undefined && bytes[meta.start] === OPEN_BRACE ? meta.start : -1;
-  const revision = readKey(bytes, at, META_PROTOCOL_VERSION);
-  const capabilities = readKey(bytes, at, META_CLIENT_CAPABILITIES);
-  const clientInfo = readKey(bytes, at, META_CLIENT_INFO);
-  const logLevel = readKey(bytes, at, META_LOG_LEVEL);
+  const found = findAllUnmistakable(bytes, at, ENVELOPE_KEYS);
+  const revision = readValue(bytes, found[0]);
+  const capabilities = readValue(bytes, found[1]);
+  const clientInfo = readValue(bytes, found[2]);
+  const logLevel = readValue(bytes, found[3]);
   if (typeof revision.value !== 'string') return faultOf(META_PROTOCOL_VERSION, revision, 'a string');
   const declared = asFields(capabilities.value);
   if (declared === undefined) return faultOf(META_CLIENT_CAPABILITIES, capabilities, 'an object');
@@ -85,19 +86,20 @@ export function readRequestMetadata(frame: Frame): RequestMetadata | MetadataFau
   return { revision: revision.value, capabilities: declared, clientInfo: info, logLevel: level };
 }
 
-interface ReadKey {
+interface ReadValue {
   readonly state: 'missing' | 'unclear' | 'present';
   readonly value: unknown;
 }
 
-function readKey(bytes: Buffer, metaStart: number, key: string): ReadKey {
-  const span = findUnmistakable(bytes, metaStart, key);
-  if (span === undefined) return { state: 'missing', value: undefined };
-  if (span === 'unclear') return { state: 'unclear', value: undefined };
-  return { state: 'present', value: parseSpan(bytes, span) };
+const MISSING: ReadValue = { state: 'missing', value: undefined };
+const UNCLEAR: ReadValue = { state: 'unclear', value: undefined };
+
+function readValue(bytes: Buffer, found: Unmistakable): ReadValue {
+  if (found === undefined) return MISSING;
+  return found === 'unclear' ? UNCLEAR : { state: 'present', value: parseSpan(bytes, found) };
 }
 
-function faultOf(key: string, { state }: ReadKey, expected: string): MetadataFault {
+function faultOf(key: string, { state }: ReadValue, expected: string): MetadataFault {
   const name = `params.${META}["${key}"]`;
   if (state === 'missing') return { fault: `${name} is missing; expected ${expected}` };
   if (state === 'unclear') return { fault: `${name} must occur once, and nothing that could be taken for it` };

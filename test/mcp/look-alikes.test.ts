@@ -1,6 +1,7 @@
 import test from 'ava';
+import fc from 'fast-check';
 import { findSharedCancelledId, findSharedProgressToken } from '../../src/mcp/correlators.ts';
-import { findUnmistakable, hasLookAlike } from '../../src/mcp/look-alikes.ts';
+import { findAllUnmistakable, findUnmistakable, hasLookAlike } from '../../src/mcp/look-alikes.ts';
 import { clientFrame } from '../support/frames.ts';
 
 for (const key of [
@@ -98,3 +99,60 @@ for (const [params, expected] of [
     t.is(findSharedCancelledId(frame)?.value, expected);
   });
 }
+
+/** By decoding every key. */
+function findSlowly(object: string, key: string): string | undefined {
+  const fold = (name: string): string => name.toUpperCase().toLowerCase();
+  const members = [...object.matchAll(/("(?:[^"\\]|\\.)*"):(\d)/g)].map(([, name, value]) => [
+    JSON.parse(name ?? ''),
+    value,
+  ]);
+  const alike = members.filter(([name]) => fold(name) === fold(key));
+  if (alike.length === 0) return undefined;
+  return alike.length === 1 && alike[0]?.[0] === key ? alike[0][1] : 'unclear';
+}
+
+const KEYS = ['io.x/logLevel', 'progressToken', 'name'];
+
+test('a member is found, several at once too, as if every key were decoded and compared without regard to case', (t) => {
+  const letter = fc.constantFrom(
+    's',
+    'S',
+    'k',
+    'ſ',
+    '\u212a',
+    '\\u0073',
+    '\\u004B',
+    '/',
+    '\\/',
+    '?',
+    '@',
+    '`',
+    'İ',
+    'ß',
+    '',
+  );
+  const near = fc.tuple(fc.constantFrom(...KEYS), fc.nat(14), fc.nat(1), letter).map(([key, at, gone, put]) => {
+    return `${key.slice(0, at)}${put}${key.slice(at + gone)}`;
+  });
+  const folded = fc.constantFrom(...KEYS).map((key) => key.toUpperCase());
+  const name = fc.oneof(near, folded, fc.constantFrom(...KEYS));
+  const object = fc.array(fc.tuple(name, fc.nat(9)), { maxLength: 4 }).map((members) => {
+    return `{${members.map(([key, value]) => `"${key}":${value}`).join(',')}}`;
+  });
+  fc.assert(
+    fc.property(object, (text) => {
+      const bytes = Buffer.from(text);
+      const expected = KEYS.map((key) => findSlowly(text, key));
+      const shown = (found: ReturnType<typeof findUnmistakable>): string | undefined =>
+        typeof found === 'object' ? bytes.toString('utf8', found.start, found.end) : found;
+      t.deepEqual(
+        KEYS.map((key) => shown(findUnmistakable(bytes, 0, key))),
+        expected,
+        text,
+      );
+      t.deepEqual(findAllUnmistakable(bytes, 0, KEYS).map(shown), expected, text);
+    }),
+    { numRuns: 3000 },
+  );
+});
