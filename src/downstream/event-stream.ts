@@ -1,7 +1,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { Place } from '../collections/place-list.ts';
 import { EVENT_STREAM_TYPE } from '../http/content-type.ts';
-import { encodeComment } from '../wire/sse-encode.ts';
+import { encodeComment, encodeEvents } from '../wire/sse-encode.ts';
 import type { LiveStreams, Ticking } from './live-streams.ts';
 import { ResponseWriter } from './response-writer.ts';
 
@@ -14,6 +14,8 @@ export interface EventStreamOwner {
   streamClosed(stream: EventStream): void;
 }
 
+/** Messages of one turn are encoded together up to this size. */
+const MAX_SENT_BYTES = 64 * 1024;
 const KEEP_ALIVE = encodeComment('keep-alive');
 
 /** One HTTP response that carries server-sent events. */
@@ -26,6 +28,9 @@ export class EventStream implements Ticking {
   #hasWritten = false;
   /** Not before this. */
   #lastWriteMs: number;
+  /** Messages that leave at the end of this turn. */
+  #sent: Buffer[] = [];
+  #sentBytes = 0;
   #state: 'open' | 'ending' | 'closed' = 'open';
 
   constructor(response: ServerResponse, live: LiveStreams, owner: EventStreamOwner, headers: OutgoingHttpHeaders = {}) {
@@ -49,16 +54,40 @@ export class EventStream implements Ticking {
     return this.#state === 'open';
   }
 
-  /** Takes one encoded event. False: full, `streamDrained` follows. */
-  write(event: Buffer): boolean {
+  /** False: full, `streamDrained` follows. One that is over swallows everything. */
+  get hasRoom(): boolean {
+    return this.#state !== 'open' || !this.#writer.isFull;
+  }
+
+  /** Takes a message, which becomes an event without other fields. False: full, `streamDrained` follows. */
+  send(message: Buffer): boolean {
+    if (this.#state !== 'open') return true;
+    if (this.#sent.length === 0) process.nextTick(() => this.#flush());
+    this.#sent.push(message);
+    this.#sentBytes += message.length;
+    if (this.#sentBytes >= MAX_SENT_BYTES) this.#flush();
+    return this.hasRoom;
+  }
+
+  #flush(): void {
+    if (this.#sent.length === 0) return;
+    const sent = this.#sent;
+    this.#sent = [];
+    this.#sentBytes = 0;
+    this.write(encodeEvents(sent));
+  }
+
+  /** Takes encoded events. False: full, `streamDrained` follows. */
+  write(events: Buffer): boolean {
     if (this.#state !== 'open') return true;
     this.#hasWritten = true;
-    return this.#writer.write(event);
+    return this.#writer.write(events);
   }
 
   /** Ends the response after what was written. */
   end(): void {
     if (this.#state !== 'open') return;
+    this.#flush();
     this.#state = 'ending';
     this.#writer.end();
   }

@@ -1,4 +1,5 @@
 import type { Clock } from '../deps.ts';
+import { skipEvents } from '../wire/sse-encode.ts';
 
 /** What one session keeps for clients that lost a connection. */
 export interface ReplayLimits {
@@ -7,7 +8,7 @@ export interface ReplayLimits {
   readonly maxAgeMs: number;
 }
 
-/** Enough to survive a change of network; the newest event stays even if it alone exceeds `maxBytes`. */
+/** Enough to survive a change of network; what was sent last stays even if it alone exceeds `maxBytes`. */
 export const REPLAY_LIMITS: ReplayLimits = { maxEvents: 1000, maxBytes: 5 * 1024 * 1024, maxAgeMs: 5 * 60_000 };
 
 /** An event's place: which stream of the session, and the how manieth of it, from 1. */
@@ -16,7 +17,9 @@ export interface EventPosition {
   readonly sequence: number;
 }
 
-interface StoredEvent extends EventPosition {
+/** Events that followed each other on one stream and were sent together; the position is that of the first. */
+interface StoredRun extends EventPosition {
+  readonly count: number;
   /** Encoded for the wire. */
   readonly bytes: Buffer;
   readonly storedAtMs: number;
@@ -29,9 +32,12 @@ interface StoredEvent extends EventPosition {
 export class ReplayBuffer {
   readonly #clock: Clock;
   readonly #limits: ReplayLimits;
-  #events: (StoredEvent | undefined)[] = [];
-  /** Index of the oldest event; the places before it are cut off now and then, not one by one. */
+  #runs: (StoredRun | undefined)[] = [];
+  /** Index of the oldest run; the places before it are cut off now and then, not one by one. */
   #first = 0;
+  /** Events at the start of the oldest run that are kept no longer; their bytes are let go with the run. */
+  #spent = 0;
+  #count = 0;
   #bytes = 0;
 
   constructor(clock: Clock, limits: ReplayLimits = REPLAY_LIMITS) {
@@ -39,10 +45,16 @@ export class ReplayBuffer {
     this.#limits = limits;
   }
 
-  add(position: EventPosition, bytes: Buffer): void {
+  /** How much may be sent together: what is let go together should be a small part of what is kept. */
+  get maxRunBytes(): number {
+    return Math.min(MAX_RUN_BYTES, this.#limits.maxBytes / 8);
+  }
+
+  /** Takes `count` events that follow each other from this position on. */
+  add({ stream, sequence }: EventPosition, bytes: Buffer, count = 1): void {
     const nowMs = this.#clock.now();
-    const { stream, sequence } = position;
-    this.#events.push({ stream, sequence, bytes, storedAtMs: nowMs });
+    this.#runs.push({ stream, sequence, count, bytes, storedAtMs: nowMs });
+    this.#count += count;
     this.#bytes += bytes.length;
     this.#evict(nowMs);
   }
@@ -53,43 +65,59 @@ export class ReplayBuffer {
    */
   after(position: EventPosition, lastSequence: number | undefined): readonly Buffer[] | undefined {
     this.#evict(this.#clock.now());
-    const events: Buffer[] = [];
+    const missed: Buffer[] = [];
+    let count = 0;
     let newest = 0;
-    for (const event of this.#events) {
-      if (event?.stream !== position.stream) continue;
-      newest = event.sequence;
-      if (event.sequence > position.sequence) events.push(event.bytes);
+    for (const [index, run] of this.#runs.entries()) {
+      if (run?.stream !== position.stream) continue;
+      newest = run.sequence + run.count - 1;
+      const oldest = index === this.#first ? run.sequence + this.#spent : run.sequence;
+      const next = Math.max(oldest, position.sequence + 1);
+      if (next > newest) continue;
+      count += newest + 1 - next;
+      missed.push(run.bytes.subarray(skipEvents(run.bytes, next - run.sequence)));
     }
     const last = lastSequence ?? newest;
-    return position.sequence <= last && events.length === last - position.sequence ? events : undefined;
+    return position.sequence <= last && count === last - position.sequence ? missed : undefined;
   }
 
   #evict(nowMs: number): void {
     const { maxEvents, maxBytes, maxAgeMs } = this.#limits;
-    for (;;) {
-      const event = this.#events[this.#first];
-      const count = this.#events.length - this.#first;
-      if (event === undefined || count === 1) return;
-      if (count <= maxEvents && this.#bytes <= maxBytes && event.storedAtMs >= nowMs - maxAgeMs) return;
-      this.#events[this.#first] = undefined;
+    while (this.#runs.length - this.#first > 1) {
+      const { count, bytes, storedAtMs } = this.#runs[this.#first] as StoredRun;
+      const countWithout = this.#count - (count - this.#spent);
+      if (countWithout < maxEvents && this.#bytes <= maxBytes && storedAtMs >= nowMs - maxAgeMs) break;
+      this.#runs[this.#first] = undefined;
       this.#first += 1;
-      this.#bytes -= event.bytes.length;
+      this.#spent = 0;
+      this.#count = countWithout;
+      this.#bytes -= bytes.length;
       if (this.#first >= MAX_SPENT_PLACES) this.#cutOff();
     }
+    const excess = Math.max(0, this.#count - maxEvents);
+    this.#spent += excess;
+    this.#count -= excess;
   }
 
   #cutOff(): void {
-    this.#events = this.#events.slice(this.#first);
+    this.#runs = this.#runs.slice(this.#first);
     this.#first = 0;
   }
 }
 
-/** Places of events that are gone which the list may still hold. */
+/** Enough for the cost of a run to vanish beside that of its events. */
+const MAX_RUN_BYTES = 64 * 1024;
+/** Places of runs that are gone which the list may still hold. */
 const MAX_SPENT_PLACES = 1024;
 
 /** Visible ASCII, unique in the session. [spec 2025-11-25 transports#resumability-and-redelivery] */
 export function formatEventId(position: EventPosition): string {
-  return `${position.stream}-${position.sequence}`;
+  return `${eventIdPrefix(position.stream)}${position.sequence}`;
+}
+
+/** What stands before the sequence in the ids of a stream. */
+export function eventIdPrefix(stream: number): string {
+  return `${stream}-`;
 }
 
 /** Undefined for everything `formatEventId` does not write. */

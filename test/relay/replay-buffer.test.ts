@@ -89,6 +89,62 @@ test('the newest event stays even if it alone is larger than the limit', (t) => 
   t.deepEqual(recorded.after(2, 0, 1), ['2/1']);
 });
 
+/** Events that were sent together, as they are encoded: each ends with an empty line. */
+const runOf = (stream: number, sequence: number, count: number): Buffer =>
+  Buffer.from(Array.from({ length: count }, (_, index) => `${stream}/${sequence + index}\n\n`).join(''));
+
+test('events that were sent together are replayed from any of them on', (t) => {
+  const recorded = new Recorded();
+  recorded.buffer.add({ stream: 1, sequence: 1 }, runOf(1, 1, 3), 3);
+  recorded.buffer.add({ stream: 2, sequence: 1 }, runOf(2, 1, 2), 2);
+  recorded.buffer.add({ stream: 1, sequence: 4 }, runOf(1, 4, 2), 2);
+  t.is(recorded.after(1, 0, 5)?.join(''), '1/1\n\n1/2\n\n1/3\n\n1/4\n\n1/5\n\n');
+  t.is(recorded.after(1, 2, 5)?.join(''), '1/3\n\n1/4\n\n1/5\n\n');
+  t.is(recorded.after(1, 3, 5)?.join(''), '1/4\n\n1/5\n\n');
+  t.is(recorded.after(1, 4)?.join(''), '1/5\n\n');
+  t.deepEqual(recorded.after(1, 5), []);
+  t.is(recorded.after(1, 6), undefined);
+  t.is(recorded.after(2, 1)?.join(''), '2/2\n\n');
+});
+
+test('of events that were sent together exactly as many are kept as of others', (t) => {
+  const run = fc.record({ stream: fc.integer({ min: 1, max: 2 }), count: fc.integer({ min: 1, max: 9 }) });
+  fc.assert(
+    fc.property(fc.array(run, { maxLength: 20 }), fc.integer({ min: 1, max: 12 }), (runs, maxEvents) => {
+      const together = new Recorded({ maxEvents, maxBytes: 1e6 });
+      const apart = new Recorded({ maxEvents, maxBytes: 1e6 });
+      const last = [0, 0, 0];
+      for (const { stream, count } of runs) {
+        const sequence = (last[stream] ?? 0) + 1;
+        together.buffer.add({ stream, sequence }, runOf(stream, sequence, count), count);
+        for (let each = sequence; each < sequence + count; each += 1) apart.add(stream, each, `${stream}/${each}\n\n`);
+        last[stream] = sequence + count - 1;
+      }
+      for (const stream of [1, 2]) {
+        for (let sequence = 0; sequence <= (last[stream] ?? 0) + 1; sequence += 1) {
+          const missed = together.after(stream, sequence, last[stream]);
+          t.deepEqual(missed?.join(''), apart.after(stream, sequence, last[stream])?.join(''));
+        }
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('the bytes of a run count until all of it is let go', (t) => {
+  const recorded = new Recorded({ maxEvents: 3, maxBytes: 30 });
+  recorded.buffer.add({ stream: 1, sequence: 1 }, runOf(1, 1, 5), 5);
+  t.is(recorded.after(1, 2)?.join(''), '1/3\n\n1/4\n\n1/5\n\n');
+  recorded.buffer.add({ stream: 1, sequence: 6 }, runOf(1, 6, 2), 2);
+  t.is(recorded.after(1, 4), undefined, 'five events of 25 bytes were kept for three of them');
+  t.is(recorded.after(1, 5)?.join(''), '1/6\n\n1/7\n\n');
+});
+
+test('what may be sent together is a small part of what is kept', (t) => {
+  t.is(new Recorded({ maxBytes: 4096 }).buffer.maxRunBytes, 512);
+  t.is(new Recorded({ maxBytes: 5 * 1024 * 1024 }).buffer.maxRunBytes, 64 * 1024);
+});
+
 test('event ids are visible ASCII and read back as what they were made of', (t) => {
   t.is(formatEventId({ stream: 0, sequence: 1 }), '0-1');
   const position = fc.record({ stream: fc.nat(), sequence: fc.integer({ min: 1, max: 1e9 }) });

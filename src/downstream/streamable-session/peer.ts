@@ -191,6 +191,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   resumeStream(response: ServerResponse, lastEventId: string): BridgeError | undefined {
     const position = parseEventId(lastEventId);
     const stream = position?.stream === GET_STREAM ? this.#getStream : this.#streams.get(position?.stream ?? -1);
+    stream?.flush();
     const missed = position && this.#replay.after(position, stream?.lastSequence);
     if (position === undefined || missed === undefined) {
       return new BridgeError(

@@ -1,8 +1,8 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { Place } from '../../collections/place-list.ts';
-import { formatEventId, type ReplayBuffer } from '../../relay/replay-buffer.ts';
+import { eventIdPrefix, formatEventId, type ReplayBuffer } from '../../relay/replay-buffer.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { encodeEvent, encodePriming } from '../../wire/sse-encode.ts';
+import { encodeNumberedEvents, encodePriming } from '../../wire/sse-encode.ts';
 import { EventStream, type EventStreamOwner } from '../event-stream.ts';
 import type { LiveStreams, Ticking } from '../live-streams.ts';
 
@@ -27,6 +27,9 @@ export class ResumableStream implements EventStreamOwner, Ticking {
   readonly #context: StreamContext;
   readonly #onRoom: () => void;
   #sequence = 0;
+  /** The latest messages, which leave together at the end of this turn. */
+  #run: Buffer[] = [];
+  #runBytes = 0;
   #connection: EventStream | undefined;
   #connectedAtMs = 0;
   #place: Place<Ticking> | undefined;
@@ -59,6 +62,7 @@ export class ResumableStream implements EventStreamOwner, Ticking {
   }
 
   #connect(response: ServerResponse, headers: OutgoingHttpHeaders): EventStream {
+    this.flush();
     const previous = this.#connection;
     const connection = new EventStream(response, this.#context.live, this, headers);
     this.#connection = connection;
@@ -74,6 +78,7 @@ export class ResumableStream implements EventStreamOwner, Ticking {
    */
   tick(nowMs: number): void {
     if (nowMs - this.#connectedAtMs < this.#context.pollAfterMs) return;
+    this.flush();
     const connection = this.#connection;
     this.#connection = undefined;
     this.#leaveLive();
@@ -81,7 +86,8 @@ export class ResumableStream implements EventStreamOwner, Ticking {
   }
 
   #prime(connection: EventStream): void {
-    const position = this.#nextPosition();
+    this.#sequence += 1;
+    const position = { stream: this.key, sequence: this.#sequence };
     const event = encodePriming(formatEventId(position), RETRY_MS);
     this.#context.replay.add(position, event);
     connection.write(event);
@@ -89,19 +95,30 @@ export class ResumableStream implements EventStreamOwner, Ticking {
 
   /** False: the connection is full. */
   send(frame: Frame): boolean {
-    const position = this.#nextPosition();
-    const event = encodeEvent({ event: 'message', id: formatEventId(position), data: frame.bytes });
-    this.#context.replay.add(position, event);
-    return this.#connection?.write(event) ?? true;
+    if (this.#run.length === 0) process.nextTick(() => this.flush());
+    this.#sequence += 1;
+    this.#run.push(frame.bytes);
+    this.#runBytes += frame.bytes.length;
+    if (this.#runBytes >= this.#context.replay.maxRunBytes) this.flush();
+    return this.#connection?.hasRoom ?? true;
+  }
+
+  /** Writes what was sent in this turn now instead of at its end. */
+  flush(): void {
+    if (this.#run.length === 0) return;
+    const { key: stream } = this;
+    const run = this.#run;
+    const sequence = this.#sequence + 1 - run.length;
+    this.#run = [];
+    this.#runBytes = 0;
+    const events = encodeNumberedEvents(eventIdPrefix(stream), sequence, run);
+    this.#context.replay.add({ stream, sequence }, events, run.length);
+    this.#connection?.write(events);
   }
 
   end(): void {
+    this.flush();
     this.#connection?.end();
-  }
-
-  #nextPosition(): { stream: number; sequence: number } {
-    this.#sequence += 1;
-    return { stream: this.key, sequence: this.#sequence };
   }
 
   streamDrained(): void {

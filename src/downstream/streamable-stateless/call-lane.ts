@@ -4,7 +4,6 @@ import { JSON_TYPE } from '../../http/content-type.ts';
 import { DISCOVER } from '../../mcp/methods.ts';
 import type { CallListener, CallPeer } from '../../relay/call-relay.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { encodeEvent } from '../../wire/sse-encode.ts';
 import { EventStream, type EventStreamOwner } from '../event-stream.ts';
 import type { LiveStreams, Ticking } from '../live-streams.ts';
 import { ResponseWriter } from '../response-writer.ts';
@@ -84,7 +83,7 @@ export class CallLane implements CallPeer, EventStreamOwner, Ticking {
     }
     if (this.#state.kind !== 'streaming') return true;
     const { stream } = this.#state;
-    const hasRoom = stream.write(encodeEvent({ data: frame.bytes }));
+    const hasRoom = stream.send(frame.bytes);
     // [spec 2026-07-28 transports/streamable-http#receiving-messages] the response should terminate the stream.
     if (frame.isResponse) this.#endStream(stream);
     return hasRoom;

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { REPLAY_LIMITS } from '../../../src/relay/replay-buffer.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
@@ -171,6 +172,7 @@ test(unresumable, `1-${'9'.repeat(400)}`);
 test('answers 400 to an event id that has become too old', async (t) => {
   const { face, session, lastEventId, progress } = await breakCall(t);
   progress(2);
+  await setImmediate();
   face.clock.advance(REPLAY_LIMITS.maxAgeMs + 1000);
   progress(3);
   t.is((await session.get({ 'Last-Event-ID': lastEventId })).status, 400);
