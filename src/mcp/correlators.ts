@@ -2,10 +2,10 @@
  * The places inside a message that hold an id or a token of another message. Whoever rewrites ids must rewrite these,
  * and nothing outside this file knows where they are.
  */
-import { DIGIT_0, DIGIT_9, MINUS, OPEN_BRACE, QUOTE } from '../wire/ascii.ts';
+import { BACKSLASH, DIGIT_0, DIGIT_9, MINUS, OPEN_BRACE, QUOTE } from '../wire/ascii.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { decodeId } from '../wire/scan-envelope.ts';
-import { findUniqueMember, type Span } from '../wire/scan-json.ts';
+import { findUniqueMember, type Span, skipValue } from '../wire/scan-json.ts';
 import { findUnmistakable } from './look-alikes.ts';
 import { META_RELATED_TASK, META_SUBSCRIPTION_ID } from './meta.ts';
 
@@ -20,6 +20,9 @@ const PROGRESS_TOKEN = Buffer.from('"progressToken"');
 /** The end of its key: some servers write the slash before it as an escape. */
 const SUBSCRIPTION_ID = Buffer.from('subscriptionId"');
 const LETTER_N = 0x6e;
+const LETTER_T = 0x54;
+/** How the params of a progress notification start. */
+const LEADING_TOKEN = Buffer.from('{"progressToken":');
 
 /** `params._meta.progressToken` of a request. */
 export function findProgressToken(frame: Frame): Correlator | undefined {
@@ -62,7 +65,30 @@ export function findSharedCancelledId(frame: Frame): Correlator | undefined {
 
 /** `params.progressToken` of `notifications/progress`. */
 export function findProgressOf(frame: Frame): Correlator | undefined {
-  return correlator(frame.bytes, frame.payloadStart, 'progressToken');
+  return findLeadingToken(frame) ?? correlator(frame.bytes, frame.payloadStart, 'progressToken');
+}
+
+/** Is this the token of a progress notification that starts with it? */
+export function isLeadingToken({ payloadStart }: Frame, { start }: Correlator): boolean {
+  return start === payloadStart + LEADING_TOKEN.length;
+}
+
+/**
+ * The same where the token comes first in params, as most servers write it, and nothing after it could be another one:
+ * that would need its `T`, or a backslash to spell it otherwise. Undefined: it takes a closer look.
+ */
+function findLeadingToken({ bytes, payloadStart }: Frame): Correlator | undefined {
+  const start = payloadStart + LEADING_TOKEN.length;
+  for (let index = 0; index < LEADING_TOKEN.length; index++) {
+    if (bytes[payloadStart + index] !== LEADING_TOKEN[index]) return undefined;
+  }
+  const end = skipValue(bytes, start);
+  if (end === -1) return undefined;
+  for (let at = end; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte === LETTER_T || byte === BACKSLASH) return undefined;
+  }
+  return decode(bytes, { start, end });
 }
 
 /** `_meta["io.modelcontextprotocol/subscriptionId"]` of a notification, or of the answer that ends a subscription. */

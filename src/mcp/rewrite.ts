@@ -1,3 +1,4 @@
+import { editFrame } from '../wire/edit-frame.ts';
 import { Frame, type JsonRpcId } from '../wire/frame.ts';
 import { scanEnvelope } from '../wire/scan-envelope.ts';
 import type { Span } from '../wire/scan-json.ts';
@@ -8,6 +9,7 @@ import {
   findSharedCancelledId,
   findSharedProgressToken,
   findSubscriptionId,
+  isLeadingToken,
 } from './correlators.ts';
 
 /** A request as the server gets it, and what it takes to turn its answers back. */
@@ -25,13 +27,11 @@ export function rewriteRequest(frame: Frame, upstreamId: number): RewrittenReque
   const token = findSharedProgressToken(frame);
   if (token === 'unclear') return undefined;
   const replacement = encodeId(upstreamId);
-  const edits: Edit[] = [{ start: frame.idStart, end: frame.idEnd, replacement }];
-  if (token !== undefined) edits.push({ start: token.start, end: token.end, replacement });
-  const rewritten = edit(
-    frame,
-    edits.sort((a, b) => a.start - b.start),
-  );
-  return rewritten && { frame: rewritten, progressToken: token && copyOf(frame, token) };
+  const idEdit = { start: frame.idStart, end: frame.idEnd, replacement };
+  if (token === undefined) return { frame: editFrame(frame, [idEdit], upstreamId), progressToken: undefined };
+  const tokenEdit = { start: token.start, end: token.end, replacement };
+  const edits = token.start < frame.idStart ? [tokenEdit, idEdit] : [idEdit, tokenEdit];
+  return { frame: editFrame(frame, edits, upstreamId), progressToken: copyOf(frame, token) };
 }
 
 /** A client's `notifications/cancelled` about another id. Undefined: it names none, or not one for sure. */
@@ -44,9 +44,11 @@ export function rewriteServerCancelled(frame: Frame, id: JsonRpcId): Frame | und
   return replace(frame, findCancelledId(frame), encodeId(id));
 }
 
-/** `notifications/progress` under another token, given as its bytes. */
-export function rewriteProgress(frame: Frame, token: Buffer): Frame | undefined {
-  return replace(frame, findProgressOf(frame), token);
+/** `notifications/progress` under another token, given as its bytes. `found`: where its own stands. */
+export function rewriteProgress(frame: Frame, token: Buffer, found = findProgressOf(frame)): Frame | undefined {
+  if (found === undefined || !isLeadingToken(frame, found)) return replace(frame, found, token);
+  // Nothing stands before it that could be read in two ways, so all else is found where it was.
+  return editFrame(frame, [{ start: found.start, end: found.end, replacement: token }]);
 }
 
 /** What a subscription brings, under the id of another `subscriptions/listen`, given as its bytes. */
@@ -55,12 +57,12 @@ export function rewriteSubscriptionId(frame: Frame, id: Buffer): Frame | undefin
 }
 
 function replace(frame: Frame, found: Span | undefined, replacement: Buffer): Frame | undefined {
-  return found && edit(frame, [{ start: found.start, end: found.end, replacement }]);
+  return found && edit(frame, { start: found.start, end: found.end, replacement });
 }
 
 /** Undefined: no message any more. Of a server's message only the envelope is known to be JSON. */
-function edit(frame: Frame, edits: readonly Edit[]): Frame | undefined {
-  const bytes = replaceSpans(frame.bytes, edits);
+function edit(frame: Frame, only: Edit): Frame | undefined {
+  const bytes = replaceSpans(frame.bytes, [only]);
   const envelope = scanEnvelope(bytes);
   return envelope && new Frame(bytes, envelope);
 }

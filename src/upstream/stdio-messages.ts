@@ -3,10 +3,11 @@ import { BridgeError } from '../errors.ts';
 import { toPrintable } from '../process/printable.ts';
 import type { ServerFault } from '../relay/ports.ts';
 import { OPEN_BRACE, OPEN_BRACKET } from '../wire/ascii.ts';
+import { EnvelopeScanner } from '../wire/envelope-scanner.ts';
 import { Frame } from '../wire/frame.ts';
 import { type LineSink, LineSplitter, type OversizedLine } from '../wire/ndjson.ts';
 import { readMessage } from '../wire/read-message.ts';
-import { recoverEnvelope, scanEnvelope } from '../wire/scan-envelope.ts';
+import { recoverEnvelope } from '../wire/scan-envelope.ts';
 
 /** What is shown of a line that is no message. */
 const MAX_SHOWN_LENGTH = 200;
@@ -29,6 +30,7 @@ export interface StdioMessagesOptions {
 export class StdioMessages implements LineSink {
   readonly #options: StdioMessagesOptions;
   readonly #splitter: LineSplitter;
+  readonly #scanner = new EnvelopeScanner();
   #hasWarned = false;
 
   constructor(options: StdioMessagesOptions) {
@@ -46,7 +48,7 @@ export class StdioMessages implements LineSink {
   }
 
   line(bytes: Buffer): void {
-    const envelope = scanEnvelope(bytes);
+    const envelope = this.#scanner.scan(bytes);
     if (envelope !== undefined) this.#options.sink.message(new Frame(bytes, envelope));
     else if (bytes[0] === OPEN_BRACKET) this.#batch(bytes);
     else this.#skip(bytes);

@@ -1,14 +1,17 @@
-/** Edits of a message that leave its kind, id and method alone. */
+/** Edits of a message that leave its kind and method alone. */
 import { CLOSE_BRACE } from './ascii.ts';
 import { Frame } from './frame.ts';
 import { ObjectEditor } from './object-editor.ts';
 import { skipValue } from './scan-json.ts';
 import { type Edit, replaceSpans } from './splice.ts';
 
-/** Edits as `replaceSpans` takes them; none may touch the id. One that covers the start of the payload removes it. */
-export function editFrame(frame: Frame, edits: readonly Edit[]): Frame {
+/**
+ * Edits as `replaceSpans` takes them. One that covers the start of the payload removes it; one that replaces the whole
+ * id token comes with the new `id`, and no other may touch it.
+ */
+export function editFrame(frame: Frame, edits: readonly Edit[], id = frame.id): Frame {
   if (edits.length === 0) return frame;
-  const { kind, id, method } = frame;
+  const { kind, method } = frame;
   return new Frame(replaceSpans(frame.bytes, edits), {
     kind,
     id,

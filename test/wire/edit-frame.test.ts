@@ -18,6 +18,9 @@ for (const text of [
     const frame = clientFrame(text);
     const edited = editFrame(frame, [edit(text, '"a":1', '"a":12345,"b":[]')]);
     t.deepEqual(edited, clientFrame(text.replace('"a":1', '"a":12345,"b":[]')));
+    const renamed = { start: frame.idStart, end: frame.idEnd, replacement: Buffer.from('"x"') };
+    const both = [renamed, edit(text, '"a":1', '"a":1')].sort((one, other) => one.start - other.start);
+    t.deepEqual(editFrame(frame, both, 'x'), clientFrame(text.replace('"id":1', '"id":"x"')));
     const emptied = editFrame(frame, [edit(text, '"a":1', '')]);
     t.deepEqual(emptied, clientFrame(text.replace('"a":1', '')));
   });

@@ -1,4 +1,4 @@
-import { readPayload } from '../../mcp/payload.ts';
+import { readProgress } from '../../mcp/progress.ts';
 import { rewriteProgress } from '../../mcp/rewrite.ts';
 import type { Frame } from '../../wire/frame.ts';
 
@@ -17,8 +17,8 @@ export class ProgressRelay {
   #kept: Frame | undefined;
 
   take(frame: Frame, followers: Iterable<ProgressFollower>): void {
-    const progress = readPayload(frame)?.progress;
-    if (typeof progress !== 'number' || progress <= this.#latest) return;
+    const progress = readProgress(frame);
+    if (progress === undefined || progress <= this.#latest) return;
     this.#latest = progress;
     this.#kept = frame;
     for (const follower of followers) if (tell(follower, frame)) this.#kept = undefined;

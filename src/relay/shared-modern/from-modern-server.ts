@@ -81,8 +81,9 @@ export class FromModernServer {
   }
 
   #progress(frame: Frame): void {
-    const call = this.#calls.get(findProgressOf(frame)?.value);
-    const rewritten = call?.progressToken && rewriteProgress(frame, call.progressToken);
+    const token = findProgressOf(frame);
+    const call = this.#calls.get(token?.value);
+    const rewritten = call?.progressToken && rewriteProgress(frame, call.progressToken, token);
     if (call !== undefined && rewritten !== undefined) deliver(call, rewritten);
   }
 

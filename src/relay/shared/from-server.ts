@@ -125,8 +125,9 @@ export class FromServer {
   }
 
   #progress(frame: Frame): void {
-    const call = this.#state.calls.get(findProgressOf(frame)?.value);
-    const rewritten = call?.progressToken && rewriteProgress(frame, call.progressToken);
+    const token = findProgressOf(frame);
+    const call = this.#state.calls.get(token?.value);
+    const rewritten = call?.progressToken && rewriteProgress(frame, call.progressToken, token);
     if (call !== undefined && rewritten !== undefined) call.seat.listener.fromServer(rewritten, call.exchange);
   }
 

@@ -128,8 +128,9 @@ export class RequestCall implements Call, PostHost {
   /** Undefined: it is not about this call, or the client did not ask. */
   #restoreProgress(frame: Frame): Frame | undefined {
     const { progressToken, frame: request } = this.#request ?? {};
-    if (progressToken === undefined || findProgressOf(frame)?.value !== request?.id) return undefined;
-    return rewriteProgress(frame, progressToken);
+    const token = findProgressOf(frame);
+    if (progressToken === undefined || token?.value !== request?.id) return undefined;
+    return rewriteProgress(frame, progressToken, token);
   }
 
   ended(end: PostEnd): void {
