@@ -229,6 +229,8 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
 
   #lost(error: BridgeError): void {
     this.#options.reachable(error);
+    // What cannot be opened is an answer to whoever wanted it; what breaks may concern nobody who waits.
+    if (this.#state.kind === 'open') this.#log.warn({ code: error.code }, `event stream lost: ${error.message}`);
     if (this.#leave()) this.#options.listener.serverClosed(error);
   }
 
