@@ -1,61 +1,32 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
-import { type Bridge, startBridge } from '../support/bridge.ts';
-import type { HttpAnswer } from '../support/http-call.ts';
-import { type HttpSession, initialize, notification, openHttpSession } from '../support/legacy-clients.ts';
+import { type Bridge, type LogLine, startBridge } from '../support/bridge.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { connectClient, type Era, type FaultClient } from './fault-clients.ts';
 
-export const FAULTY = [process.execPath, fileURLToPath(new URL('../fixtures/servers/faulty.js', import.meta.url))];
+const PROGRAM = fileURLToPath(new URL('../fixtures/servers/faulty.js', import.meta.url));
 
-export interface Outcome {
-  readonly status: number;
-  readonly text: string | undefined;
-  readonly error: { readonly code: number; readonly message: string; readonly data?: object } | undefined;
+/** The command of a server with faults. */
+export const faulty = (...words: string[]): string[] => ['--', process.execPath, PROGRAM, ...words];
+
+export interface FaultyOptions {
+  readonly options?: readonly string[];
+  /** Default: a server with faults, of the era of its clients. */
+  readonly target?: readonly string[];
+  /** That of the clients. */
+  readonly era?: Era;
 }
 
-/** A session of a real client of the built bridge. */
-export class FaultClient {
-  readonly session: HttpSession;
-  #id = 0;
-
-  private constructor(session: HttpSession) {
-    this.session = session;
-  }
-
-  static async connect(bridge: Bridge): Promise<FaultClient> {
-    const session = await openHttpSession(Number(bridge.url.port), initialize());
-    await (await session.post(notification('notifications/initialized'))).text();
-    return new FaultClient(session);
-  }
-
-  /** Calls a tool; its name is the fault. */
-  async call(name: string, text: string): Promise<Outcome> {
-    return outcomeOf(await this.start(name, text));
-  }
-
-  start(name: string, text: string): Promise<HttpAnswer> {
-    this.#id += 1;
-    const params = { name, arguments: { text } };
-    return this.session.post({ jsonrpc: '2.0', id: this.#id, method: 'tools/call', params });
-  }
-}
-
-interface Message {
-  readonly id?: unknown;
-  readonly result?: { readonly content: readonly { readonly text: string }[] };
-  readonly error?: Outcome['error'];
-}
-
-/** Of the one answer there may be, plain or at the end of a stream. */
-export async function outcomeOf(answer: HttpAnswer): Promise<Outcome> {
-  const body = await answer.text();
-  const texts = answer.isEventStream ? [...body.matchAll(/^data: ?(\{.*)$/gm)].map(([, data]) => data ?? '') : [body];
-  const messages = texts.filter((text) => text.startsWith('{')).map((text) => JSON.parse(text) as Message);
-  const answers = messages.filter(({ result, error }) => result !== undefined || error !== undefined);
-  if (answers.length > 1) throw new Error(`answered ${answers.length} times: ${body}`);
-  const [only] = answers;
-  return { status: answer.status, text: only?.result?.content[0]?.text, error: only?.error };
+/** What came of those who were there before the fault. */
+export interface Aftermath {
+  /**
+   * Everything in the log at `warn` or above since the bridge started, as `level code`, or `level message` where there
+   * is no code. Default: nothing.
+   */
+  readonly log?: readonly string[];
+  /** Default: served as before. `is over`: the fault was everybody's, so its session is gone, too. */
+  readonly witness?: 'is served' | 'is over';
 }
 
 export interface Faulty {
@@ -63,40 +34,51 @@ export interface Faulty {
   readonly victim: FaultClient;
   /** Another client, whom the fault shall not concern. */
   readonly witness: FaultClient;
-  /** Fails unless the witness is served as before, the next client is, and nothing has stayed of the fault. */
-  recovered(): Promise<void>;
-  /** Resolves when a line with this code is in the log. */
-  logged(code: string): Promise<void>;
+  /** Fails unless it is as expected, the next client is served, and nothing has stayed of the fault. */
+  recovered(aftermath?: Aftermath): Promise<void>;
 }
 
 /** The bridge before a server with faults, or what else `target` names. Ended with the test, when nothing may be left. */
 export async function startFaulty(
   t: ExecutionContext,
-  options: readonly string[] = [],
-  target = ['--', ...FAULTY],
+  { options = [], era = 'legacy', target = faulty(era) }: FaultyOptions = {},
 ): Promise<Faulty> {
   const bridge = await startBridge(['--shutdown-grace', '300ms', ...options, ...target]);
   t.teardown(() => bridge.stop());
-  const witness = await FaultClient.connect(bridge);
+  const witness = await connectClient(bridge, era);
   await witness.call('echo', 'before');
   const before = await steadyHandles(bridge);
-  const victim = await FaultClient.connect(bridge);
-  const recovered = async (): Promise<void> => {
-    t.is((await witness.call('echo', 'undisturbed')).text, 'undisturbed');
-    const next = await FaultClient.connect(bridge);
+  const children = bridge.children().length;
+  const victim = await connectClient(bridge, era);
+  const recovered = async ({ log = [], witness: fate = 'is served' }: Aftermath = {}): Promise<void> => {
+    const { status, text } = await witness.call('echo', 'undisturbed');
+    if (fate === 'is served') t.is(text, 'undisturbed');
+    else t.is(status, 404);
+    const next = await connectClient(bridge, era);
     t.is((await next.call('echo', 'welcome')).text, 'welcome');
-    await (await next.session.delete()).text();
-    await (await victim.session.delete()).text();
-    await waitFor(() => handlesOf(bridge.pid) <= before, {
-      message: () => `${handlesOf(bridge.pid)} handles to become ${before} again`,
+    await next.leave();
+    await victim.leave();
+    await waitFor(() => handlesOf(bridge.pid) <= before && bridge.children().length <= children, {
+      message: () =>
+        `${handlesOf(bridge.pid)} handles to become ${before} again, ${bridge.children().length} children ${children}`,
     });
+    await says(t, bridge, log);
   };
-  const logged = async (code: string): Promise<void> => {
-    await waitFor(() => bridge.logs.some((line) => line.code === code || String(line.msg).includes(code)), {
-      message: () => `${code} in the log: ${JSON.stringify(bridge.logs.slice(-5))}`,
-    });
-  };
-  return { bridge, victim, witness, recovered, logged };
+  return { bridge, victim, witness, recovered };
+}
+
+/** The log comes through a pipe of its own. */
+export async function says(t: ExecutionContext, bridge: Pick<Bridge, 'logs'>, expected: readonly string[]) {
+  await waitFor(() => seriousOf(bridge.logs).length >= expected.length).catch(() => undefined);
+  t.deepEqual(seriousOf(bridge.logs), [...expected].sort(), 'what the log says');
+}
+
+/** Without the lines about lost lines: how many these tests read in time is their own affair. */
+function seriousOf(logs: readonly LogLine[]): readonly string[] {
+  const serious = logs.filter(
+    ({ level, dropped }) => /^(warn|error|fatal)$/.test(String(level)) && dropped === undefined,
+  );
+  return serious.map(({ level, code, msg }) => `${level} ${code ?? msg}`).sort();
 }
 
 /** Sockets, pipes and files of a process; 0 where nobody can tell. */
