@@ -63,7 +63,7 @@ export interface RemoteTimeouts {
   readonly firstByteMs: number;
   /** Silence on a stream, keep-alive comments included. */
   readonly idleMs: number;
-  /** A whole call, however talkative. */
+  /** One request and all of its answer, however talkative. */
   readonly callMs: number;
 }
 
@@ -170,6 +170,8 @@ export interface LimitConfig {
   readonly maxParkedBytes: number;
   /** Silence allowed to one call; 0: no limit. */
   readonly requestTimeoutMs: number;
+  /** Time for one call in all; 0: no limit. */
+  readonly maxCallMs: number;
   readonly shutdownGraceMs: number;
 }
 

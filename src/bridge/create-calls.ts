@@ -11,5 +11,6 @@ export function createCalls(
 ): CallRegistry {
   // Where nobody is asked for a name all have the same one, and none of them can be told to take too much.
   const perCaller = access.auth === undefined ? {} : { maxPerCaller: limits.maxInFlightPerSession };
-  return new CallRegistry({ ...parts, ...perCaller, requestTimeoutMs: limits.requestTimeoutMs });
+  const { requestTimeoutMs, maxCallMs } = limits;
+  return new CallRegistry({ ...parts, ...perCaller, requestTimeoutMs, maxCallMs });
 }

@@ -16,5 +16,6 @@ export function createSessions(
     maxCallsPerSession: limits.maxInFlightPerSession,
     sessionTimeoutMs: sessions.sessionTimeoutMs,
     requestTimeoutMs: limits.requestTimeoutMs,
+    maxCallMs: limits.maxCallMs,
   });
 }

@@ -345,7 +345,7 @@ export const OPTIONS = [
   {
     name: 'call-timeout',
     group: 'remote',
-    describe: 'Time for a whole call, however talkative; 0: no limit',
+    describe: 'Time for one HTTP request and all of its answer, however talkative; 0: no limit',
     kind: 'value',
     placeholder: 'duration',
     default: '0',
@@ -498,6 +498,15 @@ export const OPTIONS = [
     kind: 'value',
     placeholder: 'duration',
     default: '5m',
+    verbs: ['serve', 'connect'],
+  },
+  {
+    name: 'max-call-time',
+    group: 'limits',
+    describe: 'Time for one call in all, whatever progress it reports; 0: no limit',
+    kind: 'value',
+    placeholder: 'duration',
+    default: '24h',
     verbs: ['serve', 'connect'],
   },
   {

@@ -79,6 +79,7 @@ export function parseConfig(
       maxParkedCalls: given.required('max-parked-calls', value.parsePositiveCount),
       maxParkedBytes: given.required('max-parked-bytes', value.parseMessageSize),
       requestTimeoutMs: given.required('request-timeout', value.parseDuration),
+      maxCallMs: given.required('max-call-time', value.parseDuration),
       shutdownGraceMs: given.required('shutdown-grace', value.parseDuration),
     },
     log: parseLog(given, around, verb),

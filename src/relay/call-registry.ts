@@ -2,17 +2,16 @@ import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
 import type { RequestMetadata } from '../mcp/request-metadata.ts';
 import type { Frame } from '../wire/frame.ts';
+import { type CallTimes, shortestOf } from './call-endings.ts';
 import { type CallHost, type CallListener, type CallPeer, CallRelay } from './call-relay.ts';
 import { CallerLinks, type NotifyingCaller } from './caller-links.ts';
 import { OpenCalls } from './open-calls.ts';
 import type { CallerEnvironment, UpstreamDialer } from './ports.ts';
 
-export interface CallRegistryOptions {
+export interface CallRegistryOptions extends CallTimes {
   /** Each call is dialled with its context. */
   readonly dialer: UpstreamDialer;
   readonly deps: Pick<Deps, 'log' | 'clock'>;
-  /** Silence allowed to one call; 0: no limit. */
-  readonly requestTimeoutMs: number;
   /** Subscriptions count: they are calls that stay open. Shared with the sessions; default: of its own. */
   readonly openCalls?: OpenCalls;
   /** So that one caller leaves room for others; default: as many as all together may have. */
@@ -28,7 +27,7 @@ export interface CallRequest {
   readonly environment?: CallerEnvironment | undefined;
 }
 
-/** How often silent calls are looked for; shorter limits are checked more often. */
+/** How often calls that take too long are looked for; shorter limits are checked more often. */
 const MAX_SWEEP_MS = 1000;
 const DRAIN_POLL_MS = 20;
 
@@ -37,6 +36,7 @@ export class CallRegistry implements CallHost {
   readonly #options: CallRegistryOptions;
   readonly #openCalls: OpenCalls;
   readonly #maxPerCaller: number;
+  readonly #shortestMs: number | undefined;
   readonly #calls = new Set<CallRelay>();
   readonly #callerLinks: CallerLinks;
   readonly #perPrincipal = new Map<string, number>();
@@ -46,6 +46,7 @@ export class CallRegistry implements CallHost {
   constructor(options: CallRegistryOptions) {
     this.#options = options;
     this.#callerLinks = new CallerLinks(options.dialer, options.deps.log);
+    this.#shortestMs = shortestOf(options);
     this.#openCalls = options.openCalls ?? new OpenCalls();
     this.#maxPerCaller = options.maxPerCaller ?? this.#openCalls.limit;
   }
@@ -112,14 +113,13 @@ export class CallRegistry implements CallHost {
   }
 
   #startSweep(): void {
-    const { requestTimeoutMs } = this.#options;
-    if (requestTimeoutMs === 0 || this.#stopSweep !== undefined) return;
-    const periodMs = Math.max(10, Math.min(MAX_SWEEP_MS, requestTimeoutMs / 4));
-    this.#stopSweep = this.clock.every(periodMs, () => this.#sweep(this.clock.now(), requestTimeoutMs));
+    if (this.#shortestMs === undefined || this.#stopSweep !== undefined) return;
+    const periodMs = Math.max(10, Math.min(MAX_SWEEP_MS, this.#shortestMs / 4));
+    this.#stopSweep = this.clock.every(periodMs, () => this.#sweep(this.clock.now()));
   }
 
-  #sweep(nowMs: number, requestTimeoutMs: number): void {
-    for (const call of this.#calls) call.sweep(nowMs, requestTimeoutMs);
+  #sweep(nowMs: number): void {
+    for (const call of this.#calls) call.sweep(nowMs, this.#options);
   }
 
   /** No new calls; resolves when all but the subscriptions are answered, or after `graceMs`. */

@@ -8,7 +8,7 @@ import { rpcErrorOf } from '../mcp/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { withId } from '../wire/splice.ts';
 import { errorFrame, notificationFrame } from '../wire/write-message.ts';
-import { endOfSubscription, silenceError } from './call-endings.ts';
+import { type CallTimes, endOfSubscription, overdue } from './call-endings.ts';
 import { type CancelledBy, Exchange } from './exchange.ts';
 import type { Lane, ServerFault, ServerListener, UpstreamLink } from './ports.ts';
 
@@ -139,12 +139,12 @@ export class CallRelay implements ServerListener, CallListener {
 
   // ---- time and end
 
-  /** Fails the call if nothing was heard of it for so long. Silence is all that most subscriptions ever say. */
-  sweep(nowMs: number, requestTimeoutMs: number): void {
-    if (this.#state.kind !== 'open' || this.isSubscription) return;
+  /** Fails the call if it has been silent, or open, for too long. */
+  sweep(nowMs: number, times: CallTimes): void {
+    if (this.#state.kind !== 'open') return;
     const { exchange, peer } = this.#state;
-    if (exchange.lastActiveMs > nowMs - requestTimeoutMs) return;
-    const error = silenceError(exchange.method, requestTimeoutMs);
+    const error = overdue(exchange, nowMs, times);
+    if (error === undefined) return;
     this.#withdraw(this.#state, 'timeout', error);
     peer.send(errorFrame(exchange.id, rpcErrorOf(error)));
   }

@@ -1,6 +1,5 @@
 import { CellMap } from '../collections/cell-map.ts';
 import { isInteractive } from '../mcp/methods.ts';
-import { LISTEN } from '../mcp/modern-methods.ts';
 import type { JsonRpcId } from '../wire/frame.ts';
 import type { Exchange } from './exchange.ts';
 import { OpenCalls } from './open-calls.ts';
@@ -75,18 +74,5 @@ export class ExchangeTable {
   /** A copy: callers remove while they walk. */
   all(): readonly Exchange[] {
     return [...this.#byId.values()];
-  }
-
-  /**
-   * Those in which nothing has happened since `sinceMs` and nobody is being asked. A subscription is silent for as long
-   * as nothing changes.
-   */
-  silentSince(sinceMs: number): readonly Exchange[] {
-    const silent: Exchange[] = [];
-    for (const exchange of this.#byId.values()) {
-      const isWaiting = exchange.openQuestions === 0 && exchange.method !== LISTEN;
-      if (isWaiting && exchange.lastActiveMs <= sinceMs) silent.push(exchange);
-    }
-    return silent;
   }
 }

@@ -31,7 +31,9 @@ export class Exchange {
   upstreamId = 0;
   /** Requests of the server that wait for this client because of this exchange: a person may be thinking. */
   openQuestions = 0;
-  /** When something last happened, by the clock of the bridge. */
+  /** When it arrived, by the clock of the bridge. */
+  readonly openedAtMs: number;
+  /** When something last happened. */
   lastActiveMs: number;
   #state: ExchangeState = OPEN;
 
@@ -40,6 +42,7 @@ export class Exchange {
     this.method = method;
     this.lane = lane;
     this.progressToken = progressToken;
+    this.openedAtMs = nowMs;
     this.lastActiveMs = nowMs;
   }
 

@@ -10,7 +10,7 @@ import { rpcErrorOf } from '../mcp/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { withId } from '../wire/splice.ts';
 import { errorFrame, notificationFrame } from '../wire/write-message.ts';
-import { endOfSubscription, silenceError } from './call-endings.ts';
+import { type CallTimes, endOfSubscription, overdue } from './call-endings.ts';
 import { Exchange } from './exchange.ts';
 import { ExchangeTable } from './exchange-table.ts';
 import { findCallOf } from './legacy-notifications.ts';
@@ -22,13 +22,11 @@ import { MAX_OPEN_QUESTIONS, Questions } from './questions.ts';
 /** Calls one client may have open at once; a client that exceeds it is not waiting for answers. */
 export const MAX_OPEN_EXCHANGES = 1024;
 
-export interface RelayOptions {
+export interface RelayOptions extends CallTimes {
   readonly log: Logger;
   readonly clock: Clock;
   /** What both ends speak; default: legacy. A modern relay is `ready` from the start and its server asks nothing. */
   readonly era?: Era;
-  /** Silence allowed to one call; 0: no limit. */
-  readonly requestTimeoutMs: number;
   /** Calls this client may have open; default: MAX_OPEN_EXCHANGES. */
   readonly maxOpenExchanges?: number | undefined;
   /** Shared with other clients, so that all together stay within a limit; default: none. */
@@ -312,14 +310,12 @@ export class Relay implements ClientListener, ServerListener {
 
   // ---- time and end
 
-  /** Fails the calls that have been silent for too long. */
+  /** Fails the calls that have been silent, or open, for too long. */
   sweep(nowMs: number): void {
-    const { requestTimeoutMs } = this.#options;
-    if (requestTimeoutMs === 0) return;
-    for (const exchange of this.#exchanges.silentSince(nowMs - requestTimeoutMs)) {
+    for (const exchange of this.#exchanges.all()) {
+      const error = overdue(exchange, nowMs, this.#options);
       // To fail one may end the session, and with it the others.
-      if (exchange.state.kind !== 'open') continue;
-      const error = silenceError(exchange.method, requestTimeoutMs);
+      if (error === undefined || exchange.state.kind !== 'open') continue;
       this.#exchanges.remove(exchange);
       exchange.cancel('timeout');
       if (exchange.method !== INITIALIZE) {

@@ -1,10 +1,11 @@
 import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
+import { type CallTimes, shortestOf } from './call-endings.ts';
 import type { OpenCalls } from './open-calls.ts';
 import type { CallContext, CallerEnvironment, ClientListener, DownstreamPeer, UpstreamDialer } from './ports.ts';
 import { Relay } from './relay.ts';
 
-export interface SessionRegistryOptions {
+export interface SessionRegistryOptions extends CallTimes {
   readonly dialer: UpstreamDialer;
   readonly deps: Deps;
   readonly maxSessions: number;
@@ -16,7 +17,6 @@ export interface SessionRegistryOptions {
   readonly openCalls?: OpenCalls;
   /** A session that nobody has been connected to or has called for this long ends. */
   readonly sessionTimeoutMs: number;
-  readonly requestTimeoutMs: number;
 }
 
 /** For whom a session is opened. */
@@ -42,7 +42,7 @@ interface Entry extends Session {
   lastSeenMs: number;
 }
 
-/** How often idle sessions and silent calls are looked for; shorter limits are checked more often. */
+/** How often idle sessions and calls that take too long are looked for; shorter limits are checked more often. */
 const MAX_SWEEP_MS = 1000;
 const DRAIN_POLL_MS = 20;
 
@@ -70,7 +70,7 @@ export class SessionRegistry {
     { principal, context, environment }: SessionClient = {},
   ): Session<Peer> {
     this.#checkPlace(principal);
-    const { deps, dialer, requestTimeoutMs, maxCallsPerSession, openCalls } = this.#options;
+    const { deps, dialer, requestTimeoutMs, maxCallMs, maxCallsPerSession, openCalls } = this.#options;
     const id = deps.randomId();
     const log = deps.log.child({ session: id.slice(0, 6) });
     const relay = new Relay({
@@ -78,6 +78,7 @@ export class SessionRegistry {
       clock: deps.clock,
       era: context === undefined ? 'legacy' : 'modern',
       requestTimeoutMs,
+      maxCallMs,
       maxOpenExchanges: maxCallsPerSession,
       openCalls,
       onReady: (revision) => log.debug({ revision: revision.id }, 'session ready'),
@@ -145,11 +146,9 @@ export class SessionRegistry {
 
   #startSweep(): void {
     const { clock } = this.#options.deps;
-    const shortest = Math.min(
-      this.#options.sessionTimeoutMs,
-      this.#options.requestTimeoutMs || Number.POSITIVE_INFINITY,
-    );
-    const periodMs = Math.max(10, Math.min(MAX_SWEEP_MS, shortest / 4));
+    const { sessionTimeoutMs } = this.#options;
+    const shortestMs = Math.min(sessionTimeoutMs, shortestOf(this.#options) ?? sessionTimeoutMs);
+    const periodMs = Math.max(10, Math.min(MAX_SWEEP_MS, shortestMs / 4));
     this.#stopSweep ??= clock.every(periodMs, () => this.#sweep(clock.now()));
   }
 

@@ -75,7 +75,8 @@ The remote server (URL)
                                    [0]
   --idle-timeout <duration>        Silence allowed in a stream, keep-alive comments count as life;
                                    0: no limit [0]
-  --call-timeout <duration>        Time for a whole call, however talkative; 0: no limit [0]
+  --call-timeout <duration>        Time for one HTTP request and all of its answer, however
+                                   talkative; 0: no limit [0]
   --keep-alive <duration>          Ping a connection that was idle this long; 0: never [0]
   MCP_PORTAGE_BEARER_TOKEN         Send this token as a credential; no option, as other users can
                                    read command lines
@@ -110,6 +111,8 @@ Limits
                                    not come back for [64m]
   --request-timeout <duration>     Silence allowed to one call (progress and questions to the user
                                    count as life); 0: no limit [5m]
+  --max-call-time <duration>       Time for one call in all, whatever progress it reports; 0: no
+                                   limit [24h]
   --shutdown-grace <duration>      Time running calls get to finish at shutdown [5s]
 
 The report (probe)

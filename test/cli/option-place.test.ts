@@ -61,6 +61,7 @@ const PLACES: Readonly<Record<OptionName, readonly string[]>> = {
   'max-parked-calls': LISTENING,
   'max-parked-bytes': LISTENING,
   'request-timeout': RUNNING,
+  'max-call-time': RUNNING,
   'shutdown-grace': RUNNING,
   json: ['probe command', 'probe url'],
   timeout: ['probe command', 'probe url'],

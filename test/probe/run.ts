@@ -20,6 +20,7 @@ const LIMITS = {
   maxParkedCalls: 8,
   maxParkedBytes: 1024 * 1024,
   requestTimeoutMs: 0,
+  maxCallMs: 0,
   shutdownGraceMs: 2000,
 };
 

@@ -95,6 +95,20 @@ test('any message of the server is a sign of life', (t) => {
   t.is(bench.calls.size, 1);
 });
 
+test('no sign of life keeps a call open for ever', (t) => {
+  const bench = new CallBench({ requestTimeoutMs: 0, maxCallMs: TIMEOUT_MS });
+  const { client, says, linkHeard } = bench.open({ id: 5 });
+  linkHeard();
+  for (let n = 0; n < 5; n += 1) {
+    bench.clock.advance(TIMEOUT_MS / 4);
+    says({ method: 'notifications/progress', params: { progressToken: 1, progress: n } });
+  }
+  t.like(client.heard.at(-1), { id: 5, error: { data: { bridge: { phase: 'call', timeoutMs: TIMEOUT_MS } } } });
+  t.is(client.sent.length, 4);
+  t.like(linkHeard(), [{ method: 'notifications/cancelled', params: { requestId: 5 } }]);
+  t.is(bench.calls.size, 0);
+});
+
 test('a subscription may be silent for ever', (t) => {
   const bench = new CallBench({ requestTimeoutMs: TIMEOUT_MS });
   bench.open({ method: 'subscriptions/listen' });

@@ -57,20 +57,6 @@ test('the sole exchange is known only while it is the only one', (t) => {
   t.is(table.size, 0);
 });
 
-test('silent are those in which nothing happened since, unless they are asking', (t) => {
-  const { table, exchanges } = tableOf(call, asking(call), call);
-  const [first, , third] = exchanges as [Exchange, Exchange, Exchange];
-  third.lastActiveMs = 5;
-  t.deepEqual(table.silentSince(-1), []);
-  t.deepEqual(table.silentSince(4), [first]);
-  t.deepEqual(table.silentSince(5), [first, third]);
-});
-
-test('a subscription is never too silent', (t) => {
-  const { table } = tableOf({ method: 'subscriptions/listen' });
-  t.deepEqual(table.silentSince(1e9), []);
-});
-
 test('an exchange leaves the open state once', (t) => {
   for (const leave of [(e: Exchange) => e.settle(), (e: Exchange) => e.cancel('client')]) {
     const exchange = new Exchange(1, 'ping', new FakeLane(), undefined, 0);

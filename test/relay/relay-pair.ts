@@ -25,7 +25,7 @@ export class RelayPair {
   readonly ready: Revision[] = [];
   readonly ends: BridgeError[] = [];
 
-  constructor({ requestTimeoutMs = 0, joined = true, era = 'legacy' as Era } = {}) {
+  constructor({ requestTimeoutMs = 0, maxCallMs = 0, joined = true, era = 'legacy' as Era } = {}) {
     const { log, clock } = createFakeDeps();
     this.clock = clock;
     this.relay = new Relay({
@@ -33,6 +33,7 @@ export class RelayPair {
       clock,
       era,
       requestTimeoutMs,
+      maxCallMs,
       onReady: (revision) => void this.ready.push(revision),
       onEnd: (reason) => void this.ends.push(reason),
     });
@@ -63,7 +64,9 @@ export class RelayPair {
 }
 
 /** After the handshake, with nothing kept of it. */
-export function readyPair(options: { readonly requestTimeoutMs?: number } = {}): RelayPair {
+export function readyPair(
+  options: { readonly requestTimeoutMs?: number; readonly maxCallMs?: number } = {},
+): RelayPair {
   const pair = new RelayPair(options);
   pair.client(INITIALIZE);
   pair.server(INITIALIZE_RESULT);

@@ -94,6 +94,20 @@ for (const [title, finish] of [
   });
 }
 
+test('a call has an end, whatever progress it reports and whoever is being asked', (t) => {
+  const pair = readyPair({ maxCallMs: TIMEOUT_MS });
+  pair.call(1, 'tools/call', { _meta: { progressToken: 'p' } });
+  pair.server({ id: 'q', method: 'elicitation/create', params: {} });
+  wait(pair, TIMEOUT_MS - 1);
+  pair.server({ method: 'notifications/progress', params: { progressToken: 'p', progress: 1 } });
+  pair.peer.take();
+  pair.link.take();
+  wait(pair, 1);
+  t.deepEqual(reasons(pair), [{ id: 1, ...TIMED_OUT, phase: 'call' }]);
+  t.like(messagesOf(pair.link.sent), [{ method: 'notifications/cancelled', params: { requestId: 1 } }]);
+  t.deepEqual(pair.ends, [], 'the session goes on');
+});
+
 test('0 means no limit', (t) => {
   const pair = readyPair({ requestTimeoutMs: 0 });
   pair.call(1);
