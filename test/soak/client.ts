@@ -4,9 +4,9 @@ import { call, initialize, notification, POST_HEADERS } from '../support/legacy-
 import type { Tally } from './tally.ts';
 
 /** A call that takes longer is lost. */
-const ANSWER_MS = 60_000;
+export const ANSWER_MS = 60_000;
 
-interface Answer {
+export interface Answer {
   readonly status: number;
   readonly headers: IncomingMessage['headers'];
   readonly text: string;
@@ -21,9 +21,9 @@ export class Connections {
     this.url = url;
   }
 
-  post(body: object, headers: Readonly<Record<string, string | undefined>>): Promise<Answer> {
+  post(body: object, headers: Readonly<Record<string, string | undefined>>, url = this.url): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const sent = request(this.url, { method: 'POST', agent: this.#agent, headers: present(headers) }, (response) => {
+      const sent = request(url, { method: 'POST', agent: this.#agent, headers: present(headers) }, (response) => {
         let text = '';
         response.setEncoding('utf8');
         response.on('data', (chunk: string) => {
@@ -79,13 +79,19 @@ function present(headers: Readonly<Record<string, string | undefined>>): Record<
 let texts = 0;
 
 /** A text that nobody else has said or will say. */
-function uniqueText(who: string): string {
+export function uniqueText(who: string): string {
   texts += 1;
   return `${who}/${texts}`;
 }
 
+/** Somebody who stays and calls. */
+export interface Resident {
+  call(): Promise<void>;
+  close(): Promise<void>;
+}
+
 /** A legacy session over Streamable HTTP. */
-export class SoakSession {
+export class SoakSession implements Resident {
   readonly #connections: Connections;
   readonly #headers: Readonly<Record<string, string>>;
   readonly #tally: Tally;
@@ -141,7 +147,7 @@ export class SoakSession {
   }
 }
 
-const echo = (id: number, text: string): object => ({
+export const echo = (id: number, text: string): object => ({
   ...call(id),
   params: { name: 'echo', arguments: { text } },
 });
@@ -160,7 +166,11 @@ interface Expected {
   readonly text: string;
 }
 
-async function checkAnswer({ tally, id, text }: Expected, ask: () => Promise<Answer>): Promise<void> {
+/** Asks, and counts what comes of it. */
+export async function checkAnswer(
+  { tally, id, text }: Expected,
+  ask: () => Promise<Pick<Answer, 'status' | 'text'>>,
+): Promise<void> {
   tally.asked += 1;
   try {
     const answer = await ask();

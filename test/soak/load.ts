@@ -2,8 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type Bridge, startBridge } from '../support/bridge.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { Connections, callModern, SoakSession } from './client.ts';
+import { Connections, callModern, type Resident, SoakSession } from './client.ts';
 import { judgeFlat, type Sample, takeSample, type Verdict } from './samples.ts';
+import { SoakStream } from './stream-client.ts';
 import { Tally } from './tally.ts';
 
 const SERVER = fileURLToPath(new URL('../fixtures/servers/echo.js', import.meta.url));
@@ -18,6 +19,8 @@ export interface LoadOptions {
   readonly isolation: 'shared' | 'session';
   /** Who stays from beginning to end. */
   readonly residents: number;
+  /** The same over HTTP+SSE. */
+  readonly streamResidents: number;
   readonly visitorsPerSecond: number;
   readonly modernPerSecond: number;
   /** Runs while nobody is there: what a shared server may keep. */
@@ -35,6 +38,7 @@ export class Load {
   readonly #bridge: Bridge;
   readonly #connections: Connections;
   readonly #residentTally = new Tally();
+  readonly #streamTally = new Tally();
   readonly #visitorTally = new Tally();
   readonly #modernTally = new Tally();
   readonly #samples: Sample[] = [];
@@ -48,16 +52,21 @@ export class Load {
   }
 
   static async start(options: LoadOptions): Promise<Load> {
-    const limits = ['--max-sessions', String(4 * options.residents + 1000)];
+    const limits = ['--max-sessions', String(4 * (options.residents + options.streamResidents) + 1000)];
     const timeout = ['--session-timeout', `${SESSION_TIMEOUT_S}s`];
     const args = ['--isolation', options.isolation, ...limits, ...timeout];
     return new Load(options, await startBridge([...args, '--', process.execPath, SERVER]));
   }
 
   async run(endMs: number): Promise<LoadReport> {
-    const { residents, visitorsPerSecond, modernPerSecond } = this.#options;
+    const { residents, streamResidents, visitorsPerSecond, modernPerSecond } = this.#options;
     const isOver = (): boolean => Date.now() >= endMs;
-    const sessions = await this.#openResidents(residents);
+    const sessions = [
+      ...(await openAll(residents, () => this.#openResident())),
+      ...(await openAll(streamResidents, () =>
+        SoakStream.open(this.#connections, this.#bridge.sseUrl, this.#streamTally),
+      )),
+    ];
     const sampling = this.#sample(isOver);
     await Promise.all([
       ...Array.from({ length: AT_ONCE }, (_, lane) => this.#callInTurn(sessions, lane, isOver)),
@@ -70,23 +79,14 @@ export class Load {
     return this.#report(await this.#settle());
   }
 
-  async #openResidents(count: number): Promise<SoakSession[]> {
-    const sessions: SoakSession[] = [];
-    let left = count;
-    const openSome = async (): Promise<void> => {
-      while (left > 0) {
-        left -= 1;
-        const session = await SoakSession.open(this.#connections, this.#residentTally);
-        session?.listen();
-        if (session !== undefined) sessions.push(session);
-      }
-    };
-    await Promise.all(Array.from({ length: Math.min(AT_ONCE, 8) }, openSome));
-    return sessions;
+  async #openResident(): Promise<SoakSession | undefined> {
+    const session = await SoakSession.open(this.#connections, this.#residentTally);
+    session?.listen();
+    return session;
   }
 
   /** Each lane goes round its share of the sessions. */
-  async #callInTurn(sessions: readonly SoakSession[], lane: number, isOver: () => boolean): Promise<void> {
+  async #callInTurn(sessions: readonly Resident[], lane: number, isOver: () => boolean): Promise<void> {
     const own = sessions.filter((_, index) => index % AT_ONCE === lane);
     while (!isOver() && own.length > 0) {
       for (const session of own) if (!isOver()) await session.call();
@@ -144,7 +144,12 @@ export class Load {
     if (!verdict.isFlat) failures.push(`${title}: not flat: ${verdict.report}`);
     if (left === undefined)
       failures.push(`${title}: left behind: ${last?.handles} handles, ${last?.children} children`);
-    const tallies = { residents: this.#residentTally, visitors: this.#visitorTally, modern: this.#modernTally };
+    const tallies = {
+      residents: this.#residentTally,
+      'residents over HTTP+SSE': this.#streamTally,
+      visitors: this.#visitorTally,
+      modern: this.#modernTally,
+    };
     for (const [who, tally] of Object.entries(tallies)) {
       if (tally.lost + tally.crossed > 0) failures.push(`${title}, ${who}: ${tally}\n  ${tally.examples.join('\n  ')}`);
     }
@@ -158,4 +163,19 @@ export class Load {
     ];
     return { lines, failures };
   }
+}
+
+/** Some at a time; those who were refused are left out. */
+async function openAll<Who>(count: number, open: () => Promise<Who | undefined>): Promise<Who[]> {
+  const opened: Who[] = [];
+  let left = count;
+  const openSome = async (): Promise<void> => {
+    while (left > 0) {
+      left -= 1;
+      const one = await open();
+      if (one !== undefined) opened.push(one);
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, openSome));
+  return opened;
 }

@@ -21,6 +21,12 @@ export function takeSample(pid: number): Sample {
   };
 }
 
+/** Several bridges taken together. */
+export function sumOf(samples: readonly Sample[]): Sample {
+  const sum = (key: keyof Sample): number => samples.reduce((total, one) => total + one[key], 0);
+  return { atMs: Date.now(), rssMiB: sum('rssMiB'), handles: sum('handles'), children: sum('children') };
+}
+
 /** Flat: the last quarter of the time needs no more than the second one (the first warms up) and this on top. */
 const GROWTH = { share: 0.15, rssMiB: 24, handles: 40, children: 8 };
 
