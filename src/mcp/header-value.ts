@@ -17,8 +17,14 @@ const SUFFIX = '?=';
 const PLAIN = /^[\x20-\x7e]+$/;
 /** What may arrive: `field-vchar`, SP and HTAB, without the obsolete bytes above ASCII. */
 const FIELD_VALUE = /^[\t\x20-\x7e]*$/;
+const LONE_SURROGATE = /\p{Surrogate}/u;
 /** With padding, as the encoder writes it. */
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+
+/** In place of a value that no header can have; an encoded value is never empty. */
+export const INEXPRESSIBLE = '';
+/** Of what cannot be encoded. */
+export const NO_UNICODE = 'is no Unicode text: it has half of a surrogate pair, which no header can repeat';
 
 /** Servers and proxies cut or refuse longer lines. */
 export const MAX_HEADER_BYTES = 8 * 1024;
@@ -26,10 +32,20 @@ export const MAX_HEADER_BYTES = 8 * 1024;
 export const MAX_HEADERS_BYTES = 16 * 1024;
 export const MAX_HEADERS = 64;
 
-/** Never holds a byte that could end the header, whatever the text. An empty one is encoded: some stacks drop it. */
+/**
+ * Never holds a byte that could end the header, whatever the text. An empty one is encoded: some stacks drop it.
+ * `INEXPRESSIBLE` where there is no UTF-8 to encode: with a replacement character in it, the header would name something
+ * else than the body.
+ */
 export function encodeHeaderValue(text: string): string {
   const isPlain = PLAIN.test(text) && !text.startsWith(' ') && !text.endsWith(' ') && !isMarked(text);
-  return isPlain ? text : `${PREFIX}${Buffer.from(text, 'utf8').toString('base64')}${SUFFIX}`;
+  if (isPlain) return text;
+  return isExpressible(text) ? `${PREFIX}${Buffer.from(text, 'utf8').toString('base64')}${SUFFIX}` : INEXPRESSIBLE;
+}
+
+/** JSON can spell half of a surrogate pair, which is no character. */
+export function isExpressible(text: string): boolean {
+  return !LONE_SURROGATE.test(text);
 }
 
 /** The markers may share the question mark: `=?base64?=` counts as well. */
@@ -65,11 +81,12 @@ function isBlank(text: string, at: number): boolean {
   return text[at] === ' ' || text[at] === '\t';
 }
 
-/** Why these headers are better not sent: cut off on the way they would name something else than the body. */
-export function findHeaderExcess(headers: readonly HeaderLine[]): string | undefined {
+/** Why these headers are better not sent: cut off or replaced they would name something else than the body. */
+export function findHeaderFault(headers: readonly HeaderLine[]): string | undefined {
   if (headers.length > MAX_HEADERS) return `${headers.length} headers; at most ${MAX_HEADERS} are sent`;
   let total = 0;
   for (const [name, value] of headers) {
+    if (value === INEXPRESSIBLE) return `what ${name} would repeat ${NO_UNICODE}`;
     const length = name.length + value.length + 2;
     if (length > MAX_HEADER_BYTES) return `${name} has ${length} bytes; at most ${MAX_HEADER_BYTES} are sent`;
     total += length;

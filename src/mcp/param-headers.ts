@@ -5,7 +5,14 @@ import { OPEN_BRACE, OPEN_BRACKET } from '../wire/ascii.ts';
 import type { Frame } from '../wire/frame.ts';
 import { findUniqueMember } from '../wire/scan-json.ts';
 import type { ParamHeader, ParamType } from './header-annotations.ts';
-import { decodeHeaderValue, encodeHeaderValue, type HeaderLine, type HeaderMap } from './header-value.ts';
+import {
+  decodeHeaderValue,
+  encodeHeaderValue,
+  type HeaderLine,
+  type HeaderMap,
+  isExpressible,
+  NO_UNICODE,
+} from './header-value.ts';
 import { PARAM_HEADER_PREFIX, PARAM_HEADER_PREFIX_OUT } from './headers.ts';
 import { findUnmistakable } from './look-alikes.ts';
 import { parseSpan } from './payload.ts';
@@ -52,6 +59,7 @@ function checkParamHeader({ name, path, type }: ParamHeader, frame: Frame, heade
   if (read === 'unclear') return `the value that ${header} repeats occurs several times`;
   const text = read && textOf(read.value);
   if (read === undefined || text === undefined) return undefined;
+  if (!isExpressible(text)) return `the value that ${header} repeats ${NO_UNICODE}`;
   const given = headers[`${PARAM_HEADER_PREFIX}${name.toLowerCase()}`];
   if (given === undefined) return `the ${header} header is missing`;
   const decoded = typeof given === 'string' ? decodeHeaderValue(given) : undefined;

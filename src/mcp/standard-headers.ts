@@ -10,6 +10,8 @@ import {
   encodeHeaderValue,
   type HeaderLine,
   type HeaderMap,
+  isExpressible,
+  NO_UNICODE,
   trimHeaderValue,
 } from './header-value.ts';
 import {
@@ -72,6 +74,7 @@ function checkName(value: HeaderMap[string], name: BodyName | undefined): string
   // A body without a name is wrong in another way, which its server tells.
   if (name === undefined) return undefined;
   if (name.kind === 'unclear') return `params.${name.member} must occur once, and nothing that could be taken for it`;
+  if (!isExpressible(name.text)) return `params.${name.member} ${NO_UNICODE}`;
   if (value === undefined) return `the ${NAME_HEADER_OUT} header is missing`;
   const decoded = typeof value === 'string' ? decodeHeaderValue(value) : undefined;
   if (decoded === undefined) return `the ${NAME_HEADER_OUT} header is not encoded as it should be`;

@@ -1,7 +1,7 @@
 import test from 'ava';
 import fc from 'fast-check';
 import type { ParamHeader, ParamType } from '../../src/mcp/header-annotations.ts';
-import type { HeaderMap } from '../../src/mcp/header-value.ts';
+import { encodeHeaderValue, type HeaderMap } from '../../src/mcp/header-value.ts';
 import { checkParamHeaders, paramHeadersFor } from '../../src/mcp/param-headers.ts';
 import { clientFrame } from '../support/frames.ts';
 import { anyText } from '../wire/json-text.ts';
@@ -111,6 +111,15 @@ test('is not led astray by arguments that occur twice', (t) => {
   const fault = 'the value that Mcp-Param-A repeats occurs several times';
   t.is(checkParamHeaders([header('string')], frame, { 'mcp-param-a': 'x' }), fault);
   t.deepEqual(paramHeadersFor([header('string')], frame), []);
+});
+
+test('a value with half a surrogate pair matches no header', (t) => {
+  const frame = call(JSON.stringify({ a: '\udc00' }));
+  const given = { 'mcp-param-a': encodeHeaderValue('\ufffd') };
+  t.regex(
+    checkParamHeaders([header('string')], frame, given) ?? '',
+    /^the value that Mcp-Param-A repeats is no Unicode/,
+  );
 });
 
 test('ignores headers that no annotation names', (t) => {

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import type { HeaderLine, HeaderMap } from '../../src/mcp/header-value.ts';
+import { encodeHeaderValue, type HeaderLine, type HeaderMap } from '../../src/mcp/header-value.ts';
 import { checkStandardHeaders, standardHeaders } from '../../src/mcp/standard-headers.ts';
 import { clientFrame } from '../support/frames.ts';
 import { anyText } from '../wire/json-text.ts';
@@ -43,6 +43,15 @@ test('never lets a method or revision end its header', (t) => {
     headers.map(([, value]) => value),
     ['=?base64?MQoy?=', '=?base64?YQ0KWDogMQ==?='],
   );
+});
+
+test('a name with half a surrogate pair matches no header, least of all one with a replacement character', (t) => {
+  const frame = request('tools/call', { name: 'a\ud800' });
+  const others = { 'mcp-protocol-version': REVISION, 'mcp-method': 'tools/call' };
+  for (const text of ['a\ufffd', 'a']) {
+    const fault = checkStandardHeaders(frame, REVISION, { ...others, 'mcp-name': encodeHeaderValue(text) });
+    t.regex(fault ?? '', /^params.name is no Unicode text/);
+  }
 });
 
 test('gives a name that occurs twice no header', (t) => {

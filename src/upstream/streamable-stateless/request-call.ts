@@ -1,7 +1,7 @@
 import { BridgeError } from '../../errors.ts';
 import { isForeignRefusal } from '../../mcp/classify-probe.ts';
 import { findProgressOf } from '../../mcp/correlators.ts';
-import { findHeaderExcess, type HeaderLine } from '../../mcp/header-value.ts';
+import { findHeaderFault, type HeaderLine } from '../../mcp/header-value.ts';
 import { findUnmistakable } from '../../mcp/look-alikes.ts';
 import { CALL_TOOL, CANCELLED, LIST_TOOLS, PROGRESS } from '../../mcp/methods.ts';
 import { paramHeadersFor } from '../../mcp/param-headers.ts';
@@ -92,8 +92,8 @@ export class RequestCall implements Call, PostHost {
     const { environment, isPaused } = this.#host;
     const { frame: original, exchange } = this.message;
     const headers = [...messageHeaders(original), ...paramHeaders];
-    const excess = findHeaderExcess(headers);
-    if (excess !== undefined) return this.#refuse(tooLongHeaders(excess));
+    const fault = findHeaderFault(headers);
+    if (fault !== undefined) return this.#refuse(unfitHeaders(fault));
     this.#request = rewriteForPost(original, this.#host.nextId());
     const { frame } = this.#request;
     const request = postRequest(environment, { frame, headers, lane: exchange?.lane });
@@ -216,6 +216,9 @@ function hiddenTool(annotations: KnownTool['annotations']): BridgeError {
   return new BridgeError('ERR_UPSTREAM_TOOL', message);
 }
 
-function tooLongHeaders(excess: string): BridgeError {
-  return new BridgeError('ERR_UPSTREAM_HEADERS', `The request would need headers that are too long: ${excess}.`);
+function unfitHeaders(fault: string): BridgeError {
+  return new BridgeError(
+    'ERR_UPSTREAM_HEADERS',
+    `The headers this request would need over HTTP cannot be sent: ${fault}.`,
+  );
 }

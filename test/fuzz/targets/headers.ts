@@ -5,8 +5,10 @@ import type { ParamHeader } from '../../../src/mcp/header-annotations.ts';
 import {
   decodeHeaderValue,
   encodeHeaderValue,
+  findHeaderFault,
   type HeaderLine,
   type HeaderMap,
+  INEXPRESSIBLE,
 } from '../../../src/mcp/header-value.ts';
 import { checkParamHeaders, paramHeadersFor } from '../../../src/mcp/param-headers.ts';
 import { checkStandardHeaders, standardHeaders } from '../../../src/mcp/standard-headers.ts';
@@ -30,9 +32,9 @@ const ANNOTATIONS: readonly ParamHeader[] = [
   { name: 'Inner', path: ['inner', 'text'], type: 'string' },
 ];
 
-/** A lone surrogate has no bytes, and becomes a replacement character in a header. */
-const wellFormed = anyText.map((any) => Buffer.from(any).toString());
-const text = fc.oneof(wellFormed, fc.constantFrom(null, '=?base64?=', 'a\r\nX: 1', ' x '));
+const halves = fc.constantFrom('\ud800', 'a\udc00b', '\udc00\ud800');
+const name = fc.oneof({ weight: 9, arbitrary: anyText }, { weight: 1, arbitrary: halves });
+const text = fc.oneof(name, fc.constantFrom(null, '=?base64?=', 'a\r\nX: 1', ' x '));
 /** Of the types the annotations name: what is of another type the server refuses in its own words. */
 const args = fc.record(
   { text, count: fc.maxSafeInteger(), flag: fc.boolean(), inner: fc.record({ text }) },
@@ -45,14 +47,16 @@ const forwarded = fc.dictionary(
 
 export const headers = fuzzTarget({
   name: 'headers',
-  promise: 'what goes into a header cannot leave it, comes out again, and is missed when it is changed',
+  promise:
+    'what goes into a header cannot leave it, comes out again, and is missed when it is changed; what cannot is told',
   runs: 400,
-  input: fc.tuple(fc.nat(NAMED.length - 1), wellFormed, args, anySeed, forwarded),
+  input: fc.tuple(fc.nat(NAMED.length - 1), name, args, anySeed, forwarded),
   holds: ([index, name, given, seed, inbound]) => {
     const [method, member] = NAMED[index] as (typeof NAMED)[number];
     const message = { jsonrpc: '2.0', id: seed, method, params: { [member]: name, arguments: given } };
     const frame = clientFrame(new JsonPrinter(seed, { newlines: false }).value(message));
     const lines = [...standardHeaders(frame, REVISION), ...paramHeadersFor(ANNOTATIONS, frame)];
+    if (lines.some(([, value]) => value === INEXPRESSIBLE)) return checkInexpressible(frame, lines);
     for (const [header, text] of lines) checkLine(header, text);
     insist(faultOf(frame, asReceived(lines)) === undefined, () => `refuses its own headers of ${frame.bytes}`);
     for (const [header, text] of lines) checkTampered(frame, lines, [header, havocText(text, seed)]);
@@ -65,6 +69,15 @@ export const headers = fuzzTarget({
     );
   },
 });
+
+/** Not to be sent, and not to be taken for any other text that is. */
+function checkInexpressible(frame: Frame, lines: readonly HeaderLine[]): void {
+  insist(findHeaderFault(lines) !== undefined, () => `would send headers that say nothing for ${frame.bytes}`);
+  for (const other of ['\ufffd', 'x', '']) {
+    const replaced = lines.map(([header, value]) => [header, value || encodeHeaderValue(other)] as const);
+    insist(faultOf(frame, asReceived(replaced)) !== undefined, () => `takes ${other} for a text of ${frame.bytes}`);
+  }
+}
 
 function checkLine(header: string, text: string): void {
   validateHeaderValue(header, text);

@@ -69,6 +69,20 @@ test('a name too long for a header is refused here', async (t) => {
   t.deepEqual(server.order, []);
 });
 
+for (const [title, method, params] of [
+  ['a name', 'tools/call', { name: 'x\ud800' }],
+  ['a URI', 'resources/read', { uri: 'file:///\udc00' }],
+  ['an argument for a header', 'tools/call', { name: 'x', arguments: { region: '\ud800' } }],
+] as const) {
+  test(`${title} with half a surrogate pair is refused here: no header can repeat it`, async (t) => {
+    const { client, server } = await connectScripted(t, listing({ name: 'x', inputSchema: annotated }));
+    const { error } = await client.request(method, params);
+    t.like(error, { code: -32602, data: { bridge: { reason: 'ERR_UPSTREAM_HEADERS' } } });
+    t.regex(error?.message ?? '', /is no Unicode text/);
+    t.false(server.order.includes(method));
+  });
+}
+
 // ---- arguments in headers
 
 const annotated = {
