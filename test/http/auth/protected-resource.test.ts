@@ -1,0 +1,21 @@
+import type { IncomingMessage } from 'node:http';
+import test from 'ava';
+import { ProtectedResource } from '../../../src/http/auth/protected-resource.ts';
+
+const resource = new ProtectedResource({
+  issuer: 'https://auth.example',
+  scopes: [],
+  endpoints: { path: '/mcp', ssePath: '/sse', messagePath: '/messages', baseUrl: undefined },
+  scheme: 'http',
+});
+
+/** On all interfaces any Host is served, so what comes in it is not known to be one. */
+test('of a Host only a name or an address, with a port, gets into what clients are told', (t) => {
+  const urlFor = (host: string): string => resource.urlFor({ url: '/mcp', headers: { host } } as IncomingMessage);
+  const path = '/.well-known/oauth-protected-resource/mcp';
+  for (const host of ['tools.example.com', '192.168.1.7:8000', '[fd00::7]:8000'])
+    t.is(urlFor(host), `http://${host}${path}`);
+  for (const host of ['evil.example/a?', 'user@evil.example', 'a"b', 'a b', '', 'a:999999']) {
+    t.is(urlFor(host), `http://localhost${path}`, host);
+  }
+});
