@@ -183,19 +183,25 @@ test('while keys cannot be had the door stays shut: 503, to be tried again, no r
   t.is(face.server.connections.length, 0);
 });
 
-test('who leaves while its token is looked at opens nothing', async (t) => {
-  const asked: ((verdict: AuthVerdict) => void)[] = [];
-  const face = await startHttpFace(t, { authenticator: { authenticate: (_request, decided) => asked.push(decided) } });
-  const gone = new AbortController();
-  const body = JSON.stringify(initialize());
-  const call = callHttp({ port: face.port, method: 'POST', headers: POST_HEADERS, body, signal: gone.signal });
-  await waitFor(() => asked[0]);
-  gone.abort();
-  await t.throwsAsync(call);
-  await waitFor(() => face.logLines.some((line) => line.includes('"msg":"request"')) || undefined);
-  asked[0]?.({ kind: 'principal', principal: 'late' });
-  t.is(face.server.connections.length, 0);
-});
+for (const { method, path, body } of [
+  { method: 'POST', path: '/mcp', body: JSON.stringify(initialize()) },
+  { method: 'GET', path: '/sse', body: undefined },
+]) {
+  test(`who leaves while its token for ${method} ${path} is looked at opens nothing`, async (t) => {
+    const asked: ((verdict: AuthVerdict) => void)[] = [];
+    const face = await startHttpFace(t, {
+      authenticator: { authenticate: (_request, decided) => asked.push(decided) },
+    });
+    const gone = new AbortController();
+    const call = callHttp({ port: face.port, method, path, headers: POST_HEADERS, body, signal: gone.signal });
+    await waitFor(() => asked[0]);
+    gone.abort();
+    await t.throwsAsync(call);
+    await waitFor(() => face.logLines.some((line) => line.includes('"msg":"request"')) || undefined);
+    asked[0]?.({ kind: 'principal', principal: 'late' });
+    t.is(face.server.connections.length, 0);
+  });
+}
 
 const DOCUMENT = { authorization_servers: ['https://auth.example'], bearer_methods_supported: ['header'] };
 

@@ -1,4 +1,5 @@
 import test from 'ava';
+import { pino } from 'pino';
 import { BridgeError } from '../../src/errors.ts';
 import { OpenCalls } from '../../src/relay/open-calls.ts';
 import type { ClientListener } from '../../src/relay/ports.ts';
@@ -339,4 +340,17 @@ test('one session may have as many calls open as it is told', (t) => {
   );
   call(other, 1);
   t.deepEqual(other.peer.sent, []);
+});
+
+test('the log has the beginning of a session’s id and no more', (t) => {
+  const lines: string[] = [];
+  const log = pino({ level: 'trace' }, { write: (line) => void lines.push(line) });
+  const registry = new Registry({
+    deps: { ...createFakeDeps(), log, randomId: () => 'abcdef-and-what-nobody-else-knows' },
+  });
+  const session = registry.openIdle();
+  call(session, 1);
+  session.relay.close(REASON);
+  t.true(lines.some((line) => line.includes('"session":"abcdef"')));
+  t.false(lines.some((line) => line.includes('nobody-else')));
 });

@@ -1,5 +1,10 @@
 import test from 'ava';
-import { RequestStates, requestDigest, stateError } from '../../../src/eras/modern-to-legacy/request-state.ts';
+import {
+  MAX_STATE_LENGTH,
+  RequestStates,
+  requestDigest,
+  stateError,
+} from '../../../src/eras/modern-to-legacy/request-state.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 const BINDING = { principal: 'ada', digest: requestDigest('tools/call', { name: 'x', arguments: { a: 1 } }) };
@@ -28,6 +33,12 @@ test('ML-10: a state with any bit changed is refused', (t) => {
     }
   }
   t.pass();
+});
+
+test('a state longer than any of ours is not looked at, whoever sealed it', (t) => {
+  const { states } = sealed();
+  const state = states.seal({ ...CONTENTS, callId: 'x'.repeat(MAX_STATE_LENGTH) }, BINDING);
+  t.deepEqual(states.open(state, BINDING), { fault: 'state_invalid' });
 });
 
 test('ML-10: what is no state at all is refused', (t) => {

@@ -1,5 +1,7 @@
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
+import { FakeServerListener } from '../../support/fake-peers.ts';
+import { clientFrame } from '../../support/frames.ts';
 import { type Message, only, reasonOf, SharedBridge } from './shared-bridge.ts';
 
 function twoClients() {
@@ -127,6 +129,15 @@ test('a client cannot cancel what is not its own', (t) => {
   t.deepEqual(bridge.heard(), []);
   bridge.says({ id: call.id, result: {} });
   t.is(a.heard().length, 1);
+});
+
+test('a cancellation that belongs to no call of its client never reaches the server, whoever passed it on', (t) => {
+  const { bridge, a } = twoClients();
+  a.call(1);
+  const call = only(bridge.heard());
+  const seat = bridge.server.dial(new FakeServerListener());
+  t.true(seat.send(clientFrame({ method: 'notifications/cancelled', params: { requestId: call.id } })));
+  t.deepEqual(bridge.heard(), []);
 });
 
 test('a call that times out is withdrawn under the id the server knows', (t) => {
