@@ -4,16 +4,19 @@ import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Protection } from './protection.ts';
+import { findStaleness, type Protection } from './protection.ts';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const LEFT_BEHIND = new Set(['.git', 'node_modules', 'dist', 'bench']);
 /** A test that hangs without its protection has noticed, too, but need not take AVA's two minutes to say so. */
-const HANG = '30s';
+const HANG = '20s';
+/** A test that fails, hangs, or takes its process down. */
+const FAILURE = /^ +✘ (?:\[fail\]: )?((?<=: ).+|Timed out.*|.+ exited with .+)$/gm;
 const AVA = join(ROOT, 'node_modules/ava/entrypoints/cli.mjs');
 
 export interface TestRun {
-  readonly failed: number;
+  /** What AVA calls them; a run that hung or crashed is one of them. */
+  readonly failed: readonly string[];
   readonly passed: number;
   readonly output: string;
 }
@@ -39,11 +42,12 @@ export class Workspace {
   }
 
   /** Rejects when the code is not there exactly once: then the list is out of date. */
-  async without({ file, code, without = '' }: Protection, run: () => Promise<void>): Promise<void> {
+  async without(protection: Protection, run: () => Promise<void>): Promise<void> {
+    const { file, code, without = '' } = protection;
     const path = join(this.#folder, file);
     const whole = await readFile(path, 'utf8');
-    const found = whole.split(code).length - 1;
-    if (found !== 1) throw new Error(`${file} holds this ${found} times instead of once: ${code}`);
+    const staleness = findStaleness(protection, whole);
+    if (staleness !== undefined) throw new Error(staleness);
     try {
       // A function: in a plain text, $& and the like would stand for something.
       await writeFile(
@@ -61,9 +65,12 @@ export class Workspace {
     if (code !== 0) throw new Error(`the build failed:\n${output}`);
   }
 
-  async test(files: readonly string[]): Promise<TestRun> {
-    const { output } = await this.#run([AVA, '--timeout', HANG, ...files]);
-    return { failed: count(output, /^ +✘ /gm), passed: count(output, /^ +✔ /gm), output };
+  /** Ends with the first test that fails: one is enough. */
+  async test({ tests, title }: Pick<Protection, 'tests' | 'title'>): Promise<TestRun> {
+    const match = title === undefined ? [] : ['--match', title];
+    const { output } = await this.#run([AVA, '--fail-fast', '--timeout', HANG, ...match, ...tests]);
+    const failed = [...output.matchAll(FAILURE)].map(([, what = '']) => what);
+    return { failed, passed: [...output.matchAll(/^ +✔ /gm)].length, output };
   }
 
   async #run(args: readonly string[]): Promise<{ code: number | null; output: string }> {
@@ -78,8 +85,4 @@ export class Workspace {
     await once(child, 'close');
     return { code: child.exitCode, output };
   }
-}
-
-function count(text: string, pattern: RegExp): number {
-  return text.match(pattern)?.length ?? 0;
 }
