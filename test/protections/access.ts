@@ -1,14 +1,86 @@
 import type { Protection } from './protection.ts';
 
 const POLICY = { file: 'src/http/access-policy.ts', tests: ['test/http/access-policy.test.ts'] } as const;
+const CORS = { file: 'src/http/access-policy.ts', tests: ['test/downstream/access.test.ts'] } as const;
+const SERVER = { file: 'src/downstream/http-server.ts', tests: ['test/downstream/access.test.ts'] } as const;
+const OPTIONS = { file: 'src/cli/parse-access.ts', tests: ['test/cli/parse-access.test.ts'] } as const;
 
-/** Who may come in. */
+/** Who may come in: browsers, other machines. */
 export const ACCESS: readonly Protection[] = [
   { promise: 'a Host of another name is refused', ...POLICY, code: '!this.#isKnownHost(host)', without: 'false' },
+  {
+    promise: 'a request without a Host is refused',
+    ...POLICY,
+    code: 'if (host === undefined) return false;',
+    without: 'if (host === undefined) return true;',
+  },
+  {
+    promise: 'on all interfaces a Host is still checked once names were given',
+    ...POLICY,
+    code: ' && options.allowHosts.length === 0',
+  },
+  {
+    promise: 'a name allowed with a port is refused with another',
+    ...POLICY,
+    code: 'this.#hosts.has(withoutPort(lower))',
+    without: '[...this.#hosts].some((known) => withoutPort(known) === withoutPort(lower))',
+  },
   {
     promise: 'an Origin that was not named is refused',
     ...POLICY,
     code: 'origin !== undefined && !this.#isAllowedOrigin(origin)',
+    without: 'false',
+  },
+  {
+    promise: 'the Origin null is refused',
+    ...POLICY,
+    code: 'return host !== undefined && LOOPBACK_NAMES',
+    without: 'return host === undefined || LOOPBACK_NAMES',
+  },
+  {
+    promise: 'CORS is for origins that were named, not for those of this machine',
+    ...CORS,
+    code: ' || !this.#origins.has(origin.toLowerCase())',
+  },
+  {
+    promise: 'CORS names the origin itself, never a wildcard',
+    ...CORS,
+    code: "-Origin', origin)",
+    without: "-Origin', '*')",
+  },
+  {
+    promise: 'Host and Origin are checked before anything is opened or read',
+    ...SERVER,
+    code: 'if (refusal !== undefined) return respondError(response, refusal);',
+  },
+  {
+    promise: 'listening beyond loopback without asking who calls is refused',
+    ...OPTIONS,
+    code: 'if (isExposed && !anonymous && auth === undefined) throw exposed(given, listen);',
+  },
+  {
+    promise: 'only loopback addresses and localhost count as this machine',
+    file: 'src/http/addresses.ts',
+    tests: ['test/cli/parse-access.test.ts'],
+    code: String.raw`/(^|\.)localhost\.?$/i.test(host)`,
+    without: 'true',
+  },
+  {
+    promise: 'the environment of a container does not open the door',
+    ...OPTIONS,
+    code: '!isLoopback(listen.host)',
+    without: "!isLoopback(listen.host) && given.sourceOf('host').startsWith('--')",
+  },
+  {
+    promise: 'everybody and only some are not let in together',
+    ...OPTIONS,
+    code: 'anonymous && auth !== undefined',
+    without: 'false',
+  },
+  {
+    promise: 'an empty list of tokens does not open the door',
+    ...OPTIONS,
+    code: "given.isGiven('auth-token') && tokens.length === 0",
     without: 'false',
   },
 ];
