@@ -10,6 +10,12 @@ export class PlaceList<Value> {
     return this.#end.next === this.#end;
   }
 
+  /** The only one, if there is exactly one. */
+  get sole(): Value | undefined {
+    const { next } = this.#end;
+    return next.next === this.#end ? next.value : undefined;
+  }
+
   /** The new last one; it leaves by itself. */
   add(value: Value): Place<Value> {
     return new Place(value, this.#end);

@@ -1,3 +1,4 @@
+import { PlaceList } from '../collections/place-list.ts';
 import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
 import type { RequestMetadata } from '../mcp/request-metadata.ts';
@@ -37,7 +38,8 @@ export class CallRegistry implements CallHost {
   readonly #openCalls: OpenCalls;
   readonly #maxPerCaller: number;
   readonly #shortestMs: number | undefined;
-  readonly #calls = new Set<CallRelay>();
+  readonly #calls = new PlaceList<CallRelay>();
+  #size = 0;
   readonly #callerLinks: CallerLinks;
   readonly #perPrincipal = new Map<string, number>();
   #stopSweep: (() => void) | undefined;
@@ -60,7 +62,7 @@ export class CallRegistry implements CallHost {
   }
 
   get size(): number {
-    return this.#calls.size;
+    return this.#size;
   }
 
   /** Throws a BridgeError when there is no place or no server for one more; no peer was made then. */
@@ -78,7 +80,8 @@ export class CallRegistry implements CallHost {
       link.close(toBridgeError(thrown));
       throw thrown;
     }
-    this.#calls.add(call);
+    call.place = this.#calls.add(call);
+    this.#size += 1;
     this.#openCalls.opened();
     this.#count(principal, 1);
     this.#startSweep();
@@ -101,7 +104,8 @@ export class CallRegistry implements CallHost {
   }
 
   ended(call: CallRelay): void {
-    if (!this.#calls.delete(call)) return;
+    call.place?.leave();
+    this.#size -= 1;
     this.#openCalls.closed();
     this.#count(call.principal, -1);
   }
@@ -119,7 +123,7 @@ export class CallRegistry implements CallHost {
   }
 
   #sweep(nowMs: number): void {
-    for (const call of this.#calls) call.sweep(nowMs, this.#options);
+    for (const call of this.#calls.toArray()) call.sweep(nowMs, this.#options);
   }
 
   /** No new calls; resolves when all but the subscriptions are answered, or after `graceMs`. */
@@ -132,7 +136,7 @@ export class CallRegistry implements CallHost {
   }
 
   #hasOpenCalls(): boolean {
-    for (const call of this.#calls) if (!call.isSubscription) return true;
+    for (const call of this.#calls.toArray()) if (!call.isSubscription) return true;
     return false;
   }
 
@@ -141,7 +145,7 @@ export class CallRegistry implements CallHost {
     this.#isDraining = true;
     this.#stopSweep?.();
     this.#stopSweep = undefined;
-    for (const call of this.#calls) call.close(reason);
+    for (const call of this.#calls.toArray()) call.close(reason);
     this.#callerLinks.close(reason);
   }
 }

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Place } from '../collections/place-list.ts';
 import type { Clock } from '../deps.ts';
 import { assertNever, BridgeError } from '../errors.ts';
 import { findProgressToken } from '../mcp/correlators.ts';
@@ -58,6 +59,8 @@ const OVER: CallState = { kind: 'over' };
  */
 export class CallRelay implements ServerListener, CallListener {
   readonly principal: string;
+  /** Among the open ones. */
+  place: Place<CallRelay> | undefined;
   readonly #host: CallHost;
   #state: CallState = DIALLING;
 

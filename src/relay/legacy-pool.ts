@@ -50,6 +50,7 @@ export class LegacyPool {
   readonly #limits: LegacyPoolLimits;
   /** Least recently used first. */
   readonly #sessions = new Map<LegacySession, { readonly key: string | undefined }>();
+  #lastUsed: LegacySession | undefined;
   readonly #byKey = new Map<string, LegacySession>();
   readonly #idleTimers = new Map<LegacySession, () => void>();
   #isClosed = false;
@@ -78,15 +79,21 @@ export class LegacyPool {
     const session = (key === undefined ? undefined : this.#byKey.get(key)) ?? this.#open(wanted, key);
     this.#idleTimers.get(session)?.();
     this.#idleTimers.delete(session);
-    // Last in the order of use.
-    this.#sessions.delete(session);
-    this.#sessions.set(session, { key });
+    this.#used(session, key);
     try {
       return { session, link: session.take(listener) };
     } catch (thrown) {
       if (session.seats === 0) this.#end(session);
       throw thrown;
     }
+  }
+
+  /** It is last in the order of use. */
+  #used(session: LegacySession, key: string | undefined): void {
+    if (session === this.#lastUsed) return;
+    this.#lastUsed = session;
+    this.#sessions.delete(session);
+    this.#sessions.set(session, { key });
   }
 
   /** What the server said of itself to a caller of this name, in whatever session that serves now. */
@@ -146,6 +153,7 @@ export class LegacyPool {
   #remove(session: LegacySession): void {
     const key = this.#sessions.get(session)?.key;
     this.#sessions.delete(session);
+    if (session === this.#lastUsed) this.#lastUsed = undefined;
     if (key !== undefined) this.#byKey.delete(key);
     this.#idleTimers.get(session)?.();
     this.#idleTimers.delete(session);

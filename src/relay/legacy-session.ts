@@ -1,3 +1,4 @@
+import { PlaceList } from '../collections/place-list.ts';
 import type { Deps } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
 import { findRelatedTask } from '../mcp/correlators.ts';
@@ -43,7 +44,8 @@ export interface LegacySessionOptions {
 export class LegacySession implements SoleOwner {
   readonly #options: LegacySessionOptions;
   readonly #server: SharedServer;
-  readonly #listeners = new Set<ServerListener>();
+  readonly #listeners = new PlaceList<ServerListener>();
+  #seats = 0;
   readonly roots: RootsQuestions;
   readonly elicitations: Elicitations;
   readonly #levelHold: LevelHold;
@@ -82,7 +84,7 @@ export class LegacySession implements SoleOwner {
   }
 
   get seats(): number {
-    return this.#listeners.size;
+    return this.#seats;
   }
 
   /** What the server said of itself; undefined while none serves. */
@@ -97,16 +99,20 @@ export class LegacySession implements SoleOwner {
   /** Throws a BridgeError when the server cannot be reached now. */
   take(listener: ServerListener): UpstreamLink {
     const seat = this.#server.dial(listener);
-    this.#listeners.add(listener);
+    const place = this.#listeners.add(listener);
+    this.#seats += 1;
+    let isTaken = true;
     return {
       send: (frame, exchange) => seat.send(frame, exchange),
       pause: () => seat.pause(),
       resume: () => seat.resume(),
       close: (reason) => {
         seat.close(reason);
-        if (this.#listeners.delete(listener) && this.#listeners.size === 0 && !this.#isClosed) {
-          this.#options.onIdle(this);
-        }
+        if (!isTaken) return;
+        isTaken = false;
+        place.leave();
+        this.#seats -= 1;
+        if (this.#seats === 0 && !this.#isClosed) this.#options.onIdle(this);
       },
     };
   }
@@ -175,7 +181,8 @@ export class LegacySession implements SoleOwner {
   #dismiss(): void {
     this.#stopWaiting = undefined;
     const reason = `${this.#server.name} ended and could not be started again within ${RECONNECT_MS} ms.`;
-    for (const listener of [...this.#listeners]) listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', reason));
+    for (const listener of this.#listeners.toArray())
+      listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', reason));
   }
 
   close(): Promise<void> {

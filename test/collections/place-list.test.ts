@@ -45,3 +45,16 @@ test('a place that was left leads to no other, so that garbage keeps nothing', (
   t.is(place.next, place);
   t.is(place.previous, place);
 });
+
+test('knows the only value as long as there is exactly one', (t) => {
+  const list = new PlaceList<string>();
+  t.is(list.sole, undefined);
+  const first = list.add('a');
+  t.is(list.sole, 'a');
+  const second = list.add('b');
+  t.is(list.sole, undefined);
+  first.leave();
+  t.is(list.sole, 'b');
+  second.leave();
+  t.is(list.sole, undefined);
+});

@@ -1,3 +1,4 @@
+import { CellMap } from '../../collections/cell-map.ts';
 import type { Clock } from '../../deps.ts';
 import type { JsonRpcId } from '../../wire/frame.ts';
 import type { Exchange } from '../exchange.ts';
@@ -33,7 +34,7 @@ interface WithdrawnCall {
 /** The open requests of all clients, by the id they have on the shared link. */
 export class ModernCalls {
   readonly #clock: Clock;
-  readonly #calls = new Map<number, ModernCall>();
+  readonly #calls = new CellMap<number, ModernCall>();
   /** Oldest first. */
   #withdrawn: WithdrawnCall[] = [];
   #subscriptions = 0;
@@ -52,6 +53,7 @@ export class ModernCalls {
 
   add(call: ModernCall): void {
     this.#calls.set(call.upstreamId, call);
+    call.seat.openCalls += 1;
     if (call.subscription !== undefined) this.#subscriptions += 1;
   }
 
@@ -75,10 +77,12 @@ export class ModernCalls {
 
   #delete(call: ModernCall): void {
     this.#calls.delete(call.upstreamId);
+    call.seat.openCalls -= 1;
     if (call.subscription !== undefined) this.#subscriptions -= 1;
   }
 
   of(seat: ModernSeat): readonly ModernCall[] {
+    if (seat.openCalls === 0) return [];
     return [...this.#calls.values()].filter((call) => call.seat === seat);
   }
 

@@ -1,3 +1,4 @@
+import type { Place } from '../../collections/place-list.ts';
 import type { BridgeError } from '../../errors.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { Exchange } from '../exchange.ts';
@@ -14,6 +15,10 @@ export interface ModernSeatHost {
 export class ModernSeat implements UpstreamLink {
   readonly listener: ServerListener;
   readonly #host: ModernSeatHost;
+  /** Calls that the server is at work on. */
+  openCalls = 0;
+  /** Among those of its server; set while it sits there. */
+  place: Place<ModernSeat> | undefined;
   #hasLeft = false;
 
   constructor(host: ModernSeatHost, listener: ServerListener) {

@@ -1,3 +1,4 @@
+import { PlaceList } from '../../collections/place-list.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import { CANCELLED } from '../../mcp/methods.ts';
@@ -42,7 +43,7 @@ type ServerState =
  */
 export class SharedModernServer implements UpstreamDialer, ServerListener, ModernSeatHost {
   readonly #options: SharedModernServerOptions;
-  readonly #seats = new Set<ModernSeat>();
+  readonly #seats = new PlaceList<ModernSeat>();
   readonly #calls: ModernCalls;
   readonly #fromSeats: FromModernSeats;
   readonly #fromServer: FromModernServer;
@@ -97,7 +98,7 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
     const refusal = this.#link() === undefined ? this.#dialerRefusal() : undefined;
     if (refusal !== undefined) throw refusal;
     const seat = new ModernSeat(this, listener);
-    this.#seats.add(seat);
+    seat.place = this.#seats.add(seat);
     return seat;
   }
 
@@ -140,7 +141,8 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
   }
 
   leave(seat: ModernSeat): void {
-    this.#seats.delete(seat);
+    seat.place?.leave();
+    seat.place = undefined;
     this.#held.dropOf(seat);
     this.#fromSeats.leave(this.#link(), seat);
   }
@@ -173,7 +175,7 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
     let hasRoom = true;
     for (const { seat, frame, exchange } of this.#held.takeAll()) {
       const isOver = exchange !== undefined && exchange.state.kind !== 'open';
-      if (isOver || !this.#seats.has(seat)) continue;
+      if (isOver || seat.place === undefined) continue;
       hasRoom = this.fromSeat(seat, frame, exchange) && hasRoom;
     }
     if (hasRoom) this.serverDrained();
@@ -211,7 +213,7 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
   }
 
   get #isUnwanted(): boolean {
-    return this.#seats.size === 0 && !this.#isWarm;
+    return this.#seats.isEmpty && !this.#isWarm;
   }
 
   #failHeld(reason: BridgeError): void {
@@ -234,7 +236,7 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
   }
 
   serverDrained(): void {
-    for (const seat of [...this.#seats]) seat.listener.serverDrained();
+    for (const seat of this.#seats.toArray()) seat.listener.serverDrained();
   }
 
   #link(): UpstreamLink | undefined {
@@ -246,7 +248,7 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
     const link = this.#link();
     if (this.#state.kind === 'restarting') this.#state.cancel();
     this.#state = { kind: 'closed' };
-    for (const seat of [...this.#seats]) seat.listener.serverClosed(SHUTTING_DOWN);
+    for (const seat of this.#seats.toArray()) seat.listener.serverClosed(SHUTTING_DOWN);
     link?.close(SHUTTING_DOWN);
     await this.#options.dialer.close();
   }

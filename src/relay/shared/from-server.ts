@@ -121,7 +121,7 @@ export class FromServer {
 
   #toEveryone(frame: Frame): void {
     this.#owner?.listChanged(frame.method);
-    for (const seat of this.#state.seats) if (seat.isInitialized) seat.listener.fromServer(frame);
+    for (const seat of this.#state.seats.toArray()) if (seat.isInitialized) seat.listener.fromServer(frame);
   }
 
   #progress(frame: Frame): void {
@@ -146,7 +146,7 @@ export class FromServer {
       if (levels.wants(owner.seat, level)) owner.seat.listener.fromServer(frame, owner.exchange);
     } else if (owner.kind === 'nobody') {
       // No call is open: this is about the server itself.
-      for (const seat of this.#state.seats) if (levels.wants(seat, level)) seat.listener.fromServer(frame);
+      for (const seat of this.#state.seats.toArray()) if (levels.wants(seat, level)) seat.listener.fromServer(frame);
     } else {
       this.#log.debug('log message dropped: calls of several clients are open and it may be about any of them');
     }
@@ -184,7 +184,7 @@ export class FromServer {
   }
 
   #toOwner(frame: Frame, owner: Owner): void {
-    const only = this.#onlySeat();
+    const only = this.#state.seats.sole;
     if (owner.kind === 'one') owner.seat.listener.fromServer(frame, owner.exchange);
     else if (owner.kind === 'nobody' && only !== undefined) only.listener.fromServer(frame);
     else this.#log.debug({ method: frame.method }, 'notification dropped: it names no client');
@@ -240,7 +240,7 @@ export class FromServer {
 
   #whomToAsk(frame: Frame, params: Fields | undefined): SoleOne | BridgeError {
     let owner = this.#state.calls.asker();
-    const only = this.#onlySeat();
+    const only = this.#state.seats.sole;
     if (owner.kind === 'nobody' && only !== undefined) owner = { kind: 'one', seat: only, exchange: undefined };
     if (owner.kind !== 'one') {
       return new BridgeError(
@@ -251,12 +251,6 @@ export class FromServer {
     const missing = missingCapability(owner.seat.capabilities, frame.method, params);
     if (missing === undefined) return owner;
     return new BridgeError('ERR_CLIENT_CAPABILITY', `The client of this call did not declare ${missing}.`);
-  }
-
-  #onlySeat() {
-    if (this.#state.seats.size !== 1) return undefined;
-    for (const seat of this.#state.seats) return seat;
-    return undefined;
   }
 
   // ---- faults

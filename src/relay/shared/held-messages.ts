@@ -46,6 +46,7 @@ export class HeldMessages<Sitter extends Seated = Seat> {
   }
 
   dropOf(seat: Sitter): void {
+    if (this.#held.length === 0) return;
     this.#held = this.#held.filter((held) => held.seat !== seat);
     this.#bytes = this.#held.reduce((bytes, { frame }) => bytes + frame.bytes.length, 0);
   }

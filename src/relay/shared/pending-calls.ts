@@ -35,6 +35,7 @@ export class PendingCalls {
 
   add(upstreamId: number, call: PendingCall): void {
     this.#calls.set(upstreamId, call);
+    call.seat.openCalls += 1;
   }
 
   get(upstreamId: unknown): PendingCall | undefined {
@@ -43,7 +44,7 @@ export class PendingCalls {
 
   take(upstreamId: unknown): PendingCall | undefined {
     const call = this.get(upstreamId);
-    if (call !== undefined) this.#calls.delete(call.exchange.upstreamId);
+    if (call !== undefined) this.#delete(call);
     return call;
   }
 
@@ -54,14 +55,19 @@ export class PendingCalls {
 
   takeAll(): readonly PendingCall[] {
     const calls = [...this.#calls.values()];
-    this.#calls.clear();
+    for (const call of calls) this.#delete(call);
     return calls;
   }
 
   takeOf(seat: Seat): readonly PendingCall[] {
+    if (seat.openCalls === 0) return [];
     const calls = [...this.#calls.values()].filter((call) => call.seat === seat);
-    for (const call of calls) this.#calls.delete(call.exchange.upstreamId);
+    for (const call of calls) this.#delete(call);
     return calls;
+  }
+
+  #delete({ seat, exchange }: PendingCall): void {
+    if (this.#calls.delete(exchange.upstreamId)) seat.openCalls -= 1;
   }
 
   /** Whose calls are open: what the server says about no call in particular is taken to be about these. */

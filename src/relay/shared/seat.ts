@@ -1,3 +1,4 @@
+import type { Place } from '../../collections/place-list.ts';
 import type { Clock } from '../../deps.ts';
 import type { BridgeError } from '../../errors.ts';
 import { type ClientCapabilities, missingCapability, readClientCapabilities } from '../../mcp/client-capabilities.ts';
@@ -33,6 +34,10 @@ export class Seat implements UpstreamLink {
   isIntroduced = false;
   /** The client has finished its handshake and may be told things. */
   isInitialized = false;
+  /** Calls of this client that the server is at work on. */
+  openCalls = 0;
+  /** Among those of its server; set while it sits there. */
+  place: Place<Seat> | undefined;
   #hasLeft = false;
 
   constructor(host: SeatHost, listener: ServerListener, clock: Clock) {

@@ -114,7 +114,7 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
     const seat = new Seat(this, listener, this.#options.deps.clock);
     const { owner } = this.#options;
     if (owner !== undefined) seat.declare(owner.capabilities, this.#state.kind === 'ready');
-    this.#shared.seats.add(seat);
+    seat.place = this.#shared.seats.add(seat);
     return seat;
   }
 
@@ -140,7 +140,8 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
   }
 
   leave(seat: Seat): void {
-    this.#shared.seats.delete(seat);
+    seat.place?.leave();
+    seat.place = undefined;
     this.#held.dropOf(seat);
     if (this.#state.kind === 'ready') this.#fromSeats.leave(this.#state.server, seat, CLIENT_LEFT);
     this.#forget(seat);
@@ -214,7 +215,7 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
   /** Ends the sessions of those who know another offer than the server makes now; it never heard of their wishes. */
   #dismissIntroduced(): void {
     const reason = `${this.name} was restarted and offers other capabilities than before; open a new session.`;
-    for (const seat of [...this.#shared.seats].filter(({ isIntroduced }) => isIntroduced)) {
+    for (const seat of this.#shared.seats.toArray().filter(({ isIntroduced }) => isIntroduced)) {
       this.#forget(seat);
       seat.listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', reason));
     }
@@ -225,7 +226,7 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
     let hasRoom = true;
     for (const { seat, frame, exchange } of this.#held.takeAll()) {
       const isOver = exchange !== undefined && exchange.state.kind !== 'open';
-      if (isOver || !this.#shared.seats.has(seat)) continue;
+      if (isOver || seat.place === undefined) continue;
       hasRoom = this.fromSeat(seat, frame, exchange) && hasRoom;
     }
     if (hasRoom) this.serverDrained();
@@ -285,7 +286,7 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
   }
 
   get #isUnwanted(): boolean {
-    return this.#shared.seats.size === 0 && !this.#isWarm;
+    return this.#shared.seats.isEmpty && !this.#isWarm;
   }
 
   #failHeld(reason: BridgeError): void {
@@ -310,7 +311,7 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
   }
 
   serverDrained(): void {
-    for (const seat of [...this.#shared.seats]) seat.listener.serverDrained();
+    for (const seat of this.#shared.seats.toArray()) seat.listener.serverDrained();
   }
 
   #link(): UpstreamLink | undefined {
@@ -323,7 +324,7 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
     const link = this.#link();
     if (this.#state.kind === 'starting' || this.#state.kind === 'restarting') this.#state.cancel();
     this.#state = { kind: 'closed' };
-    for (const seat of [...this.#shared.seats]) seat.listener.serverClosed(SHUTTING_DOWN);
+    for (const seat of this.#shared.seats.toArray()) seat.listener.serverClosed(SHUTTING_DOWN);
     link?.close(SHUTTING_DOWN);
     await this.#options.dialer.close();
   }

@@ -1,3 +1,4 @@
+import { PlaceList } from '../../collections/place-list.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { UpstreamLink } from '../ports.ts';
 import type { InitializeResult } from './initialize-result.ts';
@@ -9,7 +10,7 @@ import { SubscriptionTable } from './subscription-table.ts';
 
 /** What a shared server knows of its clients; it outlives the child, so that a new one can be brought up to date. */
 export class SharedState {
-  readonly seats = new Set<Seat>();
+  readonly seats = new PlaceList<Seat>();
   readonly calls = new PendingCalls();
   readonly questions = new ServerQuestions();
   readonly subscriptions = new SubscriptionTable<Seat>();
