@@ -2,9 +2,7 @@ import { CR, LF } from './ascii.ts';
 import { ByteCollector } from './byte-collector.ts';
 import { toOneLine } from './one-line.ts';
 import { isWhitespace } from './scan-json.ts';
-
-/** How much of each end of an over-long line is kept: enough for the envelope of any sane message. */
-export const KEPT_END_BYTES = 1024;
+import { SkippedBytes, type SkippedEnds } from './skipped-bytes.ts';
 
 const BOM = Buffer.of(0xef, 0xbb, 0xbf);
 
@@ -17,10 +15,7 @@ export interface LineSink {
 }
 
 /** What is left of a line that was too long to keep. */
-export interface OversizedLine {
-  /** The first and the last bytes, up to 1,024 each; see recoverEnvelope. */
-  readonly head: Buffer;
-  readonly tail: Buffer;
+export interface OversizedLine extends SkippedEnds {
   /** Length of the whole line without its newline. */
   readonly byteLength: number;
 }
@@ -37,7 +32,7 @@ export class LineSplitter {
   readonly #maxLineBytes: number;
   readonly #pending = new ByteCollector();
   /** Set while a line that grew over the limit is being skipped. */
-  #skipped: SkippedLine | undefined;
+  #skipped: SkippedBytes | undefined;
   #isFirstLine = true;
   /** The pending bytes or the current chunk hold a CR somewhere; mostly no, which saves a search per line. */
   #mayHoldCr = false;
@@ -71,7 +66,7 @@ export class LineSplitter {
         this.#pending.append(part);
         return;
       }
-      this.#skipped = new SkippedLine();
+      this.#skipped = new SkippedBytes();
       this.#skipped.append(this.#pending.take());
     }
     this.#skipped.append(part);
@@ -112,30 +107,4 @@ function trim(line: Buffer): Buffer {
   while (start < end && isWhitespace(line[start])) start++;
   while (end > start && isWhitespace(line[end - 1])) end--;
   return start === 0 && end === line.length ? line : line.subarray(start, end);
-}
-
-/** Keeps both ends of a line of any length in constant memory. */
-class SkippedLine implements OversizedLine {
-  byteLength = 0;
-  head: Buffer = Buffer.alloc(0);
-  /** The newest bytes; moved to the front when the room behind them runs out. */
-  readonly #recent = Buffer.allocUnsafe(4 * KEPT_END_BYTES);
-  #recentUsed = 0;
-
-  get tail(): Buffer {
-    return this.#recent.subarray(Math.max(0, this.#recentUsed - KEPT_END_BYTES), this.#recentUsed);
-  }
-
-  append(part: Buffer): void {
-    this.byteLength += part.length;
-    const missing = KEPT_END_BYTES - this.head.length;
-    if (missing > 0) this.head = Buffer.concat([this.head, part.subarray(0, missing)]);
-    const news = part.subarray(-KEPT_END_BYTES);
-    if (this.#recentUsed + news.length > this.#recent.length) {
-      this.#recent.copyWithin(0, this.#recentUsed - KEPT_END_BYTES, this.#recentUsed);
-      this.#recentUsed = KEPT_END_BYTES;
-    }
-    news.copy(this.#recent, this.#recentUsed);
-    this.#recentUsed += news.length;
-  }
 }

@@ -1,6 +1,7 @@
 /** Reads event streams as bytes. [spec WHATWG HTML server-sent events#event-stream-interpretation] */
 import { COLON, CR, LF, SPACE } from './ascii.ts';
 import { ByteCollector } from './byte-collector.ts';
+import { SkippedBytes, type SkippedEnds } from './skipped-bytes.ts';
 
 /**
  * Lines up to this length are read even in an event that is over the limit: an `id` among them must count, or a
@@ -8,6 +9,7 @@ import { ByteCollector } from './byte-collector.ts';
  */
 const SHORT_LINE_BYTES = 1024;
 
+const DATA_FIELD = 'data:';
 const MESSAGE = 'message';
 const NEWLINE = Buffer.of(LF);
 const EMPTY = Buffer.alloc(0);
@@ -29,8 +31,8 @@ export interface EventSink {
   event(event: DecodedEvent): void;
   /** The server asks to wait this long before reconnecting; any size, so the receiver sets its own bound. */
   retry(ms: number): void;
-  /** An event over the limit went by and was dropped. `byteLength` counts its lines without their ends. */
-  oversized(byteLength: number): void;
+  /** An event over the limit went by. `byteLength` counts its lines without their ends; `ends` are those of its data. */
+  oversized(byteLength: number, ends: SkippedEnds): void;
 }
 
 /**
@@ -48,8 +50,12 @@ export class SseDecoder {
   /** The line being read, as far as earlier chunks brought it. */
   readonly #line = new ByteCollector();
   #lineLength = 0;
-  /** The line is too long for what its event may still hold: its bytes are counted and not kept. */
-  #lineIsDropped = false;
+  /**
+   * - `kept`: as far as it is known.
+   * - `skipped`: data too long for what its event may still hold; all but its ends is counted and not kept.
+   * - `dropped`: too long and no data.
+   */
+  #lineState: 'kept' | 'skipped' | 'dropped' = 'kept';
   #isFirstLine = true;
   /** The last chunk ended with CR: an LF at the start of the next one belongs to it. */
   #endedWithCr = false;
@@ -60,10 +66,14 @@ export class SseDecoder {
   /** The only data line so far, uncopied; further lines move it into the collector. */
   #data: Buffer | undefined;
   readonly #dataLines = new ByteCollector();
+  /** What is kept of the data once it is too long. */
+  #skippedData: SkippedBytes | undefined;
 
-  constructor(sink: EventSink, maxEventBytes: number) {
+  /** @param lastEventId in force when the stream broke that this one resumes */
+  constructor(sink: EventSink, maxEventBytes: number, lastEventId?: string) {
     this.#sink = sink;
     this.#maxEventBytes = maxEventBytes;
+    this.#lastEventId = lastEventId;
   }
 
   /** For `Last-Event-ID`: the id in force after the last complete event; undefined when there is none to send. */
@@ -99,9 +109,19 @@ export class SseDecoder {
 
   #keepPart(chunk: Buffer, start: number, end: number): void {
     this.#lineLength += end - start;
-    this.#lineIsDropped = !this.#hasRoomFor(this.#lineLength);
-    if (this.#lineIsDropped) this.#line.clear();
-    else this.#line.append(chunk.subarray(start, end));
+    const part = chunk.subarray(start, end);
+    if (this.#lineState === 'skipped') this.#skippedData?.append(part);
+    if (this.#lineState !== 'kept') return;
+    this.#line.append(part);
+    if (this.#hasRoomFor(this.#lineLength)) return;
+    this.#lineState = this.#skipLine(this.#line.take());
+  }
+
+  /** Takes the beginning of a line that is too long. */
+  #skipLine(bytes: Buffer): 'skipped' | 'dropped' {
+    if (!isText(bytes, 0, DATA_FIELD.length, DATA_FIELD)) return 'dropped';
+    this.#skipData(bytes.subarray(valueAfter(bytes, DATA_FIELD.length - 1, bytes.length)));
+    return 'skipped';
   }
 
   #hasRoomFor(lineLength: number): boolean {
@@ -112,12 +132,13 @@ export class SseDecoder {
   #finishLine(chunk: Buffer, start: number, end: number): void {
     if (this.#lineLength > 0) {
       this.#keepPart(chunk, start, end);
-      if (this.#lineIsDropped) this.#countLine(this.#lineLength);
-      else this.#readLine(this.#line.take(), 0, this.#lineLength);
+      if (this.#lineState === 'kept') this.#readLine(this.#line.take(), 0, this.#lineLength);
+      else this.#countLine(this.#lineLength);
       this.#resetLine();
     } else if (this.#hasRoomFor(end - start)) {
       this.#readLine(chunk, start, end);
     } else {
+      this.#skipLine(chunk.subarray(start, end));
       this.#countLine(end - start);
     }
     this.#isFirstLine = false;
@@ -126,7 +147,7 @@ export class SseDecoder {
   #resetLine(): void {
     this.#line.clear();
     this.#lineLength = 0;
-    this.#lineIsDropped = false;
+    this.#lineState = 'kept';
   }
 
   #readLine(bytes: Buffer, lineStart: number, end: number): void {
@@ -141,7 +162,7 @@ export class SseDecoder {
 
   #countLine(length: number): void {
     this.#eventLength += length;
-    if (this.#isOversized) this.#dropData();
+    if (this.#isOversized) this.#skipData(EMPTY);
   }
 
   get #isOversized(): boolean {
@@ -151,11 +172,10 @@ export class SseDecoder {
   #readField(bytes: Buffer, start: number, end: number): void {
     let nameEnd = start;
     while (nameEnd < end && bytes[nameEnd] !== COLON) nameEnd++;
-    // The value follows the colon and one optional space; a field without colon has an empty value.
-    const colon = Math.min(nameEnd + 1, end);
-    const valueStart = colon < end && bytes[colon] === SPACE ? colon + 1 : colon;
+    const valueStart = valueAfter(bytes, nameEnd, end);
     if (isText(bytes, start, nameEnd, 'data')) {
-      if (!this.#isOversized) this.#addData(bytes.subarray(valueStart, end));
+      if (this.#isOversized) this.#skipData(bytes.subarray(valueStart, end));
+      else this.#addData(bytes.subarray(valueStart, end));
     } else if (isText(bytes, start, nameEnd, 'event')) {
       // Nearly every event of MCP says so, which saves the decoding.
       const isMessage = isText(bytes, valueStart, end, MESSAGE);
@@ -181,9 +201,14 @@ export class SseDecoder {
     this.#dataLines.append(value);
   }
 
-  #dropData(): void {
+  /** Keeps no more than the ends of this value and of what came before it. */
+  #skipData(value: Buffer): void {
+    const skipped = this.#skippedData ?? new SkippedBytes();
+    this.#skippedData = skipped;
+    if (this.#dataLines.byteLength > 0) skipped.append(this.#dataLines.take());
+    else if (this.#data !== undefined) skipped.append(this.#data);
     this.#data = undefined;
-    this.#dataLines.clear();
+    skipped.append(value);
   }
 
   #dispatch(): void {
@@ -191,9 +216,10 @@ export class SseDecoder {
     if (id !== undefined) this.#lastEventId = id === '' ? undefined : id;
     const event = this.#eventType === '' ? MESSAGE : this.#eventType;
     const data = this.#dataLines.byteLength > 0 ? this.#dataLines.take() : (this.#data ?? EMPTY);
-    const oversizedLength = this.#isOversized ? this.#eventLength : undefined;
+    const skipped = this.#skippedData;
+    const byteLength = this.#eventLength;
     this.#resetEvent();
-    if (oversizedLength !== undefined) this.#sink.oversized(oversizedLength);
+    if (skipped !== undefined) this.#sink.oversized(byteLength, skipped);
     else if (data.length > 0) this.#sink.event({ event, id, data });
   }
 
@@ -201,8 +227,16 @@ export class SseDecoder {
     this.#eventLength = 0;
     this.#eventType = '';
     this.#eventId = undefined;
-    this.#dropData();
+    this.#data = undefined;
+    this.#dataLines.clear();
+    this.#skippedData = undefined;
   }
+}
+
+/** The value follows the colon and one optional space; a field without colon has an empty value. */
+function valueAfter(bytes: Buffer, nameEnd: number, end: number): number {
+  const colon = Math.min(nameEnd + 1, end);
+  return colon < end && bytes[colon] === SPACE ? colon + 1 : colon;
 }
 
 function startsWithBom(bytes: Buffer, start: number, end: number): boolean {

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { createParser } from 'eventsource-parser';
 import fc from 'fast-check';
+import { KEPT_END_BYTES, type SkippedEnds } from '../../src/wire/skipped-bytes.ts';
 import { type DecodedEvent, SseDecoder } from '../../src/wire/sse-decode.ts';
 import { encodeComment, encodeEvent, encodePriming, encodeRetry } from '../../src/wire/sse-encode.ts';
 import { chunkSizes, chunksOf, mutate } from './json-text.ts';
@@ -102,6 +103,28 @@ for (const size of chunkSizes) {
       t.deepEqual(decoded.events, [message('ok')]);
       t.deepEqual(decoded.oversized, [3011]);
       t.is(decoded.lastEventId, '7');
+    }
+  });
+
+  test(`keeps the ends of data that is over the limit, without the rest of its event, ${name}`, (t) => {
+    const begin = '{"id":1,';
+    const end = ',"jsonrpc":"2.0"}';
+    const filling = 'x'.repeat(3000);
+    const streams = [
+      `id: 7\ndata: ${begin}${filling}${end}\nevent: message\n\n`,
+      `data:${begin}\n: comment ${filling}\ndata: ${filling}${end}\n\n`,
+      `data: ${begin}\n${`data:${'x'.repeat(90)}\n`.repeat(40)}data: ${end}\nid: 7\n\n`,
+      `data: ${begin}${end}\n${filling}: y\n\n`,
+    ];
+    for (const stream of streams) {
+      const ends: SkippedEnds[] = [];
+      const oversized = (_: number, { head, tail }: SkippedEnds) => void ends.push({ head, tail });
+      const decoder = new SseDecoder({ event: () => t.fail(), retry: () => t.fail(), oversized }, 2000);
+      for (const chunk of chunksOf(Buffer.from(stream), size)) decoder.push(chunk);
+      t.is(ends.length, 1);
+      t.true(ends[0]?.head.toString().startsWith(begin), stream.slice(0, 20));
+      t.true(ends[0]?.tail.toString().endsWith(end), stream.slice(0, 20));
+      t.true((ends[0]?.head.length ?? 0) <= KEPT_END_BYTES && (ends[0]?.tail.length ?? 0) <= KEPT_END_BYTES);
     }
   });
 

@@ -7,7 +7,9 @@ import { findRevision, OLDEST_REVISION } from '../../mcp/revisions.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
-import { EventStream, type EventStreamListener, type StreamEnd, type StreamEvent } from '../remote/event-stream.ts';
+import type { SkippedEnds } from '../../wire/skipped-bytes.ts';
+import type { DecodedEvent } from '../../wire/sse-decode.ts';
+import { EventStream, type EventStreamListener, type StreamEnd } from '../remote/event-stream.ts';
 import { Outbox } from '../remote/outbox.ts';
 import type { Outgoing } from '../remote/outgoing.ts';
 import type { Refusal } from '../remote/refusal.ts';
@@ -83,7 +85,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
       headers: {},
       cookies,
       timeouts,
-      maxEventBytes: maxMessageBytes,
+      maxMessageBytes,
       reconnects: false,
       isPaused: false,
       log,
@@ -131,20 +133,24 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     this.#streamUrl = url;
   }
 
-  event(event: StreamEvent): void {
+  event(event: DecodedEvent): void {
     if (this.#state.kind === 'connecting') return this.#firstEvent(event, this.#state.cancelTimeout);
-    if (this.#state.kind !== 'open' || event.type !== 'message') return;
+    if (this.#state.kind !== 'open' || event.event !== 'message') return;
     if (!this.#messages.take(event)) this.#log.debug('skipped an event that is no message');
   }
 
+  oversized(byteLength: number, ends: SkippedEnds): void {
+    if (this.#state.kind === 'open') this.#messages.oversized(byteLength, ends);
+  }
+
   /** [spec 2024-11-05 basic/transports#http-with-sse] the endpoint event comes first. */
-  #firstEvent({ type, data }: StreamEvent, cancelTimeout: () => void): void {
+  #firstEvent({ event, data }: DecodedEvent, cancelTimeout: () => void): void {
     const { url } = this.#options.environment;
-    if (type !== 'endpoint') {
+    if (event !== 'endpoint') {
       const message = `The server at ${showUrl(url)} began its stream with an event other than "endpoint"; it does not speak HTTP+SSE.`;
       return this.#lost(new BridgeError('ERR_UPSTREAM_PROTOCOL', message));
     }
-    const endpoint = resolveEndpoint(this.#streamUrl, data);
+    const endpoint = resolveEndpoint(this.#streamUrl, data.toString('utf8'));
     if (endpoint instanceof BridgeError) return this.#lost(endpoint);
     cancelTimeout();
     this.#state = { kind: 'open', endpoint };

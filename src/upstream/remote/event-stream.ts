@@ -1,30 +1,33 @@
-import { ErrorEvent, EventSource, type FetchLike } from 'eventsource';
 import type { Logger } from 'pino';
 import type { BridgeError } from '../../errors.ts';
-import type { HttpClient } from '../../http/client.ts';
-import type { SessionCookies } from '../../http/cookies.ts';
-import type { CallTimeouts } from '../../http/phase-timer.ts';
-import { StreamFetch } from './stream-fetch.ts';
+import type { SkippedEnds } from '../../wire/skipped-bytes.ts';
+import { type DecodedEvent, SseDecoder } from '../../wire/sse-decode.ts';
+import { isPassing } from './passing.ts';
+import { StreamAttempt, type StreamTarget } from './stream-attempt.ts';
 
-export interface EventStreamOptions {
-  readonly http: HttpClient;
-  readonly url: URL;
-  /** Besides Accept and Last-Event-ID. */
-  readonly headers: Readonly<Record<string, string>>;
-  readonly cookies: SessionCookies;
-  readonly timeouts: CallTimeouts;
-  readonly maxEventBytes: number;
+/** How long a stream that broke is left alone, unless the server asks for another pause. */
+const RECONNECT_MS = 3000;
+/** A server may ask for any pause; beyond this a timer would fire at once. */
+const MAX_RECONNECT_MS = 2 ** 31 - 1;
+/** Added to that pause, doubling with each failure in a row. */
+const FIRST_BACKOFF_MS = 500;
+const MAX_BACKOFF_MS = 30_000;
+/** A connection that brought nothing and ended sooner than this has failed, whatever its status. */
+const SHORT_LIVED_MS = 1000;
+/** A server that has never offered a stream is asked so often; then it is taken to have none. */
+const MAX_FIRST_ATTEMPTS = 3;
+
+/** By so much an event may be larger than the message in it: names of fields, its type and its id. */
+const FIELDS_BYTES = 1024;
+
+export interface EventStreamOptions extends StreamTarget {
+  /** Of one message; an event that is larger by more than its other fields does not come. */
+  readonly maxMessageBytes: number;
   /** A stream that broke is opened again, from its last event on. Otherwise it is over. */
   readonly reconnects: boolean;
   readonly isPaused: boolean;
   readonly log: Logger;
   readonly listener: EventStreamListener;
-}
-
-export interface StreamEvent {
-  readonly type: string;
-  readonly id: string | undefined;
-  readonly data: string;
 }
 
 /** Why a stream is over for good. */
@@ -40,70 +43,131 @@ export interface StreamEnd {
 export interface EventStreamListener {
   /** The server answered with a stream, from this URL after redirects; again after each reconnection. */
   opened(url: URL): void;
-  event(event: StreamEvent): void;
+  /** The receiver owns the bytes. */
+  event(event: DecodedEvent): void;
+  /** An event that is too long went by. */
+  oversized(byteLength: number, ends: SkippedEnds): void;
   /** Over for good; called once, and not after `close`. */
   ended(end: StreamEnd): void;
 }
 
 /**
- * A long-lived GET stream of a server, on the `eventsource` package: its reconnection and its `Last-Event-ID` are what
- * MCP asks for. The connections are ours.
+ * A long-lived GET stream of a server, over as many connections as it takes. [spec WHATWG HTML server-sent events]
+ * Attempts that fail are slowed down, and given up where trying again is pointless.
  */
 export class EventStream {
-  readonly #listener: EventStreamListener;
-  readonly #fetch: StreamFetch;
-  readonly #source: EveryEvent;
+  readonly #options: EventStreamOptions;
+  #attempt: StreamAttempt | undefined;
+  #cancelPause: (() => void) | undefined;
+  /** Of the current connection. */
+  #decoder: SseDecoder;
+  #isPaused: boolean;
   #isOver = false;
+  #wasOpen = false;
+  #reconnectMs = RECONNECT_MS;
+  /** In a row. */
+  #failures = 0;
+  /** The current connection has brought an event, with data or without. */
+  #hasBrought = false;
 
   constructor(options: EventStreamOptions) {
-    this.#listener = options.listener;
-    this.#fetch = new StreamFetch(options);
-    this.#source = new EveryEvent(options.url, this.#fetch.fetch, (event) => this.#take(event));
+    this.#options = options;
+    this.#isPaused = options.isPaused;
+    this.#decoder = this.#createDecoder(undefined);
+    this.#connect();
   }
 
+  /** Events of what is already here, at most one chunk, still come. */
   pause(): void {
-    this.#fetch.pause();
+    this.#isPaused = true;
+    this.#attempt?.pause();
   }
 
   resume(): void {
-    this.#fetch.resume();
+    this.#isPaused = false;
+    this.#attempt?.resume();
   }
 
   close(): void {
     this.#isOver = true;
-    this.#source.close();
-    // The package sets its reconnection timer after it has reported the error in which this may be running.
-    queueMicrotask(() => this.#source.close());
+    this.#cancelPause?.();
+    this.#attempt?.abort();
   }
 
-  #take(event: Event): void {
-    if (this.#isOver) return;
-    if (event instanceof ErrorEvent) return this.#interrupted();
-    if (event.type === 'open' && !('data' in event)) return this.#listener.opened(this.#fetch.url);
-    const { type, data, lastEventId } = event as MessageEvent;
-    this.#fetch.progressed();
-    this.#listener.event({ type, id: lastEventId === '' ? undefined : lastEventId, data: String(data) });
+  #connect(): void {
+    const { lastEventId } = this.#decoder;
+    this.#decoder = this.#createDecoder(lastEventId);
+    this.#hasBrought = false;
+    this.#attempt = new StreamAttempt(this.#options, lastEventId, {
+      opened: (url) => this.#opened(url),
+      data: (chunk) => this.#received(chunk),
+      refused: ({ status, error }) => this.#refused(status, error),
+      broke: (error, livedMs) => this.#broke(error, livedMs),
+    });
+    if (this.#isPaused) this.#attempt.pause();
   }
 
-  #interrupted(): void {
-    const end = this.#fetch.end;
-    if (end === undefined) return;
+  #createDecoder(lastEventId: string | undefined): SseDecoder {
+    const { listener, maxMessageBytes } = this.#options;
+    const sink = {
+      event: (event: DecodedEvent) => {
+        this.#progressed();
+        if (!this.#isOver) listener.event(event);
+      },
+      retry: (ms: number) => {
+        this.#reconnectMs = Math.min(ms, MAX_RECONNECT_MS);
+      },
+      oversized: (byteLength: number, ends: SkippedEnds) => {
+        if (!this.#isOver) listener.oversized(byteLength, ends);
+      },
+    };
+    return new SseDecoder(sink, maxMessageBytes + FIELDS_BYTES, lastEventId);
+  }
+
+  #opened(url: URL): void {
+    this.#wasOpen = true;
+    this.#options.listener.opened(url);
+  }
+
+  #received(chunk: Buffer): void {
+    const { lastEventId } = this.#decoder;
+    this.#decoder.push(chunk);
+    if (this.#decoder.lastEventId !== lastEventId) this.#progressed();
+  }
+
+  #progressed(): void {
+    this.#hasBrought = true;
+    this.#failures = 0;
+  }
+
+  #refused(status: number, error: BridgeError): void {
+    this.#failures += 1;
+    // A token that ran out is renewed by somebody: the file it is in is read again each time.
+    const mayPass = isPassing(status) || (status === 401 && this.#wasOpen);
+    const isWorthwhile = mayPass && (this.#wasOpen || this.#failures < MAX_FIRST_ATTEMPTS);
+    if (isWorthwhile && this.#options.reconnects) this.#connectLater();
+    else this.#end({ status, wasOpen: this.#wasOpen, error });
+  }
+
+  #broke(error: BridgeError, livedMs: number): void {
+    if (livedMs < SHORT_LIVED_MS && !this.#hasBrought) this.#failures += 1;
+    this.#options.log.debug(
+      { code: error.code, failures: this.#failures },
+      `event stream interrupted: ${error.message}`,
+    );
+    if (this.#options.reconnects) this.#connectLater();
+    else this.#end({ status: undefined, wasOpen: this.#wasOpen, error });
+  }
+
+  #connectLater(): void {
+    const backoffMs = this.#failures === 0 ? 0 : Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (this.#failures - 1));
+    const pauseMs = Math.min(this.#reconnectMs + backoffMs, MAX_RECONNECT_MS);
+    this.#attempt = undefined;
+    this.#cancelPause = this.#options.http.clock.after(pauseMs, () => this.#connect());
+  }
+
+  #end(end: StreamEnd): void {
     this.close();
-    this.#listener.ended(end);
-  }
-}
-
-/** Hears events of every type: which types a server uses is not known beforehand. */
-class EveryEvent extends EventSource {
-  readonly #take: (event: Event) => void;
-
-  constructor(url: URL, fetch: FetchLike, take: (event: Event) => void) {
-    super(url, { fetch });
-    this.#take = take;
-  }
-
-  override dispatchEvent(event: Event): boolean {
-    this.#take(event);
-    return true;
+    this.#options.listener.ended(end);
   }
 }

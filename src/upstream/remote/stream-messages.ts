@@ -2,8 +2,8 @@ import type { BridgeError } from '../../errors.ts';
 import type { ServerFault } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { recoverEnvelope } from '../../wire/scan-envelope.ts';
-import { KEPT_TAIL_BYTES } from './event-guard.ts';
-import type { StreamEvent } from './event-stream.ts';
+import { KEPT_END_BYTES, type SkippedEnds } from '../../wire/skipped-bytes.ts';
+import type { DecodedEvent } from '../../wire/sse-decode.ts';
 import { oversizedError } from './oversized-error.ts';
 import { readServerMessages } from './read-messages.ts';
 import { SeenEvents } from './seen-events.ts';
@@ -31,13 +31,21 @@ export class StreamMessages {
   }
 
   /** False: the event held no message. */
-  take({ id, data }: StreamEvent): boolean {
+  take({ id, data }: DecodedEvent): boolean {
     if (this.#seen.isRepeated(id)) return true;
-    const bytes = Buffer.from(data, 'utf8');
-    const { name, maxMessageBytes, message, fault } = this.#options;
-    if (bytes.length <= maxMessageBytes) return readServerMessages(bytes, message);
-    const recovered = recoverEnvelope(bytes.subarray(0, KEPT_TAIL_BYTES), bytes.subarray(-KEPT_TAIL_BYTES));
-    fault({ error: oversizedError(name, bytes.length, maxMessageBytes), kind: recovered.kind, id: recovered.id });
+    const { maxMessageBytes, message } = this.#options;
+    if (data.length <= maxMessageBytes) return readServerMessages(data, message);
+    this.oversized(data.length, {
+      head: data.subarray(0, KEPT_END_BYTES),
+      tail: data.subarray(-KEPT_END_BYTES),
+    });
     return true;
+  }
+
+  /** A message that was too long went by. */
+  oversized(byteLength: number, { head, tail }: SkippedEnds): void {
+    const { name, maxMessageBytes, fault } = this.#options;
+    const { kind, id } = recoverEnvelope(head, tail);
+    fault({ error: oversizedError(name, byteLength, maxMessageBytes), kind, id });
   }
 }

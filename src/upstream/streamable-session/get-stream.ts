@@ -1,5 +1,7 @@
 import type { Logger } from 'pino';
-import { EventStream, type EventStreamListener, type StreamEnd, type StreamEvent } from '../remote/event-stream.ts';
+import type { SkippedEnds } from '../../wire/skipped-bytes.ts';
+import type { DecodedEvent } from '../../wire/sse-decode.ts';
+import { EventStream, type EventStreamListener, type StreamEnd } from '../remote/event-stream.ts';
 import type { RemoteEnvironment } from '../remote/remote-options.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 import { StreamMessages, type StreamMessagesOptions } from '../remote/stream-messages.ts';
@@ -43,7 +45,7 @@ export class GetStream implements EventStreamListener {
       headers: session.headers,
       cookies,
       timeouts,
-      maxEventBytes: maxMessageBytes,
+      maxMessageBytes,
       reconnects: true,
       isPaused,
       log,
@@ -77,9 +79,13 @@ export class GetStream implements EventStreamListener {
     this.#settle();
   }
 
-  event(event: StreamEvent): void {
-    if (event.type !== 'message' || event.data === '') return;
+  event(event: DecodedEvent): void {
+    if (event.event !== 'message') return;
     if (!this.#messages.take(event)) this.#log.debug('skipped an event that is no message');
+  }
+
+  oversized(byteLength: number, ends: SkippedEnds): void {
+    this.#messages.oversized(byteLength, ends);
   }
 
   /** 405 is how a server says that it has none; others are as good. */

@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { isDeepStrictEqual } from 'node:util';
 import { createParser } from 'eventsource-parser';
 import fc from 'fast-check';
+import type { SkippedEnds } from '../../../src/wire/skipped-bytes.ts';
 import { SseDecoder } from '../../../src/wire/sse-decode.ts';
 import { encodeEvent } from '../../../src/wire/sse-encode.ts';
 import { anyMessage } from '../../wire/json-text.ts';
@@ -10,7 +11,8 @@ import { fuzzTarget, insist } from '../target.ts';
 
 interface Decoded {
   readonly events: { readonly event: string; readonly id: string | undefined; readonly data: string }[];
-  readonly oversized: number[];
+  /** Length, head and tail. */
+  readonly oversized: [number, string, string][];
   lastEventId: string | undefined;
 }
 
@@ -22,7 +24,8 @@ function decode(chunks: readonly Buffer[], limit: number): Decoded {
     event: ({ event, id, data }: { event: string; id: string | undefined; data: Buffer }) =>
       decoded.events.push({ event, id, data: data.toString('latin1') }),
     retry: () => {},
-    oversized: (byteLength: number) => decoded.oversized.push(byteLength),
+    oversized: (byteLength: number, { head, tail }: SkippedEnds) =>
+      decoded.oversized.push([byteLength, head.toString('latin1'), tail.toString('latin1')]),
   };
   const decoder = new SseDecoder(sink, limit);
   for (const chunk of chunks) decoder.push(chunk);
