@@ -1,7 +1,8 @@
 import { BridgeError } from '../errors.ts';
 import { showUrl } from './shown-url.ts';
+import { isParserCode, unreadableAnswer } from './unreadable-answer.ts';
 
-/** What happened, and the way out, by the code of the system, of TLS or of Node's HTTP parser. */
+/** What happened, and the way out, by the code of the system or of TLS. */
 const explanations: ReadonlyMap<string, string> = new Map([
   ['ECONNREFUSED', 'nothing listens there. Check host and port, and that the server is running'],
   ['ENOTFOUND', 'its name cannot be resolved. Check the spelling, and DNS or VPN'],
@@ -14,7 +15,6 @@ const explanations: ReadonlyMap<string, string> = new Map([
   ['EPIPE', 'the connection was closed before the whole message was sent'],
   ['EPROTO', 'it does not speak TLS on this port. Check the port, or use http://'],
   ['ERR_SSL_WRONG_VERSION_NUMBER', 'it does not speak TLS on this port. Check the port, or use http://'],
-  ['HPE_HEADER_OVERFLOW', 'it sent response headers larger than Node accepts (16 KiB)'],
   [
     'DEPTH_ZERO_SELF_SIGNED_CERT',
     'its certificate is self-signed. If you trust it, give it (or its authority) with --ca',
@@ -42,20 +42,16 @@ const explanations: ReadonlyMap<string, string> = new Map([
   ],
 ]);
 
-/** A request that got no response. Decided on codes alone; `cause` keeps the original. */
+/** A request that got no response, or none that can be read. Decided on codes alone; `cause` keeps the original. */
 export function toConnectError(url: URL, cause: unknown): BridgeError {
   const code = codeOf(cause);
-  const reason = (code && explanations.get(code)) ?? describeOther(code);
+  if (isParserCode(code)) return unreadableAnswer(url, code, cause);
+  const reason = (code && explanations.get(code)) ?? 'the connection failed';
   const shown = code === undefined ? '' : ` (${code})`;
   return new BridgeError('ERR_UPSTREAM_CONNECT', `Cannot reach the server at ${showUrl(url)}: ${reason}${shown}.`, {
     cause,
     data: code === undefined ? {} : { cause: code },
   });
-}
-
-function describeOther(code: string | undefined): string {
-  if (code?.startsWith('HPE_')) return 'what it answered is not HTTP. Check the port and the scheme';
-  return 'the connection failed';
 }
 
 /** An AggregateError of several addresses has the code of the first; its parts are looked at where it has none. */

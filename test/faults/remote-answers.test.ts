@@ -32,11 +32,7 @@ interface Misbehaviour {
 const forAll = (fate: Fate): Misbehaviour['fates'] => ({ streamable: fate, modern: fate, httpSse: fate });
 const fails = (error: string, level = 'error'): Fate => ({ error, log: [`${level} ${error}`] });
 
-const UNREADABLE: Misbehaviour['fates'] = {
-  ...forAll(fails('ERR_UPSTREAM_CONNECT')),
-  // Nobody can tell whether the call was carried out.
-  modern: fails('ERR_UPSTREAM_DELIVERY'),
-};
+const UNREADABLE = forAll(fails('ERR_UPSTREAM_UNREADABLE'));
 
 const MISBEHAVIOURS: readonly Misbehaviour[] = [
   {

@@ -66,6 +66,8 @@ export function outcomeOfError({ code, data, retryAfterMs }: BridgeError): Probe
       return { kind: 'lost' };
     case 'ERR_UPSTREAM_CONNECT':
       return BROKEN.has(data?.cause) ? { kind: 'lost' } : { kind: 'unreachable' };
+    case 'ERR_UPSTREAM_UNREADABLE':
+      return { kind: 'unreachable' };
     case 'ERR_UPSTREAM_EXITED':
       return { kind: 'exited' };
     case 'ERR_UPSTREAM_PROTOCOL':

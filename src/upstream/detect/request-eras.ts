@@ -6,7 +6,7 @@ import { SessionCookies } from '../../http/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Implementation } from '../../mcp/meta.ts';
 import type { Readiness } from '../../relay/ports.ts';
-import { Reachability } from '../remote/reachability.ts';
+import { isOutOfReach, Reachability } from '../remote/reachability.ts';
 import { Deadline } from './deadline.ts';
 import { askEra } from './detect-http.ts';
 import { PROBE_TIMEOUT_MS } from './detect-stdio.ts';
@@ -103,7 +103,7 @@ export class RequestEras {
       return answer;
     } catch (thrown) {
       const error = toBridgeError(thrown);
-      if (error.code === 'ERR_UPSTREAM_CONNECT') this.#reachability.note(error);
+      if (isOutOfReach(error)) this.#reachability.note(error);
       throw error;
     } finally {
       deadline.clear();

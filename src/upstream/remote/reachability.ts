@@ -5,6 +5,11 @@ import type { Readiness } from '../../relay/ports.ts';
 /** A failure counts for so long: nobody tries in between, and the server may be back. */
 const MEMORY_MS = 10_000;
 
+/** Does the failure say that there is no server, or none that can be understood? */
+export function isOutOfReach({ code }: BridgeError): boolean {
+  return code === 'ERR_UPSTREAM_CONNECT' || code === 'ERR_UPSTREAM_UNREADABLE';
+}
+
 /** Whether a server could be reached when it was last tried, for readiness. */
 export class Reachability {
   readonly #clock: Clock;

@@ -12,6 +12,7 @@ import { notificationFrame } from '../../wire/write-message.ts';
 import { Delivery } from '../remote/delivery.ts';
 import { Outbox } from '../remote/outbox.ts';
 import type { Outgoing } from '../remote/outgoing.ts';
+import { isOutOfReach } from '../remote/reachability.ts';
 import type { RemoteEnvironment } from '../remote/remote-options.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 import type { CallEnd, CallHost } from './call-host.ts';
@@ -203,7 +204,7 @@ export class StreamableLink implements UpstreamLink, CallHost, KeeperHost {
   /** No answer will come: the client is told, and the server too if it may be at work on it. */
   #failed(call: ServerCall, error: BridgeError, wasSent: boolean): void {
     const { frame, reply } = call.message;
-    if (error.code === 'ERR_UPSTREAM_CONNECT' || error.data?.phase === 'connect') this.#options.reachable(error);
+    if (isOutOfReach(error) || error.data?.phase === 'connect') this.#options.reachable(error);
     if (reply !== undefined) return reply(error);
     if (frame.kind !== 'request') {
       // The session goes on without it; a server without sessions may not want it at all.

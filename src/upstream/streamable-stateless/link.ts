@@ -11,6 +11,7 @@ import { idToken } from '../../wire/splice.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { Delivery } from '../remote/delivery.ts';
 import { Outgoing } from '../remote/outgoing.ts';
+import { isOutOfReach } from '../remote/reachability.ts';
 import type { RemoteEnvironment } from '../remote/remote-options.ts';
 import type { Call, CallHost } from './call-host.ts';
 import { ListenCall } from './listen-call.ts';
@@ -195,7 +196,7 @@ export class StatelessLink implements UpstreamLink, CallHost {
   }
 
   failed(call: Call, error: BridgeError): void {
-    if (error.code === 'ERR_UPSTREAM_CONNECT') this.#server.reachable(error);
+    if (isOutOfReach(error)) this.#server.reachable(error);
     this.#over(call);
     this.#delivery.failed(call.message, error);
   }
