@@ -21,6 +21,15 @@ export class PlaceList<Value> {
     return new Place(value, this.#end);
   }
 
+  /** In their order. Nobody may leave meanwhile but the one that is visited. */
+  *[Symbol.iterator](): Generator<Value, undefined> {
+    for (let place = this.#end.next; place !== this.#end; ) {
+      const { next } = place;
+      yield place.value as Value;
+      place = next;
+    }
+  }
+
   /** A copy: some leave while they are visited. */
   toArray(): Value[] {
     const values: Value[] = [];
@@ -53,12 +62,14 @@ export class Place<Value> {
     this.next.previous = this;
   }
 
-  /** May be called twice. */
-  leave(): void {
+  /** False: it has left before. */
+  leave(): boolean {
+    if (this.value === undefined) return false;
     this.previous.next = this.next;
     this.next.previous = this.previous;
     this.previous = this;
     this.next = this;
     this.value = undefined;
+    return true;
   }
 }

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { PlaceList } from '../../collections/place-list.ts';
 import { BridgeError } from '../../errors.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { CANCELLED, INITIALIZE } from '../../mcp/methods.ts';
@@ -51,7 +52,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
   readonly #outbox: Outbox;
   readonly #messages: StreamMessages;
   readonly #stream: EventStream;
-  readonly #posts = new Set<MessagePost>();
+  #posts = new PlaceList<MessagePost>();
   #state: LinkState;
   /** The open `initialize`, until its answer comes by. */
   #handshakeId: JsonRpcId | undefined;
@@ -108,7 +109,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     for (const post of this.#posts) {
       if (post.message.exchange !== exchange || post.wasSent) continue;
       post.abort();
-      this.#posts.delete(post);
+      post.place?.leave();
       this.#outbox.answered(post.message);
       return true;
     }
@@ -193,7 +194,8 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
   #post(message: Outgoing): void {
     if (this.#state.kind !== 'open') return;
     const target = { url: this.#state.endpoint, headers: this.#headers };
-    this.#posts.add(new MessagePost(this.#options.environment, target, message, this));
+    const post = new MessagePost(this.#options.environment, target, message, this);
+    post.place = this.#posts.add(post);
   }
 
   left(post: MessagePost): void {
@@ -228,7 +230,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
   }
 
   over(post: MessagePost): void {
-    this.#posts.delete(post);
+    post.place?.leave();
   }
 
   // ---- the end
@@ -248,7 +250,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     this.#stream.close();
     this.#outbox.close();
     for (const post of this.#posts) post.abort();
-    this.#posts.clear();
+    this.#posts = new PlaceList();
     this.#options.left();
     return true;
   }

@@ -1,3 +1,4 @@
+import { PlaceList } from '../../collections/place-list.ts';
 import type { Clock } from '../../deps.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerCall } from './server-call.ts';
@@ -10,7 +11,7 @@ const LOST_GRACE_MS = 10_000;
 /** The calls of a link that have not ended. */
 export class CallTable {
   readonly #clock: Clock;
-  readonly #calls = new Set<ServerCall>();
+  #calls = new PlaceList<ServerCall>();
   #lingering: ServerCall[] = [];
   readonly #cancelGrace = new Set<() => void>();
 
@@ -19,14 +20,14 @@ export class CallTable {
   }
 
   add(call: ServerCall): void {
-    this.#calls.add(call);
+    call.place = this.#calls.add(call);
   }
 
   /** Returns false when it was not there. */
   delete(call: ServerCall): boolean {
     const index = this.#lingering.indexOf(call);
     if (index >= 0) this.#lingering.splice(index, 1);
-    return this.#calls.delete(call);
+    return call.place?.leave() ?? false;
   }
 
   find(exchange: Exchange): ServerCall | undefined {
@@ -60,7 +61,7 @@ export class CallTable {
    */
   takeOlder(generation: number, take: (call: ServerCall) => void): void {
     const takeThose = (isOver: (call: ServerCall) => boolean): void => {
-      for (const call of [...this.#calls]) {
+      for (const call of this.#calls.toArray()) {
         if (call.session.generation >= generation || !isOver(call)) continue;
         this.delete(call);
         call.abort();
@@ -79,7 +80,7 @@ export class CallTable {
     for (const cancel of this.#cancelGrace) cancel();
     this.#cancelGrace.clear();
     for (const call of this.#calls) call.abort();
-    this.#calls.clear();
+    this.#calls = new PlaceList();
     this.#lingering = [];
   }
 }

@@ -1,3 +1,4 @@
+import type { Place } from '../../collections/place-list.ts';
 import type { BridgeError } from '../../errors.ts';
 import type { HttpCall, HttpHandler, HttpRequest, ResponseHead } from '../../http/client.ts';
 import { ByteCollector } from '../../wire/byte-collector.ts';
@@ -41,6 +42,8 @@ export class ServerCall implements HttpHandler, AnswerSink {
   readonly message: Outgoing;
   /** The session it was posted in. */
   readonly session: SessionKey;
+  /** Among the calls that have not ended; given by their table. */
+  place: Place<ServerCall> | undefined = undefined;
   readonly #environment: RemoteEnvironment;
   readonly #host: CallHost;
   readonly #needsAnswer: boolean;
