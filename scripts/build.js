@@ -1,41 +1,64 @@
 /**
- * Bundles src/cli.ts with what it imports into dist/, as ES modules split where the source imports dynamically.
- * docs/decisions/0001-one-bundle.md says why dependencies are bundled.
+ * Bundles src/cli.ts with what it imports into dist/cli.cjs, and packages that few runs need into files beside it.
+ * docs/decisions/0001-one-bundle.md says why dependencies are bundled, and why as CommonJS.
  */
+import { createHash } from 'node:crypto';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { build } from 'esbuild';
 
 const OUT = 'dist';
+/** Large, and imported dynamically: code that is not there need not be read. */
+const SELDOM = ['got', 'pino-pretty'];
 
-const { metafile, outputFiles } = await build({
-  entryPoints: ['src/cli.ts'],
+/** What a CommonJS module has in place of import.meta.url. */
+const MODULE_URL = "const importMetaUrl = require('node:url').pathToFileURL(__filename).href;";
+
+const OPTIONS = {
   outdir: OUT,
+  entryNames: '[name]',
+  outExtension: { '.js': '.cjs' },
   bundle: true,
-  splitting: true,
-  format: 'esm',
+  format: 'cjs',
   platform: 'node',
   target: 'node20.19',
-  plugins: [{ name: 'parser-only', setup: keepOnlyTheParser }],
+  // `import()` of something bundled becomes `require`, at once but for a microtask.
+  supported: { 'dynamic-import': false },
+  plugins: [
+    { name: 'parser-only', setup: keepOnlyTheParser },
+    { name: 'seldom', setup: keepSeldomApart },
+  ],
   // Native and optional: it is loaded only for --pty.
   external: ['node-pty'],
-  // The CommonJS packages inside ask for Node's modules with require, which ES modules do not have.
-  banner: {
-    js: "import { createRequire as createRequireOf } from 'node:module';\nconst require = createRequireOf(import.meta.url);",
-  },
+  banner: { js: `"use strict";\n${MODULE_URL}` },
   sourcemap: true,
   sourcesContent: false,
   legalComments: 'none',
   metafile: true,
   logLevel: 'warning',
   write: false,
+};
+const define = { 'import.meta.url': 'importMetaUrl' };
+
+const program = await build({ ...OPTIONS, define, entryPoints: ['src/cli.ts', ...SELDOM] });
+const digest = digestOf(program.outputFiles, 'cli.cjs');
+const starter = await build({
+  ...OPTIONS,
+  define: { ...define, PROGRAM_DIGEST: `'${digest}'` },
+  entryPoints: ['src/start.ts'],
 });
-const licenses = await collectLicenses(Object.keys(metafile.inputs));
+const licenses = await collectLicenses(Object.keys(program.metafile.inputs));
 
 // Only now, so that a failed build leaves the last good one in place.
 await rm(OUT, { recursive: true, force: true });
 await mkdir(OUT);
-for (const { path, contents } of outputFiles) await writeFile(path, contents);
+for (const { path, contents } of [...program.outputFiles, ...starter.outputFiles]) await writeFile(path, contents);
 await writeFile(`${OUT}/THIRD-PARTY-LICENSES.txt`, licenses);
+
+/** In hexadecimal digits. */
+function digestOf(files, name) {
+  const { contents } = files.find(({ path }) => path.endsWith(`/${name}`) || path.endsWith(`\\${name}`));
+  return createHash('sha256').update(contents).digest('hex');
+}
 
 /**
  * Of yargs only the parser is used. What the rest of it imports does nothing by being loaded, but does not say so in its
@@ -48,6 +71,12 @@ function keepOnlyTheParser({ onResolve, resolve }) {
     if (!isYargs || pluginData === isResolving) return undefined;
     return { ...(await resolve(path, { ...place, pluginData: isResolving })), sideEffects: false };
   });
+}
+
+function keepSeldomApart({ onResolve }) {
+  onResolve({ filter: /./ }, ({ path, kind }) =>
+    kind === 'dynamic-import' && SELDOM.includes(path) ? { path: `./${path}.cjs`, external: true } : undefined,
+  );
 }
 
 /** The licences of bundled packages ask to be passed on with their code. */

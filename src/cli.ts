@@ -1,7 +1,7 @@
 /** The command line: argv → Config → running bridge. The only place that exits the process. */
 import type { Logger } from 'pino';
 import { checkFiles, readHeaderFile } from './cli/check-files.ts';
-import type { BridgeCommand } from './cli/command-line.ts';
+import { type BridgeCommand, parseCommandLine } from './cli/command-line.ts';
 import { renderCompletion } from './cli/completion.ts';
 import { renderHelp } from './cli/help.ts';
 import { listenForSignals, type ProcessEvents, type RunningBridge, superviseBridge } from './cli/lifecycle.ts';
@@ -52,12 +52,6 @@ export interface ProbeResult {
 /** Never rejects: whatever goes wrong is told on stderr and becomes an exit code. */
 export async function runCli(argv: readonly string[], host: CliHost): Promise<void> {
   try {
-    // Loaded here and not above: who asks for the version only should not wait for a parser.
-    if (isVersionOnly(argv)) {
-      host.stdout.write(`${VERSION}\n`);
-      return;
-    }
-    const { parseCommandLine } = await import('./cli/command-line.ts');
     const commandLine = parseCommandLine(argv);
     switch (commandLine.kind) {
       case 'help':
@@ -78,10 +72,6 @@ export async function runCli(argv: readonly string[], host: CliHost): Promise<vo
     if (error.code === 'ERR_INTERNAL' && error.cause instanceof Error) host.stderr.write(`${error.cause.stack}\n`);
     host.setExitCode(error.audiences.exit ?? 70);
   }
-}
-
-function isVersionOnly(argv: readonly string[]): boolean {
-  return argv.length === 1 && (argv[0] === '--version' || argv[0] === '-v');
 }
 
 /** Where the output is no terminal. */
@@ -109,8 +99,8 @@ async function reportOn(config: Config, options: ProbeOptions, host: CliHost, lo
   host.setExitCode(interruption.exitCode ?? exitCode);
 }
 
-/** Runs the command line of this process. Called by bin/mcp-portage.js. */
-export function main(): Promise<void> {
+/** Runs the command line of this process. Called by src/start.ts; `keepCompiledCode` is for the next start. */
+export function main(keepCompiledCode: () => void): Promise<void> {
   // A reader that went away (`mcp-portage --help | head -1`, a closed terminal) is no reason to crash.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
   return runCli(process.argv.slice(2), {
@@ -126,12 +116,14 @@ export function main(): Promise<void> {
     exit: (code) => process.exit(code),
     createLog: async (options) => (await import('./log.ts')).createLog(options),
     runBridge: async (config, log) => {
-      const [{ runBridge }, { createSystemDeps, systemClock }, { giveHeapRoom }] = await Promise.all([
+      const [{ runBridge }, { createSystemDeps, systemClock }, { giveHeapRoom }, { keepOnce }] = await Promise.all([
         import('./bridge.ts'),
         import('./cli/system-deps.ts'),
         import('./cli/heap-growth.ts'),
+        import('./cli/keep-compiled-code.ts'),
       ]);
-      giveHeapRoom(systemClock);
+      const room = giveHeapRoom(systemClock);
+      keepOnce(() => room.without(keepCompiledCode), { clock: systemClock, events: process });
       // Pipes are written without waiting for whoever reads them; a client that stops reading stops only its own side.
       return runBridge(config, createSystemDeps(log), () => ({ input: process.stdin, output: process.stdout }));
     },

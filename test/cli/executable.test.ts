@@ -1,10 +1,10 @@
 /** The built program as users start it; `npm test` builds it first. */
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
@@ -16,9 +16,18 @@ const SERVER = ['--', process.execPath, '-e', 'process.stdin.resume()'];
 
 type Program = ChildProcessByStdio<null, Readable, Readable>;
 
-function start(t: ExecutionContext, argv: readonly string[], executable = EXECUTABLE): Program {
+interface Surroundings {
+  readonly executable?: string;
+  readonly env?: NodeJS.ProcessEnv;
+}
+
+function start(t: ExecutionContext, argv: readonly string[], around: Surroundings = {}): Program {
   // Settings of whoever runs the tests are no part of them.
-  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('MCP_PORTAGE_')));
+  const inherited = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !name.startsWith('MCP_PORTAGE_')),
+  );
+  const env = { ...inherited, ...around.env };
+  const executable = around.executable ?? EXECUTABLE;
   const child = spawn(process.execPath, [executable, ...argv], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   t.teardown(() => child.kill('SIGKILL'));
   return child;
@@ -112,12 +121,44 @@ test('a port that is taken ends it with exit code 69 and says so', async (t) => 
 });
 
 test('without dist/ it says how to build', async (t) => {
-  const directory = await mkdtemp(join(tmpdir(), 'mcp-portage-'));
-  t.teardown(() => rm(directory, { recursive: true }));
-  await mkdir(join(directory, 'bin'));
-  await writeFile(join(directory, 'package.json'), '{"type":"module"}');
-  await copyFile(EXECUTABLE, join(directory, 'bin', 'mcp-portage.js'));
-  const { code, stderr } = await finish(start(t, ['--version'], join(directory, 'bin', 'mcp-portage.js')));
+  const directory = await createDirectory(t);
+  await cp(dirname(EXECUTABLE), join(directory, 'bin'), { recursive: true });
+  const executable = join(directory, 'bin', 'mcp-portage.js');
+  const { code, stderr } = await finish(start(t, ['--version'], { executable }));
   t.is(code, 70);
   t.regex(stderr, /^mcp-portage is not built: .*`npm ci`/);
 });
+
+/** A run that ends by itself, with a cache folder of its own. Resolves with what it has kept: generation, code. */
+async function runWithCache(t: ExecutionContext, directory: string) {
+  const env = { XDG_CACHE_HOME: directory, LOCALAPPDATA: directory, NODE_DISABLE_COMPILE_CACHE: '' };
+  // Its stdin has ended, so nothing is ever started.
+  const { code, stdout, stderr } = await finish(start(t, ['connect', ...SERVER], { env }));
+  t.deepEqual({ code, stdout, stderr }, { code: 0, stdout: '', stderr: '' });
+  const [name = ''] = await readdir(join(directory, 'mcp-portage'));
+  const path = join(directory, 'mcp-portage', name);
+  return { path, bytes: await readFile(path) };
+}
+
+test('keeps compiled code for the next start, which uses it and adds to it', async (t) => {
+  const directory = await createDirectory(t);
+  const first = await runWithCache(t, directory);
+  t.is(first.bytes[0], 1);
+  // V8 takes nothing but what it has compiled itself from this source, with these flags; then counting starts anew.
+  for (const generation of [2, 3, 4, 4]) t.is((await runWithCache(t, directory)).bytes[0], generation);
+});
+
+test('compiled code that V8 does not take is compiled again', async (t) => {
+  const directory = await createDirectory(t);
+  const { path, bytes } = await runWithCache(t, directory);
+  await writeFile(path, bytes.subarray(0, bytes.length / 2));
+  t.is((await runWithCache(t, directory)).bytes[0], 1);
+  await writeFile(path, Buffer.concat([bytes.subarray(0, 8), Buffer.alloc(1000)]));
+  t.is((await runWithCache(t, directory)).bytes[0], 1);
+});
+
+async function createDirectory(t: ExecutionContext): Promise<string> {
+  const directory = await mkdtemp(join(tmpdir(), 'mcp-portage-'));
+  t.teardown(() => rm(directory, { recursive: true }));
+  return directory;
+}
