@@ -5,7 +5,7 @@ import { showUrl } from '../../http/shown-url.ts';
 import { readPayload } from '../../mcp/payload.ts';
 import { toPrintable } from '../../process/printable.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { readServerMessages } from './read-messages.ts';
+import { ServerMessages } from './read-messages.ts';
 
 /** So much of an error page is looked at. */
 export const MAX_REFUSAL_BYTES = 64 * 1024;
@@ -22,10 +22,11 @@ export interface Refusal {
 
 export function readRefusal(url: URL, { status, headers }: ResponseHead, body: Buffer): Refusal {
   let frame: Frame | undefined;
-  // A copy: reading a message edits the bytes it is given.
-  readServerMessages(Buffer.from(body), (found) => {
+  const messages = new ServerMessages((found) => {
     if (found.kind === 'error') frame ??= found;
   });
+  // A copy: reading a message edits the bytes it is given.
+  messages.take(Buffer.from(body));
   if (status === 401 || status === 403) {
     return { status, frame, error: authorizationError(url, status, headers['www-authenticate']) };
   }

@@ -5,7 +5,7 @@ import { recoverEnvelope } from '../../wire/scan-envelope.ts';
 import { KEPT_END_BYTES, type SkippedEnds } from '../../wire/skipped-bytes.ts';
 import type { DecodedEvent } from '../../wire/sse-decode.ts';
 import { oversizedError } from './oversized-error.ts';
-import { readServerMessages } from './read-messages.ts';
+import { ServerMessages } from './read-messages.ts';
 import { SeenEvents } from './seen-events.ts';
 
 export interface StreamMessagesOptions {
@@ -20,9 +20,11 @@ export interface StreamMessagesOptions {
 export class StreamMessages {
   readonly #options: StreamMessagesOptions;
   readonly #seen = new SeenEvents();
+  readonly #messages: ServerMessages;
 
   constructor(options: StreamMessagesOptions) {
     this.#options = options;
+    this.#messages = new ServerMessages(options.message);
   }
 
   /** The stream goes on after a break. */
@@ -33,8 +35,7 @@ export class StreamMessages {
   /** False: the event held no message. */
   take({ id, data }: DecodedEvent): boolean {
     if (this.#seen.isRepeated(id)) return true;
-    const { maxMessageBytes, message } = this.#options;
-    if (data.length <= maxMessageBytes) return readServerMessages(data, message);
+    if (data.length <= this.#options.maxMessageBytes) return this.#messages.take(data);
     this.oversized(data.length, {
       head: data.subarray(0, KEPT_END_BYTES),
       tail: data.subarray(-KEPT_END_BYTES),

@@ -8,7 +8,7 @@ import { AnswerBody } from '../remote/answer-body.ts';
 import { type AnswerForm, type AnswerSink, classifyAnswer } from '../remote/answer-reader.ts';
 import { CallErrors, isCallLimit } from '../remote/call-errors.ts';
 import type { Outgoing } from '../remote/outgoing.ts';
-import { readServerMessages } from '../remote/read-messages.ts';
+import { ServerMessages } from '../remote/read-messages.ts';
 import { MAX_REFUSAL_BYTES, readRefusal } from '../remote/refusal.ts';
 import type { RemoteEnvironment } from '../remote/remote-options.ts';
 import { SeenEvents } from '../remote/seen-events.ts';
@@ -47,6 +47,7 @@ export class ServerCall implements HttpHandler, AnswerSink {
   readonly #environment: RemoteEnvironment;
   readonly #host: CallHost;
   readonly #needsAnswer: boolean;
+  readonly #messages = new ServerMessages((frame) => this.#deliver(frame));
   #state: CallState;
   #isPaused: boolean;
   #isAnswered = false;
@@ -237,7 +238,7 @@ export class ServerCall implements HttpHandler, AnswerSink {
       if (this.#seen.isRepeated(eventId)) return;
     }
     this.#resume?.progressed();
-    const isMessage = readServerMessages(bytes, (frame) => this.#deliver(frame));
+    const isMessage = this.#messages.take(bytes);
     if (!isMessage) this.#environment.log.debug({ byteLength: bytes.length }, 'skipped an answer that is no message');
   }
 

@@ -6,7 +6,7 @@ import type { Frame } from '../../wire/frame.ts';
 import { AnswerBody } from '../remote/answer-body.ts';
 import { type AnswerSink, classifyAnswer } from '../remote/answer-reader.ts';
 import { CallErrors } from '../remote/call-errors.ts';
-import { readServerMessages } from '../remote/read-messages.ts';
+import { ServerMessages } from '../remote/read-messages.ts';
 import { MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
 import type { RemoteEnvironment } from '../remote/remote-options.ts';
 import { lostAnswer } from './lost-answer.ts';
@@ -74,6 +74,7 @@ export class Post implements HttpHandler, AnswerSink {
   readonly #options: PostOptions;
   readonly #errors: CallErrors;
   readonly #needsAnswer: boolean;
+  readonly #messages = new ServerMessages((frame) => this.#take(frame));
   #state: PostState;
   #wasSent = false;
 
@@ -192,7 +193,7 @@ export class Post implements HttpHandler, AnswerSink {
   // ---- from the reader
 
   text(bytes: Buffer): void {
-    const isMessage = readServerMessages(bytes, (frame) => this.#take(frame));
+    const isMessage = this.#messages.take(bytes);
     const { log } = this.#options.environment;
     if (!isMessage) log.debug({ byteLength: bytes.length }, 'skipped an answer that is no message');
   }
