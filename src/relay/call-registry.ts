@@ -47,7 +47,7 @@ export class CallRegistry implements CallHost {
 
   constructor(options: CallRegistryOptions) {
     this.#options = options;
-    this.#callerLinks = new CallerLinks(options.dialer, options.deps.log);
+    this.#callerLinks = new CallerLinks(options.dialer, options.deps);
     this.#shortestMs = shortestOf(options);
     this.#openCalls = options.openCalls ?? new OpenCalls();
     this.#maxPerCaller = options.maxPerCaller ?? this.#openCalls.limit;

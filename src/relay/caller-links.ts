@@ -1,15 +1,24 @@
-import type { Logger } from 'pino';
+import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
 import type { Frame } from '../wire/frame.ts';
 import type { CallerEnvironment, ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
 
 /** Callers that have a link; the one that was heard of longest ago loses its own. */
 export const MAX_CALLER_LINKS = 64;
+/** A link that nothing was sent on for so long ends, as late as sessions that nobody uses. */
+export const IDLE_LINK_MS = 5 * 60_000;
 
 /** Who sends something that belongs to no call. */
 export interface NotifyingCaller {
   readonly principal: string;
   readonly environment?: CallerEnvironment | undefined;
+}
+
+interface CallerLink {
+  readonly link: UpstreamLink;
+  lastUsedMs: number;
+  /** It has more to send than the server takes. */
+  isFull: boolean;
 }
 
 /**
@@ -18,54 +27,76 @@ export interface NotifyingCaller {
  */
 export class CallerLinks {
   readonly #dialer: UpstreamDialer;
-  readonly #log: Logger;
+  readonly #deps: Pick<Deps, 'log' | 'clock'>;
   /** The one used last is at the end. */
-  readonly #links = new Map<string, UpstreamLink>();
+  readonly #links = new Map<string, CallerLink>();
+  #cancelTimer: (() => void) | undefined;
 
-  constructor(dialer: UpstreamDialer, log: Logger) {
+  constructor(dialer: UpstreamDialer, deps: Pick<Deps, 'log' | 'clock'>) {
     this.#dialer = dialer;
-    this.#log = log;
+    this.#deps = deps;
   }
 
   /** Nobody waits for a notification; what cannot be sent is dropped. */
   send(notification: Frame, caller: NotifyingCaller): void {
     try {
-      this.#take(caller).send(notification);
+      const taken = this.#take(caller);
+      taken.isFull = !taken.link.send(notification) || taken.isFull;
     } catch (thrown) {
       const error = toBridgeError(thrown);
-      this.#log.debug({ code: error.code, method: notification.method }, `notification dropped: ${error.message}`);
+      this.#deps.log.debug({ code: error.code, method: notification.method }, `notification dropped: ${error.message}`);
     }
   }
 
-  #take({ principal, environment }: NotifyingCaller): UpstreamLink {
-    const link = this.#links.get(principal) ?? this.#dial(principal, environment);
+  #take({ principal, environment }: NotifyingCaller): CallerLink {
+    const taken = this.#links.get(principal) ?? this.#dial(principal, environment);
+    taken.lastUsedMs = this.#deps.clock.now();
     this.#links.delete(principal);
-    this.#links.set(principal, link);
-    const [oldest] = this.#links;
-    if (this.#links.size > MAX_CALLER_LINKS && oldest !== undefined) {
-      this.#links.delete(oldest[0]);
-      oldest[1].close(MADE_WAY);
-    }
-    return link;
+    this.#links.set(principal, taken);
+    const [oldest] = this.#links.keys();
+    if (this.#links.size > MAX_CALLER_LINKS && oldest !== undefined) this.#end(oldest, MADE_WAY);
+    this.#cancelTimer ??= this.#deps.clock.after(IDLE_LINK_MS, () => this.#endIdle());
+    return taken;
   }
 
-  #dial(principal: string, environment: CallerEnvironment | undefined): UpstreamLink {
+  #end(principal: string, reason: BridgeError): void {
+    const ended = this.#links.get(principal);
+    this.#links.delete(principal);
+    ended?.link.close(reason);
+  }
+
+  /** One timer looks after all of them: a link ends within twice the time. What still has to be sent keeps its own. */
+  #endIdle(): void {
+    const nowMs = this.#deps.clock.now();
+    for (const [principal, { lastUsedMs, isFull }] of [...this.#links]) {
+      if (!isFull && nowMs - lastUsedMs >= IDLE_LINK_MS) this.#end(principal, IDLE);
+    }
+    const isLast = this.#links.size === 0;
+    this.#cancelTimer = isLast ? undefined : this.#deps.clock.after(IDLE_LINK_MS, () => this.#endIdle());
+  }
+
+  #dial(principal: string, environment: CallerEnvironment | undefined): CallerLink {
     const listener: ServerListener = {
       fromServer: () => {},
       serverFault: () => {},
-      serverDrained: () => {},
+      serverDrained: () => {
+        taken.isFull = false;
+      },
       serverClosed: () => {
-        if (this.#links.get(principal) === link) this.#links.delete(principal);
+        if (this.#links.get(principal) === taken) this.#links.delete(principal);
       },
     };
     const link = this.#dialer.dial(listener, { principal, metadata: undefined }, environment);
-    return link;
+    const taken: CallerLink = { link, lastUsedMs: 0, isFull: false };
+    return taken;
   }
 
   close(reason: BridgeError): void {
-    for (const link of this.#links.values()) link.close(reason);
-    this.#links.clear();
+    this.#cancelTimer?.();
+    this.#cancelTimer = undefined;
+    for (const principal of [...this.#links.keys()]) this.#end(principal, reason);
   }
 }
 
+const IDLE = new BridgeError('ERR_SESSION_CLOSED', 'No notification was sent for a long time.');
 const MADE_WAY = new BridgeError('ERR_SESSION_CLOSED', 'Others have sent notifications since.');
