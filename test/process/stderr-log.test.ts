@@ -44,3 +44,11 @@ test('keeps only the last lines', (t) => {
   t.is(stderr.tail.length, MAX_TAIL_LINES);
   t.is(stderr.tail.at(-1), '49');
 });
+
+test('a line can neither forge another one nor drive the terminal it is shown on', (t) => {
+  const { log, entries } = collectLog();
+  const stderr = new StderrLog(log);
+  stderr.push(Buffer.from('\u001b[31mred\u001b[0m\u2028{"level":50,"msg":"forged"}\r\u0007\n'));
+  t.deepEqual(messagesOf(entries), ['red{"level":50,"msg":"forged"}']);
+  t.deepEqual(stderr.tail, messagesOf(entries));
+});
