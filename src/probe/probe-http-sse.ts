@@ -1,8 +1,8 @@
 import { classifyInitialize } from '../mcp/classify-probe.ts';
 import { INITIALIZED } from '../mcp/methods.ts';
-import { askEventStream } from '../upstream/detect/ask-event-stream.ts';
-import { type LinkAnswer, LinkClient } from '../upstream/detect/link-client.ts';
-import { untilAborted } from '../upstream/detect/wait.ts';
+import { askEventStream } from '../upstream/detect/ask/ask-event-stream.ts';
+import { type LinkAnswer, LinkClient } from '../upstream/detect/ask/link-client.ts';
+import { untilAborted } from '../upstream/detect/attempts/wait.ts';
 import { createHttpSseDialer } from '../upstream/http-sse/dialer.ts';
 import type { Frame } from '../wire/frame.ts';
 import { requestFrame } from '../wire/write-message.ts';

@@ -2,7 +2,7 @@ import { classifyProbe, type ProbeVerdict } from '../mcp/classify-probe.ts';
 import { createDiscoverRequest, createModernRequest, modernHeaders, parseDiscovery } from '../mcp/discover.ts';
 import { DISCOVER } from '../mcp/methods.ts';
 import { LATEST_MODERN_REVISION } from '../mcp/revisions.ts';
-import type { HttpAnswer } from '../upstream/detect/ask-http.ts';
+import type { HttpAnswer } from '../upstream/detect/ask/ask-http.ts';
 import type { HttpProbe, Progress } from './http-probe.ts';
 import { takeInventory } from './inventory.ts';
 import { OfferDraft } from './offer-draft.ts';

@@ -9,16 +9,16 @@ import { asFields, type Fields } from '../mcp/payload.ts';
 import { readRequestMetadata } from '../mcp/request-metadata.ts';
 import { type Era, LATEST_LEGACY_REVISION } from '../mcp/revisions.ts';
 import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../relay/ports.ts';
-import { isModernServer } from './detect/ask-modern.ts';
-import { detectStdio, HANDSHAKE_TIMEOUT_MS, PROBE_TIMEOUT_MS } from './detect/detect-stdio.ts';
-import { DetectingLink, type FindLink } from './detect/detecting-link.ts';
+import { isModernServer } from './detect/ask/ask-modern.ts';
+import { LinkClient } from './detect/ask/link-client.ts';
+import { detectStdio, HANDSHAKE_TIMEOUT_MS, PROBE_TIMEOUT_MS } from './detect/attempts/detect-stdio.ts';
+import { untilAborted } from './detect/attempts/wait.ts';
 import type { EraWays, JoinEras } from './detect/era-ways.ts';
-import { FirstSession } from './detect/first-session.ts';
-import { LinkClient } from './detect/link-client.ts';
-import { StartedProcesses } from './detect/started-processes.ts';
-import type { Request } from './detect/trial.ts';
+import type { FindLink, Request } from './detect/found-link.ts';
+import { DetectingLink } from './detect/sessions/detecting-link.ts';
+import { FirstSession } from './detect/sessions/first-session.ts';
+import { StartedProcesses } from './detect/sessions/started-processes.ts';
 import { VerdictCache } from './detect/verdict-cache.ts';
-import { untilAborted } from './detect/wait.ts';
 
 export interface DetectedCommandOptions {
   /** Each connection is a process of its own. Closed with the dialer. */

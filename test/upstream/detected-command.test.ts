@@ -6,7 +6,7 @@ import type { ServerListener, UpstreamDialer } from '../../src/relay/ports.ts';
 import { SharedServer } from '../../src/relay/shared/shared-server.ts';
 import { SharedModernServer } from '../../src/relay/shared-modern/shared-modern-server.ts';
 import type { JoinEras } from '../../src/upstream/detect/era-ways.ts';
-import { HANDOVER_MS } from '../../src/upstream/detect/started-processes.ts';
+import { HANDOVER_MS } from '../../src/upstream/detect/sessions/started-processes.ts';
 import { createDetectedCommandDialer, type DetectedCommandOptions } from '../../src/upstream/detected-command.ts';
 import { createStdioDialer } from '../../src/upstream/stdio.ts';
 import { RelayedClient } from '../contract/relayed-client.ts';

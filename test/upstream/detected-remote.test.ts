@@ -4,7 +4,7 @@ import type { Protocol, RemoteConfig } from '../../src/config.ts';
 import type { Clock } from '../../src/deps.ts';
 import { BridgeError } from '../../src/errors.ts';
 import type { UpstreamDialer } from '../../src/relay/ports.ts';
-import { PROBE_TIMEOUT_MS } from '../../src/upstream/detect/detect-stdio.ts';
+import { PROBE_TIMEOUT_MS } from '../../src/upstream/detect/attempts/detect-stdio.ts';
 import { WEAK_LEGACY_MS } from '../../src/upstream/detect/verdict-cache.ts';
 import { createDetectedRemoteDialer } from '../../src/upstream/detected-remote.ts';
 import {

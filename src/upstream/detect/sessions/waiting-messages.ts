@@ -1,0 +1,45 @@
+import type { Exchange } from '../../../relay/exchange.ts';
+import type { UpstreamLink } from '../../../relay/ports.ts';
+import type { Frame } from '../../../wire/frame.ts';
+import type { Request } from '../found-link.ts';
+
+/** Messages a client may send before its server is found; from there on it is asked to wait. */
+export const MAX_HELD = 100;
+
+/** What a client says while it is not known yet how to say it to the server. */
+export class WaitingMessages {
+  #messages: Request[] = [];
+  #owesRoom = false;
+
+  /** False: the client is to wait. */
+  add(frame: Frame, exchange: Exchange | undefined): boolean {
+    if (this.#withdraw(frame, exchange)) return true;
+    this.#messages.push({ frame, exchange });
+    this.#owesRoom ||= this.#messages.length >= MAX_HELD;
+    return !this.#owesRoom;
+  }
+
+  /** A cancellation comes with the exchange of what it cancels: neither has to leave then. */
+  #withdraw({ kind }: Frame, exchange: Exchange | undefined): boolean {
+    if (kind !== 'notification' || exchange === undefined) return false;
+    const index = this.#messages.findIndex((message) => message.exchange === exchange);
+    if (index >= 0) this.#messages.splice(index, 1);
+    return index >= 0;
+  }
+
+  /**
+   * Sends everything, even if the client is gone by now: a closed link swallows what it gets. True: the client was asked
+   * to wait, and has to be told that there is room; if there is none, the link itself tells when there is.
+   */
+  sendTo(link: UpstreamLink): boolean {
+    const messages = this.#messages;
+    this.#messages = [];
+    let hasRoom = true;
+    for (const { frame, exchange } of messages) hasRoom = link.send(frame, exchange) && hasRoom;
+    return this.#owesRoom && hasRoom;
+  }
+
+  clear(): void {
+    this.#messages = [];
+  }
+}
