@@ -19,6 +19,11 @@ export interface Turn {
 export const MAX_WAITING_TURNS = 256;
 /** Once so much waits in memory, further bodies stay unread. */
 export const MAX_HELD_BYTES = 1024 * 1024;
+/**
+ * Those whose reading had begun before may still come: any number, each as large as a message may be. So much of it is
+ * taken, a burst of large calls; or one message, however large.
+ */
+export const MAX_BURST_BYTES = 8 * 1024 * 1024;
 
 /** Holds a client's messages back while there is no room for them; then lets them go in order. */
 export class TurnGate {
@@ -33,10 +38,14 @@ export class TurnGate {
       turn.run();
       return true;
     }
-    if (this.#waiting.length >= MAX_WAITING_TURNS) return false;
+    if (this.#waiting.length >= MAX_WAITING_TURNS || !this.#mayHold(turn)) return false;
     this.#waiting.push(turn);
     this.#heldBytes += turn.bytes;
     return true;
+  }
+
+  #mayHold({ bytes }: Turn): boolean {
+    return bytes === 0 || this.#heldBytes === 0 || this.#heldBytes + bytes <= MAX_BURST_BYTES;
   }
 
   close(reason: GateReason): void {

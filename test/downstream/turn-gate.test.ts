@@ -1,5 +1,11 @@
 import test from 'ava';
-import { MAX_HELD_BYTES, MAX_WAITING_TURNS, type Turn, TurnGate } from '../../src/downstream/turn-gate.ts';
+import {
+  MAX_BURST_BYTES,
+  MAX_HELD_BYTES,
+  MAX_WAITING_TURNS,
+  type Turn,
+  TurnGate,
+} from '../../src/downstream/turn-gate.ts';
 
 function createGate() {
   const gate = new TurnGate();
@@ -100,4 +106,25 @@ test('opens for good when the client is gone', (t) => {
   gate.close('reader');
   enter('b');
   t.deepEqual(passed, ['a', 'b']);
+});
+
+test('holds a burst of messages that were being read when it closed, and refuses those beyond it', (t) => {
+  const { gate, passed, enter } = createGate();
+  gate.close('server');
+  const half = { bytes: MAX_BURST_BYTES / 2 };
+  t.true(enter('a', 'message', half));
+  t.true(enter('b', 'answer', half));
+  t.false(enter('c', 'message', { bytes: 1 }));
+  t.true(enter('body', 'unread'), 'it waits outside of memory');
+  gate.open('server');
+  t.deepEqual(passed, ['a', 'b', 'body']);
+});
+
+test('holds one message, however large it is', (t) => {
+  const { gate, passed, enter } = createGate();
+  gate.close('server');
+  t.true(enter('huge', 'message', { bytes: 2 * MAX_BURST_BYTES }));
+  t.false(enter('another', 'message', { bytes: 1 }));
+  gate.open('server');
+  t.deepEqual(passed, ['huge']);
 });
