@@ -10,7 +10,8 @@ const NEWLINE = Buffer.of(LF);
 
 /**
  * Writes messages as lines. The first one of a turn of the event loop goes out at once; what follows in the same turn
- * is kept and written together at its end, which saves a system call per message when they come in bursts.
+ * is kept and written together at its end, which saves a system call per message when they come in bursts. After a turn
+ * with several the first of the next is kept, too.
  *
  * Whatever is sent is taken: the queue is bounded by the caller, who stops its source when `send` returns false and
  * goes on when told that there is room. What a caller sends in between (answers, cancellations) is taken as well.
@@ -21,6 +22,9 @@ export class LineWriter {
   #queue: Buffer[] = [];
   #queuedBytes = 0;
   #turnEnd: NodeJS.Immediate | undefined;
+  #linesInTurn = 0;
+  /** The last turn brought several messages, so this one is likely to bring several. */
+  #isBurst = false;
   /** `send` has returned false and `onRoom` has not been called since. */
   #owesRoom = false;
 
@@ -34,9 +38,10 @@ export class LineWriter {
   /** The bytes must not change afterwards. False: full. A stream that has ended swallows everything. */
   send(line: Buffer): boolean {
     if (this.#stream.destroyed || this.#stream.writableEnded) return true;
-    if (this.#turnEnd === undefined) {
+    this.#turnEnd ??= setImmediate(() => this.#endTurn());
+    this.#linesInTurn += 1;
+    if (this.#linesInTurn === 1 && !this.#isBurst) {
       this.#write([line]);
-      this.#turnEnd = setImmediate(() => this.#endTurn());
     } else {
       this.#queue.push(line);
       this.#queuedBytes += line.length + NEWLINE.length;
@@ -61,6 +66,8 @@ export class LineWriter {
 
   #endTurn(): void {
     this.#turnEnd = undefined;
+    this.#isBurst = this.#linesInTurn > 1;
+    this.#linesInTurn = 0;
     this.flush();
     this.#tellRoom();
   }

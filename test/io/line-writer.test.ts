@@ -58,6 +58,23 @@ test('writes what follows in the same turn together, in order', async (t) => {
   t.is(sink.text, Array.from({ length: 100 }, (_, message) => `${message}\n`).join(''));
 });
 
+test('after a turn with several messages the first of the next waits for the others, until one comes alone', async (t) => {
+  const sink = new Sink();
+  const writer = new LineWriter(sink, () => undefined);
+  const send = (...lines: readonly string[]): void => lines.forEach((line) => void writer.send(Buffer.from(line)));
+  send('1', '2');
+  await nextTurn();
+  send('3', '4');
+  t.is(sink.text, '1\n2\n');
+  await nextTurn();
+  t.is(sink.text, '1\n2\n3\n4\n');
+  t.is(sink.writes.length, 3);
+  send('5');
+  await nextTurn();
+  send('6');
+  t.is(sink.text, '1\n2\n3\n4\n5\n6\n');
+});
+
 test('hands large messages over without copying them, small ones around them in order', async (t) => {
   const sink = new Sink();
   const writer = new LineWriter(sink, () => undefined);
