@@ -8,7 +8,7 @@ import type { Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLi
 const MAX_EARLY_FRAMES = 100;
 /** A spare that could not be started is tried again after this long. */
 const REFILL_RETRY_MS = 1000;
-/** The session that took a spare may go first for so long: to start a process stops everything else for some 10 ms. */
+/** The session that took a spare has so long to open: to start a process stops everything else for some 10 ms. */
 const REFILL_AFTER_MS = 100;
 
 /** Keeps `size` connections started ahead of need, so that a new session does not wait for a process. */
@@ -18,8 +18,6 @@ export class LinkPool implements UpstreamDialer {
   readonly #deps: Deps;
   readonly #spares: SpareLink[] = [];
   #cancelRefill: (() => void) | undefined;
-  /** The refill that is due waits only for the session that took a spare. */
-  #isGivingWay = false;
   #isClosed = false;
 
   constructor(dialer: UpstreamDialer, size: number, deps: Deps) {
@@ -39,36 +37,23 @@ export class LinkPool implements UpstreamDialer {
 
   dial(listener: ServerListener): UpstreamLink {
     const spare = this.#spares.shift();
-    this.#isGivingWay ||= this.#cancelRefill === undefined;
     this.#scheduleRefill(REFILL_AFTER_MS);
     if (spare === undefined) return this.#dialer.dial(listener);
     spare.handTo(listener);
     return spare.link;
   }
 
-  /** The session at hand has had its first answer. */
-  #answered(): void {
-    if (!this.#isGivingWay) return;
-    this.#cancelRefill?.();
-    this.#cancelRefill = undefined;
-    this.#scheduleRefill(0);
-  }
-
   #scheduleRefill(delayMs: number): void {
     if (this.#isClosed) return;
     this.#cancelRefill ??= this.#deps.clock.after(delayMs, () => {
       this.#cancelRefill = undefined;
-      this.#isGivingWay = false;
       this.#refill();
     });
   }
 
   #refill(): void {
     while (this.#spares.length < this.#size) {
-      const spare: SpareLink = new SpareLink({
-        lost: (reason) => this.#lost(spare, reason),
-        answered: () => this.#answered(),
-      });
+      const spare: SpareLink = new SpareLink((reason) => this.#lost(spare, reason));
       try {
         spare.link = this.#dialer.dial(spare);
       } catch (thrown) {
@@ -102,23 +87,16 @@ export class LinkPool implements UpstreamDialer {
   }
 }
 
-interface SpareKeeper {
-  /** It ended before it had a client. */
-  lost(reason: BridgeError): void;
-  /** It has given its client the first answer. */
-  answered(): void;
-}
-
 /** A connection without a client: what it says is kept until it gets one. */
 class SpareLink implements ServerListener {
-  readonly #keeper: SpareKeeper;
-  #hasAnswered = false;
+  /** It ended before it had a client. */
+  readonly #lost: (reason: BridgeError) => void;
   #early: Frame[] = [];
   #client: ServerListener | undefined;
   #link: UpstreamLink | undefined;
 
-  constructor(keeper: SpareKeeper) {
-    this.#keeper = keeper;
+  constructor(lost: (reason: BridgeError) => void) {
+    this.#lost = lost;
   }
 
   set link(link: UpstreamLink) {
@@ -142,16 +120,9 @@ class SpareLink implements ServerListener {
   }
 
   fromServer(frame: Frame, exchange?: Exchange): void {
-    if (this.#client !== undefined) return this.#pass(this.#client, frame, exchange);
+    if (this.#client !== undefined) return this.#client.fromServer(frame, exchange);
     this.#early.push(frame);
     if (this.#early.length >= MAX_EARLY_FRAMES) this.#link?.pause();
-  }
-
-  #pass(client: ServerListener, frame: Frame, exchange: Exchange | undefined): void {
-    client.fromServer(frame, exchange);
-    if (this.#hasAnswered || !frame.isResponse) return;
-    this.#hasAnswered = true;
-    this.#keeper.answered();
   }
 
   serverFault(fault: ServerFault): void {
@@ -164,6 +135,6 @@ class SpareLink implements ServerListener {
 
   serverClosed(reason: BridgeError): void {
     if (this.#client !== undefined) return this.#client.serverClosed(reason);
-    this.#keeper.lost(reason);
+    this.#lost(reason);
   }
 }
