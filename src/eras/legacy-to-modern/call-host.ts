@@ -4,7 +4,6 @@ import type { ModernRevisionId } from '../../mcp/revisions.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
-import type { ClientCall } from './client-call.ts';
 import type { ClientProfile } from './client-profile.ts';
 import type { Leg, OpenLegs } from './open-legs.ts';
 import type { UpstreamRequests } from './upstream-requests.ts';
@@ -30,6 +29,10 @@ export interface CallHost {
   tell(frame: Frame, exchange: Exchange): void;
   /** The result as the client's revision has it. */
   toLegacyResult(result: Frame, request: Frame): Frame;
+}
+
+/** Who keeps the calls of a session. */
+export interface CallKeeper<Call> extends CallHost {
   /** The call is over; nothing more comes of it. */
-  ended(call: ClientCall): void;
+  ended(call: Call): void;
 }

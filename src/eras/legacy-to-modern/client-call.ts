@@ -13,7 +13,7 @@ import { withId } from '../../wire/splice.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { AbsorbedTask, declaringTasks, needsTasks } from './absorbed-task.ts';
 import { errorAnswer, inputFailure, violation } from './call-failures.ts';
-import type { CallHost } from './call-host.ts';
+import type { CallKeeper } from './call-host.ts';
 import { InputRound, ROUNDS_TIMEOUT_MS } from './input-round.ts';
 import type { Asker } from './upstream-requests.ts';
 
@@ -51,7 +51,7 @@ interface Rounds {
  */
 export class ClientCall implements Asker {
   readonly exchange: Exchange;
-  readonly #host: CallHost;
+  readonly #host: CallKeeper<ClientCall>;
   /** As the client sent it; each request to the server is made of it anew. */
   readonly #frame: Frame;
   #state: CallState = { kind: 'idle' };
@@ -62,7 +62,7 @@ export class ClientCall implements Asker {
   /** The server takes this call as a task only, so it was declared that its client can follow one. */
   #declaresTasks = false;
 
-  constructor(host: CallHost, frame: Frame, exchange: Exchange) {
+  constructor(host: CallKeeper<ClientCall>, frame: Frame, exchange: Exchange) {
     this.#host = host;
     this.#frame = frame;
     this.exchange = exchange;

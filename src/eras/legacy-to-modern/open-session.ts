@@ -28,7 +28,7 @@ import type { Frame } from '../../wire/frame.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import type { AbsorbedTask } from './absorbed-task.ts';
 import { errorAnswer } from './call-failures.ts';
-import type { CallHost } from './call-host.ts';
+import type { CallKeeper } from './call-host.ts';
 import { announcedLists, takesSubscriptions } from './change-filter.ts';
 import { ChangeListener } from './change-listener.ts';
 import { ClientCall } from './client-call.ts';
@@ -52,7 +52,7 @@ export interface OpenSessionOptions {
 }
 
 /** A legacy session after its handshake: what the client believes the server knows of it is kept here. */
-export class OpenSession implements CallHost {
+export class OpenSession implements CallKeeper<ClientCall> {
   readonly serverName: string;
   readonly clock: Deps['clock'];
   readonly randomId: () => string;

@@ -9,6 +9,7 @@ import { Conversation, type ConversationServices } from './conversation.ts';
 import type { Follower } from './follower.ts';
 import { HostedTasks } from './hosted-tasks.ts';
 import { KeptOutcomes } from './kept-outcomes.ts';
+import type { ParkedCall } from './parked-call.ts';
 import { PARKING_LIMITS, ParkedCalls, type ParkingLimits } from './parked-calls.ts';
 import { RequestStates } from './request-state.ts';
 import { TaskTools } from './task-tools.ts';
@@ -49,7 +50,7 @@ export function createModernToLegacyDialer(options: ModernToLegacyOptions): Upst
 class ModernToLegacyDialer implements UpstreamDialer {
   readonly #options: ModernToLegacyOptions;
   readonly #pool: LegacyPool;
-  readonly #calls: ParkedCalls<Follower>;
+  readonly #calls: ParkedCalls<ParkedCall<Follower>>;
   readonly #hostedTasks: HostedTasks;
   readonly #services: ConversationServices;
   #listening = 0;

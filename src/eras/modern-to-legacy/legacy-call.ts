@@ -36,7 +36,7 @@ export interface LegacyCallOptions {
   readonly deps: Deps;
   readonly pool: LegacyPool;
   readonly states: RequestStates;
-  readonly calls: ParkedCalls<Follower>;
+  readonly calls: ParkedCalls<ParkedCall<Follower>>;
   readonly taskTools: TaskTools;
   readonly wanted: SessionWanted;
   /** The client's first request, with its envelope. */

@@ -62,7 +62,7 @@ export interface ParkedCallOptions<Observer extends CallObserver> {
   readonly id: string;
   readonly clock: Clock;
   readonly states: RequestStates;
-  readonly calls: ParkedCalls<Observer>;
+  readonly calls: ParkedCalls<ParkedCall<Observer>>;
   readonly host: CallHost<Observer>;
   readonly principal: string;
   /** Of the client's first request, which is kept as long as the call is. */

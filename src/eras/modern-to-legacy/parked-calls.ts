@@ -1,5 +1,4 @@
 import { KeptOutcomes } from './kept-outcomes.ts';
-import type { CallObserver, ParkedCall } from './parked-call.ts';
 import type { StateFault } from './request-state.ts';
 
 export interface ParkingLimits {
@@ -12,15 +11,22 @@ export interface ParkingLimits {
 /** Each keeps a call of the server running, and later its outcome. */
 export const PARKING_LIMITS: ParkingLimits = { perPrincipal: 32, total: 1024, bytes: 64 * 1024 * 1024 };
 
+/** What is known of a call here. */
+export interface Parkable {
+  readonly id: string;
+  readonly principal: string;
+  readonly requestBytes: number;
+}
+
 interface CallerShare {
   calls: number;
   bytes: number;
 }
 
 /** The calls whose clients are being asked something, or have been a moment ago, by the id in their `requestState`. */
-export class ParkedCalls<Observer extends CallObserver> {
+export class ParkedCalls<Call extends Parkable> {
   readonly #limits: ParkingLimits;
-  readonly #byId = new Map<string, ParkedCall<Observer>>();
+  readonly #byId = new Map<string, Call>();
   readonly #shares = new Map<string, CallerShare>();
   readonly outcomes: KeptOutcomes;
   #bytes = 0;
@@ -35,7 +41,7 @@ export class ParkedCalls<Observer extends CallObserver> {
   }
 
   /** False: there are too many, or they hold too much. A call that is there already stays. */
-  admit(call: ParkedCall<Observer>): boolean {
+  admit(call: Call): boolean {
     if (this.#byId.has(call.id)) return true;
     const share = this.#shares.get(call.principal) ?? { calls: 0, bytes: 0 };
     if (!this.#hasRoom(share, call.requestBytes)) return false;
@@ -57,11 +63,11 @@ export class ParkedCalls<Observer extends CallObserver> {
     this.#bytes += bytes;
   }
 
-  find(id: string): ParkedCall<Observer> | undefined {
+  find(id: string): Call | undefined {
     return this.#byId.get(id);
   }
 
-  forget(call: ParkedCall<Observer>): void {
+  forget(call: Call): void {
     if (!this.#byId.delete(call.id)) return;
     const share = this.#shares.get(call.principal);
     if (share === undefined) return;
@@ -76,7 +82,7 @@ export class ParkedCalls<Observer extends CallObserver> {
   }
 
   /** A copy: those who end all of them change the table meanwhile. */
-  all(): readonly ParkedCall<Observer>[] {
+  all(): readonly Call[] {
     return [...this.#byId.values()];
   }
 }

@@ -2,7 +2,6 @@ import type { BridgeError } from '../../errors.ts';
 import type { ResponseHead } from '../../http/client.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { Refusal } from '../remote/refusal.ts';
-import type { ServerCall } from './server-call.ts';
 
 /** How a call ended. */
 export type CallEnd =
@@ -21,14 +20,14 @@ export type CallEnd =
     };
 
 /** Who started a call. */
-export interface CallHost {
-  left(call: ServerCall): void;
+export interface CallHost<Call> {
+  left(call: Call): void;
   /** The POST has its response. Comes before everything in it. */
-  responded(call: ServerCall, head: ResponseHead): void;
+  responded(call: Call, head: ResponseHead): void;
   /** A message of the server, on the answer to this call. */
-  received(call: ServerCall, frame: Frame): void;
+  received(call: Call, frame: Frame): void;
   /** The call is answered, but the server keeps its stream open. */
-  lingers(call: ServerCall): void;
+  lingers(call: Call): void;
   /** Comes once and last, unless the call was aborted. */
-  ended(call: ServerCall, end: CallEnd): void;
+  ended(call: Call, end: CallEnd): void;
 }

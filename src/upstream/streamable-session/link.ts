@@ -35,7 +35,7 @@ export interface StreamableLinkOptions {
 const MAX_ATTEMPTS = 2;
 
 /** One session with a server over Streamable HTTP. After `close` the listener hears nothing more. */
-export class StreamableLink implements UpstreamLink, CallHost, KeeperHost {
+export class StreamableLink implements UpstreamLink, CallHost<ServerCall>, KeeperHost {
   readonly #options: StreamableLinkOptions;
   readonly #delivery: Delivery;
   readonly #log: Logger;

@@ -45,7 +45,7 @@ export class ServerCall implements HttpHandler, AnswerSink {
   /** Among the calls that have not ended; given by their table. */
   place: Place<ServerCall> | undefined = undefined;
   readonly #environment: RemoteEnvironment;
-  readonly #host: CallHost;
+  readonly #host: CallHost<ServerCall>;
   readonly #needsAnswer: boolean;
   readonly #messages = new ServerMessages((frame) => this.#deliver(frame));
   #state: CallState;
@@ -58,7 +58,7 @@ export class ServerCall implements HttpHandler, AnswerSink {
 
   constructor(
     environment: RemoteEnvironment,
-    host: CallHost,
+    host: CallHost<ServerCall>,
     message: Outgoing,
     session: SessionKey,
     isPaused: boolean,

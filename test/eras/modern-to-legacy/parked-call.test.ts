@@ -20,7 +20,7 @@ const ANSWERS = { 'roots-1': { roots: [] }, 'roots-2': { roots: [] }, 'roots-3':
 /** A call with everything it does written down. */
 class Trial {
   readonly clock = new FakeClock();
-  readonly calls = new ParkedCalls();
+  readonly calls = new ParkedCalls<ParkedCall<CallObserver>>();
   readonly did: string[] = [];
   readonly questions: InputQuestion[] = [];
   readonly first = this.observer('first');

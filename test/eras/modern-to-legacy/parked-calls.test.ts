@@ -1,21 +1,17 @@
 import test, { type ExecutionContext } from 'ava';
-import { type CallObserver, ParkedCall } from '../../../src/eras/modern-to-legacy/parked-call.ts';
-import { ParkedCalls } from '../../../src/eras/modern-to-legacy/parked-calls.ts';
-import { RequestStates } from '../../../src/eras/modern-to-legacy/request-state.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
+import { type Parkable, ParkedCalls } from '../../../src/eras/modern-to-legacy/parked-calls.ts';
 
 /** Room for 3 calls of a caller, 4 together, and 100 bytes. */
 class Trial {
   readonly #t: ExecutionContext;
-  readonly #clock = new FakeClock();
-  readonly calls = new ParkedCalls<CallObserver>({ perPrincipal: 3, total: 4, bytes: 100 });
+  readonly calls = new ParkedCalls({ perPrincipal: 3, total: 4, bytes: 100 });
   #count = 0;
 
   constructor(t: ExecutionContext) {
     this.#t = t;
   }
 
-  parks(principal: string, requestBytes: number): ParkedCall<CallObserver> {
+  parks(principal: string, requestBytes: number): Parkable {
     const call = this.#call(principal, requestBytes);
     this.#t.true(this.calls.admit(call), `${principal}, ${requestBytes}`);
     return call;
@@ -25,11 +21,9 @@ class Trial {
     this.#t.false(this.calls.admit(this.#call(principal, requestBytes)), `${principal}, ${requestBytes}`);
   }
 
-  #call(principal: string, requestBytes: number): ParkedCall<CallObserver> {
-    const host = { joined: () => {}, proceed: () => {}, waiting: () => {}, over: () => {} };
-    const parts = { clock: this.#clock, states: new RequestStates(this.#clock), calls: this.calls, host };
+  #call(principal: string, requestBytes: number): Parkable {
     this.#count += 1;
-    return new ParkedCall({ id: `${this.#count}`, principal, requestBytes, digest: () => 'd', ...parts });
+    return { id: `${this.#count}`, principal, requestBytes };
   }
 }
 
