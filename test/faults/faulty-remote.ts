@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { ExecutionContext } from 'ava';
-import { listen } from '../fixtures/http-servers/listen.ts';
+import { listen, type TestServer } from '../fixtures/http-servers/listen.ts';
 import {
   type AskedMessage,
   answerResult,
@@ -30,6 +30,8 @@ export type Answer = (call: AskedCall) => void;
 export interface RemoteServer {
   readonly url: URL;
   answer: Answer;
+  /** Open now. */
+  readonly connections: number;
   close(): Promise<void>;
 }
 
@@ -75,6 +77,17 @@ export const REMOTE_NAMES = Object.keys(REMOTE_KINDS) as readonly RemoteName[];
 const textOf = ({ message }: Pick<AskedMessage, 'message'>): string =>
   String((message.params?.arguments as { text?: string } | undefined)?.text);
 
+function remoteOf({ url, open, close }: TestServer): RemoteServer {
+  return {
+    url,
+    answer: echo,
+    get connections() {
+      return open.size;
+    },
+    close,
+  };
+}
+
 /** An answer is what its POST responds. */
 async function startPosts(script: Script): Promise<RemoteServer> {
   const server = await listenScripted({
@@ -90,7 +103,7 @@ async function startPosts(script: Script): Promise<RemoteServer> {
         done: () => void response.end(),
       }),
   });
-  const remote: RemoteServer = { url: server.url, answer: echo, close: server.close };
+  const remote = remoteOf(server);
   return remote;
 }
 
@@ -127,7 +140,7 @@ async function startSse(): Promise<RemoteServer> {
     },
     { path: '/sse' },
   );
-  const remote: RemoteServer = { url: server.url, answer: echo, close: server.close };
+  const remote = remoteOf(server);
   return remote;
 }
 

@@ -1,0 +1,124 @@
+/** What a client on a pipe can do wrong, before a process and before a URL, through the built bridge. Needs a current build. */
+import { createInterface } from 'node:readline';
+import test, { type ExecutionContext } from 'ava';
+import { callEcho, INITIALIZE, type ProgramOptions, type StdioProgram, startConnect } from '../cli/stdio-program.ts';
+import { type LogLine, parseLog } from '../support/bridge.ts';
+import { assertGone } from '../support/processes.ts';
+import { waitFor } from '../support/wait-for.ts';
+import { faulty, rssMiBOf, says } from './faulty-bridge.ts';
+import { REMOTE_KINDS, type RemoteServer } from './faulty-remote.ts';
+
+interface Piped {
+  readonly program: StdioProgram;
+  readonly logs: readonly LogLine[];
+  /** Where it stands before a URL. */
+  readonly server: RemoteServer | undefined;
+  /** Fails unless it ends with 0 and leaves no process; this is all that the log says. */
+  ends(log?: readonly string[]): Promise<void>;
+}
+
+type TargetName = 'a process' | 'a URL';
+const TARGETS: readonly TargetName[] = ['a process', 'a URL'];
+
+async function startPiped(t: ExecutionContext, target: TargetName, options: ProgramOptions = {}): Promise<Piped> {
+  const server = target === 'a URL' ? await REMOTE_KINDS.streamable.start() : undefined;
+  t.teardown(() => server?.close());
+  const words = server === undefined ? faulty() : [server.url.href];
+  const program = startConnect(t, ['--log-format', 'json', '--shutdown-grace', '300ms', ...words], options);
+  const logs: LogLine[] = [];
+  createInterface({ input: program.child.stderr }).on('line', (line) => logs.push(parseLog(line)));
+  const ends = async (log: readonly string[] = []): Promise<void> => {
+    t.deepEqual(await program.exited, { code: 0, signal: null });
+    await says(t, { logs }, log);
+  };
+  return { program, logs, server, ends };
+}
+
+/** A line for each of what is no JSON, and no message. */
+const LOG_OF_GARBAGE = [...Array(3).fill('warn ERR_WIRE_PARSE'), ...Array(2).fill('warn ERR_WIRE_MESSAGE')];
+
+const messagesOf = ({ lines }: StdioProgram) => lines.map((line) => JSON.parse(line));
+
+for (const target of TARGETS) {
+  test.serial(`client on a pipe before ${target} stops reading: all answers are there when it reads on`, async (t) => {
+    const { program, ends } = await startPiped(t, target, { isRead: false });
+    program.send(INITIALIZE);
+    program.send({ jsonrpc: '2.0', method: 'notifications/initialized' });
+    const before = rssMiBOf(program.child.pid ?? 0);
+    const text = 'x'.repeat(1024 * 1024);
+    for (let id = 1; id <= 64; id += 1) program.send(callEcho(id, text));
+    await waitFor(() => program.child.stdout.readableLength > 0);
+    const ids = new Set<number>();
+    let most = 0;
+    // It wakes up when the bridge takes no more from it either.
+    await isStuck(program);
+    createInterface({ input: program.child.stdout }).on('line', (line) => {
+      const { id, result } = JSON.parse(line);
+      if (result?.content?.[0]?.text === text && !ids.has(id)) ids.add(id);
+      most = Math.max(most, rssMiBOf(program.child.pid ?? 0));
+    });
+    await waitFor(() => ids.size === 64, { message: () => `${ids.size} of 64 answers` });
+    t.true(most - before < 200, `${most - before} MiB more`);
+    program.child.stdin.end();
+    await ends();
+  });
+
+  test.serial(`client on a pipe before ${target} closes it within a line: what was whole is answered`, async (t) => {
+    const { program, ends } = await startPiped(t, target);
+    await program.initialize();
+    const children = program.children();
+    program.send(callEcho(1, 'whole'));
+    program.child.stdin.end(JSON.stringify(callEcho(2, 'half €')).slice(0, -5));
+    await ends(['warn ERR_WIRE_PARSE']);
+    t.is(messagesOf(program).filter(({ id, result }) => id === 1 && result !== undefined).length, 1);
+    await assertGone(children);
+  });
+
+  test.serial(`client on a pipe before ${target} sends garbage: the log says so, and calls go on`, async (t) => {
+    const { program, ends } = await startPiped(t, target);
+    await program.initialize();
+    program.child.stdin.write(Buffer.from([0xff, 0xfe, 0x00, 0x0a]));
+    program.child.stdin.write('{"jsonrpc"\n[[[[\nnull\n{"jsonrpc":"2.0"}\n\n');
+    program.send(callEcho(1, 'and on'));
+    await program.answerTo(1);
+    t.is(program.lines.length, 2, 'what has no id gets no answer');
+    program.child.stdin.end();
+    await ends(LOG_OF_GARBAGE);
+  });
+
+  test.serial(`client on a pipe before ${target} closes both ends while it calls: nothing stays`, async (t) => {
+    const { program, ends } = await startPiped(t, target);
+    await program.initialize();
+    const children = program.children();
+    program.send({ ...callEcho(1, 'x'), params: { name: 'stops-reading', arguments: { text: 'x' } } });
+    program.child.stdout.destroy();
+    program.child.stdin.destroy();
+    await ends();
+    await assertGone(children);
+  });
+
+  test.serial(`stdio face before ${target} killed by SIGKILL: nothing stays that can be ended`, async (t) => {
+    const { program, server } = await startPiped(t, target);
+    await program.initialize();
+    program.send(callEcho(1, 'x'));
+    await program.answerTo(1);
+    const children = program.children();
+    t.is(children.length, target === 'a process' ? 1 : 0);
+    program.child.kill('SIGKILL');
+    await program.exited;
+    await assertGone(children);
+    if (server !== undefined)
+      await waitFor(() => server.connections === 0, { message: 'its connections to be closed' });
+  });
+}
+
+/** Nothing moves any more on the way in. */
+async function isStuck({ child }: StdioProgram): Promise<void> {
+  let last = -1;
+  let times = 0;
+  await waitFor(() => {
+    times = child.stdin.writableLength === last ? times + 1 : 0;
+    last = child.stdin.writableLength;
+    return times > 20;
+  });
+}
