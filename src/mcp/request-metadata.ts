@@ -39,7 +39,9 @@ export interface MetadataFault {
 const META = '_meta';
 const ENVELOPE_KEYS = [META_PROTOCOL_VERSION, META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_LOG_LEVEL] as const;
 
-/** Part of every envelope key. Only escapes of this kind could spell it otherwise: `.` and letters have no short one. */
+/** The end of `_meta` as a key. It begins with a byte that is rare in any text, so that it is looked for fast. */
+const META_KEY = Buffer.from('_meta"');
+/** Part of every envelope key. Only escapes of this kind could spell either otherwise: `_`, `.` and letters have no short one. */
 const KEY_PREFIX = Buffer.from('io.modelcontextprotocol');
 const UNICODE_ESCAPE = Buffer.from('\\u');
 
@@ -48,10 +50,11 @@ const UNICODE_ESCAPE = Buffer.from('\\u');
  * that occurs twice; whether the envelope is a good one is another question.
  */
 export function claimsModern(frame: Frame): boolean {
-  const { bytes, payloadStart } = frame;
+  const { bytes, payloadStart, spelling } = frame;
   if (payloadStart === -1 || frame.isResponse) return false;
-  // Most legacy messages hold neither; a native search over the bytes says so at once.
-  if (!bytes.includes(KEY_PREFIX, payloadStart) && !bytes.includes(UNICODE_ESCAPE, payloadStart)) return false;
+  // Most legacy messages hold none of this; a native search over the bytes says so at once.
+  const holdsKeys = bytes.includes(META_KEY, payloadStart) && bytes.includes(KEY_PREFIX, payloadStart);
+  if (!holdsKeys && (spelling === 'plain' || !bytes.includes(UNICODE_ESCAPE, payloadStart))) return false;
   const params = new MemberCursor(bytes, payloadStart);
   while (params.next()) {
     if (!isStringToken(bytes, params.keyStart, params.keyEnd, META)) continue;

@@ -15,8 +15,12 @@ import {
 import { skipWhitespace } from './scan-json.ts';
 import { StringRuns } from './string-runs.ts';
 
-/** `too-deep`: what comes before the level that is one too many is JSON; the rest was not looked at. */
-export type JsonCheck = 'valid' | 'invalid' | 'too-deep';
+/**
+ * - `plain`: valid, and no character is written as `\u` and its code.
+ * - `valid`: valid, and some are.
+ * - `too-deep`: what comes before the level that is one too many is JSON; the rest was not looked at.
+ */
+export type JsonCheck = 'plain' | 'valid' | 'invalid' | 'too-deep';
 
 /**
  * Is this one JSON value, without whitespace before it? [RFC 8259] Builds nothing, so that it costs a hostile text no
@@ -50,7 +54,10 @@ export function checkJson(bytes: Buffer, maxDepth: number): JsonCheck {
       open.pop();
       at = toToken(bytes, at + 1);
     }
-    if (open.length === 0) return at === bytes.length ? 'valid' : 'invalid';
+    if (open.length === 0) {
+      if (at < bytes.length) return 'invalid';
+      return runs.holdCodes ? 'valid' : 'plain';
+    }
     if (byteAt(bytes, at) !== COMMA) return 'invalid';
     at = toToken(bytes, at + 1);
     if (open[open.length - 1] === CLOSE_BRACE) at = checkKey(bytes, runs, at);
@@ -87,6 +94,7 @@ function checkString(bytes: Buffer, runs: StringRuns, pos: number): number {
     const byte = byteAt(bytes, at);
     if (byte === QUOTE) return at + 1;
     if (byte !== BACKSLASH) return -1;
+    if (byteAt(bytes, at + 1) === LOWER_U) runs.holdCodes = true;
     at = checkEscape(bytes, at + 1);
     if (at === -1) return -1;
   }

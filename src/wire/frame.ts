@@ -3,6 +3,9 @@ export type JsonRpcId = string | number;
 
 export type FrameKind = 'request' | 'notification' | 'result' | 'error';
 
+/** `plain`: no character is written as `\u` and its code, so that a name can be searched for as it is. `any`: not known. */
+export type Spelling = 'plain' | 'any';
+
 /** What the envelope scan found: offsets into the bytes, nothing copied. -1 stands for "absent". */
 export interface Envelope {
   readonly kind: FrameKind;
@@ -28,8 +31,9 @@ export class Frame {
   readonly idEnd: number;
   readonly method: string | undefined;
   readonly payloadStart: number;
+  readonly spelling: Spelling;
 
-  constructor(bytes: Buffer, envelope: Envelope) {
+  constructor(bytes: Buffer, envelope: Envelope, spelling: Spelling = 'any') {
     this.bytes = bytes;
     this.kind = envelope.kind;
     this.id = envelope.id;
@@ -37,6 +41,7 @@ export class Frame {
     this.idEnd = envelope.idEnd;
     this.method = envelope.method;
     this.payloadStart = envelope.payloadStart;
+    this.spelling = spelling;
   }
 
   /** A response of either kind. */

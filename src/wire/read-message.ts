@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET } from './ascii.ts';
 import { checkJson } from './check-json.ts';
-import { Frame, type JsonRpcId } from './frame.ts';
+import { Frame, type JsonRpcId, type Spelling } from './frame.ts';
 import { toOneLine } from './one-line.ts';
 import { type EnvelopeFault, scanStrictEnvelope } from './scan-envelope.ts';
 import { isWhitespace, skipValue, skipWhitespace } from './scan-json.ts';
@@ -43,9 +43,10 @@ export function readMessage(bytes: Buffer, limits: ReadLimits): ReadResult {
   }
   if (check === 'invalid') return fault('parse', 'the message is not valid JSON');
   toOneLine(text);
-  if (text[0] === OPEN_BRACKET) return readBatch(text, limits.maxBatch);
+  const spelling = check === 'plain' ? 'plain' : 'any';
+  if (text[0] === OPEN_BRACKET) return readBatch(text, spelling, limits.maxBatch);
   if (text[0] !== OPEN_BRACE) return fault('message', 'the JSON text is a plain value; expected an object or an array');
-  const frame = readFrame(text);
+  const frame = readFrame(text, spelling);
   if (frame instanceof Frame) return { kind: 'message', frame };
   return { kind: 'fault', fault: 'message', reason: frame.fault, id: frame.id };
 }
@@ -63,12 +64,12 @@ function trimText(bytes: Buffer): Buffer {
   return bytes.subarray(start, end);
 }
 
-function readFrame(object: Buffer): Frame | EnvelopeFault {
+function readFrame(object: Buffer, spelling: Spelling): Frame | EnvelopeFault {
   const envelope = scanStrictEnvelope(object);
-  return 'fault' in envelope ? envelope : new Frame(object, envelope);
+  return 'fault' in envelope ? envelope : new Frame(object, envelope, spelling);
 }
 
-function readBatch(array: Buffer, maxBatch: number): ReadResult {
+function readBatch(array: Buffer, spelling: Spelling, maxBatch: number): ReadResult {
   const items: (Frame | EnvelopeFault)[] = [];
   let at = skipWhitespace(array, 1);
   if (array[at] === CLOSE_BRACKET) return fault('batch', 'the batch is empty; expected at least one message');
@@ -77,7 +78,7 @@ function readBatch(array: Buffer, maxBatch: number): ReadResult {
     const end = skipValue(array, at);
     items.push(
       array[at] === OPEN_BRACE
-        ? readFrame(array.subarray(at, end))
+        ? readFrame(array.subarray(at, end), spelling)
         : { fault: 'an item of the batch is not an object', id: undefined },
     );
     const next = skipWhitespace(array, end);

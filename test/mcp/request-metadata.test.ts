@@ -7,6 +7,7 @@ import {
   stampMetadata,
   stripMetadata,
 } from '../../src/mcp/request-metadata.ts';
+import { readMessage } from '../../src/wire/read-message.ts';
 import { clientFrame } from '../support/frames.ts';
 import { anyJson, anyText, JsonPrinter } from '../wire/json-text.ts';
 
@@ -42,6 +43,17 @@ for (const [title, params] of [
     t.true(claimsModern(request(params)));
   });
 }
+
+test('takes a message for modern as a client wrote it, however it spells the keys', (t) => {
+  for (const meta of ['_meta', '\\u005fmeta']) {
+    for (const key of [VERSION, VERSION.replace('i', '\\u0069')]) {
+      const params = `{"text":"${'\\n\\"u'.repeat(200)}","${meta}":{"${key}":"2026-07-28"}}`;
+      const bytes = Buffer.from(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":${params}}`);
+      const read = readMessage(bytes, { maxDepth: 10, maxBatch: 1 });
+      t.true(read.kind === 'message' && claimsModern(read.frame), params.slice(-70));
+    }
+  }
+});
 
 function escapeOf(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
