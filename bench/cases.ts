@@ -25,6 +25,7 @@ export type Contender =
   | 'mcp-portage'
   | 'mcp-portage-shared'
   | 'mcp-portage-prewarmed'
+  | 'mcp-portage-first'
   | Peer;
 
 /** The bench server on HTTP, where a case has one. */

@@ -1,6 +1,6 @@
 /** What is measured besides calls: starting, opening sessions, memory, and how cost grows. */
-import { startHttpFace } from './bridges/face.ts';
-import { floor, mcpProxy, portage, stdioServer, supergateway } from './bridges/programs.ts';
+import { startHttpFace, startStdioFace } from './bridges/face.ts';
+import { asFirst, floor, mcpProxy, portage, stdioServer, supergateway } from './bridges/programs.ts';
 import { CONNECT, type Contender, type Entrant, STREAMABLE } from './cases.ts';
 import type { Program } from './measure/processes.ts';
 
@@ -58,10 +58,25 @@ export const OPENERS: readonly Opener[] = [
 const except = (entrants: readonly Entrant[], ...names: Contender[]): Entrant[] =>
   entrants.filter(({ name }) => !names.includes(name));
 
+/** Beside those that are started again and again, as they are by their users. */
+const FIRST = onHttp('mcp-portage-first', (port) => asFirst(portage('--port', port, '--', ...SERVER)));
+const FIRST_CONNECT: Entrant = {
+  ...FIRST,
+  start: ({ port }) => startStdioFace(asFirst(portage('connect', `http://127.0.0.1:${port}/mcp`))),
+};
+
 /** Cold starts: the time and processor time from its spawn to its first answer. */
 export const STARTS = [
-  { name: 'start', title: 'cold start, Streamable HTTP → stdio', entrants: except(STREAMABLE.entrants, 'direct') },
-  { name: 'start-connect', title: 'cold start, connect', entrants: except(CONNECT.entrants, 'direct') },
+  {
+    name: 'start',
+    title: 'cold start, Streamable HTTP → stdio',
+    entrants: [...except(STREAMABLE.entrants, 'direct'), FIRST],
+  },
+  {
+    name: 'start-connect',
+    title: 'cold start, connect',
+    entrants: [...except(CONNECT.entrants, 'direct'), FIRST_CONNECT],
+  },
 ] as const;
 
 /** Memory of a bridge that serves one session, and of one that serves many on one child. */

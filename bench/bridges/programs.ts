@@ -47,6 +47,11 @@ export function portage(...args: string[]): Program {
   return { args: [join(ROOT, 'bin/mcp-portage.js'), ...args] };
 }
 
+/** As where no earlier start has left compiled code. */
+export function asFirst(program: Program): Program {
+  return { ...program, env: { ...program.env, NODE_DISABLE_COMPILE_CACHE: '1' } };
+}
+
 export function supergateway(...args: string[]): Program {
   return { args: [peerPath('supergateway'), ...args] };
 }

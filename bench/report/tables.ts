@@ -12,6 +12,7 @@ const ORDER: readonly Contender[] = [
   'mcp-portage',
   'mcp-portage-shared',
   'mcp-portage-prewarmed',
+  'mcp-portage-first',
   'supergateway',
   'mcp-proxy',
   'mcp-remote',
