@@ -111,6 +111,8 @@ for (const [name, open] of Object.entries(streams)) {
     face.clock.advance(3000);
     await waitFor(() => !slow.connection.isPaused || slow.connection.closedFor);
     t.is(slow.connection.closedFor !== undefined, name === 'HTTP+SSE', 'there the stream is the session');
+    const serious = face.logLines.filter((line) => JSON.parse(line).level >= 40);
+    t.deepEqual(serious, [], 'it is no fault of the bridge or of its server');
   });
 
   test(`SEC-06: ${name} holds a bounded number of bytes of a server that cannot be stopped`, async (t) => {

@@ -28,6 +28,9 @@ async function startJumpy(t: ExecutionContext): Promise<Jumpy> {
   return { face, jump };
 }
 
+/** At `warn` or above. */
+const seriousLines = ({ logLines }: HttpFace) => logLines.filter((line) => JSON.parse(line).level >= 40);
+
 test('clock jumps a day ahead: what is open ends once, with a reason, and the next client is served', async (t) => {
   const { face, jump } = await startJumpy(t);
   const session = await openStreamable(face);
@@ -48,6 +51,7 @@ test('clock jumps a day ahead: what is open ends once, with a reason, and the ne
   next.connection.answer(await next.connection.next('tools/call'), { ok: true });
   t.regex(await (await answer).text(), /"ok":true/);
   t.is(face.calls.size, 0);
+  t.deepEqual(seriousLines(face), [], 'the clients are told; the log says nothing');
 });
 
 test('clock jumps a day back: nothing ends before its time, and nothing fails', async (t) => {
@@ -66,4 +70,5 @@ test('clock jumps a day back: nothing ends before its time, and nothing fails', 
   t.regex(await (await modern).text(), /"ok":2/);
   t.is(face.sessions.size, 1);
   t.is(face.calls.size, 0);
+  t.deepEqual(seriousLines(face), []);
 });
