@@ -21,7 +21,6 @@ export class LineWriter {
   readonly #onRoom: () => void;
   #queue: Buffer[] = [];
   #queuedBytes = 0;
-  #turnEnd: NodeJS.Immediate | undefined;
   #linesInTurn = 0;
   /** The last turn brought several messages, so this one is likely to bring several. */
   #isBurst = false;
@@ -38,7 +37,7 @@ export class LineWriter {
   /** The bytes must not change afterwards. False: full. A stream that has ended swallows everything. */
   send(line: Buffer): boolean {
     if (this.#stream.destroyed || this.#stream.writableEnded) return true;
-    this.#turnEnd ??= setImmediate(() => this.#endTurn());
+    if (this.#linesInTurn === 0) setImmediate(() => this.#endTurn());
     this.#linesInTurn += 1;
     if (this.#linesInTurn === 1 && !this.#isBurst) {
       this.#write([line]);
@@ -65,7 +64,6 @@ export class LineWriter {
   }
 
   #endTurn(): void {
-    this.#turnEnd = undefined;
     this.#isBurst = this.#linesInTurn > 1;
     this.#linesInTurn = 0;
     this.flush();
