@@ -39,16 +39,19 @@ export function toModernResult(frame: Frame, options: ModernResultOptions): Fram
   const keys = ['resultType', '_meta', 'ttlMs', 'cacheScope', 'content', 'tools'];
   const result = ObjectEditor.read(bytes, frame.kind === 'result' ? payloadStart : -1, keys);
   if (result === undefined) return undefined;
-  result.set('resultType', encode('complete'));
+  result.set('resultType', COMPLETE);
   changeMeta(bytes, result, { set: serverInfo && { [META_SERVER_INFO]: serverInfo }, remove: [META_RELATED_TASK] });
   if (isCacheable(method)) {
     result.set('ttlMs', encode(cache.ttlMs));
     result.set('cacheScope', encode(cache.cacheScope));
   }
-  if (method === CALL_TOOL && isMissing(bytes, result, 'content')) result.set('content', encode([]));
+  if (method === CALL_TOOL && isMissing(bytes, result, 'content')) result.set('content', EMPTY_LIST);
   if (method === LIST_TOOLS) editValue(result, 'tools', modernToolEdits(bytes, result.value('tools')?.start ?? -1));
   return editFrame(frame, result.edits());
 }
+
+const COMPLETE = encode('complete');
+const EMPTY_LIST = encode([]);
 
 /** In some languages an empty list is null. */
 function isMissing(bytes: Buffer, object: ObjectEditor, key: string): boolean {

@@ -17,9 +17,9 @@ interface NamedMember {
 }
 
 type Change =
-  | { readonly kind: 'remove' }
-  | { readonly kind: 'set'; readonly value: Buffer }
-  | { readonly kind: 'edit'; readonly edits: readonly Edit[] };
+  | { readonly kind: 'remove'; readonly key: string }
+  | { readonly kind: 'set'; readonly key: string; readonly value: Buffer }
+  | { readonly kind: 'edit'; readonly key: string; readonly edits: readonly Edit[] };
 
 const NOTHING = Buffer.alloc(0);
 
@@ -32,8 +32,8 @@ export class ObjectEditor {
   readonly #keys: readonly string[];
   /** In order, with repetitions. */
   readonly #named: NamedMember[] = [];
-  readonly #first = new Map<string, NamedMember>();
-  readonly #changes = new Map<string, Change>();
+  /** In the order in which they were first asked for; a few, so that no map is worth its making. */
+  readonly #changes: Change[] = [];
   #memberCount = 0;
   /** Where the last value ends; after the opening brace when there is none. */
   #lastEnd: number;
@@ -63,7 +63,6 @@ export class ObjectEditor {
         const previousEnd = this.#memberCount === 0 ? -1 : this.#lastEnd;
         last = { key, index: this.#memberCount, keyStart, valueStart, valueEnd, previousEnd, nextStart: -1 };
         this.#named.push(last);
-        if (!this.#first.has(key)) this.#first.set(key, last);
       }
       this.#memberCount++;
       this.#lastEnd = valueEnd;
@@ -73,28 +72,39 @@ export class ObjectEditor {
 
   /** The value of the first member of this name, as it was read. */
   value(key: string): Span | undefined {
-    const member = this.#first.get(key);
+    const member = this.#first(key);
     return member && { start: member.valueStart, end: member.valueEnd };
+  }
+
+  #first(key: string): NamedMember | undefined {
+    return this.#named.find((member) => member.key === key);
   }
 
   /** Nothing happens when there is no such member. */
   remove(key: string): void {
-    this.#change(key, { kind: 'remove' });
+    this.#change({ kind: 'remove', key });
   }
 
   /** Gives the member this JSON text as its value; one that is not there is added at the end. */
   set(key: string, value: Buffer): void {
-    this.#change(key, { kind: 'set', value });
+    this.#change({ kind: 'set', key, value });
   }
 
   /** Changes something within the member's value. The member must be there. */
   edit(key: string, edits: readonly Edit[]): void {
-    this.#change(key, { kind: 'edit', edits });
+    this.#change({ kind: 'edit', key, edits });
   }
 
-  #change(key: string, change: Change): void {
+  #change(change: Change): void {
+    const { key } = change;
     if (!this.#keys.includes(key)) throw new Error(`the editor was not asked to look for "${key}"`);
-    this.#changes.set(key, change);
+    const index = this.#changes.findIndex((earlier) => earlier.key === key);
+    if (index === -1) this.#changes.push(change);
+    else this.#changes[index] = change;
+  }
+
+  #changeOf({ key }: NamedMember): Change | undefined {
+    return this.#changes.find((change) => change.key === key);
   }
 
   /** Would the object have no members after the changes? */
@@ -108,7 +118,7 @@ export class ObjectEditor {
     const edits: Edit[] = [];
     let removed = 0;
     for (const member of this.#named) {
-      const change = this.#changes.get(member.key);
+      const change = this.#changeOf(member);
       if (this.#isRemoved(member)) {
         edits.push(removal(member, member.index > removed));
         removed++;
@@ -124,15 +134,15 @@ export class ObjectEditor {
   }
 
   #isRemoved(member: NamedMember): boolean {
-    const change = this.#changes.get(member.key);
+    const change = this.#changeOf(member);
     if (change === undefined) return false;
-    return change.kind === 'remove' || this.#first.get(member.key) !== member;
+    return change.kind === 'remove' || this.#first(member.key) !== member;
   }
 
   #added(): readonly (readonly [string, Buffer])[] {
     const added: [string, Buffer][] = [];
-    for (const [key, change] of this.#changes) {
-      if (change.kind === 'set' && !this.#first.has(key)) added.push([key, change.value]);
+    for (const change of this.#changes) {
+      if (change.kind === 'set' && this.#first(change.key) === undefined) added.push([change.key, change.value]);
     }
     return added;
   }

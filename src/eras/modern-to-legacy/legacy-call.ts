@@ -89,7 +89,7 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
     this.#method = request.method ?? '';
     const seat = new LegacySeat(this);
     const park = new ParkedCall<Follower>({
-      id: deps.randomId(),
+      createId: deps.randomId,
       clock: deps.clock,
       states,
       calls,

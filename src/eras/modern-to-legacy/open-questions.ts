@@ -79,6 +79,7 @@ export class OpenQuestions {
 
   /** All of them; none is left. */
   takeAll(): readonly InputQuestion[] {
+    if (this.#byKey.size === 0) return [];
     const questions = [...this.#byKey.values()].map(({ question }) => question);
     this.#byKey.clear();
     this.#keepAlive();

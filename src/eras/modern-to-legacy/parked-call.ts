@@ -58,8 +58,8 @@ const DONE: CallState = { kind: 'done' };
 const DEAD: CallState = { kind: 'dead' };
 
 export interface ParkedCallOptions<Observer extends CallObserver> {
-  /** Unguessable. */
-  readonly id: string;
+  /** Unguessable. Asked for when it is needed, which it rarely is. */
+  readonly createId: () => string;
   readonly clock: Clock;
   readonly states: RequestStates;
   readonly calls: ParkedCalls<ParkedCall<Observer>>;
@@ -79,7 +79,9 @@ export interface ParkedCallOptions<Observer extends CallObserver> {
 export class ParkedCall<Observer extends CallObserver> {
   readonly #options: ParkedCallOptions<Observer>;
   readonly #observers = new Set<Observer>();
-  readonly #questions: OpenQuestions;
+  /** Made when the server asks something, as the id is. */
+  #questions: OpenQuestions | undefined;
+  #id: string | undefined;
   #state: CallState = RUNNING;
   #round = 0;
   #deadlineMs = 0;
@@ -88,11 +90,11 @@ export class ParkedCall<Observer extends CallObserver> {
 
   constructor(options: ParkedCallOptions<Observer>) {
     this.#options = options;
-    this.#questions = new OpenQuestions(options.clock);
   }
 
   get id(): string {
-    return this.#options.id;
+    this.#id ??= this.#options.createId();
+    return this.#id;
   }
 
   get principal(): string {
@@ -154,7 +156,7 @@ export class ParkedCall<Observer extends CallObserver> {
     this.#state = RUNNING;
     this.attach(observer);
     this.#options.host.waiting(false);
-    if (!this.#questions.answer(request)) return this.#ask();
+    if (this.#questions?.answer(request) === false) return this.#ask();
     if (this.state === 'running') this.#options.host.proceed();
   }
 
@@ -169,6 +171,7 @@ export class ParkedCall<Observer extends CallObserver> {
   asked(question: InputQuestion): void {
     const isLive = this.#state.kind === 'running' || this.#state.kind === 'collecting' || this.#state.kind === 'parked';
     if (!isLive || !this.#admit()) return question.refuse();
+    this.#questions ??= new OpenQuestions(this.#options.clock);
     this.#questions.add(question);
     if (this.#state.kind === 'parked') return;
     const nowMs = this.#options.clock.now();
@@ -185,8 +188,8 @@ export class ParkedCall<Observer extends CallObserver> {
 
   /** The server does not want to know it any more. A client that was told cannot be told otherwise. */
   withdrawn(question: InputQuestion): void {
-    this.#questions.remove(question);
-    if (this.#state.kind !== 'collecting' || this.#questions.size > 0) return;
+    this.#questions?.remove(question);
+    if (this.#state.kind !== 'collecting' || (this.#questions?.size ?? 0) > 0) return;
     this.#state.cancel();
     this.#state = RUNNING;
   }
@@ -195,19 +198,20 @@ export class ParkedCall<Observer extends CallObserver> {
   finished(outcome: Frame): void {
     const wasAsked = this.#round > 0;
     if (!this.#leaveLive()) return;
-    this.#questions.takeAll();
+    this.#questions?.takeAll();
     if (wasAsked) {
       this.#hold(outcome);
     } else {
       this.#state = DONE;
-      this.#options.calls.forget(this);
+      this.#leaveCalls();
     }
     this.#options.host.over();
     this.#settle(outcome);
   }
 
   #hold(outcome: Frame): void {
-    const { id, principal, requestBytes, clock, calls } = this.#options;
+    const { principal, requestBytes, clock, calls } = this.#options;
+    const { id } = this;
     const bytes = outcome.bytes.length + requestBytes;
     const kept: KeptOutcome = { id, principal, bytes, giveUp: () => this.close() };
     const cancel = clock.after(RETENTION_MS, () => this.#forget());
@@ -218,7 +222,7 @@ export class ParkedCall<Observer extends CallObserver> {
   /** The server is gone. Who waits is told so; who comes back later finds nothing. */
   lost(failure: Frame): void {
     if (!this.#leaveLive()) return;
-    this.#questions.takeAll();
+    this.#questions?.takeAll();
     this.#forget();
     this.#options.host.over();
     this.#settle(failure);
@@ -228,12 +232,16 @@ export class ParkedCall<Observer extends CallObserver> {
 
   #ask(): void {
     this.#round += 1;
-    const { clock, states, principal, digest, id, host } = this.#options;
+    const { clock, states, principal, digest, host } = this.#options;
     const nowMs = clock.now();
     const expiresAtMs = Math.min(nowMs + PARK_MS, this.#deadlineMs);
-    const contents = { callId: id, round: this.#round, expiresAtMs };
+    const contents = { callId: this.id, round: this.#round, expiresAtMs };
     const requestState = states.seal(contents, { principal, digest: digest() });
-    const told = inputRequiredFrame(0, { requests: this.#questions.tell(), requestState, serverInfo: this.serverInfo });
+    const told = inputRequiredFrame(0, {
+      requests: this.#questions?.tell() ?? new Map(),
+      requestState,
+      serverInfo: this.serverInfo,
+    });
     if (this.#state.kind === 'collecting') this.#state.cancel();
     const cancel = clock.after(Math.max(0, expiresAtMs - nowMs), () => this.#giveUp());
     this.#state = { kind: 'parked', cancel, told };
@@ -251,7 +259,7 @@ export class ParkedCall<Observer extends CallObserver> {
   #giveUp(): void {
     if (!this.#leaveLive()) return;
     this.#forget();
-    for (const question of this.#questions.takeAll()) question.refuse();
+    for (const question of this.#questions?.takeAll() ?? []) question.refuse();
     this.#options.host.over();
   }
 
@@ -280,6 +288,11 @@ export class ParkedCall<Observer extends CallObserver> {
   #forget(): void {
     if (this.#state.kind === 'held') this.#options.calls.outcomes.release(this.#state.kept);
     this.#state = DEAD;
-    this.#options.calls.forget(this);
+    this.#leaveCalls();
+  }
+
+  /** One without an id is not among them. */
+  #leaveCalls(): void {
+    if (this.#id !== undefined) this.#options.calls.forget(this);
   }
 }

@@ -25,7 +25,7 @@ class Trial {
   readonly questions: InputQuestion[] = [];
   readonly first = this.observer('first');
   readonly call: ParkedCall<CallObserver> = new ParkedCall({
-    id: 'c',
+    createId: () => 'c',
     principal: 'ada',
     requestBytes: 10,
     digest: () => 'd',
