@@ -1,12 +1,14 @@
 import { OPTION_GROUPS, OPTIONS, type OptionSpec } from '../src/cli/option-table.ts';
-import { BEARER_TOKEN_NOTE, BEARER_TOKEN_VARIABLE, envNameOf } from '../src/cli/options.ts';
+import { envNameOf, VARIABLES } from '../src/cli/options.ts';
 
 /** All options as a table in Markdown. */
 export function renderOptionsTable(): string {
   const rows = Object.entries(OPTION_GROUPS).flatMap(([group, title]) => [
     `| **${title}** | | |`,
     ...OPTIONS.filter((option: OptionSpec) => option.group === group).map(renderRow),
-    ...(group === 'remote' ? [`| \`${BEARER_TOKEN_VARIABLE}\` | – | ${BEARER_TOKEN_NOTE} |`] : []),
+    ...VARIABLES.filter((variable) => variable.group === group).map(
+      ({ name, note }) => `| \`${name}\` | – | ${note} |`,
+    ),
   ]);
   return ['| Option | Default | What it does |', '|---|---|---|', ...rows].join('\n');
 }

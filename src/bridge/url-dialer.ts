@@ -1,5 +1,6 @@
-import type { Config, UrlTarget } from '../config.ts';
+import type { Config, LoginConfig, RemoteConfig, UrlTarget } from '../config.ts';
 import type { Deps } from '../deps.ts';
+import type { Credentials } from '../http/credentials.ts';
 import { createPingingDialer } from '../relay/pinging-dialer.ts';
 import type { UpstreamDialer } from '../relay/ports.ts';
 import { createRevivingDialer } from '../relay/reviving-dialer.ts';
@@ -11,12 +12,14 @@ export async function createUrlDialer(config: Config, target: UrlTarget, deps: D
   // Loaded where it is used: its libraries would double the heap, and with it the cost of each collection.
   const { createDetectedRemoteDialer } = await import('../upstream/detected-remote.ts');
   const { protocol, remote, limits, verb } = config;
+  const credentials = remote.login === undefined ? undefined : await createLogin(remote.login, remote, target, deps);
   let dialer = createDetectedRemoteDialer({
     target,
     protocol,
     remote,
     maxMessageBytes: limits.maxMessageBytes,
     clientInfo: CLIENT_INFO,
+    credentials,
     deps,
     joinEras: ({ legacy, modern }) => ({
       modern,
@@ -27,4 +30,24 @@ export async function createUrlDialer(config: Config, target: UrlTarget, deps: D
   if (remote.keepAliveMs > 0) dialer = createPingingDialer(dialer, remote.keepAliveMs, deps.clock);
   // A client over HTTP is told to open a new session; one on stdio cannot be.
   return verb === 'connect' ? createRevivingDialer(dialer, deps) : dialer;
+}
+
+/** Asks authorization servers as we ask the server, but shows them nothing that is meant for it. */
+async function createLogin(
+  config: LoginConfig,
+  { tls, proxyEnv }: RemoteConfig,
+  { url: server }: UrlTarget,
+  deps: Deps,
+): Promise<Credentials> {
+  const [{ Login }, { HttpClient }, { openBrowser }] = await Promise.all([
+    import('../http/login/login.ts'),
+    import('../http/client.ts'),
+    import('../http/login/open-browser.ts'),
+  ]);
+  const userAgent = `${CLIENT_INFO.name}/${CLIENT_INFO.version}`;
+  const createClient = () =>
+    new HttpClient({ headers: new Map(), bearerTokenFile: undefined, tls, proxyEnv, userAgent, clock: deps.clock });
+  const { browser } = config;
+  const open = browser === undefined ? undefined : (page: URL) => openBrowser(browser, page, deps.log);
+  return new Login({ server, config, createClient, openBrowser: open, deps });
 }

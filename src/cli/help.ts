@@ -1,5 +1,5 @@
 import { type BridgeVerb, OPTION_GROUPS, OPTIONS, type OptionSpec } from './option-table.ts';
-import { BEARER_TOKEN_NOTE, BEARER_TOKEN_VARIABLE, envNameOf } from './options.ts';
+import { envNameOf, VARIABLES } from './options.ts';
 
 const MIN_WIDTH = 72;
 const MAX_WIDTH = 110;
@@ -112,7 +112,8 @@ function rowsOf(group: string, verb: BridgeVerb | undefined): readonly Row[] {
     return option.group === group && isOfVerb;
   });
   const rows = options.map(rowOf);
-  return group === 'remote' ? [...rows, { left: BEARER_TOKEN_VARIABLE, right: BEARER_TOKEN_NOTE }] : rows;
+  const variables = VARIABLES.filter((variable) => variable.group === group);
+  return [...rows, ...variables.map(({ name, note }) => ({ left: name, right: note }))];
 }
 
 interface Table {

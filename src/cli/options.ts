@@ -18,11 +18,21 @@ export function isOptionName(name: string): name is OptionName {
 export const ENV_PREFIX = 'MCP_PORTAGE_';
 
 /**
- * The one setting that is no option: other users of a machine can read command lines, and they stay in the history of
+ * A setting that is no option: other users of a machine can read command lines, and they stay in the history of
  * the shell.
  */
 export const BEARER_TOKEN_VARIABLE = 'MCP_PORTAGE_BEARER_TOKEN';
 export const BEARER_TOKEN_NOTE = 'Send this token as a credential; no option, as other users can read command lines';
+
+/** The other one, for the same reasons. */
+export const CLIENT_SECRET_VARIABLE = 'MCP_PORTAGE_OAUTH_CLIENT_SECRET';
+export const CLIENT_SECRET_NOTE = 'The secret of that client; no option, as other users can read command lines';
+
+/** Settings that are no options, by the group of options they belong to. */
+export const VARIABLES: readonly { readonly group: string; readonly name: string; readonly note: string }[] = [
+  { group: 'remote', name: BEARER_TOKEN_VARIABLE, note: BEARER_TOKEN_NOTE },
+  { group: 'login', name: CLIENT_SECRET_VARIABLE, note: CLIENT_SECRET_NOTE },
+];
 
 /** `max-sessions` → `MCP_PORTAGE_MAX_SESSIONS`. */
 export function envNameOf(optionName: string): string {

@@ -14,7 +14,7 @@ import { composeChildEnvironment, type EnvAssignment, type Environment } from '.
 import type { BridgeCommand } from './command-line.ts';
 import { GivenOptions } from './given-options.ts';
 import { type BridgeVerb, OPTIONS, type OptionName } from './option-table.ts';
-import { BEARER_TOKEN_VARIABLE, ENV_PREFIX, envNameOf } from './options.ts';
+import { ENV_PREFIX, envNameOf, VARIABLES } from './options.ts';
 import { mappedVariables, parseAccess, tokenVariables } from './parse-access.ts';
 import { parseRemote, type RemoteSurroundings } from './parse-remote.ts';
 import { parseSessions } from './parse-sessions.ts';
@@ -56,7 +56,7 @@ export function parseConfig(
     tls: parseTls(given, around),
   };
   const endpoints = parseEndpoints(given);
-  const { remote, warnings } = parseRemote(given, around, target);
+  const { remote, warnings } = parseRemote(given, around, { target, verb });
   const { env, cwd } = around;
   const listens = verb === 'serve' ? 'yes' : 'no';
   const { access, warnings: ofAccess } = parseAccess({ given, env, cwd, listen, endpoints, listens });
@@ -178,7 +178,7 @@ function excluded(message: string): BridgeError {
 
 /** A misspelt variable has no effect and nobody to say so; unlike on the command line it may not be ours at all. */
 function warnOfStrangers(env: Environment): readonly string[] {
-  const known = [...OPTIONS.map(({ name }) => envNameOf(name)), BEARER_TOKEN_VARIABLE];
+  const known = [...OPTIONS.map(({ name }) => envNameOf(name)), ...VARIABLES.map(({ name }) => name)];
   const strangers = Object.keys(env).filter((name) => name.startsWith(ENV_PREFIX) && !known.includes(name));
   return strangers.flatMap((name) => {
     const bare = (full: string) => full.slice(ENV_PREFIX.length).toLowerCase().replaceAll('_', '-');

@@ -6,13 +6,21 @@ import { isLoopback } from '../http/addresses.ts';
 import { findProxy } from '../http/proxy.ts';
 import type { Environment } from './child-environment.ts';
 import type { GivenOptions } from './given-options.ts';
-import type { OptionName } from './option-table.ts';
+import type { BridgeVerb, OptionName } from './option-table.ts';
 import { parseForwardedName } from './parse-header.ts';
+import { parseLogin } from './parse-login.ts';
 import * as value from './parse-value.ts';
 import { composeRemoteHeaders, type HeaderSources, type RemoteHeaders } from './remote-headers.ts';
 
 export interface RemoteSurroundings extends Pick<HeaderSources, 'env' | 'readFile'> {
   readonly cwd: string;
+  readonly platform: NodeJS.Platform;
+}
+
+/** What is done, and with what. */
+export interface RemoteUse {
+  readonly target: Target;
+  readonly verb: BridgeVerb;
 }
 
 export interface ParsedRemote {
@@ -21,12 +29,18 @@ export interface ParsedRemote {
 }
 
 /** Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION. */
-export function parseRemote(given: GivenOptions, around: RemoteSurroundings, target: Target): ParsedRemote {
+export function parseRemote(
+  given: GivenOptions,
+  around: RemoteSurroundings,
+  { target, verb }: RemoteUse,
+): ParsedRemote {
   const proxyEnv = pickProxyEnvironment(around.env);
   // Told now and not at the first call.
   if (target.kind === 'url') findProxy(target.url, proxyEnv);
   const bearerTokenFile = parsePath(given, around, 'bearer-token-file');
   const { headers, warnings } = target.kind === 'url' ? parseHeaders(given, around) : NO_HEADERS;
+  const { login, warnings: ofLogin } =
+    target.kind === 'url' ? parseLogin({ given, verb, ...around, remote: { headers, bearerTokenFile } }) : NO_LOGIN;
   const isSecret = bearerTokenFile !== undefined || CREDENTIALS.some((name) => headers.has(name));
   const remote: RemoteConfig = {
     transport: given.required('transport', value.parseChoice(['auto', 'streamable-http', 'sse'])),
@@ -40,16 +54,18 @@ export function parseRemote(given: GivenOptions, around: RemoteSurroundings, tar
       idleMs: given.required('idle-timeout', value.parseDuration),
       callMs: given.required('call-timeout', value.parseDuration),
     },
+    login,
     keepAliveMs: given.required('keep-alive', value.parseDuration),
     proxyEnv,
   };
   return {
     remote,
-    warnings: [...warnings, ...(isSecret && target.kind === 'url' ? warnOfPlainHttp(target.url) : [])],
+    warnings: [...warnings, ...ofLogin, ...(isSecret && target.kind === 'url' ? warnOfPlainHttp(target.url) : [])],
   };
 }
 
 const NO_HEADERS: RemoteHeaders = { headers: new Map(), warnings: [] };
+const NO_LOGIN = { login: undefined, warnings: [] };
 /** Those we know by their name. */
 const CREDENTIALS: readonly string[] = ['authorization', 'cookie', 'x-api-key'];
 

@@ -62,7 +62,8 @@ function readHeaderFile({ given, headerFile, readFile }: HeaderSources) {
   return { lines, warnings: isOpenToAll ? [warnOfOpenFile(source)] : [] };
 }
 
-function tryToRead<T>(source: string, read: () => T): T {
+/** Throws ERR_CONFIG_OPTION. */
+export function tryToRead<T>(source: string, read: () => T): T {
   try {
     return read();
   } catch (cause) {

@@ -1,5 +1,6 @@
 import { BridgeError } from '../errors.ts';
 import { ChangingFile } from './changing-file.ts';
+import type { Credentials } from './credentials.ts';
 
 /** [RFC 6750 2.1] b64token; also keeps line breaks and whatever else is not a token out of the header. */
 const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
@@ -10,7 +11,8 @@ export function isBearerToken(text: string): boolean {
 }
 
 /** A token in a file that somebody else renews. Errors name the file, never what is in it. */
-export class BearerTokenFile {
+export class BearerTokenFile implements Credentials {
+  readonly renewal = undefined;
   readonly #file: ChangingFile<string>;
 
   constructor(path: string) {
@@ -24,6 +26,12 @@ export class BearerTokenFile {
     const fault = token === '' ? 'is empty' : 'holds something that is no bearer token';
     throw this.#error(`The bearer token file ${this.#file.path} ${fault}; expected one token and nothing else`);
   }
+
+  authorization(): string {
+    return `Bearer ${this.current()}`;
+  }
+
+  close(): void {}
 
   #read(): string {
     try {

@@ -4,6 +4,7 @@ import type { BridgeError } from '../errors.ts';
 import { Agents, type TlsFiles } from './agents.ts';
 import { BearerTokenFile } from './bearer-token.ts';
 import type { SessionCookies } from './cookies.ts';
+import type { CredentialRenewal, Credentials } from './credentials.ts';
 import { HttpExchange } from './http-exchange.ts';
 import type { CallTimeouts } from './phase-timer.ts';
 import type { ProxyEnvironment } from './proxy.ts';
@@ -13,6 +14,8 @@ export interface HttpClientOptions {
   /** Sent with every request; names that belong to HTTP framing or MCP are left out. */
   readonly headers: ReadonlyMap<string, string>;
   readonly bearerTokenFile: string | undefined;
+  /** In place of a token file. Shared between clients, so never closed here. */
+  readonly credentials?: Credentials | undefined;
   readonly tls: TlsFiles;
   readonly proxyEnv: ProxyEnvironment;
   readonly userAgent: string;
@@ -69,19 +72,35 @@ export class HttpClient {
   readonly agents: Agents;
   readonly clock: Clock;
   readonly #baseHeaders: Readonly<Record<string, string>>;
-  readonly #token: BearerTokenFile | undefined;
+  readonly #credentials: Credentials | undefined;
 
   /** Throws BridgeError ERR_CONFIG_OPTION when a certificate file cannot be used. */
   constructor(options: HttpClientOptions) {
     this.clock = options.clock;
     this.agents = new Agents(options.tls, options.proxyEnv);
-    this.#token = options.bearerTokenFile === undefined ? undefined : new BearerTokenFile(options.bearerTokenFile);
+    const { bearerTokenFile, credentials } = options;
+    this.#credentials = bearerTokenFile === undefined ? credentials : new BearerTokenFile(bearerTokenFile);
     this.#baseHeaders = {
       // Compressing a stream of small events costs latency, and a server may hold events back for it.
       'accept-encoding': 'identity',
       'user-agent': options.userAgent,
       ...pickHeaders(options.headers, isConfigurable),
     };
+  }
+
+  /** For credentials that can be got again. */
+  get renewal(): CredentialRenewal | undefined {
+    return this.#credentials?.renewal;
+  }
+
+  /** A time limit for the server. While a user logs in it does not run, and begins anew afterwards. */
+  afterLimit(limitMs: number, run: () => void): () => void {
+    let cancel = (): void => {};
+    const wait = (): void => {
+      cancel = this.clock.after(limitMs, () => (this.renewal?.isUnderWay === true ? wait() : run()));
+    };
+    wait();
+    return () => cancel();
   }
 
   /** Faults come through the handler, never from here, and never before this has returned. */
@@ -96,7 +115,8 @@ export class HttpClient {
   ): Record<string, string> {
     const passed = forwarded === undefined ? undefined : pickHeaders(Object.entries(forwarded), isForwardable);
     const all: Record<string, string> = { ...passed, ...this.#baseHeaders, ...headers };
-    if (this.#token !== undefined) all.authorization = `Bearer ${this.#token.current()}`;
+    const authorization = this.#credentials?.authorization();
+    if (authorization !== undefined) all.authorization = authorization;
     const cookie = cookies.headerFor(url);
     if (cookie !== undefined) all.cookie = all.cookie === undefined ? cookie : `${all.cookie}; ${cookie}`;
     return all;

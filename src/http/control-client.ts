@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Agent as HttpsAgent } from 'node:https';
+import type { LookupFunction } from 'node:net';
 import type { Got } from 'got';
 import { BridgeError } from '../errors.ts';
 import type { HttpClient } from './client.ts';
@@ -11,10 +12,13 @@ import { timeoutError } from './phase-timer.ts';
 const MAX_BODY_BYTES = 1024 * 1024;
 
 export interface ControlRequest {
-  readonly method: 'GET' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'DELETE';
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
   readonly cookies: SessionCookies;
+  /** Finds the addresses of the host, where it is us who connect to it and no proxy. */
+  readonly lookup?: LookupFunction;
   /** For everything together. */
   readonly timeoutMs: number;
 }
@@ -38,12 +42,14 @@ export class ControlClient {
   }
 
   /** Resolves with any status. Rejects with a BridgeError when there is no response, or one that is too long. */
-  async request({ method, url, headers, cookies, timeoutMs }: ControlRequest): Promise<ControlResponse> {
+  async request({ method, url, headers, body, cookies, lookup, timeoutMs }: ControlRequest): Promise<ControlResponse> {
     const got = await this.#load();
     const agent = this.#http.agents.agentFor(url);
     const pending = got(url, {
       method,
       headers: this.#http.headersFor(url, { headers, forwarded: undefined, cookies }),
+      ...(body !== undefined && { body }),
+      ...(lookup !== undefined && { dnsLookup: lookup as never }),
       // Agents of either kind are made by scheme; the types cannot know.
       agent: url.protocol === 'https:' ? { https: agent as HttpsAgent } : { http: agent },
       timeout: { request: timeoutMs },

@@ -2,9 +2,12 @@ import { type ClientRequest, type IncomingMessage, request as requestHttp } from
 import { request as requestHttps } from 'node:https';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { BridgeError, toBridgeError } from '../errors.ts';
+import { assertNever, BridgeError, toBridgeError } from '../errors.ts';
 import { TCP_KEEP_ALIVE_MS } from './agents.ts';
+import { parseAuthChallenge } from './auth-challenge.ts';
 import type { HttpCall, HttpClient, HttpHandler, HttpRequest } from './client.ts';
+import type { CredentialRenewal, RenewalOutcome } from './credentials.ts';
+import { holdResponse } from './held-response.ts';
 import { codeOf, toConnectError } from './network-error.ts';
 import { PhaseTimer, timeoutError } from './phase-timer.ts';
 import { judgeRedirect } from './redirects.ts';
@@ -16,25 +19,32 @@ const MAX_DRAINED_BYTES = 16 * 1024;
 /** What a peer that closed its idle connection looks like to a request that was just then put on it. */
 const STALE_CODES: ReadonlySet<string | undefined> = new Set(['ECONNRESET', 'EPIPE']);
 
+/** So often one request gets other credentials: refreshed ones, those of a login, those with one more scope. */
+const MAX_RENEWALS = 3;
+
 /**
+ * - `authorizing`: waiting for credentials, at first or after a refusal; nothing is under way.
  * - `sending`: not all of the request has left.
  * - `sent`: waiting for the response.
  * - `receiving`: its head has been handed over.
  * - `done`: the handler hears nothing more.
  */
-type State = 'sending' | 'sent' | 'receiving' | 'done';
+type State = 'authorizing' | 'sending' | 'sent' | 'receiving' | 'done';
 
-/** One request and its response, over as many attempts as redirects and stale connections make it take. */
+/** One request and its response, over as many attempts as redirects, stale connections and credentials make it take. */
 export class HttpExchange implements HttpCall {
   readonly #client: HttpClient;
   readonly #request: HttpRequest;
   readonly #handler: HttpHandler;
-  readonly #timer: PhaseTimer;
+  #timer: PhaseTimer;
   #state: State = 'sending';
   #isPaused = false;
   #url: URL;
   #hops = 0;
   #wasRepeated = false;
+  #renewals = 0;
+  /** What the latest attempt showed to the server. */
+  #authorization: string | undefined = undefined;
   #message: ClientRequest | undefined = undefined;
   #response: IncomingMessage | undefined = undefined;
 
@@ -43,10 +53,16 @@ export class HttpExchange implements HttpCall {
     this.#request = request;
     this.#handler = handler;
     this.#url = request.url;
-    this.#timer = new PhaseTimer(client.clock, request.timeouts, (phase, limitMs) => {
+    this.#timer = this.#startTimer();
+    const authorizing = client.renewal?.beforeRequest();
+    if (authorizing === undefined) this.#attempt();
+    else this.#attemptAfter(authorizing);
+  }
+
+  #startTimer(): PhaseTimer {
+    return new PhaseTimer(this.#client.clock, this.#request.timeouts, (phase, limitMs) => {
       this.#fail(timeoutError(this.#url, phase, limitMs));
     });
-    this.#attempt();
   }
 
   abort(): void {
@@ -72,6 +88,7 @@ export class HttpExchange implements HttpCall {
     try {
       const { method } = this.#request;
       const headers = this.#client.headersFor(this.#url, this.#request);
+      this.#authorization = headers.authorization;
       const agent = this.#client.agents.agentFor(this.#url);
       const open = this.#url.protocol === 'https:' ? requestHttps : requestHttp;
       message = open(this.#url, { method, headers, agent });
@@ -123,12 +140,79 @@ export class HttpExchange implements HttpCall {
         }),
       );
     }
+    const { renewal } = this.#client;
+    if (renewal !== undefined && this.#isRenewing(renewal, response, status)) return;
     const encoding = headers['content-encoding'];
     if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
       const fault = `sent its answer compressed (${encoding.slice(0, 20)}), although that was not asked for`;
       return this.#fail(new BridgeError('ERR_UPSTREAM_HTTP', `${this.#name} ${fault}.`, { data: { status } }));
     }
     this.#receive(response, status);
+  }
+
+  // ---- credentials
+
+  /** Nothing was done by a request that was refused for its credentials, so it waits for better ones. */
+  #isRenewing(renewal: CredentialRenewal, response: IncomingMessage, status: number): boolean {
+    if (status !== 401 && status !== 403) {
+      if (this.#authorization !== undefined) renewal.accepted(this.#authorization);
+      return false;
+    }
+    // What ends a session is not worth a login.
+    if (this.#renewals >= MAX_RENEWALS || this.#request.method === 'DELETE') return false;
+    const challenge = parseAuthChallenge(response.headers);
+    const renewing = renewal.refused({ status, challenge, authorization: this.#authorization });
+    if (renewing === undefined) return false;
+    this.#renewals += 1;
+    this.#wait();
+    // Never rejects: neither part does.
+    void Promise.all([renewing, holdResponse(response)]).then(([outcome, body]) => {
+      if (this.#state === 'authorizing') this.#renewed(outcome, response, body);
+    });
+    return true;
+  }
+
+  #renewed(outcome: RenewalOutcome, response: IncomingMessage, body: Buffer): void {
+    switch (outcome.kind) {
+      case 'renewed':
+        this.#timer = this.#startTimer();
+        this.#state = 'sending';
+        return this.#attempt();
+      case 'refused':
+        return this.#replay(response, body);
+      case 'failed':
+        return this.#fail(outcome.error);
+      default:
+        return assertNever(outcome);
+    }
+  }
+
+  /** The refusal stands after all. */
+  #replay({ statusCode: status = 0, headers }: IncomingMessage, body: Buffer): void {
+    this.#state = 'receiving';
+    this.#handler.response({ status, headers, url: this.#url });
+    // The handler may abort at each step.
+    if (this.#state === 'receiving' && body.length > 0) this.#handler.data(body);
+    if (this.#state !== 'receiving') return;
+    this.#finish();
+    this.#handler.end();
+  }
+
+  #attemptAfter(authorizing: Promise<void>): void {
+    this.#wait();
+    void authorizing.then(() => {
+      if (this.#state !== 'authorizing') return;
+      this.#timer = this.#startTimer();
+      this.#state = 'sending';
+      this.#attempt();
+    });
+  }
+
+  /** For as long as a user takes to log in: the limits are those of the server. */
+  #wait(): void {
+    this.#state = 'authorizing';
+    this.#message = undefined;
+    this.#timer.stop();
   }
 
   #receive(response: IncomingMessage, status: number): void {

@@ -1,10 +1,10 @@
+import { parseAuthChallenge } from '../http/auth-challenge.ts';
 import type { ResponseHead } from '../http/client.ts';
 import { ControlClient, type ControlResponse } from '../http/control-client.ts';
 import { showUrl } from '../http/shown-url.ts';
 import { isStringArray } from '../mcp/discover.ts';
 import { asFields, type Fields } from '../mcp/payload.ts';
 import type { HttpTarget } from '../upstream/detect/ask/ask-once.ts';
-import { parseAuthChallenge } from '../upstream/detect/ask/auth-challenge.ts';
 import { untilAborted } from '../upstream/detect/attempts/wait.ts';
 import type { Authorization } from './report.ts';
 import type { StepLog } from './step-log.ts';

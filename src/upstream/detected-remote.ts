@@ -1,6 +1,7 @@
 import type { Protocol } from '../config.ts';
 import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import type { HttpClient } from '../http/client.ts';
+import type { Credentials } from '../http/credentials.ts';
 import { showUrl } from '../http/shown-url.ts';
 import type { Exchange } from '../relay/exchange.ts';
 import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../relay/ports.ts';
@@ -36,6 +37,7 @@ class DetectedRemote implements UpstreamDialer {
   /** For sessions of legacy clients. */
   readonly #sessions: UpstreamDialer;
   readonly #http: HttpClient;
+  readonly #credentials: Credentials | undefined;
   readonly #eras: RequestEras;
   readonly #requests: RequestLinks;
   readonly #keyOf: KeyOf;
@@ -46,7 +48,8 @@ class DetectedRemote implements UpstreamDialer {
   #isClosed = false;
 
   constructor(options: DetectedRemoteOptions) {
-    const { target, protocol, remote, deps, joinEras } = options;
+    const { target, protocol, remote, credentials, deps, joinEras } = options;
+    this.#credentials = credentials;
     this.name = showUrl(target.url);
     this.#protocol = remote.transport === 'sse' ? 'legacy' : protocol;
     this.#keyOf = createKeyOf(target.url, remote);
@@ -112,6 +115,7 @@ class DetectedRemote implements UpstreamDialer {
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#credentials?.close();
     this.#requests.close(SHUTTING_DOWN);
     const { legacyToModern, modernToLegacy, modern } = this.#ways;
     await Promise.all([this.#sessions, legacyToModern, modernToLegacy, modern].map((way) => way.close()));
@@ -121,6 +125,7 @@ class DetectedRemote implements UpstreamDialer {
 
   killNow(): void {
     this.#isClosed = true;
+    this.#credentials?.close();
     for (const dialer of [this.#sessions, this.#legacy, this.#modern]) dialer.killNow();
     this.#http.close();
   }

@@ -2,6 +2,7 @@ import type { Protocol, RemoteConfig, UrlTarget } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import { HttpClient } from '../http/client.ts';
+import type { Credentials } from '../http/credentials.ts';
 import { showUrl } from '../http/shown-url.ts';
 import type { Implementation } from '../mcp/meta.ts';
 import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../relay/ports.ts';
@@ -20,6 +21,8 @@ export interface RemoteOptions {
   readonly maxMessageBytes: number;
   /** Who asks where no client does; also the User-Agent. */
   readonly clientInfo: Implementation;
+  /** Of all clients together. */
+  readonly credentials?: Credentials | undefined;
   readonly deps: Deps;
 }
 
@@ -53,11 +56,12 @@ export function dialerOptions(options: RemoteOptions): RemoteDialerOptions {
 export function createHttpClient({
   remote,
   clientInfo,
+  credentials,
   deps,
-}: Pick<RemoteOptions, 'remote' | 'clientInfo' | 'deps'>): HttpClient {
+}: Pick<RemoteOptions, 'remote' | 'clientInfo' | 'credentials' | 'deps'>): HttpClient {
   const { headers, bearerTokenFile, tls, proxyEnv } = remote;
   const userAgent = `${clientInfo.name}/${clientInfo.version}`;
-  return new HttpClient({ headers, bearerTokenFile, tls, proxyEnv, userAgent, clock: deps.clock });
+  return new HttpClient({ headers, bearerTokenFile, credentials, tls, proxyEnv, userAgent, clock: deps.clock });
 }
 
 class SessionDialer implements UpstreamDialer {

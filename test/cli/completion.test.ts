@@ -24,7 +24,13 @@ testInBash('completes every option', (t) => {
   const offered = complete('mcp-portage --');
   for (const { name } of OPTIONS) t.true(offered.includes(`--${name}`), name);
   t.deepEqual(complete('mcp-portage serve --max-r'), ['--max-replay-bytes']);
-  t.deepEqual(complete('mcp-portage --no-'), ['--no-allow-anonymous', '--no-inherit-env', '--no-pty', '--no-json']);
+  t.deepEqual(complete('mcp-portage --no-'), [
+    '--no-allow-anonymous',
+    '--no-inherit-env',
+    '--no-pty',
+    '--no-oauth-browser',
+    '--no-json',
+  ]);
 });
 
 testInBash('completes the verbs, the shells and the values of a choice', (t) => {

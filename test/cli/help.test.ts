@@ -81,6 +81,32 @@ The remote server (URL)
   MCP_PORTAGE_BEARER_TOKEN         Send this token as a credential; no option, as other users can
                                    read command lines
 
+Logging in at the remote server (URL)
+  --login <when>                   Log in when the server asks for it (OAuth), also forgetting an
+                                   earlier login first, or not at all: on-demand, anew, never
+                                   [on-demand for connect, never for serve or with a token]
+  --oauth-grant <grant>            Who logs in: a user with a browser, or the client in its own
+                                   name: authorization-code, client-credentials [authorization-code]
+  --oauth-client-id <id>           A client that the authorization server knows, instead of one
+                                   registered on the way
+  --oauth-secret-file <file>       The secret of that client, in a file
+  --oauth-client-key <file>        Private key that the client proves itself with instead of a
+                                   secret (PEM file)
+  --oauth-client-document <url>    Where a document of yours describes the client; used where that
+                                   is supported
+  --oauth-issuer <url>             The only authorization server to trust [whichever the server
+                                   names]
+  --oauth-scope <scope>            A scope to ask for instead of those that the server names
+                                   (repeatable)
+  --oauth-callback <url>           Where the browser comes back to on this machine; port 0 picks a
+                                   free one [http://127.0.0.1:0/callback]
+  --[no-]oauth-browser             Open the browser for a login; the address to open is in the log
+                                   either way
+  --state-dir <directory>          Where logins are kept, readable for you alone [~/.mcp-portage, or
+                                   where the system keeps such things]
+  MCP_PORTAGE_OAUTH_CLIENT_SECRET  The secret of that client; no option, as other users can read
+                                   command lines
+
 Sessions (serve)
   --isolation <mode>               One server process per client session, or one shared by all:
                                    session, shared [session]

@@ -45,6 +45,7 @@ const defaults = {
     tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
     forwardHeaders: [],
     timeouts: { connectMs: 10_000, firstByteMs: 0, idleMs: 0, callMs: 0 },
+    login: undefined,
     keepAliveMs: 0,
     proxyEnv: {},
   },
@@ -80,13 +81,28 @@ test('the defaults are these', (t) => {
   t.deepEqual(parse([]), { config: defaults, probe: { timeoutMs: 15_000, format: 'human' }, warnings: [] });
 });
 
+/** Of `connect`: a server that asks for a login gets one. */
+const login = {
+  grant: 'authorization-code',
+  stored: 'use',
+  client: undefined,
+  clientMetadataUrl: undefined,
+  issuer: undefined,
+  scopes: [],
+  callback: new URL('http://127.0.0.1:0/callback'),
+  browser: undefined,
+  stateDirectory: '/home/me/.mcp-portage',
+};
+
 test('a server reached by URL has the same defaults', (t) => {
   const target = { kind: 'url', url: new URL('https://example.com/mcp') } as const;
   const sessions = { ...defaults.sessions, poolSize: 256, maxChildren: 768 };
   t.deepEqual<unknown, unknown>(parseLine(['https://example.com/mcp']).config, { ...defaults, sessions, target });
-  t.deepEqual<unknown, unknown>(parseLine(['connect', 'https://example.com/mcp']).config, {
+  t.deepEqual<unknown, unknown>(parseLine(['connect', 'https://example.com/mcp'], { HOME: '/home/me' }).config, {
     ...defaults,
     verb: 'connect',
+    remote: { ...defaults.remote, login },
+    child: { ...defaults.child, env: { HOME: '/home/me' } },
     sessions,
     target,
   });
@@ -127,7 +143,8 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   protocol: ['legacy'],
   header: ['X-One: a, b', `X-Two: \${EXTRA}`],
   'header-file': ['headers.txt'],
-  'bearer-token-file': ['token'],
+  // With it there would be nothing to log in for.
+  'bearer-token-file': [],
   'forward-header': ['X-Request-Id', 'Accept-Language'],
   ca: ['ca.pem'],
   'client-cert': ['client.pem'],
@@ -137,6 +154,18 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   'idle-timeout': ['3s'],
   'call-timeout': ['4m'],
   'keep-alive': ['30s'],
+  login: ['anew'],
+  'oauth-grant': ['client-credentials'],
+  'oauth-client-id': ['me'],
+  // The client has a key.
+  'oauth-secret-file': [],
+  'oauth-client-key': ['key.pem'],
+  'oauth-client-document': ['https://me.example/client.json'],
+  'oauth-issuer': ['https://auth.example'],
+  'oauth-scope': ['read', 'call'],
+  'oauth-callback': ['http://localhost:3334/back'],
+  'oauth-browser': ['false'],
+  'state-dir': ['state'],
   isolation: ['shared'],
   prewarm: ['1'],
   'session-timeout': ['1h'],
@@ -206,10 +235,21 @@ const remote = {
     ['x-one', 'a, b'],
     ['x-two', 'x'],
   ]),
-  bearerTokenFile: '/work-dir/token',
+  bearerTokenFile: undefined,
   tls: { caFile: '/work-dir/ca.pem', certFile: '/work-dir/client.pem', keyFile: '/etc/client-key.pem' },
   forwardHeaders: ['x-request-id', 'accept-language'],
   timeouts,
+  login: {
+    grant: 'client-credentials',
+    stored: 'forget',
+    client: { id: 'me', proof: { kind: 'key', file: '/work-dir/key.pem' } },
+    clientMetadataUrl: 'https://me.example/client.json',
+    issuer: 'https://auth.example',
+    scopes: ['read', 'call'],
+    callback: new URL('http://localhost:3334/back'),
+    browser: undefined,
+    stateDirectory: '/work-dir/state',
+  },
   keepAliveMs: 30_000,
   proxyEnv: {},
 };
@@ -253,7 +293,7 @@ const everyOptionAsConfig = {
     ...defaults,
     verb: 'connect',
     protocol: always.protocol,
-    remote: { ...remote, forwardHeaders: [], timeouts: defaults.remote.timeouts, keepAliveMs: 0 },
+    remote: { ...remote, forwardHeaders: [], login: undefined, timeouts: defaults.remote.timeouts, keepAliveMs: 0 },
     child: { ...defaults.child, withheldEnv: ['ALICE', 'EXTRA'] },
     sessions: { ...defaults.sessions, poolSize: 256, maxChildren: 768 },
     limits: { ...defaults.limits, maxMessageBytes: 1_048_576 },

@@ -8,6 +8,7 @@ export const REMOTE: RemoteConfig = {
   tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
   forwardHeaders: [],
   timeouts: { connectMs: 5000, firstByteMs: 0, idleMs: 0, callMs: 0 },
+  login: undefined,
   keepAliveMs: 0,
   proxyEnv: {},
 };

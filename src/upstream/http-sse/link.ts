@@ -78,7 +78,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
       message: (frame) => this.#received(frame),
       fault: (fault) => listener.serverFault(fault),
     });
-    const cancelTimeout = http.clock.after(ENDPOINT_TIMEOUT_MS, () => this.#endpointTimedOut());
+    const cancelTimeout = http.afterLimit(ENDPOINT_TIMEOUT_MS, () => this.#endpointTimedOut());
     this.#state = { kind: 'connecting', cancelTimeout };
     this.#stream = new EventStream({
       http,

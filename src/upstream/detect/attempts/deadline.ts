@@ -1,5 +1,5 @@
-import type { Clock } from '../../../deps.ts';
 import { BridgeError } from '../../../errors.ts';
+import type { HttpClient } from '../../../http/client.ts';
 
 /** From a client's first message to the verdict about its server, all attempts and waits together. */
 export const DECISION_TIMEOUT_MS = 60_000;
@@ -13,9 +13,9 @@ export class Deadline {
    * @param name the server, as it may be shown
    * @param signal of the client that waits; undefined: the decision is made even if nobody waits any more
    */
-  constructor(clock: Clock, name: string, signal?: AbortSignal) {
+  constructor(http: HttpClient, name: string, signal?: AbortSignal) {
     const controller = new AbortController();
-    this.#cancel = clock.after(DECISION_TIMEOUT_MS, () => {
+    this.#cancel = http.afterLimit(DECISION_TIMEOUT_MS, () => {
       const message = `The server at ${name} did not show within ${DECISION_TIMEOUT_MS} ms which MCP it speaks.`;
       const data = { phase: 'detection', timeoutMs: DECISION_TIMEOUT_MS };
       controller.abort(new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data }));

@@ -93,7 +93,7 @@ export class RequestEras {
   async #ask(forwarded: Forwarded): Promise<Verdict> {
     const { url, http, clientInfo, maxMessageBytes, deps } = this.#options;
     const { clock, log } = deps;
-    const deadline = new Deadline(clock, showUrl(url));
+    const deadline = new Deadline(http, showUrl(url));
     const { signal } = deadline;
     const target = { http, url, cookies: new SessionCookies(), forwarded, maxMessageBytes };
     const attempts = new OwnAttempts({ target, clientInfo, timeoutMs: PROBE_TIMEOUT_MS, signal });

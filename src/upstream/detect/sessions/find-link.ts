@@ -102,9 +102,9 @@ export class LinkFinder {
 
   /** Undefined: the server does not answer as a modern one any more, whatever that means. */
   async #tryModern(initialize: Request, signal: AbortSignal): Promise<Trial | undefined> {
-    const { url, deps, modern } = this.#options;
+    const { url, http, modern } = this.#options;
     if (modern?.dialer === undefined) return undefined;
-    const deadline = new Deadline(deps.clock, showUrl(url), signal);
+    const deadline = new Deadline(http, showUrl(url), signal);
     const trial = new Trial(modern.dialer, initialize);
     try {
       const end = await untilAborted(trial.ended, deadline.signal);
@@ -130,7 +130,7 @@ export class LinkFinder {
 
   async #detect(key: string, initialize: Request, signal: AbortSignal, order: readonly DetectStep[]): Promise<Found> {
     const { url, http, deps, streamable, httpSse, clientInfo, maxMessageBytes } = this.#options;
-    const deadline = new Deadline(deps.clock, showUrl(url), signal);
+    const deadline = new Deadline(http, showUrl(url), signal);
     const cookies = new SessionCookies();
     const forwarded = initialize.exchange?.lane.headers;
     const attempts = new TrialAttempts({

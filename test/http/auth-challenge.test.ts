@@ -1,5 +1,5 @@
 import test from 'ava';
-import { parseAuthChallenge } from '../../../../src/upstream/detect/ask/auth-challenge.ts';
+import { parseAuthChallenge } from '../../src/http/auth-challenge.ts';
 
 const NOTHING = { scheme: undefined, resourceMetadata: undefined, error: undefined, scope: undefined };
 

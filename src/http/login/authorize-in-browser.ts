@@ -1,0 +1,138 @@
+import {
+  AuthorizationResponseError,
+  type AuthorizationServer,
+  calculatePKCECodeChallenge,
+  generateRandomCodeVerifier,
+  generateRandomState,
+  validateAuthResponse,
+} from 'oauth4webapi';
+import type { Logger } from 'pino';
+import type { Clock } from '../../deps.ts';
+import { isSecure } from './address-guard.ts';
+import type { CallbackListener, CallbackVerdict } from './callback-listener.ts';
+import { describeOAuthError, loginError } from './login-error.ts';
+import type { OpenBrowser } from './open-browser.ts';
+import { needsConsent } from './scopes.ts';
+import type { StoredLogin } from './stored-login.ts';
+import type { CodeGrant } from './token-requests.ts';
+
+/** Less than a call may be silent, so that those who wait are told what they have waited for. */
+export const LOGIN_TIMEOUT_MS = 4 * 60_000;
+/** How often to look whether the user has logged in through another process. */
+const LOOK_PERIOD_MS = 1000;
+
+export interface BrowserLogin {
+  readonly authorizationServer: AuthorizationServer;
+  readonly clientId: string;
+  readonly listener: CallbackListener;
+  /** Where it listens. */
+  readonly callback: string;
+  readonly resource: string;
+  readonly scopes: readonly string[];
+  readonly openBrowser: OpenBrowser | undefined;
+  /** A login that another process has finished meanwhile. */
+  readonly lookElsewhere: () => StoredLogin | undefined;
+  readonly clock: Clock;
+  readonly log: Logger;
+  /** Aborted with the error to reject with. */
+  readonly signal: AbortSignal;
+}
+
+export type BrowserOutcome =
+  | { readonly kind: 'code'; readonly grant: CodeGrant }
+  | { readonly kind: 'elsewhere'; readonly login: StoredLogin };
+
+/** Sends the user to the authorization server and waits for the way back. Rejects with ERR_UPSTREAM_AUTH. */
+export async function authorizeInBrowser(login: BrowserLogin): Promise<BrowserOutcome> {
+  const { authorizationServer: as, callback, log } = login;
+  const verifier = generateRandomCodeVerifier();
+  const state = generateRandomState();
+  const url = await createAuthorizationUrl(login, state, verifier);
+  // At a level that most logs have: without this line nobody may know what the calls wait for.
+  log.warn(`the server asks for a login; if no browser opens, open ${url.href}`);
+  const waiting = waitForUser(login, state);
+  login.openBrowser?.(url);
+  const outcome = await waiting;
+  if (outcome.kind === 'elsewhere') return outcome;
+  log.debug({ issuer: as.issuer }, 'the user has come back from the browser');
+  return { kind: 'code', grant: { parameters: outcome.parameters, callback, verifier } };
+}
+
+async function createAuthorizationUrl(login: BrowserLogin, state: string, verifier: string): Promise<URL> {
+  const { authorizationServer: as, clientId, callback, resource, scopes } = login;
+  const endpoint = as.authorization_endpoint ?? '';
+  const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
+  if (url === undefined || !isSecure(url)) {
+    throw loginError(`${as.issuer} has no page to log in at`, 'Expected an authorization_endpoint with https.');
+  }
+  // [spec 2025-11-25 basic/authorization#authorization-code-protection] Absent means not supported: refuse.
+  if (as.code_challenge_methods_supported?.includes('S256') !== true) {
+    const problem = `${as.issuer} does not say that it supports PKCE with S256`;
+    throw loginError(problem, 'Without it the code that it sends could be used by others; give a token instead.');
+  }
+  const parameters = {
+    response_type: 'code',
+    client_id: clientId,
+    redirect_uri: callback,
+    code_challenge: await calculatePKCECodeChallenge(verifier),
+    code_challenge_method: 'S256',
+    state,
+    resource,
+    ...(scopes.length > 0 && { scope: scopes.join(' ') }),
+    ...(needsConsent(scopes) && { prompt: 'consent' }),
+  };
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+  return url;
+}
+
+type UserOutcome =
+  | { readonly kind: 'code'; readonly parameters: URLSearchParams }
+  | { readonly kind: 'elsewhere'; readonly login: StoredLogin };
+
+function waitForUser(login: BrowserLogin, state: string): Promise<UserOutcome> {
+  const { authorizationServer: as, clientId, listener, lookElsewhere, clock, signal } = login;
+  let leave = (): void => {};
+  const outcome = new Promise<UserOutcome>((resolve, reject) => {
+    const abort = (): void => reject(signal.reason);
+    const stopLooking = clock.every(LOOK_PERIOD_MS, () => {
+      const elsewhere = lookElsewhere();
+      if (elsewhere !== undefined) resolve({ kind: 'elsewhere', login: elsewhere });
+    });
+    const cancel = clock.after(LOGIN_TIMEOUT_MS, () => reject(tooLate()));
+    signal.addEventListener('abort', abort, { once: true });
+    leave = () => {
+      stopLooking();
+      cancel();
+      signal.removeEventListener('abort', abort);
+    };
+    listener.receive((parameters): CallbackVerdict => {
+      // [spec 2025-11-25 basic/authorization#open-redirection] Not ours: the one that is may still come.
+      if (parameters.get('state') !== state) return 'ignored';
+      try {
+        resolve({ kind: 'code', parameters: validateAuthResponse(as, { client_id: clientId }, parameters, state) });
+        return 'done';
+      } catch (thrown) {
+        reject(toRefusal(thrown, as.issuer));
+        return 'failed';
+      }
+    });
+  });
+  return outcome.finally(() => leave());
+}
+
+/** [spec 2026-07-28 basic/authorization#authorization-response-validation] An error of a stranger is not shown. */
+function toRefusal(thrown: unknown, issuer: string) {
+  if (thrown instanceof AuthorizationResponseError) {
+    const said = describeOAuthError(thrown.error, thrown.error_description);
+    return loginError(`The login at ${issuer} was refused (${said})`, 'The next call asks again.');
+  }
+  const problem = `The browser came back from somebody else than ${issuer}, or without saying from whom`;
+  return loginError(problem, 'Nothing of that is used; the next call asks again.');
+}
+
+function tooLate() {
+  return loginError(
+    `Nobody has logged in within ${LOGIN_TIMEOUT_MS / 60_000} minutes`,
+    'The next call asks again; the address to open is in the log.',
+  );
+}

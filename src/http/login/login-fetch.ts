@@ -1,0 +1,68 @@
+import { BridgeError } from '../../errors.ts';
+import type { HttpClient } from '../client.ts';
+import { ControlClient, type ControlResponse } from '../control-client.ts';
+import { SessionCookies } from '../cookies.ts';
+import { judgeRedirect } from '../redirects.ts';
+import { showUrl } from '../shown-url.ts';
+import type { AddressGuard } from './address-guard.ts';
+import { loginError } from './login-error.ts';
+
+/** Callers wait; whoever needs longer for a few lines of JSON is in trouble. */
+const FETCH_TIMEOUT_MS = 15_000;
+
+export interface LoginRequest {
+  readonly method: 'GET' | 'POST';
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | undefined;
+}
+
+/** All requests of a login, to servers that nobody but metadata has named. */
+export type LoginFetch = (url: URL, request: LoginRequest) => Promise<Response>;
+
+/**
+ * @param http without the credentials and headers of the server: they are for nobody else
+ */
+export function createLoginFetch(http: HttpClient, guard: AddressGuard): LoginFetch {
+  const control = new ControlClient(http);
+  const ask = async (url: URL, { method, headers, body }: LoginRequest): Promise<ControlResponse> => {
+    await guard.check(url);
+    const lookup = await guard.lookupFor(url);
+    const sent = { method, url, headers, cookies: new SessionCookies(), timeoutMs: FETCH_TIMEOUT_MS };
+    const asked = { ...sent, ...(body !== undefined && { body }), ...(lookup !== undefined && { lookup }) };
+    return control.request(asked).catch((thrown: unknown) => {
+      throw findRefusal(thrown) ?? thrown;
+    });
+  };
+  return async (url, request) => {
+    let target = url;
+    for (let hops = 0; ; hops += 1) {
+      const answer = await ask(target, request);
+      const next = request.method === 'GET' ? redirectOf(target, answer, hops) : undefined;
+      if (next === undefined) return toResponse(answer);
+      target = next;
+    }
+  };
+}
+
+/** What the guard said while a connection was made. */
+function findRefusal(thrown: unknown): BridgeError | undefined {
+  if (!(thrown instanceof Error)) return undefined;
+  if (thrown instanceof BridgeError && thrown.code === 'ERR_UPSTREAM_AUTH') return thrown;
+  return findRefusal(thrown.cause);
+}
+
+/** Documents may move within their origin. A token request is never sent on. */
+function redirectOf(url: URL, { status, headers: { location } }: ControlResponse, hops: number): URL | undefined {
+  const verdict = judgeRedirect({ method: 'GET', url, status, location, hops });
+  if (verdict.kind === 'follow') return verdict.url;
+  if (verdict.kind === 'none') return undefined;
+  throw loginError(`${showUrl(url)} answered with ${verdict.reason}`, 'Nothing is taken from there in a login.');
+}
+
+function toResponse({ status, headers, body }: ControlResponse): Response {
+  const isEmpty = body.length === 0 || status === 204 || status === 205 || status === 304;
+  return new Response(isEmpty ? null : new Uint8Array(body), {
+    status,
+    headers: { 'content-type': headers['content-type'] ?? '' },
+  });
+}

@@ -1,0 +1,185 @@
+import type { AuthorizationServer } from 'oauth4webapi';
+import type { LoginConfig } from '../../config.ts';
+import type { Deps } from '../../deps.ts';
+import { BridgeError } from '../../errors.ts';
+import type { AuthChallenge } from '../auth-challenge.ts';
+import { showUrl } from '../shown-url.ts';
+import { isSecure } from './address-guard.ts';
+import { authorizeInBrowser } from './authorize-in-browser.ts';
+import { CallbackListener } from './callback-listener.ts';
+import { findRegistration, identifyClient, useConfigured } from './client-identity.ts';
+import { discover, type Surroundings } from './discover.ts';
+import { loginError } from './login-error.ts';
+import type { LoginFetch } from './login-fetch.ts';
+import type { OpenBrowser } from './open-browser.ts';
+import { chooseScopes } from './scopes.ts';
+import type { LoginClient, StoredLogin } from './stored-login.ts';
+import {
+  exchangeCode,
+  refreshTokens,
+  requestOwnTokens,
+  type TokenAnswer,
+  type TokenContext,
+} from './token-requests.ts';
+
+export interface LoginFlowOptions {
+  readonly server: URL;
+  readonly config: LoginConfig;
+  readonly fetch: LoginFetch;
+  /** Undefined: the address is only logged. */
+  readonly openBrowser: OpenBrowser | undefined;
+  readonly deps: Deps;
+  /** Aborted with the error to reject with. */
+  readonly signal: AbortSignal;
+}
+
+export interface LoginOccasion {
+  readonly status: 401 | 403;
+  readonly challenge: AuthChallenge;
+  /** The login before this one. */
+  readonly previous: StoredLogin | undefined;
+  /** A login that another process has finished meanwhile. */
+  readonly lookElsewhere: () => StoredLogin | undefined;
+  /** What the authorization server knew us by may be what it does not know any more. */
+  readonly registrationFailed: () => void;
+}
+
+/** What a login consists of, from the refusal to the token. All reject with a BridgeError. */
+export class LoginFlow {
+  readonly #options: LoginFlowOptions;
+
+  constructor(options: LoginFlowOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined: the server offers none. */
+  async login(occasion: LoginOccasion): Promise<StoredLogin | undefined> {
+    const { server, config, fetch } = this.#options;
+    if (!isSecure(server)) {
+      const problem = `The server at ${showUrl(server)} asks for a login, but everybody on the way could read the token`;
+      throw loginError(problem, 'Use https.');
+    }
+    const { resourceMetadata } = occasion.challenge;
+    const found = await discover({ server, resourceMetadata, issuer: config.issuer, fetch });
+    if (found === undefined) return undefined;
+    if (config.grant === 'client-credentials') return await this.#asItself(occasion, found);
+    return await this.#inBrowser(occasion, found);
+  }
+
+  /** Undefined: the refresh token is no good any more. */
+  async refresh(login: StoredLogin, refreshToken: string): Promise<StoredLogin | undefined> {
+    const { issuer, tokenEndpoint, client, resource } = login;
+    const context = this.#context({ issuer, token_endpoint: tokenEndpoint }, client, resource);
+    const answer = await refreshTokens(context, refreshToken);
+    if (answer.kind === 'refused') {
+      this.#options.deps.log.debug({ issuer }, `the login cannot be refreshed: ${answer.reason}`);
+      return undefined;
+    }
+    // [RFC 6749 6] Without a new one the old one stays.
+    const tokens = { ...answer.tokens, refreshToken: answer.tokens.refreshToken ?? refreshToken };
+    return { ...login, tokens };
+  }
+
+  // ---- as itself
+
+  async #asItself({ status, challenge, previous }: LoginOccasion, found: Surroundings): Promise<StoredLogin> {
+    const { client: configured } = this.#options.config;
+    const { authorizationServer: as, resource } = found;
+    if (configured === undefined)
+      throw loginError('A client with a name of its own is needed', 'Give --oauth-client-id.');
+    const client = useConfigured(configured, as, previous);
+    const scopes = this.#scopes(status, challenge, previous, found).filter((scope) => scope !== 'offline_access');
+    const answer = await requestOwnTokens(this.#context(as, client, resource), scopes);
+    return conclude(found, client, scopes, answer);
+  }
+
+  // ---- in a browser
+
+  async #inBrowser(occasion: LoginOccasion, found: Surroundings): Promise<StoredLogin> {
+    const { status, challenge, previous, lookElsewhere } = occasion;
+    const { config, openBrowser, deps, signal } = this.#options;
+    const { authorizationServer, resource } = found;
+    const registered = findRegistration(previous, authorizationServer.issuer);
+    const { listener, callback } = await this.#listen(registered);
+    let client: LoginClient | undefined;
+    try {
+      const scopes = this.#scopes(status, challenge, previous, found);
+      const { fetch } = this.#options;
+      client = await identifyClient({ config, authorizationServer, previous, callback, scopes, fetch });
+      const outcome = await authorizeInBrowser({
+        ...{ authorizationServer, clientId: client.id, listener, callback, resource, scopes, lookElsewhere, signal },
+        ...{ openBrowser, clock: deps.clock, log: deps.log },
+      });
+      if (outcome.kind === 'elsewhere') return outcome.login;
+      const answer = await exchangeCode(this.#context(authorizationServer, client, resource), outcome.grant);
+      return conclude(found, client, scopes, answer);
+    } catch (thrown) {
+      if (client !== undefined && client === registered && !signal.aborted) occasion.registrationFailed();
+      throw thrown;
+    } finally {
+      listener.close();
+    }
+  }
+
+  /** Many servers want the very address that was registered, so its port is taken again if it is free. */
+  async #listen(registered: LoginClient | undefined): Promise<{ listener: CallbackListener; callback: string }> {
+    const { callback: configured } = this.#options.config;
+    const former = registered?.callback;
+    if (former !== undefined && URL.canParse(former) && isSameButPort(new URL(former), configured)) {
+      try {
+        return await listenAt(new URL(former));
+      } catch (thrown) {
+        if (!(thrown instanceof BridgeError)) throw thrown;
+      }
+    }
+    return listenAt(configured);
+  }
+
+  // ---- what both have in common
+
+  #context(authorizationServer: AuthorizationServer, client: LoginClient, resource: string): TokenContext {
+    const { fetch, config } = this.#options;
+    return { authorizationServer, client, proof: config.client?.proof, resource, fetch };
+  }
+
+  #scopes(
+    status: 401 | 403,
+    challenge: AuthChallenge,
+    previous: StoredLogin | undefined,
+    { authorizationServer, scopes }: Surroundings,
+  ): readonly string[] {
+    const isSameServer = previous?.issuer === authorizationServer.issuer;
+    return chooseScopes({
+      status,
+      configured: this.#options.config.scopes,
+      challenged: challenge.scope,
+      advertised: scopes,
+      previous: isSameServer ? previous.scopes : [],
+      supported: authorizationServer.scopes_supported,
+    });
+  }
+}
+
+function conclude(
+  { authorizationServer: as, resource }: Surroundings,
+  client: LoginClient,
+  scopes: readonly string[],
+  answer: TokenAnswer,
+): StoredLogin {
+  if (answer.kind === 'refused') {
+    throw loginError(`${as.issuer} gave no token (${answer.reason})`, 'The next call asks again.');
+  }
+  // The token came from there, so it is there.
+  const tokenEndpoint = as.token_endpoint as string;
+  return { issuer: as.issuer, tokenEndpoint, resource, client, scopes, tokens: answer.tokens };
+}
+
+async function listenAt(address: URL): Promise<{ listener: CallbackListener; callback: string }> {
+  const listener = new CallbackListener(address);
+  return { listener, callback: (await listener.listen()).href };
+}
+
+function isSameButPort(former: URL, configured: URL): boolean {
+  const isSamePlace = former.hostname === configured.hostname && former.pathname === configured.pathname;
+  return isSamePlace && (configured.port === '0' || configured.port === former.port);
+}

@@ -1,0 +1,17 @@
+import { spawn } from 'node:child_process';
+import type { Logger } from 'pino';
+
+/** Shows a user the page to log in at. */
+export type OpenBrowser = (url: URL) => void;
+
+/**
+ * Opens the address with the user's browser, if that can be done. It was logged before, for when it cannot.
+ * @param command a program and its arguments, with `%s` for the address
+ */
+export function openBrowser(command: readonly string[], url: URL, log: Logger): void {
+  const [program = '', ...args] = command.map((word) => word.replaceAll('%s', url.href));
+  // No shell: the address was made by somebody else.
+  const child = spawn(program, args, { detached: true, stdio: 'ignore' });
+  child.on('error', (error: NodeJS.ErrnoException) => log.debug({ code: error.code }, 'cannot open a browser'));
+  child.unref();
+}

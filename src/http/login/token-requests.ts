@@ -1,0 +1,132 @@
+import {
+  type AuthorizationServer,
+  allowInsecureRequests,
+  authorizationCodeGrantRequest,
+  type Client,
+  clientCredentialsGrantRequest,
+  customFetch,
+  processGenericTokenEndpointResponse,
+  ResponseBodyError,
+  refreshTokenGrantRequest,
+  type TokenEndpointResponse,
+} from 'oauth4webapi';
+import type { RegisteredClient } from '../../config.ts';
+import { BridgeError } from '../../errors.ts';
+import { isBearerToken } from '../bearer-token.ts';
+import { authenticate } from './client-authentication.ts';
+import { describeOAuthError, loginError } from './login-error.ts';
+import type { LoginFetch } from './login-fetch.ts';
+import type { LoginClient, Tokens } from './stored-login.ts';
+
+/** A token is renewed so long before it expires, or a quarter of its life, whichever is less. */
+const RENEW_AHEAD_MS = 30_000;
+
+export interface TokenContext {
+  readonly authorizationServer: AuthorizationServer;
+  readonly client: LoginClient;
+  readonly proof: RegisteredClient['proof'] | undefined;
+  /** [RFC 8707] What the token is for: sent every time. */
+  readonly resource: string;
+  readonly fetch: LoginFetch;
+}
+
+export interface CodeGrant {
+  /** As `validateAuthResponse` has let them through. */
+  readonly parameters: URLSearchParams;
+  readonly callback: string;
+  readonly verifier: string;
+}
+
+export type TokenAnswer =
+  | { readonly kind: 'tokens'; readonly tokens: Tokens }
+  /** The authorization server has said no, in OAuth's words. */
+  | { readonly kind: 'refused'; readonly reason: string };
+
+/** All reject with ERR_UPSTREAM_* when there is no answer, or none that could be used. */
+export function exchangeCode(context: TokenContext, grant: CodeGrant): Promise<TokenAnswer> {
+  const { parameters, callback, verifier } = grant;
+  return askForTokens(context, async (as, client, options) =>
+    authorizationCodeGrantRequest(as, client, await authenticateAs(context), parameters, callback, verifier, options),
+  );
+}
+
+export function refreshTokens(context: TokenContext, refreshToken: string): Promise<TokenAnswer> {
+  return askForTokens(context, async (as, client, options) =>
+    refreshTokenGrantRequest(as, client, await authenticateAs(context), refreshToken, options),
+  );
+}
+
+/** The client in its own name. */
+export function requestOwnTokens(context: TokenContext, scopes: readonly string[]): Promise<TokenAnswer> {
+  const parameters = {
+    resource: context.resource,
+    ...(scopes.length > 0 && { scope: scopes.join(' ') }),
+  };
+  return askForTokens(context, async (as, client, options) =>
+    clientCredentialsGrantRequest(as, client, await authenticateAs(context), parameters, options),
+  );
+}
+
+function authenticateAs({ client, proof }: TokenContext) {
+  return authenticate(client, proof);
+}
+
+type Ask = (as: AuthorizationServer, client: Client, options: AskOptions) => Promise<Response>;
+
+function optionsFor({ fetch, resource }: TokenContext) {
+  return {
+    [customFetch]: (url: string, { body, headers, method }: AskInit) =>
+      fetch(new URL(url), { method: method === 'POST' ? 'POST' : 'GET', headers, body: body?.toString() }),
+    // Which address may be asked, and how, is decided by our own fetch.
+    [allowInsecureRequests]: true,
+    additionalParameters: { resource },
+  };
+}
+type AskOptions = ReturnType<typeof optionsFor>;
+interface AskInit {
+  readonly method: string;
+  readonly headers: Record<string, string>;
+  readonly body?: URLSearchParams | undefined;
+}
+
+async function askForTokens(context: TokenContext, ask: Ask): Promise<TokenAnswer> {
+  const { authorizationServer: as } = context;
+  const client: Client = { client_id: context.client.id };
+  try {
+    const response = await withoutIdToken(await ask(as, client, optionsFor(context)));
+    return { kind: 'tokens', tokens: toTokens(await processGenericTokenEndpointResponse(as, client, response)) };
+  } catch (thrown) {
+    if (thrown instanceof BridgeError) throw thrown;
+    if (thrown instanceof ResponseBodyError) {
+      return { kind: 'refused', reason: describeOAuthError(thrown.error, thrown.error_description) };
+    }
+    // Its own words are not shown, nor is it kept: it holds the answer.
+    throw loginError(`The token endpoint of ${as.issuer} did not answer as OAuth has it`, 'Tell its operators.');
+  }
+}
+
+/** Who the user is, is none of our business; a token about it that is not quite right must not stop the login. */
+async function withoutIdToken(response: Response): Promise<Response> {
+  const { status, headers } = response;
+  const text = await response.text();
+  try {
+    const { id_token: _, ...fields } = JSON.parse(text);
+    return new Response(JSON.stringify(fields), { status, headers });
+  } catch {
+    return new Response(text, { status, headers });
+  }
+}
+
+function toTokens(answer: TokenEndpointResponse): Tokens {
+  const { access_token: accessToken, refresh_token: refreshToken, expires_in: expiresIn } = answer;
+  if (answer.token_type !== 'bearer' || !isBearerToken(accessToken)) {
+    throw loginError('The authorization server gave a token of another kind', 'Expected one of the type Bearer.');
+  }
+  return { accessToken, refreshToken, renewAtMs: renewAt(expiresIn) };
+}
+
+function renewAt(expiresIn: number | undefined): number | undefined {
+  if (expiresIn === undefined) return undefined;
+  const lifeMs = expiresIn * 1000;
+  return Date.now() + lifeMs - Math.min(RENEW_AHEAD_MS, lifeMs / 4);
+}

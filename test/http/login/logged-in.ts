@@ -1,0 +1,61 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { ExecutionContext } from 'ava';
+import { pino } from 'pino';
+import { systemClock } from '../../../src/cli/system-deps.ts';
+import type { LoginConfig } from '../../../src/config.ts';
+import type { Clock } from '../../../src/deps.ts';
+import type { HttpClient, HttpRequest } from '../../../src/http/client.ts';
+import { Login } from '../../../src/http/login/login.ts';
+import { closeAfter, createClient, RecordedCall } from '../recorded-call.ts';
+
+export interface LoginSettings extends Partial<LoginConfig> {
+  readonly clock?: Clock;
+  /** `absent`: the user finds the address in the log, and does nothing with it. */
+  readonly user?: 'present' | 'absent';
+}
+
+/** A client of a server, as one process has it, whose user agrees to everything. */
+export interface User {
+  readonly login: Login;
+  readonly http: HttpClient;
+  /** Everything that was logged, as text. */
+  readonly log: () => string;
+  /** Posts to the server, once. */
+  call(request?: Partial<HttpRequest>): Promise<RecordedCall>;
+}
+
+export function temporaryFolder(t: ExecutionContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-portage-login-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Closed when the test ends. */
+export function createUser(t: ExecutionContext, server: URL, settings: LoginSettings = {}): User {
+  const { clock = systemClock, user = 'present', ...changes } = settings;
+  const lines: string[] = [];
+  const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
+  const config: LoginConfig = {
+    grant: 'authorization-code',
+    stored: 'use',
+    client: undefined,
+    clientMetadataUrl: undefined,
+    issuer: undefined,
+    scopes: [],
+    callback: new URL('http://127.0.0.1:0/callback'),
+    browser: undefined,
+    stateDirectory: changes.stateDirectory ?? temporaryFolder(t),
+    ...changes,
+  };
+  let ids = 0;
+  const deps = { log, clock, randomId: () => `${process.pid}-${ids++}` };
+  // Goes where it is sent, as a browser does whose user agrees to everything.
+  const openBrowser = user === 'present' ? (page: URL) => void fetch(page).catch(() => {}) : undefined;
+  const login = new Login({ server, config, createClient: () => createClient({ clock }), openBrowser, deps });
+  const http = createClient({ credentials: login, clock });
+  closeAfter(t, http, login);
+  const call = (request?: Partial<HttpRequest>) => new RecordedCall(http, server, request).finished();
+  return { login, http, log: () => lines.join(''), call };
+}

@@ -1,0 +1,133 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import { FAILURE_PAUSE_MS } from '../../../src/http/login/login.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { startLoginWorld } from '../../support/login-world.ts';
+import { createUser, temporaryFolder } from './logged-in.ts';
+
+test('a client that the authorization server knows shows its secret the way it wants it', async (t) => {
+  const ways: readonly [methods: readonly string[] | undefined, shown: string][] = [
+    [undefined, 'header'],
+    [['client_secret_basic', 'client_secret_post'], 'header'],
+    [['client_secret_post'], 'body'],
+  ];
+  for (const [methods, shown] of ways) {
+    const world = await startLoginWorld(t);
+    world.metadata = { token_endpoint_auth_methods_supported: methods };
+    const client = { id: 'my-client', proof: { kind: 'secret', secret: 's3cret +x' } } as const;
+    const user = createUser(t, world.url, { client });
+    t.is((await user.call()).body, 'served');
+    t.is(world.count('/register'), 0);
+    const { authorization, parameters } = world.latest('/token');
+    const basic = `Basic ${Buffer.from('my-client:s3cret+%2Bx').toString('base64')}`;
+    t.is(authorization, shown === 'header' ? basic : undefined);
+    t.is(parameters.get('client_secret'), shown === 'header' ? null : 's3cret +x');
+    t.false(user.log().includes('s3cret'));
+  }
+});
+
+test('a secret is not shown to another authorization server than the one that knew the client', async (t) => {
+  const [world, other] = [await startLoginWorld(t), await startLoginWorld(t)];
+  const client = { id: 'my-client', proof: { kind: 'secret', secret: 'secret' } } as const;
+  const user = createUser(t, world.url, { client });
+  await user.call();
+  world.tokens.clear();
+  world.refreshTokens.clear();
+  world.resource = { authorization_servers: [other.issuer] };
+  const { failure } = await user.call();
+  t.regex(failure?.message ?? '', /now names .* but the client my-client is known to .*--login anew/);
+  t.is(other.count('/authorize') + other.count('/token'), 0);
+});
+
+test('with a new authorization server comes a new registration', async (t) => {
+  const [world, other] = [await startLoginWorld(t), await startLoginWorld(t)];
+  const user = createUser(t, world.url);
+  await user.call();
+  world.tokens.clear();
+  world.refreshTokens.clear();
+  world.resource = { authorization_servers: [other.issuer] };
+  other.answerRegistration = () => ({ status: 201, body: { client_id: 'known-there' } });
+  const call = await user.call();
+  // The servers of this test share no tokens.
+  t.is(call.failure?.code, 'ERR_UPSTREAM_AUTH');
+  t.is(other.latest('/authorize').parameters.get('client_id'), 'known-there');
+});
+
+test('a document about the client is its id where that is supported', async (t) => {
+  const clientMetadataUrl = 'https://me.example/client.json';
+  const world = await startLoginWorld(t);
+  world.metadata = { client_id_metadata_document_supported: true };
+  await createUser(t, world.url, { clientMetadataUrl }).call();
+  t.is(world.latest('/authorize').parameters.get('client_id'), clientMetadataUrl);
+  t.is(world.count('/register'), 0);
+  world.metadata = {};
+  await createUser(t, world.url, { clientMetadataUrl }).call();
+  t.is(world.latest('/authorize').parameters.get('client_id'), 'registered-client');
+});
+
+test('a registration that is not known any more is made again with the next login', async (t) => {
+  const world = await startLoginWorld(t);
+  const clock = new FakeClock();
+  world.answerToken = (_, { refresh_token: unused, ...body }) => ({ status: 200, body });
+  const user = createUser(t, world.url, { clock });
+  await user.call();
+  world.tokens.clear();
+  world.answerToken = () => ({ status: 401, body: { error: 'invalid_client' } });
+  t.regex((await user.call()).failure?.message ?? '', /invalid_client/);
+  world.answerToken = (_, body) => ({ status: 200, body });
+  clock.advance(FAILURE_PAUSE_MS);
+  t.is((await user.call()).body, 'served');
+  t.is(world.count('/register'), 2);
+});
+
+test('the address for the way back is the registered one again if it is free, and that of the user if there is one', async (t) => {
+  const world = await startLoginWorld(t);
+  const stateDirectory = temporaryFolder(t);
+  const backOf = () => world.latest('/authorize').parameters.get('redirect_uri');
+  await createUser(t, world.url, { stateDirectory }).call();
+  const first = backOf();
+  world.tokens.clear();
+  world.refreshTokens.clear();
+  await createUser(t, world.url, { stateDirectory }).call();
+  t.is(backOf(), first);
+  const callback = new URL('http://localhost:0/oauth/back');
+  await createUser(t, world.url, { callback }).call();
+  t.regex(backOf() ?? '', /^http:\/\/localhost:\d+\/oauth\/back$/);
+});
+
+test('a machine logs in by itself, with its secret', async (t) => {
+  const world = await startLoginWorld(t);
+  world.metadata = { authorization_endpoint: undefined, code_challenge_methods_supported: undefined };
+  world.challenge = () => 'Bearer scope="read"';
+  world.answerToken = (_, { refresh_token: unused, ...body }) => ({ status: 200, body });
+  const client = { id: 'machine', proof: { kind: 'secret', secret: 'secret' } } as const;
+  const user = createUser(t, world.url, { client, grant: 'client-credentials' });
+  t.is((await user.call()).body, 'served');
+  const { parameters } = world.latest('/token');
+  t.is(parameters.get('grant_type'), 'client_credentials');
+  t.is(parameters.get('resource'), world.server);
+  t.is(parameters.get('scope'), 'read');
+  world.tokens.clear();
+  t.is((await user.call()).body, 'served');
+  t.is(world.count('/authorize'), 0);
+});
+
+test('a token about the user that is not quite right does not stop the login', async (t) => {
+  const world = await startLoginWorld(t);
+  world.answerToken = (_, body) => ({ status: 200, body: { ...body, id_token: 'nonsense' } });
+  t.is((await createUser(t, world.url).call()).body, 'served');
+});
+
+test('a folder that cannot be written costs the next run a login, and this one nothing', async (t) => {
+  const world = await startLoginWorld(t);
+  const folder = temporaryFolder(t);
+  writeFileSync(join(folder, 'logins'), 'not a folder');
+  const user = createUser(t, world.url, { stateDirectory: folder });
+  t.is((await user.call()).body, 'served');
+  t.regex(user.log(), /the login cannot be kept in/);
+  world.tokens.clear();
+  t.is((await user.call()).body, 'served');
+  t.is(world.count('/authorize'), 1, 'it is refreshed all the same');
+  t.is(readFileSync(join(folder, 'logins'), 'utf8'), 'not a folder');
+});

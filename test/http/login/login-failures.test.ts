@@ -1,0 +1,263 @@
+import test from 'ava';
+import { FAILURE_PAUSE_MS } from '../../../src/http/login/login.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { startLoginWorld } from '../../support/login-world.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { RecordedCall } from '../recorded-call.ts';
+import { createUser } from './logged-in.ts';
+
+interface Mishap {
+  readonly title: string;
+  readonly spoil: (world: Awaited<ReturnType<typeof startLoginWorld>>) => void;
+  readonly message: RegExp;
+  /** The token endpoint was asked all the same. */
+  readonly isAsked?: boolean;
+}
+
+const MISHAPS: readonly Mishap[] = [
+  {
+    title: 'an authorization server that does not say that it supports PKCE',
+    spoil: (world) => {
+      world.metadata = { code_challenge_methods_supported: undefined };
+    },
+    message: /does not say that it supports PKCE with S256/,
+  },
+  {
+    title: 'an authorization server that supports plain PKCE only',
+    spoil: (world) => {
+      world.metadata = { code_challenge_methods_supported: ['plain'] };
+    },
+    message: /does not say that it supports PKCE with S256/,
+  },
+  {
+    title: 'a user who refuses',
+    spoil: (world) => {
+      world.comeBack = ({ state }) => ({ state, error: 'access_denied', error_description: 'not today' });
+    },
+    message: /was refused \(access_denied: not today\)/,
+  },
+  {
+    title: 'an answer of another issuer',
+    spoil: (world) => {
+      world.comeBack = (parameters) => ({ ...parameters, iss: 'https://evil.example' });
+    },
+    message: /came back from somebody else/,
+  },
+  {
+    title: 'an answer of nobody, where the issuer promised to name itself',
+    spoil: (world) => {
+      world.metadata = { authorization_response_iss_parameter_supported: true };
+    },
+    message: /came back from somebody else/,
+  },
+  {
+    title: 'the error of another issuer, which is not shown',
+    spoil: (world) => {
+      world.comeBack = ({ state }) => ({
+        state,
+        error: 'hello',
+        error_description: 'evil',
+        iss: 'https://evil.example',
+      });
+    },
+    message: /^(?!.*(hello|evil)).*came back from somebody else/,
+  },
+  {
+    title: 'a registration that is refused',
+    spoil: (world) => {
+      world.answerRegistration = () => ({
+        status: 400,
+        body: { error: 'invalid_redirect_uri', error_description: 'no' },
+      });
+    },
+    message: /did not register mcp-portage as a client \(invalid_redirect_uri: no\)\. Register .* --oauth-client-id/,
+  },
+  {
+    title: 'an authorization server that registers nobody',
+    spoil: (world) => {
+      world.metadata = { registration_endpoint: undefined };
+    },
+    message: /does not register clients that it does not know.*--oauth-client-id/,
+  },
+  {
+    title: 'a code that is not taken',
+    spoil: (world) => {
+      world.answerToken = () => ({ status: 400, body: { error: 'invalid_grant' } });
+    },
+    message: /gave no token \(invalid_grant\)/,
+    isAsked: true,
+  },
+  {
+    title: 'a token of a kind we do not know',
+    spoil: (world) => {
+      world.answerToken = (_, body) => ({ status: 200, body: { ...body, token_type: 'DPoP' } });
+    },
+    message: /gave a token of another kind/,
+    isAsked: true,
+  },
+  {
+    title: 'a token that would break the header',
+    spoil: (world) => {
+      world.answerToken = (_, body) => ({ status: 200, body: { ...body, access_token: 'a\r\nX-Evil: 1' } });
+    },
+    message: /gave a token of another kind/,
+    isAsked: true,
+  },
+  {
+    title: 'metadata about another server',
+    spoil: (world) => {
+      world.resource = { resource: 'https://evil.example/mcp' };
+    },
+    message: /is about another server/,
+  },
+  {
+    title: 'metadata of another authorization server',
+    spoil: (world) => {
+      world.metadata = { issuer: 'https://evil.example' };
+    },
+    message: /cannot be used; expected JSON whose issuer is/,
+  },
+  {
+    title: 'a login page without https',
+    spoil: (world) => {
+      world.metadata = { authorization_endpoint: 'http://login.example/authorize' };
+    },
+    message: /has no page to log in at/,
+  },
+  {
+    title: 'a login page that is no web page',
+    spoil: (world) => {
+      world.metadata = { authorization_endpoint: 'file:///etc/passwd' };
+    },
+    message: /has no page to log in at/,
+  },
+  {
+    title: 'a token endpoint without https',
+    spoil: (world) => {
+      world.metadata = { token_endpoint: 'http://token.example/token' };
+    },
+    message: /not over https/,
+  },
+  {
+    title: 'a token endpoint that sends us on',
+    spoil: (world) => {
+      world.answerToken = () => ({ status: 307, body: {}, headers: { location: 'https://evil.example/token' } });
+    },
+    message: /did not answer as OAuth has it/,
+    isAsked: true,
+  },
+  {
+    title: 'a token that the server does not take although it was given just now',
+    spoil: (world) => {
+      world.judge = () => ({ status: 401 });
+    },
+    message: /does not accept the token of http/,
+    isAsked: true,
+  },
+];
+
+for (const { title, spoil, message, isAsked = false } of MISHAPS) {
+  test(`${title} ends the login with a reason`, async (t) => {
+    const world = await startLoginWorld(t);
+    spoil(world);
+    const user = createUser(t, world.url);
+    const { failure } = await user.call();
+    t.is(failure?.code, 'ERR_UPSTREAM_AUTH');
+    t.regex(failure?.message ?? '', message);
+    t.is(world.count('/token') > 0, isAsked);
+    const secrets = ['access-1', 'refresh-1', 'code-1'].filter((secret) => user.log().includes(secret));
+    t.deepEqual(secrets, []);
+  });
+}
+
+test('an answer with another state is nobody’s: the right one may still come', async (t) => {
+  const world = await startLoginWorld(t);
+  world.comeBack = undefined;
+  const user = createUser(t, world.url);
+  const calling = user.call();
+  await waitFor(() => world.count('/authorize') === 1);
+  const asked = world.latest('/authorize').parameters;
+  const back = new URL(asked.get('redirect_uri') ?? '');
+  const visit = async (path: string, headers: Record<string, string> = {}) =>
+    (await fetch(new URL(path, back), { headers, method: headers.method ?? 'GET' })).status;
+  t.is(await visit(`${back.pathname}?code=evil&state=guessed`), 400);
+  t.is(await visit(`${back.pathname}?code=evil`), 400);
+  t.is(await visit('/other?code=evil'), 404);
+  t.is(await visit(`${back.pathname}`, { method: 'POST' }), 405);
+  t.is(world.count('/token'), 0);
+  world.comeBack = (parameters) => parameters;
+  await fetch(`${world.issuer}/authorize?${asked}`);
+  t.is((await calling).body, 'served');
+  await t.throwsAsync(fetch(back), undefined, 'nobody listens any more');
+});
+
+test('a page elsewhere whose name leads here is not answered', async (t) => {
+  const world = await startLoginWorld(t);
+  world.comeBack = undefined;
+  const user = createUser(t, world.url);
+  const calling = user.call();
+  await waitFor(() => world.count('/authorize') === 1);
+  const back = new URL(world.latest('/authorize').parameters.get('redirect_uri') ?? '');
+  const { request } = await import('node:http');
+  const status = await new Promise((resolve) => {
+    request(back, { headers: { host: 'evil.example' } }, (response) => resolve(response.statusCode)).end();
+  });
+  t.is(status, 404);
+  user.login.close();
+  t.is((await calling).failure?.code, 'ERR_SESSION_CLOSED');
+});
+
+test('a login that nobody completes ends the calls that wait, and says what to do', async (t) => {
+  const world = await startLoginWorld(t);
+  const clock = new FakeClock();
+  const user = createUser(t, world.url, { clock, user: 'absent' });
+  const call = new RecordedCall(user.http, world.url, {
+    timeouts: { connectMs: 1000, firstByteMs: 1000, idleMs: 1000, callMs: 1000 },
+  });
+  await waitFor(() => user.log().includes('/authorize'));
+  clock.advance(3 * 60_000);
+  t.is(call.failure, undefined, 'the limits of the server are not those of the user');
+  clock.advance(60_000);
+  await call.finished();
+  t.is(call.failure?.code, 'ERR_UPSTREAM_AUTH');
+  t.is(
+    call.failure?.message,
+    'Nobody has logged in within 4 minutes. The next call asks again; the address to open is in the log.',
+  );
+});
+
+test('after a failure calls fail alike for a while instead of opening one page after the other', async (t) => {
+  const world = await startLoginWorld(t);
+  const clock = new FakeClock();
+  world.comeBack = ({ state }) => ({ state, error: 'access_denied' });
+  const user = createUser(t, world.url, { clock });
+  for (const _ of [1, 2, 3]) t.regex((await user.call()).failure?.message ?? '', /access_denied/);
+  t.is(world.count('/authorize'), 1);
+  clock.advance(FAILURE_PAUSE_MS);
+  world.comeBack = (parameters) => parameters;
+  t.is((await user.call()).body, 'served');
+  t.is(world.count('/authorize'), 2);
+});
+
+test('a call that is given up does not end the login of the others', async (t) => {
+  const world = await startLoginWorld(t);
+  const comeBack = world.comeBack;
+  world.comeBack = undefined;
+  const user = createUser(t, world.url);
+  const impatient = new RecordedCall(user.http, world.url);
+  const patient = new RecordedCall(user.http, world.url);
+  await waitFor(() => world.count('/authorize') === 1);
+  impatient.call.abort();
+  world.comeBack = comeBack;
+  await fetch(`${world.issuer}/authorize?${world.latest('/authorize').parameters}`);
+  t.is((await patient.finished()).body, 'served');
+  t.deepEqual(impatient.order, ['sent']);
+});
+
+test('the end of a session is not worth a login', async (t) => {
+  const world = await startLoginWorld(t);
+  const user = createUser(t, world.url);
+  const call = await user.call({ method: 'DELETE', body: undefined });
+  t.is(call.head?.status, 401);
+  t.is(world.asked.length, 0);
+});

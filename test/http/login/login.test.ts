@@ -1,0 +1,92 @@
+import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import { startLoginWorld } from '../../support/login-world.ts';
+import { createUser, temporaryFolder } from './logged-in.ts';
+
+test('a server that wants a token gets one, and whoever called notices nothing but a delay', async (t) => {
+  const world = await startLoginWorld(t);
+  const user = createUser(t, world.url);
+  const call = await user.call();
+  t.is(call.body, 'served');
+  t.deepEqual(call.order, ['sent', 'sent', 'response', 'data', 'end']);
+  t.deepEqual(world.shown, [undefined, 'Bearer access-1']);
+  t.is((await user.call()).body, 'served');
+  t.deepEqual(world.shown.slice(2), ['Bearer access-1'], 'the token is used from then on');
+  const asked = world.latest('/authorize').parameters;
+  t.is(asked.get('response_type'), 'code');
+  t.is(asked.get('client_id'), 'registered-client');
+  t.is(asked.get('code_challenge_method'), 'S256');
+  t.is(asked.get('resource'), world.server);
+  t.false(asked.has('scope'));
+  const { parameters } = world.latest('/token');
+  t.is(parameters.get('resource'), world.server);
+  t.is(parameters.get('client_id'), 'registered-client');
+  t.is(parameters.get('redirect_uri'), asked.get('redirect_uri'));
+  t.deepEqual(world.latest('/register').json, {
+    client_name: 'mcp-portage',
+    redirect_uris: [asked.get('redirect_uri')],
+    grant_types: ['authorization_code', 'refresh_token'],
+    response_types: ['code'],
+    token_endpoint_auth_method: 'none',
+    application_type: 'native',
+  });
+});
+
+test('neither token nor code nor verifier is in the log', async (t) => {
+  const world = await startLoginWorld(t);
+  const user = createUser(t, world.url);
+  await user.call();
+  const { parameters } = world.latest('/token');
+  const log = user.log();
+  t.regex(log, /if no browser opens, open http:\/\/127\.0\.0\.1:\d+\/authorize\?/);
+  for (const secret of ['access-1', 'refresh-1', 'code-1', parameters.get('code_verifier') ?? '']) {
+    t.false(log.includes(secret), secret);
+  }
+});
+
+test('calls that come together wait for one login', async (t) => {
+  const world = await startLoginWorld(t);
+  const user = createUser(t, world.url);
+  const calls = await Promise.all(Array.from({ length: 20 }, () => user.call()));
+  t.deepEqual(new Set(calls.map(({ body }) => body)), new Set(['served']));
+  t.is(world.count('/authorize'), 1);
+  t.is(world.count('/register'), 1);
+});
+
+test('the next run finds the token and the registration of the one before', async (t) => {
+  const world = await startLoginWorld(t);
+  const stateDirectory = temporaryFolder(t);
+  await createUser(t, world.url, { stateDirectory }).call();
+  const next = createUser(t, world.url, { stateDirectory });
+  t.is((await next.call()).body, 'served');
+  t.is(world.count('/authorize'), 1);
+  world.tokens.clear();
+  world.refreshTokens.clear();
+  t.is((await next.call()).body, 'served');
+  t.is(world.count('/authorize'), 2);
+  t.is(world.count('/register'), 1, 'it is still registered');
+});
+
+test('a login that is made anew forgets the one before, as does one whose file is gone', async (t) => {
+  const world = await startLoginWorld(t);
+  const stateDirectory = temporaryFolder(t);
+  await createUser(t, world.url, { stateDirectory }).call();
+  await createUser(t, world.url, { stateDirectory, stored: 'forget' }).call();
+  t.is(world.count('/authorize'), 2);
+  t.is(world.count('/register'), 2);
+  rmSync(join(stateDirectory, 'logins'), { recursive: true });
+  await createUser(t, world.url, { stateDirectory }).call();
+  t.is(world.count('/register'), 3);
+});
+
+test('a file that is damaged is as good as none', async (t) => {
+  const world = await startLoginWorld(t);
+  const stateDirectory = temporaryFolder(t);
+  await createUser(t, world.url, { stateDirectory }).call();
+  const [name = ''] = readdirSync(join(stateDirectory, 'logins'));
+  for (const text of ['', '{"issuer": 1', '{"issuer":"x","client":{"id":1}}', '[]']) {
+    writeFileSync(join(stateDirectory, 'logins', name), text);
+    t.is((await createUser(t, world.url, { stateDirectory }).call()).body, 'served', text);
+  }
+});

@@ -1,0 +1,195 @@
+/** A server that wants a token, and the authorization server that gives it: both on this machine, both for one test. */
+import { createHash } from 'node:crypto';
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import type { ExecutionContext } from 'ava';
+
+/** What came to the authorization server. */
+export interface Asked {
+  readonly path: string;
+  readonly parameters: URLSearchParams;
+  readonly authorization: string | undefined;
+  /** Of a registration. */
+  readonly json: Readonly<Record<string, unknown>>;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export type Fields = Record<string, unknown>;
+
+/** What each server does can be changed at any time; undefined members of documents are left out. */
+export class LoginWorld {
+  /** Of the protected server, and of the authorization server. */
+  server = '';
+  issuer = '';
+  readonly asked: Asked[] = [];
+  /** Authorization headers that came to the server, in order. */
+  readonly shown: (string | undefined)[] = [];
+  /** Where the server's metadata is, and whether refusals say so. */
+  resourcePath = '/.well-known/oauth-protected-resource/mcp';
+  challenge = (): string | undefined => `Bearer resource_metadata="${this.origin}${this.resourcePath}"`;
+  resource: Fields = {};
+  metadataPath = '/.well-known/oauth-authorization-server';
+  metadata: Fields = {};
+  /** What the browser is sent back with; undefined: it is not. */
+  comeBack: ((parameters: Fields, asked: URLSearchParams) => Fields) | undefined = (parameters) => parameters;
+  answerToken: (asked: URLSearchParams, usual: Fields) => Answer = (_, body) => ({ status: 200, body });
+  answerRegistration: (json: Fields) => Answer = () => ({ status: 201, body: { client_id: 'registered-client' } });
+  /** Does the server take the token, and what does it say if not? */
+  judge: (token: string, request: IncomingMessage) => Answer | undefined = () => undefined;
+  serve: RequestListener = (_, response) => void response.end('served');
+  /** Those given out and not taken back. */
+  readonly tokens = new Set<string>();
+  readonly refreshTokens = new Set<string>();
+  #codes = new Map<string, URLSearchParams>();
+  #given = 0;
+
+  get origin(): string {
+    return new URL(this.server).origin;
+  }
+
+  get url(): URL {
+    return new URL(this.server);
+  }
+
+  /** How often a path was asked for. */
+  count(path: string): number {
+    return this.asked.filter((asked) => asked.path === path).length;
+  }
+
+  /** What came to a path last. */
+  latest(path: string): Asked {
+    const found = this.asked.findLast((asked) => asked.path === path);
+    if (found === undefined) throw new Error(`nobody asked for ${path}`);
+    return found;
+  }
+
+  readonly atServer: RequestListener = (request, response) => {
+    if (request.url === this.resourcePath) {
+      const { origin } = this;
+      return send(response, 200, { resource: `${origin}/mcp`, authorization_servers: [this.issuer], ...this.resource });
+    }
+    if (request.url?.startsWith('/.well-known/')) return send(response, 404, {});
+    const { authorization } = request.headers;
+    this.shown.push(authorization);
+    const token = authorization?.replace(/^Bearer /, '') ?? '';
+    const refusal = this.tokens.has(token) ? this.judge(token, request) : { status: 401, body: {} };
+    if (refusal === undefined) return this.serve(request, response);
+    const challenge = this.challenge();
+    request.resume();
+    const headers = { ...(challenge !== undefined && { 'www-authenticate': challenge }), ...refusal.headers };
+    send(response, refusal.status, refusal.body ?? {}, headers);
+  };
+
+  readonly atIssuer = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const url = new URL(request.url ?? '', this.issuer);
+    const body = await text(request);
+    const isJson = request.headers['content-type']?.includes('json') === true;
+    const parameters = request.method === 'POST' && !isJson ? new URLSearchParams(body) : url.searchParams;
+    const { authorization } = request.headers;
+    const json: Fields = isJson ? JSON.parse(body) : {};
+    this.asked.push({ path: url.pathname, parameters, authorization, json });
+    switch (url.pathname) {
+      case this.metadataPath:
+        return send(response, 200, this.#metadata());
+      case '/authorize':
+        return this.#authorize(parameters, response);
+      case '/token': {
+        const answer = this.#token(parameters);
+        return send(response, answer.status, answer.body ?? {}, answer.headers);
+      }
+      case '/register': {
+        const answer = this.answerRegistration(json);
+        return send(response, answer.status, answer.body ?? {}, answer.headers);
+      }
+      default:
+        return send(response, 404, {});
+    }
+  };
+
+  #metadata(): Fields {
+    return {
+      issuer: this.issuer,
+      authorization_endpoint: `${this.issuer}/authorize`,
+      token_endpoint: `${this.issuer}/token`,
+      registration_endpoint: `${this.issuer}/register`,
+      response_types_supported: ['code'],
+      code_challenge_methods_supported: ['S256'],
+      ...this.metadata,
+    };
+  }
+
+  #authorize(asked: URLSearchParams, response: ServerResponse): void {
+    if (this.comeBack === undefined) return void response.end('a page with a form');
+    const code = `code-${this.#codes.size + 1}`;
+    this.#codes.set(code, asked);
+    const back = new URL(asked.get('redirect_uri') ?? '');
+    const parameters = this.comeBack({ code, state: asked.get('state') }, asked);
+    for (const [name, value] of Object.entries(parameters)) back.searchParams.set(name, String(value));
+    response.writeHead(302, { location: back.href }).end();
+  }
+
+  #token(asked: URLSearchParams): Answer {
+    const fault = this.#faultOf(asked);
+    if (fault !== undefined) return { status: 400, body: { error: 'invalid_grant', error_description: fault } };
+    this.#given += 1;
+    const [access, refresh] = [`access-${this.#given}`, `refresh-${this.#given}`];
+    const usual = { access_token: access, token_type: 'Bearer', refresh_token: refresh };
+    const answer = this.answerToken(asked, usual);
+    const { access_token: token, refresh_token: refreshToken } = asFields(answer.body);
+    if (typeof token === 'string') this.tokens.add(token);
+    if (typeof refreshToken === 'string') this.refreshTokens.add(refreshToken);
+    return answer;
+  }
+
+  #faultOf(asked: URLSearchParams): string | undefined {
+    switch (asked.get('grant_type')) {
+      case 'authorization_code': {
+        const granted = this.#codes.get(asked.get('code') ?? '');
+        if (granted === undefined) return 'no such code';
+        const hash = createHash('sha256').update(asked.get('code_verifier') ?? '');
+        if (hash.digest('base64url') !== granted.get('code_challenge')) return 'the verifier does not fit';
+        return granted.get('redirect_uri') === asked.get('redirect_uri') ? undefined : 'another redirect_uri';
+      }
+      case 'refresh_token':
+        // Good once.
+        return this.refreshTokens.delete(asked.get('refresh_token') ?? '') ? undefined : 'this token was used';
+      default:
+        return undefined;
+    }
+  }
+}
+
+/** Gone when the test ends. */
+export async function startLoginWorld(t: ExecutionContext): Promise<LoginWorld> {
+  const world = new LoginWorld();
+  world.issuer = await listen(t, (request, response) => void world.atIssuer(request, response));
+  world.server = `${await listen(t, world.atServer)}/mcp`;
+  return world;
+}
+
+async function listen(t: ExecutionContext, listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+function send(response: ServerResponse, status: number, body: unknown, headers: object = {}): void {
+  response.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+}
+
+function asFields(value: unknown): Fields {
+  return typeof value === 'object' && value !== null ? { ...value } : {};
+}
+
+/** For a `browser` that is the command of a program: opens the address and goes where it is sent. */
+export const ROBOT_BROWSER: readonly string[] = [process.execPath, '-e', 'fetch(process.argv[1])', '%s'];
