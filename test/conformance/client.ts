@@ -4,11 +4,15 @@
  * transport for that. What it does is the same; the scores are compared. The suite names the scenario in
  * MCP_CONFORMANCE_SCENARIO.
  */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { BRIDGE_COMMAND } from '../support/bridge.ts';
 import { connectLegacy } from './clients/legacy.ts';
 import { connectModern } from './clients/modern.ts';
 import type { ConnectClient, Route } from './clients/route.ts';
-import { SCENARIOS } from './clients/scenarios.ts';
+import { findScenario } from './clients/scenarios.ts';
+import { createUser } from './clients/user.ts';
 
 const ERAS: Readonly<Record<string, ConnectClient>> = { legacy: connectLegacy, modern: connectModern };
 
@@ -17,18 +21,24 @@ const url = words.pop() ?? '';
 const connect = ERAS[era];
 if (connect === undefined) throw new Error(`there is no client of the era "${era}"`);
 const name = process.env.MCP_CONFORMANCE_SCENARIO ?? '';
-const scenario = SCENARIOS[name];
+const scenario = findScenario(name);
 if (scenario === undefined) throw new Error(`this client does not know the scenario "${name}"`);
 
-const client = await connect(routeTo(new URL(url)), scenario.answers ?? {});
+const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-conformance-client-'));
 try {
-  await scenario.run(client);
+  const client = await connect(routeTo(new URL(url)), scenario.answers ?? {});
+  try {
+    await scenario.run(client);
+  } finally {
+    await client.close();
+  }
 } finally {
-  await client.close();
+  await rm(folder, { recursive: true });
 }
 
 function routeTo(target: URL): Route {
   if (words[0] === 'direct') return { kind: 'http', url: target };
   const [command, ...args] = BRIDGE_COMMAND;
-  return { kind: 'stdio', command, args: [...args, 'connect', ...words, target.href] };
+  const { options, env } = createUser(name, folder);
+  return { kind: 'stdio', command, args: [...args, 'connect', ...words, ...options, target.href], env };
 }

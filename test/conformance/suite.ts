@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import type { SuiteCommand } from './suite-command.ts';
 
 const SUITE_TIMEOUT_MS = 5 * 60_000;
@@ -85,11 +85,12 @@ async function runSuite([program, ...first]: SuiteCommand, args: readonly string
   return Buffer.concat(chunks).toString();
 }
 
-/** One folder a scenario: `<scenario>-<time>/checks.json`, in the server role with `server-` before it. */
+/** A file a scenario: `<scenario>-<time>/checks.json`, in the server role with `server-` before it. */
 async function readScore(outputDir: string, output: string): Promise<Score> {
   const score = new Map<string, CheckOutcome>();
   const optional = new Set([...output.matchAll(OPTIONAL_SCENARIO)].map(([, name]) => name));
-  const folders = await readdir(outputDir).catch(() => []);
+  const files = await readdir(outputDir, { recursive: true }).catch(() => []);
+  const folders = files.filter((file) => basename(file) === 'checks.json').map((file) => dirname(file));
   for (const folder of folders.sort()) {
     const scenario = folder.replace(/^server-/, '').replace(/-\d{4}-\d\d-\d\dT.*$/, '');
     const checks: CheckRecord[] = JSON.parse(await readFile(join(outputDir, folder, 'checks.json'), 'utf8'));

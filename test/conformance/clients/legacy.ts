@@ -1,5 +1,5 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
@@ -26,5 +26,9 @@ export async function connectLegacy(route: Route, { elicitation }: Answers): Pro
 
 function openTransport(route: Route): object {
   if (route.kind === 'http') return new StreamableHTTPClientTransport(route.url);
-  return new StdioClientTransport({ command: route.command, args: [...route.args] });
+  return new StdioClientTransport({
+    command: route.command,
+    args: [...route.args],
+    env: { ...getDefaultEnvironment(), ...route.env },
+  });
 }

@@ -1,5 +1,5 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
-import { StdioClientTransport } from '@modelcontextprotocol/client/stdio';
+import { getDefaultEnvironment, StdioClientTransport } from '@modelcontextprotocol/client/stdio';
 import type { Answers, Route, ScenarioClient } from './route.ts';
 
 const REVISION = '2026-07-28';
@@ -27,5 +27,9 @@ export async function connectModern(route: Route, { elicitation }: Answers): Pro
 
 function openTransport(route: Route) {
   if (route.kind === 'http') return new StreamableHTTPClientTransport(route.url);
-  return new StdioClientTransport({ command: route.command, args: [...route.args] });
+  return new StdioClientTransport({
+    command: route.command,
+    args: [...route.args],
+    env: { ...getDefaultEnvironment(), ...route.env },
+  });
 }

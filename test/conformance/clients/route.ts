@@ -1,7 +1,13 @@
 /** How a client gets to its server. */
 export type Route =
   | { readonly kind: 'http'; readonly url: URL }
-  | { readonly kind: 'stdio'; readonly command: string; readonly args: readonly string[] };
+  | {
+      readonly kind: 'stdio';
+      readonly command: string;
+      readonly args: readonly string[];
+      /** Besides what the SDK hands on by itself. */
+      readonly env: Readonly<Record<string, string>>;
+    };
 
 /** What the user of the client says when asked; a method that is not named has not been declared. */
 export interface Answers {

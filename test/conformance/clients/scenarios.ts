@@ -7,13 +7,31 @@ export interface Scenario {
 
 /** Calls that the suite asks for, beside the name of the scenario. */
 interface Context {
+  /** What the authorization server knows beforehand. */
+  readonly client_id?: string;
+  readonly client_secret?: string;
+  /** PEM */
+  readonly private_key_pem?: string;
   readonly toolCalls?: readonly { readonly name: string; readonly arguments: Record<string, unknown> }[];
 }
 
-const CONTEXT: Context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? '{}');
+export const CONTEXT: Context = JSON.parse(process.env.MCP_CONFORMANCE_CONTEXT ?? '{}');
+
+/** Something the server wants a token for, and something that may take more. */
+const PROTECTED: Scenario = {
+  async run(client) {
+    await client.listTools();
+    await client.callTool('test-tool');
+  },
+};
+
+/** All about authorization are alike: what differs is the way to the token. */
+export function findScenario(name: string): Scenario | undefined {
+  return name.startsWith('auth/') ? PROTECTED : SCENARIOS[name];
+}
 
 /** What the client does in each scenario of the suite, of either era. */
-export const SCENARIOS: Readonly<Record<string, Scenario>> = {
+const SCENARIOS: Readonly<Record<string, Scenario>> = {
   initialize: { run: (client) => client.listTools() },
 
   'request-metadata': { run: (client) => client.listTools() },

@@ -1,0 +1,35 @@
+/** The user of a client in scenarios about authorization: what they give the bridge, and the browser they have. */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { CONTEXT } from './scenarios.ts';
+
+const BROWSER = fileURLToPath(new URL('../browser.ts', import.meta.url));
+/** The one document the suite's authorization server takes; it need not exist. */
+const CLIENT_DOCUMENT = 'https://conformance-test.local/client-metadata.json';
+
+export interface User {
+  readonly options: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** @param folder empty, and gone afterwards: nobody has logged in before */
+export function createUser(scenario: string, folder: string): User {
+  const browser = `${process.execPath} --import=${import.meta.resolve('tsx')} ${BROWSER}`;
+  const { client_id: id, client_secret: secret, private_key_pem: key } = CONTEXT;
+  const options = scenario === 'auth/basic-cimd' ? ['--oauth-client-document', CLIENT_DOCUMENT] : [];
+  if (id !== undefined) options.push('--oauth-client-id', id);
+  if (scenario.startsWith('auth/client-credentials')) options.push('--oauth-grant', 'client-credentials');
+  if (key !== undefined) {
+    writeFileSync(join(folder, 'key.pem'), key);
+    options.push('--oauth-client-key', join(folder, 'key.pem'));
+  }
+  return {
+    options,
+    env: {
+      BROWSER: browser,
+      MCP_PORTAGE_STATE_DIR: folder,
+      ...(secret !== undefined && { MCP_PORTAGE_OAUTH_CLIENT_SECRET: secret }),
+    },
+  };
+}
