@@ -5,7 +5,8 @@ import { PROMPTS_CHANGED, RESOURCE_UPDATED, RESOURCES_CHANGED, TOOLS_CHANGED } f
 import { asFields, readPayload } from '../../mcp/payload.ts';
 import type { RequestMetadata } from '../../mcp/request-metadata.ts';
 import { INTERNAL_ERROR, METHOD_NOT_FOUND } from '../../mcp/rpc-codes.ts';
-import type { RpcError } from '../../mcp/rpc-errors.ts';
+import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
+import { SubscribedUris, TOO_MANY_SUBSCRIBED } from '../../mcp/subscribed-uris.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Lane, ServerListener } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
@@ -47,7 +48,7 @@ export class ChangeListener implements ListenOwner {
   readonly #options: ChangeListenerOptions;
   readonly #pending: PendingSubscribes;
   readonly #recent: RecentChanges<ListenStream>;
-  readonly #uris = new Set<string>();
+  readonly #uris = new SubscribedUris();
   #lists: ListFlags;
   /** The stream that was acknowledged, with what it brings. */
   #current: { readonly stream: ListenStream; readonly brings: ListenFilter } | undefined;
@@ -81,7 +82,7 @@ export class ChangeListener implements ListenOwner {
     this.start();
     this.#pending.add(uri, exchange);
     if (this.#phase === 'unavailable') return this.#pending.refuse(uri, UNAVAILABLE);
-    this.#uris.add(uri);
+    if (!this.#uris.add(uri)) return this.#pending.refuse(uri, rpcErrorOf(TOO_MANY_SUBSCRIBED));
     if (this.#current?.brings.resourceSubscriptions.includes(uri)) this.#pending.grant(uri);
     this.#lookAfter(DEBOUNCE_MS);
   }

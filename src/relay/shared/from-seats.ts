@@ -15,10 +15,12 @@ import {
 import { readPayload } from '../../mcp/payload.ts';
 import { rewriteClientCancelled, rewriteRequest } from '../../mcp/rewrite.ts';
 import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
+import { TOO_MANY_SUBSCRIBED } from '../../mcp/subscribed-uris.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { idToken, withId } from '../../wire/splice.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
 import { Exchange } from '../exchange.ts';
+import { refuse } from './held-messages.ts';
 import { resultForClient } from './initialize-result.ts';
 import type { CallOutcome } from './pending-calls.ts';
 import type { Seat } from './seat.ts';
@@ -140,7 +142,10 @@ export class FromSeats {
     if (typeof uri !== 'string') return this.#forward(server, seat, frame, exchange);
     const isGranted = subscriptions.isGranted(uri);
     // At once: whatever happens until the server has answered finds it there.
-    subscriptions.add(uri, seat);
+    if (!subscriptions.add(uri, seat)) {
+      refuse({ seat, frame, exchange }, TOO_MANY_SUBSCRIBED);
+      return true;
+    }
     if (isGranted) return succeed(seat, frame, exchange);
     return this.#forward(server, seat, frame, exchange, (outcome) => {
       if (outcome === 'succeeded') return subscriptions.setGranted(uri, true);

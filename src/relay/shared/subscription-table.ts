@@ -1,3 +1,5 @@
+import { SubscribedUris } from '../../mcp/subscribed-uris.ts';
+
 interface Subscription<Client> {
   readonly clients: Set<Client>;
   /** The server has agreed. Until then each client asks it for itself. */
@@ -7,6 +9,7 @@ interface Subscription<Client> {
 /** Which clients subscribed to which resource; the server is told of the first and of the last of them. */
 export class SubscriptionTable<Client> {
   readonly #byUri = new Map<string, Subscription<Client>>();
+  readonly #ofClient = new Map<Client, SubscribedUris>();
 
   has(uri: string): boolean {
     return this.#byUri.has(uri);
@@ -16,10 +19,15 @@ export class SubscriptionTable<Client> {
     return this.#byUri.get(uri)?.isGranted ?? false;
   }
 
-  add(uri: string, client: Client): void {
+  /** False: the client has as many as it may have. */
+  add(uri: string, client: Client): boolean {
+    const own = this.#ofClient.get(client) ?? new SubscribedUris();
+    if (!own.add(uri)) return false;
+    this.#ofClient.set(client, own);
     const subscription = this.#byUri.get(uri);
     if (subscription === undefined) this.#byUri.set(uri, { clients: new Set([client]), isGranted: false });
     else subscription.clients.add(client);
+    return true;
   }
 
   /** What the server says to a subscription; of one that was given up meanwhile it says nothing. */
@@ -30,6 +38,9 @@ export class SubscriptionTable<Client> {
 
   /** True: that was the last one, the server can be told. */
   remove(uri: string, client: Client): boolean {
+    const own = this.#ofClient.get(client);
+    own?.delete(uri);
+    if (own?.size === 0) this.#ofClient.delete(client);
     const subscription = this.#byUri.get(uri);
     if (subscription === undefined || !subscription.clients.delete(client) || subscription.clients.size > 0)
       return false;
@@ -38,7 +49,7 @@ export class SubscriptionTable<Client> {
 
   /** The client leaves; returns the resources nobody is left for. */
   removeClient(client: Client): readonly string[] {
-    return [...this.#byUri.keys()].filter((uri) => this.remove(uri, client));
+    return [...(this.#ofClient.get(client) ?? [])].filter((uri) => this.remove(uri, client));
   }
 
   uris(): readonly string[] {
@@ -47,7 +58,7 @@ export class SubscriptionTable<Client> {
 
   /** All that subscribed to anything. */
   clients(): ReadonlySet<Client> {
-    return new Set([...this.#byUri.values()].flatMap(({ clients }) => [...clients]));
+    return new Set(this.#ofClient.keys());
   }
 
   /**

@@ -1,8 +1,6 @@
 import { SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE } from '../../mcp/methods.ts';
+import { SubscribedUris } from '../../mcp/subscribed-uris.ts';
 import type { Frame } from '../../wire/frame.ts';
-
-/** A client with more subscriptions gets the first ones back; it can renew the others itself. */
-const MAX_SUBSCRIPTIONS = 1000;
 
 /** `result` of `initialize`, as far as a link reads it. */
 export interface InitializeResult {
@@ -20,7 +18,7 @@ export class RestoredState {
   isInitialized = false;
   /** As the client gave it. */
   logLevel: unknown;
-  readonly #subscribed = new Set<string>();
+  readonly #subscribed = new SubscribedUris();
 
   get subscribedUris(): readonly string[] {
     return [...this.#subscribed];
@@ -34,7 +32,8 @@ export class RestoredState {
     if (method === SET_LEVEL) this.logLevel = level;
     else if (typeof uri !== 'string') return;
     else if (method === UNSUBSCRIBE) this.#subscribed.delete(uri);
-    else if (this.#subscribed.size < MAX_SUBSCRIPTIONS) this.#subscribed.add(uri);
+    // A client with more gets the first ones back; it can renew the others itself.
+    else this.#subscribed.add(uri);
   }
 
   forget(uri: string): void {

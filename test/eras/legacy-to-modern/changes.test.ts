@@ -1,5 +1,6 @@
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
+import { MAX_SUBSCRIBED } from '../../../src/mcp/subscribed-uris.ts';
 import { collectLog } from '../../process/collected-log.ts';
 import { DISCOVERY, LegacyFront, type LegacySession, META, type Message } from './legacy-session.ts';
 
@@ -291,4 +292,15 @@ test('a subscription asks for no log messages', (t) => {
   session.call(1, { level: 'debug' }, 'logging/setLevel');
   session.clock.advance(30);
   t.is(session.asked()[0]?.params._meta[`${META}logLevel`], undefined);
+});
+
+test('a client cannot subscribe without end: what is too much is refused at once, and asked of nobody', (t) => {
+  const session = openListening();
+  for (let n = 0; n < MAX_SUBSCRIBED; n += 1) subscribe(session, `x:${n}`);
+  t.deepEqual(session.heard(), []);
+  subscribe(session, 'x:more');
+  const [refused] = session.heard();
+  t.like(refused, { id: 'sub x:more', error: { data: { bridge: { reason: 'ERR_SESSION_BUSY' } } } });
+  const [listen] = settle(session);
+  t.is(listen?.params.notifications.resourceSubscriptions.length, MAX_SUBSCRIBED);
 });

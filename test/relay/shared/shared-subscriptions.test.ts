@@ -1,5 +1,6 @@
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
+import { MAX_SUBSCRIBED } from '../../../src/mcp/subscribed-uris.ts';
 import { type Message, only, SharedBridge, type SharedClient } from './shared-bridge.ts';
 
 const SUBSCRIBE = 'resources/subscribe';
@@ -232,4 +233,19 @@ test('a subscription that is refused for its token is none', (t) => {
   t.deepEqual(bridge.heard(), []);
   updated(bridge, 'a:1');
   t.deepEqual(a.heard(), []);
+});
+
+test('a client cannot subscribe without end; it is told so, and the server hears nothing', (t) => {
+  const { bridge, clients } = withClients(2);
+  const [a, b] = clients;
+  for (let n = 0; n < MAX_SUBSCRIBED; n += 1) subscribe(bridge, a, `x:${n}`);
+  a.call('more', SUBSCRIBE, { uri: 'x:more' });
+  t.deepEqual(bridge.heard(), []);
+  t.like(only(a.heard()), { id: 'more', error: { data: { bridge: { reason: 'ERR_SESSION_BUSY' } } } });
+  subscribe(bridge, b, 'x:more');
+  a.call('less', UNSUBSCRIBE, { uri: 'x:0' });
+  bridge.answerAll();
+  a.heard();
+  subscribe(bridge, a, 'x:more-again');
+  t.pass();
 });

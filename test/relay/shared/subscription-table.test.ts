@@ -1,4 +1,5 @@
 import test from 'ava';
+import { MAX_SUBSCRIBED } from '../../../src/mcp/subscribed-uris.ts';
 import { SubscriptionTable } from '../../../src/relay/shared/subscription-table.ts';
 
 function tableOf(...entries: readonly (readonly [uri: string, client: string])[]): SubscriptionTable<string> {
@@ -56,3 +57,14 @@ for (const [uri, expected] of [
     t.deepEqual([...table.clientsFor(uri)], [...expected]);
   });
 }
+
+test('a client that has as many as it may gets no more, which disturbs no other', (t) => {
+  const table = new SubscriptionTable<string>();
+  for (let n = 0; n < MAX_SUBSCRIBED; n += 1) t.true(table.add(`x:${n}`, 'x'));
+  t.false(table.add('more', 'x'));
+  t.false(table.has('more'));
+  t.true(table.add('more', 'y'));
+  t.true(table.add('x:0', 'x'));
+  t.is(table.removeClient('x').length, MAX_SUBSCRIBED);
+  t.true(table.add('more', 'x'));
+});
