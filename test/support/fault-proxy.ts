@@ -40,13 +40,19 @@ export async function startFaultProxy(target: URL): Promise<FaultProxy> {
     const upstream = track(dial(Number(target.port), target.hostname));
     client.pipe(upstream);
     upstream.on('data', (chunk) => passBack(client, chunk));
-    upstream.on('end', () => client.end());
+    // The end comes after what was said before it, and no sooner.
+    upstream.on('end', () => passEndBack(client));
     client.on('close', () => upstream.destroy());
-    upstream.on('close', () => client.destroySoon());
+    upstream.on('close', () => passEndBack(client));
   });
   const track = (socket: Socket): Socket => {
     sockets.add(socket);
     return socket.on('error', () => undefined).on('close', () => void sockets.delete(socket));
+  };
+  const passEndBack = (client: Socket): void => {
+    const { fault } = proxy;
+    if (fault.kind === 'delay') setTimeout(() => client.destroySoon(), fault.ms);
+    else if (fault.kind !== 'silence') client.destroySoon();
   };
   const passBack = (client: Socket, chunk: Buffer): void => {
     const { fault } = proxy;
