@@ -22,9 +22,9 @@ const onLinux = process.platform === 'linux' ? test.serial : test.serial.skip;
 const MEBIBYTE = 'x'.repeat(1024 * 1024);
 /**
  * What V8 may leave unused for a while, and what is on its way between sockets. The same for all: what clients want in
- * these tests is a multiple of the bound with this on top.
+ * these tests is more than the bound with this on top.
  */
-const SLACK_MIB = 100;
+const SLACK_MIB = 150;
 
 interface Memory {
   /** The most there was since the start of the watch, less what there was then. */
@@ -34,7 +34,7 @@ interface Memory {
 }
 
 function watchMemory(t: ExecutionContext, { pid }: Bridge): Memory {
-  t.timeout(60_000);
+  t.timeout(110_000);
   const before = rssMiBOf(pid);
   let peak = before;
   let quietLooks = 0;
@@ -59,7 +59,7 @@ function staysWithin(t: ExecutionContext, { grownMiB }: Memory, boundMiB: number
   const grown = `${grownMiB.toFixed(0)} MiB more; the bound is ${boundMiB} MiB, ${wantedMiB} MiB were wanted`;
   t.log(grown);
   t.true(grownMiB < boundMiB + SLACK_MIB, grown);
-  t.true(wantedMiB > 1.5 * (boundMiB + SLACK_MIB), 'a test that could fail');
+  t.true(wantedMiB > 1.2 * (boundMiB + SLACK_MIB), 'a test that could fail');
 }
 
 async function openSession(bridge: Bridge): Promise<HttpSession> {
@@ -159,7 +159,7 @@ onLinux('calls that wait for their clients hold 32 messages of a caller; the oth
   const capabilities = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} } } };
   const outcomes: string[] = [];
   // One after the other: of which of several calls a legacy server asks something, nobody could tell.
-  for (let id = 0; id < 200; id += 1) {
+  for (let id = 0; id < 220; id += 1) {
     const asked = modern(id, 'tools/call', { name: 'asks-first', arguments: { text: MEBIBYTE } }, capabilities);
     outcomes.push(await (await postModern({ port }, asked)).text());
   }
