@@ -92,6 +92,7 @@ function hasObjectRoot(bytes: Buffer, schema: Span): boolean {
 
 function downgradeToolResult(frame: Frame, features: RevisionFeatures, isWrapped: boolean | undefined): Frame {
   const { bytes, payloadStart } = frame;
+  if (isWrapped !== true && passesAsItIs(bytes, payloadStart, features)) return frame;
   const result = ObjectEditor.read(bytes, payloadStart, ['content', 'structuredContent']);
   if (result === undefined) return frame;
   const content = itemSpans(bytes, result.value('content')?.start ?? -1) ?? [];
@@ -107,6 +108,13 @@ function downgradeToolResult(frame: Frame, features: RevisionFeatures, isWrapped
   }
   if (contentEdits.length > 0) result.edit('content', contentEdits);
   return editFrame(frame, result.edits());
+}
+
+/** Most results: the client knows every type of content, and the output is an object or there is none. */
+function passesAsItIs(bytes: Buffer, resultStart: number, features: RevisionFeatures): boolean {
+  if (!features.audio || !features.resourceLinks || !features.structuredContent) return false;
+  const structured = findMember(bytes, resultStart, 'structuredContent');
+  return structured === undefined || bytes[structured.start] === OPEN_BRACE;
 }
 
 function isText(bytes: Buffer, blockStart: number): boolean {
