@@ -191,6 +191,8 @@ export interface SessionConfig {
 
 export interface LimitConfig {
   readonly maxMessageBytes: number;
+  /** Of the head of an HTTP request of a client. */
+  readonly maxHeaderBytes: number;
   /** Calls of all clients together that wait for an answer. */
   readonly maxInFlight: number;
   /** The same of one session, or of one caller that has a name but no sessions. */

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { healthRoutes } from '../downstream/health.ts';
-import { HttpServer } from '../downstream/http-server.ts';
+import { HttpServer, SOCKET_LIMITS } from '../downstream/http-server.ts';
 import { LiveStreams } from '../downstream/live-streams.ts';
 import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import { AccessPolicy } from '../http/access-policy.ts';
@@ -31,6 +31,7 @@ export async function serveHttp(config: Config, deps: Deps): Promise<RunningBrid
     host: config.listen.host,
     port: config.listen.port,
     tls,
+    socketLimits: { ...SOCKET_LIMITS, maxHeaderBytes: config.limits.maxHeaderBytes },
     access: new AccessPolicy({ host: config.listen.host, ...config.access }),
     callers: door.callers,
     openRoutes: healthRoutes(readiness),

@@ -557,6 +557,15 @@ export const OPTIONS = [
     default: '16m',
   },
   {
+    name: 'max-header-bytes',
+    group: 'limits',
+    describe: 'Largest head of a request: its line and all of its headers',
+    kind: 'value',
+    placeholder: 'size',
+    default: '16k',
+    verbs: ['serve'],
+  },
+  {
     name: 'max-in-flight',
     group: 'limits',
     describe: 'Unanswered calls of all clients together; subscriptions count',

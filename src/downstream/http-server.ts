@@ -31,6 +31,8 @@ export interface HttpServerOptions {
 export interface SocketLimits {
   /** Of all clients together; further ones are closed at once. */
   readonly maxConnections: number;
+  /** Names, values and the request line together; more is answered 431 by Node itself. */
+  readonly maxHeaderBytes: number;
   /** A head takes no longer, neither the first of a connection nor the next. */
   readonly headersTimeoutMs: number;
   /** A whole request takes no longer, its body included. */
@@ -45,6 +47,7 @@ export interface SocketLimits {
  */
 export const SOCKET_LIMITS: SocketLimits = {
   maxConnections: 8192,
+  maxHeaderBytes: 16 * 1024,
   headersTimeoutMs: 10_000,
   requestTimeoutMs: 5 * 60_000,
   checkIntervalMs: 5000,
@@ -52,8 +55,6 @@ export const SOCKET_LIMITS: SocketLimits = {
 
 /** Longer than the idle time of common load balancers (60 s), so that they close a connection first, not we. */
 const KEEP_ALIVE_MS = 75_000;
-/** Names, values and the request line together; more is answered 431 by Node itself. */
-export const MAX_HEADER_BYTES = 16 * 1024;
 /** One line for all that are refused meanwhile. */
 const DROP_LOG_PAUSE_MS = 60_000;
 const NO_QUERY = new URLSearchParams();
@@ -74,7 +75,7 @@ export class HttpServer {
     const limits = options.socketLimits ?? SOCKET_LIMITS;
     const serverOptions = {
       keepAliveTimeout: KEEP_ALIVE_MS,
-      maxHeaderSize: MAX_HEADER_BYTES,
+      maxHeaderSize: limits.maxHeaderBytes,
       headersTimeout: limits.headersTimeoutMs,
       requestTimeout: limits.requestTimeoutMs,
       connectionsCheckingInterval: limits.checkIntervalMs,

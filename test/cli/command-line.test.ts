@@ -104,7 +104,7 @@ test('an unknown option names the nearest right one', (t) => {
   t.is(refusal('--logLevel=debug', '--', 'a'), 'Unknown option --logLevel; did you mean --log-level?');
   t.is(
     refusal('--bytes', '5', '--', 'a'),
-    'Unknown option --bytes; did you mean --max-message-bytes or --max-replay-bytes or --max-parked-bytes?',
+    'Unknown option --bytes; did you mean --max-message-bytes or --max-header-bytes or --max-replay-bytes?',
   );
   t.is(refusal('--no-inherit-evn', '--', 'a'), 'Unknown option --no-inherit-evn; did you mean --inherit-env?');
   t.regex(refusal('--frobnicate', '--', 'a'), /^Unknown option --frobnicate; mcp-portage --help lists them all\./);

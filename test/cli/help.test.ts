@@ -125,6 +125,7 @@ Sessions (serve)
 
 Limits
   --max-message-bytes <size>       Largest single message, either way [16m]
+  --max-header-bytes <size>        Largest head of a request: its line and all of its headers [16k]
   --max-in-flight <count>          Unanswered calls of all clients together; subscriptions count
                                    [4096]
   --max-session-in-flight <count>  Unanswered calls of one session, or of one named caller that has

@@ -65,6 +65,7 @@ const defaults = {
   },
   limits: {
     maxMessageBytes: 16_777_216,
+    maxHeaderBytes: 16_384,
     maxInFlight: 4096,
     maxInFlightPerSession: 1024,
     maxReplayBytes: 5_242_880,
@@ -175,6 +176,7 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   'max-children': ['7'],
   'poll-after': ['30s'],
   'max-message-bytes': ['1m'],
+  'max-header-bytes': ['32k'],
   'max-in-flight': ['20'],
   'max-session-in-flight': ['10'],
   'max-replay-bytes': ['64k'],
@@ -216,6 +218,7 @@ const always = {
   protocol: 'legacy',
   limits: {
     maxMessageBytes: 1_048_576,
+    maxHeaderBytes: 32_768,
     maxInFlight: 20,
     maxInFlightPerSession: 10,
     maxReplayBytes: 65_536,

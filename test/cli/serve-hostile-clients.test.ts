@@ -62,6 +62,13 @@ test('SEC-04: a body of 20 MiB is 413, JSON of endless depth 400, a line of a mi
   await assertWell(t, { bridge, port });
 });
 
+test('a head is as large as --max-header-bytes allows, and no larger', async (t) => {
+  const { port } = await start(t, ['--max-header-bytes', '8k', ...SERVERS['a legacy server']]);
+  const message = JSON.stringify(initialize());
+  t.is((await post(port, message, { 'X-Large': 'x'.repeat(7000) })).status, 200);
+  t.is((await post(port, message, { 'X-Large': 'x'.repeat(9000) })).status, 431);
+});
+
 const NAMES = ['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty', 'valueOf'];
 const NO_NAMES: readonly unknown[] = [JSON.parse('{"toString":1,"__proto__":{"a":1}}'), null, 1, []];
 

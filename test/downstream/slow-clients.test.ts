@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { KEEP_ALIVE_MS } from '../../src/downstream/event-stream.ts';
-import { MAX_HEADER_BYTES, SOCKET_LIMITS } from '../../src/downstream/http-server.ts';
+import { SOCKET_LIMITS } from '../../src/downstream/http-server.ts';
 import { BODIES_AT_A_TIME, FREE_BODY_BYTES } from '../../src/http/body-budget.ts';
 import { callHttp } from '../support/http-call.ts';
 import { type HttpFace, type HttpFaceOptions, startHttpFace } from '../support/http-face.ts';
@@ -61,6 +61,7 @@ test('a connection that never says anything is closed', async (t) => {
 test('heads get ten seconds, requests five minutes, and both are looked for often enough', (t) => {
   t.deepEqual(SOCKET_LIMITS, {
     maxConnections: 8192,
+    maxHeaderBytes: 16_384,
     headersTimeoutMs: 10_000,
     requestTimeoutMs: 300_000,
     checkIntervalMs: 5000,
@@ -80,7 +81,7 @@ test('an open stream outlives the time limits of requests', async (t) => {
 test('headers of more than 16 KiB together are answered 431, whatever else the connection would bring', async (t) => {
   const face = await startHttpFace(t);
   const socket = await connect(t, face);
-  socket.write(`${HEAD}X-Large: ${'x'.repeat(MAX_HEADER_BYTES)}\r\n\r\n`);
+  socket.write(`${HEAD}X-Large: ${'x'.repeat(SOCKET_LIMITS.maxHeaderBytes)}\r\n\r\n`);
   t.regex(await socket.all(), /^HTTP\/1\.1 431 /);
   t.true(await isServed(face));
 });

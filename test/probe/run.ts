@@ -14,6 +14,7 @@ export interface ProbeRun {
 
 const LIMITS = {
   maxMessageBytes: 1024 * 1024,
+  maxHeaderBytes: 16 * 1024,
   maxInFlight: 100,
   maxInFlightPerSession: 100,
   maxReplayBytes: 1024 * 1024,
