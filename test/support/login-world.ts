@@ -1,6 +1,12 @@
 /** A server that wants a token, and the authorization server that gives it: both on this machine, both for one test. */
 import { createHash } from 'node:crypto';
-import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  request as requestHttp,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { ExecutionContext } from 'ava';
@@ -191,5 +197,18 @@ function asFields(value: unknown): Fields {
   return typeof value === 'object' && value !== null ? { ...value } : {};
 }
 
-/** For a `browser` that is the command of a program: opens the address and goes where it is sent. */
-export const ROBOT_BROWSER: readonly string[] = [process.execPath, '-e', 'fetch(process.argv[1])', '%s'];
+/** What a protected server does with a request that it takes: hands it to a server that knows nothing of tokens. */
+export function forwardTo(target: URL): RequestListener {
+  return (request, response) => {
+    const { method, headers, url = '' } = request;
+    // The endpoint that a stream has announced has a path of its own.
+    const place = url === '/mcp' ? target : new URL(url, target);
+    const onward = requestHttp(place, { method, headers: { ...headers, host: target.host } }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+    });
+    onward.on('error', () => response.destroy());
+    response.on('close', () => onward.destroy());
+    request.pipe(onward);
+  };
+}

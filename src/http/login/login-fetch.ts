@@ -22,7 +22,7 @@ export type LoginFetch = (url: URL, request: LoginRequest) => Promise<Response>;
 /**
  * @param http without the credentials and headers of the server: they are for nobody else
  */
-export function createLoginFetch(http: HttpClient, guard: AddressGuard): LoginFetch {
+export function createLoginFetch(http: HttpClient, guard: Pick<AddressGuard, 'check' | 'lookupFor'>): LoginFetch {
   const control = new ControlClient(http);
   const ask = async (url: URL, { method, headers, body }: LoginRequest): Promise<ControlResponse> => {
     await guard.check(url);
