@@ -9,15 +9,15 @@ import { listClientScenarios, type RoleRun, type Score, type SuiteRevision, scor
 import type { SuiteCommand } from './suite-command.ts';
 
 const CLIENT = fileURLToPath(new URL('./client.ts', import.meta.url));
-/** Authorization is no business of a bridge that has no credentials of its own. */
+/** A role of its own; see authorization-role.ts. */
 const LEFT_OUT = /^auth\//;
 /** Measures milliseconds, so a busy machine may need another try. */
 const TIMED = 'sse-retry';
 const TIMED_TRIES = 3;
 
 type Era = 'legacy' | 'modern';
-const ERA_OF: Readonly<Record<SuiteRevision, Era>> = { '2025-11-25': 'legacy', '2026-07-28': 'modern' };
-const OTHER_ERA: Readonly<Record<Era, Era>> = { legacy: 'modern', modern: 'legacy' };
+export const ERA_OF: Readonly<Record<SuiteRevision, Era>> = { '2025-11-25': 'legacy', '2026-07-28': 'modern' };
+export const OTHER_ERA: Readonly<Record<Era, Era>> = { legacy: 'modern', modern: 'legacy' };
 
 export async function scoreClientRole({ suite, revision, results }: RoleRun): Promise<RoleScores> {
   const scenarios = (await listClientScenarios(suite, revision)).filter((scenario) => !LEFT_OUT.test(scenario));
@@ -30,6 +30,7 @@ export async function scoreClientRole({ suite, revision, results }: RoleRun): Pr
   };
   return {
     title: `${revision}, client role`,
+    baseline: 'direct',
     direct: await scoreAs(era, 'direct'),
     bridged: {
       connect: await scoreAs(era),
@@ -40,9 +41,9 @@ export async function scoreClientRole({ suite, revision, results }: RoleRun): Pr
 }
 
 /** Era of the client, then `direct` or options of `connect`. */
-type ClientMode = readonly [era: Era, ...way: string[]];
+export type ClientMode = readonly [era: Era, ...way: string[]];
 
-interface ScenarioRun {
+export interface ScenarioRun {
   readonly suite: SuiteCommand;
   readonly revision: SuiteRevision;
   readonly scenario: string;
@@ -50,7 +51,7 @@ interface ScenarioRun {
   readonly folder: string;
 }
 
-async function scoreScenario({ suite, revision, scenario, mode, folder }: ScenarioRun): Promise<Score> {
+export async function scoreScenario({ suite, revision, scenario, mode, folder }: ScenarioRun): Promise<Score> {
   const words = [process.execPath, `--import=${import.meta.resolve('tsx')}`, CLIENT, ...mode];
   const command = words.map((word) => JSON.stringify(word)).join(' ');
   for (let attempt = 1; ; attempt += 1) {

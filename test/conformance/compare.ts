@@ -4,6 +4,8 @@ import type { CheckOutcome, Score } from './suite.ts';
 export interface RoleScores {
   /** Revision and role, as expected-differences.json has them. */
   readonly title: string;
+  /** What `direct` is: the score without the bridge, or what the suite requires where nobody can be asked directly. */
+  readonly baseline: 'direct' | 'required';
   readonly direct: Score;
   /** By the name that expected-differences.json has for the way. */
   readonly bridged: Readonly<Record<string, Score>>;

@@ -37,10 +37,10 @@ export function printDifferences(
   allowed: readonly ExpectedDifference[],
 ): void {
   for (const { check, direct: before, bridged: after, explanation } of lost) {
-    console.log(`\n${target}: ${check} is ${before} directly and ${after} through the bridge. ${explanation ?? ''}`);
+    console.log(`\n${target}: ${check} has to be ${before} and is ${after} through the bridge. ${explanation ?? ''}`);
   }
   for (const { check, direct: before, bridged: after } of expected) {
-    console.log(`\n${target}: ${check} is ${before} directly and ${after} through the bridge, as expected:`);
+    console.log(`\n${target}: ${check} has to be ${before} and is ${after} through the bridge, as expected:`);
     console.log(`  ${allowed.find((entry) => covers(entry, check))?.reason}`);
   }
   for (const { check } of stale) {

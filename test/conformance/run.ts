@@ -1,11 +1,12 @@
 /**
  * The official conformance suite as a referee, in both its roles: a server is scored directly and behind the bridge, a
- * client directly and before it. Fails when the bridge costs a single check that is not listed in
+ * client directly and before it, and one that needs a token before it only. Fails when the bridge costs a single check that is not listed in
  * expected-differences.json. Needs a build; the last line counts checks compared.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { scoreAuthorizationRole } from './authorization-role.ts';
 import { scoreClientRole } from './client-role.ts';
 import { compareScores, type ExpectedDifference, type RoleScores } from './compare.ts';
 import { printDifferences, printTable } from './report.ts';
@@ -25,7 +26,8 @@ const allowed: Readonly<Record<string, Readonly<Record<string, readonly Expected
 let passed = 0;
 let failed = 0;
 for (const revision of ['2025-11-25', '2026-07-28'] satisfies SuiteRevision[]) {
-  for (const scoreRole of [scoreServerRole, scoreClientRole]) judge(await scoreRole({ suite, revision, results }));
+  for (const scoreRole of [scoreServerRole, scoreClientRole, scoreAuthorizationRole])
+    judge(await scoreRole({ suite, revision, results }));
 }
 
 if (failed === 0) await rm(results, { recursive: true });
@@ -33,9 +35,9 @@ else console.log(`\nDetails of every check: ${results}`);
 console.log(`\nconformance: ${passed} passed, ${failed} failed`);
 process.exitCode = failed === 0 ? 0 : 1;
 
-function judge({ title, direct, bridged }: RoleScores): void {
+function judge({ title, baseline, direct, bridged }: RoleScores): void {
   console.log(`\n${title}`);
-  printTable({ direct, ...bridged });
+  printTable({ [baseline]: direct, ...bridged });
   const unsound = [...direct].filter(
     ([, { status, isRequired }]) => isRequired && (status === 'FAILURE' || status === 'WARNING'),
   );

@@ -37,6 +37,7 @@ export async function scoreServerRole({ suite, revision, results }: RoleRun): Pr
   };
   return {
     title: `${revision}, server role`,
+    baseline: 'direct',
     direct: await withHttpServer(DIRECT[revision], (url) => scoreUrl(url, 'direct')),
     bridged: {
       // The suite waits 600 ms for a first word, which a process that has yet to start may miss on a busy machine.

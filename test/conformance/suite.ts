@@ -62,7 +62,8 @@ export interface ClientRun {
 
 /** Runs one scenario of the client role. Rejects when the suite itself could not run. */
 export async function scoreClient({ suite, revision, command, scenario, outputDir }: ClientRun): Promise<Score> {
-  const chosen = ['--scenario', scenario, '--spec-version', revision];
+  // Without --force a scenario of an extension is passed over: it belongs to no revision.
+  const chosen = ['--scenario', scenario, '--spec-version', revision, '--force'];
   const output = await runSuite(suite, ['client', ...chosen, '--command', command, '-o', outputDir]);
   return readScore(outputDir, output);
 }

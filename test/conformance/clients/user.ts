@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CONTEXT } from './scenarios.ts';
 
-const BROWSER = fileURLToPath(new URL('../browser.ts', import.meta.url));
+const BROWSER = fileURLToPath(new URL('../../fixtures/browser.js', import.meta.url));
 /** The one document the suite's authorization server takes; it need not exist. */
 const CLIENT_DOCUMENT = 'https://conformance-test.local/client-metadata.json';
 
@@ -15,7 +15,7 @@ export interface User {
 
 /** @param folder empty, and gone afterwards: nobody has logged in before */
 export function createUser(scenario: string, folder: string): User {
-  const browser = `${process.execPath} --import=${import.meta.resolve('tsx')} ${BROWSER}`;
+  const browser = `${process.execPath} ${BROWSER}`;
   const { client_id: id, client_secret: secret, private_key_pem: key } = CONTEXT;
   const options = scenario === 'auth/basic-cimd' ? ['--oauth-client-document', CLIENT_DOCUMENT] : [];
   if (id !== undefined) options.push('--oauth-client-id', id);
