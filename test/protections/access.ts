@@ -9,12 +9,6 @@ const OPTIONS = { file: 'src/cli/parse-access.ts', tests: ['test/cli/parse-acces
 export const ACCESS: readonly Protection[] = [
   { promise: 'a Host of another name is refused', ...POLICY, code: '!this.#isKnownHost(host)', without: 'false' },
   {
-    promise: 'a request without a Host is refused',
-    ...POLICY,
-    code: 'if (host === undefined) return false;',
-    without: 'if (host === undefined) return true;',
-  },
-  {
     promise: 'on all interfaces a Host is still checked once names were given',
     ...POLICY,
     code: ' && options.allowHosts.length === 0',

@@ -67,13 +67,6 @@ export const PRINCIPALS: readonly Protection[] = [
     code: ' || state.length > MAX_STATE_LENGTH',
   },
   {
-    promise: 'what was given up is known to its caller only',
-    file: 'src/eras/modern-to-legacy/kept-outcomes.ts',
-    tests: ['test/eras/modern-to-legacy/kept-outcomes.test.ts'],
-    code: 'this.#givenUp.get(id) === principal',
-    without: 'this.#givenUp.has(id)',
-  },
-  {
     promise: 'a task is its own caller’s',
     file: 'src/eras/modern-to-legacy/hosted-tasks.ts',
     tests: ['test/eras/modern-to-legacy/hosted-tasks.test.ts'],

@@ -45,7 +45,7 @@ export class Workspace {
   async without(protection: Protection, run: () => Promise<void>): Promise<void> {
     const { file, code, without = '' } = protection;
     const path = join(this.#folder, file);
-    const whole = await readFile(path, 'utf8');
+    const whole = await readFile(path, 'utf8').catch(() => '');
     const staleness = findStaleness(protection, whole);
     if (staleness !== undefined) throw new Error(staleness);
     try {
