@@ -191,6 +191,8 @@ export interface SessionConfig {
 
 export interface LimitConfig {
   readonly maxMessageBytes: number;
+  /** Levels of arrays and objects in a message of a client. */
+  readonly maxJsonDepth: number;
   /** Of the head of an HTTP request of a client. */
   readonly maxHeaderBytes: number;
   /** Calls of all clients together that wait for an answer. */

@@ -11,7 +11,8 @@ import type { ClientPipes, RunningBridge } from './running-bridge.ts';
 export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipes): Promise<RunningBridge> {
   const dialer = await createDialer(config, deps);
   const sessions = createSessions(config, { dialer, openCalls: new OpenCalls(config.limits.maxInFlight), deps });
-  const face = new StdioFace({ ...pipes, sessions, deps, maxMessageBytes: config.limits.maxMessageBytes });
+  const { maxMessageBytes, maxJsonDepth } = config.limits;
+  const face = new StdioFace({ ...pipes, sessions, deps, maxMessageBytes, maxJsonDepth });
   const shutdown = async (): Promise<void> => {
     // What was asked before the end of input is still answered.
     await sessions.drain(config.limits.shutdownGraceMs);

@@ -16,8 +16,8 @@ export interface EndpointParts
 /** What is served where, to those who may come in. */
 export function createRoutes(config: Config, parts: EndpointParts): ReadonlyMap<string, HttpRoute> {
   const { path, ssePath, messagePath, baseUrl } = config.endpoints;
-  const { maxMessageBytes, maxReplayBytes } = config.limits;
-  const bodies = { maxMessageBytes, bodies: new BodyBudget(maxMessageBytes) };
+  const { maxMessageBytes, maxJsonDepth, maxReplayBytes } = config.limits;
+  const bodies = { maxMessageBytes, maxJsonDepth, bodies: new BodyBudget(maxMessageBytes) };
   const shared = { ...parts, bodies, forwardHeaders: config.remote.forwardHeaders };
   const prefix = baseUrl === undefined ? '' : baseUrl.pathname.replace(/\/$/, '');
   const httpSse = new HttpSseEndpoint({ ...shared, announcedMessagePath: `${prefix}${messagePath}` });

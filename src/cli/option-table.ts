@@ -557,6 +557,15 @@ export const OPTIONS = [
     default: '16m',
   },
   {
+    name: 'max-json-depth',
+    group: 'limits',
+    describe: "Deepest nesting of arrays and objects in a client's message; at most 1000",
+    kind: 'value',
+    placeholder: 'levels',
+    default: '1000',
+    verbs: ['serve', 'connect'],
+  },
+  {
     name: 'max-header-bytes',
     group: 'limits',
     describe: 'Largest head of a request: its line and all of its headers',

@@ -73,6 +73,7 @@ export function parseConfig(
     sessions: parseSessions(given, { target, auth: access.auth }),
     limits: {
       maxMessageBytes: given.required('max-message-bytes', value.parseMessageSize),
+      maxJsonDepth: given.required('max-json-depth', value.parseJsonDepth),
       maxHeaderBytes: given.required('max-header-bytes', value.parseMessageSize),
       maxInFlight: given.required('max-in-flight', value.parsePositiveCount),
       maxInFlightPerSession: given.required('max-session-in-flight', value.parsePositiveCount),

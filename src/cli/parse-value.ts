@@ -54,6 +54,16 @@ export function parsePositiveCount(text: string): Parsed<number> {
   return count >= 1 && count <= 100_000 ? accept(count) : refuse('a whole number, 1 or more');
 }
 
+/** Deeper messages serve nobody, and what the bridge parses itself goes no deeper. */
+const MAX_JSON_DEPTH = 1000;
+
+export function parseJsonDepth(text: string): Parsed<number> {
+  const levels = wholeNumber(text);
+  return levels >= 1 && levels <= MAX_JSON_DEPTH
+    ? accept(levels)
+    : refuse(`a whole number from 1 to ${MAX_JSON_DEPTH}`);
+}
+
 export function parseFlag(text: string): Parsed<boolean> {
   if (/^(true|1|yes|on)$/i.test(text)) return accept(true);
   if (/^(false|0|no|off)$/i.test(text)) return accept(false);

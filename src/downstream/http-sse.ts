@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
-import type { BodyLimits } from '../http/read-body.ts';
 import { forwardedHeaders } from '../http/request-headers.ts';
 import { respondError } from '../http/respond.ts';
 import { INITIALIZE } from '../mcp/methods.ts';
@@ -17,7 +16,7 @@ import { EventStream, type EventStreamOwner } from './event-stream.ts';
 import type { HttpRoute } from './http-server.ts';
 import type { LiveStreams } from './live-streams.ts';
 import { readInTurn } from './read-in-turn.ts';
-import type { PostedMessages } from './read-post.ts';
+import type { PostedMessages, PostLimits } from './read-post.ts';
 import { TurnGate } from './turn-gate.ts';
 
 const SESSION_PARAMETER = 'sessionId';
@@ -27,7 +26,7 @@ export interface HttpSseEndpointOptions {
   readonly live: LiveStreams;
   readonly deps: Deps;
   /** What bodies of POSTs may hold. */
-  readonly bodies: BodyLimits;
+  readonly bodies: PostLimits;
   /** Names (lower case) of headers of the GET that may pass to a remote server with every message of its session. */
   readonly forwardHeaders: readonly string[];
   /** Who sent a request that was let in; sessions belong to who opened them. */

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { BridgeError } from '../errors.ts';
 import { parseAccept } from '../http/content-type.ts';
-import type { BodyLimits } from '../http/read-body.ts';
 import { respondEmpty, respondError } from '../http/respond.ts';
 import { trimHeaderValue } from '../mcp/header-value.ts';
 import { PROTOCOL_VERSION_HEADER, SESSION_ID_HEADER } from '../mcp/headers.ts';
@@ -10,7 +9,7 @@ import { routeEra } from '../mcp/route-era.ts';
 import { checkAccept } from './check-accept.ts';
 import type { HttpRoute } from './http-server.ts';
 import { readInTurn } from './read-in-turn.ts';
-import { idOf, type PostedMessages } from './read-post.ts';
+import { idOf, type PostedMessages, type PostLimits } from './read-post.ts';
 import type { StreamableEndpoint } from './streamable-session/endpoint.ts';
 import type { StatelessEndpoint } from './streamable-stateless/endpoint.ts';
 import { respondRefusal } from './streamable-stateless/respond.ts';
@@ -22,7 +21,7 @@ export interface McpEndpointOptions {
   /** Serves clients of the modern era. */
   readonly stateless: StatelessEndpoint;
   /** What bodies of POSTs may hold. */
-  readonly bodies: BodyLimits;
+  readonly bodies: PostLimits;
   /** Takes a GET without a session: an old client opening HTTP+SSE at this URL. */
   readonly openWithoutSession: HttpRoute;
 }

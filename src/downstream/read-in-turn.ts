@@ -1,15 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { BridgeError } from '../errors.ts';
-import type { BodyLimits } from '../http/read-body.ts';
 import { respondError } from '../http/respond.ts';
 import { Frame } from '../wire/frame.ts';
-import { type PostedMessages, readPost } from './read-post.ts';
+import { type PostedMessages, type PostLimits, readPost } from './read-post.ts';
 import type { Turn, TurnGate } from './turn-gate.ts';
 
 export interface PostInTurn {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  readonly limits: BodyLimits;
+  readonly limits: PostLimits;
   /** Undefined: the sender has no session and waits for nobody. */
   readonly gate: TurnGate | undefined;
   accepted(messages: PostedMessages): void;

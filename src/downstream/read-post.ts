@@ -6,10 +6,13 @@ import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { type ReadResult, readMessage } from '../wire/read-message.ts';
 import type { EnvelopeFault } from '../wire/scan-envelope.ts';
 
-/** Nesting beyond this serves no message and breaks recursive parsers behind us. */
-const MAX_DEPTH = 1000;
 /** [spec 2025-03-26 basic#batching] sets no limit. */
 const MAX_BATCH = 100;
+
+export interface PostLimits extends BodyLimits {
+  /** Levels of arrays and objects. */
+  readonly maxJsonDepth: number;
+}
 
 /** What a POST brought: one message, or several in an array. */
 export type PostedMessages =
@@ -42,7 +45,7 @@ const waysOut: Readonly<Record<Fault['fault'], string>> = {
 };
 
 /** Reads the JSON-RPC content of a POST, checked completely: the client is not trusted to write JSON. */
-export function readPost(request: IncomingMessage, limits: BodyLimits, handler: PostHandler): void {
+export function readPost(request: IncomingMessage, limits: PostLimits, handler: PostHandler): void {
   const contentType = request.headers['content-type'];
   if (!isJson(contentType)) {
     return handler.refused(
@@ -54,7 +57,7 @@ export function readPost(request: IncomingMessage, limits: BodyLimits, handler: 
   }
   readBody(request, limits, (error, body) => {
     if (error !== undefined) return handler.refused(error);
-    const result = readMessage(body, { maxDepth: MAX_DEPTH, maxBatch: MAX_BATCH });
+    const result = readMessage(body, { maxDepth: limits.maxJsonDepth, maxBatch: MAX_BATCH });
     if (result.kind !== 'fault') return handler.accepted(result);
     const message = `The body was refused: ${result.reason}. Instead, ${waysOut[result.fault]}.`;
     handler.refused(new BridgeError(faultCodes[result.fault], message), result.id);

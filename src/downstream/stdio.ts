@@ -17,13 +17,15 @@ import { LegacyConversation } from './stdio/legacy-conversation.ts';
 import { ModernConversation } from './stdio/modern-conversation.ts';
 import { SharedInput } from './stdio/shared-input.ts';
 
-const READ_LIMITS = { maxDepth: 1000, maxBatch: 100 };
+const MAX_BATCH = 100;
 
 export interface StdioFaceOptions {
   readonly input: Readable;
   readonly output: Writable;
   readonly sessions: SessionRegistry;
   readonly maxMessageBytes: number;
+  /** Levels of arrays and objects. */
+  readonly maxJsonDepth: number;
   readonly deps: Deps;
 }
 
@@ -69,7 +71,7 @@ export class StdioFace implements LineSink {
   // ---- lines of the client
 
   line(bytes: Buffer): void {
-    const result = readMessage(bytes, READ_LIMITS);
+    const result = readMessage(bytes, { maxDepth: this.#options.maxJsonDepth, maxBatch: MAX_BATCH });
     if (result.kind === 'fault') return this.#refuse(faultError(result), result.id);
     if (result.kind === 'batch') return this.#batch(result.items);
     const { frame } = result;

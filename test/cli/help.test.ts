@@ -125,6 +125,8 @@ Sessions (serve)
 
 Limits
   --max-message-bytes <size>       Largest single message, either way [16m]
+  --max-json-depth <levels>        Deepest nesting of arrays and objects in a client's message; at
+                                   most 1000 [1000]
   --max-header-bytes <size>        Largest head of a request: its line and all of its headers [16k]
   --max-in-flight <count>          Unanswered calls of all clients together; subscriptions count
                                    [4096]

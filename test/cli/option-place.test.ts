@@ -66,6 +66,7 @@ const PLACES: Readonly<Record<OptionName, readonly string[]>> = {
   'max-children': ['serve command'],
   'poll-after': LISTENING,
   'max-message-bytes': EVERYWHERE,
+  'max-json-depth': RUNNING,
   'max-header-bytes': LISTENING,
   'max-in-flight': LISTENING,
   'max-session-in-flight': LISTENING,

@@ -65,6 +65,7 @@ const defaults = {
   },
   limits: {
     maxMessageBytes: 16_777_216,
+    maxJsonDepth: 1000,
     maxHeaderBytes: 16_384,
     maxInFlight: 4096,
     maxInFlightPerSession: 1024,
@@ -176,6 +177,7 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   'max-children': ['7'],
   'poll-after': ['30s'],
   'max-message-bytes': ['1m'],
+  'max-json-depth': ['64'],
   'max-header-bytes': ['32k'],
   'max-in-flight': ['20'],
   'max-session-in-flight': ['10'],
@@ -218,6 +220,7 @@ const always = {
   protocol: 'legacy',
   limits: {
     maxMessageBytes: 1_048_576,
+    maxJsonDepth: 64,
     maxHeaderBytes: 32_768,
     maxInFlight: 20,
     maxInFlightPerSession: 10,

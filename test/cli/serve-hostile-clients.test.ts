@@ -62,6 +62,21 @@ test('SEC-04: a body of 20 MiB is 413, JSON of endless depth 400, a line of a mi
   await assertWell(t, { bridge, port });
 });
 
+test('a message nests as deep as --max-json-depth allows, and no deeper', async (t) => {
+  const { port } = await start(t, ['--max-json-depth', '20', ...SERVERS['a legacy server']]);
+  const session = await openHttpSession(port);
+  const nested = (depth: number): unknown => (depth === 0 ? 1 : [nested(depth - 1)]);
+  // The message and its params are two levels by themselves.
+  const ping = (depth: number): object => ({
+    jsonrpc: '2.0',
+    id: depth,
+    method: 'ping',
+    params: { a: nested(depth - 2) },
+  });
+  t.is((await session.post(ping(20))).status, 200);
+  t.is((await session.post(ping(21))).status, 400);
+});
+
 test('a head is as large as --max-header-bytes allows, and no larger', async (t) => {
   const { port } = await start(t, ['--max-header-bytes', '8k', ...SERVERS['a legacy server']]);
   const message = JSON.stringify(initialize());

@@ -12,7 +12,7 @@ import { Inbox } from './inbox.ts';
 
 async function connect(deps: Deps, server: FakeServer, sessions: SessionRegistry): Promise<ContractClient> {
   const [input, output, inbox] = [new PassThrough(), new PassThrough(), new Inbox()];
-  const face = new StdioFace({ input, output, sessions, deps, maxMessageBytes: 16 * 1024 * 1024 });
+  const face = new StdioFace({ input, output, sessions, deps, maxMessageBytes: 16 * 1024 * 1024, maxJsonDepth: 1000 });
   let rest: string[] = [];
   output.setEncoding('utf8');
   output.on('data', (text: string) => {

@@ -47,7 +47,7 @@ export function openFace(
     requestTimeoutMs: 0,
   });
   const input = new PassThrough();
-  const face = new StdioFace({ input, output, sessions, deps, maxMessageBytes });
+  const face = new StdioFace({ input, output, sessions, deps, maxMessageBytes, maxJsonDepth: 1000 });
   const lines: string[] = [];
   let rest = '';
   const wakers: (() => void)[] = [];

@@ -54,7 +54,7 @@ function openFace(t: ExecutionContext, dialer: UpstreamDialer) {
   const limits = { maxSessions: 2, sessionTimeoutMs: 60_000, requestTimeoutMs: 0 };
   const sessions = new SessionRegistry({ dialer, deps, ...limits });
   const [input, output] = [new PassThrough(), new PassThrough()];
-  const face = new StdioFace({ input, output, sessions, deps, maxMessageBytes: 16 * 1024 * 1024 });
+  const face = new StdioFace({ input, output, sessions, deps, maxMessageBytes: 16 * 1024 * 1024, maxJsonDepth: 1000 });
   t.teardown(async () => {
     sessions.close(ENDED);
     await dialer.close();

@@ -122,7 +122,7 @@ function createAuthenticator({ authenticator, principalOf }: HttpFaceOptions): A
 
 function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, calls, live }: Parts): HttpServer {
   const maxMessageBytes = options.maxMessageBytes ?? 16 * 1024 * 1024;
-  const bodies = { maxMessageBytes, bodies: new BodyBudget(maxMessageBytes) };
+  const bodies = { maxMessageBytes, maxJsonDepth: 1000, bodies: new BodyBudget(maxMessageBytes) };
   const callers = new Callers(createAuthenticator(options), options.mapHeaders);
   const { principalOf, environmentOf } = callers;
   const shared = {

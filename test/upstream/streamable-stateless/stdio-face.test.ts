@@ -23,7 +23,7 @@ async function openPipe(t: ExecutionContext, script: Script) {
   const limits = { maxSessions: 1, sessionTimeoutMs: 60_000, requestTimeoutMs: 0 };
   const sessions = new SessionRegistry({ dialer, deps, ...limits });
   const [input, output] = [new PassThrough(), new PassThrough()];
-  new StdioFace({ input, output, sessions, deps, maxMessageBytes: 1024 * 1024 });
+  new StdioFace({ input, output, sessions, deps, maxMessageBytes: 1024 * 1024, maxJsonDepth: 1000 });
   t.teardown(async () => {
     sessions.close(new BridgeError('ERR_SESSION_CLOSED', 'the test is over'));
     await dialer.close();
