@@ -57,6 +57,7 @@ const codes = {
   ERR_UPSTREAM_TIMEOUT: { rpc: RPC_INTERNAL, http: 504, exit: undefined },
   ERR_UPSTREAM_PROTOCOL: { rpc: RPC_INTERNAL, http: 502, exit: undefined },
   ERR_UPSTREAM_CONNECT: { rpc: RPC_INTERNAL, http: 502, exit: 69 },
+  ERR_UPSTREAM_TOO_LARGE: { rpc: RPC_INTERNAL, http: 502, exit: undefined },
   ERR_UPSTREAM_UNREADABLE: { rpc: RPC_INTERNAL, http: 502, exit: 69 },
   ERR_UPSTREAM_HTTP: { rpc: RPC_INTERNAL, http: 502, exit: 69 },
   ERR_UPSTREAM_AUTH: { rpc: RPC_INTERNAL, http: 502, exit: 77 },

@@ -61,7 +61,7 @@ export class StdioMessages implements LineSink {
     const message =
       `Server "${name}" sent a message of ${byteLength} bytes; up to ${maxMessageBytes} are allowed. ` +
       'It was dropped; raise --max-message-bytes or let the server send less.';
-    sink.fault({ error: new BridgeError('ERR_WIRE_FRAME_TOO_LARGE', message), kind, id });
+    sink.fault({ error: new BridgeError('ERR_UPSTREAM_TOO_LARGE', message), kind, id });
   }
 
   /**

@@ -210,7 +210,7 @@ export function testDownstreamContract(test: TestFn, { name, start }: Downstream
     const { client, connection } = await connect(t);
     client.send(call(1));
     await connection.next('tools/call');
-    const error = new BridgeError('ERR_WIRE_FRAME_TOO_LARGE', 'the answer is too large');
+    const error = new BridgeError('ERR_UPSTREAM_TOO_LARGE', 'the answer is too large');
     connection.fault({ error, kind: 'result', id: 1 });
     t.like(await nextMessage(client), { id: 1, error: { code: -32600, message: 'the answer is too large' } });
     client.send(call(2));

@@ -58,7 +58,7 @@ const MISBEHAVIOURS: readonly Misbehaviour[] = [
       if (call.stream !== response) echo(call);
     },
     fates: {
-      ...forAll(fails('ERR_WIRE_FRAME_TOO_LARGE')),
+      ...forAll(fails('ERR_UPSTREAM_TOO_LARGE')),
       // That body says nothing there.
       httpSse: {},
     },
@@ -70,7 +70,7 @@ const MISBEHAVIOURS: readonly Misbehaviour[] = [
       // All of it is read: something may follow.
       flood(stream, 256, () => stream.write('{}\n\n'));
     },
-    fates: forAll(fails('ERR_WIRE_FRAME_TOO_LARGE')),
+    fates: forAll(fails('ERR_UPSTREAM_TOO_LARGE')),
   },
   {
     title: 'answers under wrong ids, then its own',

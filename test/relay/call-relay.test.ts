@@ -4,7 +4,7 @@ import { serverFrame } from '../support/frames.ts';
 import { CallBench } from './call-pair.ts';
 
 const EXITED = new BridgeError('ERR_UPSTREAM_EXITED', 'the server exited');
-const TOO_LARGE = new BridgeError('ERR_WIRE_FRAME_TOO_LARGE', 'too large');
+const TOO_LARGE = new BridgeError('ERR_UPSTREAM_TOO_LARGE', 'too large');
 const exited = { code: -32603, message: 'the server exited', data: { bridge: { reason: 'ERR_UPSTREAM_EXITED' } } };
 
 test('the request goes to a link of its own byte for byte, with its exchange', (t) => {

@@ -98,7 +98,7 @@ test('a second initialize may be refused or time out without ending the session'
 test('ends the session when the answer to initialize could not be taken', (t) => {
   const pair = new RelayPair();
   pair.client(HELLO);
-  const error = new BridgeError('ERR_WIRE_FRAME_TOO_LARGE', 'too large');
+  const error = new BridgeError('ERR_UPSTREAM_TOO_LARGE', 'too large');
   pair.relay.serverFault({ error, kind: 'result', id: 0 });
   t.is(pair.peer.sent[0]?.frame.id, 0);
   t.deepEqual(pair.ends, [error]);

@@ -45,7 +45,7 @@ test('a request of the server goes nowhere and is never answered', (t) => {
   pair.call(1);
   pair.link.take();
   pair.server({ id: 'q', method: 'sampling/createMessage', params: {} });
-  pair.relay.serverFault({ error: new BridgeError('ERR_WIRE_FRAME_TOO_LARGE', 'too large'), kind: 'request', id: 'r' });
+  pair.relay.serverFault({ error: new BridgeError('ERR_UPSTREAM_TOO_LARGE', 'too large'), kind: 'request', id: 'r' });
   pair.relay.close(new BridgeError('ERR_SESSION_CLOSED', 'over'));
   t.deepEqual(pair.link.sent, []);
   t.deepEqual(

@@ -202,7 +202,7 @@ test('over-long messages fail exactly their call', (t) => {
   pair.relay.serverFault({ error, kind: 'result', id: '1' });
   const [failed, ...others] = messagesOf(pair.peer.sent) as ErrorMessage[];
   t.is(failed?.id, '1');
-  t.is(failed?.error.data.bridge.reason, 'ERR_WIRE_FRAME_TOO_LARGE');
+  t.is(failed?.error.data.bridge.reason, 'ERR_UPSTREAM_TOO_LARGE');
   t.deepEqual(others, []);
   t.is(pair.relay.openExchanges, 1);
 });
@@ -242,7 +242,7 @@ test('a fault about a call that is not open does nothing', (t) => {
 });
 
 function tooLarge() {
-  return new BridgeError('ERR_WIRE_FRAME_TOO_LARGE', 'too large');
+  return new BridgeError('ERR_UPSTREAM_TOO_LARGE', 'too large');
 }
 
 for (const [title, text] of [

@@ -182,7 +182,7 @@ test('so is one whose answer to the handshake was too large to take', (t) => {
   const { deps, dialer, listener } = ready();
   dialer.latest.listener.serverClosed(LOST);
   deps.clock.advance(1000);
-  const error = new BridgeError('ERR_WIRE_FRAME_TOO_LARGE', 'too large');
+  const error = new BridgeError('ERR_UPSTREAM_TOO_LARGE', 'too large');
   dialer.latest.listener.serverFault({ error, kind: 'result', id: 0 });
   t.deepEqual(listener.faults, []);
   t.is(dialer.latest.link.closedWith.length, 1);

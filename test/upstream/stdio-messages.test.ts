@@ -76,7 +76,7 @@ for (const [order, message] of [
     messages.push(Buffer.from(`${message}\n${PING}\n`));
     t.is(faults.length, 1);
     t.like(faults[0], { kind: 'result', id: 42 });
-    t.is(faults[0]?.error.code, 'ERR_WIRE_FRAME_TOO_LARGE');
+    t.is(faults[0]?.error.code, 'ERR_UPSTREAM_TOO_LARGE');
     t.regex(
       faults[0]?.error.message ?? '',
       /"node server.js" sent a message of 50\d\d bytes; up to 2000 .*--max-message-bytes/,

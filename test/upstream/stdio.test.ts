@@ -165,7 +165,7 @@ for (const order of ['id-first', 'id-last']) {
     link.send(call(7, ''));
     await waitFor(() => listener.faults.length > 0, { timeoutMs: 30_000 });
     t.like(listener.faults[0], { id: 7, kind: 'result' });
-    t.is(listener.faults[0]?.error.code, 'ERR_WIRE_FRAME_TOO_LARGE');
+    t.is(listener.faults[0]?.error.code, 'ERR_UPSTREAM_TOO_LARGE');
     link.send(requestFrame(8, 'ping'));
     t.deepEqual((await listener.answerTo(8)).result, {});
   });

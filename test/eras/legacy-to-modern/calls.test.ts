@@ -226,11 +226,11 @@ test('an answer that could not be taken fails its call and nothing else', (t) =>
   const session = front.open();
   session.call('a');
   session.call('b');
-  const error = new BridgeError('ERR_WIRE_FRAME_TOO_LARGE', 'too large');
+  const error = new BridgeError('ERR_UPSTREAM_TOO_LARGE', 'too large');
   front.dialer.latest.listener.serverFault({ error, kind: 'result', id: session.ids.at(-1) });
   const [failed] = session.heard();
   t.is(failed?.id, 'b');
-  t.is(failed?.error.data.bridge.reason, 'ERR_WIRE_FRAME_TOO_LARGE');
+  t.is(failed?.error.data.bridge.reason, 'ERR_UPSTREAM_TOO_LARGE');
   session.serverSays({ id: session.ids.at(-2), result: done() });
   t.is(session.heard()[0]?.id, 'a');
 });

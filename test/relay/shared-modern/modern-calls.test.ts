@@ -272,11 +272,11 @@ test('a message that could not be taken fails its own call', (t) => {
   a.call(1);
   b.call(1);
   const [, second] = bridge.heard() as [Message, Message];
-  const error = new BridgeError('ERR_WIRE_FRAME_TOO_LARGE', 'too long');
+  const error = new BridgeError('ERR_UPSTREAM_TOO_LARGE', 'too long');
   const { listener } = bridge.dialer.latest;
   listener.serverFault({ error, kind: 'notification', id: undefined });
   listener.serverFault({ error, kind: 'result', id: second.id });
-  t.is(reasonOf(only(b.heard())), 'ERR_WIRE_FRAME_TOO_LARGE');
+  t.is(reasonOf(only(b.heard())), 'ERR_UPSTREAM_TOO_LARGE');
   t.deepEqual(a.heard(), []);
 });
 

@@ -186,19 +186,19 @@ test('an over-long answer fails exactly its call, under the id of its client', (
   a.call(5);
   b.call(5);
   const [, second] = bridge.heard() as [Message, Message];
-  const error = new BridgeError('ERR_WIRE_FRAME_TOO_LARGE', 'too large');
+  const error = new BridgeError('ERR_UPSTREAM_TOO_LARGE', 'too large');
   bridge.dialer.latest.listener.serverFault({ error, kind: 'result', id: second.id });
   t.deepEqual(a.heard(), []);
   const failed = only(b.heard());
   t.is(failed.id, 5);
-  t.is(reasonOf(failed), 'ERR_WIRE_FRAME_TOO_LARGE');
+  t.is(reasonOf(failed), 'ERR_UPSTREAM_TOO_LARGE');
 });
 
 test('an over-long request is refused to the server, an over-long notification is dropped', (t) => {
   const { bridge, a } = twoClients();
   a.call(1);
   bridge.heard();
-  const error = new BridgeError('ERR_WIRE_FRAME_TOO_LARGE', 'too large');
+  const error = new BridgeError('ERR_UPSTREAM_TOO_LARGE', 'too large');
   const { listener } = bridge.dialer.latest;
   listener.serverFault({ error, kind: 'request', id: 'q' });
   listener.serverFault({ error, kind: 'notification', id: undefined });
@@ -211,7 +211,7 @@ for (const [title, blame] of [
   [
     'an over-long message nothing is known of',
     (bridge: SharedBridge) => {
-      const error = new BridgeError('ERR_WIRE_FRAME_TOO_LARGE', 'too large');
+      const error = new BridgeError('ERR_UPSTREAM_TOO_LARGE', 'too large');
       bridge.dialer.latest.listener.serverFault({ error, kind: undefined, id: undefined });
     },
   ],

@@ -170,7 +170,7 @@ test('so is one whose answer was too large', (t) => {
   const client = bridge.connect();
   client.initialize();
   const hello = only(bridge.heard());
-  const error = new BridgeError('ERR_WIRE_FRAME_TOO_LARGE', 'too large');
+  const error = new BridgeError('ERR_UPSTREAM_TOO_LARGE', 'too large');
   bridge.dialer.latest.listener.serverFault({ error, kind: 'result', id: hello.id });
   t.is(bridge.link.closedWith.length, 1);
   t.is(only(client.heard()).id, 'init');

@@ -216,7 +216,7 @@ test('a subscription whose answer was too large to take is none', (t) => {
   const { bridge, clients } = withClients(2);
   const [a, b] = clients;
   a.call(1, SUBSCRIBE, { uri: 'a:1' });
-  const error = new BridgeError('ERR_WIRE_FRAME_TOO_LARGE', 'too large');
+  const error = new BridgeError('ERR_UPSTREAM_TOO_LARGE', 'too large');
   bridge.dialer.latest.listener.serverFault({ error, kind: 'result', id: only(bridge.heard()).id });
   t.truthy(only(a.heard()).error);
   updated(bridge, 'a:1');

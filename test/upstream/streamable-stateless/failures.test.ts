@@ -196,7 +196,7 @@ for (const [form, answer] of [
 ] as const satisfies readonly (readonly [string, Act])[]) {
   test(`an answer over the limit (${form}) fails its call`, async (t) => {
     const { error, server } = await ask(t, 'prompts/get', answer, { maxMessageBytes: 100_000 });
-    t.is(bridgeOf(error)?.reason, 'ERR_WIRE_FRAME_TOO_LARGE');
+    t.is(bridgeOf(error)?.reason, 'ERR_UPSTREAM_TOO_LARGE');
     t.is(server.order.length, 1);
   });
 }
