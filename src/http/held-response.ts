@@ -1,4 +1,7 @@
-import type { IncomingMessage } from 'node:http';
+import type { ClientRequest, IncomingMessage } from 'node:http';
+
+/** A redirect's own page is read to its end, to keep the connection, if it is not longer than this. */
+const MAX_DRAINED_BYTES = 16 * 1024;
 
 /** A refusal says why in a few lines; of a longer one the beginning will do. */
 const MAX_HELD_BYTES = 64 * 1024;
@@ -18,4 +21,12 @@ export function holdResponse(response: IncomingMessage): Promise<Buffer> {
     response.on('close', settle);
     response.on('end', settle);
   });
+}
+
+/** A response that says nothing to anybody. */
+export function letGo(message: ClientRequest, response: IncomingMessage): void {
+  const length = Number(response.headers['content-length'] ?? Number.NaN);
+  response.on('error', () => {});
+  if (length <= MAX_DRAINED_BYTES) response.resume();
+  else message.destroy();
 }

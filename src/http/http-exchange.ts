@@ -7,14 +7,11 @@ import { TCP_KEEP_ALIVE_MS } from './agents.ts';
 import { parseAuthChallenge } from './auth-challenge.ts';
 import type { HttpCall, HttpClient, HttpHandler, HttpRequest } from './client.ts';
 import type { CredentialRenewal, RenewalOutcome } from './credentials.ts';
-import { holdResponse } from './held-response.ts';
+import { holdResponse, letGo } from './held-response.ts';
 import { codeOf, toConnectError } from './network-error.ts';
 import { PhaseTimer, timeoutError } from './phase-timer.ts';
 import { judgeRedirect } from './redirects.ts';
 import { showUrl } from './shown-url.ts';
-
-/** A redirect's own page is read to its end, to keep the connection, if it is not longer than this. */
-const MAX_DRAINED_BYTES = 16 * 1024;
 
 /** What a peer that closed its idle connection looks like to a request that was just then put on it. */
 const STALE_CODES: ReadonlySet<string | undefined> = new Set(['ECONNRESET', 'EPIPE']);
@@ -165,21 +162,22 @@ export class HttpExchange implements HttpCall {
     if (renewing === undefined) return false;
     this.#renewals += 1;
     this.#wait();
-    // Never rejects: neither part does.
-    void Promise.all([renewing, holdResponse(response)]).then(([outcome, body]) => {
+    const body = holdResponse(response);
+    void renewing.then((outcome) => {
       if (this.#state === 'authorizing') this.#renewed(outcome, response, body);
     });
     return true;
   }
 
-  #renewed(outcome: RenewalOutcome, response: IncomingMessage, body: Buffer): void {
+  #renewed(outcome: RenewalOutcome, response: IncomingMessage, body: Promise<Buffer>): void {
     switch (outcome.kind) {
       case 'renewed':
-        this.#timer = this.#startTimer();
-        this.#state = 'sending';
-        return this.#attempt();
+        if (!response.complete) response.destroy();
+        return this.#attemptAnew();
       case 'refused':
-        return this.#replay(response, body);
+        this.#timer = this.#startTimer();
+        this.#timer.enterIdle();
+        return void body.then((bytes) => this.#replay(response, bytes));
       case 'failed':
         return this.#fail(outcome.error);
       default:
@@ -187,11 +185,11 @@ export class HttpExchange implements HttpCall {
     }
   }
 
-  /** The refusal stands after all. */
+  /** The refusal stands after all. The handler may abort at each step. */
   #replay({ statusCode: status = 0, headers }: IncomingMessage, body: Buffer): void {
+    if (this.#state !== 'authorizing') return;
     this.#state = 'receiving';
     this.#handler.response({ status, headers, url: this.#url });
-    // The handler may abort at each step.
     if (this.#state === 'receiving' && body.length > 0) this.#handler.data(body);
     if (this.#state !== 'receiving') return;
     this.#finish();
@@ -201,17 +199,19 @@ export class HttpExchange implements HttpCall {
   #attemptAfter(authorizing: Promise<void>): void {
     this.#wait();
     void authorizing.then(() => {
-      if (this.#state !== 'authorizing') return;
-      this.#timer = this.#startTimer();
-      this.#state = 'sending';
-      this.#attempt();
+      if (this.#state === 'authorizing') this.#attemptAnew();
     });
+  }
+
+  #attemptAnew(): void {
+    this.#timer = this.#startTimer();
+    this.#state = 'sending';
+    this.#attempt();
   }
 
   /** For as long as a user takes to log in: the limits are those of the server. */
   #wait(): void {
     this.#state = 'authorizing';
-    this.#message = undefined;
     this.#timer.stop();
   }
 
@@ -250,7 +250,7 @@ export class HttpExchange implements HttpCall {
   /** No response came of this attempt. */
   #broke(message: ClientRequest, cause: unknown): void {
     // After its response an attempt can still break while sending; what the server said counts then.
-    if (message !== this.#message || this.#state === 'done' || this.#state === 'receiving') return;
+    if (message !== this.#message || this.#state === 'done' || this.#hasResponse) return;
     if (this.#mayRepeat(message, cause)) {
       this.#wasRepeated = true;
       this.#state = 'sending';
@@ -281,16 +281,13 @@ export class HttpExchange implements HttpCall {
     this.#timer.stop();
   }
 
+  get #hasResponse(): boolean {
+    return this.#state === 'receiving' || this.#state === 'authorizing';
+  }
+
   get #name(): string {
     return `The server at ${showUrl(this.#url)}`;
   }
-}
-
-function letGo(message: ClientRequest, response: IncomingMessage): void {
-  const length = Number(response.headers['content-length'] ?? Number.NaN);
-  response.on('error', () => {});
-  if (length <= MAX_DRAINED_BYTES) response.resume();
-  else message.destroy();
 }
 
 /** What Node refuses to send: a header value with a line break, say. The value itself is not shown. */

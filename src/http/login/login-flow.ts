@@ -55,11 +55,12 @@ export class LoginFlow {
   /** Undefined: the server offers none. */
   async login(occasion: LoginOccasion): Promise<StoredLogin | undefined> {
     const { server, config, fetch } = this.#options;
+    const { resourceMetadata } = occasion.challenge;
     if (!isSecure(server)) {
+      if (resourceMetadata === undefined) return undefined;
       const problem = `The server at ${showUrl(server)} asks for a login, but everybody on the way could read the token`;
       throw loginError(problem, 'Use https.');
     }
-    const { resourceMetadata } = occasion.challenge;
     const found = await discover({ server, resourceMetadata, issuer: config.issuer, fetch });
     if (found === undefined) return undefined;
     if (config.grant === 'client-credentials') return await this.#asItself(occasion, found);

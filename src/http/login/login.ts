@@ -1,6 +1,6 @@
 import type { LoginConfig } from '../../config.ts';
 import type { Deps } from '../../deps.ts';
-import { type BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
+import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import type { HttpClient } from '../client.ts';
 import type { CredentialRefusal, CredentialRenewal, Credentials, RenewalOutcome } from '../credentials.ts';
 import { showUrl } from '../shown-url.ts';
@@ -59,12 +59,24 @@ export class Login implements Credentials, CredentialRenewal {
   #isStored = true;
   #client: HttpClient | undefined;
 
+  /** Throws ERR_CONFIG_OPTION when a login that is to be forgotten cannot be. */
   constructor(options: LoginOptions) {
     this.#options = options;
     const { server, config, deps } = options;
     this.#store = new LoginStore(server, config, deps.randomId);
-    if (config.stored === 'forget') this.#store.forget();
+    if (config.stored === 'forget') this.#forget();
     this.#use(this.#store.load(), 'kept');
+  }
+
+  #forget(): void {
+    try {
+      this.#store.forget();
+    } catch (cause) {
+      const { code } = cause as NodeJS.ErrnoException;
+      throw new BridgeError('ERR_CONFIG_OPTION', `Cannot forget the login in ${this.#store.path} (${code}).`, {
+        cause,
+      });
+    }
   }
 
   get renewal(): CredentialRenewal {
@@ -149,7 +161,7 @@ export class Login implements Credentials, CredentialRenewal {
     const flow = await this.#createFlow();
     const previous = this.#isStored ? this.#store.load() : this.#login;
     const lookElsewhere = () => this.#lookElsewhere();
-    const registrationFailed = () => this.#store.forget();
+    const registrationFailed = () => this.#forget();
     const login = await flow.login({ status, challenge, previous, lookElsewhere, registrationFailed });
     if (login === undefined) return REFUSED;
     this.#hasLoggedIn = true;

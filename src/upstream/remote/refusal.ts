@@ -57,7 +57,7 @@ function authorizationError(url: URL, status: number, challenge: string | undefi
   const where = metadataUrl === undefined ? '' : ` It describes how to get it at ${metadataUrl}.`;
   return new BridgeError(
     'ERR_UPSTREAM_AUTH',
-    `The server at ${showUrl(url)} ${what}.${where} Give a token with --bearer-token-file or --header.`,
+    `The server at ${showUrl(url)} ${what}.${where} Give a token with --bearer-token-file or --header${status === 401 ? ', or log in with --login on-demand' : ''}.`,
     { data: { status, ...(metadataUrl !== undefined && { resourceMetadata: metadataUrl }) } },
   );
 }

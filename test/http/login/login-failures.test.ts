@@ -1,3 +1,5 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import { FAILURE_PAUSE_MS } from '../../../src/http/login/login.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
@@ -260,4 +262,24 @@ test('the end of a session is not worth a login', async (t) => {
   const call = await user.call({ method: 'DELETE', body: undefined });
   t.is(call.head?.status, 401);
   t.is(world.asked.length, 0);
+});
+
+test('a refusal whose page never ends keeps nobody from the login', async (t) => {
+  const world = await startLoginWorld(t);
+  const user = createUser(t, world.url);
+  await user.call();
+  world.tokens.clear();
+  // Nothing but the beginning of what was announced.
+  const atServer = createServer((request, response) => {
+    if (world.tokens.size > 0) return world.atServer(request, response);
+    response.writeHead(401, { 'www-authenticate': 'Bearer', 'content-length': 100 }).write('wait');
+  });
+  await new Promise<void>((resolve) => atServer.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    atServer.close();
+    atServer.closeAllConnections();
+  });
+  const url = new URL(`http://127.0.0.1:${(atServer.address() as AddressInfo).port}/mcp`);
+  const call = new RecordedCall(user.http, url);
+  t.is((await call.finished()).body, 'served');
 });

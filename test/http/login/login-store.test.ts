@@ -1,49 +1,93 @@
-import { chmod, mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
-import test, { type ExecutionContext } from 'ava';
+import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
 import type { LoginConfig } from '../../../src/config.ts';
 import { LoginStore } from '../../../src/http/login/login-store.ts';
 import type { StoredLogin } from '../../../src/http/login/stored-login.ts';
+import { temporaryFolder } from './logged-in.ts';
 
 const LOGIN: StoredLogin = {
   issuer: 'https://auth.example',
   tokenEndpoint: 'https://auth.example/token',
-  resource: 'https://mcp.example/mcp',
-  client: { id: 'c', origin: 'registered', secret: undefined, method: 'none', callback: 'http://127.0.0.1:1/callback' },
+  resource: 'https://example.com/mcp',
+  client: {
+    id: 'me',
+    origin: 'registered',
+    secret: 's',
+    method: 'client_secret_basic',
+    callback: 'http://127.0.0.1:1/',
+  },
   scopes: ['read'],
   tokens: { accessToken: 'a', refreshToken: 'r', renewAtMs: 1 },
 };
 
-async function createStore(t: ExecutionContext) {
-  const stateDirectory = await mkdtemp(join(tmpdir(), 'logins-'));
-  t.teardown(() => rm(stateDirectory, { recursive: true }));
-  const config = { stateDirectory, grant: 'authorization-code' } as LoginConfig; // all that names the file
-  const storeOf = (server: string): LoginStore => new LoginStore(new URL(server), config, () => 'aside');
-  return { stateDirectory, storeOf };
+function createStore(stateDirectory: string, server = 'https://example.com/mcp', changes: Partial<LoginConfig> = {}) {
+  let ids = 0;
+  const config: LoginConfig = {
+    grant: 'authorization-code',
+    stored: 'use',
+    client: undefined,
+    clientMetadataUrl: undefined,
+    issuer: undefined,
+    scopes: [],
+    callback: new URL('http://127.0.0.1:0/callback'),
+    browser: undefined,
+    stateDirectory,
+    ...changes,
+  };
+  return new LoginStore(new URL(server), config, () => `id-${ids++}`);
 }
 
-const testOnPosix = process.platform === 'win32' ? test.skip : test;
-
-testOnPosix('others can read neither a login nor the names of the servers', async (t) => {
-  const { stateDirectory, storeOf } = await createStore(t);
-  const store = storeOf('https://mcp.example/mcp');
-  // Made by somebody less careful.
-  await mkdir(join(stateDirectory, 'logins'), { mode: 0o755 });
-  await chmod(join(stateDirectory, 'logins'), 0o755);
-  store.save(LOGIN);
-  t.is((await stat(store.path)).mode & 0o777, 0o600);
-  t.is((await stat(dirname(store.path))).mode & 0o777, 0o700);
-});
-
-test('a login is one file for each server, found again and forgotten', async (t) => {
-  const { storeOf } = await createStore(t);
-  const store = storeOf('https://mcp.example/mcp');
+test('a login is read as it was written, and gone when it is forgotten', (t) => {
+  const folder = temporaryFolder(t);
+  const store = createStore(folder);
   t.is(store.load(), undefined);
   store.save(LOGIN);
   t.deepEqual(store.load(), LOGIN);
-  t.is(storeOf('https://mcp.example/other').load(), undefined);
-  t.is((await readdir(dirname(store.path))).length, 1);
+  const { tokens: unused, ...registered } = LOGIN;
+  store.save({ ...registered, tokens: undefined });
+  t.is(store.load()?.tokens, undefined);
+  store.forget();
   store.forget();
   t.is(store.load(), undefined);
+  t.deepEqual(readdirSync(join(folder, 'logins')), [], 'nothing stays beside it');
+});
+
+const testModes = process.platform === 'win32' ? test.skip : test;
+
+testModes('nobody else can read a login, whatever the folder was like before', (t) => {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'logins'));
+  chmodSync(join(folder, 'logins'), 0o777);
+  const store = createStore(folder);
+  store.save(LOGIN);
+  t.is(statSync(join(folder, 'logins')).mode & 0o777, 0o700);
+  t.is(statSync(store.path).mode & 0o777, 0o600);
+  chmodSync(store.path, 0o666);
+  store.save(LOGIN);
+  t.is(statSync(store.path).mode & 0o777, 0o600);
+});
+
+test('servers, and clients of one server, have files of their own', (t) => {
+  const folder = temporaryFolder(t);
+  const client = { id: 'other', proof: { kind: 'none' } } as const;
+  const paths = [
+    createStore(folder).path,
+    createStore(folder, 'https://example.com/other').path,
+    createStore(folder, 'https://example.com:8443/mcp').path,
+    createStore(folder, 'https://example.com/mcp', { client }).path,
+    createStore(folder, 'https://example.com/mcp', { issuer: 'https://auth.example' }).path,
+    createStore(folder, 'https://example.com/mcp', { grant: 'client-credentials' }).path,
+  ];
+  t.is(new Set(paths).size, paths.length);
+  for (const path of paths) t.regex(path, /logins[\\/]example\.com(_8443)?-[0-9a-f]{16}\.json$/);
+});
+
+test('a file that cannot be replaced leaves the old login in place, and nothing beside it', (t) => {
+  const folder = temporaryFolder(t);
+  const store = createStore(folder);
+  mkdirSync(store.path, { recursive: true });
+  writeFileSync(join(store.path, 'in-the-way'), '');
+  t.throws(() => store.save(LOGIN));
+  t.deepEqual(readdirSync(join(folder, 'logins')).length, 1);
 });
