@@ -32,22 +32,14 @@ export async function createUrlDialer(config: Config, target: UrlTarget, deps: D
   return verb === 'connect' ? createRevivingDialer(dialer, deps) : dialer;
 }
 
-/** Asks authorization servers as we ask the server, but shows them nothing that is meant for it. */
+/** Loaded where it may be needed: a server whose token is given asks for no login. */
 async function createLogin(
   config: LoginConfig,
-  { tls, proxyEnv }: RemoteConfig,
+  remote: RemoteConfig,
   { url: server }: UrlTarget,
   deps: Deps,
 ): Promise<Credentials> {
-  const [{ Login }, { HttpClient }, { openBrowser }] = await Promise.all([
-    import('../http/login/login.ts'),
-    import('../http/client.ts'),
-    import('../http/login/open-browser.ts'),
-  ]);
+  const login = await import('../http/login/create-login.ts');
   const userAgent = `${CLIENT_INFO.name}/${CLIENT_INFO.version}`;
-  const createClient = () =>
-    new HttpClient({ headers: new Map(), bearerTokenFile: undefined, tls, proxyEnv, userAgent, clock: deps.clock });
-  const { browser } = config;
-  const open = browser === undefined ? undefined : (page: URL) => openBrowser(browser, page, deps.log);
-  return new Login({ server, config, createClient, openBrowser: open, deps });
+  return login.createLogin({ server, config, remote, userAgent, deps });
 }

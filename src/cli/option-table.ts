@@ -370,9 +370,8 @@ export const OPTIONS = [
     kind: 'value',
     placeholder: 'when',
     choices: ['on-demand', 'anew', 'never'],
-    defaultNote: 'on-demand for connect, never for serve or with a token',
+    defaultNote: 'on-demand for connect, never for the others or with a token',
     target: 'url',
-    verbs: ['serve', 'connect'],
   },
   {
     name: 'oauth-grant',
@@ -383,7 +382,6 @@ export const OPTIONS = [
     choices: ['authorization-code', 'client-credentials'],
     default: 'authorization-code',
     target: 'url',
-    verbs: ['serve', 'connect'],
   },
   {
     name: 'oauth-client-id',
@@ -392,7 +390,6 @@ export const OPTIONS = [
     kind: 'value',
     placeholder: 'id',
     target: 'url',
-    verbs: ['serve', 'connect'],
   },
   {
     name: 'oauth-secret-file',
@@ -402,7 +399,6 @@ export const OPTIONS = [
     placeholder: 'file',
     completes: 'file',
     target: 'url',
-    verbs: ['serve', 'connect'],
   },
   {
     name: 'oauth-client-key',
@@ -412,7 +408,6 @@ export const OPTIONS = [
     placeholder: 'file',
     completes: 'file',
     target: 'url',
-    verbs: ['serve', 'connect'],
   },
   {
     name: 'oauth-client-document',
@@ -421,7 +416,6 @@ export const OPTIONS = [
     kind: 'value',
     placeholder: 'url',
     target: 'url',
-    verbs: ['serve', 'connect'],
   },
   {
     name: 'oauth-issuer',
@@ -431,7 +425,6 @@ export const OPTIONS = [
     placeholder: 'url',
     defaultNote: 'whichever the server names',
     target: 'url',
-    verbs: ['serve', 'connect'],
   },
   {
     name: 'oauth-scope',
@@ -440,7 +433,6 @@ export const OPTIONS = [
     kind: 'list',
     placeholder: 'scope',
     target: 'url',
-    verbs: ['serve', 'connect'],
   },
   {
     name: 'oauth-callback',
@@ -450,7 +442,6 @@ export const OPTIONS = [
     placeholder: 'url',
     default: 'http://127.0.0.1:0/callback',
     target: 'url',
-    verbs: ['serve', 'connect'],
   },
   {
     name: 'oauth-browser',
@@ -459,7 +450,6 @@ export const OPTIONS = [
     kind: 'flag',
     default: 'true',
     target: 'url',
-    verbs: ['serve', 'connect'],
   },
   {
     name: 'state-dir',
@@ -470,7 +460,6 @@ export const OPTIONS = [
     defaultNote: '~/.mcp-portage, or where the system keeps such things',
     completes: 'directory',
     target: 'url',
-    verbs: ['serve', 'connect'],
   },
   {
     name: 'isolation',
@@ -660,7 +649,7 @@ export const OPTIONS = [
     describe: 'Time for everything the probe does',
     kind: 'value',
     placeholder: 'duration',
-    default: '15s',
+    defaultNote: '15s; 5m with a login',
     verbs: ['probe'],
   },
   {

@@ -87,10 +87,15 @@ export function parseConfig(
     log: parseLog(given, around, verb),
   };
   const probe: ProbeOptions = {
-    timeoutMs: given.required('timeout', value.parsePositiveDuration),
+    timeoutMs: given.optional('timeout', value.parsePositiveDuration) ?? defaultProbeTimeout(remote),
     format: given.required('json', value.parseFlag) ? 'json' : 'human',
   };
   return { config, probe, warnings: [...ofAccess, ...warnings, ...warnOfStrangers(around.env)] };
+}
+
+/** Users take their time. */
+function defaultProbeTimeout({ login }: RemoteConfig): number {
+  return login?.grant === 'authorization-code' ? 5 * 60_000 : 15_000;
 }
 
 function parseProtocol(given: GivenOptions, { transport }: RemoteConfig): Protocol {

@@ -70,7 +70,8 @@ export function parseLogin(request: LoginRequest): ParsedLogin {
 function refuseIdle(given: GivenOptions, verb: BridgeVerb): void {
   const idle = OPTIONS.map(({ name }) => name).find((name) => name.startsWith('oauth-') && given.isGiven(name));
   if (idle === undefined) return;
-  const hint = verb === 'serve' ? 'serve logs in with --login on-demand only' : 'leave the token or --login never out';
+  const hint =
+    verb === 'connect' ? 'leave the token or --login never out' : `${verb} logs in with --login on-demand only`;
   throw excluded(`${given.sourceOf(idle)} is about a login, but there is none here; ${hint}.`);
 }
 

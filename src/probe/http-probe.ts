@@ -2,6 +2,7 @@ import type { Protocol, RemoteConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import type { HttpClient } from '../http/client.ts';
 import { SessionCookies } from '../http/cookies.ts';
+import type { Credentials } from '../http/credentials.ts';
 import type { InitializeVerdict, ProbeVerdict } from '../mcp/classify-probe.ts';
 import type { Implementation } from '../mcp/meta.ts';
 import { askHttp, type HttpAnswer } from '../upstream/detect/ask/ask-http.ts';
@@ -16,6 +17,8 @@ export interface HttpProbeOptions {
   readonly protocol: Protocol;
   readonly remote: RemoteConfig;
   readonly http: HttpClient;
+  /** Of `http`; closed with it. */
+  readonly credentials: Credentials | undefined;
   readonly maxMessageBytes: number;
   readonly clientInfo: Implementation;
   readonly findings: Findings;

@@ -29,7 +29,10 @@ export class UrlProbe {
   }
 
   async close(): Promise<void> {
+    const { http, credentials } = this.#probe.options;
+    // A login that nobody has completed would hold up the rest.
+    credentials?.close();
     await this.#probe.close();
-    this.#probe.options.http.close();
+    http.close();
   }
 }

@@ -1,6 +1,7 @@
-import type { Target } from '../config.ts';
+import type { LoginConfig, RemoteConfig, Target } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { toBridgeError } from '../errors.ts';
+import type { Credentials } from '../http/credentials.ts';
 import { createHttpClient } from '../upstream/remote.ts';
 import { VERSION } from '../version.ts';
 import { adviseClients } from './clients.ts';
@@ -30,7 +31,7 @@ export async function runProbe(target: Target, config: ProbeConfig, deps: Deps):
   const hold = setInterval(() => {}, HOLD_MS);
   let probe: UrlProbe | CommandProbe | undefined;
   try {
-    probe = createProbe(target, config, { findings, deps, signal: controller.signal });
+    probe = await createProbe(target, config, { findings, deps, signal: controller.signal });
     await probe.run();
   } catch (thrown) {
     if (thrown === timeUp) {
@@ -62,18 +63,27 @@ interface ProbeContext {
   readonly signal: AbortSignal;
 }
 
-function createProbe(
+async function createProbe(
   target: Target,
   { protocol, remote, child, limits, timeoutMs }: ProbeConfig,
   context: ProbeContext,
-): UrlProbe | CommandProbe {
+): Promise<UrlProbe | CommandProbe> {
   const clientInfo = { name: 'mcp-portage', version: VERSION };
   if (target.kind === 'command') {
     return new CommandProbe({ target, child, protocol, limits, timeoutMs, clientInfo, ...context });
   }
   const { maxMessageBytes } = limits;
-  const http = createHttpClient({ remote, clientInfo, deps: context.deps });
-  return new UrlProbe({ url: target.url, protocol, remote, http, maxMessageBytes, clientInfo, ...context });
+  const { url } = target;
+  const { deps } = context;
+  const credentials = remote.login === undefined ? undefined : await createLogin(url, remote, remote.login, deps);
+  const http = createHttpClient({ remote, clientInfo, credentials, deps });
+  return new UrlProbe({ url, protocol, remote, http, credentials, maxMessageBytes, clientInfo, ...context });
+}
+
+/** Loaded where it was asked for. */
+async function createLogin(server: URL, remote: RemoteConfig, config: LoginConfig, deps: Deps): Promise<Credentials> {
+  const login = await import('../http/login/create-login.ts');
+  return login.createLogin({ server, config, remote, userAgent: `mcp-portage/${VERSION}`, deps });
 }
 
 function conclude(target: Target, { remote }: ProbeConfig, findings: Findings, tookMs: number): ProbeReport {

@@ -1,6 +1,8 @@
 /** Logging in with the built program; `npm test` builds it first. */
+import { spawn } from 'node:child_process';
 import { readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { Client as ModernClient } from '@modelcontextprotocol/client';
 import { StdioClientTransport as ModernStdio } from '@modelcontextprotocol/client/stdio';
@@ -119,5 +121,23 @@ test('serve logs in when it is told to, once for all callers, and nobody is told
     t.true((await client.listTools()).tools.length > 0);
     await close();
   }
+  t.is(world.count('/authorize'), 1);
+});
+
+test('a probe logs in when it is told to, which serves whoever comes next', async (t) => {
+  const world = await protect(t, startStreamable());
+  const folder = temporaryFolder(t);
+  const probe = async (...options: readonly string[]) => {
+    const args = [EXECUTABLE, 'probe', '--json', '--state-dir', folder, ...options, world.server];
+    const env = { PATH: process.env.PATH ?? '', BROWSER };
+    const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'ignore'] });
+    return JSON.parse(await text(child.stdout));
+  };
+  t.is((await probe()).verdict, 'unauthorized');
+  // The contract server declares more than it has.
+  t.is((await probe('--login', 'on-demand')).verdict, 'partly-usable');
+  const { client, close } = await connectClient(new StdioClientTransport(commandFor(world, folder)));
+  t.teardown(close);
+  await client.listTools();
   t.is(world.count('/authorize'), 1);
 });

@@ -84,7 +84,7 @@ The remote server (URL)
 Logging in at the remote server (URL)
   --login <when>                   Log in when the server asks for it (OAuth), also forgetting an
                                    earlier login first, or not at all: on-demand, anew, never
-                                   [on-demand for connect, never for serve or with a token]
+                                   [on-demand for connect, never for the others or with a token]
   --oauth-grant <grant>            Who logs in: a user with a browser, or the client in its own
                                    name: authorization-code, client-credentials [authorization-code]
   --oauth-client-id <id>           A client that the authorization server knows, instead of one
@@ -146,7 +146,7 @@ Limits
 
 The report (probe)
   --[no-]json                      Print the report as JSON
-  --timeout <duration>             Time for everything the probe does [15s]
+  --timeout <duration>             Time for everything the probe does [15s; 5m with a login]
 
 Logging
   --log-level <level>              How much to log, on stderr: trace, debug, info, warn, error,

@@ -299,7 +299,7 @@ const everyOptionAsConfig = {
     ...defaults,
     verb: 'connect',
     protocol: always.protocol,
-    remote: { ...remote, forwardHeaders: [], login: undefined, timeouts: defaults.remote.timeouts, keepAliveMs: 0 },
+    remote: { ...remote, forwardHeaders: [], timeouts: defaults.remote.timeouts, keepAliveMs: 0 },
     child: { ...defaults.child, withheldEnv: ['ALICE', 'EXTRA'] },
     sessions: { ...defaults.sessions, poolSize: 256, maxChildren: 768 },
     limits: { ...defaults.limits, maxMessageBytes: 1_048_576 },

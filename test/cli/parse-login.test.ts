@@ -48,6 +48,7 @@ test('connect logs in unless it is told not to, or has a token; serve and probe 
   t.false(logsIn([], { verb: 'serve' }));
   t.true(logsIn(['--login', 'on-demand'], { verb: 'serve' }));
   t.false(logsIn([], { verb: 'probe' }));
+  t.true(logsIn(['--login', 'on-demand'], { verb: 'probe' }));
 });
 
 test('a token and a login exclude each other', (t) => {

@@ -205,6 +205,7 @@ export function forwardTo(target: URL): RequestListener {
     const place = url === '/mcp' ? target : new URL(url, target);
     const onward = requestHttp(place, { method, headers: { ...headers, host: target.host } }, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers);
+      response.flushHeaders();
       answer.pipe(response);
     });
     onward.on('error', () => response.destroy());
