@@ -5,8 +5,9 @@ import { findCancelledId } from '../mcp/correlators.ts';
 import { CANCELLED, INITIALIZE, INITIALIZED, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE } from '../mcp/methods.ts';
 import { asFields, readPayload, showText } from '../mcp/payload.ts';
 import { rpcErrorOf } from '../mcp/rpc-errors.ts';
+import { SubscribedUris, TOO_MANY_SUBSCRIBED } from '../mcp/subscribed-uris.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
-import { errorFrame, notificationFrame } from '../wire/write-message.ts';
+import { errorFrame, notificationFrame, requestFrame } from '../wire/write-message.ts';
 import { DecoratedDialer } from './decorated-dialer.ts';
 import type { Exchange } from './exchange.ts';
 import type { ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
@@ -47,7 +48,7 @@ interface Standing {
   /** The client's `initialize`; undefined until the server has accepted it. */
   handshake: Frame | undefined;
   level: Frame | undefined;
-  readonly subscriptions: Map<string, Frame>;
+  readonly subscriptions: SubscribedUris;
 }
 
 interface OpenCall {
@@ -63,7 +64,7 @@ class RevivingLink implements UpstreamLink, ServerListener {
   readonly #standing: Standing = {
     handshake: undefined,
     level: undefined,
-    subscriptions: new Map(),
+    subscriptions: new SubscribedUris(),
   };
   /** Requests without an answer, by the client's id. */
   readonly #open = new Map<JsonRpcId, OpenCall>();
@@ -86,7 +87,7 @@ class RevivingLink implements UpstreamLink, ServerListener {
   send(frame: Frame, exchange?: Exchange): boolean {
     switch (this.#state.kind) {
       case 'live':
-        this.#note(frame, exchange);
+        if (!this.#note(frame, exchange)) return true;
         return this.#state.link.send(frame, exchange);
       case 'pausing':
         this.#wait(frame, exchange);
@@ -100,11 +101,17 @@ class RevivingLink implements UpstreamLink, ServerListener {
     }
   }
 
-  #note(frame: Frame, exchange: Exchange | undefined): void {
+  /** False: it is a subscription there is no room for, and has been refused. */
+  #note(frame: Frame, exchange: Exchange | undefined): boolean {
     if (frame.kind === 'request' && exchange !== undefined) {
+      if (frame.method === SUBSCRIBE && !this.#standing.subscriptions.add(uriOf(frame))) {
+        this.#listener.fromServer(errorFrame(exchange.id, rpcErrorOf(TOO_MANY_SUBSCRIBED)), exchange);
+        return false;
+      }
       this.#open.set(exchange.id, { exchange, standing: isStanding(exchange.method) ? frame : undefined });
     } else if (frame.method === CANCELLED && exchange !== undefined) this.#open.delete(exchange.id);
     else if (frame.isResponse && frame.id !== undefined) this.#questions.delete(frame.id);
+    return true;
   }
 
   #wait(frame: Frame, exchange: Exchange | undefined): void {
@@ -157,25 +164,17 @@ class RevivingLink implements UpstreamLink, ServerListener {
     const call = id === undefined ? undefined : this.#open.get(id);
     if (call !== undefined) {
       this.#open.delete(call.exchange.id);
-      if (call.standing !== undefined && frame.kind === 'result') this.#remember(call.standing);
+      if (call.standing !== undefined) this.#remember(call.standing, frame.kind === 'result');
     }
     this.#listener.fromServer(frame, known ?? call?.exchange);
   }
 
-  #remember(request: Frame): void {
-    switch (request.method) {
-      case INITIALIZE:
-        this.#standing.handshake = request;
-        return;
-      case SET_LEVEL:
-        this.#standing.level = request;
-        return;
-      case SUBSCRIBE:
-        this.#standing.subscriptions.set(uriOf(request), request);
-        return;
-      case UNSUBSCRIBE:
-        this.#standing.subscriptions.delete(uriOf(request));
-    }
+  #remember(request: Frame, isAccepted: boolean): void {
+    if (!isAccepted) {
+      if (request.method === SUBSCRIBE) this.#standing.subscriptions.delete(uriOf(request));
+    } else if (request.method === INITIALIZE) this.#standing.handshake = request;
+    else if (request.method === SET_LEVEL) this.#standing.level = request;
+    else if (request.method === UNSUBSCRIBE) this.#standing.subscriptions.delete(uriOf(request));
   }
 
   serverFault(fault: ServerFault): void {
@@ -206,7 +205,8 @@ class RevivingLink implements UpstreamLink, ServerListener {
   #failOpen(reason: BridgeError): void {
     const open = [...this.#open.values()];
     this.#open.clear();
-    for (const { exchange } of open) {
+    for (const { exchange, standing } of open) {
+      if (standing !== undefined) this.#remember(standing, false);
       if (exchange.state.kind === 'open') {
         this.#listener.fromServer(errorFrame(exchange.id, rpcErrorOf(reason)), exchange);
       }
@@ -255,12 +255,13 @@ class RevivingLink implements UpstreamLink, ServerListener {
     this.#state = { kind: 'live', link };
     link.send(notificationFrame(INITIALIZED));
     const { level, subscriptions } = this.#standing;
-    for (const request of [level, ...subscriptions.values()]) {
-      if (request !== undefined) this.#repeat(link, request, () => {});
+    if (level !== undefined) this.#repeat(link, level, () => {});
+    for (const uri of subscriptions) {
+      this.#repeat(link, requestFrame(this.#deps.randomId(), SUBSCRIBE, { uri }), () => {});
     }
     this.#deps.log.info(`reconnected to ${this.#dialer.name}`);
     // Something may have changed while nobody could tell.
-    for (const notification of changeNotifications(asFields(result.capabilities), [...subscriptions.keys()])) {
+    for (const notification of changeNotifications(asFields(result.capabilities), [...subscriptions])) {
       this.#listener.fromServer(notification);
     }
     const waiting = this.#waiting;

@@ -1,5 +1,6 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
+import { MAX_SUBSCRIBED } from '../../src/mcp/subscribed-uris.ts';
 import { Exchange } from '../../src/relay/exchange.ts';
 import type { UpstreamLink } from '../../src/relay/ports.ts';
 import { createRevivingDialer } from '../../src/relay/reviving-dialer.ts';
@@ -19,7 +20,7 @@ function setUp() {
 }
 
 /** Sends a request as the relay does. */
-function call(link: UpstreamLink, id: number, method: string, params: object = {}): Exchange {
+function call(link: UpstreamLink, id: number | string, method: string, params: object = {}): Exchange {
   const exchange = new Exchange(id, method, new FakeLane(), undefined, 0);
   link.send(requestFrame(id, method, params), exchange);
   return exchange;
@@ -83,15 +84,44 @@ test('after a pause a new connection gets the handshake, the log level and the s
   t.like(messagesOf(dialer.latest.link.take()), [
     { method: 'notifications/initialized' },
     { id: 1, method: 'logging/setLevel', params: { level: 'debug' } },
-    { id: 2, method: 'resources/subscribe', params: { uri: 'a:/1' } },
+    { id: 'id-1', method: 'resources/subscribe', params: { uri: 'a:/1' } },
   ]);
-  for (const id of [1, 2]) dialer.latest.listener.fromServer(resultFrame(id, {}));
+  for (const id of [1, 'id-1']) dialer.latest.listener.fromServer(resultFrame(id, {}));
   // The client is told to look again, and hears nothing of the repetition.
   t.like(messagesOf(listener.received), [
     { method: 'notifications/tools/list_changed' },
     { method: 'notifications/resources/updated', params: { uri: 'a:/1' } },
   ]);
   t.is(listener.received.length, 2);
+});
+
+test('subscriptions that were refused or lost are not repeated', (t) => {
+  const { deps, dialer, link } = ready();
+  call(link, 1, 'resources/subscribe', { uri: 'a:/refused' });
+  dialer.latest.listener.fromServer(errorFrame(1, { code: -32002, message: 'no' }));
+  call(link, 2, 'resources/subscribe', { uri: 'a:/lost' });
+  dialer.latest.listener.serverClosed(LOST);
+  deps.clock.advance(1000);
+  dialer.latest.link.take();
+  dialer.latest.listener.fromServer(resultFrame(0, SERVER));
+  t.like(messagesOf(dialer.latest.link.take()), [{ method: 'notifications/initialized' }]);
+});
+
+test('a client subscribes to so many resources, and is told when it is too many', (t) => {
+  const { dialer, listener, link } = ready();
+  for (let id = 1; id <= MAX_SUBSCRIBED; id += 1) {
+    call(link, id, 'resources/subscribe', { uri: `a:/${id}` });
+    dialer.latest.listener.fromServer(resultFrame(id, {}));
+  }
+  dialer.latest.link.take();
+  listener.received.length = 0;
+  call(link, 'more', 'resources/subscribe', { uri: 'a:/more' });
+  t.like(messagesOf(listener.received), [{ id: 'more', error: { data: { bridge: { reason: 'ERR_SESSION_BUSY' } } } }]);
+  t.deepEqual(dialer.latest.link.take(), []);
+  call(link, 'old', 'resources/unsubscribe', { uri: 'a:/1' });
+  dialer.latest.listener.fromServer(resultFrame('old', {}));
+  call(link, 'again', 'resources/subscribe', { uri: 'a:/more' });
+  t.like(messagesOf(dialer.latest.link.take()), [{ id: 'old' }, { id: 'again' }]);
 });
 
 test('a call during the loss starts the attempt at once, waits for it and goes out once', (t) => {
