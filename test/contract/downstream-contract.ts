@@ -212,7 +212,7 @@ export function testDownstreamContract(test: TestFn, { name, start }: Downstream
     await connection.next('tools/call');
     const error = new BridgeError('ERR_UPSTREAM_TOO_LARGE', 'the answer is too large');
     connection.fault({ error, kind: 'result', id: 1 });
-    t.like(await nextMessage(client), { id: 1, error: { code: -32600, message: 'the answer is too large' } });
+    t.like(await nextMessage(client), { id: 1, error: { code: -32603, message: 'the answer is too large' } });
     client.send(call(2));
     connection.answer(await connection.next('tools/call'));
     t.like(await nextMessage(client), { id: 2 });
