@@ -1,11 +1,13 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { findStaleness, type Protection } from './protection.ts';
 
+const listProcesses = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const LEFT_BEHIND = new Set(['.git', 'node_modules', 'dist', 'bench']);
 /** A test that hangs without its protection has noticed, too, but need not take AVA's two minutes to say so. */
@@ -38,6 +40,7 @@ export class Workspace {
   }
 
   async remove(): Promise<void> {
+    await this.#endLeftovers();
     await rm(this.#folder, { recursive: true, force: true });
   }
 
@@ -71,6 +74,19 @@ export class Workspace {
     const { output } = await this.#run([AVA, '--fail-fast', '--timeout', HANG, ...match, ...tests]);
     const failed = [...output.matchAll(FAILURE)].map(([, what = '']) => what);
     return { failed, passed: [...output.matchAll(/^ +✔ /gm)].length, output };
+  }
+
+  /** Processes of fixtures that nothing has ended: what does was taken out. They are known by the folder, which is ours alone. */
+  async #endLeftovers(): Promise<void> {
+    if (process.platform === 'win32') return;
+    const { stdout } = await listProcesses('ps', ['-eo', 'pid=,args=']);
+    for (const line of stdout.split('\n').filter((one) => one.includes(`${this.#folder}${sep}`))) {
+      try {
+        process.kill(Number.parseInt(line, 10), 'SIGKILL');
+      } catch {
+        // It has just ended by itself.
+      }
+    }
   }
 
   async #run(args: readonly string[]): Promise<{ code: number | null; output: string }> {
