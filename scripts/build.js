@@ -7,8 +7,8 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { build } from 'esbuild';
 
 const OUT = 'dist';
-/** Large, and imported dynamically: code that is not there need not be read. */
-const SELDOM = ['got', 'pino-pretty'];
+/** Large, and needed by modules only that are imported dynamically: code that is not there need not be read. */
+const SELDOM = ['got', 'oauth4webapi', 'pino-pretty'];
 
 /** What a CommonJS module has in place of import.meta.url. */
 const MODULE_URL = "const importMetaUrl = require('node:url').pathToFileURL(__filename).href;";
@@ -75,7 +75,7 @@ function keepOnlyTheParser({ onResolve, resolve }) {
 
 function keepSeldomApart({ onResolve }) {
   onResolve({ filter: /./ }, ({ path, kind }) =>
-    kind === 'dynamic-import' && SELDOM.includes(path) ? { path: `./${path}.cjs`, external: true } : undefined,
+    kind !== 'entry-point' && SELDOM.includes(path) ? { path: `./${path}.cjs`, external: true } : undefined,
   );
 }
 
