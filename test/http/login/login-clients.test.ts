@@ -1,6 +1,8 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { jwtVerify } from 'jose';
 import { FAILURE_PAUSE_MS } from '../../../src/http/login/login.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { startLoginWorld } from '../../support/login-world.ts';
@@ -130,4 +132,42 @@ test('a folder that cannot be written costs the next run a login, and this one n
   t.is((await user.call()).body, 'served');
   t.is(world.count('/authorize'), 1, 'it is refreshed all the same');
   t.is(readFileSync(join(folder, 'logins'), 'utf8'), 'not a folder');
+});
+
+test('a client with a private key signs that it is the one, for this authorization server alone', async (t) => {
+  const keys = [
+    generateKeyPairSync('ec', { namedCurve: 'P-256' }),
+    generateKeyPairSync('ec', { namedCurve: 'P-384' }),
+    generateKeyPairSync('rsa', { modulusLength: 2048 }),
+    generateKeyPairSync('ed25519'),
+  ];
+  for (const { publicKey, privateKey } of keys) {
+    const world = await startLoginWorld(t);
+    const stateDirectory = temporaryFolder(t);
+    const file = join(stateDirectory, 'key.pem');
+    writeFileSync(file, privateKey.export({ type: 'pkcs8', format: 'pem' }));
+    const client = { id: 'machine', proof: { kind: 'key', file } } as const;
+    const user = createUser(t, world.url, { client, grant: 'client-credentials', stateDirectory });
+    t.is((await user.call()).body, 'served');
+    const { parameters } = world.latest('/token');
+    t.is(parameters.get('client_assertion_type'), 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer');
+    const { payload } = await jwtVerify(parameters.get('client_assertion') ?? '', publicKey, {
+      audience: world.issuer,
+    });
+    t.is(payload.iss, 'machine');
+    t.is(payload.sub, 'machine');
+  }
+});
+
+test('a file that holds no private key is an error that names the file and not what is in it', async (t) => {
+  const world = await startLoginWorld(t);
+  const stateDirectory = temporaryFolder(t);
+  const file = join(stateDirectory, 'key.pem');
+  writeFileSync(file, 'hunter2');
+  const client = { id: 'machine', proof: { kind: 'key', file } } as const;
+  const user = createUser(t, world.url, { client, grant: 'client-credentials', stateDirectory });
+  const { failure } = await user.call();
+  t.regex(failure?.message ?? '', /The private key .*key\.pem cannot be used/);
+  t.false(user.log().includes('hunter2'));
+  t.is(world.count('/token'), 0);
 });
