@@ -1,7 +1,9 @@
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { startLoginWorld } from '../../support/login-world.ts';
+import { waitFor } from '../../support/wait-for.ts';
 import { createUser, temporaryFolder } from './logged-in.ts';
 
 test('a server that wants a token gets one, and whoever called notices nothing but a delay', async (t) => {
@@ -89,4 +91,26 @@ test('a file that is damaged is as good as none', async (t) => {
     writeFileSync(join(stateDirectory, 'logins', name), text);
     t.is((await createUser(t, world.url, { stateDirectory }).call()).body, 'served', text);
   }
+});
+
+test('a time limit for the server does not run while a user logs in, and begins anew afterwards', async (t) => {
+  const world = await startLoginWorld(t);
+  const clock = new FakeClock();
+  const user = createUser(t, world.url, { clock, user: 'absent' });
+  const calling = user.call();
+  await waitFor(() => user.log().includes('/authorize'));
+  let hasStruck = false;
+  const limit = (): void => {
+    hasStruck = true;
+  };
+  user.http.afterLimit(60_000, limit);
+  const cancel = user.http.afterLimit(60_000, () => t.fail('it was cancelled'));
+  clock.advance(150_000);
+  t.false(hasStruck);
+  const [, page = ''] = /(http:\/\/[^"\s]+\/authorize[^"\s]+)/.exec(user.log()) ?? [];
+  await fetch(page);
+  t.is((await calling).body, 'served');
+  cancel();
+  clock.advance(60_000);
+  t.true(hasStruck);
 });
