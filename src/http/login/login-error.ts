@@ -6,7 +6,7 @@ const MAX_SHOWN_LENGTH = 200;
 /** A login that came to nothing. Nothing of what was sent or received is kept with it: that holds codes and tokens. */
 export function loginError(problem: string, wayOut: string): BridgeError {
   const message = `${problem.replace(/\.$/, '')}. ${wayOut}`.trim();
-  return new BridgeError('ERR_UPSTREAM_AUTH', message, { data: { reason: 'login' } });
+  return new BridgeError('ERR_UPSTREAM_AUTH', message, { data: { phase: 'login' } });
 }
 
 /** Text of others, fit to be shown: one line of printable ASCII. */
