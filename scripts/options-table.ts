@@ -14,10 +14,18 @@ export function renderOptionsTable(): string {
 }
 
 function renderRow(option: OptionSpec): string {
-  const written = option.kind === 'flag' ? `--${option.name}` : `--${option.name} <${option.placeholder}>`;
-  const standard =
-    option.kind === 'flag' ? 'off' : option.default === undefined ? option.defaultNote : `\`${option.default}\``;
   const choices = option.choices === undefined ? '' : `: ${option.choices.map((choice) => `\`${choice}\``).join(', ')}`;
   const repeat = option.kind === 'list' ? ' (repeatable)' : '';
-  return `| \`${written}\`<br>\`${envNameOf(option.name)}\` | ${standard ?? '–'} | ${option.describe}${choices}${repeat} |`;
+  return `| \`${writeOption(option)}\`<br>\`${envNameOf(option.name)}\` | ${writeDefault(option)} | ${option.describe}${choices}${repeat} |`;
+}
+
+/** As it is written by whoever wants something else than the default. */
+function writeOption({ kind, name, placeholder, default: standard }: OptionSpec): string {
+  if (kind !== 'flag') return `--${name} <${placeholder}>`;
+  return standard === 'true' ? `--no-${name}` : `--${name}`;
+}
+
+function writeDefault({ kind, default: standard, defaultNote }: OptionSpec): string {
+  if (kind === 'flag') return standard === 'true' ? 'on' : 'off';
+  return standard === undefined ? (defaultNote ?? '–') : `\`${standard}\``;
 }
