@@ -139,20 +139,18 @@ function findSecret({ given, env, cwd, readFile }: LoginRequest): FoundSecret {
   return { secret, source, warnings: isOpenToAll ? [warnOfOpenFile(source)] : [] };
 }
 
+/** Elsewhere than on these. Whether there is a screen cannot be told: many clients hide `DISPLAY` from us. */
+const USUAL_BROWSER = ['xdg-open', '%s'];
 const BROWSERS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
   darwin: ['open', '%s'],
   // Of those that come with the system, the one that takes an address as it is.
   win32: ['rundll32', 'url.dll,FileProtocolHandler', '%s'],
 };
 
-/** Undefined: there is none here that could be opened. */
-function findBrowser({ env, platform }: LoginRequest): readonly string[] | undefined {
+function findBrowser({ env, platform }: LoginRequest): readonly string[] {
   const words = (env.BROWSER ?? '').split(/\s+/).filter((word) => word !== '');
   if (words.length > 0) return words.some((word) => word.includes('%s')) ? words : [...words, '%s'];
-  const known = BROWSERS[platform];
-  if (known !== undefined) return known;
-  const hasScreen = Boolean(env.DISPLAY || env.WAYLAND_DISPLAY);
-  return hasScreen ? ['xdg-open', '%s'] : undefined;
+  return BROWSERS[platform] ?? USUAL_BROWSER;
 }
 
 function findStateDirectory({ given, env, cwd, platform }: LoginRequest): string {

@@ -92,7 +92,7 @@ const login = {
   issuer: undefined,
   scopes: [],
   callback: new URL('http://127.0.0.1:0/callback'),
-  browser: undefined,
+  browser: ['xdg-open', '%s'],
   stateDirectory: '/home/me/.mcp-portage',
 };
 
