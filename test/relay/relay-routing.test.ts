@@ -231,7 +231,7 @@ test('an over-long notification fails nothing, an over-long request is refused t
   t.deepEqual(pair.peer.sent, []);
   const [refusal] = messagesOf(pair.link.sent) as ErrorMessage[];
   t.is(refusal?.id, 1);
-  t.is(refusal?.error.code, -32600);
+  t.is(refusal?.error.code, -32603);
 });
 
 test('a fault about a call that is not open does nothing', (t) => {

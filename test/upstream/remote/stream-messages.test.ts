@@ -25,5 +25,5 @@ test('a message of exactly the limit is taken, one byte more fails the call it a
   t.true(messages.take(answerOf(MAX_BYTES + 1)));
   t.is(taken.length, 1);
   t.is(faults[0]?.id, 7);
-  t.is(faults[0]?.error.code, 'ERR_WIRE_FRAME_TOO_LARGE');
+  t.is(faults[0]?.error.code, 'ERR_UPSTREAM_TOO_LARGE');
 });

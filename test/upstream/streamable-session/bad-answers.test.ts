@@ -152,7 +152,7 @@ const tooLong: Record<string, Answer> = {
 for (const [form, answer] of Object.entries(tooLong)) {
   test(`an answer over the limit (${form}) fails its call, and the session goes on`, async (t) => {
     const { answer: got, client } = await callAnsweredBy(t, answer, { maxMessageBytes: 100_000 });
-    t.is(got.error?.code, -32600);
+    t.is(got.error?.code, -32603);
     t.regex(got.error?.message ?? '', /up to 100000 are allowed.*--max-message-bytes/);
     t.deepEqual((await client.request('tools/list')).result, {});
   });
