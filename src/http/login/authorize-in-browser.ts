@@ -45,6 +45,7 @@ export type BrowserOutcome =
 /** Sends the user to the authorization server and waits for the way back. Rejects with ERR_UPSTREAM_AUTH. */
 export async function authorizeInBrowser(login: BrowserLogin): Promise<BrowserOutcome> {
   const { authorizationServer: as, callback, log } = login;
+  login.signal.throwIfAborted();
   const verifier = generateRandomCodeVerifier();
   const state = generateRandomState();
   const url = await createAuthorizationUrl(login, state, verifier);

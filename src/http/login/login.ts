@@ -134,7 +134,7 @@ export class Login implements Credentials, CredentialRenewal {
     const { clock, log } = this.#options.deps;
     this.#pending = work()
       .catch((thrown: unknown): RenewalOutcome => {
-        const outcome: RenewalOutcome = { kind: 'failed', error: this.#explain(toBridgeError(thrown)) };
+        const outcome: RenewalOutcome = { kind: 'failed', error: this.#explain(thrown) };
         this.#failure = { outcome, untilMs: clock.now() + FAILURE_PAUSE_MS };
         if (!this.#closed.signal.aborted) log.error({ code: outcome.error.code }, outcome.error.message);
         return outcome;
@@ -146,8 +146,10 @@ export class Login implements Credentials, CredentialRenewal {
   }
 
   /** The authorization server that cannot be reached is not the server that was called. */
-  #explain(error: BridgeError): BridgeError {
-    if (error.code === 'ERR_UPSTREAM_AUTH' || error.code === 'ERR_INTERNAL' || error === SHUTTING_DOWN) return error;
+  #explain(thrown: unknown): BridgeError {
+    if (this.#closed.signal.aborted) return SHUTTING_DOWN;
+    const error = toBridgeError(thrown);
+    if (error.code === 'ERR_UPSTREAM_AUTH' || error.code === 'ERR_INTERNAL') return error;
     return loginError(`The login for ${showUrl(this.#options.server)} came to nothing: ${error.message}`, '');
   }
 
@@ -158,6 +160,7 @@ export class Login implements Credentials, CredentialRenewal {
       if (this.#standing === 'given' && this.#authorization !== undefined) throw this.#notAccepted();
       if (this.#standing !== 'refreshed' && (await this.#refresh())) return RENEWED;
     }
+    this.#closed.signal.throwIfAborted();
     const flow = await this.#createFlow();
     const previous = this.#isStored ? this.#store.load() : this.#login;
     const lookElsewhere = () => this.#lookElsewhere();
@@ -199,10 +202,7 @@ export class Login implements Credentials, CredentialRenewal {
 
   /** It may have its token, and not have kept it yet. */
   async #lookLater(): Promise<StoredLogin | undefined> {
-    await new Promise<void>((resolve) => {
-      this.#options.deps.clock.after(RACE_MS, resolve);
-      this.#closed.signal.addEventListener('abort', () => resolve(), { once: true });
-    });
+    await new Promise<void>((resolve) => void this.#options.deps.clock.after(RACE_MS, resolve));
     return this.#lookElsewhere();
   }
 

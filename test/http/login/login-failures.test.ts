@@ -283,3 +283,16 @@ test('a refusal whose page never ends keeps nobody from the login', async (t) =>
   const call = new RecordedCall(user.http, url);
   t.is((await call.finished()).body, 'served');
 });
+
+test('who shuts down while a login is prepared opens no page, and the calls that wait are told', async (t) => {
+  const world = await startLoginWorld(t);
+  const user = createUser(t, world.url);
+  const calling = user.call();
+  world.answerRegistration = () => {
+    user.login.close();
+    return { status: 201, body: { client_id: 'late' } };
+  };
+  t.is((await calling).failure?.code, 'ERR_SESSION_CLOSED');
+  t.is(world.count('/authorize'), 0);
+  t.false(user.log().includes('if no browser opens'));
+});
