@@ -1,5 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { createServer, connect as dial, type Socket } from 'node:net';
+import { resetSocket } from './reset-socket.ts';
 
 /** A network between client and bridge that can fail. */
 export interface CuttingProxy {
@@ -27,7 +28,7 @@ export async function startCuttingProxy(target: URL): Promise<CuttingProxy> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   const cut = () => {
-    for (const socket of sockets) socket.resetAndDestroy();
+    for (const socket of sockets) resetSocket(socket);
   };
   return {
     through: (url) => Object.assign(new URL(url), { host: `127.0.0.1:${port}` }),

@@ -1,4 +1,5 @@
 import { type AddressInfo, createServer, connect as dial, type Socket } from 'node:net';
+import { resetSocket } from './reset-socket.ts';
 
 /**
  * What happens to what the server says.
@@ -36,7 +37,7 @@ export async function startFaultProxy(target: URL): Promise<FaultProxy> {
   const sockets = new Set<Socket>();
   const server = createServer((client) => {
     track(client);
-    if (proxy.fault.kind === 'refuse') return void client.resetAndDestroy();
+    if (proxy.fault.kind === 'refuse') return void resetSocket(client);
     const upstream = track(dial(Number(target.port), target.hostname));
     client.pipe(upstream);
     upstream.on('data', (chunk) => passBack(client, chunk));
@@ -79,7 +80,7 @@ export async function startFaultProxy(target: URL): Promise<FaultProxy> {
       return sockets.size;
     },
     reset() {
-      for (const socket of sockets) socket.resetAndDestroy();
+      for (const socket of sockets) resetSocket(socket);
     },
     close() {
       proxy.reset();
@@ -94,5 +95,5 @@ export async function startFaultProxy(target: URL): Promise<FaultProxy> {
 /** What was let through arrives before the connection is lost: a reset overtakes what has not been read. */
 function cutOff(client: Socket, last: Buffer, by: 'end' | 'reset'): void {
   if (by === 'end') return void client.end(last);
-  client.write(last, () => setTimeout(() => client.resetAndDestroy(), 50));
+  client.write(last, () => setTimeout(() => resetSocket(client), 50));
 }
