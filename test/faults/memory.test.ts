@@ -17,6 +17,7 @@ import {
 import { waitFor } from '../support/wait-for.ts';
 import { rssMiBOf, startFaulty } from './faulty-bridge.ts';
 
+/** Memory of another process is read from /proc. */
 const onLinux = process.platform === 'linux' ? test.serial : test.serial.skip;
 
 const MEBIBYTE = 'x'.repeat(1024 * 1024);

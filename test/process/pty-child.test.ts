@@ -172,7 +172,7 @@ ptyTest('leaves no child behind when the bridge is killed, siblings or not', asy
   await assertGone(pids);
 });
 
-// Serial: descriptors of other tests would blur the count.
+// Serial: descriptors of other tests would blur the count. Skipped where there is no pseudo-terminal, as above.
 (openPty === undefined ? test.serial.skip : test.serial)('closes every descriptor it opened', async (t) => {
   const starter = createPtyStarter(createTestDeps().deps, openPty);
   const lowestFree = async (): Promise<number> => {

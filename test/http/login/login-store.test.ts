@@ -53,6 +53,7 @@ test('a login is read as it was written, and gone when it is forgotten', (t) => 
   t.deepEqual(readdirSync(join(folder, 'logins')), [], 'nothing stays beside it');
 });
 
+/** Windows has no permission bits. */
 const testModes = process.platform === 'win32' ? test.skip : test;
 
 testModes('nobody else can read a login, whatever the folder was like before', (t) => {
