@@ -1,4 +1,5 @@
-import { OPTION_GROUPS, OPTIONS, type OptionSpec } from '../src/cli/option-table.ts';
+import { OPTION_GROUPS, type OptionSpec } from '../src/cli/option-spec.ts';
+import { OPTIONS } from '../src/cli/option-table.ts';
 import { envNameOf, VARIABLES } from '../src/cli/options.ts';
 
 /** All options as a table in Markdown. */

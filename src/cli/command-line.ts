@@ -4,7 +4,8 @@ import type { Target } from '../config.ts';
 import { BridgeError } from '../errors.ts';
 import { isShell, type Shell } from './completion.ts';
 import { explainStrayWord, explainUnknownOption } from './mistakes.ts';
-import { BRIDGE_VERBS, type BridgeVerb, OPTIONS, type OptionName, type OptionSpec } from './option-table.ts';
+import { BRIDGE_VERBS, type BridgeVerb, type OptionSpec } from './option-spec.ts';
+import { OPTIONS, type OptionName } from './option-table.ts';
 import type { CommandLineOptions } from './options.ts';
 import { isUrlLike, parseTarget } from './parse-target.ts';
 

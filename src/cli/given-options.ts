@@ -2,7 +2,8 @@
 import { BridgeError } from '../errors.ts';
 import type { Environment } from './child-environment.ts';
 import { isInPlace, type OptionUse, refuseMisplaced } from './option-place.ts';
-import { OPTIONS, type OptionName, type OptionSpec } from './option-table.ts';
+import type { OptionSpec } from './option-spec.ts';
+import { OPTIONS, type OptionName } from './option-table.ts';
 import { type CommandLineOptions, envNameOf, findOption } from './options.ts';
 import type { Parsed } from './parse-value.ts';
 

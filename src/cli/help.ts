@@ -1,4 +1,5 @@
-import { type BridgeVerb, OPTION_GROUPS, OPTIONS, type OptionSpec } from './option-table.ts';
+import { type BridgeVerb, OPTION_GROUPS, type OptionSpec } from './option-spec.ts';
+import { OPTIONS } from './option-table.ts';
 import { envNameOf, VARIABLES } from './options.ts';
 
 const MIN_WIDTH = 72;

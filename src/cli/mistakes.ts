@@ -1,5 +1,6 @@
 /** What people type when they come from another bridge or forget the `--`, and the way out of it. */
-import { BRIDGE_VERBS, OPTIONS } from './option-table.ts';
+import { BRIDGE_VERBS } from './option-spec.ts';
+import { OPTIONS } from './option-table.ts';
 import { BEARER_TOKEN_VARIABLE, isOptionName } from './options.ts';
 import { isUrlLike } from './parse-target.ts';
 import { suggest } from './suggest.ts';

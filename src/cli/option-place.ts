@@ -1,7 +1,8 @@
 /** Which options make sense where: a port without a listener, or a header for a child process, would do nothing. */
 import type { Target } from '../config.ts';
 import { BridgeError } from '../errors.ts';
-import { type BridgeVerb, OPTIONS, type OptionSpec } from './option-table.ts';
+import type { BridgeVerb, OptionSpec } from './option-spec.ts';
+import { OPTIONS } from './option-table.ts';
 import type { CommandLineOptions } from './options.ts';
 
 export interface OptionUse {

@@ -1,5 +1,6 @@
 /** The options by name, and where each is found in the environment. */
-import { OPTIONS, type OptionName, type OptionSpec } from './option-table.ts';
+import type { OptionSpec } from './option-spec.ts';
+import { OPTIONS, type OptionName } from './option-table.ts';
 
 /** Values by option name as written on the command line, in order. Flags come as `true` and `false`. */
 export type CommandLineOptions = ReadonlyMap<OptionName, readonly string[]>;

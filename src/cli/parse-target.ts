@@ -1,7 +1,7 @@
 /** Which server is meant: the command behind `--`, or one URL. */
 import type { Target } from '../config.ts';
 import { BridgeError } from '../errors.ts';
-import type { BridgeVerb } from './option-table.ts';
+import type { BridgeVerb } from './option-spec.ts';
 
 /** `scheme://…`, of whatever scheme. */
 export function isUrlLike(word: string): boolean {

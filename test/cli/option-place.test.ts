@@ -1,6 +1,7 @@
 import test from 'ava';
 import { isInPlace, refuseMisplaced } from '../../src/cli/option-place.ts';
-import { BRIDGE_VERBS, OPTIONS, type OptionName } from '../../src/cli/option-table.ts';
+import { BRIDGE_VERBS } from '../../src/cli/option-spec.ts';
+import { OPTIONS, type OptionName } from '../../src/cli/option-table.ts';
 import { findOption } from '../../src/cli/options.ts';
 import { BridgeError } from '../../src/errors.ts';
 
