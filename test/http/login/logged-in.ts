@@ -9,6 +9,7 @@ import type { Clock } from '../../../src/deps.ts';
 import type { HttpClient, HttpRequest } from '../../../src/http/client.ts';
 import { Login } from '../../../src/http/login/login.ts';
 import { closeAfter, createClient, RecordedCall } from '../recorded-call.ts';
+import { NO_OPTIONS } from './login-config.ts';
 
 export interface LoginSettings extends Partial<LoginConfig> {
   readonly clock?: Clock;
@@ -38,14 +39,7 @@ export function createUser(t: ExecutionContext, server: URL, settings: LoginSett
   const lines: string[] = [];
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
   const config: LoginConfig = {
-    grant: 'authorization-code',
-    stored: 'use',
-    client: undefined,
-    clientMetadataUrl: undefined,
-    issuer: undefined,
-    scopes: [],
-    callback: new URL('http://127.0.0.1:0/callback'),
-    browser: undefined,
+    ...NO_OPTIONS,
     stateDirectory: changes.stateDirectory ?? temporaryFolder(t),
     ...changes,
   };

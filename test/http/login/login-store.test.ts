@@ -5,6 +5,7 @@ import type { LoginConfig } from '../../../src/config.ts';
 import { LoginStore } from '../../../src/http/login/login-store.ts';
 import type { StoredLogin } from '../../../src/http/login/stored-login.ts';
 import { temporaryFolder } from './logged-in.ts';
+import { NO_OPTIONS } from './login-config.ts';
 
 const LOGIN: StoredLogin = {
   issuer: 'https://auth.example',
@@ -24,14 +25,7 @@ const LOGIN: StoredLogin = {
 function createStore(stateDirectory: string, server = 'https://example.com/mcp', changes: Partial<LoginConfig> = {}) {
   let ids = 0;
   const config: LoginConfig = {
-    grant: 'authorization-code',
-    stored: 'use',
-    client: undefined,
-    clientMetadataUrl: undefined,
-    issuer: undefined,
-    scopes: [],
-    callback: new URL('http://127.0.0.1:0/callback'),
-    browser: undefined,
+    ...NO_OPTIONS,
     stateDirectory,
     ...changes,
   };

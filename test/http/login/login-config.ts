@@ -1,0 +1,13 @@
+import type { LoginConfig } from '../../../src/config.ts';
+
+/** A login as it is without any option. */
+export const NO_OPTIONS: Omit<LoginConfig, 'stateDirectory'> = {
+  grant: 'authorization-code',
+  stored: 'use',
+  client: undefined,
+  clientMetadataUrl: undefined,
+  issuer: undefined,
+  scopes: [],
+  callback: new URL('http://127.0.0.1:0/callback'),
+  browser: undefined,
+};
