@@ -13,4 +13,15 @@ function load() {
   }
 }
 
-load()?.start();
+/** Older ones end with a stack trace of somebody else. */
+const OLDEST_MAJOR = 20;
+
+if (Number.parseInt(process.versions.node, 10) < OLDEST_MAJOR) {
+  console.error(
+    `mcp-portage needs Node 20.19 or newer; this is ${process.version}, ${process.execPath}. Update it, or put the folder ` +
+      'of a newer one first in PATH: in the settings of the client, where a client starts this.',
+  );
+  process.exitCode = 70;
+} else {
+  load()?.start();
+}
