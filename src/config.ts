@@ -75,7 +75,8 @@ export interface LoginConfig {
   readonly callback: URL;
   /** A program and its arguments, among them `%s` for the address; undefined: the address is only logged. */
   readonly browser: readonly string[] | undefined;
-  readonly stateDirectory: string;
+  /** Where logins are kept; undefined: nowhere. */
+  readonly stateDirectory: string | undefined;
 }
 
 /** How a client proves that it is the one; `none`: it cannot. */
@@ -124,6 +125,8 @@ export interface AccessConfig {
   readonly allowOrigins: readonly string[];
   /** How callers show who they are; undefined: nobody is asked. */
   readonly auth: AuthConfig | undefined;
+  /** Whether there can be callers of several names: where all have one, what is for one caller is for all. */
+  readonly callerNames: 'one' | 'several';
   /** What the process of a caller is told about it. None where processes are shared or not ours. */
   readonly mapHeaders: readonly MappedHeader[];
 }
@@ -199,6 +202,8 @@ export interface LimitConfig {
   readonly maxInFlight: number;
   /** The same of one session, or of one caller that has a name but no sessions. */
   readonly maxInFlightPerSession: number;
+  /** Event streams of one session over Streamable HTTP, and calls whose answer may become one. */
+  readonly maxStreamsPerSession: number;
   /** Kept of a session's streams for clients that come back. */
   readonly maxReplayBytes: number;
   /** Calls that wait for what their clients are asked. */
@@ -209,6 +214,8 @@ export interface LimitConfig {
   readonly requestTimeoutMs: number;
   /** Time for one call in all; 0: no limit. */
   readonly maxCallMs: number;
+  /** For a process that serves several clients, to show life when it is asked to; 0: it is never asked. */
+  readonly hangTimeoutMs: number;
   readonly shutdownGraceMs: number;
 }
 

@@ -51,6 +51,7 @@ const codes = {
   ERR_SESSION_BUSY: { rpc: RPC_SESSION, http: 503, exit: undefined },
   ERR_UPSTREAM_SPAWN: { rpc: RPC_INTERNAL, http: 502, exit: 69 },
   ERR_UPSTREAM_EXITED: { rpc: RPC_INTERNAL, http: 502, exit: 70 },
+  ERR_UPSTREAM_HUNG: { rpc: RPC_INTERNAL, http: 502, exit: undefined },
   ERR_UPSTREAM_CLOSED: { rpc: RPC_INTERNAL, http: 502, exit: 70 },
   ERR_UPSTREAM_CRASH_LOOP: { rpc: RPC_INTERNAL, http: 503, exit: 70 },
   ERR_UPSTREAM_STARTING: { rpc: RPC_INTERNAL, http: 503, exit: undefined },

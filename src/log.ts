@@ -5,6 +5,7 @@
 import { type DestinationStream, type Logger, type LoggerOptions, pino, stdSerializers } from 'pino';
 import type { LogConfig } from './config.ts';
 import { PatientLines } from './io/patient-lines.ts';
+import { toPrintable } from './process/printable.ts';
 
 export interface LogOptions extends LogConfig {
   /** Colours for the pretty format. */
@@ -21,11 +22,27 @@ export async function createLog(options: LogOptions): Promise<Logger> {
     timestamp: pino.stdTimeFunctions.isoTime,
     // pino's own `redact`, with paths at three depths, costs 40 µs a line; this about 1.
     formatters: { level: (label) => ({ level: label }), log: redactCredentials },
-    serializers: { err: (error: Error) => redactCredentials(stdSerializers.err(error)) },
+    serializers: {
+      err: (error: Error) => redactCredentials(stdSerializers.err(error)),
+      method: showChosen,
+      id: showChosen,
+      reason: showChosen,
+    },
   };
   const destination = options.destination ?? openStderr((dropped) => tellDropped(log, dropped));
   const log = pino(settings, options.format === 'json' ? destination : await prettify(destination, options.colors));
   return log;
+}
+
+/** Longer words of a peer are cut. */
+const MAX_CHOSEN_LENGTH = 300;
+
+/**
+ * What the peer has chosen that a line is about, as the method of its message: it may be as long as a message, and hold
+ * what drives the terminal it is shown on.
+ */
+function showChosen(value: unknown): unknown {
+  return typeof value === 'string' ? toPrintable(value.slice(0, 2 * MAX_CHOSEN_LENGTH), MAX_CHOSEN_LENGTH) : value;
 }
 
 function openStderr(onDropped: (count: number) => void): DestinationStream {

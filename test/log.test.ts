@@ -46,6 +46,18 @@ test('pretty lines have colours only when asked for', async (t) => {
 });
 
 for (const format of ['json', 'pretty'] as const) {
+  test(`what a peer has chosen makes no long line and drives no terminal (${format})`, async (t) => {
+    const { log, lines } = await collect({ format });
+    const chosen = `notifications/\u001b[31m\u009b2J\u202e\n${'x'.repeat(1_000_000)}`;
+    log.child({ session: 'abc' }).warn({ method: chosen, id: chosen, reason: chosen }, 'a message was not taken');
+    const [line = ''] = lines;
+    t.true(line.length < 2000);
+    for (const control of ['\u001b', '\u009b', '\u202e', '\\u001b', '\\n']) t.false(line.includes(control), control);
+    t.is(line.split('notifications/').length, 4, 'the beginning is there');
+    log.warn({ id: 7 }, 'numbers are as they are');
+    t.regex(lines[1] ?? '', /"id":7/);
+  });
+
   test(`credentials do not reach the log (${format})`, async (t) => {
     const { log, lines } = await collect({ format });
     log.info(

@@ -45,7 +45,7 @@ export class LineWriter {
       this.#queue.push(line);
       this.#queuedBytes += line.length + NEWLINE.length;
     }
-    if (!this.#isFull) return true;
+    if (!this.isFull) return true;
     this.#owesRoom = true;
     return false;
   }
@@ -59,7 +59,8 @@ export class LineWriter {
     this.#write(lines);
   }
 
-  get #isFull(): boolean {
+  /** Would another message have to wait? */
+  get isFull(): boolean {
     return this.#queuedBytes + this.#stream.writableLength >= HIGH_WATER_BYTES;
   }
 
@@ -71,7 +72,7 @@ export class LineWriter {
   }
 
   #tellRoom(): void {
-    if (!this.#owesRoom || this.#isFull) return;
+    if (!this.#owesRoom || this.isFull) return;
     this.#owesRoom = false;
     this.#onRoom();
   }

@@ -12,6 +12,7 @@ import {
   QUOTE,
   SPACE,
 } from './ascii.ts';
+import type { Outline } from './outline.ts';
 import { skipWhitespace } from './scan-json.ts';
 import { StringRuns } from './string-runs.ts';
 
@@ -26,8 +27,9 @@ export type JsonCheck = 'plain' | 'valid' | 'invalid' | 'too-deep';
  * Is this one JSON value, without whitespace before it? [RFC 8259] Builds nothing, so that it costs a hostile text no
  * more than a harmless one: time is linear in its length, memory in its depth. Whether strings are UTF-8 is not checked.
  * @param maxDepth levels of arrays and objects; `[]` has one
+ * @param outline takes note of the outer members on the way; of what is not valid it says nothing of use
  */
-export function checkJson(bytes: Buffer, maxDepth: number): JsonCheck {
+export function checkJson(bytes: Buffer, maxDepth: number, outline?: Outline): JsonCheck {
   const runs = new StringRuns(bytes);
   /** What closes each array and object that is open. */
   const open: number[] = [];
@@ -40,7 +42,11 @@ export function checkJson(bytes: Buffer, maxDepth: number): JsonCheck {
       at = toToken(bytes, at + 1);
       if (byteAt(bytes, at) !== close) {
         open.push(close);
-        if (close === CLOSE_BRACE) at = checkKey(bytes, runs, at);
+        if (close === CLOSE_BRACE) {
+          const keyStart = at;
+          at = checkKey(bytes, runs, keyStart);
+          outline?.memberBegins(open.length, keyStart, at);
+        }
         if (at === -1) return 'invalid';
         continue;
       }
@@ -49,9 +55,11 @@ export function checkJson(bytes: Buffer, maxDepth: number): JsonCheck {
       at = first === QUOTE ? checkString(bytes, runs, at) : checkScalar(bytes, at);
       if (at === -1) return 'invalid';
     }
+    if (open[open.length - 1] === CLOSE_BRACE) outline?.memberEnds(open.length, at);
     at = toToken(bytes, at);
     while (open.length > 0 && byteAt(bytes, at) === open[open.length - 1]) {
       open.pop();
+      if (open[open.length - 1] === CLOSE_BRACE) outline?.memberEnds(open.length, at + 1);
       at = toToken(bytes, at + 1);
     }
     if (open.length === 0) {
@@ -60,7 +68,11 @@ export function checkJson(bytes: Buffer, maxDepth: number): JsonCheck {
     }
     if (byteAt(bytes, at) !== COMMA) return 'invalid';
     at = toToken(bytes, at + 1);
-    if (open[open.length - 1] === CLOSE_BRACE) at = checkKey(bytes, runs, at);
+    if (open[open.length - 1] === CLOSE_BRACE) {
+      const keyStart = at;
+      at = checkKey(bytes, runs, keyStart);
+      outline?.memberBegins(open.length, keyStart, at);
+    }
     if (at === -1) return 'invalid';
   }
 }

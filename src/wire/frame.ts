@@ -1,3 +1,6 @@
+import type { Outline } from './outline.ts';
+import { parseJson } from './parse-json.ts';
+
 /** A JSON-RPC id as decoded. Fractions, null and integers beyond 2^53-1 are refused by the scanner. */
 export type JsonRpcId = string | number;
 
@@ -32,8 +35,10 @@ export class Frame {
   readonly method: string | undefined;
   readonly payloadStart: number;
   readonly spelling: Spelling;
+  /** Of a message that was read in full; edits lose it. */
+  readonly outline: Outline | undefined;
 
-  constructor(bytes: Buffer, envelope: Envelope, spelling: Spelling = 'any') {
+  constructor(bytes: Buffer, envelope: Envelope, spelling: Spelling = 'any', outline?: Outline) {
     this.bytes = bytes;
     this.kind = envelope.kind;
     this.id = envelope.id;
@@ -42,6 +47,7 @@ export class Frame {
     this.method = envelope.method;
     this.payloadStart = envelope.payloadStart;
     this.spelling = spelling;
+    this.outline = outline;
   }
 
   /** A response of either kind. */
@@ -51,6 +57,6 @@ export class Frame {
 
   /** The whole message parsed, anew at each call. For the few messages the bridge must read. */
   json(): unknown {
-    return JSON.parse(this.bytes.toString('utf8'));
+    return parseJson(this.bytes);
   }
 }

@@ -1,5 +1,6 @@
 import { COMMA } from './ascii.ts';
-import { isStringToken, MemberCursor, type Span } from './scan-json.ts';
+import { membersOf, type Outline } from './outline.ts';
+import { isStringToken, type Members, type Span } from './scan-json.ts';
 import type { Edit } from './splice.ts';
 
 /** A member whose name was asked for, and what lies around it. */
@@ -14,6 +15,11 @@ interface NamedMember {
   readonly previousEnd: number;
   /** Where the next member begins; -1 for the last member. */
   nextStart: number;
+}
+
+interface OutlinedText {
+  readonly bytes: Buffer;
+  readonly outline: Outline | undefined;
 }
 
 type Change =
@@ -46,12 +52,21 @@ export class ObjectEditor {
 
   /** Reads the object at `objectStart`, whose members called one of `keys` may change. Undefined: it is no object. */
   static read(bytes: Buffer, objectStart: number, keys: readonly string[]): ObjectEditor | undefined {
-    if (objectStart < 0) return undefined;
-    const editor = new ObjectEditor(bytes, objectStart, keys);
-    return editor.#readMembers(new MemberCursor(bytes, objectStart)) ? editor : undefined;
+    return ObjectEditor.readIn({ bytes, outline: undefined }, objectStart, keys);
   }
 
-  #readMembers(members: MemberCursor): boolean {
+  /** The same in a message, of which more may be known than its bytes. */
+  static readIn(
+    { bytes, outline }: OutlinedText,
+    objectStart: number,
+    keys: readonly string[],
+  ): ObjectEditor | undefined {
+    if (objectStart < 0) return undefined;
+    const editor = new ObjectEditor(bytes, objectStart, keys);
+    return editor.#readMembers(membersOf(bytes, objectStart, outline)) ? editor : undefined;
+  }
+
+  #readMembers(members: Members): boolean {
     let last: NamedMember | undefined;
     while (members.next()) {
       const { keyStart, keyEnd, valueStart } = members;

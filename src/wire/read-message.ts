@@ -3,6 +3,7 @@ import { CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET } from './ascii.ts';
 import { checkJson } from './check-json.ts';
 import { Frame, type JsonRpcId, type Spelling } from './frame.ts';
 import { toOneLine } from './one-line.ts';
+import { Outline } from './outline.ts';
 import { type EnvelopeFault, scanStrictEnvelope } from './scan-envelope.ts';
 import { isWhitespace, skipValue, skipWhitespace } from './scan-json.ts';
 
@@ -37,7 +38,8 @@ export function readMessage(bytes: Buffer, limits: ReadLimits): ReadResult {
   const text = trimText(bytes);
   if (text.length === 0) return fault('parse', 'the message is empty');
   if (!isUtf8(text)) return fault('parse', 'the message is not valid UTF-8');
-  const check = checkJson(text, limits.maxDepth);
+  const outline = new Outline();
+  const check = checkJson(text, limits.maxDepth, outline);
   if (check === 'too-deep') {
     return fault('message', `the message nests deeper than ${limits.maxDepth} arrays and objects`);
   }
@@ -46,7 +48,7 @@ export function readMessage(bytes: Buffer, limits: ReadLimits): ReadResult {
   const spelling = check === 'plain' ? 'plain' : 'any';
   if (text[0] === OPEN_BRACKET) return readBatch(text, spelling, limits.maxBatch);
   if (text[0] !== OPEN_BRACE) return fault('message', 'the JSON text is a plain value; expected an object or an array');
-  const frame = readFrame(text, spelling);
+  const frame = readFrame(text, spelling, outline.isComplete ? outline : undefined);
   if (frame instanceof Frame) return { kind: 'message', frame };
   return { kind: 'fault', fault: 'message', reason: frame.fault, id: frame.id };
 }
@@ -64,9 +66,9 @@ function trimText(bytes: Buffer): Buffer {
   return bytes.subarray(start, end);
 }
 
-function readFrame(object: Buffer, spelling: Spelling): Frame | EnvelopeFault {
-  const envelope = scanStrictEnvelope(object);
-  return 'fault' in envelope ? envelope : new Frame(object, envelope, spelling);
+function readFrame(object: Buffer, spelling: Spelling, outline?: Outline): Frame | EnvelopeFault {
+  const envelope = scanStrictEnvelope(object, outline);
+  return 'fault' in envelope ? envelope : new Frame(object, envelope, spelling, outline);
 }
 
 function readBatch(array: Buffer, spelling: Spelling, maxBatch: number): ReadResult {

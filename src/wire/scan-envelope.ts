@@ -9,9 +9,12 @@ import {
   type PayloadKey,
 } from './envelope-members.ts';
 import type { Envelope, FrameKind, JsonRpcId } from './frame.ts';
+import { membersOf, type Outline } from './outline.ts';
 import { isWhitespace, MemberCursor, skipWhitespace } from './scan-json.ts';
 
 export { decodeId } from './envelope-members.ts';
+
+const LETTER_N = 0x6e;
 
 /** Longer strings at the tail are no ids and end the walk back. */
 const MAX_TAIL_STRING_BYTES = 256;
@@ -40,10 +43,16 @@ export function scanEnvelope(bytes: Buffer): Envelope | undefined {
   const draft = new EnvelopeDraft();
   const members = new MemberCursor(bytes, 0);
   let tailIsRead = false;
+  let none: { readonly key: PayloadKey; readonly start: number } | undefined;
   while (members.next()) {
     const key = classifyKey(bytes, members.keyStart, members.keyEnd);
     if (key === undefined) continue;
     if (isPayloadKey(key)) {
+      // Some servers write both outcomes, the one that is none as null. It counts when there is no other.
+      if (bytes[members.valueStart] === LETTER_N) {
+        none ??= { key, start: members.valueStart };
+        continue;
+      }
       draft.takePayload(key, members.valueStart);
       if (!draft.isComplete && !tailIsRead) {
         tailIsRead = true;
@@ -56,6 +65,7 @@ export function scanEnvelope(bytes: Buffer): Envelope | undefined {
     if (draft.isComplete) break;
   }
   if (!draft.isComplete && members.objectEnd !== bytes.length) return undefined;
+  if (draft.payloadStart === -1 && none !== undefined) draft.takePayload(none.key, none.start);
   const kind = draft.kind;
   return kind === undefined ? undefined : draft.toEnvelope(kind);
 }
@@ -122,20 +132,20 @@ function isDigit(byte: number | undefined): boolean {
  * The full scan, for one object of an untrusted client that is known to be valid JSON. Reads the whole top level, so
  * that whoever parses the same bytes later cannot see another message than the one that was checked.
  */
-export function scanStrictEnvelope(bytes: Buffer): Envelope | EnvelopeFault {
+export function scanStrictEnvelope(bytes: Buffer, outline?: Outline): Envelope | EnvelopeFault {
   const draft = new EnvelopeDraft();
-  const seen = new Set<EnvelopeKey>();
-  const members = new MemberCursor(bytes, 0);
+  const seen: EnvelopeKey[] = [];
+  const members = membersOf(bytes, 0, outline);
   let fault: string | undefined;
   while (members.next()) {
     const key = classifyKey(bytes, members.keyStart, members.keyEnd);
     if (key === undefined) continue;
-    if (seen.has(key)) {
+    if (seen.includes(key)) {
       fault ??= `"${key}" occurs twice; expected each member once`;
       if (key === 'id') draft.id = undefined;
       continue;
     }
-    seen.add(key);
+    seen.push(key);
     const { valueStart } = members;
     const valueEnd = members.valueEnd();
     if (valueEnd === -1) break;
@@ -168,14 +178,17 @@ function faultOfPayload(key: PayloadKey, first: number | undefined): string | un
 }
 
 /** What is wrong with a set of members each of which is fine by itself. */
-function faultOfMembers(seen: ReadonlySet<EnvelopeKey>, draft: EnvelopeDraft, bytes: Buffer): string | undefined {
-  if (!seen.has('jsonrpc')) return '"jsonrpc" is missing; expected "jsonrpc":"2.0"';
-  if (seen.has('result') && seen.has('error')) return 'both "result" and "error" are present; expected one of them';
+function faultOfMembers(seen: readonly EnvelopeKey[], draft: EnvelopeDraft, bytes: Buffer): string | undefined {
+  if (!seen.includes('jsonrpc')) return '"jsonrpc" is missing; expected "jsonrpc":"2.0"';
+  if (seen.includes('result') && seen.includes('error'))
+    return 'both "result" and "error" are present; expected one of them';
   const isResponse = draft.outcome !== undefined;
-  if (seen.has('method') && isResponse) return `both "method" and "${draft.outcome}" are present; expected one of them`;
-  if (!seen.has('method') && !isResponse) return 'none of "method", "result" and "error" is present; expected one';
-  if (seen.has('params') && isResponse) return `both "params" and "${draft.outcome}" are present; expected one of them`;
-  if (draft.outcome === 'result' && !seen.has('id')) return '"id" is missing; a result must name its request';
+  if (seen.includes('method') && isResponse)
+    return `both "method" and "${draft.outcome}" are present; expected one of them`;
+  if (!seen.includes('method') && !isResponse) return 'none of "method", "result" and "error" is present; expected one';
+  if (seen.includes('params') && isResponse)
+    return `both "params" and "${draft.outcome}" are present; expected one of them`;
+  if (draft.outcome === 'result' && !seen.includes('id')) return '"id" is missing; a result must name its request';
   // [spec 2025-11-25 basic#requests] ids are strings or integers, never null; only an error may say null.
   if (draft.outcome !== 'error' && isNullToken(bytes, draft.idStart, draft.idEnd)) return ID_FAULT;
   return undefined;

@@ -169,17 +169,29 @@ export function isStringToken(bytes: Buffer, start: number, end: number, expecte
 
 /**
  * Goes over the members of one object:
- * `while (members.next()) { … members.keyStart, keyEnd, valueStart, valueEnd() … }`. Callers only read the fields.
+ * `while (members.next()) { … members.keyStart, keyEnd, valueStart, valueEnd() … }`.
  */
-export class MemberCursor {
+export interface Members {
+  /** The key with its quotes. */
+  readonly keyStart: number;
+  readonly keyEnd: number;
+  readonly valueStart: number;
+  /** Offset after the object's closing brace once it was reached; stays -1 when the bytes end or go wrong before it. */
+  readonly objectEnd: number;
+  /** On to the next member, if there is one. */
+  next(): boolean;
+  /** Offset after the current value; -1 when it runs off the buffer. */
+  valueEnd(): number;
+}
+
+/** The members as they are met in the bytes. Walks over a value only when it must. */
+export class MemberCursor implements Members {
   readonly #bytes: Buffer;
   readonly #objectStart: number;
   #valueEnd = -1;
-  /** The key with its quotes. */
   keyStart = -1;
   keyEnd = -1;
   valueStart = -1;
-  /** Offset after the object's closing brace once it was reached; stays -1 when the bytes end or go wrong before it. */
   objectEnd = -1;
 
   constructor(bytes: Buffer, objectStart: number) {
@@ -187,7 +199,7 @@ export class MemberCursor {
     this.#objectStart = objectStart;
   }
 
-  /** On to the next member, if there is one. Walks over the current value unless `valueEnd` did already. */
+  /** Walks over the current value unless `valueEnd` did already. */
   next(): boolean {
     const bytes = this.#bytes;
     const keyStart = this.keyStart === -1 ? this.#firstKey() : this.#followingKey();
@@ -203,7 +215,6 @@ export class MemberCursor {
     return true;
   }
 
-  /** Offset after the current value; -1 when it runs off the buffer. */
   valueEnd(): number {
     if (this.#valueEnd === -1) this.#valueEnd = skipValue(this.#bytes, this.valueStart);
     return this.#valueEnd;

@@ -35,6 +35,8 @@ export interface EventSink {
   oversized(byteLength: number, ends: SkippedEnds): void;
 }
 
+type SkippedLine = 'skipped' | 'dropped' | 'comment';
+
 /**
  * Decodes one response body. It owns the chunks it is given and hands out parts of them uncopied when an event's data
  * is one line within one chunk. Memory stays within `maxEventBytes` plus one chunk.
@@ -54,8 +56,9 @@ export class SseDecoder {
    * - `kept`: as far as it is known.
    * - `skipped`: data too long for what its event may still hold; all but its ends is counted and not kept.
    * - `dropped`: too long and no data.
+   * - `comment`: too long and no part of its event.
    */
-  #lineState: 'kept' | 'skipped' | 'dropped' = 'kept';
+  #lineState: 'kept' | SkippedLine = 'kept';
   #isFirstLine = true;
   /** The last chunk ended with CR: an LF at the start of the next one belongs to it. */
   #endedWithCr = false;
@@ -118,7 +121,8 @@ export class SseDecoder {
   }
 
   /** Takes the beginning of a line that is too long. */
-  #skipLine(bytes: Buffer): 'skipped' | 'dropped' {
+  #skipLine(bytes: Buffer): SkippedLine {
+    if (bytes[0] === COLON) return 'comment';
     if (!isText(bytes, 0, DATA_FIELD.length, DATA_FIELD)) return 'dropped';
     this.#skipData(bytes.subarray(valueAfter(bytes, DATA_FIELD.length - 1, bytes.length)));
     return 'skipped';
@@ -133,13 +137,13 @@ export class SseDecoder {
     if (this.#lineLength > 0) {
       this.#keepPart(chunk, start, end);
       if (this.#lineState === 'kept') this.#readLine(this.#line.take(), 0, this.#lineLength);
-      else this.#countLine(this.#lineLength);
+      else if (this.#lineState !== 'comment') this.#countLine(this.#lineLength);
       this.#resetLine();
     } else if (this.#hasRoomFor(end - start)) {
       this.#readLine(chunk, start, end);
     } else {
-      this.#skipLine(chunk.subarray(start, end));
-      this.#countLine(end - start);
+      const state = this.#skipLine(chunk.subarray(start, end));
+      if (state !== 'comment') this.#countLine(end - start);
     }
     this.#isFirstLine = false;
   }

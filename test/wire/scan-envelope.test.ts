@@ -82,6 +82,27 @@ test('takes an error about an unreadable id, with the id null or left out', (t) 
   }
 });
 
+test('an outcome of null counts only when there is no other', (t) => {
+  const result = '"result":{"a":1}';
+  const error = '"error":{"code":7,"message":"m"}';
+  for (const [members, kind, payload] of [
+    [`"error":null,${result}`, 'result', '{"a":1}'],
+    [`${result},"error":null`, 'result', '{"a":1}'],
+    [`"result":null,${error}`, 'error', '{"code":7,"message":"m"}'],
+    [`"params":null,"result": null ,${error}`, 'error', '{"code":7,"message":"m"}'],
+    ['"result":null', 'result', 'null'],
+    ['"error":null', 'error', 'null'],
+  ] as const) {
+    for (const text of [`{"jsonrpc":"2.0","id":1,${members}}`, `{${members},"id":1,"jsonrpc":"2.0"}`]) {
+      const envelope = scan(text);
+      t.is(envelope?.kind, kind, text);
+      t.is(envelope?.id, 1, text);
+      t.true(text.slice(envelope?.payloadStart).startsWith(payload), text);
+    }
+  }
+  t.is(scan('{"jsonrpc":"2.0","method":"a","params":null}')?.kind, 'notification');
+});
+
 test('ignores lines that are no JSON-RPC message', (t) => {
   const noise = [
     '',

@@ -134,6 +134,16 @@ for (const size of chunkSizes) {
     t.deepEqual(decodeText(text, 1999).oversized, [2000]);
   });
 
+  test(`skips a comment that is longer than an event may be, ${name}`, (t) => {
+    const comment = `:${'c'.repeat(5000)}\n`;
+    const decoded = decodeText(
+      `${comment}\ndata: 1\n${comment}data: 2\n\ndata: ${'x'.repeat(1500)}\n${comment}\n`,
+      2000,
+    );
+    t.deepEqual(decoded.events, [message('1\n2'), message('x'.repeat(1500))]);
+    t.deepEqual(decoded.oversized, []);
+  });
+
   test(`reads back what the encoder writes, ${name}`, (t) => {
     const stream = Buffer.concat([
       encodePriming('s-0', 500),

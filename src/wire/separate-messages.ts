@@ -1,0 +1,34 @@
+import { CLOSE_BRACE, OPEN_BRACE, SPACE } from './ascii.ts';
+import { Frame } from './frame.ts';
+import { scanEnvelope } from './scan-envelope.ts';
+import { skipValue, skipWhitespace } from './scan-json.ts';
+
+/**
+ * The messages in what was taken for one by its beginning and its end: some servers write from several threads, and now
+ * and then two messages without a line end between them. For whom several clients wait, the second may be somebody
+ * else's. Undefined: it is one message, as nearly always. What is no message is left out.
+ */
+export function separateMessages({ bytes }: Frame): readonly Frame[] | undefined {
+  if (!hasSeam(bytes) || skipValue(bytes, 0) === bytes.length) return undefined;
+  const frames: Frame[] = [];
+  let start = 0;
+  while (bytes[start] === OPEN_BRACE) {
+    const end = skipValue(bytes, start);
+    if (end === -1) break;
+    const text = bytes.subarray(start, end);
+    const envelope = scanEnvelope(text);
+    if (envelope !== undefined) frames.push(new Frame(text, envelope));
+    start = skipWhitespace(bytes, end);
+  }
+  return frames;
+}
+
+/** In JSON `}{` and `} {` stand within strings only; what ended a line may have become a space. Native looks for `}`. */
+function hasSeam(bytes: Buffer): boolean {
+  const last = bytes.length - 1;
+  for (let at = bytes.indexOf(CLOSE_BRACE); at !== -1 && at < last; at = bytes.indexOf(CLOSE_BRACE, at + 1)) {
+    const next = bytes[at + 1] === SPACE ? bytes[at + 2] : bytes[at + 1];
+    if (next === OPEN_BRACE) return true;
+  }
+  return false;
+}
