@@ -1,5 +1,5 @@
 import { ELICIT, LIST_ROOTS, SAMPLE } from './methods.ts';
-import { asFields } from './payload.ts';
+import { asFields, type Fields } from './payload.ts';
 
 /** `capabilities` of an `initialize` request, as far as requests of a server presume them. */
 export interface ClientCapabilities {
@@ -16,8 +16,16 @@ export const CARRIED_CAPABILITIES = {
   roots: {},
 } as const satisfies ClientCapabilities;
 
+/** Only whether they are declared: what else there is to them is the client's choice, and would be kept with it. */
 export function readClientCapabilities(initializeParams: unknown): ClientCapabilities {
-  return asFields(asFields(initializeParams)?.capabilities) ?? {};
+  const declared = asFields(asFields(initializeParams)?.capabilities);
+  const { elicitation, ...others } = declaredOf(declared, ['sampling', 'roots', 'elicitation']);
+  const modes = asFields(declared?.elicitation);
+  return { ...others, ...(elicitation !== undefined && { elicitation: declaredOf(modes, ['form', 'url']) }) };
+}
+
+function declaredOf(capabilities: Fields | undefined, names: readonly string[]): Record<string, object> {
+  return Object.fromEntries(names.filter((name) => isDeclared(capabilities?.[name])).map((name) => [name, {}]));
 }
 
 /** The declared capability that is missing for this request of a server; undefined: none is. */

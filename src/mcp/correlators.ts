@@ -30,7 +30,7 @@ export function findProgressToken(frame: Frame): Correlator | undefined {
   // the token then passes as it is and its progress finds no exchange.)
   if (frame.payloadStart < 0 || !frame.bytes.includes(PROGRESS_TOKEN, frame.payloadStart)) return undefined;
   const meta = member(frame.bytes, frame.payloadStart, '_meta');
-  return meta === undefined ? undefined : correlator(frame.bytes, meta.start, 'progressToken');
+  return meta && decodeToken(frame.bytes, member(frame.bytes, meta.start, 'progressToken'));
 }
 
 /**
@@ -39,9 +39,9 @@ export function findProgressToken(frame: Frame): Correlator | undefined {
  */
 export function findSharedProgressToken(frame: Frame): Span | 'unclear' | undefined {
   const { bytes } = frame;
-  const meta = findUnmistakable(bytes, frame.payloadStart, '_meta');
+  const meta = findUnmistakable(frame, frame.payloadStart, '_meta');
   if (meta === undefined || meta === 'unclear') return meta;
-  const token = findUnmistakable(bytes, meta.start, 'progressToken');
+  const token = findUnmistakable(frame, meta.start, 'progressToken');
   if (token === undefined || token === 'unclear') return token;
   // Only null starts with an n, and means the same as nothing.
   if (bytes[token.start] === LETTER_N) return undefined;
@@ -59,13 +59,13 @@ export function findCancelledId(frame: Frame): Correlator | undefined {
 
 /** The same where several clients share a server: undefined unless it is beyond doubt which id it will read. */
 export function findSharedCancelledId(frame: Frame): Correlator | undefined {
-  const span = findUnmistakable(frame.bytes, frame.payloadStart, 'requestId');
+  const span = findUnmistakable(frame, frame.payloadStart, 'requestId');
   return span === 'unclear' ? undefined : decode(frame.bytes, span);
 }
 
 /** `params.progressToken` of `notifications/progress`. */
 export function findProgressOf(frame: Frame): Correlator | undefined {
-  return findLeadingToken(frame) ?? correlator(frame.bytes, frame.payloadStart, 'progressToken');
+  return findLeadingToken(frame) ?? decodeToken(frame.bytes, member(frame.bytes, frame.payloadStart, 'progressToken'));
 }
 
 /** Is this the token of a progress notification that starts with it? */
@@ -88,7 +88,7 @@ function findLeadingToken({ bytes, payloadStart }: Frame): Correlator | undefine
     const byte = bytes[at];
     if (byte === LETTER_T || byte === BACKSLASH) return undefined;
   }
-  return decode(bytes, { start, end });
+  return decodeToken(bytes, { start, end });
 }
 
 /** `_meta["io.modelcontextprotocol/subscriptionId"]` of a notification, or of the answer that ends a subscription. */
@@ -112,6 +112,17 @@ function correlator(bytes: Buffer, objectStart: number, key: string): Correlator
 function decode(bytes: Buffer, span: Span | undefined): Correlator | undefined {
   const value = span && decodeId(bytes, span.start, span.end);
   return span === undefined || value === undefined ? undefined : { start: span.start, end: span.end, value };
+}
+
+/**
+ * A progress token. Unlike ids these may be integers of any size, and any way to write a number: 1e3 comes back from many
+ * servers as 1000. So it is known by its value, rounded as most servers would.
+ */
+function decodeToken(bytes: Buffer, span: Span | undefined): Correlator | undefined {
+  const exact = decode(bytes, span);
+  if (exact !== undefined || span === undefined || !isStringOrNumber(bytes[span.start])) return exact;
+  const value = Number(bytes.toString('latin1', span.start, span.end));
+  return Number.isInteger(value) ? { start: span.start, end: span.end, value } : undefined;
 }
 
 /** A key that occurs twice is treated as absent: whoever reads the other one must not be led astray. */

@@ -7,7 +7,16 @@ import type { RevisionId } from './revisions.ts';
 /** Has a capability of its own in 2025-11-25, where it works differently. Never passed on: nothing translates it. */
 export const TASKS_EXTENSION = 'io.modelcontextprotocol/tasks';
 
+/**
+ * Characters of a client's capabilities as JSON. With them sessions of a legacy server are opened, and a modern server is
+ * told them with each request of a legacy client.
+ */
+export const MAX_CAPABILITIES_LENGTH = 16 * 1024;
+/** As the client wrote them; what is longer is not even read. */
+export const MAX_CAPABILITIES_BYTES = 4 * MAX_CAPABILITIES_LENGTH;
+
 export interface CanonicalCapabilities {
+  /** Read anew at each look: as objects they take many times the room of their text, and calls wait with them. */
   readonly capabilities: Fields;
   /** Equal for all capabilities that mean the same to a legacy server. */
   readonly key: string;
@@ -18,7 +27,7 @@ export interface CanonicalCapabilities {
  * use the same session of a legacy server: it knows exactly what each of them can do.
  */
 export function canonicalCapabilities(declared: Fields): CanonicalCapabilities {
-  const capabilities = sorted(
+  const canonical = sorted(
     compact({
       roots: isDeclared(declared.roots) ? {} : undefined,
       sampling: pickDeclared(declared.sampling, ['context', 'tools']),
@@ -26,8 +35,14 @@ export function canonicalCapabilities(declared: Fields): CanonicalCapabilities {
       experimental: nonEmpty(asFields(declared.experimental)),
       extensions: nonEmpty(withoutTasks(asFields(declared.extensions))),
     }),
-  ) as Fields;
-  return { capabilities, key: JSON.stringify(capabilities) };
+  );
+  const key = JSON.stringify(canonical);
+  return {
+    key,
+    get capabilities() {
+      return JSON.parse(key) as Fields;
+    },
+  };
 }
 
 /**

@@ -12,7 +12,6 @@ import {
   PARSE_ERROR,
   RESOURCE_NOT_FOUND,
   UNSUPPORTED_REVISION,
-  URL_ELICITATION_REQUIRED,
 } from './rpc-codes.ts';
 import type { RpcError } from './rpc-errors.ts';
 
@@ -86,15 +85,6 @@ export function toLegacyError(error: RpcError, { method, uri }: LegacyErrorConte
       // A missing capability stays as it is: it says truly what this client lacks.
       return error;
   }
-}
-
-/**
- * A legacy server's error for a legacy client that cannot open URLs, or is of a revision without them: the code would
- * mean nothing there. What it says in `data` stays readable.
- */
-export function withoutUrlElicitation(error: RpcError): RpcError {
-  if (error.code !== URL_ELICITATION_REQUIRED) return error;
-  return replaceCode(error, INTERNAL_ERROR, { originalCode: error.code });
 }
 
 /** The same error under another code, which says what became of it in `data.bridge`. */

@@ -51,6 +51,15 @@ interface Place {
   readonly depth: number;
 }
 
+/** Characters of all there is to know of them, and some for each. */
+export function lengthOf(annotations: HeaderAnnotations): number {
+  const texts = annotations.headers.flatMap(({ name, path }) => [name, ...path]);
+  const invalid = 'invalid' in annotations ? annotations.invalid.length : 0;
+  return texts.reduce((sum, { length }) => sum + length + SPENT_ON_TEXT, invalid);
+}
+
+const SPENT_ON_TEXT = 32;
+
 class AnnotationWalk {
   readonly headers: ParamHeader[] = [];
   /** The first that was found. */

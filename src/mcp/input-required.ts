@@ -8,15 +8,23 @@ import { isNullToken } from '../wire/envelope-members.ts';
 import type { Frame } from '../wire/frame.ts';
 import { joinMembers } from '../wire/join-members.ts';
 import { ObjectEditor } from '../wire/object-editor.ts';
-import { decodeString, findUniqueMember, MemberCursor, type Span } from '../wire/scan-json.ts';
+import { decodeString, findUniqueMember, isStringToken, MemberCursor, type Span } from '../wire/scan-json.ts';
 import type { ClientCapabilities } from './client-capabilities.ts';
 import { isInputMethod, refuseInput } from './input-gate.ts';
+import { ELICIT } from './methods.ts';
 
 /** One thing asked of the client. */
 export interface InputRequest {
   readonly method: string;
   /** JSON text of an object, part of the result it was read from. */
   readonly params: Buffer | undefined;
+}
+
+/** Is the user to visit a URL, rather than to fill in a form? */
+export function isVisit({ method, params }: InputRequest): boolean {
+  if (method !== ELICIT || params === undefined) return false;
+  const mode = findUniqueMember(params, 0, 'mode');
+  return typeof mode === 'object' && isStringToken(params, mode.start, mode.end, 'url');
 }
 
 export interface InputRequired {
@@ -54,7 +62,8 @@ export function readInputRequired(frame: Frame, capabilities: ClientCapabilities
   if (requests.size === 0 && state === undefined) {
     return { fault: 'neither inputRequests nor requestState says what is required' };
   }
-  return { requests, requestState: state && bytes.subarray(state.start, state.end) };
+  // A copy: it is kept for longer than the message.
+  return { requests, requestState: state && Buffer.from(bytes.subarray(state.start, state.end)) };
 }
 
 function readRequests(

@@ -6,7 +6,8 @@
 import { BACKSLASH, OPEN_BRACE } from '../wire/ascii.ts';
 import { classifyKey } from '../wire/envelope-members.ts';
 import type { Frame } from '../wire/frame.ts';
-import { decodeString, MemberCursor, type Span } from '../wire/scan-json.ts';
+import { membersOf } from '../wire/outline.ts';
+import { decodeString, type Members, type Span } from '../wire/scan-json.ts';
 
 const ENVELOPE_KEYS: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error']);
 /** `jsonrpc` with every letter as an escape of six characters, and its quotes. No longer token can be meant. */
@@ -18,11 +19,12 @@ const SMALL_Z = 0x7a;
 
 /** Does the message have a member that some take for one of the envelope, but is none? */
 export function hasLookAlike(frame: Frame): boolean {
-  const members = new MemberCursor(frame.bytes, 0);
+  const { bytes, outline } = frame;
+  const members = membersOf(bytes, 0, outline);
   while (members.next()) {
     const { keyStart, keyEnd } = members;
-    if (keyEnd - keyStart > LONGEST_TOKEN || classifyKey(frame.bytes, keyStart, keyEnd) !== undefined) continue;
-    const name = decodeString(frame.bytes, keyStart, keyEnd);
+    if (keyEnd - keyStart > LONGEST_TOKEN || classifyKey(bytes, keyStart, keyEnd) !== undefined) continue;
+    const name = decodeString(bytes, keyStart, keyEnd);
     if (name !== undefined && ENVELOPE_KEYS.has(fold(name))) return true;
   }
   return false;
@@ -31,20 +33,27 @@ export function hasLookAlike(frame: Frame): boolean {
 /** A member's value; undefined: there is none. `unclear`: several members can be taken for it, or the only one is not spelled like this. */
 export type Unmistakable = Span | 'unclear' | undefined;
 
+/** A message, or the bytes of one of which nothing else is known. */
+type MessageText = Pick<Frame, 'bytes'> & Partial<Pick<Frame, 'outline'>>;
+
 /** The value of the member called `key` in the object at `objectStart`. */
-export function findUnmistakable(bytes: Buffer, objectStart: number, key: string): Unmistakable {
+export function findUnmistakable({ bytes, outline }: MessageText, objectStart: number, key: string): Unmistakable {
   if (objectStart < 0 || bytes[objectStart] !== OPEN_BRACE) return undefined;
-  const members = new MemberCursor(bytes, objectStart);
+  const members = membersOf(bytes, objectStart, outline);
   let found: Unmistakable;
   while (members.next() && found !== 'unclear') found = take(found, bytes, members, key);
   return found;
 }
 
 /** The same for several keys at once, in their order. */
-export function findAllUnmistakable(bytes: Buffer, objectStart: number, keys: readonly string[]): Unmistakable[] {
+export function findAllUnmistakable(
+  { bytes, outline }: MessageText,
+  objectStart: number,
+  keys: readonly string[],
+): Unmistakable[] {
   const found: Unmistakable[] = keys.map(() => undefined);
   if (objectStart < 0 || bytes[objectStart] !== OPEN_BRACE) return found;
-  const members = new MemberCursor(bytes, objectStart);
+  const members = membersOf(bytes, objectStart, outline);
   while (members.next()) {
     for (let index = 0; index < keys.length; index++) {
       found[index] = take(found[index], bytes, members, keys[index] as string); // index < length
@@ -54,7 +63,7 @@ export function findAllUnmistakable(bytes: Buffer, objectStart: number, keys: re
 }
 
 /** What is known of `key` after the member at the cursor. */
-function take(found: Unmistakable, bytes: Buffer, members: MemberCursor, key: string): Unmistakable {
+function take(found: Unmistakable, bytes: Buffer, members: Members, key: string): Unmistakable {
   const likeness = compareKey(bytes, members.keyStart, members.keyEnd, key);
   if (likeness === 'other') return found;
   if (likeness === 'look-alike' || found !== undefined) return 'unclear';

@@ -114,13 +114,36 @@ export interface DiscoverOptions extends ServerReach {
   readonly cache?: CacheHints;
 }
 
+/** Members that one of the two results has by its specification: they are made anew, all others stay. */
+const introduction: ReadonlySet<string> = new Set([
+  'resultType',
+  'supportedVersions',
+  'protocolVersion',
+  'capabilities',
+  'serverInfo',
+  'instructions',
+  'ttlMs',
+  'cacheScope',
+  '_meta',
+]);
+const introductionMeta: ReadonlySet<string> = new Set([META_SERVER_INFO, META_SUBSCRIPTION_ID]);
+
+function without(names: ReadonlySet<string>, fields: Fields | undefined): Fields {
+  return Object.fromEntries(Object.entries(fields ?? {}).filter(([name]) => !names.has(name)));
+}
+
 /** What `server/discover` answers for a legacy server, from the result of its `initialize`. */
 export function discoverResult(initialized: Fields, options: DiscoverOptions): Fields {
   const { unsolicited, extensions, cache = NO_CACHING } = options;
   const { instructions } = initialized;
   const capabilities = toDiscoverCapabilities(asFields(initialized.capabilities) ?? {}, { unsolicited });
   const serverInfo = readServerInfo(initialized.serverInfo);
+  const meta = {
+    ...without(introductionMeta, asFields(initialized._meta)),
+    ...(serverInfo && { [META_SERVER_INFO]: serverInfo }),
+  };
   return {
+    ...without(introduction, initialized),
     resultType: 'complete',
     supportedVersions: MODERN_REVISION_IDS,
     capabilities: {
@@ -129,7 +152,7 @@ export function discoverResult(initialized: Fields, options: DiscoverOptions): F
     },
     ...(typeof instructions === 'string' && { instructions }),
     ...cache,
-    ...(serverInfo && { _meta: { [META_SERVER_INFO]: serverInfo } }),
+    ...(Object.keys(meta).length > 0 && { _meta: meta }),
   };
 }
 
@@ -144,7 +167,9 @@ export function initializeResult(discovered: Fields, options: InitializeOptions)
   const { revision, fallbackName, unsolicited } = options;
   const { instructions } = discovered;
   const capabilities = asFields(discovered.capabilities) ?? {};
+  const meta = without(introductionMeta, asFields(discovered._meta));
   return {
+    ...without(introduction, discovered),
     protocolVersion: revision,
     capabilities: toInitializeCapabilities(capabilities, revision, { unsolicited }),
     serverInfo: readServerInfo(asFields(discovered._meta)?.[META_SERVER_INFO]) ?? {
@@ -152,6 +177,7 @@ export function initializeResult(discovered: Fields, options: InitializeOptions)
       version: UNKNOWN_VERSION,
     },
     ...(typeof instructions === 'string' && { instructions }),
+    ...(Object.keys(meta).length > 0 && { _meta: meta }),
   };
 }
 

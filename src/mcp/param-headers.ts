@@ -75,7 +75,7 @@ function checkParamHeader({ name, path, type }: ParamHeader, frame: Frame, heade
  */
 function readArgument(frame: Frame, path: readonly string[]): { readonly value: Primitive } | 'unclear' | undefined {
   const { bytes } = frame;
-  let span = findUnmistakable(bytes, frame.payloadStart, 'arguments');
+  let span = findUnmistakable(frame, frame.payloadStart, 'arguments');
   for (const key of path) {
     if (span === undefined || span === 'unclear') return span;
     const found = findUniqueMember(bytes, span.start, key);

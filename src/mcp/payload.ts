@@ -1,4 +1,5 @@
 import type { Frame } from '../wire/frame.ts';
+import { parseJson } from '../wire/parse-json.ts';
 import { isDeeperThan, type Span } from '../wire/scan-json.ts';
 
 /** Deeper values would overflow the stack of those who walk or print them. */
@@ -49,7 +50,7 @@ export function parseSpan(bytes: Buffer, { start, end }: Span): unknown {
   const text = bytes.subarray(start, end);
   if (isDeeperThan(text, MAX_DEPTH)) return undefined;
   try {
-    return JSON.parse(text.toString('utf8'));
+    return parseJson(text);
   } catch {
     return undefined;
   }

@@ -6,7 +6,8 @@ import { CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET } from '../wire/ascii.ts';
 import { editFrame, withoutParams, withParams } from '../wire/edit-frame.ts';
 import type { Frame } from '../wire/frame.ts';
 import { ObjectEditor } from '../wire/object-editor.ts';
-import { findMember, isStringToken, MemberCursor, skipWhitespace } from '../wire/scan-json.ts';
+import { membersOf } from '../wire/outline.ts';
+import { findMember, isStringToken, skipWhitespace } from '../wire/scan-json.ts';
 import { parseLogLevel } from './log-levels.ts';
 import { findAllUnmistakable, findUnmistakable, type Unmistakable } from './look-alikes.ts';
 import { META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_LOG_LEVEL, META_PROTOCOL_VERSION } from './meta.ts';
@@ -25,6 +26,8 @@ export interface RequestMetadata {
   /** As the client named it; not checked. */
   readonly revision: string;
   readonly capabilities: Fields;
+  /** As the client wrote them, where that is much: then they are parsed anew at each look. */
+  readonly capabilitiesBytes?: number;
   /** With `name` and `version`, and whatever else the client tells of itself. */
   readonly clientInfo: Fields | undefined;
   /** One of the eight levels. Undefined: the client wants no log messages. */
@@ -36,7 +39,7 @@ export interface MetadataFault {
   readonly fault: string;
 }
 
-const META = '_meta';
+export const META = '_meta';
 const ENVELOPE_KEYS = [META_PROTOCOL_VERSION, META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_LOG_LEVEL] as const;
 
 /** The end of `_meta` as a key. It begins with a byte that is rare in any text, so that it is looked for fast. */
@@ -55,7 +58,7 @@ export function claimsModern(frame: Frame): boolean {
   // Most legacy messages hold none of this; a native search over the bytes says so at once.
   const holdsKeys = bytes.includes(META_KEY, payloadStart) && bytes.includes(KEY_PREFIX, payloadStart);
   if (!holdsKeys && (spelling === 'plain' || !bytes.includes(UNICODE_ESCAPE, payloadStart))) return false;
-  const params = new MemberCursor(bytes, payloadStart);
+  const params = membersOf(bytes, payloadStart, frame.outline);
   while (params.next()) {
     if (!isStringToken(bytes, params.keyStart, params.keyEnd, META)) continue;
     if (findMember(bytes, params.valueStart, META_PROTOCOL_VERSION) !== undefined) return true;
@@ -69,10 +72,10 @@ export function claimsModern(frame: Frame): boolean {
  */
 export function readRequestMetadata(frame: Frame): RequestMetadata | MetadataFault {
   const { bytes, payloadStart } = frame;
-  const meta = findUnmistakable(bytes, payloadStart, META);
+  const meta = findUnmistakable(frame, payloadStart, META);
   if (meta === 'unclear') return { fault: `params.${META} must occur once, and nothing that could be taken for it` };
   const at = meta !== undefined && bytes[meta.start] === OPEN_BRACE ? meta.start : -1;
-  const found = findAllUnmistakable(bytes, at, ENVELOPE_KEYS);
+  const found = findAllUnmistakable(frame, at, ENVELOPE_KEYS);
   const revision = readValue(bytes, found[0]);
   const capabilities = readValue(bytes, found[1]);
   const clientInfo = readValue(bytes, found[2]);
@@ -86,7 +89,34 @@ export function readRequestMetadata(frame: Frame): RequestMetadata | MetadataFau
   }
   const level = parseLogLevel(logLevel.value);
   if (level === undefined && logLevel.state !== 'missing') return faultOf(META_LOG_LEVEL, logLevel, 'a log level');
-  return { revision: revision.value, capabilities: declared, clientInfo: info, logLevel: level };
+  const metadata = { revision: revision.value, capabilities: declared, clientInfo: info, logLevel: level };
+  return lengthOf(found[1]) + lengthOf(found[2]) <= MAX_PARSED_BYTES ? metadata : parsedLate(metadata, bytes, found);
+}
+
+/** Metadata is kept as long as its call, and objects may take twenty times the room of their text. */
+const MAX_PARSED_BYTES = 2048;
+
+function lengthOf(found: Unmistakable): number {
+  return found === undefined || found === 'unclear' ? 0 : found.end - found.start;
+}
+
+/** The same, with what may be large parsed anew at each look. */
+function parsedLate(
+  { revision, logLevel }: RequestMetadata,
+  bytes: Buffer,
+  [, capabilities, clientInfo]: readonly Unmistakable[],
+): RequestMetadata {
+  return {
+    revision,
+    logLevel,
+    capabilitiesBytes: lengthOf(capabilities),
+    get capabilities() {
+      return asFields(readValue(bytes, capabilities).value) ?? {};
+    },
+    get clientInfo() {
+      return asFields(readValue(bytes, clientInfo).value);
+    },
+  };
 }
 
 interface ReadValue {
@@ -117,7 +147,11 @@ function parseInfo(value: unknown): Fields | undefined {
 export interface StripOptions {
   /** `inputResponses` and `requestState`, which answer an `input_required` of the bridge's own. Default: keep. */
   readonly inputs?: 'keep' | 'remove';
+  /** What else changes in the params: members of these names. */
+  readonly also?: { readonly keys: readonly string[]; readonly change: (params: ObjectEditor) => void };
 }
+
+const STRIPPED = [META, 'inputResponses', 'requestState'];
 
 /** Legacy requests that may come without params. */
 const paramless: ReadonlySet<string | undefined> = new Set([
@@ -130,15 +164,16 @@ const paramless: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /** The request without its envelope, as a legacy server wants it. All else stays byte for byte. */
-export function stripMetadata(frame: Frame, { inputs = 'keep' }: StripOptions = {}): Frame {
-  const { bytes, payloadStart } = frame;
-  const params = ObjectEditor.read(bytes, payloadStart, [META, 'inputResponses', 'requestState']);
+export function stripMetadata(frame: Frame, { inputs = 'keep', also }: StripOptions = {}): Frame {
+  const keys = also === undefined ? STRIPPED : [...STRIPPED, ...also.keys];
+  const params = ObjectEditor.readIn(frame, frame.payloadStart, keys);
   if (params === undefined) return frame;
   if (inputs === 'remove') {
     params.remove('inputResponses');
     params.remove('requestState');
   }
-  const meta = ObjectEditor.read(bytes, params.value(META)?.start ?? -1, ENVELOPE_KEYS);
+  also?.change(params);
+  const meta = ObjectEditor.readIn(frame, params.value(META)?.start ?? -1, ENVELOPE_KEYS);
   for (const key of ENVELOPE_KEYS) meta?.remove(key);
   const metaEdits = meta?.edits() ?? [];
   if (metaEdits.length > 0) {

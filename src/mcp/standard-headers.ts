@@ -81,10 +81,11 @@ function checkName(value: HeaderMap[string], name: BodyName | undefined): string
   return decoded === name.text ? undefined : `the ${NAME_HEADER_OUT} header does not match params.${name.member}`;
 }
 
-function readName({ bytes, method, payloadStart }: Frame): BodyName | undefined {
+function readName(frame: Frame): BodyName | undefined {
+  const { bytes, method, payloadStart } = frame;
   const member = method === undefined ? undefined : nameMembers.get(method);
   if (member === undefined) return undefined;
-  const span = findUnmistakable(bytes, payloadStart, member);
+  const span = findUnmistakable(frame, payloadStart, member);
   if (span === 'unclear') return { kind: 'unclear', member };
   if (span === undefined || bytes[span.start] !== QUOTE) return undefined;
   const text = decodeString(bytes, span.start, span.end);

@@ -1,5 +1,6 @@
 import type { Frame } from '../wire/frame.ts';
 import type { HeaderMap } from './header-value.ts';
+import type { MetadataReader } from './metadata-reader.ts';
 import { type RequestMetadata, readRequestMetadata } from './request-metadata.ts';
 import {
   HEADER_MISMATCH,
@@ -26,6 +27,8 @@ export interface ModernRequest {
   readonly supportedRevisions: readonly string[];
   /** Undefined: who is asked next knows. */
   readonly isKnownMethod?: (method: string) => boolean;
+  /** Knows earlier requests of the same clients. */
+  readonly reader?: MetadataReader;
 }
 
 /**
@@ -34,12 +37,12 @@ export interface ModernRequest {
  * [spec 2026-07-28 transports/streamable-http#server-validation, basic#meta]
  */
 export function validateModern(request: ModernRequest): { readonly ok: RequestMetadata } | ModernRefusal {
-  const { frame, headers, supportedRevisions, isKnownMethod } = request;
+  const { frame, headers, supportedRevisions, isKnownMethod, reader } = request;
   const { kind, method } = frame;
   if (kind !== 'request' || method === undefined) {
     return { httpStatus: 400, code: INVALID_REQUEST, message: `expected a request; this is a ${kind}` };
   }
-  const metadata = readRequestMetadata(frame);
+  const metadata = reader === undefined ? readRequestMetadata(frame) : reader.read(frame);
   if ('fault' in metadata) return { httpStatus: 400, code: INVALID_PARAMS, message: metadata.fault };
   const { revision } = metadata;
   const mismatch = headers && checkStandardHeaders(frame, revision, headers);

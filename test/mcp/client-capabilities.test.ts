@@ -13,9 +13,17 @@ for (const [title, params] of [
   });
 }
 
-test('capabilities are read as they were declared', (t) => {
-  const capabilities = { sampling: {}, experimental: { x: {} } };
-  t.deepEqual(readClientCapabilities({ capabilities, protocolVersion: '2025-11-25' }), capabilities);
+test('of capabilities it is read that they were declared, and nothing that would have to be kept', (t) => {
+  const capabilities = {
+    sampling: { context: { x: 1 } },
+    roots: null,
+    elicitation: { form: { x: 1 }, url: null, x: 1 },
+    experimental: { x: {} },
+  };
+  t.deepEqual(readClientCapabilities({ capabilities, protocolVersion: '2025-11-25' }), {
+    sampling: {},
+    elicitation: { form: {} },
+  });
 });
 
 const SAMPLE = 'sampling/createMessage';

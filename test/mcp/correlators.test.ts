@@ -26,6 +26,9 @@ for (const [title, params, expected] of [
   ['among whitespace', '{ "_meta" : { "progressToken" :\t-3 } }', ['-3', -3]],
   ['after much else', '{"a":{"_meta":{"progressToken":1}},"b":["_meta"],"_meta":{"c":1,"progressToken":2}}', ['2', 2]],
   ['an escaped _meta', '{"\\u005fmeta":{"progressToken":4}}', ['4', 4]],
+  ['a number with a fraction of nothing', '{"_meta":{"progressToken":1.0}}', ['1.0', 1]],
+  ['a number with an exponent', '{"_meta":{"progressToken":1e3}}', ['1e3', 1000]],
+  ['more than a double holds', '{"_meta":{"progressToken":9007199254740993}}', ['9007199254740993', 2 ** 53]],
 ] as const) {
   test(`finds a progress token: ${title}`, (t) => {
     const frame = request(params);
@@ -45,6 +48,7 @@ for (const [title, params] of [
   ['the token occurs twice', '{"_meta":{"progressToken":1,"progressToken":2}}'],
   ['the token occurs twice, once escaped', '{"_meta":{"progressToken":1,"progress\\u0054oken":2}}'],
   ['it is a fraction', '{"_meta":{"progressToken":1.5}}'],
+  ['it is beyond all numbers', '{"_meta":{"progressToken":1e999}}'],
   ['it is null', '{"_meta":{"progressToken":null}}'],
   ['it is an object', '{"_meta":{"progressToken":{}}}'],
 ] as const) {
@@ -84,14 +88,27 @@ for (const [key, find] of [
     ['occurs twice, once escaped', `{"${key}":1,"\\u00${key.charCodeAt(0).toString(16)}${key.slice(1)}":1}`],
     ['lies deeper', `{"_meta":{"${key}":1}}`],
     ['is in an array', `["${key}",1]`],
-    ['is a fraction', `{"${key}":1.0}`],
-    ['is beyond what a double holds', `{"${key}":9007199254740992}`],
+    ['is a fraction', `{"${key}":1.5}`],
     ['is null', `{"${key}":null}`],
   ] as const) {
     test(`finds no ${key} that ${title}`, (t) => {
       t.is(find(notification(params)), undefined);
     });
   }
+}
+
+for (const text of ['1.0', '1e3', '9007199254740993']) {
+  test(`takes ${text} for a progress token, however a server writes it, and for no id`, (t) => {
+    const written = [text, text.replace('1e3', '1000.0')];
+    for (const token of written) {
+      const [first, later] = [`{"progressToken":${token},"progress":1}`, `{"progress":1,"progressToken":${token}}`];
+      for (const params of [first, later]) {
+        const frame = notification(params);
+        t.deepEqual(shown(frame.bytes, findProgressOf(frame)), [token, Number(text)]);
+      }
+    }
+    t.is(findCancelledId(notification(`{"requestId":${text}}`)), undefined);
+  });
 }
 
 for (const [title, text, expected] of [

@@ -70,6 +70,12 @@ test('is canonical already when it was made so, and does not depend on the order
   );
 });
 
+test('of capabilities only the text is kept, which is read anew at each look', (t) => {
+  const canonical = canonicalCapabilities({ experimental: { x: { y: [] } } });
+  t.deepEqual(canonical.capabilities, { experimental: { x: { y: [] } } });
+  t.not(canonical.capabilities, canonical.capabilities);
+});
+
 const rich = {
   roots: { listChanged: true },
   sampling: { tools: {}, context: {} },

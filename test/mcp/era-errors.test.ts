@@ -1,5 +1,5 @@
 import test from 'ava';
-import { modernHttpStatus, toLegacyError, toModernError, withoutUrlElicitation } from '../../src/mcp/era-errors.ts';
+import { modernHttpStatus, toLegacyError, toModernError } from '../../src/mcp/era-errors.ts';
 
 const message = 'as the server said';
 
@@ -121,15 +121,4 @@ test('knows the HTTP status of modern errors', (t) => {
   for (const code of [-32700, -32600, -32020, -32021, -32022]) t.is(modernHttpStatus(code), 400);
   t.is(modernHttpStatus(-32601), 404);
   for (const code of [-32602, -32603, -32000, 5]) t.is(modernHttpStatus(code), 200);
-});
-
-test('hides an elicitation of URLs from a client that has none, and keeps what it says', (t) => {
-  const data = { elicitations: [{ url: 'a:b' }] };
-  t.deepEqual(withoutUrlElicitation({ code: -32042, message, data }), {
-    code: -32603,
-    message,
-    data: { ...data, bridge: { originalCode: -32042 } },
-  });
-  const other = { code: -32602, message };
-  t.is(withoutUrlElicitation(other), other);
 });

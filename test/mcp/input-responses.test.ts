@@ -59,7 +59,7 @@ test('takes several blocks of content', (t) => {
   t.deepEqual(read('{"inputResponses":{"s":{"role":"user","model":"m","content":[]}}}').missing, ['e', 'r']);
 });
 
-for (const [title, method, result, expected] of [
+for (const [title, method, result, expected, visit] of [
   [
     'an accepted form',
     'elicitation/create',
@@ -72,6 +72,14 @@ for (const [title, method, result, expected] of [
     '{"action":"decline","content":{"a":1},"_meta":{}}',
     '{"action":"decline","_meta":{}}',
   ],
+  ['a visited URL', 'elicitation/create', '{"action":"accept"}', '{"action":"accept"}', 'visit'],
+  [
+    'a visited URL with content',
+    'elicitation/create',
+    '{"content":{"a":1},"action":"accept","_meta":{}}',
+    '{"action":"accept","_meta":{}}',
+    'visit',
+  ],
   ['a cancelled form', 'elicitation/create', '{"action":"cancel"}', '{"action":"cancel"}'],
   ['a sample', 'sampling/createMessage', sampled, sampled],
   ['roots', 'roots/list', '{"roots":[],"x":1}', '{"roots":[],"x":1}'],
@@ -80,6 +88,6 @@ for (const [title, method, result, expected] of [
 ] as const) {
   test(`makes an input response of ${title}`, (t) => {
     const frame = clientFrame(`{"jsonrpc":"2.0","id":1,"result":${result}}`);
-    t.is(toInputResponse(method, frame)?.toString(), expected);
+    t.is(toInputResponse({ method, isVisit: visit !== undefined }, frame)?.toString(), expected);
   });
 }

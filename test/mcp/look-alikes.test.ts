@@ -36,7 +36,7 @@ test('other members and members of members are no look-alikes', (t) => {
 
 const find = (object: string) => {
   const bytes = Buffer.from(object);
-  const found = findUnmistakable(bytes, 0, 'progressToken');
+  const found = findUnmistakable({ bytes }, 0, 'progressToken');
   return typeof found === 'object' ? bytes.toString('utf8', found.start, found.end) : found;
 };
 
@@ -147,11 +147,11 @@ test('a member is found, several at once too, as if every key were decoded and c
       const shown = (found: ReturnType<typeof findUnmistakable>): string | undefined =>
         typeof found === 'object' ? bytes.toString('utf8', found.start, found.end) : found;
       t.deepEqual(
-        KEYS.map((key) => shown(findUnmistakable(bytes, 0, key))),
+        KEYS.map((key) => shown(findUnmistakable({ bytes }, 0, key))),
         expected,
         text,
       );
-      t.deepEqual(findAllUnmistakable(bytes, 0, KEYS).map(shown), expected, text);
+      t.deepEqual(findAllUnmistakable({ bytes }, 0, KEYS).map(shown), expected, text);
     }),
     { numRuns: 3000 },
   );

@@ -223,6 +223,17 @@ test('answers initialize for a modern server', (t) => {
   });
 });
 
+test('what a server adds to its introduction is told in either era', (t) => {
+  const added = { vendor: { n: 1 } };
+  const legacy = { ...added, protocolVersion: '2025-11-25', capabilities: {}, serverInfo, _meta: { 'a/b': 1 } };
+  const discovered = discoverResult(legacy, { unsolicited: true });
+  t.like(discovered, added);
+  t.false('protocolVersion' in discovered || 'serverInfo' in discovered);
+  t.deepEqual(discovered._meta, { 'a/b': 1, [SERVER_INFO]: serverInfo });
+  const options = { fallbackName: 'x', unsolicited: true, revision: '2025-11-25' } as const;
+  t.deepEqual(initializeResult(discovered, options), legacy);
+});
+
 test('reads what a server calls itself, with a version in any case', (t) => {
   t.is(readServerInfo({ version: '1' }), undefined);
   t.is(readServerInfo('x'), undefined);

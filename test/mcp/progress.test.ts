@@ -20,8 +20,13 @@ const frames = progressLine
 function tokenOf({ bytes, payloadStart }: Frame) {
   const span = payloadStart === -1 ? undefined : findUniqueMember(bytes, payloadStart, 'progressToken');
   if (span === undefined || span === 'duplicate') return undefined;
-  const value = decodeId(bytes, span.start, span.end);
+  const value = decodeId(bytes, span.start, span.end) ?? readInteger(bytes.toString('utf8', span.start, span.end));
   return value === undefined ? undefined : { ...span, value };
+}
+
+/** However it is written. */
+function readInteger(text: string): number | undefined {
+  return /^[-\d]/.test(text) && Number.isInteger(Number(text)) ? Number(text) : undefined;
 }
 
 test('the token of a notification is the one that a walk over all its members finds', (t) => {

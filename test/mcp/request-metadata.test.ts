@@ -150,6 +150,26 @@ for (const [title, params, fault] of [
   });
 }
 
+test('of a large envelope only the text is kept, which is read anew at each look', (t) => {
+  const read = (padding: number): RequestMetadata => {
+    const said = readRequestMetadata(
+      withMeta({ ...full, [INFO]: { name: 'c', version: '1', more: 'x'.repeat(padding) } }),
+    );
+    if ('fault' in said) throw new Error(said.fault);
+    return said;
+  };
+  const small = read(1000);
+  t.is(small.capabilities, small.capabilities);
+  t.is(small.clientInfo, small.clientInfo);
+  const large = read(3000);
+  t.not(large.capabilities, large.capabilities);
+  t.not(large.clientInfo, large.clientInfo);
+  // Who is to look knows how much there is.
+  const capabilitiesBytes = JSON.stringify(small.capabilities).length;
+  t.deepEqual({ ...large, clientInfo: undefined }, { ...small, capabilitiesBytes, clientInfo: undefined });
+  t.is((large.clientInfo?.more as string).length, 3000);
+});
+
 const envelope = JSON.stringify(full).slice(1, -1);
 
 for (const [title, method, before, after] of [
