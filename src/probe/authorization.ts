@@ -1,6 +1,6 @@
 import { parseAuthChallenge } from '../http/auth-challenge.ts';
-import type { ResponseHead } from '../http/client.ts';
 import { ControlClient, type ControlResponse } from '../http/control-client.ts';
+import type { ResponseHead } from '../http/http-call.ts';
 import { showUrl } from '../http/shown-url.ts';
 import { isStringArray } from '../mcp/discover.ts';
 import { asFields, type Fields } from '../mcp/payload.ts';

@@ -3,6 +3,7 @@ import type { Deps } from '../deps.ts';
 import type { HttpClient } from '../http/client.ts';
 import { SessionCookies } from '../http/cookies.ts';
 import type { Credentials } from '../http/credentials.ts';
+import { askForTls } from '../http/network-error.ts';
 import type { InitializeVerdict, ProbeVerdict } from '../mcp/classify-probe.ts';
 import type { Implementation } from '../mcp/meta.ts';
 import { askHttp, type HttpAnswer } from '../upstream/detect/ask/ask-http.ts';
@@ -66,7 +67,9 @@ export class HttpProbe {
       this.findings.problem(error?.message ?? words);
       return 'over';
     }
-    if (kind === 'failing' || kind === 'busy') this.findings.problem(`${request} fails: ${words}.`);
+    if (kind === 'failing' || kind === 'busy') {
+      this.findings.problem(`${request} fails: ${words}${askForTls(this.options.url, error?.data?.cause)}.`);
+    }
     // Another way may be open all the same: some gateways refuse methods they do not know.
     if (kind === 'unauthorized' && head !== undefined && this.findings.authorization === undefined) {
       const { signal } = this.options;

@@ -4,8 +4,11 @@ export interface PaintOptions {
   readonly color: boolean;
 }
 
-/** Two cells; the first of the widest row decides where the second begins. */
-export type Column = readonly [left: string, right: string];
+/**
+ * Two cells; the first of the widest row decides where the second begins. `whole`: the second is to be copied, so that it
+ * stands in one line however long it is.
+ */
+export type Column = readonly [left: string, right: string, wrapping?: 'whole'];
 
 const INDENT = 2;
 const GAP = 2;
@@ -58,9 +61,10 @@ export class Painter {
     const widest = Math.max(MIN_LEFT_WIDTH, ...rows.map(([left]) => visibleLength(left)));
     const start = INDENT + widest + GAP;
     const isNarrow = this.#width - start < MIN_RIGHT_WIDTH;
-    for (const [left, right] of rows) {
+    for (const [left, right, wrapping] of rows) {
       const indent = isNarrow ? 2 * INDENT : start;
-      const [first = '', ...rest] = wrap(right, this.#width - indent, leadingSpaces(right));
+      const width = wrapping === 'whole' ? Infinity : this.#width - indent;
+      const [first = '', ...rest] = wrap(right, width, leadingSpaces(right));
       const head = ' '.repeat(INDENT) + left;
       if (isNarrow && left !== '') this.#lines.push(head, ' '.repeat(indent) + first);
       else

@@ -30,6 +30,9 @@ export interface CommandProbeOptions {
   readonly deps: Deps;
 }
 
+/** Somebody waits for the report, and nothing is open any more that a server would need its time for. */
+const CLOSE_GRACE_MS = 2000;
+
 /** Starts a server, asks it in the era it speaks, and sees whether it speaks the other one, too. */
 export class CommandProbe {
   readonly #options: CommandProbeOptions;
@@ -39,10 +42,10 @@ export class CommandProbe {
   /** Throws BridgeError ERR_UPSTREAM_SPAWN when there is no such program. */
   constructor(options: CommandProbeOptions) {
     const { target, child, limits, findings, deps } = options;
-    const { maxMessageBytes, shutdownGraceMs } = limits;
+    const { maxMessageBytes } = limits;
     this.#options = options;
     this.#findings = findings;
-    this.#dialer = createStdioDialer({ target, child, maxMessageBytes, shutdownGraceMs, deps });
+    this.#dialer = createStdioDialer({ target, child, maxMessageBytes, shutdownGraceMs: CLOSE_GRACE_MS, deps });
   }
 
   /** Rejects when the time is up, or with a BridgeError when the server does not get as far as an answer. */
@@ -73,7 +76,10 @@ export class CommandProbe {
       log: deps.log,
       verdicts: new VerdictCache(deps.clock),
       key: '',
-      note: (step: Step) => this.#findings.steps.add(step),
+      // What comes of the ending of a server is no answer.
+      note: (step: Step) => {
+        if (!signal.aborted) this.#findings.steps.add(step);
+      },
       // Half of the time is for what comes after a server that does not answer.
       probeTimeoutMs: Math.min(PROBE_TIMEOUT_MS, timeoutMs / 2),
     }).then(

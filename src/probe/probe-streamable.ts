@@ -1,4 +1,4 @@
-import type { ResponseHead } from '../http/client.ts';
+import type { ResponseHead } from '../http/http-call.ts';
 import { classifyInitialize } from '../mcp/classify-probe.ts';
 import { SESSION_ID_HEADER } from '../mcp/headers.ts';
 import { INITIALIZE, INITIALIZED } from '../mcp/methods.ts';

@@ -10,6 +10,9 @@ export interface RenderOptions extends PaintOptions {
 /** What a server says of itself is shown up to this length. */
 const MAX_SHOWN_LENGTH = 300;
 
+const LOGIN = 'a login, with --login on-demand';
+const TOKEN = 'a token, in MCP_PORTAGE_BEARER_TOKEN or --bearer-token-file';
+
 /** The report for people. Ends with a newline. */
 export function renderReport(report: ProbeReport, { color, width }: RenderOptions): string {
   const painter = new Painter({ color }, width);
@@ -28,6 +31,7 @@ export function renderReport(report: ProbeReport, { color, width }: RenderOption
       ['metadata', resourceMetadata ?? 'none found'],
       ...(authorizationServers.length > 0 ? [['servers', showList(authorizationServers)] as Column] : []),
       ...(scopes.length > 0 ? [['scopes', showList(scopes)] as Column] : []),
+      ['way in', authorizationServers.length > 0 ? `${LOGIN}, or ${TOKEN}` : TOKEN],
     ]);
   }
 
@@ -36,7 +40,9 @@ export function renderReport(report: ProbeReport, { color, width }: RenderOption
 
   if (clients.some(({ way }) => way !== 'none')) {
     painter.heading('Who can use it');
-    painter.columns(clients.map((advice): Column => [CLIENT_NAMES[advice.client], describeWay(painter, advice)]));
+    painter.columns(
+      clients.map((advice): Column => [CLIENT_NAMES[advice.client], describeWay(painter, advice), 'whole']),
+    );
   }
 
   if (steps.length > 0) painter.heading('What was asked');

@@ -37,7 +37,8 @@ export async function runProbe(target: Target, config: ProbeConfig, deps: Deps):
     if (thrown === timeUp) {
       const pending = findings.steps.giveUp();
       const during = pending === undefined ? '' : ` while waiting for ${pending}`;
-      findings.problem(`The time limit of ${config.timeoutMs} ms was reached${during}.`);
+      const isSilent = target.kind === 'command' && findings.offers.every(({ works }) => !works);
+      findings.problem(`The time limit of ${config.timeoutMs} ms was reached${during}.${isSilent ? SILENCE : ''}`);
     } else if (thrown === interrupted) {
       findings.steps.giveUp();
       findings.problem('It was interrupted; there may be more to find.');
@@ -56,6 +57,9 @@ export async function runProbe(target: Target, config: ProbeConfig, deps: Deps):
 }
 
 const HOLD_MS = 60_000;
+
+const SILENCE =
+  ' The server runs, but has not answered. It may be slow to start (give it more with --timeout), or not speak MCP on stdin and stdout; one that listens on a port is reached by its URL.';
 
 interface ProbeContext {
   readonly findings: Findings;

@@ -11,9 +11,15 @@ export interface ChildSpec {
   readonly cwd: string | undefined;
   /** The whole environment; nothing is added. */
   readonly env: Readonly<Record<string, string>>;
-  /** One wait of the termination ladder. */
+  /** What it has to end by itself when it is told to; see terminate.ts. */
   readonly graceMs: number;
 }
+
+/**
+ * Why a child is to end: it is not needed any more, which is the default, it takes nothing in, or it has to be soon, for
+ * the bridge will not be there to end it later.
+ */
+export type EndReason = 'unwanted' | 'hung' | 'urgent';
 
 /** A child on pipes or on a pseudo-terminal. Its owner calls `terminate` unless `ended` or `failed` came first. */
 export interface Child {
@@ -22,11 +28,13 @@ export interface Child {
   readonly pid: number | undefined;
   /** Never throws for what the child does: when it goes away, `closed('stdin')` follows. */
   readonly stdin: Writable;
+  /** When anything came from it last, on stdout or stderr, or when it was started; by the clock of the bridge. */
+  readonly lastHeardMs: number;
   /** Stop and go on reading its stdout. Up to one buffer that was read before may still come. */
   pauseOutput(): void;
   resumeOutput(): void;
-  /** Walks down the termination ladder. May be called twice. Resolves like `gone`. */
-  terminate(): Promise<void>;
+  /** Walks down the termination ladder. May be called twice: what is urgent goes faster then. Resolves like `gone`. */
+  terminate(why?: EndReason): Promise<void>;
   /** Synchronous last resort: SIGKILL for whatever is left of it. */
   killNow(): void;
   /** Resolves when neither the process nor another member of its group is left. Never rejects. */

@@ -49,6 +49,7 @@ export function awaitFailure(spec: ChildSpec, listener: ChildListener, process: 
     name: spec.name,
     pid: undefined,
     stdin: new Writable({ write: (_chunk, _encoding, done) => done() }),
+    lastHeardMs: Number.NEGATIVE_INFINITY,
     pauseOutput: () => undefined,
     resumeOutput: () => undefined,
     terminate: () => Promise.resolve(),

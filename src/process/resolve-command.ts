@@ -45,6 +45,16 @@ export function resolveCommand(lookup: CommandLookup, view: FileSystemView = sys
   }
   if (found?.kind === 'folder') throw spawnError(`${found.file} is a folder; name the program in it`);
   if (found !== undefined) throw spawnError(`${found.file} is not executable; make it so with chmod +x`);
+  // As a shell takes it. The value is not shown: it may be a credential.
+  const [variable] = /^\w+(?==)/.exec(command) ?? [];
+  if (variable !== undefined) {
+    throw spawnError(`"${variable}=..." is no program; a variable for it stands before --, as --env ${variable}=...`);
+  }
+  // As other bridges take it. The rest is not shown: arguments may be credentials.
+  const [program] = /^[^\s/\\]+(?=\s)/.exec(command) ?? [];
+  if (program !== undefined) {
+    throw spawnError(`"${program} ..." in quotes is one word, and no program; leave the quotes out: -- ${program} ...`);
+  }
   if (hasFolder(command, view)) {
     throw spawnError(`${path.resolve(folder, command)} does not exist; correct the path after --`);
   }

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import type { Logger } from 'pino';
 import type { Clock } from '../deps.ts';
-import type { Child, ChildListener } from './child.ts';
+import type { Child, ChildListener, EndReason } from './child.ts';
 import { openProcessGroup } from './process-group.ts';
 import { StderrLog } from './stderr-log.ts';
 import { Termination } from './terminate.ts';
@@ -52,6 +52,7 @@ export class RunningChild implements Child {
   readonly #startedMs: number;
   readonly #stderrLog: StderrLog;
   readonly #termination: Termination;
+  #lastHeardMs: number;
   #state: ChildState = { kind: 'running' };
   #openOutputs = 2;
   #isPaused = false;
@@ -64,11 +65,16 @@ export class RunningChild implements Child {
     this.stdin = stdin;
     this.#options = options;
     this.#startedMs = clock.now();
+    this.#lastHeardMs = this.#startedMs;
     this.#stderrLog = new StderrLog(log);
     const group = openProcessGroup(pid);
     this.#termination = new Termination({ carrier, graceMs, group, closeStdin: () => stdin.end(), clock, log });
     this.#listen();
     log.info('server started');
+  }
+
+  get lastHeardMs(): number {
+    return this.#lastHeardMs;
   }
 
   get gone(): Promise<void> {
@@ -88,8 +94,8 @@ export class RunningChild implements Child {
     this.#limitLateOutput();
   }
 
-  terminate(): Promise<void> {
-    return this.#termination.begin();
+  terminate(why?: EndReason): Promise<void> {
+    return this.#termination.begin(why);
   }
 
   killNow(): void {
@@ -97,13 +103,16 @@ export class RunningChild implements Child {
   }
 
   #listen(): void {
-    const { process, stdin, stdout, stderr, listener, log } = this.#options;
+    const { process, stdin, stdout, stderr, listener, clock, log } = this.#options;
     process.on('exit', (code, signal) => this.#exited(code, signal));
     process.on('error', (err) => log.debug({ err }, 'child process error'));
     // EPIPE and its like: that the child is gone or deaf is told by `close`.
     stdin.on('error', (err) => log.debug({ err }, 'child stdin error'));
     stdin.on('close', () => this.#closedEarly('stdin'));
-    stdout.on('data', (chunk: Buffer) => listener.output(chunk));
+    stdout.on('data', (chunk: Buffer) => {
+      this.#lastHeardMs = clock.now();
+      listener.output(chunk);
+    });
     // Node resumes what an exited child has left unread.
     stdout.on('resume', () => {
       if (this.#isPaused) stdout.pause();
@@ -114,7 +123,10 @@ export class RunningChild implements Child {
       this.#outputClosed();
     });
     // Always read: a full pipe would stop the child.
-    stderr.on('data', (chunk: Buffer) => this.#stderrLog.push(chunk));
+    stderr.on('data', (chunk: Buffer) => {
+      this.#lastHeardMs = clock.now();
+      this.#stderrLog.push(chunk);
+    });
     stderr.on('error', (err) => log.debug({ err }, 'child stderr error'));
     stderr.on('close', () => {
       this.#stderrLog.end();
@@ -143,10 +155,15 @@ export class RunningChild implements Child {
   #limitLateOutput(): void {
     if (this.#state.kind !== 'exited' || this.#isPaused) return;
     const { clock, stdout, stderr, log } = this.#options;
-    this.#cancelLateOutput = clock.after(LATE_OUTPUT_MS, () => {
+    const leave = (): void => {
       log.debug('something still holds the pipes of a server that has exited; they are no longer read');
       stdout.destroy();
       stderr.destroy();
+    };
+    this.#cancelLateOutput = clock.after(LATE_OUTPUT_MS, () => {
+      // A process that was held up for so long finds its timers due before it has looked at its pipes.
+      const look = setImmediate(leave);
+      this.#cancelLateOutput = () => clearImmediate(look);
     });
   }
 

@@ -1,6 +1,7 @@
-/** How a child is ended: a ladder of steps, each given the same time before the next. */
+/** How a child is ended: a ladder of steps, between which it has time. */
 import type { Logger } from 'pino';
 import type { Clock } from '../deps.ts';
+import type { EndReason } from './child.ts';
 import type { EndingSignal, ProcessGroup } from './process-group.ts';
 
 export type TerminationAction = 'close-stdin' | EndingSignal;
@@ -20,14 +21,24 @@ const GROUP_POLL_MS = 40;
 
 /**
  * [spec 2025-11-25 lifecycle#stdio] close the input, wait, SIGTERM, wait, SIGKILL. On a raw pseudo-terminal there is no
- * end of input short of hanging up, so SIGHUP stands in its place. A child that ignores everything is gone after twice
- * the grace period. On Windows SIGTERM and SIGKILL are taskkill without and with /F.
- * @param graceMs one wait
+ * end of input short of hanging up, so SIGHUP stands in its place. A child that ignores everything is gone after the grace
+ * period: half of it is for the end of its input, half for SIGTERM; by default 2 s each, as the official SDKs have it. On
+ * Windows SIGTERM and SIGKILL are taskkill without and with /F.
+ *
+ * One that hangs has not looked at its input for long and would not see the end of it, while others wait for the one that
+ * replaces it: SIGTERM follows at once, as it does where it is urgent. That ends most of them, for it needs no help of
+ * theirs.
+ * @param graceMs all that a child has to end by itself
  */
-export function terminationLadder(carrier: 'pipe' | 'pty', graceMs: number): readonly TerminationStep[] {
+export function terminationLadder(
+  carrier: 'pipe' | 'pty',
+  graceMs: number,
+  why: EndReason = 'unwanted',
+): readonly TerminationStep[] {
+  const waitMs = graceMs / 2;
   return [
-    { action: carrier === 'pipe' ? 'close-stdin' : 'SIGHUP', waitMs: graceMs },
-    { action: 'SIGTERM', waitMs: graceMs },
+    { action: carrier === 'pipe' ? 'close-stdin' : 'SIGHUP', waitMs: why === 'unwanted' ? waitMs : 0 },
+    { action: 'SIGTERM', waitMs },
     { action: 'SIGKILL', waitMs: AFTER_KILL_MS },
   ];
 }
@@ -66,6 +77,8 @@ export class Termination {
   #state: TerminationState = 'idle';
   #resolveGone: () => void = () => undefined;
   #cancelStep: () => void = () => undefined;
+  /** Below the step that was taken last. */
+  #stepsLeft: readonly TerminationStep[] = [];
   #cancelPoll: () => void = () => undefined;
   #hold: NodeJS.Timeout | undefined;
 
@@ -80,11 +93,14 @@ export class Termination {
     return this.#state !== 'idle';
   }
 
-  /** May be called twice. */
-  begin(): Promise<void> {
+  /** May be called twice; the first reason counts, unless it has become urgent. */
+  begin(why?: EndReason): Promise<void> {
     if (this.#state === 'idle') {
       this.#state = 'ending';
-      this.#takeStep(terminationLadder(this.#options.carrier, this.#options.graceMs));
+      this.#takeStep(terminationLadder(this.#options.carrier, this.#options.graceMs, why));
+    } else if (why === 'urgent' && this.#state === 'ending' && this.#stepsLeft[0]?.action === 'SIGTERM') {
+      this.#cancelStep();
+      this.#takeStep(this.#stepsLeft);
     }
     return this.gone;
   }
@@ -115,9 +131,12 @@ export class Termination {
   #takeStep([step, ...rest]: readonly TerminationStep[]): void {
     const { log, group, closeStdin, clock } = this.#options;
     if (step === undefined) {
+      // It has ended, and who was held up for so long has yet to hear of it.
+      if (!group.hasMembers()) return;
       log.warn('still there after SIGKILL; left to the system');
       return this.#finish();
     }
+    this.#stepsLeft = rest;
     log.debug({ step: step.action, phase: this.#state }, `ending the child: ${step.action}`);
     if (step.action === 'close-stdin') closeStdin();
     else group.signal(step.action);

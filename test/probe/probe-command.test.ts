@@ -2,6 +2,7 @@
 import test from 'ava';
 import type { CommandTarget } from '../../src/config.ts';
 import { fixture } from '../process/child-spec.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import { descendantsOf } from '../support/processes.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { adviceIn, conclusionOf, offerOf, type ProbeRun, probe, working } from './run.ts';
@@ -92,7 +93,11 @@ test.serial('a server that exits at the probe is started again', async (t) => {
 });
 
 test.serial('a server that is silent before initialize costs half of the time limit', async (t) => {
-  const report = await probeServer('silent-before-initialize', [], { timeoutMs: 6000 });
+  const clock = new FakeClock();
+  const reporting = probeServer('silent-before-initialize', [], { timeoutMs: 6000, clock });
+  await waitFor(() => descendantsOf(process.pid).some((pid) => !others.has(pid)), { message: 'a server' });
+  clock.advance(3000);
+  const report = await reporting;
   t.is(conclusionOf(report), 'usable (0)');
   t.is(report.steps[0]?.saw, 'no answer within 3000 ms');
 });
@@ -100,7 +105,23 @@ test.serial('a server that is silent before initialize costs half of the time li
 test.serial('a server that never answers is reported when the time is up', async (t) => {
   const report = await probeServer('never-answers', [], { timeoutMs: 1000 });
   t.is(conclusionOf(report), 'unusable (69)');
-  t.regex(report.problems.join(), /time limit of 1000 ms/);
+  t.regex(
+    report.problems.join(),
+    /time limit of 1000 ms was reached\. The server runs, but has not answered.* by its URL\.$/,
+  );
+});
+
+test.serial('a server that does not want to end does not hold up the report for long', async (t) => {
+  const script = `process.on('SIGTERM', () => {}); setInterval(() => {}, 1000)`;
+  const startedMs = performance.now();
+  const report = await probe({ kind: 'command', command: process.execPath, args: ['-e', script] }, { timeoutMs: 1000 });
+  const tookMs = performance.now() - startedMs;
+  t.true(tookMs < 30_000, `${tookMs} ms; running calls would get 30 s, and the server as much again`);
+  t.deepEqual(
+    report.steps.map(({ saw }) => saw),
+    ['no answer within 500 ms'],
+    'that it was ended is no answer',
+  );
 });
 
 test.serial('a server that exits is reported with its last words', async (t) => {

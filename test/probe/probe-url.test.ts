@@ -258,6 +258,16 @@ test('where nobody listens the report says so, once', async (t) => {
   t.is(report.steps.length, 1);
 });
 
+test('a server that breaks connections without TLS is asked for with it', async (t) => {
+  const server = await scripted(t, () => 'reset');
+  const report = await probe(server.url);
+  t.is(conclusionOf(report), 'unusable (69)');
+  t.is(
+    report.problems[0],
+    'POST server/discover fails: the connection broke before an answer came. If it speaks TLS on this port, use https://.',
+  );
+});
+
 test('something that is no MCP server is reported with a hint', async (t) => {
   const server = await scripted(t, () => ({ text: '<html>', headers: { 'Content-Type': 'text/html' } }));
   const report = await probe(server.url);

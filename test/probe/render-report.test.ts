@@ -112,9 +112,14 @@ test('what a server wants for authorization is shown', (t) => {
   metadata                  https://example.com/.well-known/oauth-protected-resource
   servers                   https://auth.example
   scopes                    read, write
+  way in                    a login, with --login on-demand, or a token, in MCP_PORTAGE_BEARER_TOKEN
+                            or --bearer-token-file
 `),
     text,
   );
+  const alone = { ...authorization, authorizationServers: [] };
+  const withoutLogin = renderReport({ ...REPORT, verdict: 'unauthorized', authorization: alone }, PLAIN);
+  t.regex(withoutLogin, /^ {2}way in +a token, in MCP_PORTAGE_BEARER_TOKEN or --bearer-token-file$/m);
 });
 
 test('paint changes nothing but the paint', (t) => {
@@ -123,17 +128,27 @@ test('paint changes nothing but the paint', (t) => {
   t.is(stripVTControlCharacters(painted), renderReport(REPORT, PLAIN));
 });
 
-test('on a narrow terminal nothing but long words goes over the edge', (t) => {
+test('on a narrow terminal nothing but long words and commands goes over the edge', (t) => {
   for (const width of [40, 60, 80]) {
-    for (const line of renderReport(REPORT, { color: false, width }).split('\n')) {
+    const lines = renderReport(REPORT, { color: false, width }).split('\n');
+    for (const line of lines.filter((text) => !text.includes('  mcp-portage '))) {
       t.true(line.length <= Math.max(width, 48) || !line.trim().includes('  '), `${width}: ${line}`);
     }
   }
 });
 
+test('a command to be copied stands in one line', (t) => {
+  const command = `mcp-portage serve -- npx -y some-server '/a folder' ${'another '.repeat(12)}argument`;
+  const clients = REPORT.clients.map(({ client }) => ({ client, way: 'portage' as const, command }));
+  for (const width of [40, 80, 100]) {
+    const lines = renderReport({ ...REPORT, clients }, { color: false, width }).split('\n');
+    t.is(lines.filter((line) => line.endsWith(`with  ${command}`)).length, clients.length);
+  }
+});
+
 test('what a server says of itself cannot drive the terminal', (t) => {
   const [first] = REPORT.offers;
-  const offers = [{ ...(first as Offer), serverInfo: { name: '\u001b[31mevil\u0007\nusable', version: '\u202e1' } }];
+  const offers = [{ ...(first as Offer), serverInfo: { name: '\u001b[31m\u0007\nusable', version: '\u202e1' } }];
   const problems = ['It said \u001b]0;title\u0007.'];
   const text = renderReport({ ...REPORT, offers, problems }, PLAIN);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is looked for

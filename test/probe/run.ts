@@ -18,12 +18,14 @@ const LIMITS = {
   maxHeaderBytes: 16 * 1024,
   maxInFlight: 100,
   maxInFlightPerSession: 100,
+  maxStreamsPerSession: 100,
   maxReplayBytes: 1024 * 1024,
   maxParkedCalls: 8,
   maxParkedBytes: 1024 * 1024,
   requestTimeoutMs: 0,
   maxCallMs: 0,
-  shutdownGraceMs: 2000,
+  hangTimeoutMs: 0,
+  shutdownGraceMs: 30_000,
 };
 
 /** Probes with everything at its default. */

@@ -25,6 +25,9 @@ function start(t: ExecutionContext, spec: ChildSpec) {
 
 const INITIALIZE = '{"jsonrpc":"2.0","id":1,"method":"initialize"}\n';
 
+/** Half of it is the time that even a busy machine needs to let a process end that has been told to. */
+const AMPLE_GRACE_MS = 10_000;
+
 /** Resolves with the result of `initialize`, at which point all handlers of a fixture are in place. */
 async function initialize(child: Child, listener: RecordingListener): Promise<{ grandchildPid?: number }> {
   child.stdin.write(INITIALIZE);
@@ -76,7 +79,7 @@ test('passes arguments as they are, without a shell', async (t) => {
 test('describes the exit and keeps the last words on stderr, printable', async (t) => {
   const { listener, entries } = start(t, fixtureSpec('exits-before-initialize', ['7']));
   const exit = await listener.whenEnded();
-  t.regex(describeExit(exit), /^exited with code 7 after \d+ ms$/);
+  t.regex(describeExit(exit), /^exited with code 7 after \d+ m?s$/);
   t.deepEqual(exit.stderrTail, ['SOME_KEY is not set', 'cannot go on without it']);
   t.true(
     entries.some(
@@ -88,7 +91,7 @@ test('describes the exit and keeps the last words on stderr, printable', async (
 test('describes an exit by signal', async (t) => {
   const { listener } = start(t, scriptSpec('process.kill(process.pid, "SIGKILL")'));
   const exit = await listener.whenEnded();
-  t.regex(describeExit(exit), /^was ended by SIGKILL after \d+ ms$/);
+  t.regex(describeExit(exit), /^was ended by SIGKILL after \d+ m?s$/);
 });
 
 test('describes long lives in seconds', (t) => {
@@ -162,7 +165,7 @@ test('ends a polite child by closing its stdin, after what was written to it', a
 });
 
 test('ends a child that ignores the end of its input with SIGTERM', async (t) => {
-  const { child, listener } = start(t, fixtureSpec('ignores-stdin-close', [], { graceMs: 100 }));
+  const { child, listener } = start(t, fixtureSpec('ignores-stdin-close', [], { graceMs: AMPLE_GRACE_MS }));
   await initialize(child, listener);
   await child.terminate();
   t.like(await listener.whenEnded(), { signal: 'SIGTERM', terminated: true });
@@ -177,9 +180,28 @@ test('ends a child that ignores SIGTERM with SIGKILL', async (t) => {
   t.false(isAlive(child.pid ?? 0));
 });
 
+test('ends a child that was stopped, which only SIGKILL reaches', async (t) => {
+  const { child, listener } = start(t, fixtureSpec('ignores-stdin-close', [], { graceMs: 100 }));
+  await initialize(child, listener);
+  process.kill(child.pid ?? 0, 'SIGSTOP');
+  await child.terminate();
+  t.like(await listener.whenEnded(), { signal: 'SIGKILL' });
+  t.false(isAlive(child.pid ?? 0));
+});
+
+for (const stream of ['stdout', 'stderr']) {
+  test(`knows when something came from a child last: on ${stream}, if only a byte`, async (t) => {
+    const { child } = start(t, scriptSpec(`process.stdin.on('data', () => process.${stream}.write('.'))`));
+    const startedMs = child.lastHeardMs;
+    t.true(startedMs > 0 && startedMs <= performance.now(), 'its start counts');
+    child.stdin.write('go');
+    await waitFor(() => child.lastHeardMs > startedMs, { message: 'the byte to be noticed' });
+  });
+}
+
 for (const kind of ['willing', 'stubborn']) {
   test(`ends a ${kind} grandchild after the child has exited`, async (t) => {
-    const { child, listener } = start(t, fixtureSpec('spawns-grandchild', [kind], { graceMs: 300 }));
+    const { child, listener } = start(t, fixtureSpec('spawns-grandchild', [kind], { graceMs: AMPLE_GRACE_MS }));
     const { grandchildPid = 0 } = await initialize(child, listener);
     t.true(isAlive(grandchildPid));
     await child.terminate();

@@ -8,6 +8,7 @@ import { BridgeError } from '../../src/errors.ts';
 import type { Child, ChildSpec } from '../../src/process/child.ts';
 import { createPtyStarter, loadOpenPty, type OpenPty } from '../../src/process/pty-child.ts';
 import { assertGone, isAlive } from '../support/processes.ts';
+import { TYPESCRIPT } from '../support/typescript.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { fixtureSpec, scriptSpec } from './child-spec.ts';
 import { createTestDeps } from './collected-log.ts';
@@ -81,7 +82,7 @@ for (const size of [4095, 4096, 4097, 1024 * 1024, 16 * 1024 * 1024]) {
     const { child, listener } = start(t, scriptSpec(COUNT_LINES));
     child.stdin.write(Buffer.alloc(size, 'x'));
     child.stdin.write('\n');
-    await waitFor(() => listener.text.includes('\n'), { timeoutMs: 30_000 });
+    await waitFor(() => listener.text.includes('\n'));
     t.is(listener.text.trim(), String(size));
   });
 }
@@ -157,7 +158,7 @@ ptyTest('reports a command that does not exist', async (t) => {
 });
 
 ptyTest('leaves no child behind when the bridge is killed, siblings or not', async (t) => {
-  const parent = spawn(process.execPath, ['--import=tsx', fileURLToPath(new URL('./pty-parent.ts', import.meta.url))], {
+  const parent = spawn(process.execPath, [TYPESCRIPT, fileURLToPath(new URL('./pty-parent.ts', import.meta.url))], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   t.teardown(() => parent.kill('SIGKILL'));

@@ -92,6 +92,26 @@ const refused: readonly (Case & { readonly message: RegExp })[] = [
     message: /"nosuch" is in none of the 2 folders of the PATH .* --env PATH/,
   },
   {
+    title: 'says that a command was quoted as one word, without its arguments',
+    command: 'npx -y @scope/server --token secret',
+    env: { PATH: '/a:/b' },
+    files: {},
+    message: /^Cannot start the server: "npx \.\.\." in quotes is one word, .* leave the quotes out: -- npx \.\.\.\.$/,
+  },
+  {
+    title: 'says how a variable is set that stands before the program, without its value',
+    command: 'API_KEY=secret',
+    env: { PATH: '/a:/b' },
+    files: {},
+    message: /^Cannot start the server: "API_KEY=\.\.\." is no program; .* before --, as --env API_KEY=\.\.\.\.$/,
+  },
+  {
+    title: 'says that a path with a space in it does not exist',
+    command: '/my servers/one',
+    files: {},
+    message: /\/my servers\/one does not exist/,
+  },
+  {
     title: 'says that a path does not exist',
     command: './server',
     files: {},

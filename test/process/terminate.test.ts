@@ -4,7 +4,7 @@ import { followLadder, Termination, terminationLadder } from '../../src/process/
 import { FakeClock } from '../support/fake-clock.ts';
 import { collectLog } from './collected-log.ts';
 
-const GRACE_MS = 5000;
+const GRACE_MS = 4000;
 
 class FakeGroup implements ProcessGroup {
   readonly signals: string[] = [];
@@ -32,12 +32,47 @@ function createTermination(carrier: 'pipe' | 'pty' = 'pipe') {
   return { termination, clock, group, entries };
 }
 
-test('closes the input of a child on pipes first and gives each step the whole grace period', (t) => {
+test('closes the input of a child on pipes first and divides the grace period between that and SIGTERM', (t) => {
   t.deepEqual(terminationLadder('pipe', GRACE_MS), [
-    { action: 'close-stdin', waitMs: 5000 },
-    { action: 'SIGTERM', waitMs: 5000 },
+    { action: 'close-stdin', waitMs: 2000 },
+    { action: 'SIGTERM', waitMs: 2000 },
     { action: 'SIGKILL', waitMs: 1000 },
   ]);
+});
+
+test('does not wait for a child that hangs to see the end of its input', (t) => {
+  const { termination, clock, group } = createTermination();
+  void termination.begin('hung');
+  clock.advance(0);
+  t.deepEqual(group.signals, ['close-stdin', 'SIGTERM']);
+  clock.advance(GRACE_MS / 2 - 1);
+  t.deepEqual(group.signals, ['close-stdin', 'SIGTERM']);
+  clock.advance(1);
+  t.deepEqual(group.signals, ['close-stdin', 'SIGTERM', 'SIGKILL']);
+});
+
+test('sends SIGTERM at once where it is urgent, whether the child has been asked before or not', (t) => {
+  for (const before of ['idle', 'asked']) {
+    const { termination, clock, group } = createTermination();
+    if (before === 'asked') void termination.begin();
+    void termination.begin('urgent');
+    void termination.begin('urgent');
+    clock.advance(0);
+    t.deepEqual(group.signals, ['close-stdin', 'SIGTERM'], before);
+    clock.advance(GRACE_MS / 2);
+    void termination.begin('urgent');
+    t.deepEqual(group.signals, ['close-stdin', 'SIGTERM', 'SIGKILL'], before);
+  }
+});
+
+test('sends nothing to a child that is gone, however urgent', (t) => {
+  const { termination, clock, group } = createTermination();
+  void termination.begin();
+  group.members = 0;
+  termination.leaderExited();
+  void termination.begin('urgent');
+  clock.advance(60_000);
+  t.deepEqual(group.signals, ['close-stdin']);
 });
 
 test('hangs up on a child on a terminal first, where there is no end of input', (t) => {
@@ -56,11 +91,13 @@ test('goes down the ladder step by step while the child stays', (t) => {
   const { termination, clock, group } = createTermination();
   void termination.begin();
   t.deepEqual(group.signals, ['close-stdin']);
-  clock.advance(4999);
+  clock.advance(1999);
   t.deepEqual(group.signals, ['close-stdin']);
   clock.advance(1);
   t.deepEqual(group.signals, ['close-stdin', 'SIGTERM']);
-  clock.advance(5000);
+  clock.advance(1999);
+  t.deepEqual(group.signals, ['close-stdin', 'SIGTERM']);
+  clock.advance(1);
   t.deepEqual(group.signals, ['close-stdin', 'SIGTERM', 'SIGKILL']);
 });
 
@@ -98,10 +135,25 @@ test('ends the rest of the group of a child that exited by itself', async (t) =>
 test('gives up on what even SIGKILL does not end, and says so', async (t) => {
   const { termination, clock, group, entries } = createTermination();
   const done = termination.begin();
-  clock.advance(11_000);
+  clock.advance(GRACE_MS + 1000);
   await done;
   t.is(group.signals.at(-1), 'SIGKILL');
   t.true(entries.some(({ level, msg }) => level === 40 && msg.includes('after SIGKILL')));
+});
+
+test('waits for the news of an end that has come, whatever the time', async (t) => {
+  const { termination, clock, group, entries } = createTermination();
+  const done = termination.begin();
+  clock.advance(GRACE_MS);
+  group.members = 0;
+  clock.advance(60_000);
+  termination.leaderExited();
+  await done;
+  t.deepEqual(
+    entries.filter(({ level }) => level >= 40),
+    [],
+    'it has not outlived SIGKILL',
+  );
 });
 
 test('kills at once when asked to, from any step, but nobody once all are gone', (t) => {
@@ -119,7 +171,7 @@ test('kills at once when asked to, from any step, but nobody once all are gone',
 test('logs each step at debug', (t) => {
   const { termination, clock, entries } = createTermination('pty');
   void termination.begin();
-  clock.advance(10_000);
+  clock.advance(GRACE_MS);
   t.deepEqual(
     entries.map(({ level, step }) => [level, step]),
     [
