@@ -70,8 +70,8 @@ export class CallRegistry implements CallHost {
     { frame, principal, metadata, environment }: CallRequest,
     createPeer: (listener: CallListener) => CallPeer,
   ): void {
-    this.#checkPlace(principal);
-    const call = new CallRelay(this, principal);
+    this.#checkPlace(principal, frame.bytes.length);
+    const call = new CallRelay(this, principal, frame.bytes.length);
     const link = this.#options.dialer.dial(call, { principal, metadata }, environment);
     let peer: CallPeer;
     try {
@@ -82,7 +82,7 @@ export class CallRegistry implements CallHost {
     }
     call.place = this.#calls.add(call);
     this.#size += 1;
-    this.#openCalls.opened();
+    this.#openCalls.opened(call.requestBytes);
     this.#count(principal, 1);
     this.#startSweep();
     call.start(frame, peer, link);
@@ -93,20 +93,22 @@ export class CallRegistry implements CallHost {
     if (!this.#isDraining) this.#callerLinks.send(notification, caller);
   }
 
-  #checkPlace(principal: string): void {
+  #checkPlace(principal: string, requestBytes: number): void {
     if (this.#isDraining) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and takes no new calls.', RETRY);
     }
-    if (this.#openCalls.isFull) throw busy(this.#openCalls.limit, 'here');
+    const refusal = this.#openCalls.refusalOf(requestBytes);
+    if (refusal !== undefined) throw refusal;
     if ((this.#perPrincipal.get(principal) ?? 0) >= this.#maxPerCaller) {
-      throw busy(this.#maxPerCaller, 'for this caller');
+      const message = `${this.#maxPerCaller} calls are open for this caller, the most allowed; wait for answers, or close subscriptions, before sending more.`;
+      throw new BridgeError('ERR_SESSION_BUSY', message, RETRY);
     }
   }
 
   ended(call: CallRelay): void {
     call.place?.leave();
     this.#size -= 1;
-    this.#openCalls.closed();
+    this.#openCalls.closed(call.requestBytes);
     this.#count(call.principal, -1);
   }
 
@@ -151,8 +153,3 @@ export class CallRegistry implements CallHost {
 }
 
 const RETRY = { retryAfterMs: 1000 };
-
-function busy(limit: number, where: string): BridgeError {
-  const message = `${limit} calls are open ${where}, the most allowed; wait for answers, or close subscriptions, before sending more.`;
-  return new BridgeError('ERR_SESSION_BUSY', message, RETRY);
-}

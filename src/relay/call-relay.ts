@@ -5,13 +5,15 @@ import { assertNever, BridgeError } from '../errors.ts';
 import { findProgressToken } from '../mcp/correlators.ts';
 import { CANCELLED } from '../mcp/methods.ts';
 import { LISTEN } from '../mcp/modern-methods.ts';
+import { ModernQuestions } from '../mcp/modern-questions.ts';
 import { rpcErrorOf } from '../mcp/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { withId } from '../wire/splice.ts';
 import { errorFrame, notificationFrame } from '../wire/write-message.ts';
 import { type CallTimes, endOfSubscription, overdue } from './call-endings.ts';
 import { type CancelledBy, Exchange } from './exchange.ts';
-import type { Lane, ServerFault, ServerListener, UpstreamLink } from './ports.ts';
+import type { Lane } from './lane.ts';
+import type { ServerFault, ServerListener, UpstreamLink } from './ports.ts';
 
 /** The client of one call as its relay sees it. Implemented by downstream/streamable-stateless/. */
 export interface CallPeer extends Lane {
@@ -59,14 +61,17 @@ const OVER: CallState = { kind: 'over' };
  */
 export class CallRelay implements ServerListener, CallListener {
   readonly principal: string;
+  readonly requestBytes: number;
   /** Among the open ones. */
   place: Place<CallRelay> | undefined;
   readonly #host: CallHost;
+  #questions: ModernQuestions | undefined = undefined;
   #state: CallState = DIALLING;
 
-  constructor(host: CallHost, principal: string) {
+  constructor(host: CallHost, principal: string, requestBytes: number) {
     this.#host = host;
     this.principal = principal;
+    this.requestBytes = requestBytes;
   }
 
   /** Called once: the request goes to the server. */
@@ -110,7 +115,8 @@ export class CallRelay implements ServerListener, CallListener {
         return;
       case 'request':
         // [spec 2026-07-28 transports/streamable-http#receiving-messages] must not be sent; so there is no answer.
-        return this.#host.log.warn({ method: frame.method }, 'a modern server asked something; that is ignored');
+        this.#questions ??= new ModernQuestions();
+        return this.#questions.ignore(frame, this.#host.log);
       default:
         return assertNever(frame.kind);
     }

@@ -7,6 +7,10 @@ import type { CallerEnvironment, ServerListener, UpstreamDialer, UpstreamLink } 
 export const MAX_CALLER_LINKS = 64;
 /** A link that nothing was sent on for so long ends, as late as sessions that nobody uses. */
 export const IDLE_LINK_MS = 5 * 60_000;
+/** Notifications of one caller that wait while its server starts, or takes nothing. */
+export const MAX_KEPT_NOTIFICATIONS = 100;
+/** The same in bytes. */
+export const MAX_KEPT_NOTIFICATION_BYTES = 256 * 1024;
 
 /** Who sends something that belongs to no call. */
 export interface NotifyingCaller {
@@ -17,8 +21,10 @@ export interface NotifyingCaller {
 interface CallerLink {
   readonly link: UpstreamLink;
   lastUsedMs: number;
-  /** It has more to send than the server takes. */
+  /** It has more to send than the server takes, and is given no more until that has left. */
   isFull: boolean;
+  readonly waiting: Frame[];
+  waitingBytes: number;
 }
 
 /**
@@ -41,10 +47,29 @@ export class CallerLinks {
   send(notification: Frame, caller: NotifyingCaller): void {
     try {
       const taken = this.#take(caller);
-      taken.isFull = !taken.link.send(notification) || taken.isFull;
+      if (taken.isFull) keep(taken, notification);
+      else pass(taken, notification);
     } catch (thrown) {
-      const error = toBridgeError(thrown);
-      this.#deps.log.debug({ code: error.code, method: notification.method }, `notification dropped: ${error.message}`);
+      this.#dropped(notification, thrown);
+    }
+  }
+
+  #dropped({ method }: Frame, thrown: unknown): void {
+    const { code, message } = toBridgeError(thrown);
+    this.#deps.log.debug({ code, method }, `notification dropped: ${message}`);
+  }
+
+  #drained(taken: CallerLink): void {
+    taken.isFull = false;
+    while (!taken.isFull) {
+      const next = taken.waiting.shift();
+      if (next === undefined) return;
+      taken.waitingBytes -= next.bytes.length;
+      try {
+        pass(taken, next);
+      } catch (thrown) {
+        this.#dropped(next, thrown);
+      }
     }
   }
 
@@ -79,15 +104,13 @@ export class CallerLinks {
     const listener: ServerListener = {
       fromServer: () => {},
       serverFault: () => {},
-      serverDrained: () => {
-        taken.isFull = false;
-      },
+      serverDrained: () => this.#drained(taken),
       serverClosed: () => {
         if (this.#links.get(principal) === taken) this.#links.delete(principal);
       },
     };
     const link = this.#dialer.dial(listener, { principal, metadata: undefined }, environment);
-    const taken: CallerLink = { link, lastUsedMs: 0, isFull: false };
+    const taken: CallerLink = { link, lastUsedMs: 0, isFull: false, waiting: [], waitingBytes: 0 };
     return taken;
   }
 
@@ -98,5 +121,21 @@ export class CallerLinks {
   }
 }
 
+function keep(taken: CallerLink, notification: Frame): void {
+  const { length } = notification.bytes;
+  const hasRoom =
+    taken.waiting.length < MAX_KEPT_NOTIFICATIONS && taken.waitingBytes + length <= MAX_KEPT_NOTIFICATION_BYTES;
+  if (!hasRoom) throw NO_ROOM;
+  taken.waiting.push(notification);
+  taken.waitingBytes += length;
+}
+
+/** The link may drain within `send`. Throws what that throws. */
+function pass(taken: CallerLink, notification: Frame): void {
+  taken.isFull = true;
+  if (taken.link.send(notification)) taken.isFull = false;
+}
+
+const NO_ROOM = new BridgeError('ERR_SESSION_BUSY', 'The server does not take what this caller has sent before.');
 const IDLE = new BridgeError('ERR_SESSION_CLOSED', 'No notification was sent for a long time.');
 const MADE_WAY = new BridgeError('ERR_SESSION_CLOSED', 'Others have sent notifications since.');

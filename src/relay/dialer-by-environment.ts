@@ -1,12 +1,10 @@
 import type { Clock } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
-import type { Frame } from '../wire/frame.ts';
-import type { Exchange } from './exchange.ts';
+import { PassingLink } from './passing-link.ts';
 import type {
   CallContext,
   CallerEnvironment,
   Readiness,
-  ServerFault,
   ServerListener,
   UpstreamDialer,
   UpstreamLink,
@@ -115,49 +113,24 @@ export class DialerByEnvironment implements UpstreamDialer {
 }
 
 /** A link that says once when it is over, whichever end ended it. */
-class CountedLink implements UpstreamLink, ServerListener {
-  readonly #listener: ServerListener;
-  readonly #link: UpstreamLink;
+class CountedLink extends PassingLink {
+  protected readonly link: UpstreamLink;
   #onEnd: (() => void) | undefined;
 
   constructor(listener: ServerListener, dial: (own: ServerListener) => UpstreamLink, onEnd: () => void) {
-    this.#listener = listener;
-    this.#link = dial(this);
+    super(listener);
+    this.link = dial(this);
     this.#onEnd = onEnd;
   }
 
-  send(frame: Frame, exchange?: Exchange): boolean {
-    return this.#link.send(frame, exchange);
-  }
-
-  pause(): void {
-    this.#link.pause();
-  }
-
-  resume(): void {
-    this.#link.resume();
-  }
-
-  close(reason: BridgeError): void {
-    this.#link.close(reason);
+  override close(reason: BridgeError): void {
+    super.close(reason);
     this.#ended();
   }
 
-  fromServer(frame: Frame, exchange?: Exchange): void {
-    this.#listener.fromServer(frame, exchange);
-  }
-
-  serverFault(fault: ServerFault): void {
-    this.#listener.serverFault(fault);
-  }
-
-  serverDrained(): void {
-    this.#listener.serverDrained();
-  }
-
-  serverClosed(reason: BridgeError): void {
+  override serverClosed(reason: BridgeError): void {
     this.#ended();
-    this.#listener.serverClosed(reason);
+    super.serverClosed(reason);
   }
 
   #ended(): void {

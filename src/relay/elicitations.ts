@@ -1,7 +1,8 @@
+import { RecentNames } from '../collections/recent-names.ts';
 import type { Clock } from '../deps.ts';
 
-/** Completions nobody has waited for yet; later ones push out the first. */
-const MAX_COMPLETED = 1000;
+/** Completions nobody has waited for yet, and characters of their ids; later ones push out the first. */
+const COMPLETED_LIMITS = { count: 1000, length: 64 * 1024 };
 
 interface Waiting {
   readonly missing: Set<string>;
@@ -14,7 +15,7 @@ interface Waiting {
  */
 export class Elicitations {
   readonly #clock: Clock;
-  readonly #completed = new Set<string>();
+  readonly #completed = new RecentNames<true>(COMPLETED_LIMITS);
   readonly #waiting = new Set<Waiting>();
 
   constructor(clock: Clock) {
@@ -22,11 +23,7 @@ export class Elicitations {
   }
 
   completed(elicitationId: string): void {
-    this.#completed.add(elicitationId);
-    for (const oldest of this.#completed) {
-      if (this.#completed.size <= MAX_COMPLETED) break;
-      this.#completed.delete(oldest);
-    }
+    this.#completed.set(elicitationId, true);
     for (const waiting of [...this.#waiting]) {
       waiting.missing.delete(elicitationId);
       if (waiting.missing.size === 0) waiting.finish();

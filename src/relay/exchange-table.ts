@@ -1,19 +1,32 @@
 import { CellMap } from '../collections/cell-map.ts';
-import { isInteractive } from '../mcp/methods.ts';
+import { BridgeError } from '../errors.ts';
+import { INITIALIZE, isInteractive } from '../mcp/methods.ts';
 import type { JsonRpcId } from '../wire/frame.ts';
 import type { Exchange } from './exchange.ts';
 import { OpenCalls } from './open-calls.ts';
 
+/** Calls one client may have open at once; a client that exceeds it is not waiting for answers. */
+export const MAX_OPEN_EXCHANGES = 1024;
+/** Some ways to a server keep an `initialize` as long as its session. Clients say who they are in some hundred bytes. */
+export const MAX_INITIALIZE_BYTES = 1024 * 1024;
+
+export const INITIALIZE_TOO_LARGE = new BridgeError(
+  'ERR_WIRE_FRAME_TOO_LARGE',
+  `An initialize has ${MAX_INITIALIZE_BYTES} bytes at most: it is kept with its session. Leave out of it what no server needs.`,
+);
+
 /** The open exchanges of one client: found by id, by progress token, or by what a server's message most likely means. */
 export class ExchangeTable {
   readonly #openCalls: OpenCalls;
+  readonly #maxOpen: number;
   /** In the order they were opened. */
   readonly #byId = new CellMap<JsonRpcId, Exchange>();
   readonly #byToken = new CellMap<JsonRpcId, Exchange>();
 
   /** `openCalls` counts them together with those of other clients. */
-  constructor(openCalls = new OpenCalls()) {
+  constructor(openCalls = new OpenCalls(), maxOpen = MAX_OPEN_EXCHANGES) {
     this.#openCalls = openCalls;
+    this.#maxOpen = maxOpen;
   }
 
   get size(): number {
@@ -24,9 +37,24 @@ export class ExchangeTable {
     return this.#byId.has(id);
   }
 
+  /** Why this one cannot be added; undefined: it can. */
+  refusalOf({ id, method, requestBytes }: Exchange): BridgeError | undefined {
+    if (this.has(id)) {
+      const message = `Request id ${JSON.stringify(id)} is already in use by a call that has not been answered; use a new id for each request.`;
+      return new BridgeError('ERR_WIRE_MESSAGE', message);
+    }
+    if (this.size >= this.#maxOpen) {
+      const message = `This session has ${this.#maxOpen} unanswered calls, the most allowed; wait for answers before sending more.`;
+      return new BridgeError('ERR_SESSION_BUSY', message);
+    }
+    if (method !== INITIALIZE) return this.#openCalls.refusalOf(requestBytes);
+    // A session without a handshake would only take a place; how many there are is limited by itself.
+    return requestBytes > MAX_INITIALIZE_BYTES ? INITIALIZE_TOO_LARGE : undefined;
+  }
+
   add(exchange: Exchange): void {
     this.#byId.set(exchange.id, exchange);
-    this.#openCalls.opened();
+    this.#openCalls.opened(exchange.requestBytes);
     if (exchange.progressToken !== undefined) this.#byToken.set(exchange.progressToken, exchange);
   }
 
@@ -40,7 +68,7 @@ export class ExchangeTable {
 
   remove(exchange: Exchange): void {
     if (!this.#byId.delete(exchange.id)) return;
-    this.#openCalls.closed();
+    this.#openCalls.closed(exchange.requestBytes);
     // A client that uses one token twice keeps the later call reachable.
     if (exchange.progressToken !== undefined && this.#byToken.get(exchange.progressToken) === exchange) {
       this.#byToken.delete(exchange.progressToken);

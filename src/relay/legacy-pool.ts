@@ -1,6 +1,6 @@
 import type { Deps } from '../deps.ts';
 import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
-import type { CanonicalCapabilities } from '../mcp/era-capabilities.ts';
+import { type CanonicalCapabilities, MAX_CAPABILITIES_LENGTH } from '../mcp/era-capabilities.ts';
 import type { Implementation } from '../mcp/meta.ts';
 import { LegacySession } from './legacy-session.ts';
 import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
@@ -105,6 +105,7 @@ export class LegacyPool {
   }
 
   #open({ principal, capabilities }: SessionWanted, key: string | undefined): LegacySession {
+    if (capabilities.key.length > MAX_CAPABILITIES_LENGTH) throw tooManyCapabilities(capabilities.key.length);
     this.#makeRoom(principal);
     const { dialer, deps, handshakeTimeoutMs, clientInfo } = this.#options;
     const session = new LegacySession({
@@ -171,6 +172,12 @@ export class LegacyPool {
   killNow(): void {
     this.#options.dialer.killNow();
   }
+}
+
+/** They are kept as long as the session. */
+export function tooManyCapabilities(length: number): BridgeError {
+  const message = `The capabilities of this request have ${length} characters as JSON; a legacy server can be told ${MAX_CAPABILITIES_LENGTH}.`;
+  return new BridgeError('ERR_WIRE_MESSAGE', message);
 }
 
 function keyOf({ principal, capabilities, affinity }: SessionWanted): string | undefined {

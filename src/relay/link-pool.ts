@@ -1,11 +1,14 @@
 import type { Deps } from '../deps.ts';
-import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
+import { type BridgeError, SHUTTING_DOWN, toBridgeError } from '../errors.ts';
 import type { Frame } from '../wire/frame.ts';
 import type { Exchange } from './exchange.ts';
+import { logFailure } from './log-failure.ts';
 import type { Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
 
 /** Messages a spare server may send before it has a client; then it is made to wait. */
 const MAX_EARLY_FRAMES = 100;
+/** The same in bytes; what it had said already is taken. */
+const MAX_EARLY_BYTES = 1024 * 1024;
 /** A spare that could not be started is tried again after this long. */
 const REFILL_RETRY_MS = 1000;
 /** The session that took a spare has so long to open: to start a process stops everything else for some 10 ms. */
@@ -57,9 +60,9 @@ export class LinkPool implements UpstreamDialer {
       try {
         spare.link = this.#dialer.dial(spare);
       } catch (thrown) {
-        const retryAfterMs = thrown instanceof BridgeError ? thrown.retryAfterMs : undefined;
-        this.#deps.log.warn({ err: thrown }, 'cannot start a spare server');
-        return this.#scheduleRefill(retryAfterMs ?? REFILL_RETRY_MS);
+        const error = toBridgeError(thrown);
+        logFailure(this.#deps.log, error, 'a spare server could not be started');
+        return this.#scheduleRefill(error.retryAfterMs ?? REFILL_RETRY_MS);
       }
       this.#spares.push(spare);
     }
@@ -69,7 +72,7 @@ export class LinkPool implements UpstreamDialer {
     const index = this.#spares.indexOf(spare);
     if (index < 0) return;
     this.#spares.splice(index, 1);
-    if (!this.#isClosed) this.#deps.log.warn({ code: reason.code }, `a spare server ended: ${reason.message}`);
+    if (!this.#isClosed) logFailure(this.#deps.log, reason, 'a spare server is gone');
     this.#scheduleRefill(REFILL_RETRY_MS);
   }
 
@@ -92,6 +95,9 @@ class SpareLink implements ServerListener {
   /** It ended before it had a client. */
   readonly #lost: (reason: BridgeError) => void;
   #early: Frame[] = [];
+  #earlyBytes = 0;
+  /** It talked too much and was told so. */
+  #isPaused = false;
   #client: ServerListener | undefined;
   #link: UpstreamLink | undefined;
 
@@ -114,7 +120,7 @@ class SpareLink implements ServerListener {
     this.#early = [];
     queueMicrotask(() => {
       for (const frame of early) client.fromServer(frame);
-      if (early.length >= MAX_EARLY_FRAMES) this.link.resume();
+      if (this.#isPaused) this.link.resume();
     });
     this.#client = client;
   }
@@ -122,7 +128,10 @@ class SpareLink implements ServerListener {
   fromServer(frame: Frame, exchange?: Exchange): void {
     if (this.#client !== undefined) return this.#client.fromServer(frame, exchange);
     this.#early.push(frame);
-    if (this.#early.length >= MAX_EARLY_FRAMES) this.#link?.pause();
+    this.#earlyBytes += frame.bytes.length;
+    if (this.#early.length < MAX_EARLY_FRAMES && this.#earlyBytes < MAX_EARLY_BYTES) return;
+    this.#isPaused = true;
+    this.#link?.pause();
   }
 
   serverFault(fault: ServerFault): void {

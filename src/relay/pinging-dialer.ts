@@ -1,11 +1,13 @@
-import type { Clock } from '../deps.ts';
+import type { Deps } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
 import { INITIALIZED, PING } from '../mcp/methods.ts';
 import type { Frame } from '../wire/frame.ts';
 import { requestFrame } from '../wire/write-message.ts';
 import { DecoratedDialer } from './decorated-dialer.ts';
 import { Exchange } from './exchange.ts';
-import type { Lane, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
+import type { Lane } from './lane.ts';
+import { PassingLink } from './passing-link.ts';
+import type { ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
 
 /** Pings without an answer after which the server counts as gone. */
 export const MAX_MISSED_PINGS = 2;
@@ -18,18 +20,17 @@ const ID_PREFIX = 'mcp-portage-ping-';
  * The modern era has no pings, and its requests are no sessions. [spec 2025-11-25 basic/utilities/ping]
  * @param idleMs silence after which a ping is sent; also the time it has for its answer
  */
-export function createPingingDialer(pinged: UpstreamDialer, idleMs: number, clock: Clock): UpstreamDialer {
-  return new DecoratedDialer(pinged, (dialer, listener) => new PingingLink(dialer, listener, idleMs, clock));
+export function createPingingDialer(pinged: UpstreamDialer, idleMs: number, deps: Deps): UpstreamDialer {
+  return new DecoratedDialer(pinged, (dialer, listener) => new PingingLink(dialer, listener, idleMs, deps));
 }
 
 /** Nobody waits for the answer to a ping. */
 const NO_LANE: Lane = { isOpen: false };
 
-class PingingLink implements UpstreamLink, ServerListener {
+class PingingLink extends PassingLink {
+  protected readonly link: UpstreamLink;
   readonly #name: string;
-  readonly #link: UpstreamLink;
-  readonly #listener: ServerListener;
-  readonly #clock: Clock;
+  readonly #deps: Deps;
   readonly #idleMs: number;
   #stop: (() => void) | undefined;
   #lastHeardMs: number;
@@ -40,40 +41,42 @@ class PingingLink implements UpstreamLink, ServerListener {
   /** The client does not keep up, so the server is not read; an answer of it would not be seen. */
   #isPaused = false;
 
-  constructor(dialer: UpstreamDialer, listener: ServerListener, idleMs: number, clock: Clock) {
+  constructor(dialer: UpstreamDialer, listener: ServerListener, idleMs: number, deps: Deps) {
+    super(listener);
     this.#name = dialer.name;
-    this.#listener = listener;
     this.#idleMs = idleMs;
-    this.#clock = clock;
-    this.#lastHeardMs = clock.now();
-    this.#link = dialer.dial(this);
+    this.#deps = deps;
+    this.#lastHeardMs = deps.clock.now();
+    this.link = dialer.dial(this);
   }
 
-  send(frame: Frame, exchange?: Exchange): boolean {
+  override send(frame: Frame, exchange?: Exchange): boolean {
     // Before the handshake is done the server expects nothing else.
-    if (frame.method === INITIALIZED) this.#stop ??= this.#clock.every(this.#idleMs, () => this.#check());
-    return this.#link.send(frame, exchange);
+    if (frame.method === INITIALIZED) this.#stop ??= this.#deps.clock.every(this.#idleMs, () => this.#check());
+    return super.send(frame, exchange);
   }
 
   #check(): void {
-    if (this.#isPaused || this.#clock.now() - this.#lastHeardMs < this.#idleMs) return;
+    if (this.#isPaused || this.#deps.clock.now() - this.#lastHeardMs < this.#idleMs) return;
     if (this.#open !== undefined) this.#missed += 1;
     if (this.#missed >= MAX_MISSED_PINGS) return this.#giveUp();
     this.#pings += 1;
     this.#open = `${ID_PREFIX}${this.#pings}`;
-    const ping = new Exchange(this.#open, PING, NO_LANE, undefined, this.#clock.now());
-    this.#link.send(requestFrame(this.#open, PING), ping);
+    const ping = new Exchange(this.#open, PING, NO_LANE, undefined, this.#deps.clock.now());
+    this.link.send(requestFrame(this.#open, PING), ping);
   }
 
   #giveUp(): void {
     const message = `${this.#name} did not answer ${MAX_MISSED_PINGS} pings in a row; its connection was given up.`;
     const reason = new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data: { phase: 'ping' } });
-    this.#link.close(reason);
+    // The link itself has noticed nothing.
+    this.#deps.log.warn({ code: reason.code }, message);
+    this.link.close(reason);
     this.serverClosed(reason);
   }
 
-  fromServer(frame: Frame, exchange?: Exchange): void {
-    this.#lastHeardMs = this.#clock.now();
+  override fromServer(frame: Frame, exchange?: Exchange): void {
+    this.#lastHeardMs = this.#deps.clock.now();
     this.#missed = 0;
     const id = exchange?.id ?? frame.id;
     // An error is an answer, too: the server is there.
@@ -81,36 +84,28 @@ class PingingLink implements UpstreamLink, ServerListener {
       if (id === this.#open) this.#open = undefined;
       return;
     }
-    this.#listener.fromServer(frame, exchange);
+    super.fromServer(frame, exchange);
   }
 
-  pause(): void {
+  override pause(): void {
     this.#isPaused = true;
-    this.#link.pause();
+    super.pause();
   }
 
-  resume(): void {
+  override resume(): void {
     this.#isPaused = false;
-    this.#lastHeardMs = this.#clock.now();
-    this.#link.resume();
+    this.#lastHeardMs = this.#deps.clock.now();
+    super.resume();
   }
 
-  close(reason: BridgeError): void {
+  override close(reason: BridgeError): void {
     this.#end();
-    this.#link.close(reason);
+    super.close(reason);
   }
 
-  serverFault(fault: ServerFault): void {
-    this.#listener.serverFault(fault);
-  }
-
-  serverDrained(): void {
-    this.#listener.serverDrained();
-  }
-
-  serverClosed(reason: BridgeError): void {
+  override serverClosed(reason: BridgeError): void {
     this.#end();
-    this.#listener.serverClosed(reason);
+    super.serverClosed(reason);
   }
 
   #end(): void {

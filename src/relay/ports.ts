@@ -13,20 +13,7 @@ import type { RequestMetadata } from '../mcp/request-metadata.ts';
 import type { Revision } from '../mcp/revisions.ts';
 import type { Frame } from '../wire/frame.ts';
 import type { Exchange } from './exchange.ts';
-
-/**
- * Where the messages of one exchange travel on the client's side: an HTTP response of one POST, or the client's only
- * pipe. Made by a downstream transport, opaque to the relay.
- */
-export interface Lane {
-  /** False once the client can no longer be reached on it: its connection closed and nothing can be resumed. */
-  readonly isOpen: boolean;
-  /**
-   * Headers of the client's own HTTP request that the user lets pass to a remote server (`--forward-header`), names in
-   * lower case; they go along with this exchange's request only. Never credentials.
-   */
-  readonly headers?: Readonly<Record<string, string>> | undefined;
-}
+import type { Lane } from './lane.ts';
 
 /** The client as the relay sees it. Implemented by each file in downstream/. */
 export interface DownstreamPeer {
@@ -61,6 +48,16 @@ export interface ClientListener {
 
 /** The server as the relay sees it. Implemented by each file in upstream/ and by relay/shared/. */
 export interface UpstreamLink {
+  /**
+   * When anything came from the server's process last, be it a byte of a message or on stderr; its start counts.
+   * Undefined where the server is no process of the bridge.
+   */
+  readonly lastHeardMs?: number | undefined;
+  /**
+   * Resolves when nothing runs any more of what the server's process was, its whole group. Never rejects. Undefined where
+   * the server is no process of the bridge.
+   */
+  readonly gone?: Promise<void> | undefined;
   /**
    * Sends to the server. `exchange` is given for requests, and for notifications about a request (cancelled).
    * False: full, wait for `serverDrained`.

@@ -1,9 +1,19 @@
 import type { Clock } from '../deps.ts';
+import { BridgeError } from '../errors.ts';
 import type { JsonRpcId } from '../wire/frame.ts';
 import type { Exchange } from './exchange.ts';
 
 /** Requests of a server one client may have open; more means that nobody answers them. */
 export const MAX_OPEN_QUESTIONS = 1024;
+/** Characters of the id of one: it is kept until the answer comes. No server needs more to tell them apart. */
+export const MAX_QUESTION_ID_LENGTH = 256;
+
+/** Why nobody is asked something under this id; undefined: it can be kept. */
+export function refusalOfId(id: JsonRpcId): BridgeError | undefined {
+  if (typeof id === 'number' || id.length <= MAX_QUESTION_ID_LENGTH) return undefined;
+  const message = `The id of this request has ${id.length} characters; a client is asked under ids of ${MAX_QUESTION_ID_LENGTH} at most.`;
+  return new BridgeError('ERR_WIRE_MESSAGE', message);
+}
 
 /** Requests of a server that its client has not answered, each with the call it was asked for, as far as known. */
 export class Questions {
@@ -14,8 +24,9 @@ export class Questions {
     this.#clock = clock;
   }
 
-  get isFull(): boolean {
-    return this.#open.size >= MAX_OPEN_QUESTIONS;
+  /** Why the client is not asked something under this id; undefined: it can be. */
+  refusalOf(id: JsonRpcId): BridgeError | undefined {
+    return this.#open.size >= MAX_OPEN_QUESTIONS ? TOO_MANY : refusalOfId(id);
   }
 
   has(id: JsonRpcId): boolean {
@@ -40,10 +51,15 @@ export class Questions {
     return exchange;
   }
 
-  /** The ids of all that is open, which is forgotten. */
+  /** The ids of all that is open, which is closed. */
   takeAll(): readonly JsonRpcId[] {
     const ids = [...this.#open.keys()];
-    this.#open.clear();
+    for (const id of ids) this.close(id);
     return ids;
   }
 }
+
+const TOO_MANY = new BridgeError(
+  'ERR_SESSION_BUSY',
+  `The client has ${MAX_OPEN_QUESTIONS} unanswered requests of this server, the most allowed.`,
+);

@@ -2,25 +2,24 @@ import type { Logger } from 'pino';
 import type { Clock } from '../deps.ts';
 import { assertNever, BridgeError } from '../errors.ts';
 import { findCancelledId, findProgressToken } from '../mcp/correlators.ts';
-import { CANCELLED, INITIALIZE } from '../mcp/methods.ts';
+import { CANCELLED, INITIALIZE, PING } from '../mcp/methods.ts';
 import { LISTEN } from '../mcp/modern-methods.ts';
+import { ModernQuestions } from '../mcp/modern-questions.ts';
 import { readPayload } from '../mcp/payload.ts';
 import { type Era, findRevision, OLDEST_REVISION, type Revision } from '../mcp/revisions.ts';
 import { rpcErrorOf } from '../mcp/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { withId } from '../wire/splice.ts';
-import { errorFrame, notificationFrame } from '../wire/write-message.ts';
+import { errorFrame, notificationFrame, resultFrame } from '../wire/write-message.ts';
 import { type CallTimes, endOfSubscription, overdue } from './call-endings.ts';
 import { Exchange } from './exchange.ts';
-import { ExchangeTable } from './exchange-table.ts';
+import { ExchangeTable, INITIALIZE_TOO_LARGE } from './exchange-table.ts';
+import type { Lane } from './lane.ts';
 import { findCallOf } from './legacy-notifications.ts';
 import { findAddressee } from './modern-notifications.ts';
-import { OpenCalls } from './open-calls.ts';
-import type { ClientListener, DownstreamPeer, Lane, ServerFault, ServerListener, UpstreamLink } from './ports.ts';
-import { MAX_OPEN_QUESTIONS, Questions } from './questions.ts';
-
-/** Calls one client may have open at once; a client that exceeds it is not waiting for answers. */
-export const MAX_OPEN_EXCHANGES = 1024;
+import type { OpenCalls } from './open-calls.ts';
+import type { ClientListener, DownstreamPeer, ServerFault, ServerListener, UpstreamLink } from './ports.ts';
+import { Questions } from './questions.ts';
 
 export interface RelayOptions extends CallTimes {
   readonly log: Logger;
@@ -53,22 +52,21 @@ export class Relay implements ClientListener, ServerListener {
   readonly #options: RelayOptions;
   readonly #log: Logger;
   readonly #exchanges: ExchangeTable;
-  readonly #openCalls: OpenCalls;
-  readonly #maxOpenExchanges: number;
   readonly #era: Era;
   readonly #questions: Questions;
   #state: RelayState;
   #peer: DownstreamPeer | undefined;
   #link: UpstreamLink | undefined;
   #endReason: BridgeError | undefined;
+  /** Why the client answers nothing any more. */
+  #unanswerable: BridgeError | undefined;
+  #unasked: ModernQuestions | undefined;
 
   constructor(options: RelayOptions) {
     this.#options = options;
     this.#log = options.log;
     this.#era = options.era ?? 'legacy';
-    this.#openCalls = options.openCalls ?? new OpenCalls();
-    this.#maxOpenExchanges = options.maxOpenExchanges ?? MAX_OPEN_EXCHANGES;
-    this.#exchanges = new ExchangeTable(this.#openCalls);
+    this.#exchanges = new ExchangeTable(options.openCalls, options.maxOpenExchanges);
     this.#questions = new Questions(options.clock);
     this.#state = this.#era === 'legacy' ? 'opening' : 'ready';
   }
@@ -115,9 +113,11 @@ export class Relay implements ClientListener, ServerListener {
     const id = frame.id as JsonRpcId;
     const method = frame.method as string;
     const exchange = new Exchange(id, method, lane, findProgressToken(frame)?.value, this.#options.clock.now());
+    exchange.requestBytes = frame.bytes.length;
     const refusal = this.#refusal(exchange);
     if (refusal !== undefined) {
       this.#peer?.send(errorFrame(id, rpcErrorOf(refusal)), exchange);
+      if (refusal === INITIALIZE_TOO_LARGE) this.#handshakeFailed(refusal);
       return;
     }
     this.#exchanges.add(exchange);
@@ -128,26 +128,7 @@ export class Relay implements ClientListener, ServerListener {
     if (this.#state === 'draining' || this.isClosed) {
       return new BridgeError('ERR_SESSION_CLOSED', 'This session is ending and takes no new calls; open a new one.');
     }
-    if (this.#exchanges.has(exchange.id)) {
-      return new BridgeError(
-        'ERR_WIRE_MESSAGE',
-        `Request id ${JSON.stringify(exchange.id)} is already in use by a call that has not been answered; use a new id for each request.`,
-      );
-    }
-    if (this.#exchanges.size >= this.#maxOpenExchanges) {
-      return new BridgeError(
-        'ERR_SESSION_BUSY',
-        `This session has ${this.#maxOpenExchanges} unanswered calls, the most allowed; wait for answers before sending more.`,
-      );
-    }
-    // A session without a handshake would only take a place; how many there are is limited by itself.
-    if (this.#openCalls.isFull && exchange.method !== INITIALIZE) {
-      return new BridgeError(
-        'ERR_SESSION_BUSY',
-        `All clients together have ${this.#openCalls.limit} unanswered calls, the most allowed here; try again later.`,
-      );
-    }
-    return undefined;
+    return this.#exchanges.refusalOf(exchange);
   }
 
   #notificationFromClient(frame: Frame): void {
@@ -190,6 +171,20 @@ export class Relay implements ClientListener, ServerListener {
     if (request.id === undefined || !this.#questions.has(request.id)) return;
     this.#questions.close(request.id);
     this.#toServer(errorFrame(request.id, rpcErrorOf(reason)));
+  }
+
+  /**
+   * The client says nothing more, but waits for its answers: what the server has asked it, or asks from now on, gets this
+   * one, so that a call that needs it can end.
+   */
+  refuseQuestions(reason: BridgeError): void {
+    if (this.isClosed) return;
+    this.#unanswerable = reason;
+    this.#refuseOpenQuestions(reason);
+  }
+
+  #refuseOpenQuestions(reason: BridgeError): void {
+    for (const id of this.#questions.takeAll()) this.#link?.send(errorFrame(id, rpcErrorOf(reason)));
   }
 
   // ---- from the server
@@ -267,16 +262,14 @@ export class Relay implements ClientListener, ServerListener {
   #requestFromServer(frame: Frame, known: Exchange | undefined): void {
     if (this.#era === 'modern') {
       // [spec 2026-07-28 transports/stdio#receiving-messages] must not be written, nor answered.
-      return this.#log.warn({ method: frame.method }, 'a modern server asked something; that is ignored');
+      this.#unasked ??= new ModernQuestions();
+      return this.#unasked.ignore(frame, this.#log);
     }
     const id = frame.id as JsonRpcId;
-    if (this.#questions.isFull) {
-      const busy = new BridgeError(
-        'ERR_SESSION_BUSY',
-        `The client has ${MAX_OPEN_QUESTIONS} unanswered requests of this server, the most allowed.`,
-      );
-      return this.#toServer(errorFrame(id, rpcErrorOf(busy)));
-    }
+    // It is asked whether somebody is there, and somebody is: who reads the answers.
+    if (this.#unanswerable !== undefined && frame.method === PING) return this.#toServer(resultFrame(id, {}));
+    const refusal = this.#unanswerable ?? this.#questions.refusalOf(id);
+    if (refusal !== undefined) return this.#toServer(errorFrame(id, rpcErrorOf(refusal)));
     const exchange = known ?? this.#exchanges.likelyAsker();
     this.#questions.open(id, exchange);
     this.#toClient(frame, exchange);
@@ -354,7 +347,7 @@ export class Relay implements ClientListener, ServerListener {
     this.#state = 'closed';
     this.#endReason = reason;
     for (const exchange of this.#exchanges.all()) this.#fail(exchange, reason);
-    for (const id of this.#questions.takeAll()) this.#link?.send(errorFrame(id, rpcErrorOf(reason)));
+    this.#refuseOpenQuestions(reason);
     this.#closeEnds(reason);
     this.#options.onEnd(reason);
   }

@@ -17,13 +17,20 @@ const FIRST_PAUSE_MS = 1000;
 const MAX_PAUSE_MS = 30_000;
 /** Messages that may wait while a connection is being made. */
 const MAX_WAITING = 1024;
+export const MAX_WAITING_BYTES = 8 * 1024 * 1024;
 
 /**
  * Goes on with a new connection when one is lost: for a client that cannot be told to open a new session, because its
  * session is its pipe. Calls in flight fail; handshake, log level and subscriptions are repeated.
  */
-export function createRevivingDialer(revived: UpstreamDialer, deps: Deps): UpstreamDialer {
-  return new DecoratedDialer(revived, (dialer, listener) => new RevivingLink(dialer, listener, deps));
+export function createRevivingDialer(revived: UpstreamDialer, options: RevivingOptions): UpstreamDialer {
+  return new DecoratedDialer(revived, (dialer, listener) => new RevivingLink(dialer, listener, options));
+}
+
+export interface RevivingOptions {
+  readonly deps: Deps;
+  /** How long the handshake of a new connection may take; 0: no limit. */
+  readonly handshakeTimeoutMs: number;
 }
 
 /**
@@ -34,7 +41,7 @@ export function createRevivingDialer(revived: UpstreamDialer, deps: Deps): Upstr
  */
 type LinkState =
   | { readonly kind: 'live'; readonly link: UpstreamLink }
-  | { readonly kind: 'reviving'; readonly link: UpstreamLink }
+  | { readonly kind: 'reviving'; readonly link: UpstreamLink; readonly cancel: () => void }
   | { readonly kind: 'pausing'; readonly cancel: () => void }
   | { readonly kind: 'closed' };
 
@@ -61,6 +68,7 @@ class RevivingLink implements UpstreamLink, ServerListener {
   readonly #dialer: UpstreamDialer;
   readonly #listener: ServerListener;
   readonly #deps: Deps;
+  readonly #handshakeTimeoutMs: number;
   readonly #standing: Standing = {
     handshake: undefined,
     level: undefined,
@@ -75,10 +83,11 @@ class RevivingLink implements UpstreamLink, ServerListener {
   #pauseMs = FIRST_PAUSE_MS;
   #state: LinkState;
 
-  constructor(dialer: UpstreamDialer, listener: ServerListener, deps: Deps) {
+  constructor(dialer: UpstreamDialer, listener: ServerListener, { deps, handshakeTimeoutMs }: RevivingOptions) {
     this.#dialer = dialer;
     this.#listener = listener;
     this.#deps = deps;
+    this.#handshakeTimeoutMs = handshakeTimeoutMs;
     this.#state = { kind: 'live', link: dialer.dial(this) };
   }
 
@@ -117,7 +126,8 @@ class RevivingLink implements UpstreamLink, ServerListener {
   #wait(frame: Frame, exchange: Exchange | undefined): void {
     // An answer is to a question of the connection that is gone.
     if (frame.isResponse) return;
-    if (this.#waiting.length < MAX_WAITING) this.#waiting.push({ frame, exchange });
+    const bytes = this.#waiting.reduce((sum, held) => sum + held.frame.bytes.length, 0);
+    if (this.#waiting.length < MAX_WAITING && bytes < MAX_WAITING_BYTES) this.#waiting.push({ frame, exchange });
     else if (exchange?.state.kind === 'open') {
       const error = new BridgeError('ERR_UPSTREAM_STARTING', `${this.#dialer.name} is being reconnected; try again.`);
       this.#listener.fromServer(errorFrame(exchange.id, rpcErrorOf(error)), exchange);
@@ -134,7 +144,7 @@ class RevivingLink implements UpstreamLink, ServerListener {
 
   close(reason: BridgeError): void {
     const link = this.#link();
-    if (this.#state.kind === 'pausing') this.#state.cancel();
+    if (this.#state.kind === 'pausing' || this.#state.kind === 'reviving') this.#state.cancel();
     this.#state = { kind: 'closed' };
     this.#waiting = [];
     this.#repeated.clear();
@@ -191,14 +201,16 @@ class RevivingLink implements UpstreamLink, ServerListener {
   serverClosed(reason: BridgeError): void {
     if (this.#state.kind === 'closed') return;
     const wasReviving = this.#state.kind === 'reviving';
+    if (this.#state.kind === 'reviving') this.#state.cancel();
     this.#repeated.clear();
     this.#failOpen(reason);
     if (this.#standing.handshake === undefined) {
       this.#state = { kind: 'closed' };
       return this.#listener.serverClosed(reason);
     }
-    this.#deps.log.warn({ code: reason.code }, `connection lost, reconnecting: ${reason.message}`);
-    if (wasReviving) this.#failWaiting(reason);
+    if (wasReviving) return this.#notRevived(reason);
+    // What was lost, and why, the connection has said.
+    this.#deps.log.info(`reconnecting to ${this.#dialer.name}`);
     this.#pauseThenRevive();
   }
 
@@ -233,24 +245,43 @@ class RevivingLink implements UpstreamLink, ServerListener {
     this.#state.cancel();
     try {
       const link = this.#dialer.dial(this);
-      this.#state = { kind: 'reviving', link };
+      this.#state = { kind: 'reviving', link, cancel: this.#limitHandshake(link) };
       this.#repeat(link, handshake, (answer) => this.#revived(link, answer));
     } catch (thrown) {
-      this.#failWaiting(toBridgeError(thrown));
-      this.#pauseThenRevive();
+      this.#notRevived(toBridgeError(thrown));
     }
+  }
+
+  /** A server that never answers would have everything wait for it, for as long as it keeps the connection. */
+  #limitHandshake(link: UpstreamLink): () => void {
+    const timeoutMs = this.#handshakeTimeoutMs;
+    if (timeoutMs === 0) return () => {};
+    return this.#deps.clock.after(timeoutMs, () => {
+      const message = `${this.#dialer.name} did not answer initialize within ${timeoutMs} ms when reconnected; raise --request-timeout if it needs longer.`;
+      const data = { phase: 'initialize', timeoutMs };
+      this.#giveUp(link, new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data }));
+    });
+  }
+
+  #giveUp(link: UpstreamLink, reason: BridgeError): void {
+    link.close(reason);
+    this.serverClosed(reason);
+  }
+
+  /** Of a connection that could not be made nobody else is told, unless a message waits. */
+  #notRevived(reason: BridgeError): void {
+    this.#deps.log.warn({ code: reason.code }, `not reconnected: ${reason.message}`);
+    this.#failWaiting(reason);
+    this.#pauseThenRevive();
   }
 
   #revived(link: UpstreamLink, answer: Frame): void {
     const result = answer.kind === 'result' ? readPayload(answer) : undefined;
     if (result === undefined) {
-      const reason = new BridgeError(
-        'ERR_UPSTREAM_PROTOCOL',
-        `${this.#dialer.name} refused initialize when reconnected.`,
-      );
-      link.close(reason);
-      return this.serverClosed(reason);
+      const message = `${this.#dialer.name} refused initialize when reconnected.`;
+      return this.#giveUp(link, new BridgeError('ERR_UPSTREAM_PROTOCOL', message));
     }
+    if (this.#state.kind === 'reviving') this.#state.cancel();
     this.#pauseMs = FIRST_PAUSE_MS;
     this.#state = { kind: 'live', link };
     link.send(notificationFrame(INITIALIZED));

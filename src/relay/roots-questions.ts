@@ -11,6 +11,8 @@ export const ROOTS_HOLD_MS = 10_000;
 export const ROOTS_MEMORY_MS = 60_000;
 /** They all ask the same: a server that needs more answers to it at once is not waiting for any. */
 export const MAX_HELD_ROOTS = 64;
+/** There is nothing to be said in such a question. */
+export const MAX_HELD_ROOTS_BYTES = 1024 * 1024;
 
 /** A `roots/list` that came while no call was open which the client could be asked in. */
 export interface RootsQuestion {
@@ -34,6 +36,7 @@ export class RootsQuestions {
   readonly #waiting = new Set<Held>();
   /** Waiting ones and those that a call has taken. */
   readonly #open = new Map<JsonRpcId, Held>();
+  #bytes = 0;
   #remembered: { readonly result: Buffer; readonly untilMs: number } | undefined;
 
   constructor(clock: Clock) {
@@ -48,13 +51,15 @@ export class RootsQuestions {
     }
     // A server that uses an id twice gets one answer.
     this.withdrawn(id);
-    if (this.#open.size >= MAX_HELD_ROOTS) return reply(errorFrame(0, TOO_MANY));
+    const bytes = this.#bytes + question.bytes.length;
+    if (this.#open.size >= MAX_HELD_ROOTS || bytes > MAX_HELD_ROOTS_BYTES) return reply(errorFrame(0, TOO_MANY));
+    this.#bytes = bytes;
     const held: Held = {
       question,
       isOpen: true,
       cancel: this.#clock.after(ROOTS_HOLD_MS, () => held.refuse(NOBODY_ASKED)),
       answer: (result) => {
-        this.#remembered = { result: Buffer.from(result), untilMs: this.#clock.now() + ROOTS_MEMORY_MS };
+        this.#remember(result);
         if (this.#end(held)) reply(resultOf(result));
       },
       refuse: (error) => {
@@ -64,6 +69,13 @@ export class RootsQuestions {
     };
     this.#waiting.add(held);
     this.#open.set(id, held);
+  }
+
+  /** What is too large to be kept is asked for again. */
+  #remember(result: Buffer): void {
+    const untilMs = this.#clock.now() + ROOTS_MEMORY_MS;
+    const isKept = result.length <= MAX_HELD_ROOTS_BYTES;
+    this.#remembered = isKept ? { result: Buffer.from(result), untilMs } : undefined;
   }
 
   /** What waits; it is the caller's now to answer or to refuse each. */
@@ -96,6 +108,7 @@ export class RootsQuestions {
   #end(held: Held): boolean {
     if (!held.isOpen) return false;
     held.isOpen = false;
+    this.#bytes -= held.question.bytes.length;
     held.cancel();
     this.#waiting.delete(held);
     if (held.question.id !== undefined) this.#open.delete(held.question.id);
@@ -109,7 +122,7 @@ function resultOf(result: Buffer): Frame {
 
 const TOO_MANY: RpcError = {
   code: INTERNAL_ERROR,
-  message: `${MAX_HELD_ROOTS} requests for the roots of the client are waiting, the most allowed`,
+  message: `requests for the roots of the client are waiting, as many as may (${MAX_HELD_ROOTS}, ${MAX_HELD_ROOTS_BYTES} bytes)`,
 };
 
 const SESSION_ENDS: RpcError = { code: INTERNAL_ERROR, message: 'the session ends' };

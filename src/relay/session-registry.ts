@@ -163,8 +163,8 @@ export class SessionRegistry {
     }
   }
 
-  /** No new sessions or calls; resolves when the open calls are answered, or after `graceMs`. */
-  async drain(graceMs: number): Promise<void> {
+  /** No new sessions or calls; resolves when the open calls are answered or out of their time, or after `graceMs`. */
+  async drain(graceMs = Number.POSITIVE_INFINITY): Promise<void> {
     this.#isDraining = true;
     for (const { relay } of this.#entries.values()) relay.drain();
     const { clock } = this.#options.deps;

@@ -57,6 +57,7 @@ export interface CallParts {
   readonly id?: JsonRpcId;
   readonly method?: string;
   readonly principal?: string;
+  readonly name?: string;
 }
 
 /** A registry of calls before a dialer whose links only keep what they get. */
@@ -73,8 +74,8 @@ export class CallBench {
     return this.deps.clock;
   }
 
-  open({ id = 1, method = 'tools/call', principal = 'anonymous' }: CallParts = {}): OpenedCall {
-    const request = clientFrame({ id, method, params: { name: 'x', _meta: ENVELOPE } });
+  open({ id = 1, method = 'tools/call', principal = 'anonymous', name = 'x' }: CallParts = {}): OpenedCall {
+    const request = clientFrame({ id, method, params: { name, _meta: ENVELOPE } });
     const metadata = readRequestMetadata(request);
     if ('fault' in metadata) throw new Error(metadata.fault);
     let client: FakeCaller | undefined;

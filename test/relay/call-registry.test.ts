@@ -60,12 +60,25 @@ test('one caller may have so many calls open and no more, which leaves room for 
 test('all callers together may have so many calls open and no more', (t) => {
   const bench = new CallBench({ openCalls: new OpenCalls(20) });
   const calls = Array.from({ length: 20 }, (_, n) => bench.open({ principal: `p${n % 7}` }));
-  const error = t.throws(() => bench.open({ principal: 'new' }), { message: /20 calls .* here/ });
+  const error = t.throws(() => bench.open({ principal: 'new' }), { message: /^20 calls of all clients .* here/ });
   t.like(error, { code: 'ERR_SESSION_BUSY' });
   t.is(bench.dialer.dialled.length, 20);
   for (const call of calls) call.says({ id: 1, result: {} });
   for (let n = 0; n < 20; n += 1) bench.open();
   t.throws(() => bench.open());
+});
+
+test('large requests of all callers together are limited by their bytes, and give them back', (t) => {
+  const bench = new CallBench({ openCalls: new OpenCalls(20, 20_000) });
+  const name = 'x'.repeat(20_000);
+  const call = bench.open({ name });
+  t.like(
+    t.throws(() => bench.open({ name })),
+    { code: 'ERR_SESSION_BUSY' },
+  );
+  bench.open();
+  call.says({ id: 1, result: {} });
+  t.notThrows(() => bench.open({ name }));
 });
 
 test('a call that is silent for too long fails, and the server is told to stop', (t) => {

@@ -1,6 +1,12 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
-import { CallerLinks, IDLE_LINK_MS, MAX_CALLER_LINKS } from '../../src/relay/caller-links.ts';
+import {
+  CallerLinks,
+  IDLE_LINK_MS,
+  MAX_CALLER_LINKS,
+  MAX_KEPT_NOTIFICATION_BYTES,
+  MAX_KEPT_NOTIFICATIONS,
+} from '../../src/relay/caller-links.ts';
 import { createFakeDeps, FakeDialer } from '../support/fake-peers.ts';
 import { clientFrame } from '../support/frames.ts';
 
@@ -54,6 +60,55 @@ test('a link that still has something to send is not idle', (t) => {
   trial.dialer.latest.listener.serverDrained();
   trial.wait(IDLE_LINK_MS);
   t.deepEqual(trial.counts, [1, 1]);
+});
+
+/** A server that takes one notification, and then nothing until it is told to. */
+function createFull(): Trial {
+  const trial = new Trial();
+  trial.dialer.onDial = ({ link }) => {
+    link.hasRoom = false;
+  };
+  return trial;
+}
+
+test('a server that takes nothing is given one notification of a caller, and the next when it has taken that', (t) => {
+  const trial = createFull();
+  for (let n = 0; n < 3; n += 1) trial.notify();
+  t.is(trial.dialer.latest.link.take().length, 1);
+  trial.notify('bob');
+  t.is(trial.dialer.latest.link.take().length, 1, 'others have their own');
+  const [{ link, listener } = trial.dialer.latest] = trial.dialer.dialled;
+  listener.serverDrained();
+  t.is(link.take().length, 1);
+  link.hasRoom = true;
+  listener.serverDrained();
+  trial.notify();
+  t.is(link.take().length, 2);
+});
+
+test('what waits for a server is bounded: beyond that it is dropped', (t) => {
+  const trial = createFull();
+  for (let n = 0; n < 200; n += 1) trial.notify();
+  const { link, listener } = trial.dialer.latest;
+  link.hasRoom = true;
+  listener.serverDrained();
+  t.is(link.take().length, 1 + MAX_KEPT_NOTIFICATIONS);
+
+  const large = clientFrame({ method: 'notifications/x', params: { text: 'x'.repeat(100 * 1024) } });
+  link.hasRoom = false;
+  for (let n = 0; n < 10; n += 1) trial.links.send(large, { principal: 'ada' });
+  link.hasRoom = true;
+  listener.serverDrained();
+  t.is(link.take().length, 1 + Math.floor(MAX_KEPT_NOTIFICATION_BYTES / large.bytes.length));
+});
+
+test('a link that has room again before it says so is not full', (t) => {
+  const trial = new Trial();
+  trial.dialer.onDial = ({ link, listener }) => {
+    link.onSend = () => listener.serverDrained();
+  };
+  for (let n = 0; n < 3; n += 1) trial.notify();
+  t.is(trial.dialer.latest.link.take().length, 3);
 });
 
 test('the link used longest ago makes way, and only idle ones end with time', (t) => {

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { canonicalCapabilities } from '../../src/mcp/era-capabilities.ts';
+import { canonicalCapabilities, MAX_CAPABILITIES_LENGTH } from '../../src/mcp/era-capabilities.ts';
 import { LegacyPool, type LegacyPoolLimits } from '../../src/relay/legacy-pool.ts';
 import { createFakeDeps, FakeDialer, FakeServerListener } from '../support/fake-peers.ts';
 import { serverFrame } from '../support/frames.ts';
@@ -54,6 +54,14 @@ test('one caller does not take the room of the others', (t) => {
   second.link.close(GONE);
   t.notThrows(() => take('ada', {}, '3'));
   t.true(isClosed(1));
+});
+
+test('no session is opened for capabilities that are too large to be kept with it', (t) => {
+  const { dialer, take } = createPool();
+  const declared = (length: number): object => ({ experimental: { x: { text: 'x'.repeat(length) } } });
+  take('ada', declared(MAX_CAPABILITIES_LENGTH - 100));
+  t.throws(() => take('ada', declared(MAX_CAPABILITIES_LENGTH)), { code: 'ERR_WIRE_MESSAGE', message: / 16384\.$/ });
+  t.is(dialer.dialled.length, 1);
 });
 
 test('a server that cannot be started leaves nothing behind', (t) => {

@@ -1,6 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
 import { BridgeError } from '../../src/errors.ts';
 import { LinkPool } from '../../src/relay/link-pool.ts';
+import { collectLog } from '../process/collected-log.ts';
 import { createFakeDeps, FakeDialer, FakeServerListener } from '../support/fake-peers.ts';
 import { serverFrame } from '../support/frames.ts';
 
@@ -128,6 +129,22 @@ test('a spare that talks too much has to wait for its client', async (t) => {
   t.false(link.isPaused);
 });
 
+test('a spare that says much in few messages has to wait as well', async (t) => {
+  const { dialer, clock, pool } = poolOf(1);
+  clock.advance(0);
+  const { link, listener } = dialer.latest;
+  const large = serverFrame({ method: 'x-vendor/event', params: { text: 'x'.repeat(512 * 1024) } });
+  listener.fromServer(large);
+  t.false(link.isPaused);
+  listener.fromServer(large);
+  t.true(link.isPaused);
+  const client = new FakeServerListener();
+  pool.dial(client);
+  await settle();
+  t.is(client.received.length, 2);
+  t.false(link.isPaused);
+});
+
 test('a spare that dies is replaced after a pause and never handed over', (t) => {
   const { dialer, clock, pool } = poolOf(1);
   clock.advance(0);
@@ -159,6 +176,27 @@ function failsAndRetries(t: ExecutionContext, failure: unknown, afterMs: number)
   clock.advance(1);
   t.is(dialer.dialled.length, 2);
 }
+
+test('the log says why there is no spare, unless its link has said it', (t) => {
+  const { log, entries } = collectLog();
+  const dialer = new FakeDialer();
+  const { clock, ...deps } = createFakeDeps();
+  new LinkPool(dialer, 1, { ...deps, clock, log });
+  clock.advance(0);
+  dialer.latest.listener.serverClosed(EXITED);
+  dialer.failure = new BridgeError('ERR_SESSION_LIMIT', 'too many processes');
+  clock.advance(REFILL_MS);
+  dialer.failure = new BridgeError('ERR_UPSTREAM_SPAWN', 'no such program');
+  clock.advance(REFILL_MS);
+  t.deepEqual(
+    entries.map(({ level, code, msg }) => [level, code, msg]),
+    [
+      [30, 'ERR_UPSTREAM_EXITED', 'a spare server is gone'],
+      [40, 'ERR_SESSION_LIMIT', 'a spare server could not be started: too many processes'],
+      [30, 'ERR_UPSTREAM_SPAWN', 'a spare server could not be started'],
+    ],
+  );
+});
 
 test('a dialer that names a time is tried again then', (t) => {
   failsAndRetries(t, new BridgeError('ERR_UPSTREAM_CRASH_LOOP', 'later', { retryAfterMs: 7000 }), 7000);

@@ -2,19 +2,21 @@ import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
 import { createPingingDialer } from '../../src/relay/pinging-dialer.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../src/wire/write-message.ts';
+import { collectLog } from '../process/collected-log.ts';
 import { createFakeDeps, FakeDialer, FakeServerListener, messagesOf } from '../support/fake-peers.ts';
 
 function ready() {
-  const deps = createFakeDeps();
+  const { log, entries } = collectLog();
+  const deps = { ...createFakeDeps(), log };
   const dialer = new FakeDialer();
   const listener = new FakeServerListener();
-  const link = createPingingDialer(dialer, 1000, deps.clock).dial(listener);
+  const link = createPingingDialer(dialer, 1000, deps).dial(listener);
   link.send(requestFrame(0, 'initialize'));
   deps.clock.advance(5000);
   const beforeHandshake = dialer.latest.link.take().length;
   link.send(notificationFrame('notifications/initialized'));
   dialer.latest.link.take();
-  return { deps, dialer, listener, link, beforeHandshake, server: dialer.latest };
+  return { deps, dialer, listener, link, beforeHandshake, server: dialer.latest, entries };
 }
 
 test('sends nothing of its own before the handshake is done', (t) => {
@@ -51,13 +53,17 @@ test('a server that talks is not pinged', (t) => {
   t.deepEqual(messagesOf(server.link.take()), []);
 });
 
-test('a server that misses two pings is given up with a reason', (t) => {
-  const { deps, listener, server } = ready();
+test('a server that misses two pings is given up with a reason, which the log says once', (t) => {
+  const { deps, listener, server, entries } = ready();
   deps.clock.advance(2999);
   t.deepEqual(listener.closedWith, []);
   deps.clock.advance(1);
   t.is(listener.closedWith[0]?.code, 'ERR_UPSTREAM_TIMEOUT');
   t.is(server.link.closedWith.length, 1);
+  t.deepEqual(
+    entries.map(({ level, code }) => [level, code]),
+    [[40, 'ERR_UPSTREAM_TIMEOUT']],
+  );
   t.is(deps.clock.pendingTimers, 0);
 });
 

@@ -1,5 +1,7 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
+import { MAX_INITIALIZE_BYTES } from '../../src/relay/exchange-table.ts';
+import { messagesOf } from '../support/fake-peers.ts';
 import { RelayPair, readyPair } from './relay-pair.ts';
 
 const HELLO = { id: 0, method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {} } };
@@ -47,6 +49,28 @@ test('ends the session after a refused initialize, once the refusal was passed o
   );
   t.is(pair.link.closedWith.length, 1);
   t.deepEqual(pair.ready, []);
+});
+
+test('refuses an initialize that is too large to be kept with its session, which is over then', (t) => {
+  const pair = new RelayPair();
+  const padded = (bytes: number): object => ({ ...HELLO, params: { padding: 'x'.repeat(bytes) } });
+  pair.client(padded(MAX_INITIALIZE_BYTES));
+  t.deepEqual(pair.link.sent, []);
+  t.like(messagesOf(pair.peer.sent)[0], {
+    id: 0,
+    error: { code: -32600, data: { bridge: { reason: 'ERR_WIRE_FRAME_TOO_LARGE' } } },
+  });
+  t.is(pair.ends.length, 1);
+  const other = new RelayPair();
+  other.client(padded(MAX_INITIALIZE_BYTES - 200));
+  t.is(other.link.sent.length, 1);
+});
+
+test('a session that serves goes on when its client sends such an initialize once more', (t) => {
+  const pair = readyPair();
+  pair.client({ ...HELLO, params: { padding: 'x'.repeat(MAX_INITIALIZE_BYTES) } });
+  t.is(pair.peer.sent.length, 1);
+  t.deepEqual(pair.ends, []);
 });
 
 test('forwards requests that come before the handshake is over', (t) => {

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
-import { MAX_OPEN_QUESTIONS } from '../../src/relay/questions.ts';
+import { MAX_OPEN_QUESTIONS, MAX_QUESTION_ID_LENGTH } from '../../src/relay/questions.ts';
 import { messagesOf } from '../support/fake-peers.ts';
 import { readyPair } from './relay-pair.ts';
 
@@ -105,6 +105,21 @@ test('refuses questions beyond the most one client may have open, and asks again
   t.is(pair.peer.sent.length, 1);
 });
 
+test('a question under an id that is too long to be kept is refused to the server, which learns why', (t) => {
+  const pair = readyPair();
+  const longest = 'x'.repeat(MAX_QUESTION_ID_LENGTH);
+  pair.server({ id: longest, ...ASK });
+  t.is(pair.peer.take().length, 1);
+  pair.server({ id: `${longest}x`, ...ASK });
+  t.deepEqual(pair.peer.sent, []);
+  const [refusal] = messagesOf(pair.link.take()) as { id: string; error: { message: string } }[];
+  t.is(refusal?.id, `${longest}x`);
+  t.is(
+    refusal?.error.message,
+    'The id of this request has 257 characters; a client is asked under ids of 256 at most.',
+  );
+});
+
 test('a server that asks twice under one id does not stop the clock of the first call for ever', (t) => {
   const pair = readyPair({ requestTimeoutMs: 1000 });
   pair.call(1);
@@ -116,3 +131,34 @@ test('a server that asks twice under one id does not stop the clock of the first
   pair.relay.sweep(pair.clock.now());
   t.is(pair.peer.sent[0]?.frame.id, 1, 'the silent call fails');
 });
+
+test('a client that says nothing more is not asked: the server gets an error for each question, and calls go on', (t) => {
+  const pair = readyPair({ requestTimeoutMs: 1000 });
+  pair.call(1);
+  pair.server({ id: 'before', ...ASK });
+  pair.link.take();
+  pair.peer.take();
+  pair.relay.refuseQuestions(new BridgeError('ERR_CLIENT_NO_STREAM', 'nobody answers'));
+  pair.server({ id: 'after', ...ASK });
+  t.deepEqual(messagesOf(pair.link.take()), [refused('before'), refused('after')]);
+  t.deepEqual(pair.peer.sent, []);
+  pair.clock.advance(999);
+  pair.relay.sweep(pair.clock.now());
+  t.deepEqual(pair.peer.sent, [], 'the time of the call starts anew');
+  pair.clock.advance(1);
+  pair.relay.sweep(pair.clock.now());
+  t.is(pair.peer.sent[0]?.frame.id, 1, 'and goes on: nobody is being asked');
+});
+
+test('a server that wants to know whether somebody is there is told so when its client says nothing more', (t) => {
+  const pair = readyPair();
+  pair.relay.refuseQuestions(new BridgeError('ERR_CLIENT_NO_STREAM', 'nobody answers'));
+  pair.server({ id: 'ping', method: 'ping' });
+  t.deepEqual(messagesOf(pair.link.sent), [{ jsonrpc: '2.0', id: 'ping', result: {} }]);
+  t.deepEqual(pair.peer.sent, []);
+});
+
+function refused(id: string): object {
+  const error = { code: -32603, message: 'nobody answers', data: { bridge: { reason: 'ERR_CLIENT_NO_STREAM' } } };
+  return { jsonrpc: '2.0', id, error };
+}

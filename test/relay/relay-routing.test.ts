@@ -1,7 +1,7 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
 import type { Exchange } from '../../src/relay/exchange.ts';
-import { MAX_OPEN_EXCHANGES } from '../../src/relay/relay.ts';
+import { MAX_OPEN_EXCHANGES } from '../../src/relay/exchange-table.ts';
 import { FakeLane, messagesOf } from '../support/fake-peers.ts';
 import { readyPair } from './relay-pair.ts';
 
@@ -226,12 +226,13 @@ test('an over-long notification fails nothing, an over-long request is refused t
   pair.link.take();
   pair.relay.serverFault({ error: tooLarge(), kind: 'notification', id: undefined });
   t.deepEqual(pair.link.sent, []);
-  pair.relay.serverFault({ error: tooLarge(), kind: 'request', id: 1 });
+  const error = new BridgeError('ERR_WIRE_FRAME_TOO_LARGE', 'too large');
+  pair.relay.serverFault({ error, kind: 'request', id: 1 });
   t.is(pair.relay.openExchanges, 1);
   t.deepEqual(pair.peer.sent, []);
   const [refusal] = messagesOf(pair.link.sent) as ErrorMessage[];
   t.is(refusal?.id, 1);
-  t.is(refusal?.error.code, -32603);
+  t.is(refusal?.error.code, -32600);
 });
 
 test('a fault about a call that is not open does nothing', (t) => {

@@ -3,20 +3,24 @@ import { BridgeError } from '../../src/errors.ts';
 import { MAX_SUBSCRIBED } from '../../src/mcp/subscribed-uris.ts';
 import { Exchange } from '../../src/relay/exchange.ts';
 import type { UpstreamLink } from '../../src/relay/ports.ts';
-import { createRevivingDialer } from '../../src/relay/reviving-dialer.ts';
+import { createRevivingDialer, MAX_WAITING_BYTES } from '../../src/relay/reviving-dialer.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../src/wire/write-message.ts';
+import { collectLog } from '../process/collected-log.ts';
 import { createFakeDeps, FakeDialer, FakeLane, FakeServerListener, messagesOf } from '../support/fake-peers.ts';
 import { serverFrame } from '../support/frames.ts';
 
 const LOST = new BridgeError('ERR_UPSTREAM_CLOSED', 'the connection broke');
+const UNREACHABLE = new BridgeError('ERR_UPSTREAM_CONNECT', 'nothing listens there');
+const REFUSED = new BridgeError('ERR_UPSTREAM_AUTH', 'the server wants a login');
 const SERVER = { protocolVersion: '2025-06-18', capabilities: { tools: { listChanged: true }, resources: {} } };
 
 function setUp() {
-  const deps = createFakeDeps();
+  const { log, entries } = collectLog();
+  const deps = { ...createFakeDeps(), log };
   const dialer = new FakeDialer();
   const listener = new FakeServerListener();
-  const link = createRevivingDialer(dialer, deps).dial(listener);
-  return { deps, dialer, listener, link };
+  const link = createRevivingDialer(dialer, { deps, handshakeTimeoutMs: 300_000 }).dial(listener);
+  return { deps, dialer, listener, link, entries };
 }
 
 /** Sends a request as the relay does. */
@@ -124,6 +128,17 @@ test('a client subscribes to so many resources, and is told when it is too many'
   t.like(messagesOf(dialer.latest.link.take()), [{ id: 'old' }, { id: 'again' }]);
 });
 
+test('calls that wait for the connection hold so many bytes; further ones are told to try again', (t) => {
+  const { dialer, listener, link } = ready();
+  dialer.latest.listener.serverClosed(LOST);
+  const text = 'x'.repeat(MAX_WAITING_BYTES / 2);
+  for (const id of [1, 2, 3]) call(link, id, 'tools/call', { text });
+  t.like(messagesOf(listener.received), [{ id: 3, error: { data: { bridge: { reason: 'ERR_UPSTREAM_STARTING' } } } }]);
+  dialer.latest.link.take();
+  dialer.latest.listener.fromServer(resultFrame(0, SERVER));
+  t.like(messagesOf(dialer.latest.link.take()), [{ method: 'notifications/initialized' }, { id: 1 }, { id: 2 }]);
+});
+
 test('a call during the loss starts the attempt at once, waits for it and goes out once', (t) => {
   const { dialer, listener, link } = ready();
   dialer.latest.listener.serverClosed(LOST);
@@ -161,6 +176,30 @@ test('an attempt that fails answers those who waited and is repeated after a lon
   t.is(dialer.dialled.length, 3);
 });
 
+test('the log says what is done about a loss, which the connection has told of, and each attempt that fails, once', (t) => {
+  const { deps, dialer, entries } = ready();
+  dialer.latest.listener.serverClosed(LOST);
+  deps.clock.advance(1000);
+  dialer.latest.listener.serverClosed(UNREACHABLE);
+  deps.clock.advance(2000);
+  dialer.failure = REFUSED;
+  dialer.latest.listener.serverClosed(UNREACHABLE);
+  deps.clock.advance(4000);
+  dialer.failure = undefined;
+  deps.clock.advance(8000);
+  dialer.latest.listener.fromServer(resultFrame(0, SERVER));
+  t.deepEqual(
+    entries.map(({ level, code, msg }) => [level, code, msg]),
+    [
+      [30, undefined, 'reconnecting to fake-server'],
+      [40, UNREACHABLE.code, `not reconnected: ${UNREACHABLE.message}`],
+      [40, UNREACHABLE.code, `not reconnected: ${UNREACHABLE.message}`],
+      [40, REFUSED.code, `not reconnected: ${REFUSED.message}`],
+      [30, undefined, 'reconnected to fake-server'],
+    ],
+  );
+});
+
 test('answers to questions of the old connection do not reach the new one', (t) => {
   const { dialer, link } = ready();
   dialer.latest.listener.fromServer(requestFrame(7, 'roots/list'));
@@ -183,6 +222,23 @@ test('a server that refuses the repeated handshake is tried again later', (t) =>
   deps.clock.advance(2000);
   t.is(dialer.dialled.length, 3);
   t.deepEqual(listener.closedWith, []);
+});
+
+test('so is one that never answers the repeated handshake: what waited is told, and the next connection serves', (t) => {
+  const { deps, dialer, listener, link } = ready();
+  dialer.latest.listener.serverClosed(LOST);
+  call(link, 5, 'tools/list');
+  const hanging = dialer.latest;
+  deps.clock.advance(300_000);
+  t.is(hanging.link.closedWith.length, 1);
+  t.like(messagesOf(listener.received), [{ id: 5, error: { data: { bridge: { reason: 'ERR_UPSTREAM_TIMEOUT' } } } }]);
+  call(link, 6, 'tools/list');
+  dialer.latest.listener.fromServer(resultFrame(0, SERVER));
+  dialer.latest.link.take();
+  deps.clock.advance(600_000);
+  t.deepEqual(dialer.latest.link.closedWith, []);
+  link.close(LOST);
+  t.is(deps.clock.pendingTimers, 0);
 });
 
 test('close ends the attempts', (t) => {

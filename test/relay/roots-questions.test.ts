@@ -1,5 +1,10 @@
 import test from 'ava';
-import { MAX_HELD_ROOTS, ROOTS_HOLD_MS, RootsQuestions } from '../../src/relay/roots-questions.ts';
+import {
+  MAX_HELD_ROOTS,
+  MAX_HELD_ROOTS_BYTES,
+  ROOTS_HOLD_MS,
+  RootsQuestions,
+} from '../../src/relay/roots-questions.ts';
 import type { Frame, JsonRpcId } from '../../src/wire/frame.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { serverFrame } from '../support/frames.ts';
@@ -8,7 +13,8 @@ function setUp() {
   const clock = new FakeClock();
   const roots = new RootsQuestions(clock);
   const replies: Frame[] = [];
-  const ask = (id: JsonRpcId) => roots.add(serverFrame({ id, method: 'roots/list' }), (reply) => replies.push(reply));
+  const ask = (id: JsonRpcId, params: object = {}) =>
+    roots.add(serverFrame({ id, method: 'roots/list', params }), (reply) => replies.push(reply));
   return { clock, roots, replies, ask };
 }
 
@@ -39,6 +45,34 @@ test('a server that asks without end is refused what is too much', (t) => {
   t.true(replies.every(({ kind }) => kind === 'error'));
   t.is(roots.takeWaiting().length, MAX_HELD_ROOTS);
   t.is(clock.pendingTimers, 0);
+});
+
+test('questions that are too large together are refused until one of them is over', (t) => {
+  const { roots, replies, ask } = setUp();
+  const half = { _meta: { padding: 'x'.repeat(MAX_HELD_ROOTS_BYTES / 2 - 200) } };
+  ask(1, half);
+  ask(2, half);
+  t.is(replies.length, 0);
+  ask(3, half);
+  t.like(replies[0]?.json(), { error: { code: -32603 } });
+  roots.withdrawn(1);
+  ask(4, half);
+  t.is(replies.length, 1);
+});
+
+test('an answer is remembered for the next question, but for one that is too large to be kept', (t) => {
+  const { roots, replies, ask } = setUp();
+  const answerWith = (text: string): void => roots.takeWaiting()[0]?.answer(Buffer.from(text));
+  ask(1);
+  answerWith('{"roots":[]}');
+  ask(2);
+  t.is(replies.length, 2);
+  roots.lost();
+  ask(3);
+  answerWith(`{"roots":[],"padding":"${'x'.repeat(MAX_HELD_ROOTS_BYTES)}"}`);
+  t.is(replies.length, 3);
+  ask(4);
+  t.is(replies.length, 3, 'it is asked for again');
 });
 
 test('a server that waits for an answer is refused one when the session ends, so that it can end as well', (t) => {

@@ -51,8 +51,8 @@ class Registry {
   }
 }
 
-function call(session: Opened, id: number): void {
-  session.relay.fromClient(clientFrame({ id, method: 'tools/call', params: {} }), new FakeLane());
+function call(session: Opened, id: number, params: object = {}): void {
+  session.relay.fromClient(clientFrame({ id, method: 'tools/call', params }), new FakeLane());
 }
 
 test('what is opened for modern requests is dialled with its context and needs no handshake', async (t) => {
@@ -320,6 +320,19 @@ test('the sessions of all clients share the calls that may be open, and give the
   one.relay.close(REASON);
   other.relay.close(REASON);
   t.is(openCalls.size, 0, 'what ends with its session is given back once');
+});
+
+test('the sessions of all clients share the bytes of large requests, and give them back', (t) => {
+  const registry = new Registry({ openCalls: new OpenCalls(10, 20_000) });
+  const [one, other] = [registry.open(), registry.open()];
+  const large = { text: 'x'.repeat(20_000) };
+  call(one, 1, large);
+  call(other, 1, large);
+  const refusal = { id: 1, error: { data: { bridge: { reason: 'ERR_SESSION_BUSY' } } } };
+  t.like(other.peer.sent.at(-1)?.frame.json(), refusal);
+  one.server.listener.fromServer(serverFrame({ id: 1, result: {} }));
+  call(other, 2, large);
+  t.is(other.peer.sent.length, 1);
 });
 
 test('initialize takes no place of a call that others may need, nor needs one', (t) => {

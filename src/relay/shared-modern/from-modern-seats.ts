@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { findSharedCancelledId } from '../../mcp/correlators.ts';
 import { hasLookAlike } from '../../mcp/look-alikes.ts';
@@ -12,6 +13,7 @@ import type { Exchange } from '../exchange.ts';
 import type { UpstreamLink } from '../ports.ts';
 import { refuse } from '../shared/held-messages.ts';
 import { UNCLEAR } from '../shared/unclear.ts';
+import { WithdrawnRequests } from '../shared/withdrawn-requests.ts';
 import { asksForLogs } from './asks-for-logs.ts';
 import type { ModernCall, ModernCalls } from './modern-calls.ts';
 import type { ModernSeat } from './modern-seat.ts';
@@ -30,11 +32,13 @@ export interface SeatMessage {
 export class FromModernSeats {
   readonly #calls: ModernCalls;
   readonly #log: Logger;
+  readonly #withdrawn: WithdrawnRequests;
   #lastId = 0;
 
-  constructor(calls: ModernCalls, log: Logger) {
+  constructor(calls: ModernCalls, { log, clock }: Pick<Deps, 'log' | 'clock'>) {
     this.#calls = calls;
     this.#log = log;
+    this.#withdrawn = new WithdrawnRequests(clock);
   }
 
   /** False: the server's pipe is full. */
@@ -54,6 +58,8 @@ export class FromModernSeats {
 
   #request(link: UpstreamLink, message: SeatMessage): boolean {
     const { frame } = message;
+    const refusal = this.#withdrawn.refusalOf(frame.bytes.length);
+    if (refusal !== undefined) return refused(message, refusal);
     const logs = hasLookAlike(frame) ? 'unclear' : asksForLogs(frame);
     if (logs === 'unclear') return refused(message, UNCLEAR);
     const isListen = frame.method === LISTEN;
@@ -76,8 +82,10 @@ export class FromModernSeats {
     if (exchange !== undefined) exchange.upstreamId = upstreamId;
     const id = frame.id as JsonRpcId; // of a request
     const { progressToken } = rewritten;
-    this.#calls.add({ seat, exchange, upstreamId, id, idToken: idToken(frame), progressToken, ...wishes });
-    return link.send(rewritten.frame);
+    const { length } = rewritten.frame.bytes;
+    const call = { seat, exchange, upstreamId, id, idToken: idToken(frame), progressToken, bytes: length, ...wishes };
+    this.#calls.add(call);
+    return this.#withdrawn.sent(link.send(rewritten.frame));
   }
 
   /** Integers, which every server echoes unchanged; never used twice, whatever process they went to. */
@@ -105,8 +113,13 @@ export class FromModernSeats {
   withdraw({ seat, frame, exchange }: SeatMessage): ModernCall | undefined {
     const call = exchange === undefined ? this.#named(seat, frame) : this.#calls.get(exchange.upstreamId);
     if (call === undefined || call.seat !== seat || call.exchange !== exchange) return undefined;
-    this.#calls.withdraw(call);
+    this.#withdraw(call);
     return call;
+  }
+
+  #withdraw(call: ModernCall): void {
+    this.#calls.withdraw(call);
+    this.#withdrawn.add(call.bytes);
   }
 
   #named(seat: ModernSeat, frame: Frame): ModernCall | undefined {
@@ -118,6 +131,11 @@ export class FromModernSeats {
   #tellWithdrawn(link: UpstreamLink, { upstreamId }: ModernCall, frame: Frame): boolean {
     const rewritten = hasLookAlike(frame) ? undefined : rewriteClientCancelled(frame, upstreamId);
     return link.send(rewritten ?? notificationFrame(CANCELLED, { requestId: upstreamId }));
+  }
+
+  /** The server has room again, or is another one. */
+  drained(): void {
+    this.#withdrawn.clear();
   }
 
   /** Asks a new process for what an earlier one was asked to report. */
@@ -133,7 +151,7 @@ export class FromModernSeats {
   /** Withdraws what the client had open; without a link there is nobody to tell. */
   leave(link: UpstreamLink | undefined, seat: ModernSeat): void {
     for (const call of this.#calls.of(seat)) {
-      this.#calls.withdraw(call);
+      this.#withdraw(call);
       link?.send(notificationFrame(CANCELLED, { requestId: call.upstreamId, reason: 'the client left' }));
     }
   }

@@ -5,13 +5,15 @@ import { missedChanges } from '../../mcp/listen-filter.ts';
 import { META_SUBSCRIPTION_ID } from '../../mcp/meta.ts';
 import { CANCELLED, LOG_MESSAGE, PROGRESS } from '../../mcp/methods.ts';
 import { LISTEN_ACKNOWLEDGED } from '../../mcp/modern-methods.ts';
+import { ModernQuestions } from '../../mcp/modern-questions.ts';
 import { rewriteProgress, rewriteSubscriptionId } from '../../mcp/rewrite.ts';
 import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import { separateMessages } from '../../wire/separate-messages.ts';
 import { withId } from '../../wire/splice.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import type { ServerFault } from '../ports.ts';
-import type { ModernCall, ModernCalls } from './modern-calls.ts';
+import type { CallTraits, ModernCall, ModernCalls } from './modern-calls.ts';
 import type { Subscription } from './subscription.ts';
 
 /**
@@ -21,6 +23,7 @@ import type { Subscription } from './subscription.ts';
 export class FromModernServer {
   readonly #calls: ModernCalls;
   readonly #log: Logger;
+  readonly #questions = new ModernQuestions();
 
   constructor(calls: ModernCalls, log: Logger) {
     this.#calls = calls;
@@ -28,6 +31,12 @@ export class FromModernServer {
   }
 
   take(frame: Frame): void {
+    const several = separateMessages(frame);
+    if (several === undefined) return this.#take(frame);
+    for (const one of several) this.#take(one);
+  }
+
+  #take(frame: Frame): void {
     switch (frame.kind) {
       case 'result':
       case 'error':
@@ -36,7 +45,7 @@ export class FromModernServer {
         return this.#notification(frame);
       case 'request':
         // [spec 2026-07-28 transports/stdio#receiving-messages] must not be written, nor answered.
-        return this.#log.warn({ method: frame.method }, 'a modern server asked something; that is ignored');
+        return this.#questions.ignore(frame, this.#log);
       default:
         return assertNever(frame.kind);
     }
@@ -100,7 +109,7 @@ export class FromModernServer {
     deliver(call, rewriteSubscriptionId(result, idToken) ?? result);
   }
 
-  #toSole(frame: Frame, mayBeAbout: (call: ModernCall) => boolean): void {
+  #toSole(frame: Frame, mayBeAbout: (call: CallTraits) => boolean): void {
     const call = this.#calls.sole(mayBeAbout);
     if (call !== undefined) return deliver(call, frame);
     this.#log.debug(

@@ -20,14 +20,24 @@ export interface ModernCall {
   readonly id: JsonRpcId;
   readonly idToken: Buffer;
   readonly progressToken: Buffer | undefined;
+  /** Of the request. */
+  readonly bytes: number;
   /** It asked for log messages. */
   readonly wantsLogs: boolean;
   /** Set for `subscriptions/listen`. */
   readonly subscription: Subscription | undefined;
 }
 
+/** What tells whether a message may be about a call. */
+export interface CallTraits {
+  readonly wantsLogs: boolean;
+  readonly subscription: Pick<Subscription, 'isAcknowledged'> | undefined;
+}
+
+/** Neither its request nor its client, which may be gone, with all that was kept for it. */
 interface WithdrawnCall {
-  readonly call: ModernCall;
+  readonly seat: symbol;
+  readonly traits: CallTraits;
   readonly untilMs: number;
 }
 
@@ -71,7 +81,9 @@ export class ModernCalls {
   /** The client gives the call up: the server may not have heard of it yet. */
   withdraw(call: ModernCall): void {
     this.#delete(call);
-    this.#withdrawn.push({ call, untilMs: this.#clock.now() + WITHDRAWN_MS });
+    const { seat, wantsLogs, subscription } = call;
+    const traits = { wantsLogs, subscription: subscription && { isAcknowledged: subscription.isAcknowledged } };
+    this.#withdrawn.push({ seat: seat.mark, traits, untilMs: this.#clock.now() + WITHDRAWN_MS });
     if (this.#withdrawn.length > MAX_WITHDRAWN) this.#withdrawn.shift();
   }
 
@@ -99,7 +111,7 @@ export class ModernCalls {
    * The only open call that a message without an id can be about. A call that was withdrawn a moment ago counts as long
    * as the server may still talk about it: what it says must not reach another client.
    */
-  sole(mayBeAbout: (call: ModernCall) => boolean): ModernCall | undefined {
+  sole(mayBeAbout: (call: CallTraits) => boolean): ModernCall | undefined {
     let sole: ModernCall | undefined;
     for (const call of this.#calls.values()) {
       if (!mayBeAbout(call)) continue;
@@ -109,10 +121,10 @@ export class ModernCalls {
     return sole !== undefined && this.#isRivalled(sole, mayBeAbout) ? undefined : sole;
   }
 
-  #isRivalled({ seat }: ModernCall, mayBeAbout: (call: ModernCall) => boolean): boolean {
+  #isRivalled({ seat }: ModernCall, mayBeAbout: (call: CallTraits) => boolean): boolean {
     const nowMs = this.#clock.now();
     const firstKept = this.#withdrawn.findIndex(({ untilMs }) => untilMs > nowMs);
     this.#withdrawn = firstKept === -1 ? [] : this.#withdrawn.slice(firstKept);
-    return this.#withdrawn.some(({ call }) => call.seat !== seat && mayBeAbout(call));
+    return this.#withdrawn.some((withdrawn) => withdrawn.seat !== seat.mark && mayBeAbout(withdrawn.traits));
   }
 }

@@ -13,6 +13,8 @@ export interface ModernSeatHost {
 
 /** One conversation's or session's place at a shared modern server: to its relay a link like any other. */
 export class ModernSeat implements UpstreamLink {
+  /** Stands for it where it may be gone. */
+  readonly mark = Symbol('seat');
   readonly listener: ServerListener;
   readonly #host: ModernSeatHost;
   /** Calls that the server is at work on. */

@@ -8,7 +8,9 @@ import { errorFrame } from '../../wire/write-message.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../ports.ts';
 import { HeldMessages, refuse } from '../shared/held-messages.ts';
+import { logEnd } from '../shared/log-end.ts';
 import { RestartPause } from '../shared/restart-pause.ts';
+import { Succession } from '../shared/succession.ts';
 import { FromModernSeats, type SeatMessage } from './from-modern-seats.ts';
 import { FromModernServer } from './from-modern-server.ts';
 import { ModernCalls } from './modern-calls.ts';
@@ -26,7 +28,7 @@ export interface SharedModernServerOptions {
  * - `idle`: no child; the first request starts one.
  * - `started`: it is spoken to, and has said nothing yet.
  * - `serving`: it has said something.
- * - `restarting`: the child ended, another follows after a pause; messages wait.
+ * - `restarting`: the child ended, another follows after a pause and when nothing is left of it; messages wait.
  * - `closed`: for good.
  */
 type ServerState =
@@ -49,6 +51,7 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
   readonly #fromServer: FromModernServer;
   readonly #held = new HeldMessages<ModernSeat>();
   readonly #pause = new RestartPause();
+  readonly #succession: Succession;
   #state: ServerState = { kind: 'idle' };
   #isWarm = false;
 
@@ -56,7 +59,8 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
     const { deps, prewarm } = options;
     this.#options = options;
     this.#calls = new ModernCalls(deps.clock);
-    this.#fromSeats = new FromModernSeats(this.#calls, deps.log);
+    this.#succession = new Succession(deps.clock);
+    this.#fromSeats = new FromModernSeats(this.#calls, deps);
     this.#fromServer = new FromModernServer(this.#calls, deps.log);
     if (prewarm) this.keepWarm();
   }
@@ -108,7 +112,10 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
     if (link !== undefined) return this.#fromSeats.take(link, message);
     switch (this.#state.kind) {
       case 'idle':
-        return frame.kind !== 'request' || this.#startWith(message);
+        if (frame.kind !== 'request') return true;
+        if (this.#succession.isClear) return this.#startWith(message);
+        this.#startAfter(0, this.#starting());
+        return this.#hold(message);
       case 'restarting':
         // A subscription that waits for the next process is over at once.
         if (frame.method === CANCELLED && this.#fromSeats.withdraw(message) !== undefined) return true;
@@ -153,6 +160,7 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
   #start(): UpstreamLink {
     const link = this.#options.dialer.dial(this);
     this.#state = { kind: 'started', link };
+    this.#fromSeats.drained();
     this.#fromSeats.listenAgain(link);
     return link;
   }
@@ -162,6 +170,7 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
       this.#state = { kind: 'idle' };
       return;
     }
+    if (!this.#succession.isClear) return this.#startAfter(0, this.#starting());
     try {
       this.#start();
     } catch (thrown) {
@@ -172,12 +181,7 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
 
   /** Sends what has waited and lets the clients go on, unless that filled the server's pipe. */
   #letGo(): void {
-    let hasRoom = true;
-    for (const { seat, frame, exchange } of this.#held.takeAll()) {
-      const isOver = exchange !== undefined && exchange.state.kind !== 'open';
-      if (isOver || seat.place === undefined) continue;
-      hasRoom = this.fromSeat(seat, frame, exchange) && hasRoom;
-    }
+    const hasRoom = this.#held.passOn(({ seat, frame, exchange }) => this.fromSeat(seat, frame, exchange));
     if (hasRoom) this.serverDrained();
   }
 
@@ -188,6 +192,9 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
   /** The child is gone, or could not be started. */
   #ended(reason: BridgeError): void {
     const wasServing = this.#state.kind === 'serving';
+    const link = this.#link();
+    if (link !== undefined) this.#succession.follow(link);
+    logEnd(this.#options.deps.log, reason, wasServing);
     // First of all: whatever the clients do when they hear of it must not go to the child that is gone.
     this.#waitForNext(reason);
     this.#calls.forgetWithdrawn();
@@ -202,14 +209,19 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
   }
 
   #waitForNext(reason: BridgeError): void {
-    const { deps, dialer } = this.#options;
-    deps.log.warn({ code: reason.code }, `the shared server is gone: ${reason.message}`);
     if (this.#isUnwanted) {
       this.#state = { kind: 'idle' };
       return;
     }
-    const delayMs = this.#pause.next(reason, dialer.readiness());
-    this.#state = { kind: 'restarting', error: reason, cancel: deps.clock.after(delayMs, () => this.#restart()) };
+    this.#startAfter(this.#pause.next(reason, this.#options.dialer.readiness()), reason);
+  }
+
+  #startAfter(pauseMs: number, error: BridgeError): void {
+    this.#state = { kind: 'restarting', error, cancel: this.#succession.after(pauseMs, () => this.#restart()) };
+  }
+
+  #starting(): BridgeError {
+    return new BridgeError('ERR_UPSTREAM_STARTING', `${this.name} is starting.`);
   }
 
   get #isUnwanted(): boolean {
@@ -236,6 +248,7 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
   }
 
   serverDrained(): void {
+    this.#fromSeats.drained();
     for (const seat of this.#seats.toArray()) seat.listener.serverDrained();
   }
 

@@ -4,6 +4,8 @@ import type { Clock } from '../../deps.ts';
 const PATIENCE_MS = 10_000;
 /** No server has more to ask before anything has begun. */
 const MAX_WAITING = 16;
+/** Of them together. */
+export const MAX_WAITING_BYTES = 256 * 1024;
 
 /**
  * What a server asks of a client that has not finished its handshake: the server made its own with the bridge and cannot
@@ -12,6 +14,7 @@ const MAX_WAITING = 16;
 export class EarlyQuestions {
   readonly #clock: Clock;
   #waiting: (() => void)[] = [];
+  #bytes = 0;
   #stopTimer: (() => void) | undefined;
   #isOver = false;
 
@@ -19,15 +22,17 @@ export class EarlyQuestions {
     this.#clock = clock;
   }
 
-  get isFull(): boolean {
-    return this.#waiting.length >= MAX_WAITING;
+  /** False: one more of this size cannot wait. */
+  hasRoomFor(bytes: number): boolean {
+    return this.#isOver || (this.#waiting.length < MAX_WAITING && this.#bytes + bytes <= MAX_WAITING_BYTES);
   }
 
-  /** Asks at once where there is nothing to wait for. */
-  add(ask: () => void): void {
+  /** Asks at once where there is nothing to wait for. `bytes`: of the question, for which there is room. */
+  add(ask: () => void, bytes: number): void {
     if (this.#isOver) return ask();
     this.#stopTimer ??= this.#clock.after(PATIENCE_MS, () => this.letGo());
     this.#waiting.push(ask);
+    this.#bytes += bytes;
   }
 
   /** Asks all of it, in order, and whatever comes from now on. */
@@ -41,6 +46,7 @@ export class EarlyQuestions {
   /** The client is gone. */
   drop(): void {
     this.#waiting = [];
+    this.#bytes = 0;
     this.#stopTimer?.();
     this.#stopTimer = undefined;
   }

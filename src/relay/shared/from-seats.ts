@@ -20,7 +20,7 @@ import type { Frame } from '../../wire/frame.ts';
 import { idToken, withId } from '../../wire/splice.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
 import { Exchange } from '../exchange.ts';
-import { refuse } from './held-messages.ts';
+import { type HeldMessage, refuse } from './held-messages.ts';
 import { resultForClient } from './initialize-result.ts';
 import type { CallOutcome } from './pending-calls.ts';
 import type { Seat } from './seat.ts';
@@ -60,7 +60,7 @@ export class FromSeats {
   }
 
   #request(server: ReadyServer, seat: Seat, frame: Frame, exchange: Exchange): boolean {
-    if (hasLookAlike(frame)) return refuseUnclear(seat, frame, exchange);
+    if (hasLookAlike(frame)) return refused({ seat, frame, exchange }, UNCLEAR);
     const { method } = exchange;
     switch (method) {
       case INITIALIZE:
@@ -88,18 +88,29 @@ export class FromSeats {
     exchange: Exchange,
     over?: (outcome: CallOutcome) => void,
   ): boolean {
+    const { calls, withdrawn } = this.#state;
     const upstreamId = this.#state.nextId();
     const rewritten = rewriteRequest(frame, upstreamId);
-    if (rewritten === undefined) {
+    const refusal = rewritten === undefined ? UNCLEAR : withdrawn.refusalOf(rewritten.frame.bytes.length);
+    if (rewritten === undefined || refusal !== undefined) {
       over?.('failed');
-      return refuseUnclear(seat, frame, exchange);
+      return refused({ seat, frame, exchange }, refusal ?? UNCLEAR);
     }
     const { progressToken } = rewritten;
     exchange.upstreamId = upstreamId;
     const { method, lane, lastActiveMs } = exchange;
     const upstream = this.#owner && new Exchange(upstreamId, method, lane, undefined, lastActiveMs);
-    this.#state.calls.add(upstreamId, { seat, exchange, upstream, idToken: idToken(frame), progressToken, over });
-    return server.link.send(rewritten.frame, upstream);
+    const { bytes } = rewritten.frame;
+    calls.add(upstreamId, {
+      seat,
+      exchange,
+      upstream,
+      idToken: idToken(frame),
+      progressToken,
+      bytes: bytes.length,
+      over,
+    });
+    return withdrawn.sent(server.link.send(rewritten.frame, upstream));
   }
 
   /** Every client gets the result of the one real handshake, in the revision it asked for. */
@@ -142,10 +153,7 @@ export class FromSeats {
     if (typeof uri !== 'string') return this.#forward(server, seat, frame, exchange);
     const isGranted = subscriptions.isGranted(uri);
     // At once: whatever happens until the server has answered finds it there.
-    if (!subscriptions.add(uri, seat)) {
-      refuse({ seat, frame, exchange }, TOO_MANY_SUBSCRIBED);
-      return true;
-    }
+    if (!subscriptions.add(uri, seat)) return refused({ seat, frame, exchange }, TOO_MANY_SUBSCRIBED);
     if (isGranted) return succeed(seat, frame, exchange);
     return this.#forward(server, seat, frame, exchange, (outcome) => {
       if (outcome === 'succeeded') return subscriptions.setGranted(uri, true);
@@ -184,6 +192,7 @@ export class FromSeats {
     // Where it is not certain what the server would read, the bridge says it in its own words.
     const notification = rewritten ?? notificationFrame(CANCELLED, { requestId: upstreamId });
     call.upstream?.cancel('client');
+    this.#state.withdrawn.add(call.bytes);
     const hasRoom = server.link.send(notification, call.upstream);
     call.over?.('withdrawn');
     return hasRoom;
@@ -203,6 +212,24 @@ export class FromSeats {
     server.link.send(requestFrame(id, method, params));
   }
 
+  /** The child is gone: nothing is answered any more, neither by it nor to it. */
+  lost(reason: BridgeError): void {
+    const { own, calls, questions, withdrawn } = this.#state;
+    own.clear();
+    withdrawn.clear();
+    for (const { seat, exchange, upstream, idToken, over } of calls.takeAll()) {
+      upstream?.settle();
+      over?.('failed');
+      // Its own caller is told that the server is gone, which is something else than an error of the server.
+      if (this.#owner !== undefined) seat.listener.serverFault({ error: reason, kind: 'error', id: exchange.id });
+      else seat.listener.fromServer(errorFrame(idToken, rpcErrorOf(reason)), exchange);
+    }
+    for (const { seat, id } of questions.takeAll()) {
+      const params = { requestId: id, reason: 'the server ended' };
+      seat.listener.fromServer(notificationFrame(CANCELLED, params));
+    }
+  }
+
   /** Tells a new child what the old one had been told. */
   restore(server: ReadyServer): void {
     const { levels, subscriptions } = this.#state;
@@ -217,7 +244,8 @@ export class FromSeats {
   /** Withdraws what the client had open; the server goes on without it. */
   leave(server: ReadyServer, seat: Seat, reason: BridgeError): void {
     const { calls, questions, subscriptions, levels } = this.#state;
-    for (const { exchange, upstream } of calls.takeOf(seat)) {
+    for (const { exchange, upstream, bytes } of calls.takeOf(seat)) {
+      this.#state.withdrawn.add(bytes);
       const params = { requestId: exchange.upstreamId, reason: 'the client left' };
       upstream?.cancel('client');
       server.link.send(notificationFrame(CANCELLED, params), upstream);
@@ -243,7 +271,7 @@ function succeed(seat: Seat, request: Frame, exchange: Exchange): true {
   return true;
 }
 
-function refuseUnclear(seat: Seat, request: Frame, exchange: Exchange): true {
-  answer(seat, exchange, errorFrame(idToken(request), rpcErrorOf(UNCLEAR)));
+function refused(message: HeldMessage, reason: BridgeError): true {
+  refuse(message, reason);
   return true;
 }

@@ -18,14 +18,19 @@ import { asFields, type Fields, readPayload } from '../../mcp/payload.ts';
 import { rewriteProgress, rewriteServerCancelled } from '../../mcp/rewrite.ts';
 import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import { separateMessages } from '../../wire/separate-messages.ts';
 import { withId } from '../../wire/splice.ts';
 import { errorFrame, notificationFrame, resultFrame } from '../../wire/write-message.ts';
 import type { Exchange } from '../exchange.ts';
 import type { ServerFault, UpstreamLink } from '../ports.ts';
+import { refusalOfId } from '../questions.ts';
 import type { Owner, PendingCall } from './pending-calls.ts';
 import type { Seat } from './seat.ts';
 import type { SharedState } from './shared-state.ts';
 import type { SoleOwner } from './sole-owner.ts';
+
+/** Of the name of a method. */
+const MAX_SHOWN_LENGTH = 100;
 
 type SoleOne = Extract<Owner, { kind: 'one' }>;
 
@@ -38,6 +43,8 @@ export class FromServer {
   readonly #state: SharedState;
   readonly #log: Logger;
   readonly #owner: SoleOwner | undefined;
+  /** Why questions were refused so far. */
+  readonly #noted = new Set<string>();
 
   constructor(state: SharedState, log: Logger, owner: SoleOwner | undefined) {
     this.#state = state;
@@ -47,6 +54,12 @@ export class FromServer {
 
   /** `known`: the exchange on the shared link that the message belongs to, where its transport can tell. */
   take(link: UpstreamLink, frame: Frame, known?: Exchange): void {
+    const several = separateMessages(frame);
+    if (several === undefined) return this.#take(link, frame, known);
+    for (const one of several) this.#take(link, one, known);
+  }
+
+  #take(link: UpstreamLink, frame: Frame, known: Exchange | undefined): void {
     switch (frame.kind) {
       case 'result':
       case 'error':
@@ -196,13 +209,25 @@ export class FromServer {
     const serverId = frame.id as JsonRpcId;
     // The one question the bridge can answer for everybody.
     if (frame.method === PING) return void link.send(resultFrame(serverId, {}));
-    if (this.#owner !== undefined) return this.#askOwner(this.#owner, link, frame, known);
+    const refusal = refusalOfId(serverId) ?? this.#passQuestion(link, frame, known);
+    if (refusal === undefined) return;
+    this.#noteRefusal(refusal, frame);
+    link.send(errorFrame(serverId, rpcErrorOf(refusal)));
+  }
+
+  /** Once for each kind: the server may go on asking for as long as it runs. */
+  #noteRefusal({ code, message }: BridgeError, { method }: Frame): void {
+    const level = this.#noted.has(code) ? 'debug' : 'warn';
+    this.#noted.add(code);
+    this.#log[level]({ code, method: method?.slice(0, MAX_SHOWN_LENGTH) }, message);
+  }
+
+  /** Returns why nobody can be asked this. */
+  #passQuestion(link: UpstreamLink, frame: Frame, known: Exchange | undefined): BridgeError | undefined {
+    if (this.#owner !== undefined) return void this.#askOwner(this.#owner, link, frame, known);
     const params = readPayload(frame);
     const asked = this.#whomToAsk(frame, params);
-    const refusal = asked instanceof BridgeError ? asked : this.#ask(asked, frame, params);
-    if (refusal === undefined) return;
-    this.#log.warn({ code: refusal.code, method: frame.method }, refusal.message);
-    link.send(errorFrame(serverId, rpcErrorOf(refusal)));
+    return asked instanceof BridgeError ? asked : this.#ask(asked, frame, params);
   }
 
   /** Returns why the client cannot be asked this. */
@@ -211,12 +236,12 @@ export class FromServer {
     if ('fault' in asked) {
       return new BridgeError('ERR_CLIENT_CAPABILITY', `The client of this call cannot be asked: ${asked.fault}.`);
     }
-    if (seat.early.isFull) return TOO_EARLY;
+    if (!seat.early.hasRoomFor(asked.bytes.length)) return TOO_EARLY;
     const { questions } = this.#state;
     const question = questions.open(seat, frame.id as JsonRpcId);
     const send = (): void => seat.listener.fromServer(withId(asked, question.id), exchange);
     if (frame.method === ELICIT) questions.noteElicitation(params?.elicitationId, seat);
-    seat.early.add(() => questions.isOpen(question) && send());
+    seat.early.add(() => questions.isOpen(question) && send(), asked.bytes.length);
     return undefined;
   }
 

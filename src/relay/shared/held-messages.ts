@@ -15,6 +15,8 @@ const MAX_HELD_BYTES = 64 * 1024 * 1024;
 /** A client of a shared server, of either era. */
 interface Seated {
   readonly listener: ServerListener;
+  /** Undefined: it has left. */
+  readonly place: object | undefined;
 }
 
 export interface HeldMessage<Sitter extends Seated = Seat> {
@@ -45,6 +47,15 @@ export class HeldMessages<Sitter extends Seated = Seat> {
     return held;
   }
 
+  /** Passes on what has waited and is still wanted. False: the server is full. `send` says whether it is not. */
+  passOn(send: (message: HeldMessage<Sitter>) => boolean): boolean {
+    let hasRoom = true;
+    for (const message of this.takeAll()) {
+      if (!isOver(message) && message.seat.place !== undefined) hasRoom = send(message) && hasRoom;
+    }
+    return hasRoom;
+  }
+
   dropOf(seat: Sitter): void {
     if (this.#held.length === 0) return;
     this.#held = this.#held.filter((held) => held.seat !== seat);
@@ -53,8 +64,13 @@ export class HeldMessages<Sitter extends Seated = Seat> {
 }
 
 /** A call gets the reason for an answer; for anything else there is nobody to tell. */
-export function refuse({ seat, frame, exchange }: HeldMessage<Seated>, reason: BridgeError): void {
-  const isOver = exchange !== undefined && exchange.state.kind !== 'open';
-  if (frame.kind !== 'request' || isOver) return;
+export function refuse(message: HeldMessage<Seated>, reason: BridgeError): void {
+  const { seat, frame, exchange } = message;
+  if (frame.kind !== 'request' || isOver(message)) return;
   seat.listener.fromServer(errorFrame(idToken(frame), rpcErrorOf(reason)), exchange);
+}
+
+/** Its call was answered or withdrawn meanwhile. */
+function isOver({ exchange }: HeldMessage<Seated>): boolean {
+  return exchange !== undefined && exchange.state.kind !== 'open';
 }

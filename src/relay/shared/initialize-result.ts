@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
-import { BridgeError } from '../../errors.ts';
+import { BridgeError, type ErrorCode } from '../../errors.ts';
 import { asFields, type Fields, readPayload, showText } from '../../mcp/payload.ts';
 import { featuresOf } from '../../mcp/revision-features.ts';
 import type { RevisionId } from '../../mcp/revisions.ts';
 import type { Frame } from '../../wire/frame.ts';
+import { isOfProcess } from '../log-failure.ts';
 
 /** What a server said of itself in the handshake. */
 export interface InitializeResult extends Fields {
@@ -11,21 +12,34 @@ export interface InitializeResult extends Fields {
   readonly capabilities: Fields;
 }
 
-/** Undefined: the answer is an error, or nothing that can be read. */
+/** It is kept as long as its session, as objects that may take twenty times its room. */
+export const MAX_INITIALIZE_RESULT_BYTES = 1024 * 1024;
+
+/** Undefined: the answer is an error, or nothing that can be read, or kept. */
 export function readInitializeResult(answer: Frame): InitializeResult | undefined {
-  const result = answer.kind === 'result' ? readPayload(answer) : undefined;
+  const isKept = answer.kind === 'result' && answer.bytes.length <= MAX_INITIALIZE_RESULT_BYTES;
+  const result = isKept ? readPayload(answer) : undefined;
   return result && { ...result, capabilities: asFields(result.capabilities) ?? {} };
 }
 
 /** Why an answer is no InitializeResult. */
 export function refusalOf(name: string, answer: Frame): BridgeError {
+  if (answer.bytes.length > MAX_INITIALIZE_RESULT_BYTES) {
+    const message = `${name} answered initialize with ${answer.bytes.length} bytes; more than ${MAX_INITIALIZE_RESULT_BYTES} are not kept.`;
+    return new BridgeError('ERR_UPSTREAM_PROTOCOL', message);
+  }
   if (answer.kind !== 'error') {
     return new BridgeError(
       'ERR_UPSTREAM_PROTOCOL',
       `${name} answered initialize with something that is no result of it.`,
     );
   }
-  const said = JSON.stringify(showText(readPayload(answer)?.message).slice(0, 200));
+  const error = readPayload(answer);
+  const message = showText(error?.message);
+  const code = asFields(asFields(error?.data)?.bridge)?.reason as ErrorCode;
+  // It never came to the server: below stands another shared one, whose process is gone.
+  if (isOfProcess({ code })) return new BridgeError(code, message);
+  const said = JSON.stringify(message.slice(0, 200));
   return new BridgeError('ERR_UPSTREAM_PROTOCOL', `${name} refused initialize: ${said}`);
 }
 

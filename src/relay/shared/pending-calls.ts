@@ -15,6 +15,8 @@ export interface PendingCall {
   /** The client's id and progress token as it wrote them. */
   readonly idToken: Buffer;
   readonly progressToken: Buffer | undefined;
+  /** Of the request. */
+  readonly bytes: number;
   /** Called once when the call has ended, unless its client left. */
   readonly over: ((outcome: CallOutcome) => void) | undefined;
 }

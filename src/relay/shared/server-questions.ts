@@ -1,8 +1,9 @@
+import { RecentNames } from '../../collections/recent-names.ts';
 import type { JsonRpcId } from '../../wire/frame.ts';
 import type { Seat } from './seat.ts';
 
-/** Elicitations whose completion may still be announced. */
-const MAX_ELICITATIONS = 1000;
+/** Elicitations whose completion may still be announced, and characters of their ids; later ones push out the first. */
+const ELICITATION_LIMITS = { count: 1000, length: 64 * 1024 };
 
 /** A request of the server that one client is answering. */
 export interface Question {
@@ -16,7 +17,7 @@ export interface Question {
 export class ServerQuestions {
   readonly #byId = new Map<number, Question>();
   readonly #byServerId = new Map<JsonRpcId, Question>();
-  readonly #elicitations = new Map<string, Seat>();
+  readonly #elicitations = new RecentNames<Seat>(ELICITATION_LIMITS);
   #lastId = 0;
 
   open(seat: Seat, serverId: JsonRpcId): Question {
@@ -64,13 +65,7 @@ export class ServerQuestions {
 
   /** Remembers who was sent to a URL, for `notifications/elicitation/complete`. */
   noteElicitation(elicitationId: unknown, seat: Seat): void {
-    if (typeof elicitationId !== 'string') return;
-    this.#elicitations.set(elicitationId, seat);
-    if (this.#elicitations.size <= MAX_ELICITATIONS) return;
-    for (const oldest of this.#elicitations.keys()) {
-      this.#elicitations.delete(oldest);
-      return;
-    }
+    if (typeof elicitationId === 'string') this.#elicitations.set(elicitationId, seat);
   }
 
   seatOfElicitation(elicitationId: unknown): Seat | undefined {

@@ -3,21 +3,22 @@ import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import { changeNotifications } from '../../mcp/change-notifications.ts';
 import { CARRIED_CAPABILITIES } from '../../mcp/client-capabilities.ts';
 import type { Implementation } from '../../mcp/meta.ts';
-import { CANCELLED, INITIALIZE, INITIALIZED } from '../../mcp/methods.ts';
+import { INITIALIZE, INITIALIZED } from '../../mcp/methods.ts';
 import { LATEST_LEGACY_REVISION } from '../../mcp/revisions.ts';
-import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { errorFrame, notificationFrame, requestFrame } from '../../wire/write-message.ts';
+import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../ports.ts';
 import { FromSeats } from './from-seats.ts';
 import { FromServer } from './from-server.ts';
 import { type HeldMessage, HeldMessages, refuse } from './held-messages.ts';
 import { type InitializeResult, isSameOffer, readInitializeResult, refusalOf } from './initialize-result.ts';
+import { logEnd } from './log-end.ts';
 import { RestartPause } from './restart-pause.ts';
 import { Seat, type SeatHost } from './seat.ts';
 import { type ReadyServer, SharedState } from './shared-state.ts';
 import type { SoleOwner } from './sole-owner.ts';
+import { Succession } from './succession.ts';
 
 export interface SharedServerOptions {
   readonly dialer: UpstreamDialer;
@@ -36,7 +37,7 @@ export interface SharedServerOptions {
  * - `idle`: no child; the first client starts one.
  * - `starting`: the handshake is under way; messages wait.
  * - `ready`: serving.
- * - `restarting`: the child ended, another follows after a pause; messages wait.
+ * - `restarting`: the child ended, another follows after a pause and when nothing is left of it; messages wait.
  * - `closed`: for good.
  */
 type ServerState =
@@ -52,11 +53,12 @@ type ServerState =
  */
 export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
   readonly #options: SharedServerOptions;
-  readonly #shared = new SharedState();
+  readonly #shared: SharedState;
   readonly #fromSeats: FromSeats;
   readonly #fromServer: FromServer;
   readonly #held = new HeldMessages();
   readonly #pause = new RestartPause();
+  readonly #succession: Succession;
   #state: ServerState = { kind: 'idle' };
   #isWarm = false;
   /** What the clients were told the server offers; a next child must offer the same to go on with them. */
@@ -64,8 +66,10 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
 
   constructor(options: SharedServerOptions) {
     this.#options = options;
+    this.#shared = new SharedState(options.deps.clock);
     this.#fromSeats = new FromSeats(this.#shared, options.owner);
     this.#fromServer = new FromServer(this.#shared, options.deps.log, options.owner);
+    this.#succession = new Succession(options.deps.clock);
     if (options.prewarm) this.keepWarm();
   }
 
@@ -91,12 +95,16 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
       case 'ready':
         return { ready: true };
       case 'starting':
-        return { ready: false, error: new BridgeError('ERR_UPSTREAM_STARTING', `${this.name} is starting.`) };
+        return { ready: false, error: this.#starting() };
       case 'restarting':
         return { ready: false, error: this.#dialerRefusal() ?? this.#state.error };
       case 'closed':
         return { ready: false, error: SHUTTING_DOWN };
     }
+  }
+
+  #starting(): BridgeError {
+    return new BridgeError('ERR_UPSTREAM_STARTING', `${this.name} is starting.`);
   }
 
   #dialerRefusal(): BridgeError | undefined {
@@ -154,8 +162,9 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
 
   // ---- the child's life
 
-  /** Throws what the dialer throws; nothing has changed then. */
+  /** At once, or when nothing is left of the one before. Throws what the dialer throws; nothing has changed then. */
   #start(): void {
+    if (!this.#succession.isClear) return this.#startAfter(0, this.#starting());
     const { dialer, deps, clientInfo, handshakeTimeoutMs } = this.#options;
     const link = dialer.dial(this);
     const giveUp = (): void => this.#giveUp(link, this.#timedOut());
@@ -193,6 +202,7 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
   #startOver(link: UpstreamLink): void {
     if (this.#state.kind === 'starting') this.#state.cancel();
     link.close(TOLD_ANEW);
+    this.#succession.follow(link);
     this.#tryStart();
   }
 
@@ -223,12 +233,7 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
 
   /** Sends what has waited and lets the clients go on, unless that filled the server's pipe. */
   #letGo(): void {
-    let hasRoom = true;
-    for (const { seat, frame, exchange } of this.#held.takeAll()) {
-      const isOver = exchange !== undefined && exchange.state.kind !== 'open';
-      if (isOver || seat.place === undefined) continue;
-      hasRoom = this.fromSeat(seat, frame, exchange) && hasRoom;
-    }
+    const hasRoom = this.#held.passOn(({ seat, frame, exchange }) => this.fromSeat(seat, frame, exchange));
     if (hasRoom) this.serverDrained();
   }
 
@@ -239,33 +244,25 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
   /** The child is gone, or could not be started. */
   #ended(reason: BridgeError): void {
     const wasServing = this.#state.kind === 'ready';
+    const link = this.#link();
+    if (link !== undefined) this.#succession.follow(link);
+    logEnd(this.#options.deps.log, reason, wasServing);
     if (this.#state.kind === 'starting') this.#state.cancel();
     // First of all: whatever the clients do when they hear of it must not go to the child that is gone.
     this.#waitForNext(reason);
-    this.#shared.own.clear();
-    const { owner } = this.#options;
-    if (wasServing) owner?.lost();
-    for (const { seat, exchange, upstream, idToken, over } of this.#shared.calls.takeAll()) {
-      upstream?.settle();
-      over?.('failed');
-      // Its own caller is told that the server is gone, which is something else than an error of the server.
-      if (owner !== undefined) seat.listener.serverFault({ error: reason, kind: 'error', id: exchange.id });
-      else seat.listener.fromServer(errorFrame(idToken, rpcErrorOf(reason)), exchange);
-    }
-    for (const { seat, id } of this.#shared.questions.takeAll()) {
-      const params = { requestId: id, reason: 'the server ended' };
-      seat.listener.fromServer(notificationFrame(CANCELLED, params));
-    }
+    if (wasServing) this.#options.owner?.lost();
+    this.#fromSeats.lost(reason);
     // A child that never served has nothing to be replaced for: those who wait for it learn why.
     if (!wasServing || this.#dialerRefusal() !== undefined) this.#failHeld(reason);
   }
 
   #waitForNext(reason: BridgeError): void {
-    const { deps, dialer } = this.#options;
-    deps.log.warn({ code: reason.code }, `the shared server is gone: ${reason.message}`);
     if (this.#isUnwanted) return this.#rest();
-    const delayMs = this.#pause.next(reason, dialer.readiness());
-    this.#state = { kind: 'restarting', error: reason, cancel: deps.clock.after(delayMs, () => this.#restart()) };
+    this.#startAfter(this.#pause.next(reason, this.#options.dialer.readiness()), reason);
+  }
+
+  #startAfter(pauseMs: number, error: BridgeError): void {
+    this.#state = { kind: 'restarting', error, cancel: this.#succession.after(pauseMs, () => this.#restart()) };
   }
 
   #restart(): void {
@@ -311,6 +308,7 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
   }
 
   serverDrained(): void {
+    this.#shared.withdrawn.clear();
     for (const seat of this.#shared.seats.toArray()) seat.listener.serverDrained();
   }
 

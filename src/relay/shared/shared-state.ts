@@ -1,4 +1,5 @@
 import { PlaceList } from '../../collections/place-list.ts';
+import type { Clock } from '../../deps.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { UpstreamLink } from '../ports.ts';
 import type { InitializeResult } from './initialize-result.ts';
@@ -7,6 +8,7 @@ import { PendingCalls } from './pending-calls.ts';
 import type { Seat } from './seat.ts';
 import { ServerQuestions } from './server-questions.ts';
 import { SubscriptionTable } from './subscription-table.ts';
+import { WithdrawnRequests } from './withdrawn-requests.ts';
 
 /** What a shared server knows of its clients; it outlives the child, so that a new one can be brought up to date. */
 export class SharedState {
@@ -15,9 +17,14 @@ export class SharedState {
   readonly questions = new ServerQuestions();
   readonly subscriptions = new SubscriptionTable<Seat>();
   readonly levels = new LogLevels<Seat>();
+  readonly withdrawn: WithdrawnRequests;
   /** Requests of the bridge itself whose answers matter, by id. */
   readonly own = new Map<number, (answer: Frame) => void>();
   #lastId = 0;
+
+  constructor(clock: Clock) {
+    this.withdrawn = new WithdrawnRequests(clock);
+  }
 
   /** Ids on the shared link: integers, which every server echoes unchanged, never used twice. */
   nextId(): number {

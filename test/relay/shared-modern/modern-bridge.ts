@@ -1,10 +1,11 @@
 import type { BridgeError } from '../../../src/errors.ts';
 import { Relay } from '../../../src/relay/relay.ts';
 import { SharedModernServer } from '../../../src/relay/shared-modern/shared-modern-server.ts';
+import { createWatchingDialer } from '../../../src/relay/watching-dialer.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
 import { createFakeDeps, FakeDialer, FakeLane, type FakeLink, FakePeer, messagesOf } from '../../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../../support/frames.ts';
-import { EXITED, GONE, type Message } from '../shared/shared-bridge.ts';
+import { EXITED, GONE, type Message, WATCHED } from '../shared/shared-bridge.ts';
 
 export const META = 'io.modelcontextprotocol/';
 export const SUBSCRIPTION_ID = `${META}subscriptionId`;
@@ -18,12 +19,21 @@ export const ENVELOPE = {
 /** A shared modern server whose child is a fake link, and its clients, each behind a relay of its own. */
 export class ModernBridge {
   readonly dialer = new FakeDialer();
-  readonly deps = createFakeDeps();
+  readonly deps: ReturnType<typeof createFakeDeps>;
   readonly server: SharedModernServer;
 
-  constructor({ prewarm = false, dialer = (_dialer: FakeDialer): void => {} } = {}) {
+  /** @param log default: silent */
+  constructor({
+    prewarm = false,
+    isWatched = false,
+    dialer = (_dialer: FakeDialer): void => {},
+    log = createFakeDeps().log,
+  } = {}) {
     dialer(this.dialer);
-    this.server = new SharedModernServer({ dialer: this.dialer, deps: this.deps, prewarm });
+    const deps = { ...createFakeDeps(), log };
+    this.deps = deps;
+    const watched = isWatched ? createWatchingDialer(this.dialer, { ...WATCHED, era: 'modern', deps }) : this.dialer;
+    this.server = new SharedModernServer({ dialer: watched, deps, prewarm });
   }
 
   get clock() {
@@ -41,6 +51,7 @@ export class ModernBridge {
   }
 
   says(message: string | object): void {
+    this.link.lastHeardMs = this.clock.now();
     this.dialer.latest.listener.fromServer(serverFrame(message));
   }
 
@@ -48,8 +59,8 @@ export class ModernBridge {
     this.dialer.latest.listener.serverClosed(reason);
   }
 
-  connect(): ModernClient {
-    return new ModernClient(this);
+  connect(options: { readonly requestTimeoutMs?: number } = {}): ModernClient {
+    return new ModernClient(this, options);
   }
 }
 
@@ -58,11 +69,11 @@ export class ModernClient {
   readonly relay: Relay;
   readonly ends: BridgeError[] = [];
 
-  constructor(bridge: ModernBridge) {
+  constructor(bridge: ModernBridge, { requestTimeoutMs = 0 }: { readonly requestTimeoutMs?: number }) {
     this.relay = new Relay({
       log: bridge.deps.log,
       clock: bridge.deps.clock,
-      requestTimeoutMs: 0,
+      requestTimeoutMs,
       onReady: () => {},
       onEnd: (reason) => void this.ends.push(reason),
     });

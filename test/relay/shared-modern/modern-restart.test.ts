@@ -1,6 +1,8 @@
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
-import { type Message, only, reasonOf } from '../shared/shared-bridge.ts';
+import { collectLog } from '../../process/collected-log.ts';
+import { remainsOf } from '../../support/fake-peers.ts';
+import { EXITED, type Message, only, reasonOf } from '../shared/shared-bridge.ts';
 import {
   acknowledgment,
   change,
@@ -44,6 +46,27 @@ test('calls in flight fail with the reason when the child ends, once', (t) => {
   t.like(only(a.heard()), { id: 1, error: { code: -32603, message: 'the server exited with code 1' } });
   t.is(reasonOf(only(b.heard())), 'ERR_UPSTREAM_EXITED');
   t.deepEqual([a.ends, b.ends], [[], []], 'the sessions go on');
+});
+
+test('the log says what is done about a loss, and why no child was started unless its link has said it', (t) => {
+  const { log, entries } = collectLog();
+  const bridge = new ModernBridge({ log });
+  bridge.connect().call(1);
+  bridge.says({ id: only(bridge.heard()).id, result: {} });
+  bridge.exits();
+  bridge.connect().call(2);
+  bridge.clock.advance(RESTART_MS);
+  bridge.exits();
+  bridge.dialer.failure = new BridgeError('ERR_SESSION_LIMIT', 'too many processes');
+  bridge.clock.advance(2 * RESTART_MS);
+  t.deepEqual(
+    entries.map(({ level, code, msg }) => [level, code, msg]),
+    [
+      [30, EXITED.code, 'the shared server is gone; the next one starts when it is wanted'],
+      [30, EXITED.code, 'the shared server did not start'],
+      [40, 'ERR_SESSION_LIMIT', 'the shared server did not start: too many processes'],
+    ],
+  );
 });
 
 test('a child that ended is replaced, and what was said meanwhile is said to the new one', (t) => {
@@ -275,3 +298,38 @@ test('messages that wait are bounded', (t) => {
     ['subscriptions/listen'],
   );
 });
+
+test('the next child is not started while anything is left of the old one; calls wait for it', async (t) => {
+  const { bridge, client } = listening();
+  const { end } = remainsOf(bridge.link);
+  bridge.exits();
+  client.call(1);
+  bridge.clock.advance(60_000);
+  t.is(bridge.dialer.dialled.length, 1);
+  t.like(bridge.server.readiness(), { ready: false, error: { code: 'ERR_UPSTREAM_EXITED' } });
+  await end();
+  t.deepEqual(
+    bridge.heard().map(({ method }) => method),
+    ['subscriptions/listen', 'tools/call'],
+  );
+});
+
+for (const prewarm of [false, true]) {
+  const who = prewarm ? 'a server that is to be kept ready' : 'a call that comes';
+  test(`${who} waits until nothing is left of the child before`, async (t) => {
+    const bridge = new ModernBridge();
+    const client = bridge.connect();
+    client.call(1);
+    const { end } = remainsOf(bridge.link);
+    client.leaves();
+    bridge.exits();
+    if (prewarm) bridge.server.keepWarm();
+    else bridge.connect().call(2);
+    bridge.clock.advance(60_000);
+    t.is(bridge.dialer.dialled.length, 1);
+    t.like(bridge.server.readiness(), { ready: false, error: { code: 'ERR_UPSTREAM_STARTING' } });
+    await end();
+    t.is(bridge.dialer.dialled.length, 2);
+    t.is(bridge.heard().length, prewarm ? 0 : 1);
+  });
+}

@@ -19,3 +19,9 @@ test('a dialer that names a time is believed, be it in the end of the server or 
   const error = new BridgeError('ERR_UPSTREAM_CRASH_LOOP', 'later', { retryAfterMs: 5000 });
   t.is(pause.next(EXITED, { ready: false, error }), 5000);
 });
+
+test('a server that wants to be left alone for a week is tried again after five minutes', (t) => {
+  const error = new BridgeError('ERR_UPSTREAM_CONNECT', 'maintenance', { retryAfterMs: 7 * 24 * 3600_000 });
+  t.is(new RestartPause().next(error, READY), 300_000);
+  t.is(new RestartPause().next(EXITED, { ready: false, error }), 300_000);
+});

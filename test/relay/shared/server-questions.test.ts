@@ -49,6 +49,17 @@ test('of elicitations at a URL a limited number is remembered, the latest', (t) 
   t.is(questions.seatOfElicitation('e1000'), seat);
 });
 
+test('of those with long ids, which a server chooses, fewer are remembered', (t) => {
+  const questions = new ServerQuestions();
+  const seat = createSeat();
+  const ids = Array.from({ length: 200 }, (_, n) => `${n}`.padEnd(1024, 'x'));
+  for (const id of ids) questions.noteElicitation(id, seat);
+  t.deepEqual(
+    ids.filter((id) => questions.seatOfElicitation(id) !== undefined),
+    ids.slice(-64),
+  );
+});
+
 test('elicitations end with their client, and with their server', (t) => {
   const questions = new ServerQuestions();
   const [a, b] = [createSeat(), createSeat()];

@@ -1,6 +1,7 @@
 import { BridgeError } from '../../../src/errors.ts';
 import { Relay } from '../../../src/relay/relay.ts';
 import { SharedServer } from '../../../src/relay/shared/shared-server.ts';
+import { createWatchingDialer } from '../../../src/relay/watching-dialer.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
 import { createFakeDeps, FakeDialer, FakeLane, type FakeLink, FakePeer, messagesOf } from '../../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../../support/frames.ts';
@@ -10,6 +11,9 @@ export const GONE = new BridgeError('ERR_SESSION_CLOSED', 'the client left');
 
 /** The pause before the first restart, where the dialer names none. */
 export const RESTART_MS = 250;
+
+/** Of a child that is watched. */
+export const WATCHED = { requestTimeoutMs: 10_000, hangTimeoutMs: 3000, clientInfo: { name: 'bridge', version: '0' } };
 
 /** A message as tests read it. */
 export interface Message {
@@ -45,14 +49,23 @@ export interface ClientOptions {
 /** A shared server whose child is a fake link, and its clients, each behind a relay of its own. */
 export class SharedBridge {
   readonly dialer = new FakeDialer();
-  readonly deps = createFakeDeps();
+  readonly deps: ReturnType<typeof createFakeDeps>;
   readonly server: SharedServer;
 
-  constructor({ prewarm = false, handshakeTimeoutMs = 0, dialer = (_dialer: FakeDialer): void => {} } = {}) {
+  /** @param log default: silent */
+  constructor({
+    prewarm = false,
+    handshakeTimeoutMs = 0,
+    isWatched = false,
+    dialer = (_dialer: FakeDialer): void => {},
+    log = createFakeDeps().log,
+  } = {}) {
     dialer(this.dialer);
+    const deps = { ...createFakeDeps(), log };
+    this.deps = deps;
     this.server = new SharedServer({
-      dialer: this.dialer,
-      deps: this.deps,
+      dialer: isWatched ? createWatchingDialer(this.dialer, { ...WATCHED, era: 'legacy', deps }) : this.dialer,
+      deps,
       prewarm,
       handshakeTimeoutMs,
       clientInfo: { name: 'bridge', version: '0' },
@@ -76,6 +89,7 @@ export class SharedBridge {
   /** The child says something. */
   says(message: string | object): Frame {
     const frame = serverFrame(message);
+    this.link.lastHeardMs = this.clock.now();
     this.dialer.latest.listener.fromServer(frame);
     return frame;
   }

@@ -22,6 +22,18 @@ test('LL-01: equal ids of two clients are different numbers to the server, and e
   t.deepEqual(b.heard(), [{ jsonrpc: '2.0', id: 1, result: { for: 'b' } }]);
 });
 
+test('two answers that a server wrote on one line are two answers, each for its own client', (t) => {
+  const { bridge, a, b } = twoClients();
+  for (const seam of ['', ' ']) {
+    a.call(1);
+    b.call(1);
+    const answers = bridge.heard().map(({ id }) => JSON.stringify({ jsonrpc: '2.0', id, result: { of: '}{' } }));
+    bridge.says(answers.join(seam));
+    t.deepEqual(a.heard(), [{ jsonrpc: '2.0', id: 1, result: { of: '}{' } }]);
+    t.deepEqual(b.heard(), [{ jsonrpc: '2.0', id: 1, result: { of: '}{' } }]);
+  }
+});
+
 test('only the id and the token of a call change; everything else stays as it was written, both ways', (t) => {
   const { bridge, a } = twoClients();
   a.says(

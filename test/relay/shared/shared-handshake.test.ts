@@ -1,5 +1,6 @@
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
+import { MAX_INITIALIZE_RESULT_BYTES } from '../../../src/relay/shared/initialize-result.ts';
 import { only, reasonOf, SERVER_RESULT, SharedBridge } from './shared-bridge.ts';
 
 test('the server sees one handshake, by the bridge, however many clients come', (t) => {
@@ -39,6 +40,22 @@ test('every client gets the result of the server under its own id, in the revisi
     const { tasks: _tasks, ...others } = SERVER_RESULT.capabilities;
     t.deepEqual(result?.capabilities, others, 'tasks are not shown');
   }
+});
+
+test('a server that says more of itself than can be kept is refused, and its clients learn why', (t) => {
+  const bridge = new SharedBridge();
+  const client = bridge.connect();
+  client.initialize();
+  bridge.answerHandshake({ ...SERVER_RESULT, instructions: 'x'.repeat(MAX_INITIALIZE_RESULT_BYTES) });
+  t.regex(
+    only(client.heard()).error?.message ?? '',
+    /answered initialize with \d+ bytes; more than 1048576 are not kept/,
+  );
+  const other = new SharedBridge();
+  const welcome = other.connect();
+  welcome.initialize();
+  other.answerHandshake({ ...SERVER_RESULT, instructions: 'x'.repeat(MAX_INITIALIZE_RESULT_BYTES - 1000) });
+  t.truthy(only(welcome.heard()).result);
 });
 
 test('an id is echoed as it was written', (t) => {

@@ -1,5 +1,8 @@
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
+import { MAX_QUESTION_ID_LENGTH } from '../../../src/relay/questions.ts';
+import { MAX_WAITING_BYTES } from '../../../src/relay/shared/early-questions.ts';
+import { collectLog } from '../../process/collected-log.ts';
 import { only, reasonOf, SharedBridge } from './shared-bridge.ts';
 
 const ALL = { capabilities: { sampling: {}, elicitation: {}, roots: {} } };
@@ -72,6 +75,18 @@ test('while calls of several clients are open nobody is asked, and the server le
   t.is(refusal.id, 'q');
   t.is(refusal.error?.code, -32603);
   t.is(reasonOf(refusal), 'ERR_SHARED_AMBIGUOUS');
+});
+
+test('the log says so once, however often the server asks', (t) => {
+  const { log, entries } = collectLog();
+  const bridge = new SharedBridge({ log });
+  const [a, b] = [bridge.join(ALL), bridge.join(ALL)];
+  a.call(1, 'tools/call');
+  b.call(1, 'prompts/get');
+  for (let id = 0; id < 100; id++) bridge.says({ id, method: `sampling/${'x'.repeat(10_000)}` });
+  const warnings = entries.filter(({ level }) => level > 30);
+  t.is(warnings.length, 1);
+  t.like(warnings[0], { code: 'ERR_SHARED_AMBIGUOUS', method: `sampling/${'x'.repeat(91)}` });
 });
 
 test('so it is when one of the calls has a method of its own: it may ask, too', (t) => {
@@ -272,6 +287,37 @@ for (const how of ['says that its handshake is done', 'never says so'] as const)
     t.is(bridge.clock.pendingTimers, 0);
   });
 }
+
+test('a question under an id that is too long to be kept is refused to the server', (t) => {
+  const { bridge, a } = twoClients();
+  a.call(1);
+  bridge.heard();
+  const longest = 'x'.repeat(MAX_QUESTION_ID_LENGTH);
+  bridge.says({ id: longest, ...ASK });
+  t.is(a.heard().length, 1);
+  bridge.says({ id: `${longest}x`, ...ASK });
+  t.deepEqual(a.heard(), []);
+  t.is(reasonOf(only(bridge.heard())), 'ERR_WIRE_MESSAGE');
+});
+
+test('large questions do not wait for a client that has not finished its handshake', (t) => {
+  const bridge = new SharedBridge();
+  bridge.join();
+  const client = bridge.connect({ capabilities: { sampling: {} } });
+  client.initialize();
+  client.call('call');
+  bridge.heard();
+  const half = { ...ASK, params: { text: 'x'.repeat(MAX_WAITING_BYTES / 2 - 100) } };
+  for (let id = 0; id < 3; id += 1) bridge.says({ id, ...half });
+  const refused = only(bridge.heard());
+  t.is(refused.id, 2);
+  t.is(reasonOf(refused), 'ERR_SESSION_BUSY');
+  client.heard();
+  client.says({ method: 'notifications/initialized' });
+  t.is(client.heard().length, 2);
+  bridge.says({ id: 3, ...ASK, params: { text: 'x'.repeat(MAX_WAITING_BYTES) } });
+  t.is(client.heard().length, 1, 'any size, when nothing waits any more');
+});
 
 test('so much and no more waits for a client that has not finished its handshake, and not for one that left', (t) => {
   const bridge = new SharedBridge();

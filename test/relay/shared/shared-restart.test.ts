@@ -1,4 +1,6 @@
 import test from 'ava';
+import { collectLog } from '../../process/collected-log.ts';
+import { remainsOf } from '../../support/fake-peers.ts';
 import { EXITED, only, RESTART_MS, reasonOf, SERVER_RESULT, SharedBridge } from './shared-bridge.ts';
 
 test('LL-09: when the server ends, the open calls of all clients fail with the reason, each under its own id', (t) => {
@@ -17,6 +19,26 @@ test('LL-09: when the server ends, the open calls of all clients fail with the r
   t.is(reasonOf(failed), 'ERR_UPSTREAM_EXITED');
   t.is(a.relay.openExchanges + b.relay.openExchanges, 0);
   t.deepEqual([...a.ends, ...b.ends], [], 'the sessions go on');
+});
+
+test('the log says what is done about a loss, and why a server did not start unless its link has said it', (t) => {
+  const { log, entries } = collectLog();
+  const bridge = new SharedBridge({ log });
+  bridge.join();
+  bridge.exits();
+  bridge.clock.advance(RESTART_MS);
+  bridge.exits();
+  bridge.clock.advance(2 * RESTART_MS);
+  const { id } = only(bridge.heard());
+  bridge.says({ id, error: { code: -32603, message: 'not now' } });
+  t.deepEqual(
+    entries.map(({ level, code, msg }) => [level, code, msg]),
+    [
+      [30, EXITED.code, 'the shared server is gone; the next one starts when it is wanted'],
+      [30, EXITED.code, 'the shared server did not start'],
+      [40, 'ERR_UPSTREAM_PROTOCOL', 'the shared server did not start: fake-server refused initialize: "not now"'],
+    ],
+  );
 });
 
 test('when the server ends, its open questions are withdrawn, and late answers go to no other server', (t) => {
@@ -214,4 +236,65 @@ test('a server that offers other capabilities is told nothing of wishes it never
   bridge.exits();
   t.deepEqual(bridge.restart({ ...SERVER_RESULT, capabilities: {} }), [['notifications/initialized', undefined]]);
   t.is(a.ends.length, 1);
+});
+
+test('a new server is not started while anything is left of the old one; calls wait for it, within their limits', async (t) => {
+  const bridge = new SharedBridge();
+  const client = bridge.join({ requestTimeoutMs: 5000 });
+  const { end } = remainsOf(bridge.link);
+  bridge.exits();
+  client.call(1);
+  bridge.clock.advance(5000);
+  client.call(2);
+  t.is(bridge.dialer.dialled.length, 1);
+  t.like(bridge.server.readiness(), { ready: false, error: { code: 'ERR_UPSTREAM_EXITED' } });
+  client.relay.sweep(bridge.clock.now());
+  t.is(reasonOf(only(client.heard())), 'ERR_UPSTREAM_TIMEOUT', 'who has waited too long is told so');
+  await end();
+  t.is(bridge.dialer.dialled.length, 2);
+  bridge.answerHandshake();
+  bridge.answerAll();
+  t.deepEqual(
+    client.heard().flatMap(({ id }) => id ?? []),
+    [2],
+  );
+});
+
+test('a client that comes after the old server, of which something is left, waits for the new one', async (t) => {
+  const bridge = new SharedBridge();
+  bridge.join().leaves();
+  const { end } = remainsOf(bridge.link);
+  bridge.exits();
+  t.is(bridge.clock.pendingTimers, 0);
+  const client = bridge.connect();
+  client.initialize();
+  bridge.clock.advance(60_000);
+  t.is(bridge.dialer.dialled.length, 1);
+  t.like(bridge.server.readiness(), { ready: false, error: { code: 'ERR_UPSTREAM_STARTING' } });
+  await end();
+  bridge.answerHandshake();
+  t.is(only(client.heard()).id, 'init');
+});
+
+test('nobody being left when the old server is gone, no new one is started', async (t) => {
+  const bridge = new SharedBridge();
+  const client = bridge.join();
+  const { end } = remainsOf(bridge.link);
+  bridge.exits();
+  bridge.clock.advance(RESTART_MS);
+  client.leaves();
+  await end();
+  t.is(bridge.dialer.dialled.length, 1);
+  t.deepEqual(bridge.server.readiness(), { ready: true });
+});
+
+test('a bridge that ends while the old server does starts no new one', async (t) => {
+  const bridge = new SharedBridge();
+  bridge.join();
+  const { end } = remainsOf(bridge.link);
+  bridge.exits();
+  bridge.clock.advance(RESTART_MS);
+  await bridge.server.close();
+  await end();
+  t.is(bridge.dialer.dialled.length, 1);
 });

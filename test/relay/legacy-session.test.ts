@@ -1,0 +1,29 @@
+import test from 'ava';
+import { LegacySession } from '../../src/relay/legacy-session.ts';
+import { createFakeDeps, FakeDialer, FakeServerListener, remainsOf } from '../support/fake-peers.ts';
+import { serverFrame } from '../support/frames.ts';
+
+test('a server that is to be told anew is not started before the one that was told is gone', async (t) => {
+  const dialer = new FakeDialer();
+  const deps = createFakeDeps();
+  const session = new LegacySession({
+    dialer,
+    deps,
+    handshakeTimeoutMs: 0,
+    clientInfo: { name: 'bridge', version: '0' },
+    principal: 'ada',
+    capabilities: { elicitation: { url: {} } },
+    onIdle: () => {},
+  });
+  session.take(new FakeServerListener());
+  const { link, listener } = dialer.latest;
+  const { end } = remainsOf(link);
+  // A revision that has no word for what was declared.
+  const result = { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 's', version: '1' } };
+  listener.fromServer(serverFrame({ id: link.sent[0]?.frame.id, result }));
+  t.is(link.closedWith.length, 1);
+  deps.clock.advance(60_000);
+  t.is(dialer.dialled.length, 1);
+  await end();
+  t.is(dialer.dialled.length, 2);
+});

@@ -1,0 +1,62 @@
+import test from 'ava';
+import { BridgeError } from '../../src/errors.ts';
+import { PassingLink } from '../../src/relay/passing-link.ts';
+import type { ServerListener, UpstreamLink } from '../../src/relay/ports.ts';
+import { FakeLink, FakeServerListener } from '../support/fake-peers.ts';
+import { clientFrame, serverFrame } from '../support/frames.ts';
+
+const GONE = new BridgeError('ERR_SESSION_CLOSED', 'gone');
+
+class PlainLink extends PassingLink {
+  protected readonly link: UpstreamLink;
+
+  constructor(listener: ServerListener, link: UpstreamLink) {
+    super(listener);
+    this.link = link;
+  }
+}
+
+function plainLink() {
+  const [listener, below] = [new FakeServerListener(), new FakeLink()];
+  return { listener, below, link: new PlainLink(listener, below) };
+}
+
+test('when the process below was last heard of passes through any number of links, as it is at the moment', (t) => {
+  const { below, link, listener } = plainLink();
+  const above = new PlainLink(listener, link);
+  t.is(above.lastHeardMs, undefined, 'no process');
+  below.lastHeardMs = 5;
+  t.is(above.lastHeardMs, 5);
+  below.lastHeardMs = 7;
+  t.is(above.lastHeardMs, 7);
+});
+
+test('what the relay says passes, and whether there is room', (t) => {
+  const { below, link } = plainLink();
+  const frame = clientFrame({ method: 'x-vendor/event' });
+  t.true(link.send(frame));
+  below.hasRoom = false;
+  t.false(link.send(frame));
+  t.deepEqual(
+    below.sent.map((sent) => sent.frame),
+    [frame, frame],
+  );
+  link.pause();
+  t.true(below.isPaused);
+  link.resume();
+  t.false(below.isPaused);
+  link.close(GONE);
+  t.deepEqual(below.closedWith, [GONE]);
+});
+
+test('what the server says passes', (t) => {
+  const { listener, link } = plainLink();
+  const frame = serverFrame({ method: 'x-vendor/event' });
+  const fault = { error: GONE, kind: undefined, id: undefined };
+  link.fromServer(frame);
+  link.serverFault(fault);
+  link.serverDrained();
+  link.serverClosed(GONE);
+  t.deepEqual(listener.received, [{ frame, exchange: undefined }]);
+  t.deepEqual([listener.faults, listener.drains, listener.closedWith], [[fault], 1, [GONE]]);
+});
