@@ -1,3 +1,4 @@
+import { RecentNames } from '../../collections/recent-names.ts';
 import { assertNever, type BridgeError } from '../../errors.ts';
 import { TASKS_EXTENSION } from '../../mcp/era-capabilities.ts';
 import { type InputRequest, readInputRequired } from '../../mcp/input-required.ts';
@@ -23,6 +24,10 @@ const CANCEL = 'tasks/cancel';
 const DEFAULT_POLL_MS = 1_000;
 const MIN_POLL_MS = 100;
 const MAX_POLL_MS = 60_000;
+/** Characters of a task's id; it is kept as long as the call. */
+export const MAX_TASK_ID_LENGTH = 4096;
+/** What was answered, and characters of its keys; what is not known any more is asked once more. */
+const GIVEN_LIMITS = { count: 1000, length: 64 * 1024 };
 
 /** Does the server refuse a call for nothing but this extension, which no legacy client can declare? */
 export function needsTasks(code: unknown, data: unknown): boolean {
@@ -42,6 +47,8 @@ export interface AbsorbedTaskOptions {
   readonly host: CallHost;
   /** Of the client's call. */
   readonly exchange: Exchange;
+  /** Is told how many bytes are held for the task from now on. False: there is no room for so many. */
+  readonly hold: (bytes: number) => boolean;
   /** Its result or error, as if the call itself had been answered with it. */
   readonly onAnswered: (answer: Frame) => void;
   readonly onViolation: (reason: BridgeError) => void;
@@ -67,7 +74,7 @@ export class AbsorbedTask implements Asker {
   readonly #options: AbsorbedTaskOptions;
   readonly #taskId: string;
   /** Keys of what was answered; a server may go on listing them for a while. */
-  readonly #given = new Set<string>();
+  readonly #given = new RecentNames<true>(GIVEN_LIMITS);
   #pollMs = DEFAULT_POLL_MS;
   #state: TaskState = { kind: 'idle' };
 
@@ -131,7 +138,7 @@ export class AbsorbedTask implements Asker {
   }
 
   #inputRequired(frame: Frame, task: Fields): void {
-    const { host, exchange, onInputFailed } = this.#options;
+    const { host, exchange, hold, onInputFailed } = this.#options;
     const required = readInputRequired(frame, host.profile.capabilities);
     if ('fault' in required) return this.#violates(required.fault);
     const requests = new Map<string, InputRequest>();
@@ -141,6 +148,7 @@ export class AbsorbedTask implements Asker {
       host,
       exchange,
       untilMs: host.clock.now() + ROUNDS_TIMEOUT_MS,
+      hold,
       onAnswered: (answers) => this.#give(answers),
       onFailed: (reason) => {
         this.cancel('the client did not give what the task needs');
@@ -152,8 +160,9 @@ export class AbsorbedTask implements Asker {
   }
 
   #give(answers: ReadonlyMap<string, Buffer>): void {
-    for (const key of answers.keys()) this.#given.add(key);
+    for (const key of answers.keys()) this.#given.set(key, true);
     this.#ask(UPDATE, answers);
+    this.#options.hold(0);
   }
 
   /** The member of the task that holds what the call would have been answered with. */

@@ -10,6 +10,20 @@ export function violation(serverName: string, fault: string): BridgeError {
   return new BridgeError('ERR_UPSTREAM_PROTOCOL', `${serverName} violates the protocol: ${fault}.`);
 }
 
+export function tooManyRounds(serverName: string, maxRounds: number): BridgeError {
+  return new BridgeError(
+    'ERR_CLIENT_INPUT',
+    `${serverName} asked for input ${maxRounds} times within one call, the most allowed, and wants more.`,
+  );
+}
+
+export function noRoom(serverName: string): BridgeError {
+  return new BridgeError(
+    'ERR_CLIENT_INPUT',
+    `${serverName} asked for input, but as much as may be is held for calls that wait for their clients; try again later.`,
+  );
+}
+
 export function errorAnswer(id: JsonRpcId, error: BridgeError): Frame {
   return errorFrame(id, rpcErrorOf(error));
 }

@@ -4,6 +4,7 @@ import type { ModernRevisionId } from '../../mcp/revisions.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
+import type { HeldBytes } from '../parked-bytes.ts';
 import type { ClientProfile } from './client-profile.ts';
 import type { Leg, OpenLegs } from './open-legs.ts';
 import type { UpstreamRequests } from './upstream-requests.ts';
@@ -19,6 +20,8 @@ export interface CallHost {
   readonly listener: ServerListener;
   readonly requests: UpstreamRequests;
   readonly legs: OpenLegs;
+  /** Where it counts what a call holds for its rounds; nothing yet. */
+  openHeld(): HeldBytes;
   /** The envelope of a request that is sent now. */
   metadata(): RequestMetadata;
   /** The server speaks this one from now on. */

@@ -1,49 +1,35 @@
-import { assertNever, BridgeError } from '../../errors.ts';
+import { assertNever, type BridgeError } from '../../errors.ts';
 import { toLegacyError } from '../../mcp/era-errors.ts';
-import { type InputAnswers, readInputRequired, resultTypeOf, withInputAnswers } from '../../mcp/input-required.ts';
-import { CALL_TOOL, isInteractive, READ_RESOURCE } from '../../mcp/methods.ts';
+import { resultTypeOf, withInputAnswers } from '../../mcp/input-required.ts';
+import { CALL_TOOL, READ_RESOURCE } from '../../mcp/methods.ts';
 import { asFields, type Fields, readPayload } from '../../mcp/payload.ts';
 import { stampMetadata } from '../../mcp/request-metadata.ts';
 import { findCommonModern } from '../../mcp/revisions.ts';
 import { INVALID_PARAMS, UNSUPPORTED_REVISION } from '../../mcp/rpc-codes.ts';
+import { translatedError } from '../../mcp/translated-error.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import { OPEN_BRACE } from '../../wire/ascii.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { withId } from '../../wire/splice.ts';
 import { errorFrame } from '../../wire/write-message.ts';
-import { AbsorbedTask, declaringTasks, needsTasks } from './absorbed-task.ts';
+import { AbsorbedTask, declaringTasks, MAX_TASK_ID_LENGTH, needsTasks } from './absorbed-task.ts';
 import { errorAnswer, inputFailure, violation } from './call-failures.ts';
 import type { CallKeeper } from './call-host.ts';
-import { InputRound, ROUNDS_TIMEOUT_MS } from './input-round.ts';
+import { CallRounds } from './call-rounds.ts';
 import type { Asker } from './upstream-requests.ts';
-
-/** Times a server may ask for more within one call. */
-export const MAX_ROUNDS = 10;
-/** A server that asks for nothing but to be asked again is given time, more and more. */
-const FIRST_PAUSE_MS = 250;
-const MAX_PAUSE_MS = 5_000;
 
 /**
  * - `idle`: not sent yet.
  * - `asked`: the server has it.
- * - `collecting`: the client is being asked for what the server needs.
- * - `pausing`: the server wants to be asked again, and shortly will be.
+ * - `requiring`: the server requires something before it is asked again.
  * - `following`: the server has made a task of it.
  * - `ended`: answered or withdrawn.
  */
 type CallState =
   | { readonly kind: 'idle' | 'ended' }
   | { readonly kind: 'asked'; readonly request: Exchange }
-  | { readonly kind: 'collecting'; readonly round: InputRound }
-  | { readonly kind: 'pausing'; readonly stopTimer: () => void }
+  | { readonly kind: 'requiring'; readonly rounds: CallRounds }
   | { readonly kind: 'following'; readonly task: AbsorbedTask };
-
-/** What the server has asked for so far. */
-interface Rounds {
-  readonly count: number;
-  readonly pauses: number;
-  readonly startedMs: number;
-}
 
 /**
  * One request of the client at a modern server, which takes as many requests there as the server needs rounds.
@@ -55,9 +41,8 @@ export class ClientCall implements Asker {
   /** As the client sent it; each request to the server is made of it anew. */
   readonly #frame: Frame;
   #state: CallState = { kind: 'idle' };
-  #rounds: Rounds | undefined;
-  /** What the last round has brought. */
-  #inputs: InputAnswers | undefined;
+  /** Rare: most calls are answered in one. */
+  #rounds: CallRounds | undefined;
   #hasRenegotiated = false;
   /** The server takes this call as a task only, so it was declared that its client can follow one. */
   #declaresTasks = false;
@@ -90,10 +75,14 @@ export class ClientCall implements Asker {
     return requests.send(request, exchange);
   }
 
-  /** The same request anew, with the answers of the last round if there was one. */
+  /**
+   * The same request anew, with the answers of the last round if there was one. Nobody waits for the server's side to
+   * have room here: one request at most follows from each answer.
+   */
   #askAgain(): void {
     const request = this.#stamped();
-    this.#ask(this.#inputs === undefined ? request : withInputAnswers(request, this.#inputs));
+    const inputs = this.#rounds?.inputs;
+    this.#ask(inputs === undefined ? request : withInputAnswers(request, inputs));
   }
 
   // ---- from the server
@@ -115,7 +104,7 @@ export class ClientCall implements Asker {
       case 'complete':
         return this.#end(this.#host.toLegacyResult(withId(frame, this.exchange.id), this.#frame));
       case 'input_required':
-        return this.#inputRequired(frame);
+        return this.#require(frame);
       case 'task':
         if (this.#declaresTasks) return this.#follow(readPayload(frame) ?? {});
         return this.#fail(violation(this.#host.serverName, 'it made a task of a call that did not allow it'));
@@ -133,12 +122,11 @@ export class ClientCall implements Asker {
       if (code === UNSUPPORTED_REVISION && this.#renegotiate(data)) return;
       if (this.#mustBeTask(code, data)) return;
     }
-    const error = { code, message, ...(data !== undefined && { data }) };
+    const said = { code, message, ...(data !== undefined && { data }) };
     const { method } = this.exchange;
     const uri = method === READ_RESOURCE ? readPayload(this.#frame)?.uri : undefined;
-    const legacy = toLegacyError(error, { method, uri: typeof uri === 'string' ? uri : undefined });
-    const { id } = this.exchange;
-    this.#end(legacy === error ? withId(frame, id) : errorFrame(id, legacy));
+    const meant = toLegacyError(said, { method, uri: typeof uri === 'string' ? uri : undefined });
+    this.#end(translatedError(frame, { id: this.exchange.id, said, meant }));
   }
 
   /** The server was replaced by one of other revisions. It took nothing of the request, so it is sent again, once. */
@@ -161,11 +149,15 @@ export class ClientCall implements Asker {
 
   #follow(created: Fields): void {
     const { taskId } = created;
-    if (typeof taskId !== 'string') return this.#fail(violation(this.#host.serverName, 'its task has no id'));
+    if (typeof taskId !== 'string' || taskId.length > MAX_TASK_ID_LENGTH) {
+      return this.#fail(violation(this.#host.serverName, 'its task has no id that can be kept'));
+    }
+    const rounds = this.#openRounds();
     const task = new AbsorbedTask(
       {
         host: this.#host,
         exchange: this.exchange,
+        hold: (bytes) => rounds.hold(bytes),
         onAnswered: (answer) => {
           if (answer.kind === 'error') this.#refused(answer);
           else this.#end(this.#host.toLegacyResult(withId(answer, this.exchange.id), this.#frame));
@@ -176,45 +168,26 @@ export class ClientCall implements Asker {
       taskId,
     );
     this.#state = { kind: 'following', task };
+    // The task has what the call was asked for before.
+    rounds.clear();
     task.start(created);
   }
 
-  #inputRequired(frame: Frame): void {
-    const { serverName, profile, clock } = this.#host;
-    if (!isInteractive(this.exchange.method)) {
-      return this.#fail(violation(serverName, `it required input for ${this.exchange.method}`));
-    }
-    const required = readInputRequired(frame, profile.capabilities);
-    if ('fault' in required) return this.#fail(violation(serverName, required.fault));
-    const { count, pauses, startedMs } = this.#rounds ?? { count: 0, pauses: 0, startedMs: clock.now() };
-    if (count === MAX_ROUNDS) return this.#failInput(tooManyRounds(serverName));
-    const isPause = required.requests.size === 0;
-    this.#rounds = { count: count + 1, pauses: isPause ? pauses + 1 : 0, startedMs };
-    this.exchange.lastActiveMs = clock.now();
-    const { requestState, requests } = required;
-    if (isPause) return this.#pause(Math.min(FIRST_PAUSE_MS * 2 ** pauses, MAX_PAUSE_MS), requestState);
-    const round = new InputRound({
+  #require(inputRequired: Frame): void {
+    const rounds = this.#openRounds();
+    this.#state = { kind: 'requiring', rounds };
+    rounds.require(inputRequired);
+  }
+
+  #openRounds(): CallRounds {
+    this.#rounds ??= new CallRounds({
       host: this.#host,
       exchange: this.exchange,
-      untilMs: startedMs + ROUNDS_TIMEOUT_MS,
-      onAnswered: (responses) => this.#retry(responses, requestState),
-      onFailed: (reason) => this.#failInput(reason),
+      onReady: () => this.#askAgain(),
+      onViolation: (reason) => this.#fail(reason),
+      onInputFailed: (reason) => this.#failInput(reason),
     });
-    this.#state = { kind: 'collecting', round };
-    round.start(requests);
-  }
-
-  #pause(pauseMs: number, requestState: Buffer | undefined): void {
-    const stopTimer = this.#host.clock.after(pauseMs, () => this.#retry(new Map(), requestState));
-    this.#state = { kind: 'pausing', stopTimer };
-  }
-
-  /** Nobody waits for the server's side to have room here: one request at most follows from each answer. */
-  #retry(responses: ReadonlyMap<string, Buffer>, requestState: Buffer | undefined): void {
-    this.#leaveState('answered');
-    this.exchange.lastActiveMs = this.#host.clock.now();
-    this.#inputs = { responses, requestState };
-    this.#askAgain();
+    return this.#rounds;
   }
 
   // ---- the end
@@ -222,8 +195,7 @@ export class ClientCall implements Asker {
   /** The client has withdrawn it. False: the server's side is full. */
   cancel(reason: string): boolean {
     const hasRoom = this.#leaveState(reason);
-    this.#state = ENDED;
-    this.#host.ended(this);
+    this.#ended();
     return hasRoom;
   }
 
@@ -235,9 +207,8 @@ export class ClientCall implements Asker {
   /** The session is over. The server cannot be told any more; the client may still have a question open. */
   abandon(): void {
     const state = this.#state;
-    this.#state = ENDED;
-    if (state.kind === 'pausing') state.stopTimer();
-    if (state.kind === 'collecting') state.round.cancel('the session has ended');
+    this.#ended();
+    if (state.kind === 'requiring') state.rounds.cancel('the session has ended');
     if (state.kind === 'following') state.task.abandon();
   }
 
@@ -251,9 +222,14 @@ export class ClientCall implements Asker {
 
   #end(answer: Frame): void {
     this.#leaveState('the call has ended');
-    this.#state = ENDED;
-    this.#host.ended(this);
+    this.#ended();
     this.#host.listener.fromServer(answer, this.exchange);
+  }
+
+  #ended(): void {
+    this.#state = ENDED;
+    this.#rounds?.clear();
+    this.#host.ended(this);
   }
 
   /** Lets go of what the state holds: a request, questions, a timer. */
@@ -262,11 +238,8 @@ export class ClientCall implements Asker {
     switch (state.kind) {
       case 'asked':
         return this.#host.requests.cancel(state.request, reason);
-      case 'collecting':
-        state.round.cancel(reason);
-        return true;
-      case 'pausing':
-        state.stopTimer();
+      case 'requiring':
+        state.rounds.cancel(reason);
         return true;
       case 'following':
         state.task.cancel(reason);
@@ -286,10 +259,3 @@ const NO_OBJECT = {
   code: INVALID_PARAMS,
   message: 'params must be an object: this server takes what it has to know of a client in params._meta.',
 };
-
-function tooManyRounds(serverName: string): BridgeError {
-  return new BridgeError(
-    'ERR_CLIENT_INPUT',
-    `${serverName} asked for input ${MAX_ROUNDS} times within one call, the most allowed, and wants more.`,
-  );
-}

@@ -1,9 +1,15 @@
-import { toModernCapabilities } from '../../mcp/era-capabilities.ts';
+import { BridgeError } from '../../errors.ts';
+import { MAX_CAPABILITIES_BYTES, MAX_CAPABILITIES_LENGTH, toModernCapabilities } from '../../mcp/era-capabilities.ts';
 import type { Implementation } from '../../mcp/meta.ts';
 import { readServerInfo } from '../../mcp/modern-results.ts';
 import { asFields, type Fields, readPayload } from '../../mcp/payload.ts';
 import { findRevision, LATEST_LEGACY_REVISION, type Revision } from '../../mcp/revisions.ts';
 import type { Frame } from '../../wire/frame.ts';
+import { findMember } from '../../wire/scan-json.ts';
+
+/** Characters of `clientInfo` as JSON that each request to the server repeats; of more, name and version are enough. */
+const MAX_INFO_LENGTH = 4096;
+const MAX_NAME_LENGTH = 256;
 
 /** What a client told of itself in its handshake, in the words of the modern era. */
 export interface ClientProfile {
@@ -13,14 +19,31 @@ export interface ClientProfile {
   readonly clientInfo: Fields;
 }
 
-/** Reads an `initialize`. What it leaves out is taken for nothing; `fallback` names a client that has no name. */
-export function readClientProfile(initialize: Frame, fallback: Implementation): ClientProfile {
+/**
+ * Reads an `initialize`. What it leaves out is taken for nothing; `fallback` names a client that has no name. An error:
+ * it declares more than can be repeated with each request.
+ */
+export function readClientProfile(initialize: Frame, fallback: Implementation): ClientProfile | BridgeError {
+  const { bytes, payloadStart } = initialize;
+  const written = payloadStart === -1 ? undefined : findMember(bytes, payloadStart, 'capabilities');
+  const writtenBytes = written === undefined ? 0 : written.end - written.start;
+  if (writtenBytes > MAX_CAPABILITIES_BYTES) return tooManyCapabilities(writtenBytes);
   const { protocolVersion, capabilities, clientInfo } = readPayload(initialize) ?? {};
   // [spec 2025-11-25 basic/lifecycle#version-negotiation] a revision nobody knows gets the latest as an offer.
   const revision = findRevision(protocolVersion) ?? LATEST_LEGACY_REVISION;
-  return {
-    revision,
-    capabilities: toModernCapabilities(asFields(capabilities) ?? {}, revision.id),
-    clientInfo: readServerInfo(clientInfo) ?? { ...fallback },
-  };
+  const declared = toModernCapabilities(asFields(capabilities) ?? {}, revision.id);
+  const { length } = JSON.stringify(declared);
+  if (length > MAX_CAPABILITIES_LENGTH) return tooManyCapabilities(length);
+  return { revision, capabilities: declared, clientInfo: shortInfo(readServerInfo(clientInfo) ?? { ...fallback }) };
+}
+
+function tooManyCapabilities(length: number): BridgeError {
+  const message = `The capabilities of this client have ${length} characters as JSON; a modern server, which is told them with each request, can be told ${MAX_CAPABILITIES_LENGTH}.`;
+  return new BridgeError('ERR_WIRE_MESSAGE', message);
+}
+
+/** Icons, for one, may be pictures. */
+function shortInfo(info: Fields): Fields {
+  if (JSON.stringify(info).length <= MAX_INFO_LENGTH) return info;
+  return { name: String(info.name).slice(0, MAX_NAME_LENGTH), version: String(info.version).slice(0, MAX_NAME_LENGTH) };
 }

@@ -1,8 +1,16 @@
 import type { Deps } from '../../deps.ts';
 import type { Implementation } from '../../mcp/meta.ts';
-import type { Lane, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { Lane } from '../../relay/lane.ts';
+import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import { ParkedBytes, type ParkedBytesLimits } from '../parked-bytes.ts';
 import { SharedDiscovery } from './shared-discovery.ts';
 import { LegacyToModern, type TranslatorOptions } from './translator.ts';
+
+/**
+ * What calls hold that wait for answers of their clients: the answers that are here, and what the server wants back with
+ * them. One session leaves half to others.
+ */
+export const HELD_LIMITS: ParkedBytesLimits = { bytesPerPrincipal: 32 * 1024 * 1024, bytes: 64 * 1024 * 1024 };
 
 export interface LegacyToModernOptions {
   /** What it dials speaks the modern era. */
@@ -14,6 +22,7 @@ export interface LegacyToModernOptions {
   readonly unsolicited?: boolean;
   /** From 0 to 1. */
   readonly random?: () => number;
+  readonly heldLimits?: ParkedBytesLimits;
 }
 
 /** A modern server for legacy clients: each connection is a session, as they know it. */
@@ -29,7 +38,8 @@ class LegacyToModernDialer implements UpstreamDialer {
   constructor(options: LegacyToModernOptions) {
     const { dialer, deps, clientInfoFallback, unsolicited = true, random = Math.random } = options;
     this.#dialer = dialer;
-    this.#options = { deps, clientInfoFallback, unsolicited, random };
+    const held = new ParkedBytes(options.heldLimits ?? HELD_LIMITS);
+    this.#options = { deps, clientInfoFallback, unsolicited, random, held };
     this.#discovery = new SharedDiscovery(dialer.name, deps.clock);
   }
 

@@ -1,7 +1,7 @@
 import { BridgeError } from '../../errors.ts';
 import { toLegacyInput } from '../../mcp/downgrade-inputs.ts';
-import type { InputRequest } from '../../mcp/input-required.ts';
-import { toInputResponse } from '../../mcp/input-responses.ts';
+import { type InputRequest, isVisit } from '../../mcp/input-required.ts';
+import { type AskedInput, toInputResponse } from '../../mcp/input-responses.ts';
 import { CANCELLED } from '../../mcp/methods.ts';
 import { readPayload } from '../../mcp/payload.ts';
 import type { Exchange } from '../../relay/exchange.ts';
@@ -16,6 +16,8 @@ import { withProgressToken } from './progress-token.ts';
 export const ROUND_TIMEOUT_MS = 600_000;
 /** From the first round to the last, whatever the client reports. */
 export const ROUNDS_TIMEOUT_MS = 1_800_000;
+/** A server that wants to know more at once does not ask people. */
+export const MAX_ASKED_AT_ONCE = 100;
 
 export interface InputRoundOptions {
   readonly host: CallHost;
@@ -23,9 +25,16 @@ export interface InputRoundOptions {
   readonly exchange: Exchange;
   /** Nothing is waited for any longer than this. */
   readonly untilMs: number;
+  /** Is told how many bytes are held for the round from now on. False: there is no room for so many. */
+  readonly hold: (bytes: number) => boolean;
   /** JSON text of the answers, by the server's key. */
   readonly onAnswered: (answers: ReadonlyMap<string, Buffer>) => void;
   readonly onFailed: (reason: BridgeError) => void;
+}
+
+interface Waiting extends AskedInput {
+  /** The server's. */
+  readonly key: string;
 }
 
 /**
@@ -34,9 +43,11 @@ export interface InputRoundOptions {
  */
 export class InputRound implements LegOwner {
   readonly #options: InputRoundOptions;
-  /** Asked and not answered, with the server's keys. */
-  readonly #waiting = new Map<Leg, string>();
+  /** Asked and not answered. */
+  readonly #waiting = new Map<Leg, Waiting>();
   readonly #answers = new Map<string, Buffer>();
+  /** Of keys and answers. */
+  #bytes = 0;
   #isOver = false;
   #stopTimer: (() => void) | undefined;
 
@@ -48,6 +59,10 @@ export class InputRound implements LegOwner {
     const { host, exchange } = this.#options;
     const { legs, profile, randomId } = host;
     const questions = new Map<string, InputRequest>();
+    const [first = ''] = requests.keys();
+    if (requests.size > MAX_ASKED_AT_ONCE) return this.#fail(first, TOO_MANY);
+    for (const key of requests.keys()) this.#bytes += key.length;
+    if (!this.#options.hold(this.#bytes)) return this.#fail(first, NO_ROOM);
     // Nothing is asked in vain: all of it can be said, or none.
     for (const [key, request] of requests) {
       const legacy = toLegacyInput(request, { clientRevision: profile.revision.id, elicitationId: randomId() });
@@ -56,7 +71,7 @@ export class InputRound implements LegOwner {
     }
     const asked = [...questions].map(([key, question]) => {
       const leg = legs.open(question.method, this);
-      this.#waiting.set(leg, key);
+      this.#waiting.set(leg, { key, method: question.method, isVisit: isVisit(question) });
       return [leg, question] as const;
     });
     this.progressed();
@@ -77,12 +92,15 @@ export class InputRound implements LegOwner {
   }
 
   answered(leg: Leg, answer: Frame): void {
-    const key = this.#waiting.get(leg);
-    if (key === undefined) return;
+    const asked = this.#waiting.get(leg);
+    if (asked === undefined) return;
     this.#waiting.delete(leg);
+    const { key } = asked;
     if (answer.kind === 'error') return this.#fail(key, `the client answered with ${describeError(answer)}`);
-    const response = toInputResponse(leg.method, answer);
+    const response = toInputResponse(asked, answer);
     if (response === undefined) return this.#fail(key, `the client's answer is none to ${leg.method}`);
+    this.#bytes += answer.bytes.length;
+    if (!this.#options.hold(this.#bytes)) return this.#fail(key, NO_ROOM);
     this.#answers.set(key, response);
     if (this.#waiting.size > 0) return;
     this.#close();
@@ -92,7 +110,8 @@ export class InputRound implements LegOwner {
   #fail(key: string, cause: string): void {
     this.cancel('another question of the same call failed');
     // The key is the server's and says which of its questions it was.
-    const message = `The server needed input (${JSON.stringify(key)}) that it did not get: ${cause}.`;
+    const shown = JSON.stringify(key.slice(0, MAX_SHOWN_KEY));
+    const message = `The server needed input (${shown}) that it did not get: ${cause}.`;
     this.#options.onFailed(new BridgeError('ERR_CLIENT_INPUT', message));
   }
 
@@ -118,6 +137,11 @@ export class InputRound implements LegOwner {
     }
   }
 }
+
+const MAX_SHOWN_KEY = 200;
+const TOO_MANY = `it asked for more than ${MAX_ASKED_AT_ONCE} things at once`;
+const NO_ROOM =
+  'as much as may be is held for calls that wait for the answers of their clients; answer in fewer words, or call again later';
 
 const NO_ANSWER = new BridgeError(
   'ERR_CLIENT_INPUT',

@@ -1,3 +1,4 @@
+import { RecentNames } from '../../collections/recent-names.ts';
 import { downgradeResult, wrappedTools } from '../../mcp/downgrade-results.ts';
 import { CALL_TOOL, LIST_TOOLS } from '../../mcp/methods.ts';
 import { toLegacyResult } from '../../mcp/modern-results.ts';
@@ -6,6 +7,9 @@ import type { RevisionId } from '../../mcp/revisions.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { decodeString, findMember } from '../../wire/scan-json.ts';
 
+/** Of the tools of one server, and characters of their names; of a tool that is not known the value decides. */
+const WRAPPED_LIMITS = { count: 1000, length: 64 * 1024 };
+
 /**
  * Results as one client's revision has them. What a tool answers follows the schema that its client saw in the list, so
  * that is remembered.
@@ -13,7 +17,7 @@ import { decodeString, findMember } from '../../wire/scan-json.ts';
 export class LegacyResults {
   readonly #clientRevision: RevisionId;
   /** Tools whose output is no object, which legacy clients get as a member of one. */
-  readonly #wrapped = new Set<string>();
+  readonly #wrapped = new RecentNames<true>(WRAPPED_LIMITS);
 
   constructor(clientRevision: RevisionId) {
     this.#clientRevision = clientRevision;
@@ -29,7 +33,7 @@ export class LegacyResults {
   #readList(result: Frame, request: Frame): void {
     // A list begun anew replaces what was known; its further pages add to it.
     if (readPayload(request)?.cursor === undefined) this.#wrapped.clear();
-    for (const name of wrappedTools(result)) this.#wrapped.add(name);
+    for (const name of wrappedTools(result)) this.#wrapped.set(name, true);
   }
 
   #isWrapped({ bytes, payloadStart }: Frame): boolean {

@@ -2,7 +2,7 @@ import type { ListenFilter } from '../../mcp/listen-filter.ts';
 import { LISTEN, LISTEN_ACKNOWLEDGED } from '../../mcp/modern-methods.ts';
 import { type RequestMetadata, stampMetadata } from '../../mcp/request-metadata.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { Lane } from '../../relay/ports.ts';
+import type { Lane } from '../../relay/lane.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { requestFrame } from '../../wire/write-message.ts';
 import { filterParams } from './change-filter.ts';

@@ -22,10 +22,12 @@ import { type RequestMetadata, stampMetadata } from '../../mcp/request-metadata.
 import type { ModernRevisionId } from '../../mcp/revisions.ts';
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from '../../mcp/rpc-codes.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { Lane, ServerListener } from '../../relay/ports.ts';
+import type { Lane } from '../../relay/lane.ts';
+import type { ServerListener } from '../../relay/ports.ts';
 import { EarlyQuestions } from '../../relay/shared/early-questions.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
+import type { HeldBytes } from '../parked-bytes.ts';
 import type { AbsorbedTask } from './absorbed-task.ts';
 import { errorAnswer } from './call-failures.ts';
 import type { CallKeeper } from './call-host.ts';
@@ -49,6 +51,8 @@ export interface OpenSessionOptions {
   readonly revision: ModernRevisionId;
   /** For what belongs to the session and not to one of its calls. */
   readonly lane: Lane;
+  /** Counts what a call of this client holds. */
+  readonly openHeld: () => HeldBytes;
 }
 
 /** A legacy session after its handshake: what the client believes the server knows of it is kept here. */
@@ -60,10 +64,13 @@ export class OpenSession implements CallKeeper<ClientCall> {
   readonly listener: ServerListener;
   readonly requests: UpstreamRequests;
   readonly legs = new OpenLegs();
+  readonly openHeld: () => HeldBytes;
   /** The client has not said yet that its handshake is done. */
   readonly #early: EarlyQuestions;
   readonly #log: Deps['log'];
-  readonly #capabilities: Fields;
+  /** Of the server. */
+  readonly #takesLevel: boolean;
+  readonly #takesSubscriptions: boolean;
   readonly #calls = new Map<Exchange, ClientCall>();
   readonly #changes: ChangeListener;
   readonly #results: LegacyResults;
@@ -79,8 +86,10 @@ export class OpenSession implements CallKeeper<ClientCall> {
     this.profile = profile;
     this.listener = listener;
     this.requests = requests;
+    this.openHeld = options.openHeld;
     this.#log = deps.log;
-    this.#capabilities = capabilities;
+    this.#takesLevel = isDeclared(capabilities.logging);
+    this.#takesSubscriptions = takesSubscriptions(capabilities);
     this.#revision = revision;
     this.#early = new EarlyQuestions(deps.clock);
     this.#results = new LegacyResults(profile.revision.id);
@@ -134,7 +143,7 @@ export class OpenSession implements CallKeeper<ClientCall> {
 
   /** [spec 2026-07-28 server/utilities/logging#per-request-log-level] each request will say it from now on. */
   #setLevel(frame: Frame, exchange: Exchange): Frame {
-    if (!isDeclared(this.#capabilities.logging)) return notFound(exchange);
+    if (!this.#takesLevel) return notFound(exchange);
     const level = parseLogLevel(readPayload(frame)?.level);
     if (level === undefined) {
       return errorFrame(exchange.id, {
@@ -147,7 +156,7 @@ export class OpenSession implements CallKeeper<ClientCall> {
   }
 
   #subscription(frame: Frame, exchange: Exchange): true {
-    if (!takesSubscriptions(this.#capabilities)) return this.#answer(exchange, notFound(exchange));
+    if (!this.#takesSubscriptions) return this.#answer(exchange, notFound(exchange));
     const uri = readPayload(frame)?.uri;
     if (typeof uri !== 'string') {
       const error = { code: INVALID_PARAMS, message: 'params.uri must be a string.' };
@@ -225,10 +234,11 @@ export class OpenSession implements CallKeeper<ClientCall> {
   // ---- what calls need
 
   ask(leg: Leg, question: Frame, exchange: Exchange): void {
-    if (this.#early.isFull) this.#early.letGo();
+    const { length } = question.bytes;
+    if (!this.#early.hasRoomFor(length)) this.#early.letGo();
     this.#early.add(() => {
       if (this.legs.get(leg.id) === leg) this.listener.fromServer(question, exchange);
-    });
+    }, length);
   }
 
   metadata(): RequestMetadata {

@@ -1,7 +1,11 @@
+import { RecentNames } from '../../collections/recent-names.ts';
 import type { Clock } from '../../deps.ts';
 
 /** Two streams tell of one change within this time of each other. */
 export const OVERLAP_MS = 250;
+/** Beyond so many within that time, or so many characters of what has changed, a change may be told twice. */
+export const MAX_RECENT = 1000;
+export const MAX_RECENT_LENGTH = 256 * 1024;
 
 /**
  * While one stream takes over from another, both tell of each change. A change that one and the same stream tells twice
@@ -9,7 +13,10 @@ export const OVERLAP_MS = 250;
  */
 export class RecentChanges<Stream> {
   readonly #clock: Clock;
-  readonly #seen = new Map<string, { readonly stream: Stream; readonly atMs: number }>();
+  readonly #seen = new RecentNames<{ readonly stream: Stream; readonly atMs: number }>({
+    count: MAX_RECENT,
+    length: MAX_RECENT_LENGTH,
+  });
 
   constructor(clock: Clock) {
     this.#clock = clock;

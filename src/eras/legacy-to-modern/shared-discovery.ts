@@ -15,6 +15,8 @@ import type { Frame } from '../../wire/frame.ts';
 
 /** However long a server says that its description holds: it may be replaced by a newer build. */
 const MAX_TTL_MS = 3_600_000;
+/** It is kept for so long, as objects that may take twenty times its room. */
+export const MAX_DISCOVERY_BYTES = 1024 * 1024;
 
 /** What a modern server said of itself. */
 export interface DiscoveredServer {
@@ -90,6 +92,7 @@ export class SharedDiscovery {
   }
 
   #read(answer: Frame): DiscoveryOutcome {
+    if (answer.bytes.length > MAX_DISCOVERY_BYTES) return failed(this.#tooLarge(answer.bytes.length));
     const payload = readPayload(answer);
     if (answer.kind === 'error') return { kind: 'failed', error: this.#refusal(payload) };
     const discovery = parseDiscovery(payload);
@@ -107,6 +110,11 @@ export class SharedDiscovery {
       message: typeof message === 'string' ? message : `${this.#serverName} refused server/discover.`,
       ...(data !== undefined && { data }),
     };
+  }
+
+  #tooLarge(bytes: number): BridgeError {
+    const message = `${this.#serverName} answered server/discover with ${bytes} bytes; more than ${MAX_DISCOVERY_BYTES} are not kept.`;
+    return new BridgeError('ERR_UPSTREAM_PROTOCOL', message);
   }
 
   #notDiscovered(): BridgeError {

@@ -3,15 +3,18 @@ import { assertNever, BridgeError } from '../../errors.ts';
 import { findCancelledId } from '../../mcp/correlators.ts';
 import type { Implementation } from '../../mcp/meta.ts';
 import { CANCELLED, DISCOVER, INITIALIZE, PING } from '../../mcp/methods.ts';
+import { ModernQuestions } from '../../mcp/modern-questions.ts';
 import { initializeResult } from '../../mcp/modern-results.ts';
 import { asFields } from '../../mcp/payload.ts';
 import { stampMetadata } from '../../mcp/request-metadata.ts';
 import { LATEST_MODERN_REVISION } from '../../mcp/revisions.ts';
 import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { Lane, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { Lane } from '../../relay/lane.ts';
+import type { ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
+import type { ParkedBytes } from '../parked-bytes.ts';
 import type { AbsorbedTask } from './absorbed-task.ts';
 import { errorAnswer, violation } from './call-failures.ts';
 import { type ClientProfile, readClientProfile } from './client-profile.ts';
@@ -22,6 +25,8 @@ import { type Asker, UpstreamRequests } from './upstream-requests.ts';
 
 /** Messages a client may send before its handshake is answered; none of them is expected. */
 const MAX_HELD = 64;
+/** The same in bytes; the last one may be as large as messages get. */
+export const MAX_HELD_BYTES = 1024 * 1024;
 
 export interface TranslatorOptions {
   readonly deps: Deps;
@@ -31,6 +36,8 @@ export interface TranslatorOptions {
   readonly unsolicited: boolean;
   /** From 0 to 1. */
   readonly random: () => number;
+  /** Counts what calls of all clients hold that wait for answers of theirs. */
+  readonly held: ParkedBytes;
 }
 
 interface HeldMessage {
@@ -68,6 +75,7 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
   readonly #requests: UpstreamRequests;
   readonly #findDiscovery: (lane: Lane) => SharedDiscovery;
   readonly #link: UpstreamLink;
+  readonly #questions = new ModernQuestions();
   #state: TranslatorState = { kind: 'opening' };
 
   /** Throws what the dialer throws. */
@@ -133,6 +141,7 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
     if (frame.kind !== 'request' || exchange === undefined) return true;
     if (frame.method !== INITIALIZE) return this.#answer(exchange, errorAnswer(exchange.id, NOT_INITIALIZED));
     const profile = readClientProfile(frame, this.#options.clientInfoFallback);
+    if (profile instanceof BridgeError) return this.#answer(exchange, errorAnswer(exchange.id, profile));
     const discovery = this.#findDiscovery(exchange.lane);
     this.#state = { kind: 'discovering', initialize: exchange, profile, discovery, held: [] };
     discovery.seek(this);
@@ -140,12 +149,13 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
   }
 
   #hold(held: HeldMessage[], frame: Frame, exchange: Exchange | undefined): boolean {
+    const isFull = held.length >= MAX_HELD || bytesOf(held) >= MAX_HELD_BYTES;
     if (frame.kind === 'request' && exchange !== undefined) {
-      if (frame.method === INITIALIZE || held.length === MAX_HELD) {
+      if (frame.method === INITIALIZE || isFull) {
         return this.#answer(exchange, errorAnswer(exchange.id, NOT_INITIALIZED));
       }
     }
-    if (held.length < MAX_HELD) held.push({ frame, exchange });
+    if (!isFull) held.push({ frame, exchange });
     return true;
   }
 
@@ -185,9 +195,11 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
       fallbackName: this.#serverName,
       unsolicited: this.#options.unsolicited,
     });
+    const { deps, held: heldBytes } = this.#options;
+    const owner = deps.randomId();
     const session = new OpenSession({
       serverName: this.#serverName,
-      deps: this.#options.deps,
+      deps,
       random: this.#options.random,
       listener: this.#listener,
       requests: this.#requests,
@@ -195,6 +207,7 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
       capabilities: asFields(answer.capabilities) ?? {},
       revision,
       lane: { isOpen: true, headers: initialize.lane.headers },
+      openHeld: () => heldBytes.open(owner),
     });
     this.#state = { kind: 'ready', session };
     this.#answer(initialize, resultFrame(initialize.id, answer));
@@ -215,10 +228,7 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
         return this.#notificationFromServer(frame, exchange);
       case 'request':
         // [spec 2026-07-28 transports/stdio#receiving-messages] must not be sent, nor answered.
-        return this.#options.deps.log.warn(
-          { method: frame.method },
-          'a modern server asked something; that is ignored',
-        );
+        return this.#questions.ignore(frame, this.#options.deps.log);
       default:
         return assertNever(frame.kind);
     }
@@ -297,6 +307,10 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
     if (state.kind === 'ready') state.session.close();
     if (state.kind === 'leaving') state.farewell.abandon();
   }
+}
+
+function bytesOf(held: readonly HeldMessage[]): number {
+  return held.reduce((sum, { frame }) => sum + frame.bytes.length, 0);
 }
 
 const NOT_INITIALIZED = new BridgeError(

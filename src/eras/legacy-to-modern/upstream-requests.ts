@@ -3,7 +3,8 @@ import { findProgressOf, findProgressToken, findSubscriptionId } from '../../mcp
 import { CANCELLED, PROGRESS } from '../../mcp/methods.ts';
 import { LISTEN } from '../../mcp/modern-methods.ts';
 import { Exchange } from '../../relay/exchange.ts';
-import type { Lane, UpstreamLink } from '../../relay/ports.ts';
+import type { Lane } from '../../relay/lane.ts';
+import type { UpstreamLink } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { withId } from '../../wire/splice.ts';
 import { notificationFrame } from '../../wire/write-message.ts';

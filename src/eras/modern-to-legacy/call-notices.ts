@@ -1,45 +1,110 @@
-import { parseLogLevel, severityOf } from '../../mcp/log-levels.ts';
+import type { Logger } from 'pino';
+import { type LogLevel, parseLogLevel, severityOf } from '../../mcp/log-levels.ts';
 import { isListChanged, LOG_MESSAGE, PROGRESS, RESOURCE_UPDATED } from '../../mcp/methods.ts';
 import { readPayload } from '../../mcp/payload.ts';
+import { readProgress } from '../../mcp/progress.ts';
+import { rewriteProgress } from '../../mcp/rewrite.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
+import type { HeldBytes } from '../parked-bytes.ts';
 import type { Follower } from './follower.ts';
-import { ProgressRelay } from './progress-relay.ts';
+import { KeptNotices } from './kept-notices.ts';
+import type { ParkedCall } from './parked-call.ts';
 
-/** What a server says in passing about one call, for the requests that follow it at that moment. */
+export interface CallNoticesOptions {
+  readonly park: Pick<ParkedCall<Follower>, 'observers' | 'state'>;
+  /** Where the bytes of what is kept count. Called when there is something to keep, which is rare. */
+  readonly openBytes: () => HeldBytes;
+  readonly log: Logger;
+}
+
+/**
+ * What a server says in passing about one call, for the requests that follow it. What it says while the client is being
+ * asked, and nobody follows, is kept for the first that comes back.
+ */
 export class CallNotices {
-  readonly #progress = new ProgressRelay();
-  readonly #followers: ReadonlySet<Follower>;
+  readonly #options: CallNoticesOptions;
+  /** How far the call has come: progress must increase, which not all servers see to. */
+  #progress = Number.NEGATIVE_INFINITY;
+  #kept: KeptNotices | undefined;
+  /** Of the request that followed last. */
+  #logLevel: LogLevel | undefined;
 
-  constructor(followers: ReadonlySet<Follower>) {
-    this.#followers = followers;
+  constructor(options: CallNoticesOptions) {
+    this.#options = options;
   }
 
-  /** It is told what nobody was there to hear. */
+  /** A request follows, or comes for the outcome. It is told what nobody was there to hear. */
   joined(follower: Follower): void {
-    this.#progress.joined(follower);
+    this.#logLevel = follower.logLevel;
+    const kept = this.#kept;
+    if (kept === undefined) return;
+    this.#kept = undefined;
+    const { dropped } = kept;
+    if (dropped > 0) this.#options.log.warn({ dropped }, LOST);
+    for (const notice of kept.takeAll()) {
+      if (notice.method === PROGRESS) tellProgress(follower, notice);
+      else if (notice.method !== LOG_MESSAGE || isWanted(levelOf(notice), follower.logLevel)) follower.notify(notice);
+    }
   }
 
   take(frame: Frame, exchange: Exchange | undefined): void {
     switch (frame.method) {
       case PROGRESS:
-        return this.#progress.take(frame, this.#followers);
+        return this.#progressed(frame);
       case LOG_MESSAGE:
         return this.#logged(frame);
       default:
         // Changes are for those who listen to them.
         if (exchange === undefined || isListChanged(frame.method) || frame.method === RESOURCE_UPDATED) return;
-        for (const follower of this.#followers) follower.notify(frame);
+        for (const follower of this.#options.park.observers) follower.notify(frame);
+        this.#keepUnheard(frame);
     }
+  }
+
+  /** [spec 2026-07-28 basic/patterns/progress] each value is larger than the one before. */
+  #progressed(frame: Frame): void {
+    const progress = readProgress(frame);
+    if (progress === undefined || progress <= this.#progress) return;
+    this.#progress = progress;
+    for (const follower of this.#options.park.observers) tellProgress(follower, frame);
+    this.#keepUnheard(frame);
   }
 
   /** [spec 2026-07-28 server/utilities/logging] none without a level, and none below it. */
   #logged(frame: Frame): void {
-    const level = parseLogLevel(readPayload(frame)?.level);
-    if (level === undefined) return;
-    for (const follower of this.#followers) {
-      const isWanted = follower.logLevel !== undefined && severityOf(level) >= severityOf(follower.logLevel);
-      if (isWanted) follower.notify(frame);
-    }
+    const level = levelOf(frame);
+    for (const follower of this.#options.park.observers) if (isWanted(level, follower.logLevel)) follower.notify(frame);
+    if (isWanted(level, this.#logLevel)) this.#keepUnheard(frame);
   }
+
+  /** Somebody follows unless the client is being asked; of a call that is over nothing is said any more. */
+  #keepUnheard(frame: Frame): void {
+    const { park, openBytes } = this.#options;
+    if (park.state !== 'parked') return;
+    this.#kept ??= new KeptNotices(openBytes());
+    this.#kept.add(frame);
+  }
+
+  /** Nobody can come back any more. */
+  clear(): void {
+    this.#kept?.takeAll();
+    this.#kept = undefined;
+  }
+}
+
+const LOST = 'notifications were lost: a server said much of a call while its client was being asked something';
+
+function tellProgress(follower: Follower, frame: Frame): void {
+  // One that did not ask for progress is not told.
+  const told = follower.progressToken && rewriteProgress(frame, follower.progressToken);
+  if (told !== undefined) follower.notify(told);
+}
+
+function levelOf(frame: Frame): LogLevel | undefined {
+  return parseLogLevel(readPayload(frame)?.level);
+}
+
+function isWanted(level: LogLevel | undefined, least: LogLevel | undefined): boolean {
+  return level !== undefined && least !== undefined && severityOf(level) >= severityOf(least);
 }

@@ -106,7 +106,8 @@ export class CallPreparation {
     if (cursor !== undefined) return this.#list(pages, { cursor });
     this.stop();
     const { seat, taskTools, ready } = this.#options;
-    taskTools.learn(seat.session, pages.toolsVersion, pages.required);
+    // What could not be looked at is looked at with the next call.
+    if (answer.kind === 'result') taskTools.learn(seat.session, pages.toolsVersion, pages.required);
     const name = this.#toolName;
     ready(typeof name === 'string' && pages.required.has(name) ? 'task' : 'plain');
   }

@@ -47,7 +47,7 @@ export class CallQuestions {
     this.#options.park.withdrawn(question);
   }
 
-  /** The server has answered the call: it wants to know nothing more. */
+  /** The call is over: nobody wants to know anything more. */
   clear(): void {
     this.#byId = undefined;
   }

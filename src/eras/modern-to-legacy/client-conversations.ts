@@ -4,8 +4,8 @@ import { type RequestMetadata, readRequestMetadata } from '../../mcp/request-met
 import { INVALID_PARAMS } from '../../mcp/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
+import { MAX_OPEN_EXCHANGES } from '../../relay/exchange-table.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
-import { MAX_OPEN_EXCHANGES } from '../../relay/relay.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { idToken } from '../../wire/splice.ts';
 import { errorFrame } from '../../wire/write-message.ts';
@@ -25,16 +25,17 @@ export class ClientConversations implements UpstreamLink {
   readonly #open = new Map<Exchange, UpstreamLink>();
   /** Of the latest request: a notification may come without, and is of the same client. */
   #latest: RequestMetadata | undefined;
+  #isClosed = false;
 
   constructor(options: ClientConversationsOptions) {
     this.#options = options;
   }
 
-  /** Always true: no conversation has more to say that could be held back. */
+  /** False: a notification waits for the server. */
   send(frame: Frame, exchange?: Exchange): boolean {
     if (frame.kind === 'request' && exchange !== undefined) this.#request(frame, exchange);
     else if (frame.method === CANCELLED) this.#cancelled(frame, exchange);
-    else if (frame.kind === 'notification') this.#notification(frame);
+    else if (frame.kind === 'notification') return this.#notification(frame);
     // Nobody was asked anything that could be answered.
     return true;
   }
@@ -72,11 +73,15 @@ export class ClientConversations implements UpstreamLink {
     conversation.send(frame, exchange);
   }
 
-  #notification(frame: Frame): void {
+  #notification(frame: Frame): boolean {
     const own = readRequestMetadata(frame);
     const metadata = 'fault' in own ? this.#latest : own;
     // Who has asked nothing yet has no session that it could be for.
-    if (metadata !== undefined) this.#options.converse(DEAF, metadata).send(frame);
+    if (metadata === undefined) return true;
+    const serverDrained = (): void => {
+      if (!this.#isClosed) this.#options.listener.serverDrained();
+    };
+    return this.#options.converse({ ...DEAF, serverDrained }, metadata).send(frame);
   }
 
   #refuse(frame: Frame, exchange: Exchange, error: RpcError): void {
@@ -88,6 +93,7 @@ export class ClientConversations implements UpstreamLink {
   resume(): void {}
 
   close(reason: BridgeError): void {
+    this.#isClosed = true;
     const conversations = [...this.#open.values()];
     this.#open.clear();
     for (const conversation of conversations) conversation.close(reason);

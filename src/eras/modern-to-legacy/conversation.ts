@@ -1,17 +1,17 @@
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { findProgressToken } from '../../mcp/correlators.ts';
-import { canonicalCapabilities } from '../../mcp/era-capabilities.ts';
+import { canonicalCapabilities, MAX_CAPABILITIES_BYTES } from '../../mcp/era-capabilities.ts';
 import { type LogLevel, parseLogLevel } from '../../mcp/log-levels.ts';
 import { CANCELLED, DISCOVER, isInteractive, TASKS_PREFIX } from '../../mcp/methods.ts';
 import { isClientNotification, isModernRequest, LISTEN } from '../../mcp/modern-methods.ts';
 import { discoverResult } from '../../mcp/modern-results.ts';
 import { readPayload } from '../../mcp/payload.ts';
 import type { RequestMetadata } from '../../mcp/request-metadata.ts';
-import { INTERNAL_ERROR, INVALID_REQUEST } from '../../mcp/rpc-codes.ts';
+import { INVALID_REQUEST } from '../../mcp/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import { declaresTasks } from '../../mcp/task-extension.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { SessionWanted } from '../../relay/legacy-pool.ts';
+import { type SessionWanted, tooManyCapabilities } from '../../relay/legacy-pool.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
 import { QUOTE } from '../../wire/ascii.ts';
@@ -23,6 +23,7 @@ import type { Follower } from './follower.ts';
 import { LegacyCall, type LegacyCallOptions } from './legacy-call.ts';
 import { LegacySeat, type SeatUser } from './legacy-seat.ts';
 import { ListenStream } from './listen-stream.ts';
+import type { ListeningPlaces } from './listening-places.ts';
 import type { ParkedCall } from './parked-call.ts';
 import { passNotification } from './pass-notification.ts';
 import { requestDigest, stateError } from './request-state.ts';
@@ -32,9 +33,7 @@ import { askOfTask, NO_METHOD, type TaskClient, taskExtensions, tasksToWatch } f
 export interface ConversationServices extends Omit<LegacyCallOptions, 'wanted' | 'request' | 'headers'> {
   /** Can what the server says on its own get here at all. */
   readonly unsolicited: boolean;
-  /** False: as many clients listen as may. Each true is followed by one `stoppedListening`. */
-  startListening(): boolean;
-  stoppedListening(): void;
+  readonly listening: ListeningPlaces;
 }
 
 export interface ConversationOptions {
@@ -75,39 +74,46 @@ const OVER: ConversationState = { kind: 'over' };
  * server. What outlives the request, because the server has asked something, is in the call it follows.
  */
 export class Conversation implements UpstreamLink, Follower {
-  readonly #options: ConversationOptions;
+  /** Of the metadata only what follows here is kept: what a client chose to say in it would be kept with each call. */
+  readonly #options: Pick<ConversationOptions, 'services' | 'listener'>;
   readonly #wanted: SessionWanted;
+  readonly #client: TaskClient;
+  readonly logLevel: LogLevel | undefined;
+  /** Its capabilities are too large to be looked at: that alone would take seconds. */
+  readonly #refusal: BridgeError | undefined;
   #state: ConversationState = { kind: 'fresh' };
   #id: Buffer = encodeId(0);
   #progressToken: Buffer | undefined;
 
   constructor(options: ConversationOptions) {
-    const { principal, metadata, affinity } = options;
-    this.#options = options;
-    this.#wanted = {
-      principal,
-      capabilities: canonicalCapabilities(metadata.capabilities),
-      affinity,
-    };
-  }
-
-  get #client(): TaskClient {
-    const { principal, metadata } = this.#options;
-    return { principal, capabilities: metadata.capabilities };
+    const { services, listener, principal, metadata, affinity } = options;
+    this.#options = { services, listener };
+    const { capabilitiesBytes = 0 } = metadata;
+    const isTooLarge = capabilitiesBytes > MAX_CAPABILITIES_BYTES;
+    this.#refusal = isTooLarge ? tooManyCapabilities(capabilitiesBytes) : undefined;
+    const declared = isTooLarge ? {} : metadata.capabilities;
+    this.#client = { principal, declaresTasks: declaresTasks(declared) };
+    this.logLevel = parseLogLevel(metadata.logLevel);
+    this.#wanted = { principal, capabilities: canonicalCapabilities(declared), affinity };
   }
 
   // ---- from the client
 
-  /** Always true: a conversation has nothing more to say that could be held back. */
+  /** False: a notification waits for the server. A request has nothing after it that could be held back. */
   send(frame: Frame, exchange?: Exchange): boolean {
     if (frame.kind === 'request') this.#request(frame, exchange);
     else if (frame.method === CANCELLED) this.#cancelled(exchange);
-    else if (frame.kind === 'notification' && !isClientNotification(frame.method ?? '')) {
-      const { pool, deps } = this.#options.services;
-      passNotification(frame, { pool, wanted: this.#wanted, log: deps.log });
-    }
+    else if (frame.kind === 'notification' && !isClientNotification(frame.method ?? '')) return this.#pass(frame);
     // All other notifications of the specification mean nothing in this era, and nobody was asked anything.
     return true;
+  }
+
+  #pass(notification: Frame): boolean {
+    if (this.#refusal !== undefined) return true;
+    const { services, listener } = this.#options;
+    const { pool, deps } = services;
+    const drained = (): void => listener.serverDrained();
+    return passNotification(notification, { pool, wanted: this.#wanted, log: deps.log, drained });
   }
 
   #request(frame: Frame, exchange: Exchange | undefined): void {
@@ -124,6 +130,7 @@ export class Conversation implements UpstreamLink, Follower {
   }
 
   #begin(frame: Frame, exchange: Exchange | undefined): void {
+    if (this.#refusal !== undefined) throw this.#refusal;
     const method = frame.method ?? '';
     if (!isModernRequest(method)) return this.#refuse(NO_METHOD);
     if (method.startsWith(TASKS_PREFIX)) return this.#askOfTask(frame, exchange);
@@ -140,7 +147,7 @@ export class Conversation implements UpstreamLink, Follower {
       calls,
       states,
       taskTools,
-      hostedTasks: declaresTasks(this.#client.capabilities) ? hostedTasks : undefined,
+      hostedTasks: this.#client.declaresTasks ? hostedTasks : undefined,
       wanted: this.#wanted,
       request: frame,
       headers: exchange?.lane.headers,
@@ -170,7 +177,8 @@ export class Conversation implements UpstreamLink, Follower {
     const { services, listener } = this.#options;
     const tasks = tasksToWatch(frame, this.#client, services.hostedTasks);
     if ('code' in tasks) return this.#refuse(tasks);
-    if (!services.startListening()) return this.#refuse(TOO_MANY_LISTEN);
+    const refusal = services.listening.take(this.#wanted.principal);
+    if (refusal !== undefined) return this.#refuse(rpcErrorOf(refusal));
     const stream = new ListenStream({
       clock: services.deps.clock,
       pool: services.pool,
@@ -225,10 +233,6 @@ export class Conversation implements UpstreamLink, Follower {
 
   // ---- to the client
 
-  get logLevel(): LogLevel | undefined {
-    return parseLogLevel(this.#options.metadata.logLevel);
-  }
-
   get progressToken(): Buffer | undefined {
     return this.#progressToken;
   }
@@ -264,7 +268,7 @@ export class Conversation implements UpstreamLink, Follower {
         return;
       case 'listening':
         state.stream.close();
-        this.#options.services.stoppedListening();
+        this.#options.services.listening.leave(this.#wanted.principal);
         return;
       case 'discovering':
         state.seat.close(CLOSED);
@@ -294,7 +298,3 @@ function readString(bytes: Buffer, { start, end }: Span): string | undefined {
 
 const CLOSED = new BridgeError('ERR_SESSION_CLOSED', 'The client does not wait for an answer any more.');
 const ONE_REQUEST: RpcError = { code: INVALID_REQUEST, message: 'a conversation is one request' };
-const TOO_MANY_LISTEN: RpcError = {
-  code: INTERNAL_ERROR,
-  message: 'subscription limit reached: too many clients listen to this server; try again later',
-};

@@ -4,18 +4,17 @@ import type { Implementation } from '../../mcp/meta.ts';
 import type { RequestMetadata } from '../../mcp/request-metadata.ts';
 import { LegacyPool, type LegacyPoolLimits } from '../../relay/legacy-pool.ts';
 import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import { ParkedBytes } from '../parked-bytes.ts';
 import { ClientConversations } from './client-conversations.ts';
 import { Conversation, type ConversationServices } from './conversation.ts';
 import type { Follower } from './follower.ts';
 import { HostedTasks } from './hosted-tasks.ts';
 import { KeptOutcomes } from './kept-outcomes.ts';
+import { ListeningPlaces } from './listening-places.ts';
 import type { ParkedCall } from './parked-call.ts';
 import { PARKING_LIMITS, ParkedCalls, type ParkingLimits } from './parked-calls.ts';
 import { RequestStates } from './request-state.ts';
 import { TaskTools } from './task-tools.ts';
-
-/** Each holds a session open. */
-export const MAX_LISTENING = 1024;
 
 export interface ModernToLegacyOptions {
   /** Of the legacy server; closed together with this one. */
@@ -27,6 +26,8 @@ export interface ModernToLegacyOptions {
   readonly clientInfo: Implementation;
   readonly poolLimits?: Partial<LegacyPoolLimits>;
   readonly parkingLimits?: Partial<ParkingLimits>;
+  /** Subscriptions of one caller; default: as many as all together may have. */
+  readonly maxListeningPerCaller?: number;
   /**
    * What keeps callers of one name apart, where a name stands for many: callers with equal values share sessions.
    * Undefined for a caller: it shares with nobody, and each of its calls gets a session of its own. Default: all callers
@@ -53,7 +54,6 @@ class ModernToLegacyDialer implements UpstreamDialer {
   readonly #calls: ParkedCalls<ParkedCall<Follower>>;
   readonly #hostedTasks: HostedTasks;
   readonly #services: ConversationServices;
-  #listening = 0;
 
   constructor(options: ModernToLegacyOptions) {
     const { dialer, deps, handshakeTimeoutMs, clientInfo, poolLimits, parkingLimits } = options;
@@ -61,9 +61,10 @@ class ModernToLegacyDialer implements UpstreamDialer {
     const limits = poolLimits && { limits: poolLimits };
     this.#pool = new LegacyPool({ dialer, deps, handshakeTimeoutMs, clientInfo, ...limits });
     const parking = { ...PARKING_LIMITS, ...parkingLimits };
+    const bytes = new ParkedBytes(parking);
     const outcomes = new KeptOutcomes(parking.bytes);
-    this.#calls = new ParkedCalls(parking, outcomes);
-    this.#hostedTasks = new HostedTasks(deps, parking, outcomes);
+    this.#calls = new ParkedCalls(parking, bytes, outcomes);
+    this.#hostedTasks = new HostedTasks(deps, parking, bytes, outcomes);
     this.#services = {
       deps,
       pool: this.#pool,
@@ -72,17 +73,8 @@ class ModernToLegacyDialer implements UpstreamDialer {
       taskTools: new TaskTools(),
       hostedTasks: options.tasks === 'absorbed' ? undefined : this.#hostedTasks,
       unsolicited: options.unsolicited ?? true,
-      startListening: () => this.#startListening(),
-      stoppedListening: () => {
-        this.#listening -= 1;
-      },
+      listening: new ListeningPlaces(options.maxListeningPerCaller),
     };
-  }
-
-  #startListening(): boolean {
-    if (this.#listening >= MAX_LISTENING) return false;
-    this.#listening += 1;
-    return true;
   }
 
   get name(): string {

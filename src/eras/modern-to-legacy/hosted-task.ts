@@ -8,22 +8,21 @@ import { CANCEL_TASK, GET_TASK, type TaskStatus, taskMembers, UNKNOWN_TASK } fro
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { joinMembers } from '../../wire/join-members.ts';
-import { errorFrame, requestFrame } from '../../wire/write-message.ts';
+import { errorFrame, notificationFrame, requestFrame } from '../../wire/write-message.ts';
+import type { HeldBytes } from '../parked-bytes.ts';
 import { CANCEL_TASK_MS } from './call-attempt.ts';
 import { CallQuestions } from './call-questions.ts';
 import type { KeptOutcome, KeptOutcomes } from './kept-outcomes.ts';
-import { readRpcError } from './legacy-answers.ts';
 import { type LegacySeat, type SeatUser, upstreamExchange } from './legacy-seat.ts';
 import { type Answered, modernFailure, modernResult, taskEnd } from './modern-outcome.ts';
 import { type InputQuestion, OpenQuestions } from './open-questions.ts';
 import { TaskOutcome } from './task-outcome.ts';
-import type { CreatedTask } from './task-tools.ts';
+import { type CreatedTask, keptStatus } from './task-tools.ts';
 
-/** For a server that does not say how often it wants to be asked, and the least it is believed in. */
+/** For a server that does not say how often it wants to be asked, and the least and the most it is believed in. */
 export const DEFAULT_POLL_MS = 5000;
 const MIN_POLL_MS = 500;
-/** A task that asks more than this at once is not for people. */
-const MAX_OPEN_QUESTIONS = 100;
+const MAX_POLL_MS = 60_000;
 
 export interface HostedTaskOptions {
   /** Unguessable: whoever knows it, and has the right name, can ask for the task. */
@@ -38,6 +37,8 @@ export interface HostedTaskOptions {
   readonly features: RevisionFeatures;
   /** The task of the server, by its own words. */
   readonly task: CreatedTask;
+  /** What it holds while it works, the request among it. */
+  readonly held: HeldBytes;
   /** Where its outcome counts. */
   readonly outcomes: KeptOutcomes;
   /** Its time is over, or its server gone. */
@@ -74,10 +75,10 @@ export class HostedTask implements SeatUser {
   #cancelling: Exchange | undefined;
 
   constructor(options: HostedTaskOptions) {
-    const { clock, seat, task, ttlMs } = options;
+    const { clock, seat, task, ttlMs, held, answered } = options;
     this.#options = options;
     this.#task = task;
-    this.#questions = new OpenQuestions(clock);
+    this.#questions = new OpenQuestions(clock, (bytes) => held.set(answered.request.bytes.length + bytes));
     this.#outcome = new TaskOutcome({ clock, seat, taskId: task.taskId });
     this.#asked = new CallQuestions({ park: this, send: (message) => void seat.send(message) });
     this.#stopTimer = clock.after(ttlMs, () => this.#expire());
@@ -120,7 +121,14 @@ export class HostedTask implements SeatUser {
     const exchange = this.#exchangeFor(request, GET_TASK);
     this.#looks.set(exchange, tell);
     this.#options.seat.send(request, exchange);
-    return () => void this.#looks.delete(exchange);
+    return () => this.#lookAway(exchange);
+  }
+
+  /** Its client does not wait any more; a server that never answers would be asked more and more. */
+  #lookAway(exchange: Exchange): void {
+    if (!this.#looks.delete(exchange)) return;
+    exchange.cancel('client');
+    this.#options.seat.send(notificationFrame(CANCELLED, { requestId: exchange.id }), exchange);
   }
 
   /** [SEP-2663] answers to what is not asked, or not any more, are ignored. */
@@ -180,8 +188,7 @@ export class HostedTask implements SeatUser {
   // ---- what the server asks
 
   asked(question: InputQuestion): void {
-    if (this.#state.kind !== 'working' || this.#questions.size >= MAX_OPEN_QUESTIONS) return question.refuse();
-    this.#questions.add(question);
+    if (this.#state.kind !== 'working' || !this.#questions.add(question)) return question.refuse();
     this.#changed();
   }
 
@@ -204,14 +211,14 @@ export class HostedTask implements SeatUser {
     const tell = this.#looks.get(exchange);
     this.#looks.delete(exchange);
     this.#said(frame);
-    tell?.(frame.kind === 'error' ? modernFailure(readRpcError(frame), this.#options.answered) : this.#current());
+    tell?.(frame.kind === 'error' ? modernFailure(frame, this.#options.answered) : this.#current());
   }
 
   /** That it has failed, or is complete, is believed when the outcome is here. */
   #said(frame: Frame): void {
     const task = frame.kind === 'result' ? readPayload(frame) : undefined;
     if (task === undefined || task.taskId !== this.#task.taskId) return;
-    this.#task = task;
+    this.#task = keptStatus(task);
     if (task.status === 'cancelled') this.#end('cancelled');
     else this.#changed();
   }
@@ -238,6 +245,7 @@ export class HostedTask implements SeatUser {
   #leave(failure?: Frame): void {
     this.#outcome.stop();
     for (const question of this.#questions.takeAll()) question.refuse();
+    this.#options.held.set(0);
     this.#asked.clear();
     const waiting = [...this.#looks.values()];
     this.#looks.clear();
@@ -256,7 +264,8 @@ export class HostedTask implements SeatUser {
     if (isWanted === (this.#stopPolling !== undefined)) return;
     this.#stopPolling?.();
     const { pollInterval } = this.#task;
-    const pollMs = typeof pollInterval === 'number' ? Math.max(MIN_POLL_MS, pollInterval) : DEFAULT_POLL_MS;
+    const wantedMs = typeof pollInterval === 'number' ? pollInterval : DEFAULT_POLL_MS;
+    const pollMs = Math.min(Math.max(wantedMs, MIN_POLL_MS), MAX_POLL_MS);
     const poll = (): void => {
       if (this.#looks.size === 0) this.look(() => {});
     };

@@ -9,6 +9,7 @@ import { itemSpans } from '../../wire/array-items.ts';
 import { withPayload } from '../../wire/edit-frame.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { ObjectEditor } from '../../wire/object-editor.ts';
+import { parseJson } from '../../wire/parse-json.ts';
 import { findMember, isStringToken } from '../../wire/scan-json.ts';
 import { replaceSpans } from '../../wire/splice.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
@@ -41,7 +42,7 @@ function elicitAnswer(id: JsonRpcId, question: Frame, response: Buffer, { elicit
 
 /** Several choices in one field came with 2025-11-25; to join them into one text would put words into the user's mouth. */
 function hasList(response: Buffer): boolean {
-  const content = asFields(asFields(JSON.parse(response.toString('utf8')))?.content);
+  const content = asFields(asFields(parseJson(response))?.content);
   return content !== undefined && Object.values(content).some((value) => Array.isArray(value));
 }
 

@@ -8,11 +8,12 @@ import { findRevision, OLDEST_REVISION } from '../../mcp/revisions.ts';
 import { URL_ELICITATION_REQUIRED } from '../../mcp/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
+import type { Lane } from '../../relay/lane.ts';
 import type { LegacyPool, SessionWanted } from '../../relay/legacy-pool.ts';
-import type { Lane } from '../../relay/ports.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
+import type { HeldBytes } from '../parked-bytes.ts';
 import { CallAttempt } from './call-attempt.ts';
 import { CallNotices } from './call-notices.ts';
 import { type CallForm, CallPreparation } from './call-preparation.ts';
@@ -111,9 +112,10 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
     const ended = (): void => seat.close(FINISHED);
     this.#attempt = new CallAttempt({ clock, seat, exchangeFor, adopt, answered, ended });
     this.#questions = new CallQuestions({ park, send: (message) => void seat.send(message) });
-    this.#notices = new CallNotices(park.observers);
+    const openBytes = (): HeldBytes => calls.openBytes(wanted.principal);
+    this.#notices = new CallNotices({ park, openBytes, log: deps.log });
     const failed = (error: RpcError): void => this.#finish(error);
-    this.#visits = new UrlVisits({ park, capabilities: wanted.capabilities.capabilities, failed });
+    this.#visits = new UrlVisits({ park, declared: wanted.capabilities, failed });
   }
 
   /** Throws a BridgeError when there is no session to be had. */
@@ -129,7 +131,7 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
 
   joined(follower: Follower): void {
     this.#notices.joined(follower);
-    if (follower.logLevel !== undefined) this.#preparation.setLevel(follower.logLevel);
+    if (follower.logLevel !== undefined && this.#step.kind !== 'over') this.#preparation.setLevel(follower.logLevel);
   }
 
   // ---- the way to the server
@@ -200,14 +202,23 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
     this.#attempt.waiting(isWaiting);
   }
 
+  get hasSiblings(): boolean {
+    return this.#seat.session.seats > 1;
+  }
+
   over(): void {
     const step = this.#step;
     this.#step = OVER;
     this.#preparation.stop();
     const { level } = this.#preparation;
     if (level !== undefined) this.#seat.session.holdLevel(level);
+    this.#questions.clear();
     if (step.kind === 'completing') step.stop();
     if (step.kind !== 'adopted') this.#attempt.end();
+  }
+
+  forgotten(): void {
+    this.#notices.clear();
   }
 
   // ---- what comes from the server
@@ -230,7 +241,6 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
   }
 
   #answered(outcome: Frame): void {
-    this.#questions.clear();
     if (outcome.kind === 'error') this.#failed(outcome);
     else this.#park.finished(modernOutcome(outcome, this.#context));
   }
@@ -243,7 +253,7 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
     const error = readRpcError(frame);
     const isRefusal = error.code === URL_ELICITATION_REQUIRED && isInteractive(this.#method);
     const elicitations = isRefusal ? readUrlElicitations(error) : undefined;
-    if (elicitations === undefined) return this.#park.finished(modernFailure(error, this.#context));
+    if (elicitations === undefined) return this.#park.finished(modernFailure(frame, this.#context));
     this.#step = REFUSED;
     this.#visits.require(elicitations, error);
   }

@@ -9,9 +9,10 @@ import { asFields, type Fields } from '../../mcp/payload.ts';
 import { rewriteSubscriptionId } from '../../mcp/rewrite.ts';
 import { INVALID_PARAMS } from '../../mcp/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
+import { MAX_SUBSCRIBED } from '../../mcp/subscribed-uris.ts';
 import type { Exchange } from '../../relay/exchange.ts';
+import type { Lane } from '../../relay/lane.ts';
 import type { LegacyPool, SessionWanted } from '../../relay/legacy-pool.ts';
-import type { Lane } from '../../relay/ports.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { idToken } from '../../wire/splice.ts';
@@ -23,6 +24,9 @@ import { TaskWatch } from './task-watch.ts';
 
 /** A resource whose server has not agreed by then is left out. */
 export const SUBSCRIBE_MS = 5000;
+/** A server that says more meanwhile is not waited for any longer. */
+export const MAX_EARLY = 1000;
+export const MAX_EARLY_BYTES = 1024 * 1024;
 
 /** Who listens. */
 export interface ListenHost {
@@ -63,9 +67,10 @@ export class ListenStream implements SeatUser {
   readonly #seat = new LegacySeat(this);
   readonly #id: Buffer;
   readonly #granted: string[] = [];
-  /** What came before the acknowledgment, which must be the first message. */
   readonly #watches: TaskWatch[] = [];
+  /** What came before the acknowledgment, which must be the first message. */
   readonly #early = new Map<string, Frame>();
+  #earlyBytes = 0;
   #state: ListenState = { kind: 'opening' };
   #filter: ListenFilter | undefined;
   #serverInfo: Fields | undefined;
@@ -94,25 +99,35 @@ export class ListenStream implements SeatUser {
       resourcesListChanged: wanted.resourcesListChanged && hasFlag(resources, 'listChanged'),
       resourceSubscriptions: wanted.resourceSubscriptions,
     };
-    const uris = hasFlag(resources, 'subscribe') ? new Set(wanted.resourceSubscriptions) : new Set<string>();
+    // No more than can be granted: one message may name a million, and each would be asked for.
+    const named = hasFlag(resources, 'subscribe') ? new Set(wanted.resourceSubscriptions) : new Set<string>();
+    const uris = [...named].slice(0, MAX_SUBSCRIBED);
     const open = new Map<Exchange, string>();
     this.#state = { kind: 'subscribing', open, cancel: clock.after(SUBSCRIBE_MS, () => this.#acknowledge()) };
-    const requests = [...uris].map((uri, index) => {
+    const requests = uris.map((uri, index) => {
       const request = requestFrame(index, SUBSCRIBE, { uri });
       const exchange = upstreamExchange({ request, method: SUBSCRIBE, nowMs: clock.now(), headers });
       open.set(exchange, uri);
       return [request, exchange] as const;
     });
     for (const [request, exchange] of requests) this.#seat.send(request, exchange);
-    if (uris.size === 0) this.#acknowledge();
+    if (uris.length === 0) this.#acknowledge();
   }
 
   fromServer(frame: Frame, exchange: Exchange | undefined): void {
     if (frame.isResponse) return this.#subscribed(frame, exchange);
     if (frame.kind !== 'notification' || !this.#isWanted(frame.method)) return;
-    const stamped = stampSubscription(frame, this.#id);
-    if (this.#state.kind === 'listening') return this.#options.host.tell(stamped);
-    this.#early.set(frame.bytes.toString('latin1'), stamped);
+    if (this.#state.kind === 'listening') return this.#options.host.tell(stampSubscription(frame, this.#id));
+    // As long as it does not serve nothing can be acknowledged, however much it says; that a list has changed is enough.
+    this.#keepEarly(this.#state.kind === 'opening' ? notificationFrame(frame.method ?? '') : frame);
+    if (this.#early.size >= MAX_EARLY || this.#earlyBytes >= MAX_EARLY_BYTES) this.#acknowledge();
+  }
+
+  #keepEarly(change: Frame): void {
+    const said = change.bytes.toString('latin1');
+    if (this.#early.has(said)) return;
+    this.#early.set(said, stampSubscription(change, this.#id));
+    this.#earlyBytes += change.bytes.length;
   }
 
   #subscribed(frame: Frame, exchange: Exchange | undefined): void {
@@ -156,7 +171,8 @@ export class ListenStream implements SeatUser {
       ...(tasks.length > 0 && { taskIds: tasks.map(({ id }) => id) }),
     };
     host.tell(stampSubscription(notificationFrame(LISTEN_ACKNOWLEDGED, { notifications }), this.#id));
-    for (const frame of this.#early.values()) host.tell(frame);
+    // What was wanted may not have been granted.
+    for (const frame of this.#early.values()) if (this.#isWanted(frame.method)) host.tell(frame);
     this.#early.clear();
     const tell = (frame: Frame): void => host.tell(stampSubscription(frame, this.#id));
     for (const task of tasks) this.#watches.push(new TaskWatch(task, tell));

@@ -7,6 +7,7 @@ import { readPayload } from '../../mcp/payload.ts';
 import { INTERNAL_ERROR } from '../../mcp/rpc-codes.ts';
 import type { RpcError } from '../../mcp/rpc-errors.ts';
 import type { TaskStatus } from '../../mcp/task-extension.ts';
+import { translatedError } from '../../mcp/translated-error.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
 import { withPayload } from '../../wire/edit-frame.ts';
 import type { Frame } from '../../wire/frame.ts';
@@ -38,21 +39,22 @@ export function modernResult(
   return withPayload(resultFrame(0, null), joinMembers(result));
 }
 
-export function modernFailure(error: RpcError, { request, server }: Answered): Frame {
+/** What the server refused it with. */
+export function modernFailure(answer: Frame, { request, server }: Answered): Frame {
   const method = request.method ?? '';
   const capability = method === GET_PROMPT ? 'prompts' : 'tools';
   const isDeclared = server?.capabilities[capability] !== undefined;
   const uri = readPayload(request)?.uri;
   const context = { method, isDeclared, uri: typeof uri === 'string' ? uri : undefined };
-  return errorFrame(0, toModernError(error, context).error);
+  const said = readRpcError(answer);
+  return translatedError(answer, { id: 0, said, meant: toModernError(said, context).error });
 }
 
 /**
  * What a task ends with. To 2025-11-25 a tool that reports an error has failed; here it is a result like any other.
  */
 export function taskEnd(answer: Frame, answered: Answered): { status: TaskStatus; members: Map<string, Buffer> } {
-  const outcome =
-    answer.kind === 'error' ? modernFailure(readRpcError(answer), answered) : modernOutcome(answer, answered);
+  const outcome = answer.kind === 'error' ? modernFailure(answer, answered) : modernOutcome(answer, answered);
   const { bytes, payloadStart } = outcome;
   const payload = bytes.subarray(payloadStart, skipValue(bytes, payloadStart));
   if (outcome.kind === 'error') return { status: 'failed', members: new Map([['error', payload]]) };

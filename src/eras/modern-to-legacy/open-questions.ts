@@ -6,11 +6,16 @@ import type { Frame } from '../../wire/frame.ts';
 /** Servers give up on their own questions, the official SDKs after 60 s; progress keeps them waiting. */
 export const KEEP_ALIVE_MS = 20_000;
 
+/** A server that wants to know more at once does not ask people. */
+export const MAX_ASKED_AT_ONCE = 100;
+
 /** Something the server wants to know from the client while it works on a call. */
 export interface InputQuestion {
   readonly method: string;
   /** `{"method":…,"params":…}` as the client gets it. */
   readonly request: Buffer;
+  /** Of the message it came in, which is kept for its answer. */
+  readonly askedBytes: number;
   /** Passes an answer on: JSON text of the right shape, part of the retry that brought it. */
   answer(response: Buffer): void;
   /** Tells the asker that nobody will answer. */
@@ -28,28 +33,37 @@ interface OpenQuestion {
 /** What the server wants to know in one call and has not heard yet. As long as there is any, askers are kept waiting. */
 export class OpenQuestions {
   readonly #clock: Clock;
+  readonly #hold: (bytes: number) => boolean;
   readonly #byKey = new Map<string, OpenQuestion>();
+  #bytes = 0;
   #lastKey = 0;
   #keepAlives = 0;
   #stopKeepAlive: (() => void) | undefined;
 
-  constructor(clock: Clock) {
+  /** `hold` is told how many bytes they hold from now on. False: there is no room for more than there was. */
+  constructor(clock: Clock, hold: (bytes: number) => boolean) {
     this.#clock = clock;
+    this.#hold = hold;
   }
 
   get size(): number {
     return this.#byKey.size;
   }
 
-  add(question: InputQuestion): void {
+  /** False: there are too many, or they hold too much; this one is none of them. */
+  add(question: InputQuestion): boolean {
+    const bytes = this.#bytes + bytesOf(question);
+    if (this.#byKey.size >= MAX_ASKED_AT_ONCE || !this.#hold(bytes)) return false;
+    this.#bytes = bytes;
     this.#lastKey += 1;
     this.#byKey.set(inputKey(question.method, this.#lastKey), { question, isTold: false });
     this.#keepAlive();
+    return true;
   }
 
   /** The server does not want to know it any more. */
   remove(question: InputQuestion): void {
-    for (const [key, open] of this.#byKey) if (open.question === question) this.#byKey.delete(key);
+    for (const [key, open] of this.#byKey) if (open.question === question) this.#drop(key, question);
     this.#keepAlive();
   }
 
@@ -71,10 +85,18 @@ export class OpenQuestions {
     for (const [key, { question }] of open) {
       const response = answers.get(key);
       // Gone first: whatever the answer sets off finds it answered. And not if an earlier answer ended the call.
-      if (response !== undefined && this.#byKey.delete(key)) question.answer(response);
+      if (response !== undefined && this.#drop(key, question)) question.answer(response);
     }
     this.#keepAlive();
     return !open.some(([key]) => this.#byKey.has(key));
+  }
+
+  /** False: it was gone before. */
+  #drop(key: string, question: InputQuestion): boolean {
+    if (!this.#byKey.delete(key)) return false;
+    this.#bytes -= bytesOf(question);
+    this.#hold(this.#bytes);
+    return true;
   }
 
   /** All of them; none is left. */
@@ -82,6 +104,8 @@ export class OpenQuestions {
     if (this.#byKey.size === 0) return [];
     const questions = [...this.#byKey.values()].map(({ question }) => question);
     this.#byKey.clear();
+    this.#bytes = 0;
+    this.#hold(0);
     this.#keepAlive();
     return questions;
   }
@@ -98,4 +122,9 @@ export class OpenQuestions {
     this.#keepAlives += 1;
     for (const { question } of this.#byKey.values()) question.keepAlive?.(this.#keepAlives);
   }
+}
+
+/** As it was asked, as the client is told, and in what the client was told, which it may ask for once more. */
+function bytesOf({ askedBytes, request }: InputQuestion): number {
+  return askedBytes + 2 * request.length;
 }

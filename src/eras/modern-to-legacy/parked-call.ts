@@ -27,20 +27,26 @@ export interface CallObserver {
 
 /** What a call needs of the one that runs it at the server. */
 export interface CallHost<Observer> {
-  /** Somebody follows the call from now on. */
+  /** Somebody follows the call from now on, or has come back for its outcome, which is next. */
   joined(observer: Observer): void;
   /** Every question was answered, and somebody waits for the outcome again. */
   proceed(): void;
   /** The client is, or is no longer, being asked. */
   waiting(isWaiting: boolean): void;
-  /** The outcome came, or nobody wants it any more: let go of the server. Called once. */
+  /** Other calls run in the same session of the server: what it asks here may have been meant for one of them. */
+  readonly hasSiblings: boolean;
+  /** The outcome came and no question is open, or nobody wants it any more: let go of the server. Called once. */
   over(): void;
+  /** Nobody can come back to it any more. May be called twice. */
+  forgotten(): void;
 }
 
 /**
  * - `running`: somebody waits for the outcome.
  * - `collecting`: the server has asked something and may ask more in the same moment.
  * - `parked`: the client was told what is asked and has not come back; nobody waits.
+ * - `owing`: over, but a question is open that another call may wait for; a client that comes back answers it, and gets
+ *   the outcome.
  * - `held`: over; a client that asks again gets the outcome once more.
  * - `done`: over, and nobody can ask again: the client was never asked anything.
  * - `dead`: given up, by the client or by time, or lost with the server.
@@ -49,7 +55,12 @@ type CallState =
   | { readonly kind: 'running' }
   | { readonly kind: 'collecting'; readonly sinceMs: number; readonly cancel: () => void }
   | { readonly kind: 'parked'; readonly cancel: () => void; readonly told: Frame }
-  | { readonly kind: 'held'; readonly outcome: Frame; readonly kept: KeptOutcome; readonly cancel: () => void }
+  | {
+      readonly kind: 'owing' | 'held';
+      readonly outcome: Frame;
+      readonly kept: KeptOutcome;
+      readonly cancel: () => void;
+    }
   | { readonly kind: 'done' }
   | { readonly kind: 'dead' };
 
@@ -101,10 +112,6 @@ export class ParkedCall<Observer extends CallObserver> {
     return this.#options.principal;
   }
 
-  get requestBytes(): number {
-    return this.#options.requestBytes;
-  }
-
   get state(): CallState['kind'] {
     return this.#state.kind;
   }
@@ -140,7 +147,11 @@ export class ParkedCall<Observer extends CallObserver> {
         if (round < this.#round) observer.settle(this.#state.told);
         else this.#resume(this.#state.cancel, request, observer);
         return true;
+      case 'owing':
+        this.#payUp(request);
+        return this.retry(round, request, observer);
       case 'held':
+        this.#options.host.joined(observer);
         observer.settle(this.#state.outcome);
         return true;
       case 'done':
@@ -170,9 +181,7 @@ export class ParkedCall<Observer extends CallObserver> {
 
   asked(question: InputQuestion): void {
     const isLive = this.#state.kind === 'running' || this.#state.kind === 'collecting' || this.#state.kind === 'parked';
-    if (!isLive || !this.#admit()) return question.refuse();
-    this.#questions ??= new OpenQuestions(this.#options.clock);
-    this.#questions.add(question);
+    if (!isLive || !this.#take(question)) return question.refuse();
     if (this.#state.kind === 'parked') return;
     const nowMs = this.#options.clock.now();
     const sinceMs = this.#state.kind === 'collecting' ? this.#state.sinceMs : nowMs;
@@ -181,9 +190,11 @@ export class ParkedCall<Observer extends CallObserver> {
     this.#state = { kind: 'collecting', sinceMs, cancel: this.#options.clock.after(waitMs, () => this.#ask()) };
   }
 
-  #admit(): boolean {
-    if (this.#deadlineMs === 0) this.#deadlineMs = this.#options.clock.now() + MAX_CALL_MS;
-    return this.#options.calls.admit(this);
+  #take(question: InputQuestion): boolean {
+    const { clock, calls, requestBytes } = this.#options;
+    if (this.#deadlineMs === 0) this.#deadlineMs = clock.now() + MAX_CALL_MS;
+    this.#questions ??= new OpenQuestions(clock, (bytes) => calls.admit(this, requestBytes + bytes));
+    return this.#questions.add(question);
   }
 
   /** The server does not want to know it any more. A client that was told cannot be told otherwise. */
@@ -196,11 +207,14 @@ export class ParkedCall<Observer extends CallObserver> {
 
   /** The server has answered: `outcome` as the client gets it, under any id. */
   finished(outcome: Frame): void {
+    const isOwing = (this.#questions?.size ?? 0) > 0 && this.#options.host.hasSiblings;
+    if (isOwing && this.#state.kind === 'collecting') this.#ask();
     const wasAsked = this.#round > 0;
     if (!this.#leaveLive()) return;
+    if (isOwing) return this.#hold(outcome, 'owing');
     this.#questions?.takeAll();
     if (wasAsked) {
-      this.#hold(outcome);
+      this.#hold(outcome, 'held');
     } else {
       this.#state = DONE;
       this.#leaveCalls();
@@ -209,18 +223,34 @@ export class ParkedCall<Observer extends CallObserver> {
     this.#settle(outcome);
   }
 
-  #hold(outcome: Frame): void {
+  #hold(outcome: Frame, kind: 'owing' | 'held'): void {
     const { principal, requestBytes, clock, calls } = this.#options;
     const { id } = this;
     const bytes = outcome.bytes.length + requestBytes;
     const kept: KeptOutcome = { id, principal, bytes, giveUp: () => this.close() };
-    const cancel = clock.after(RETENTION_MS, () => this.#forget());
-    this.#state = { kind: 'held', outcome, kept, cancel };
+    const cancel = clock.after(RETENTION_MS, () => this.close());
+    this.#state = { kind, outcome, kept, cancel };
+    // What it held counts there from now on.
+    calls.admit(this, 0);
     calls.outcomes.keep(kept);
+  }
+
+  /** Passes on what the retry answers, refuses the rest, and lets go of the server. */
+  #payUp(retry?: Frame): void {
+    if (this.#state.kind !== 'owing') return;
+    this.#state = { ...this.#state, kind: 'held' };
+    if (retry !== undefined) this.#questions?.answer(retry);
+    for (const question of this.#questions?.takeAll() ?? []) question.refuse();
+    this.#options.calls.admit(this, 0);
+    this.#options.host.over();
   }
 
   /** The server is gone. Who waits is told so; who comes back later finds nothing. */
   lost(failure: Frame): void {
+    if (this.#state.kind === 'owing') {
+      this.#questions?.takeAll();
+      return this.#payUp();
+    }
     if (!this.#leaveLive()) return;
     this.#questions?.takeAll();
     this.#forget();
@@ -258,13 +288,15 @@ export class ParkedCall<Observer extends CallObserver> {
   /** Everybody is gone, or came back too late. The call is not run again, whoever asks. */
   #giveUp(): void {
     if (!this.#leaveLive()) return;
+    const unanswered = this.#questions?.takeAll() ?? [];
     this.#forget();
-    for (const question of this.#questions?.takeAll() ?? []) question.refuse();
+    for (const question of unanswered) question.refuse();
     this.#options.host.over();
   }
 
   /** The bridge ends, or there is no room for the outcome any more. */
   close(): void {
+    this.#payUp();
     if (this.#state.kind === 'held') this.#state.cancel();
     this.#giveUp();
     this.#forget();
@@ -289,6 +321,7 @@ export class ParkedCall<Observer extends CallObserver> {
     if (this.#state.kind === 'held') this.#options.calls.outcomes.release(this.#state.kept);
     this.#state = DEAD;
     this.#leaveCalls();
+    this.#options.host.forgotten();
   }
 
   /** One without an id is not among them. */

@@ -1,38 +1,47 @@
+import { type HeldBytes, ParkedBytes, type ParkedBytesLimits } from '../parked-bytes.ts';
 import { KeptOutcomes } from './kept-outcomes.ts';
 import type { StateFault } from './request-state.ts';
 
-export interface ParkingLimits {
+/** Of calls that wait for their clients; the number again for tasks, and the bytes again for outcomes. */
+export interface ParkingLimits extends ParkedBytesLimits {
   readonly perPrincipal: number;
   readonly total: number;
-  /** Of what waiting calls hold, half of it for one caller; and the same again of outcomes. */
-  readonly bytes: number;
 }
 
-/** Each keeps a call of the server running, and later its outcome. */
-export const PARKING_LIMITS: ParkingLimits = { perPrincipal: 32, total: 1024, bytes: 64 * 1024 * 1024 };
+/** Each keeps a call of the server running, and later its outcome. One caller leaves half to others. */
+export const PARKING_LIMITS: ParkingLimits = {
+  perPrincipal: 512,
+  total: 1024,
+  bytesPerPrincipal: 32 * 1024 * 1024,
+  bytes: 64 * 1024 * 1024,
+};
 
 /** What is known of a call here. */
 export interface Parkable {
   readonly id: string;
   readonly principal: string;
-  readonly requestBytes: number;
 }
 
-interface CallerShare {
-  calls: number;
-  bytes: number;
+interface Entry<Call> {
+  readonly call: Call;
+  readonly held: HeldBytes;
 }
 
 /** The calls whose clients are being asked something, or have been a moment ago, by the id in their `requestState`. */
 export class ParkedCalls<Call extends Parkable> {
   readonly #limits: ParkingLimits;
-  readonly #byId = new Map<string, Call>();
-  readonly #shares = new Map<string, CallerShare>();
+  readonly #bytes: ParkedBytes;
+  readonly #byId = new Map<string, Entry<Call>>();
+  readonly #callsOf = new Map<string, number>();
   readonly outcomes: KeptOutcomes;
-  #bytes = 0;
 
-  constructor(limits: ParkingLimits = PARKING_LIMITS, outcomes = new KeptOutcomes(limits.bytes)) {
+  constructor(
+    limits: ParkingLimits = PARKING_LIMITS,
+    bytes = new ParkedBytes(limits),
+    outcomes = new KeptOutcomes(limits.bytes),
+  ) {
     this.#limits = limits;
+    this.#bytes = bytes;
     this.outcomes = outcomes;
   }
 
@@ -40,40 +49,40 @@ export class ParkedCalls<Call extends Parkable> {
     return this.#byId.size;
   }
 
-  /** False: there are too many, or they hold too much. A call that is there already stays. */
-  admit(call: Call): boolean {
-    if (this.#byId.has(call.id)) return true;
-    const share = this.#shares.get(call.principal) ?? { calls: 0, bytes: 0 };
-    if (!this.#hasRoom(share, call.requestBytes)) return false;
-    this.#byId.set(call.id, call);
-    this.#shares.set(call.principal, share);
-    this.#count(share, call.requestBytes);
-    share.calls += 1;
+  /**
+   * Takes a call that holds so many bytes, or lets one that is here hold so many. False: there are too many calls, or they
+   * hold too much; what was here is as it was.
+   */
+  admit(call: Call, bytes: number): boolean {
+    const known = this.#byId.get(call.id);
+    if (known !== undefined) return known.held.set(bytes);
+    const { perPrincipal, total } = this.#limits;
+    const own = this.#callsOf.get(call.principal) ?? 0;
+    if (own >= perPrincipal || this.#byId.size >= total) return false;
+    const held = this.#bytes.open(call.principal);
+    if (!held.set(bytes)) return false;
+    this.#byId.set(call.id, { call, held });
+    this.#callsOf.set(call.principal, own + 1);
     return true;
   }
 
-  #hasRoom(share: CallerShare, bytes: number): boolean {
-    const { perPrincipal, total, bytes: maxBytes } = this.#limits;
-    if (share.calls >= perPrincipal || this.#byId.size >= total) return false;
-    return share.bytes + bytes <= maxBytes / 2 && this.#bytes + bytes <= maxBytes;
-  }
-
-  #count(share: CallerShare, bytes: number): void {
-    share.bytes += bytes;
-    this.#bytes += bytes;
+  /** For what a call of this caller holds besides. Holds nothing yet. */
+  openBytes(principal: string): HeldBytes {
+    return this.#bytes.open(principal);
   }
 
   find(id: string): Call | undefined {
-    return this.#byId.get(id);
+    return this.#byId.get(id)?.call;
   }
 
-  forget(call: Call): void {
-    if (!this.#byId.delete(call.id)) return;
-    const share = this.#shares.get(call.principal);
-    if (share === undefined) return;
-    this.#count(share, -call.requestBytes);
-    share.calls -= 1;
-    if (share.calls === 0) this.#shares.delete(call.principal);
+  forget({ id, principal }: Call): void {
+    const entry = this.#byId.get(id);
+    if (entry === undefined) return;
+    this.#byId.delete(id);
+    entry.held.set(0);
+    const own = (this.#callsOf.get(principal) ?? 0) - 1;
+    if (own === 0) this.#callsOf.delete(principal);
+    else this.#callsOf.set(principal, own);
   }
 
   /** Why there is none by this id, which was of this caller. */
@@ -83,6 +92,6 @@ export class ParkedCalls<Call extends Parkable> {
 
   /** A copy: those who end all of them change the table meanwhile. */
   all(): readonly Call[] {
-    return [...this.#byId.values()];
+    return Array.from(this.#byId.values(), ({ call }) => call);
   }
 }

@@ -3,31 +3,80 @@ import { BridgeError } from '../../errors.ts';
 import { stripMetadata } from '../../mcp/request-metadata.ts';
 import type { LegacyPool, SessionWanted } from '../../relay/legacy-pool.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { LegacySeat } from './legacy-seat.ts';
+import { LegacySeat, type SeatUser } from './legacy-seat.ts';
 
 export interface NotificationWay {
   readonly pool: LegacyPool;
   readonly wanted: SessionWanted;
   readonly log: Logger;
+  /** There is room for the next one. */
+  readonly drained: () => void;
 }
 
-/** Sends a vendor's notification to a session of its client, as soon as there is one. Nobody waits for it. */
-export function passNotification(notification: Frame, { pool, wanted, log }: NotificationWay): void {
-  const leave = (): void => seat.close(SENT);
-  const seat = new LegacySeat({
-    opened: () => {
-      seat.send(stripMetadata(notification));
-      leave();
-    },
-    refused: leave,
-    lost: leave,
-    fromServer: () => {},
-    serverDrained: () => {},
-  });
-  try {
-    seat.open(pool, wanted);
-  } catch (thrown) {
-    log.debug({ err: thrown }, 'notification dropped: the server cannot be reached');
+/**
+ * - `waiting`: there is no server yet.
+ * - `sent`: it is full, and has not taken all of it.
+ * - `over`: taken, or never will be.
+ */
+type PassingState = 'waiting' | 'sent' | 'over';
+
+/**
+ * Sends a vendor's notification to a session of its client, as soon as there is one. Nobody waits for it. False: the
+ * server has not taken it yet; `drained` follows.
+ */
+export function passNotification(notification: Frame, way: NotificationWay): boolean {
+  return new PassingNotification(notification, way).start();
+}
+
+class PassingNotification implements SeatUser {
+  readonly #notification: Frame;
+  readonly #way: NotificationWay;
+  readonly #seat = new LegacySeat(this);
+  #state: PassingState = 'waiting';
+  #isHeldUp = false;
+
+  constructor(notification: Frame, way: NotificationWay) {
+    this.#notification = notification;
+    this.#way = way;
+  }
+
+  /** False: it is held up. */
+  start(): boolean {
+    const { pool, wanted, log } = this.#way;
+    try {
+      this.#seat.open(pool, wanted);
+    } catch (thrown) {
+      log.debug({ err: thrown }, 'notification dropped: the server cannot be reached');
+      return true;
+    }
+    this.#isHeldUp = this.#state !== 'over';
+    return !this.#isHeldUp;
+  }
+
+  opened(): void {
+    this.#state = 'sent';
+    if (this.#seat.send(stripMetadata(this.#notification))) this.#leave();
+  }
+
+  refused(): void {
+    this.#leave();
+  }
+
+  lost(): void {
+    this.#leave();
+  }
+
+  fromServer(): void {}
+
+  /** The session may say so before it serves. */
+  serverDrained(): void {
+    if (this.#state === 'sent') this.#leave();
+  }
+
+  #leave(): void {
+    this.#state = 'over';
+    this.#seat.close(SENT);
+    if (this.#isHeldUp) this.#way.drained();
   }
 }
 

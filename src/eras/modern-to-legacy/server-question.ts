@@ -3,6 +3,7 @@ import { findProgressToken } from '../../mcp/correlators.ts';
 import { toInputRequest } from '../../mcp/input-requests.ts';
 import { LIST_ROOTS, PROGRESS } from '../../mcp/methods.ts';
 import type { RevisionFeatures } from '../../mcp/revision-features.ts';
+import { rewriteProgress } from '../../mcp/rewrite.ts';
 import { INTERNAL_ERROR } from '../../mcp/rpc-codes.ts';
 import type { RootsQuestion } from '../../relay/roots-questions.ts';
 import type { Frame } from '../../wire/frame.ts';
@@ -17,17 +18,22 @@ export interface QuestionOptions {
 }
 
 export function serverQuestion(question: Frame, { features, send }: QuestionOptions): InputQuestion {
-  const progressToken = findProgressToken(question)?.value;
+  const token = findProgressToken(question);
+  const progressToken = token && question.bytes.subarray(token.start, token.end);
   return {
     method: question.method ?? '',
     request: toInputRequest(question),
+    askedBytes: question.bytes.length,
     answer: (response) => send(legacyAnswer({ question, response, features })),
     refuse: () => send(refusedAnswer(question)),
-    keepAlive:
-      progressToken === undefined
-        ? undefined
-        : (progress) => send(notificationFrame(PROGRESS, { progressToken, progress })),
+    keepAlive: progressToken && ((count) => send(progressFrame(progressToken, count))),
   };
+}
+
+/** `token` as its owner wrote it. */
+function progressFrame(token: Buffer, progress: number): Frame {
+  const frame = notificationFrame(PROGRESS, { progressToken: 0, progress });
+  return rewriteProgress(frame, token) ?? frame;
 }
 
 /** One that came before there was a call. */
@@ -35,6 +41,7 @@ export function rootsQuestion(roots: RootsQuestion): InputQuestion {
   return {
     method: LIST_ROOTS,
     request: toInputRequest(roots.question),
+    askedBytes: roots.question.bytes.length,
     answer: (response) => roots.answer(response),
     refuse: () => roots.refuse({ code: INTERNAL_ERROR, message: 'the client did not answer' }),
     keepAlive: undefined,

@@ -3,14 +3,7 @@ import { TASKS_EXTENSION } from '../../mcp/era-capabilities.ts';
 import type { Fields } from '../../mcp/payload.ts';
 import { METHOD_NOT_FOUND } from '../../mcp/rpc-codes.ts';
 import type { RpcError } from '../../mcp/rpc-errors.ts';
-import {
-  CANCEL_TASK,
-  declaresTasks,
-  readTaskId,
-  readTaskIds,
-  TASKS_MISSING,
-  UPDATE_TASK,
-} from '../../mcp/task-extension.ts';
+import { CANCEL_TASK, readTaskId, readTaskIds, TASKS_MISSING, UPDATE_TASK } from '../../mcp/task-extension.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
@@ -20,7 +13,8 @@ import { offersTasks } from './task-tools.ts';
 
 export interface TaskClient {
   readonly principal: string;
-  readonly capabilities: Fields;
+  /** It declared the extension. */
+  readonly declaresTasks: boolean;
 }
 
 export const NO_METHOD: RpcError = { code: METHOD_NOT_FOUND, message: 'this server has no such method' };
@@ -44,7 +38,7 @@ export function askOfTask({ request, client, tasks, server }: TaskQuestion, tell
   const task = tasks?.find(taskId, client.principal);
   const hasTasks = tasks !== undefined && (server === undefined || offersTasks(server.capabilities));
   if (!hasTasks) tell(errorFrame(0, NO_METHOD));
-  else if (!declaresTasks(client.capabilities)) tell(errorFrame(0, TASKS_MISSING));
+  else if (!client.declaresTasks) tell(errorFrame(0, TASKS_MISSING));
   else if (task === undefined) tell(errorFrame(0, tasks.lossOf(taskId, client.principal)));
   else if (request.method === UPDATE_TASK) tell(task.update(request));
   else if (request.method === CANCEL_TASK) tell(task.cancel());
@@ -60,6 +54,6 @@ export function tasksToWatch(
 ): readonly HostedTask[] | RpcError {
   const taskIds = tasks === undefined ? undefined : readTaskIds(listen);
   if (tasks === undefined || taskIds === undefined) return [];
-  if (!declaresTasks(client.capabilities)) return TASKS_MISSING;
+  if (!client.declaresTasks) return TASKS_MISSING;
   return taskIds.flatMap((taskId) => tasks.find(taskId, client.principal) ?? []);
 }

@@ -2,6 +2,7 @@
  * Tools of 2025-11-25 that run only as tasks. A modern client has no such tasks; for it the bridge starts one and waits
  * for its result. [spec 2025-11-25 basic/utilities/tasks#tool-level-negotiation]
  */
+import { RecentNames } from '../../collections/recent-names.ts';
 import { asFields, type Fields, readPayload } from '../../mcp/payload.ts';
 import type { LegacySession } from '../../relay/legacy-session.ts';
 import { editFrame } from '../../wire/edit-frame.ts';
@@ -12,6 +13,8 @@ export const TASK_RESULT = 'tasks/result';
 
 /** Servers with more pages than this are not asked for the rest. */
 const MAX_PAGES = 50;
+/** Of the tools of one session, and characters of their names; one that is not known is called plainly. */
+const REQUIRED_LIMITS = { count: 1000, length: 64 * 1024 };
 
 export function offersTasks(capabilities: Fields): boolean {
   const requests = asFields(asFields(capabilities.tasks)?.requests);
@@ -20,7 +23,7 @@ export function offersTasks(capabilities: Fields): boolean {
 
 interface KnownTools {
   readonly toolsVersion: number;
-  readonly required: ReadonlySet<string>;
+  readonly required: RecentNames<true>;
 }
 
 /** Which tools of which session must be called as tasks. */
@@ -34,14 +37,14 @@ export class TaskTools {
     return typeof name === 'string' && known.required.has(name);
   }
 
-  learn(session: LegacySession, toolsVersion: number, required: ReadonlySet<string>): void {
+  learn(session: LegacySession, toolsVersion: number, required: RecentNames<true>): void {
     this.#known.set(session, { toolsVersion, required });
   }
 }
 
 /** The tools of a session, page by page. */
 export class ToolPages {
-  readonly required = new Set<string>();
+  readonly required = new RecentNames<true>(REQUIRED_LIMITS);
   /** As the session had it when the first page was asked for. */
   readonly toolsVersion: number;
   #pages = 0;
@@ -56,7 +59,7 @@ export class ToolPages {
     const tools = Array.isArray(result?.tools) ? result.tools : [];
     for (const tool of tools) {
       const { name, execution } = asFields(tool) ?? {};
-      if (typeof name === 'string' && asFields(execution)?.taskSupport === 'required') this.required.add(name);
+      if (typeof name === 'string' && asFields(execution)?.taskSupport === 'required') this.required.set(name, true);
     }
     this.#pages += 1;
     const cursor = result?.nextCursor;
@@ -73,8 +76,21 @@ export function asTask(call: Frame, ttl: number): Frame {
 
 export type CreatedTask = Fields & { readonly taskId: string };
 
-/** The task a call has become; undefined: it was answered at once. */
+/** The task a call has become; undefined: it was answered at once, or with an id that nobody can keep. */
 export function createdTask(result: Frame): CreatedTask | undefined {
   const task = asFields(readPayload(result)?.task);
-  return typeof task?.taskId === 'string' ? { ...task, taskId: task.taskId } : undefined;
+  const status = task && keptStatus(task);
+  return typeof status?.taskId === 'string' ? { ...status, taskId: status.taskId } : undefined;
+}
+
+/** Characters of each text in what a server says of a task, which is kept as long as the task; longer ones are not. */
+export const MAX_STATUS_TEXT = 4096;
+const STATUS_MEMBERS = ['taskId', 'status', 'statusMessage', 'createdAt', 'lastUpdatedAt', 'ttl', 'pollInterval'];
+
+/** What is kept of what a server says of a task. */
+export function keptStatus(said: Fields): Fields {
+  const kept = STATUS_MEMBERS.map((name) => [name, said[name]] as const).filter(
+    ([, value]) => typeof value === 'number' || (typeof value === 'string' && value.length <= MAX_STATUS_TEXT),
+  );
+  return Object.fromEntries(kept);
 }

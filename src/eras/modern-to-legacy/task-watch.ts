@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { TASK_CHANGED } from '../../mcp/task-extension.ts';
 import { withParams } from '../../wire/edit-frame.ts';
 import type { Frame } from '../../wire/frame.ts';
@@ -13,7 +14,8 @@ export class TaskWatch {
   readonly #task: HostedTask;
   readonly #tell: (notification: Frame) => void;
   readonly stop: () => void;
-  #told: Buffer | undefined;
+  /** Digest of it: what a task asks may be large, and many may listen. */
+  #told: string | undefined;
 
   constructor(task: HostedTask, tell: (notification: Frame) => void) {
     this.#task = task;
@@ -26,8 +28,9 @@ export class TaskWatch {
     const members = this.#task.members();
     if (members === undefined) return;
     const params = joinMembers(members);
-    if (this.#told?.equals(params) === true) return;
-    this.#told = params;
+    const digest = createHash('sha256').update(params).digest('base64');
+    if (digest === this.#told) return;
+    this.#told = digest;
     this.#tell(withParams(notificationFrame(TASK_CHANGED), params));
   }
 }

@@ -6,6 +6,7 @@ import { asFields, type Fields } from '../../mcp/payload.ts';
 import { INTERNAL_ERROR, MISSING_CAPABILITY } from '../../mcp/rpc-codes.ts';
 import type { RpcError } from '../../mcp/rpc-errors.ts';
 import type { Frame } from '../../wire/frame.ts';
+import { parseJson } from '../../wire/parse-json.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 
 /** How often one call may be refused for it. */
@@ -13,7 +14,11 @@ export const MAX_URL_ROUNDS = 10;
 /** How long a call waits until the server says that the visit has had its effect. Many servers never say so. */
 export const COMPLETION_MS = 20_000;
 
+/** Characters of an id that is waited for; the completion of a longer one is not. */
+export const MAX_AWAITED_ID_LENGTH = 1024;
+
 export interface UrlElicitation {
+  /** Undefined: there is none to wait for. */
   readonly elicitationId: string | undefined;
   /** `{"method":"elicitation/create","params":…}` */
   readonly request: Buffer;
@@ -33,9 +38,13 @@ function readUrlElicitation(item: unknown): UrlElicitation | undefined {
   const { elicitationId, mode: _, ...params } = fields;
   const request = { method: ELICIT, params: { mode: 'url', ...params } };
   return {
-    elicitationId: typeof elicitationId === 'string' ? elicitationId : undefined,
+    elicitationId: isAwaited(elicitationId) ? elicitationId : undefined,
     request: Buffer.from(JSON.stringify(request)),
   };
+}
+
+function isAwaited(elicitationId: unknown): elicitationId is string {
+  return typeof elicitationId === 'string' && elicitationId.length <= MAX_AWAITED_ID_LENGTH;
 }
 
 export function takesUrls(capabilities: Fields): boolean {
@@ -50,7 +59,7 @@ export const URL_MODE_MISSING: RpcError = {
 };
 
 export function isAccept(response: Buffer): boolean {
-  return asFields(JSON.parse(response.toString('utf8')))?.action === 'accept';
+  return asFields(parseJson(response))?.action === 'accept';
 }
 
 /** The user did not agree, so that the call was not made. A model can read why. */

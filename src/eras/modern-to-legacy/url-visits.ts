@@ -1,6 +1,6 @@
+import type { CanonicalCapabilities } from '../../mcp/era-capabilities.ts';
 import { replaceCode } from '../../mcp/era-errors.ts';
 import { ELICIT } from '../../mcp/methods.ts';
-import type { Fields } from '../../mcp/payload.ts';
 import { INTERNAL_ERROR } from '../../mcp/rpc-codes.ts';
 import type { RpcError } from '../../mcp/rpc-errors.ts';
 import type { Elicitations } from '../../relay/elicitations.ts';
@@ -18,7 +18,7 @@ import {
 export interface UrlVisitsOptions {
   readonly park: ParkedCall<Follower>;
   /** Of the client. */
-  readonly capabilities: Fields;
+  readonly declared: CanonicalCapabilities;
   /** The client cannot be asked; the call ends with this. */
   readonly failed: (error: RpcError) => void;
 }
@@ -41,8 +41,8 @@ export class UrlVisits {
 
   /** Asks the client. */
   require(elicitations: readonly UrlElicitation[], error: RpcError): void {
-    const { park, capabilities, failed } = this.#options;
-    if (!takesUrls(capabilities)) return failed(URL_MODE_MISSING);
+    const { park, declared, failed } = this.#options;
+    if (!takesUrls(declared.capabilities)) return failed(URL_MODE_MISSING);
     this.#rounds += 1;
     if (this.#rounds > MAX_URL_ROUNDS) return failed(tooManyRounds(error));
     this.#isAccepted = true;
@@ -51,6 +51,7 @@ export class UrlVisits {
       park.asked({
         method: ELICIT,
         request,
+        askedBytes: 0,
         answer: (response) => {
           this.#isAccepted &&= isAccept(response);
         },
@@ -72,4 +73,7 @@ function tooManyRounds(error: RpcError): RpcError {
   return replaceCode({ ...error, data: undefined }, INTERNAL_ERROR, bridge);
 }
 
-const NO_ROOM: RpcError = { code: INTERNAL_ERROR, message: 'too many calls wait for their clients; try again later' };
+const NO_ROOM: RpcError = {
+  code: INTERNAL_ERROR,
+  message: 'there is no room for more calls that wait for their clients; try again later',
+};

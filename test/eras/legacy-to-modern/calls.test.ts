@@ -106,6 +106,28 @@ test('setLevel needs a server that logs, and one of the eight levels', (t) => {
   t.is(silent.heard()[0]?.error.code, -32601);
 });
 
+for (const [token, echo] of [
+  ['1.0', '1'],
+  ['1e3', '1000.0'],
+  ['9007199254740993', '9007199254740992'],
+] as const) {
+  test(`progress finds the call by the token ${token}, though its server writes ${echo}`, (t) => {
+    const session = new LegacyFront().open();
+    session.says(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{"progressToken":${token}}}}`);
+    session.says({ id: 2, method: 'tools/call', params: { _meta: { progressToken: 'other' } } });
+    const say = (said: string): void =>
+      session.serverSays(
+        `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${said},"progress":1}}`,
+      );
+    say(echo);
+    say('7.0');
+    t.deepEqual(
+      session.peer.take().map(({ exchange }) => exchange?.id),
+      [1],
+    );
+  });
+}
+
 test('progress goes to the call that asked for it, and late progress to nobody', (t) => {
   const session = new LegacyFront().open();
   session.call(1, { name: 'a', _meta: { progressToken: 'p1' } });

@@ -1,5 +1,8 @@
 import test from 'ava';
+import { MAX_DISCOVERY_BYTES } from '../../../src/eras/legacy-to-modern/shared-discovery.ts';
+import { MAX_HELD_BYTES } from '../../../src/eras/legacy-to-modern/translator.ts';
 import { BridgeError } from '../../../src/errors.ts';
+import { MAX_CAPABILITIES_LENGTH } from '../../../src/mcp/era-capabilities.ts';
 import { FakeLane } from '../../support/fake-peers.ts';
 import { CAPABILITIES, DISCOVERY, LegacyFront, META } from './legacy-session.ts';
 
@@ -47,6 +50,45 @@ test('LM-03: a server that does not say what it is called gets a name, for legac
   session.initialize();
   session.serverAnswers({ ...DISCOVERY, _meta: {} });
   t.deepEqual(session.heard()[0]?.result.serverInfo, { name: 'fake-server', version: '0.0.0' });
+});
+
+test('what a client says before its handshake is answered waits within bounds', (t) => {
+  const session = new LegacyFront().connect();
+  session.initialize();
+  const text = 'x'.repeat(MAX_HELD_BYTES / 2);
+  for (const id of [1, 2, 3]) session.says({ id, method: 'tools/call', params: { name: 'x', arguments: { text } } });
+  t.like(session.heard(), [{ id: 3, error: { code: -32600 } }]);
+});
+
+test('a client that declares more than each request can repeat is told so, and may try again', (t) => {
+  const session = new LegacyFront().connect();
+  const capabilities = { experimental: { x: { text: 'x'.repeat(MAX_CAPABILITIES_LENGTH) } } };
+  session.initialize({ capabilities });
+  t.deepEqual(session.asked(), []);
+  t.regex(session.heard()[0]?.error.message, /^The capabilities of this client have 164\d\d characters.* 16384\.$/);
+});
+
+test('capabilities that are far too large are not even read', (t) => {
+  const session = new LegacyFront().connect();
+  session.initialize({ capabilities: { experimental: { x: { list: Array.from({ length: 30_000 }, () => []) } } } });
+  t.regex(session.heard()[0]?.error.message, /^The capabilities of this client have 900\d\d characters/);
+});
+
+test('of a client that says much of itself each request repeats its name and version', (t) => {
+  const session = new LegacyFront().connect();
+  const icons = [{ src: `data:image/png;base64,${'x'.repeat(5000)}` }];
+  session.initialize({ clientInfo: { name: 'n'.repeat(300), version: '1', icons } });
+  t.deepEqual(session.asked()[0]?.params._meta[`${META}clientInfo`], { name: 'n'.repeat(256), version: '1' });
+});
+
+test('a server that says more of itself than can be kept is an error, and why', (t) => {
+  const session = new LegacyFront().connect();
+  session.initialize();
+  session.serverAnswers({ ...DISCOVERY, instructions: 'x'.repeat(MAX_DISCOVERY_BYTES) });
+  t.regex(
+    session.heard()[0]?.error.message,
+    /answered server\/discover with \d+ bytes; more than 1048576 are not kept/,
+  );
 });
 
 test('LM-15: ping is answered with nothing but {} before, during and after the handshake', (t) => {

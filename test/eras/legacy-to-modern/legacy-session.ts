@@ -1,5 +1,6 @@
 import { pino } from 'pino';
-import { createLegacyToModernDialer } from '../../../src/eras/legacy-to-modern/dialer.ts';
+import { createLegacyToModernDialer, HELD_LIMITS } from '../../../src/eras/legacy-to-modern/dialer.ts';
+import type { ParkedBytesLimits } from '../../../src/eras/parked-bytes.ts';
 import type { BridgeError } from '../../../src/errors.ts';
 import type { UpstreamDialer } from '../../../src/relay/ports.ts';
 import { Relay } from '../../../src/relay/relay.ts';
@@ -7,6 +8,15 @@ import { createFakeDeps, type Dialled, FakeDialer, FakeLane, FakePeer, messagesO
 import { clientFrame, serverFrame } from '../../support/frames.ts';
 
 export const META = 'io.modelcontextprotocol/';
+
+export const TASKS_EXTENSION = `${META}tasks`;
+
+/** Of a server that takes a call as a task only. */
+export const NEEDS_TASKS = {
+  code: -32021,
+  message: 'tasks',
+  data: { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } },
+};
 
 /** A message, as loosely as tests look at it. */
 export interface Message {
@@ -49,11 +59,16 @@ export class LegacyFront {
   readonly deps = createFakeDeps();
   readonly upstream: UpstreamDialer;
 
-  constructor({ unsolicited = true, random = (): number => 0, log = pino({ level: 'silent' }) } = {}) {
+  constructor({
+    unsolicited = true,
+    random = (): number => 0,
+    log = pino({ level: 'silent' }),
+    heldLimits = HELD_LIMITS as ParkedBytesLimits,
+  } = {}) {
     const { dialer } = this;
     const deps = { ...this.deps, log };
     const clientInfoFallback = { name: 'mcp-portage', version: '0' };
-    this.upstream = createLegacyToModernDialer({ dialer, deps, clientInfoFallback, unsolicited, random });
+    this.upstream = createLegacyToModernDialer({ dialer, deps, clientInfoFallback, unsolicited, random, heldLimits });
   }
 
   get clock() {

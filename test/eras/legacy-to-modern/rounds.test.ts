@@ -1,7 +1,9 @@
 import test from 'ava';
+import { MAX_ASKED_AT_ONCE } from '../../../src/eras/legacy-to-modern/input-round.ts';
 import { BridgeError } from '../../../src/errors.ts';
+import { MAX_WAITING_BYTES } from '../../../src/relay/shared/early-questions.ts';
 import { clientFrame } from '../../support/frames.ts';
-import { DISCOVERY, done, LegacyFront, type LegacySession, META, type Message } from './legacy-session.ts';
+import { DISCOVERY, done, LegacyFront, type LegacySession, META, type Message, NEEDS_TASKS } from './legacy-session.ts';
 
 const CAPABILITIES = { elicitation: { form: {}, url: {} }, sampling: {}, roots: {} };
 const FORM = { type: 'object', properties: { name: { type: 'string' } } };
@@ -103,6 +105,15 @@ test('LM-05: a URL to open gets the id that the revision of the client wants', (
   t.deepEqual(rest, { ...url, ...REPORTING });
   session.says({ id: asked?.id, result: { action: 'accept' } });
   t.false(session.askedTexts()[0]?.includes('elicitationId'));
+});
+
+test('consent to open a URL says nothing else, whatever the client adds', (t) => {
+  const session = openSession();
+  const url = { mode: 'url', message: 'Sign in', url: 'https://example.com/' };
+  const [visit, form] = callThatNeeds(session, { visit: { method: 'elicitation/create', params: url }, form: elicit });
+  for (const asked of [visit, form]) session.says({ id: asked?.id, result: ACCEPTED });
+  const { inputResponses } = session.asked()[0]?.params ?? {};
+  t.deepEqual(inputResponses, { visit: { action: 'accept' }, form: ACCEPTED });
 });
 
 test('a client of 2025-06-18 is asked in the words of its revision', (t) => {
@@ -248,6 +259,82 @@ for (const how of ['says that its handshake is done', 'never says so'] as const)
     t.deepEqual(session.asked()[0]?.params.inputResponses, { who: ACCEPTED, where: { roots: [] } });
   });
 }
+
+test('a large question does not wait for a client that comes early: it is asked at once', (t) => {
+  const session = new LegacyFront().connect();
+  session.initialize({ capabilities: CAPABILITIES });
+  session.serverAnswers(DISCOVERY);
+  session.heard();
+  const large = { ...sample, params: { ...sample.params, systemPrompt: 'x'.repeat(MAX_WAITING_BYTES) } };
+  const asked = callThatNeeds(session, { where: roots, what: large });
+  t.deepEqual(
+    asked.map(({ method }) => method),
+    ['roots/list', 'sampling/createMessage'],
+  );
+});
+
+const HELD = { bytesPerPrincipal: 2000, bytes: 3000 };
+const namedWith = (length: number): object => ({ action: 'accept', content: { name: 'x'.repeat(length) } });
+
+function answer(client: LegacySession, question: Message | undefined, length: number): void {
+  client.says({ id: question?.id, result: namedWith(length) });
+}
+
+/** Answers the questions of one round, one after the other; what the client is told then. */
+function answerAll(session: LegacySession, asked: readonly Message[], length: number): readonly Message[] {
+  for (const question of asked) answer(session, question, length);
+  return session.heard();
+}
+
+test('answers that wait for others hold so much of a session, and of all; then the call goes on without', (t) => {
+  const front = new LegacyFront({ heldLimits: HELD });
+  const [ada, bob] = [front.open({ capabilities: CAPABILITIES }), front.open({ capabilities: CAPABILITIES })];
+  const [first, second] = callThatNeeds(ada, { a: elicit, b: elicit });
+  answer(ada, first, 1500);
+  t.deepEqual(ada.heard(), []);
+  const [third] = callThatNeeds(bob, { a: elicit, b: elicit });
+  answer(bob, third, 1500);
+  t.regex(bob.heard().at(-1)?.result.content[0].text, /as much as may be is held.* answer in fewer words/);
+  answer(ada, second, 500);
+  t.like(ada.heard().at(-1), { id: 'call', result: { isError: true } }, 'of its own');
+  const asked = callThatNeeds(bob, { a: elicit, b: elicit });
+  t.deepEqual(answerAll(bob, asked, 500), [], 'there is room again');
+  t.is(bob.asked().length, 1);
+});
+
+for (const how of ['is answered', 'becomes a task', 'is withdrawn', 'ends with its session'] as const) {
+  test(`what the server wants back counts until the call ${how}`, (t) => {
+    const front = new LegacyFront({ heldLimits: HELD });
+    const ada = front.open({ capabilities: CAPABILITIES });
+    const [asked] = callThatNeeds(ada, { who: elicit }, 's'.repeat(1500));
+    ada.call('other');
+    ada.serverAnswers(required(undefined, 's'.repeat(1500)));
+    t.regex(ada.heard()[0]?.result.content[0].text, /asked for input, but as much as may be is held/);
+    answer(ada, asked, 1);
+    t.is(ada.asked().length > 0, true);
+    if (how === 'is answered') ada.serverAnswers(done());
+    else if (how === 'becomes a task') {
+      ada.serverRefuses(NEEDS_TASKS);
+      ada.serverAnswers({ resultType: 'task', taskId: 't', status: 'working' });
+    } else if (how === 'is withdrawn') ada.says({ method: 'notifications/cancelled', params: { requestId: 'call' } });
+    else ada.relay.clientClosed(new BridgeError('ERR_SESSION_CLOSED', 'gone'));
+    const next = how === 'ends with its session' ? front.open({ capabilities: CAPABILITIES }) : ada;
+    next.heard();
+    for (const id of ['again', 'and-again']) {
+      next.call(id);
+      next.serverAnswers(required(undefined, 's'.repeat(900)));
+    }
+    t.deepEqual(next.heard(), []);
+  });
+}
+
+test('a server that asks for too many things at once gets none', (t) => {
+  const many = (count: number): object => Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, roots]));
+  t.is(callThatNeeds(openSession(), many(MAX_ASKED_AT_ONCE)).length, MAX_ASKED_AT_ONCE);
+  const [answer, ...others] = callThatNeeds(openSession(), many(MAX_ASKED_AT_ONCE + 1));
+  t.regex(answer?.result.content[0].text, /it asked for more than 100 things at once/);
+  t.deepEqual(others, []);
+});
 
 test('a client that reports progress about a question is given more time for it, but not for ever', (t) => {
   const session = openSession();

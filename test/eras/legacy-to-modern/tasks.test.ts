@@ -1,13 +1,8 @@
 import test from 'ava';
+import { MAX_TASK_ID_LENGTH } from '../../../src/eras/legacy-to-modern/absorbed-task.ts';
 import { BridgeError } from '../../../src/errors.ts';
-import { done, LegacyFront, type LegacySession, META } from './legacy-session.ts';
+import { done, LegacyFront, type LegacySession, META, NEEDS_TASKS, TASKS_EXTENSION } from './legacy-session.ts';
 
-const EXTENSION = `${META}tasks`;
-const NEEDS_TASKS = {
-  code: -32021,
-  message: 'tasks',
-  data: { requiredCapabilities: { extensions: { [EXTENSION]: {} } } },
-};
 const task = (status: string, more: object = {}): object => ({
   resultType: 'complete',
   taskId: 't/1',
@@ -17,7 +12,7 @@ const task = (status: string, more: object = {}): object => ({
 });
 
 /** A call that its server runs as a task. */
-function startTask(): LegacySession {
+function startTask(more: object = {}): LegacySession {
   const session = new LegacyFront().open({ capabilities: { elicitation: {} } });
   session.clock.advance(30);
   session.asked();
@@ -26,9 +21,9 @@ function startTask(): LegacySession {
   session.serverRefuses(NEEDS_TASKS);
   const [second] = session.asked();
   const declared = (message = first) => message?.params._meta[`${META}clientCapabilities`].extensions;
-  if (declared() !== undefined || declared(second)?.[EXTENSION] === undefined)
+  if (declared() !== undefined || declared(second)?.[TASKS_EXTENSION] === undefined)
     throw new Error('tasks are not declared');
-  session.serverAnswers(task('working', { resultType: 'task' }));
+  session.serverAnswers(task('working', { resultType: 'task', ...more }));
   return session;
 }
 
@@ -68,6 +63,25 @@ test('LM-28: what the task needs is asked of the client, once', (t) => {
   t.deepEqual(session.heard(), []);
   poll(session, task('failed', { error: { code: -32000, message: 'broken' } }));
   t.deepEqual(session.heard()[0]?.error, { code: -32000, message: 'broken' });
+});
+
+test('a task whose id cannot be kept breaks the protocol', (t) => {
+  const session = startTask({ taskId: 'x'.repeat(MAX_TASK_ID_LENGTH + 1) });
+  t.regex(session.heard()[0]?.error.message, /its task has no id that can be kept/);
+  t.is(session.clock.pendingTimers, 0);
+});
+
+test('what was answered is not asked again, but of endless keys only the latest are known', (t) => {
+  const session = startTask();
+  const question = { method: 'elicitation/create', params: { message: 'Name?', requestedSchema: {} } };
+  const keys = Array.from({ length: 65 }, (_, n) => `${n}`.padEnd(1024, 'x'));
+  const inputRequests = Object.fromEntries(keys.map((key) => [key, question]));
+  poll(session, task('input_required', { inputRequests }));
+  for (const { id } of session.heard()) session.says({ id, result: { action: 'accept', content: {} } });
+  session.asked();
+  session.serverAnswers({ resultType: 'complete' });
+  poll(session, task('input_required', { inputRequests }));
+  t.is(session.heard().length, 1);
 });
 
 test('LM-28: a client that withdraws its call cancels the task', (t) => {
@@ -143,7 +157,7 @@ test('a server that needs more than tasks is told nothing, and its client what i
   const session = new LegacyFront().open();
   session.call(1);
   session.asked();
-  const requiredCapabilities = { extensions: { [EXTENSION]: {} }, sampling: {} };
+  const requiredCapabilities = { extensions: { [TASKS_EXTENSION]: {} }, sampling: {} };
   session.serverRefuses({ ...NEEDS_TASKS, data: { requiredCapabilities } });
   t.is(session.heard()[0]?.error.code, -32021);
   t.deepEqual(session.asked(), []);

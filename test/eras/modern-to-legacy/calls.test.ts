@@ -131,6 +131,15 @@ test('ML-22: a code that only the specification may use becomes an internal erro
   t.deepEqual(call.answer().error, { code: -32603, message: 'odd', data: { bridge: { originalCode: -32050 } } });
 });
 
+test('data of an error that no parser could give back passes as it was written', (t) => {
+  const bridge = new ModernBridge();
+  const call = bridge.call();
+  const error = '{"code":-32601,"message":"no tool","data":{"n":12345678901234567890,"f":1.0}}';
+  bridge.says(`{"jsonrpc":"2.0","id":${JSON.stringify(bridge.heardOnly('tools/call').id)},"error":${error}}`);
+  const text = String(call.listener.received[0]?.frame.bytes);
+  t.true(text.endsWith(`"error":${error.replace('-32601', '-32602')}}`), text);
+});
+
 test('a tool that is not there is a wrong param', (t) => {
   const bridge = new ModernBridge();
   const call = bridge.call();
@@ -186,6 +195,23 @@ test('ML-26: progress goes to the call it is about, under its own token, increas
   );
   t.deepEqual(b.told(), []);
 });
+
+for (const rawToken of ['1.0', '1e3', '9007199254740993', '"1.0"']) {
+  test(`progress comes under the token ${rawToken}, as the client wrote it`, (t) => {
+    const bridge = new ModernBridge();
+    const call = bridge.call({}, { rawToken });
+    const { progressToken } = bridge.heardOnly('tools/call').params._meta;
+    for (const progress of [1, 2])
+      bridge.says({ method: 'notifications/progress', params: { progressToken, progress } });
+    t.deepEqual(
+      call.listener.received.map(({ frame }) => String(frame.bytes)),
+      [1, 2].map(
+        (progress) =>
+          `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${rawToken},"progress":${progress}}}`,
+      ),
+    );
+  });
+}
 
 test('ML-27 ML-41: a client that leaves or cancels withdraws its call, and hears nothing more', (t) => {
   const bridge = new ModernBridge();

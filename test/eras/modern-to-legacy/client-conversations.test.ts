@@ -1,11 +1,15 @@
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
+import { MAX_CAPABILITIES_BYTES } from '../../../src/mcp/era-capabilities.ts';
+import type { Fields } from '../../../src/mcp/payload.ts';
+import type { RequestMetadata } from '../../../src/mcp/request-metadata.ts';
 import { Exchange } from '../../../src/relay/exchange.ts';
-import { MAX_OPEN_EXCHANGES, Relay } from '../../../src/relay/relay.ts';
+import { MAX_OPEN_EXCHANGES } from '../../../src/relay/exchange-table.ts';
+import { Relay } from '../../../src/relay/relay.ts';
 import { notificationFrame } from '../../../src/wire/write-message.ts';
 import { FakeLane, FakePeer, FakeServerListener, messagesOf } from '../../support/fake-peers.ts';
 import { clientFrame } from '../../support/frames.ts';
-import { type Message, ModernBridge } from './modern-bridge.ts';
+import { type Message, ModernBridge, SERVER_RESULT } from './modern-bridge.ts';
 
 const LEFT = new BridgeError('ERR_SESSION_CLOSED', 'the client left');
 const META = 'io.modelcontextprotocol/';
@@ -18,8 +22,13 @@ function envelope(capabilities: object = {}): object {
 class PipeClient {
   readonly listener = new FakeServerListener();
   readonly link;
+  /** How often it was told that it can go on. */
+  drained = 0;
 
   constructor(bridge: ModernBridge) {
+    this.listener.serverDrained = () => {
+      this.drained += 1;
+    };
     this.link = bridge.modern.dial(this.listener, { principal: 'ada', metadata: undefined });
   }
 
@@ -31,6 +40,11 @@ class PipeClient {
     const exchange = new Exchange(id, method, new FakeLane(), undefined, 0);
     this.link.send(clientFrame({ id, method, params }), exchange);
     return exchange;
+  }
+
+  /** Sends a vendor's notification. */
+  notify(): boolean {
+    return this.link.send(clientFrame({ method: 'acme/seen', params: { _meta: envelope() } }));
   }
 
   /** What it was told since the last look, with the exchange it was told for. */
@@ -138,6 +152,66 @@ test("a vendor's notification without metadata goes to the session of the latest
   client.link.send(notificationFrame('acme/seen', { n: 1 }));
   client.link.send(notificationFrame('notifications/roots/list_changed'));
   t.like(bridge.heardOnly('acme/seen'), { params: { n: 1 } });
+});
+
+test("a vendor's notification holds its client back until the server has room", (t) => {
+  const bridge = new ModernBridge();
+  const client = new PipeClient(bridge);
+  client.ask(1, 'tools/list');
+  bridge.says({ id: bridge.heardOnly('tools/list').id, result: { tools: [] } });
+  const { link, listener } = bridge.dialer.latest;
+  t.true(client.notify());
+  link.hasRoom = false;
+  t.false(client.notify());
+  t.is(bridge.heard().length, 2);
+  t.is(client.drained, 0);
+  listener.serverDrained();
+  t.is(client.drained, 1);
+  listener.serverDrained();
+  t.is(client.drained, 1);
+});
+
+test("a vendor's notification holds its client back until a server serves, or it is clear that none does", (t) => {
+  const bridge = new ModernBridge();
+  bridge.greeting = undefined;
+  const client = new PipeClient(bridge);
+  t.false(client.notify());
+  bridge.exits();
+  t.is(client.drained, 1);
+  t.false(client.notify());
+  bridge.clock.advance(250);
+  const [hello] = bridge.dialer.latest.link.take();
+  bridge.says({ id: hello?.frame.id, result: SERVER_RESULT });
+  t.is(bridge.heardOnly('acme/seen').method, 'acme/seen');
+  t.is(client.drained, 2);
+  bridge.dialer.latest.link.hasRoom = false;
+  t.false(client.notify());
+  client.link.close(LEFT);
+  bridge.dialer.latest.listener.serverDrained();
+  t.is(client.drained, 2, 'who has left hears nothing');
+});
+
+test('capabilities that are far too large are refused before they are read', (t) => {
+  const bridge = new ModernBridge();
+  const listener = new FakeServerListener();
+  const metadata: RequestMetadata = {
+    revision: '2026-07-28',
+    capabilitiesBytes: MAX_CAPABILITIES_BYTES + 1,
+    get capabilities(): Fields {
+      t.fail();
+      return {};
+    },
+    clientInfo: undefined,
+    logLevel: undefined,
+  };
+  const link = bridge.modern.dial(listener, { principal: 'ada', metadata });
+  link.send(
+    clientFrame({ id: 1, method: 'server/discover' }),
+    new Exchange(1, 'server/discover', new FakeLane(), undefined, 0),
+  );
+  link.send(clientFrame({ method: 'acme/seen' }));
+  t.like(messagesOf(listener.received), [{ id: 1, error: { data: { bridge: { reason: 'ERR_WIRE_MESSAGE' } } } }]);
+  t.is(bridge.dialer.dialled.length, 0);
 });
 
 test('only so many requests of one client are open; an answer makes room', (t) => {

@@ -1,5 +1,6 @@
 import test from 'ava';
 import type { ModernToLegacyOptions } from '../../../src/eras/modern-to-legacy/dialer.ts';
+import { MAX_STATUS_TEXT } from '../../../src/eras/modern-to-legacy/task-tools.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { ALL, type AskOptions, type Message, ModernBridge, SERVER_RESULT } from './modern-bridge.ts';
 
@@ -203,6 +204,47 @@ test('who listens to a task hears of it at once and of every change', (t) => {
   t.deepEqual(task.bridge.heard(), [], 'what has ended is not asked for');
 });
 
+test('a server that wants to be asked once in a month is asked once in a minute for those who listen', (t) => {
+  const task = new FollowedTask({}, { ...CREATED, ttl: null, pollInterval: 30 * 24 * 3600_000 });
+  const notifications = { taskIds: [task.taskId] };
+  task.bridge.ask('subscriptions/listen', { notifications }, { capabilities: DECLARING });
+  task.bridge.clock.advance(59_999);
+  t.deepEqual(task.bridge.heard(), []);
+  task.bridge.clock.advance(1);
+  t.is(task.bridge.heardOnly('tasks/get').params.taskId, CREATED.taskId);
+});
+
+test('who looks at a task and does not wait for the answer leaves no request behind', (t) => {
+  const task = new FollowedTask();
+  const look = task.ask('tasks/get');
+  const { id } = task.bridge.heardOnly('tasks/get');
+  look.leaves();
+  t.deepEqual(task.bridge.heardOnly('notifications/cancelled').params, { requestId: id });
+  task.bridge.says({ id, result: CREATED });
+  t.deepEqual(look.told(), []);
+  t.is(task.get().result.status, 'working');
+  t.deepEqual(task.bridge.heard(), []);
+});
+
+test('of what a server says of its task nothing is kept that is no status, and no text without end', (t) => {
+  const endless = 'x'.repeat(MAX_STATUS_TEXT + 1);
+  const task = new FollowedTask({}, { ...CREATED, statusMessage: endless, more: endless, createdAt: { a: 1 } });
+  const { statusMessage, createdAt, lastUpdatedAt } = task.created.result;
+  t.deepEqual([statusMessage, createdAt, lastUpdatedAt], [undefined, undefined, CREATED.lastUpdatedAt]);
+  t.is(task.get({ statusMessage: endless.slice(1) }).result.statusMessage, endless.slice(1));
+  t.is(task.get({ statusMessage: endless }).result.statusMessage, undefined);
+});
+
+test('a task whose id cannot be kept is none: its call is answered with what the server said', (t) => {
+  const bridge = new ModernBridge({ greeting: GREETING });
+  const call = bridge.call({}, { capabilities: DECLARING });
+  bridge.says({ id: bridge.heardOnly('tools/list').id, result: { tools: [TOOL] } });
+  const task = { ...CREATED, taskId: 'x'.repeat(MAX_STATUS_TEXT + 1) };
+  bridge.says({ id: bridge.heardOnly('tools/call').id, result: { task } });
+  t.is(call.answer().result.resultType, 'complete');
+  t.deepEqual(bridge.heard(), []);
+});
+
 test('who does not declare the extension cannot listen to tasks', (t) => {
   const task = new FollowedTask();
   const { error } = task.bridge.ask('subscriptions/listen', { notifications: { taskIds: [task.taskId] } }).answer();
@@ -280,6 +322,38 @@ test('with too many tasks a call is waited for instead', (t) => {
   t.is(create().answer().result.resultType, 'task');
   const waiting = create();
   t.deepEqual(waiting.told(), []);
+});
+
+test('with tasks that hold too much a call is waited for instead, until they end', (t) => {
+  const { bridge } = new FollowedTask({ parkingLimits: { bytesPerPrincipal: 5000 } });
+  bridge.heard();
+  const create = (taskId: string): Message | undefined => {
+    const call = bridge.call({ arguments: { text: 'x'.repeat(3000) } }, { capabilities: DECLARING });
+    bridge.says({ id: bridge.heardOnly('tools/call').id, result: { task: { ...CREATED, taskId } } });
+    return call.told()[0];
+  };
+  t.is(create('legacy-2')?.result.resultType, 'task');
+  const { id } = bridge.heardOnly('tasks/result');
+  t.is(create('legacy-3'), undefined);
+  bridge.heard();
+  bridge.says({ id, result: { content: [] } });
+  t.is(create('legacy-4')?.result.resultType, 'task');
+});
+
+test('what a task asks is held as well, until it is answered', (t) => {
+  const task = new FollowedTask({ parkingLimits: { bytesPerPrincipal: 5000 } });
+  const { bridge } = task;
+  const params = { message: 'x'.repeat(1000), _meta: RELATED };
+  const asks = (id: string) => {
+    bridge.says({ ...QUESTION, id, params });
+    return bridge.heard();
+  };
+  t.deepEqual(asks('q'), []);
+  t.like(asks('r'), [{ id: 'r', result: { action: 'cancel' } }]);
+  t.is(task.get().result.status, 'input_required');
+  task.ask('tasks/update', { inputResponses: { 'elicitation-1': { action: 'decline' } } });
+  bridge.heard();
+  t.deepEqual(asks('s'), []);
 });
 
 test('an outcome there is no room for is given up, the oldest first, and who asks for it is told why', (t) => {

@@ -155,7 +155,7 @@ for (const [name, reason, initialize] of [
   ['refuses the bridge', 'ERR_UPSTREAM_AUTH', (_, response) => void response.writeHead(401).end()],
   ['is in trouble', 'ERR_UPSTREAM_HTTP', (_, response) => void response.writeHead(503).end()],
   ['hangs up', 'ERR_UPSTREAM_CONNECT', (_, response) => void response.destroy()],
-  ['answers with a page', 'ERR_UPSTREAM_CLOSED', (_, response) => void response.writeHead(200).end('<html>')],
+  ['answers with a page', 'ERR_UPSTREAM_PROTOCOL', (_, response) => void response.writeHead(200).end('<html>')],
 ] as const satisfies readonly (readonly [string, string, Script[string]])[]) {
   test(`a server that ${name} fails discover with ${reason}`, async (t) => {
     const { client } = await bridgeTo(t, { initialize });

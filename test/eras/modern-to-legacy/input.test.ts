@@ -1,4 +1,5 @@
 import test from 'ava';
+import { RETENTION_MS } from '../../../src/eras/modern-to-legacy/parked-call.ts';
 import { ALL, type Message, ModernBridge, type ModernRequest, SERVER_RESULT } from './modern-bridge.ts';
 
 const ASK = {
@@ -354,9 +355,9 @@ test('too many waiting calls: the server is told that nobody can be asked', (t) 
   park(undefined, bridge, { principal: 'bob' });
 });
 
-test('SEC-07: the 33rd call of a caller that waits for an answer is refused at the server; others may wait', (t) => {
+test('SEC-07: a caller whose calls wait for answers leaves half to others; the next is refused at the server', (t) => {
   const bridge = new ModernBridge();
-  for (let n = 0; n < 32; n += 1) park([{ id: `q${n}`, ...ASK }], bridge);
+  for (let n = 0; n < 512; n += 1) park([{ id: `q${n}`, ...ASK }], bridge);
   const call = bridge.call();
   const { id } = bridge.heardOnly('tools/call');
   bridge.says({ id: 'one too many', ...SAMPLE });
@@ -417,15 +418,18 @@ test('ML-42: a server that wants to know hears that somebody still thinks', (t) 
   t.deepEqual(bridge.heard(), []);
 });
 
-test('progress that came while nobody was there follows with the retry, under its token', (t) => {
+test('it hears so under its token as it wrote it', (t) => {
   const bridge = new ModernBridge();
-  const parked = park(undefined, bridge, { progressToken: 'a' });
-  const progressToken = parked.upstreamId;
-  for (const progress of [1, 2]) bridge.says({ method: 'notifications/progress', params: { progressToken, progress } });
-  const again = retry(parked, parked.state, { 'elicitation-1': ACCEPT }, { progressToken: 'b' });
-  t.deepEqual(
-    again.told().map(({ params }) => params),
-    [{ progressToken: 'b', progress: 2 }],
+  bridge.call();
+  bridge.heard();
+  const params = '{"message":"","_meta":{"progressToken":9007199254740993}}';
+  bridge.says(`{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":${params}}`);
+  bridge.collect();
+  bridge.clock.advance(20_000);
+  const [told] = bridge.dialer.latest.link.take();
+  t.true(
+    String(told?.frame.bytes).includes('"progressToken":9007199254740993,"progress":1}'),
+    String(told?.frame.bytes),
   );
 });
 
@@ -452,4 +456,49 @@ test('a client that is about to be asked something when the bridge ends is told 
   await bridge.modern.close();
   t.is(call.answer().error?.code, -32000);
   t.is(bridge.clock.pendingTimers, 0);
+});
+
+/** Two calls are open; the server asks something for the first one, which it cannot say. */
+function askForFirst(): { bridge: ModernBridge; first: ModernRequest; second: ModernRequest; ids: unknown[] } {
+  const bridge = new ModernBridge();
+  const first = bridge.call({}, { id: 1 });
+  const second = bridge.call({}, { id: 2 });
+  const ids = bridge.heard().map((message) => (message as { id?: unknown }).id);
+  bridge.says({ id: 'q', ...ASK });
+  return { bridge, first, second, ids };
+}
+
+test('a question asked in the wrong one of two calls is answered though that call is over when its client comes back', (t) => {
+  const { bridge, first, second, ids } = askForFirst();
+  bridge.collect();
+  const { requestState } = second.answer().result;
+  second.leaves();
+  bridge.says({ id: ids[1], result: { content: [{ type: 'text', text: 'second' }] } });
+  t.deepEqual(bridge.heard(), [], 'nobody has refused the question');
+  const again = bridge.call({ requestState, inputResponses: { 'elicitation-1': ACCEPT } }, { id: 8 });
+  t.deepEqual(bridge.heard(), [{ jsonrpc: '2.0', id: 'q', result: ACCEPT }] as object[]);
+  t.like(again.answer(), { id: 8, result: { resultType: 'complete', content: [{ text: 'second' }] } });
+  bridge.says({ id: ids[0], result: { content: [] } });
+  t.like(first.answer(), { id: 1, result: { resultType: 'complete' } });
+});
+
+test('the client of that call is still told of the question when the call is over at once', (t) => {
+  const { bridge, second, ids } = askForFirst();
+  bridge.says({ id: ids[1], result: { content: [{ type: 'text', text: 'second' }] } });
+  const { inputRequests, requestState } = second.answer().result;
+  t.deepEqual(inputRequests, { 'elicitation-1': ASK });
+  second.leaves();
+  const again = bridge.call({ requestState, inputResponses: { 'elicitation-1': ACCEPT } }, { id: 8 });
+  t.deepEqual(bridge.heard(), [{ jsonrpc: '2.0', id: 'q', result: ACCEPT }] as object[]);
+  t.like(again.answer(), { id: 8, result: { resultType: 'complete', content: [{ text: 'second' }] } });
+});
+
+test('what its client does not answer in time is refused, and the seat of the call is free again', (t) => {
+  const { bridge, second, ids } = askForFirst();
+  bridge.collect();
+  second.answer();
+  second.leaves();
+  bridge.says({ id: ids[1], result: { content: [] } });
+  bridge.clock.advance(RETENTION_MS);
+  t.like(bridge.heard()[0], { id: 'q', result: { action: 'cancel' } });
 });

@@ -1,4 +1,12 @@
 import test from 'ava';
+import { ListenStream, MAX_EARLY, MAX_EARLY_BYTES } from '../../../src/eras/modern-to-legacy/listen-stream.ts';
+import { canonicalCapabilities } from '../../../src/mcp/era-capabilities.ts';
+import { readPayload } from '../../../src/mcp/payload.ts';
+import { MAX_SUBSCRIBED } from '../../../src/mcp/subscribed-uris.ts';
+import type { LegacyPool } from '../../../src/relay/legacy-pool.ts';
+import type { Frame } from '../../../src/wire/frame.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { clientFrame } from '../../support/frames.ts';
 import { type AskOptions, ModernBridge, type ModernRequest, SERVER_RESULT } from './modern-bridge.ts';
 
 const ID_KEY = 'io.modelcontextprotocol/subscriptionId';
@@ -67,6 +75,61 @@ test('resources the server refuses, or does not answer for, are left out; what c
   const [acknowledged, changed] = stream.told();
   t.deepEqual(acknowledged?.params.notifications, { toolsListChanged: true, resourceSubscriptions: ['a:1'] });
   t.is(changed?.method, 'notifications/tools/list_changed');
+});
+
+test('a server that says very much before it has agreed is not waited for any longer, and nothing of it is lost', (t) => {
+  const padding = 'x'.repeat(MAX_EARLY_BYTES / 4);
+  for (const [count, uri] of [
+    [MAX_EARLY, (n: number) => `a:${n}`],
+    [4, (n: number) => `a:${n}${padding}`],
+  ] as const) {
+    const bridge = new ModernBridge();
+    const stream = listen(bridge, { resourceSubscriptions: ['a:1'] });
+    for (let n = 1; n < count; n += 1) updated(bridge, uri(n));
+    t.deepEqual(stream.told(), []);
+    updated(bridge, uri(count));
+    const [acknowledged, ...changes] = stream.told();
+    t.is(acknowledged?.method, 'notifications/subscriptions/acknowledged');
+    t.is(changes.length, count);
+    updated(bridge, 'a:1');
+    t.is(stream.told().length, 1);
+  }
+});
+
+test('a server that has not begun to serve may say of each list once that it has changed, and is heard where that was granted', (t) => {
+  const bridge = new ModernBridge();
+  bridge.greeting = undefined;
+  const stream = listen(bridge, { toolsListChanged: true, promptsListChanged: true });
+  const initialize = bridge.dialer.latest.link.take()[0]?.frame;
+  for (let n = 0; n < MAX_EARLY; n += 1) bridge.says({ method: 'notifications/tools/list_changed', params: { n } });
+  bridge.says({ method: 'notifications/prompts/list_changed' });
+  t.deepEqual(stream.told(), []);
+  bridge.says({ id: initialize?.id, result: SERVER_RESULT });
+  const [acknowledged, ...changes] = stream.told();
+  t.deepEqual(acknowledged?.params.notifications, { toolsListChanged: true });
+  t.deepEqual(
+    changes.map(({ method }) => method),
+    ['notifications/tools/list_changed'],
+  );
+});
+
+test('of the resources that a client names no more are asked for than it can subscribe to', (t) => {
+  const asked: unknown[] = [];
+  const link = { send: (frame: Frame) => asked.push(readPayload(frame)?.uri) > 0 };
+  const session = { initializeResult: SERVER_RESULT };
+  const pool = { take: () => ({ session, link }) } as unknown as LegacyPool;
+  const named = Array.from({ length: MAX_SUBSCRIBED + 1 }, (_, n) => `a:${n}`);
+  const params = { notifications: { resourceSubscriptions: ['a:0', ...named] } };
+  new ListenStream({
+    clock: new FakeClock(),
+    pool,
+    wanted: { principal: 'ada', capabilities: canonicalCapabilities({}), affinity: '' },
+    request: clientFrame({ id: 1, method: 'subscriptions/listen', params }),
+    headers: undefined,
+    tasks: [],
+    host: { tell: () => {}, serverDrained: () => {} },
+  }).start();
+  t.deepEqual(asked, named.slice(0, MAX_SUBSCRIBED));
 });
 
 test('ML-29: a resource two listen to is subscribed once, and unsubscribed with the last of them', (t) => {
@@ -163,7 +226,18 @@ test('a session somebody listens to stays', (t) => {
 test('only so many may listen; one that leaves makes room', (t) => {
   const bridge = new ModernBridge();
   const streams = Array.from({ length: 1024 }, () => listen(bridge, {}));
-  t.like(listen(bridge, {}).answer().error, { code: -32603 });
+  t.like(listen(bridge, {}, { principal: 'bob' }).answer().error?.data, { bridge: { reason: 'ERR_SESSION_BUSY' } });
   streams[0]?.leaves();
+  t.is(listen(bridge, {}).answer().error, undefined);
+});
+
+test('of one caller fewer may listen where others have to find room', (t) => {
+  const bridge = new ModernBridge({ maxListeningPerCaller: 2 });
+  const first = listen(bridge, {});
+  t.is(first.answer().error, undefined);
+  t.is(listen(bridge, {}).answer().error, undefined);
+  t.regex(listen(bridge, {}).answer().error?.message ?? '', /^This caller has 2 subscriptions/);
+  t.is(listen(bridge, {}, { principal: 'bob' }).answer().error, undefined);
+  first.leaves();
   t.is(listen(bridge, {}).answer().error, undefined);
 });

@@ -48,6 +48,8 @@ export interface AskOptions {
   readonly capabilities?: object;
   readonly logLevel?: string;
   readonly progressToken?: JsonRpcId;
+  /** As the client wrote it. */
+  readonly rawToken?: string;
 }
 
 /** Modern clients, the translation, and a legacy server that says what the test wants. */
@@ -130,7 +132,7 @@ export class ModernRequest {
   readonly #link: UpstreamLink;
 
   constructor(modern: UpstreamDialer, method: string, params: object | string, options: AskOptions) {
-    const { id = 7, principal = 'ada', capabilities = {}, logLevel, progressToken } = options;
+    const { id = 7, principal = 'ada', capabilities = {}, logLevel, progressToken, rawToken } = options;
     const envelope = {
       'io.modelcontextprotocol/protocolVersion': '2026-07-28',
       'io.modelcontextprotocol/clientCapabilities': capabilities,
@@ -140,8 +142,10 @@ export class ModernRequest {
     };
     const members = typeof params === 'string' ? params : JSON.stringify(params).slice(1, -1);
     const own = members === '' ? '' : `${members},`;
+    const token = rawToken === undefined ? '' : `"progressToken":${rawToken},`;
+    const meta = `{${token}${JSON.stringify(envelope).slice(1)}`;
     const frame = clientFrame(
-      `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"${method}","params":{${own}"_meta":${JSON.stringify(envelope)}}}`,
+      `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":"${method}","params":{${own}"_meta":${meta}}}`,
     );
     const metadata = readRequestMetadata(frame);
     if ('fault' in metadata) throw new Error(metadata.fault);

@@ -1,18 +1,24 @@
 import test from 'ava';
-import type { InputQuestion } from '../../../src/eras/modern-to-legacy/open-questions.ts';
+import { type InputQuestion, MAX_ASKED_AT_ONCE } from '../../../src/eras/modern-to-legacy/open-questions.ts';
 import {
   type CallObserver,
+  COALESCING_MS,
   PARK_MS,
   ParkedCall,
   RETENTION_MS,
 } from '../../../src/eras/modern-to-legacy/parked-call.ts';
-import { PARKING_LIMITS, ParkedCalls } from '../../../src/eras/modern-to-legacy/parked-calls.ts';
+import { PARKING_LIMITS, ParkedCalls, type ParkingLimits } from '../../../src/eras/modern-to-legacy/parked-calls.ts';
 import { RequestStates } from '../../../src/eras/modern-to-legacy/request-state.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
 import { resultFrame } from '../../../src/wire/write-message.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { clientFrame } from '../../support/frames.ts';
 
+const REQUEST_BYTES = 10;
+const ASKED_BYTES = 50;
+const QUESTION = Buffer.from('{"method":"roots/list"}');
+/** As it came, as it is told, and as it was told. */
+const QUESTION_BYTES = ASKED_BYTES + 2 * QUESTION.length;
 const OUTCOME = resultFrame(0, { resultType: 'complete' });
 const FAILURE = resultFrame(0, { resultType: 'lost' });
 const ANSWERS = { 'roots-1': { roots: [] }, 'roots-2': { roots: [] }, 'roots-3': { roots: [] } };
@@ -20,27 +26,31 @@ const ANSWERS = { 'roots-1': { roots: [] }, 'roots-2': { roots: [] }, 'roots-3':
 /** A call with everything it does written down. */
 class Trial {
   readonly clock = new FakeClock();
-  readonly calls = new ParkedCalls<ParkedCall<CallObserver>>();
+  readonly calls: ParkedCalls<ParkedCall<CallObserver>>;
   readonly did: string[] = [];
   readonly questions: InputQuestion[] = [];
   readonly first = this.observer('first');
-  readonly call: ParkedCall<CallObserver> = new ParkedCall({
-    createId: () => 'c',
-    principal: 'ada',
-    requestBytes: 10,
-    digest: () => 'd',
-    clock: this.clock,
-    states: new RequestStates(this.clock),
-    calls: this.calls,
-    host: {
-      joined: () => {},
-      proceed: () => void this.did.push('goes on'),
-      waiting: () => {},
-      over: () => void this.did.push('let go'),
-    },
-  });
+  readonly call: ParkedCall<CallObserver>;
 
-  constructor() {
+  constructor(limits: ParkingLimits = PARKING_LIMITS) {
+    this.calls = new ParkedCalls(limits);
+    this.call = new ParkedCall({
+      createId: () => 'c',
+      principal: 'ada',
+      requestBytes: REQUEST_BYTES,
+      digest: () => 'd',
+      clock: this.clock,
+      states: new RequestStates(this.clock),
+      calls: this.calls,
+      host: {
+        joined: () => {},
+        proceed: () => void this.did.push('goes on'),
+        waiting: () => {},
+        hasSiblings: false,
+        over: () => void this.did.push('let go'),
+        forgotten: () => {},
+      },
+    });
     this.call.attach(this.first);
   }
 
@@ -52,7 +62,8 @@ class Trial {
     const n = this.questions.length + 1;
     const question: InputQuestion = {
       method: 'roots/list',
-      request: Buffer.from('{"method":"roots/list"}'),
+      request: QUESTION,
+      askedBytes: ASKED_BYTES,
       answer: () => void this.did.push(`answers ${n}`),
       refuse: () => void this.did.push(`refuses ${n}`),
       keepAlive: undefined,
@@ -204,7 +215,7 @@ test('a call has an end, however many rounds it takes', (t) => {
 
 test('an outcome that is given up leaves nothing behind, and who comes back for it is told why', (t) => {
   const trial = starts.held(new Trial());
-  t.is(trial.calls.outcomes.bytes, OUTCOME.bytes.length + 10);
+  t.is(trial.calls.outcomes.bytes, OUTCOME.bytes.length + REQUEST_BYTES);
   trial.calls.outcomes.keep({ id: 'other', principal: 'ada', bytes: PARKING_LIMITS.bytes, giveUp: () => {} });
   t.is(trial.call.state, 'dead');
   t.is(trial.calls.size, 0);
@@ -212,6 +223,69 @@ test('an outcome that is given up leaves nothing behind, and who comes back for 
   t.is(trial.calls.lossOf('c', 'ada'), 'state_given_up');
   t.is(trial.calls.lossOf('c', 'bob'), 'state_lost');
 });
+
+test('so many questions are open at once; the next is refused, and there is room again for one that is withdrawn', (t) => {
+  const trial = new Trial();
+  for (let n = 0; n < MAX_ASKED_AT_ONCE; n++) trial.ask();
+  t.deepEqual(trial.did, []);
+  trial.ask();
+  t.deepEqual(trial.did, [`refuses ${MAX_ASKED_AT_ONCE + 1}`]);
+  trial.call.withdrawn(trial.questions[0] as InputQuestion);
+  trial.reset().ask();
+  t.deepEqual(trial.did, []);
+});
+
+/** Waiting calls may hold so many bytes, all of them of one caller. */
+function limitsOf(bytes: number): ParkingLimits {
+  return { ...PARKING_LIMITS, bytes, bytesPerPrincipal: bytes };
+}
+
+test('what a waiting call holds is its request and what is asked', (t) => {
+  const askTwice = (room: number): readonly string[] => {
+    const trial = new Trial(limitsOf(room));
+    trial.ask();
+    trial.ask();
+    return trial.did;
+  };
+  t.deepEqual(askTwice(REQUEST_BYTES + 2 * QUESTION_BYTES), []);
+  t.deepEqual(askTwice(REQUEST_BYTES + 2 * QUESTION_BYTES - 1), ['refuses 2']);
+  t.deepEqual(askTwice(REQUEST_BYTES + QUESTION_BYTES - 1), ['refuses 1', 'refuses 2']);
+});
+
+const makesRoom: Record<string, (trial: Trial) => void> = {
+  'a question that is answered': (trial) => {
+    trial.clock.advance(COALESCING_MS);
+    trial.retry(1);
+  },
+  'a question that is withdrawn': (trial) => trial.call.withdrawn(trial.questions[0] as InputQuestion),
+};
+
+for (const [what, make] of Object.entries(makesRoom)) {
+  test(`${what} makes room for the next`, (t) => {
+    const trial = new Trial(limitsOf(REQUEST_BYTES + QUESTION_BYTES));
+    trial.ask();
+    make(trial);
+    trial.reset().ask();
+    t.deepEqual(trial.did, []);
+  });
+}
+
+const ends: Record<string, (trial: Trial) => void> = {
+  'is given up': (trial) => trial.clock.advance(PARK_MS),
+  'is answered': (trial) => trial.call.finished(OUTCOME),
+  'is lost': (trial) => trial.call.lost(FAILURE),
+};
+
+for (const [way, end] of Object.entries(ends)) {
+  test(`a call that ${way} holds nothing among those that wait`, (t) => {
+    const room = REQUEST_BYTES + QUESTION_BYTES;
+    const trial = starts.parked(new Trial(limitsOf(room)));
+    const next = { id: 'next', principal: 'ada' } as ParkedCall<CallObserver>;
+    t.false(trial.calls.admit(next, room));
+    end(trial);
+    t.true(trial.calls.admit(next, room));
+  });
+}
 
 test('what is over is not kept, and no timer either', (t) => {
   for (const start of ['parked', 'held', 'dead'] as const) {

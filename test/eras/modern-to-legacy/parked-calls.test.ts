@@ -1,29 +1,32 @@
 import test, { type ExecutionContext } from 'ava';
 import { type Parkable, ParkedCalls } from '../../../src/eras/modern-to-legacy/parked-calls.ts';
 
-/** Room for 3 calls of a caller, 4 together, and 100 bytes. */
+/** Room for 3 calls of a caller, 4 together; for 50 bytes of a caller, 100 together. */
 class Trial {
   readonly #t: ExecutionContext;
-  readonly calls = new ParkedCalls({ perPrincipal: 3, total: 4, bytes: 100 });
+  readonly calls = new ParkedCalls({ perPrincipal: 3, total: 4, bytesPerPrincipal: 50, bytes: 100 });
   #count = 0;
 
   constructor(t: ExecutionContext) {
     this.#t = t;
   }
 
-  parks(principal: string, requestBytes: number): Parkable {
-    const call = this.#call(principal, requestBytes);
-    this.#t.true(this.calls.admit(call), `${principal}, ${requestBytes}`);
+  parks(principal: string, bytes: number): Parkable {
+    const call = this.#call(principal);
+    this.#t.true(this.calls.admit(call, bytes), `${principal}, ${bytes}`);
+    this.#t.is(this.calls.find(call.id), call);
     return call;
   }
 
-  refuses(principal: string, requestBytes: number): void {
-    this.#t.false(this.calls.admit(this.#call(principal, requestBytes)), `${principal}, ${requestBytes}`);
+  refuses(principal: string, bytes: number): void {
+    const call = this.#call(principal);
+    this.#t.false(this.calls.admit(call, bytes), `${principal}, ${bytes}`);
+    this.#t.is(this.calls.find(call.id), undefined);
   }
 
-  #call(principal: string, requestBytes: number): Parkable {
+  #call(principal: string): Parkable {
     this.#count += 1;
-    return { id: `${this.#count}`, principal, requestBytes };
+    return { id: `${this.#count}`, principal };
   }
 }
 
@@ -41,14 +44,27 @@ test('so many calls of one caller may wait, and so many of all', (t) => {
   trial.refuses('bob', 1);
 });
 
-test('the requests of waiting calls have so many bytes, half of them of one caller', (t) => {
+test('waiting calls hold so many bytes, and so many of one caller', (t) => {
   const trial = new Trial(t);
   const first = trial.parks('ada', 30);
-  t.true(trial.calls.admit(first), 'what waits already, waits on');
   trial.refuses('ada', 30);
   trial.parks('bob', 50);
   trial.refuses('cid', 21);
   trial.parks('cid', 20);
   trial.calls.forget(first);
   trial.parks('ada', 30);
+});
+
+test('a call that waits may come to hold more where there is room, and always less', (t) => {
+  const trial = new Trial(t);
+  const first = trial.parks('ada', 30);
+  t.true(trial.calls.admit(first, 50));
+  t.false(trial.calls.admit(first, 51));
+  trial.parks('bob', 50);
+  t.true(trial.calls.admit(first, 40), 'less fits, however full it is');
+  trial.parks('cid', 10);
+  t.false(trial.calls.admit(first, 41), 'what it had is given to others');
+  trial.calls.forget(first);
+  trial.parks('ada', 40);
+  trial.refuses('ada', 1);
 });

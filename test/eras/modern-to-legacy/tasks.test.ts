@@ -83,6 +83,16 @@ test('tools are looked at once, until they change', (t) => {
   t.truthy(bridge.heardOnly('tools/list'));
 });
 
+test('tools that could not be looked at are looked at with the next call', (t) => {
+  const bridge = new ModernBridge({ greeting: GREETING });
+  bridge.call();
+  bridge.says({ id: bridge.heardOnly('tools/list').id, error: { code: -32000, message: 'not now' } });
+  t.false('task' in bridge.heardOnly('tools/call').params);
+  bridge.call();
+  bridge.says({ id: bridge.heardOnly('tools/list').id, result: { tools: [SLOW] } });
+  t.true('task' in bridge.heardOnly('tools/call').params);
+});
+
 test('roots that are asked for while the tools are looked at are asked before the call', (t) => {
   const bridge = new ModernBridge({ greeting: GREETING });
   const call = bridge.call();

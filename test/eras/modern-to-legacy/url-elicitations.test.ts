@@ -1,21 +1,23 @@
 import test from 'ava';
+import { MAX_AWAITED_ID_LENGTH } from '../../../src/eras/modern-to-legacy/url-elicitations.ts';
 import { ALL, ModernBridge, type ModernRequest } from './modern-bridge.ts';
 
-const REQUIRED = {
+const requiredWith = (elicitationId: string) => ({
   code: -32042,
   message: 'visit these',
   data: {
     elicitations: [
-      { mode: 'url', elicitationId: 'e1', url: 'https://a', message: 'A' },
+      { mode: 'url', elicitationId, url: 'https://a', message: 'A' },
       { mode: 'url', elicitationId: 'e2', url: 'https://b', message: 'B' },
     ],
   },
-};
+});
+const REQUIRED = requiredWith('e1');
 const ACCEPTED = { 'elicitation-1': { action: 'accept' }, 'elicitation-2': { action: 'accept' } };
 
-function refusedCall(bridge = new ModernBridge(), capabilities: object = ALL) {
+function refusedCall(bridge = new ModernBridge(), capabilities: object = ALL, error = REQUIRED) {
   const call = bridge.call({}, { capabilities });
-  bridge.says({ id: bridge.heardOnly('tools/call').id, error: REQUIRED });
+  bridge.says({ id: bridge.heardOnly('tools/call').id, error });
   bridge.collect();
   return { bridge, answer: call.answer() };
 }
@@ -52,6 +54,16 @@ test('a server that does not say that a visit is complete is not waited for', (t
   bridge.says({ id: sent.id, error: REQUIRED });
   bridge.collect();
   t.deepEqual(Object.keys(again.answer().result.inputRequests), ['elicitation-3', 'elicitation-4'], 'another round');
+});
+
+test('the completion of a visit with an id that is too long to be kept is not waited for', (t) => {
+  const error = requiredWith('x'.repeat(MAX_AWAITED_ID_LENGTH + 1));
+  const { bridge, answer } = refusedCall(new ModernBridge(), ALL, error);
+  retry(bridge, answer.result.requestState, ACCEPTED);
+  bridge.says({ method: 'notifications/elicitation/complete', params: { elicitationId: 'e2' } });
+  bridge.clock.advance(0);
+  bridge.heardOnly('tools/call');
+  t.pass();
 });
 
 test('ML-19: without consent the call is not sent again', (t) => {

@@ -1,0 +1,129 @@
+import type { BridgeError } from '../../errors.ts';
+import { type InputAnswers, readInputRequired } from '../../mcp/input-required.ts';
+import { isInteractive } from '../../mcp/methods.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import type { Frame } from '../../wire/frame.ts';
+import type { HeldBytes } from '../parked-bytes.ts';
+import { noRoom, tooManyRounds, violation } from './call-failures.ts';
+import type { CallHost } from './call-host.ts';
+import { InputRound, ROUNDS_TIMEOUT_MS } from './input-round.ts';
+
+/** Times a server may ask for more within one call. */
+const MAX_ROUNDS = 10;
+/** A server that asks for nothing but to be asked again is given time, more and more. */
+const FIRST_PAUSE_MS = 250;
+const MAX_PAUSE_MS = 5_000;
+
+export interface CallRoundsOptions {
+  readonly host: CallHost;
+  /** Of the client's call. */
+  readonly exchange: Exchange;
+  /** The call is to be made again, with `inputs`. */
+  readonly onReady: () => void;
+  readonly onViolation: (reason: BridgeError) => void;
+  readonly onInputFailed: (reason: BridgeError) => void;
+}
+
+/**
+ * - `idle`: nothing is required, or no more.
+ * - `collecting`: the client is being asked for what the server needs.
+ * - `pausing`: the server wants to be asked again, and shortly will be.
+ */
+type RoundsState =
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'collecting'; readonly round: InputRound }
+  | { readonly kind: 'pausing'; readonly stopTimer: () => void };
+
+const IDLE: RoundsState = { kind: 'idle' };
+
+/**
+ * The rounds of one call: what its server requires is asked of the client, or a while passes, until the call can be made
+ * again. [spec 2026-07-28 basic/patterns/mrtr#client-requirements-basic-workflow]
+ */
+export class CallRounds {
+  readonly #options: CallRoundsOptions;
+  readonly #startedMs: number;
+  #state: RoundsState = IDLE;
+  #count = 0;
+  /** In a row. */
+  #pauses = 0;
+  #inputs: InputAnswers | undefined;
+  /** Of these, or of the round that is under way. */
+  #held: HeldBytes | undefined;
+
+  constructor(options: CallRoundsOptions) {
+    this.#options = options;
+    this.#startedMs = options.host.clock.now();
+  }
+
+  /** What the last round has brought. */
+  get inputs(): InputAnswers | undefined {
+    return this.#inputs;
+  }
+
+  /** The server has answered with this instead of a result. */
+  require(inputRequired: Frame): void {
+    const { host, exchange, onViolation, onInputFailed } = this.#options;
+    const { serverName, profile, clock } = host;
+    if (!isInteractive(exchange.method)) {
+      return onViolation(violation(serverName, `it required input for ${exchange.method}`));
+    }
+    const required = readInputRequired(inputRequired, profile.capabilities);
+    if ('fault' in required) return onViolation(violation(serverName, required.fault));
+    if (this.#count === MAX_ROUNDS) return onInputFailed(tooManyRounds(serverName, MAX_ROUNDS));
+    this.#count += 1;
+    exchange.lastActiveMs = clock.now();
+    const { requestState, requests } = required;
+    this.#inputs = undefined;
+    const stateBytes = requestState?.length ?? 0;
+    if (!this.hold(stateBytes)) return onInputFailed(noRoom(serverName));
+    if (requests.size === 0) return this.#pause(requestState);
+    this.#pauses = 0;
+    const round = new InputRound({
+      host,
+      exchange,
+      untilMs: this.#startedMs + ROUNDS_TIMEOUT_MS,
+      hold: (bytes) => this.hold(stateBytes + bytes),
+      onAnswered: (responses) => this.#ready(responses, requestState),
+      onFailed: onInputFailed,
+    });
+    this.#state = { kind: 'collecting', round };
+    round.start(requests);
+  }
+
+  #pause(requestState: Buffer | undefined): void {
+    const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** this.#pauses, MAX_PAUSE_MS);
+    this.#pauses += 1;
+    const stopTimer = this.#options.host.clock.after(pauseMs, () => this.#ready(new Map(), requestState));
+    this.#state = { kind: 'pausing', stopTimer };
+  }
+
+  #ready(responses: ReadonlyMap<string, Buffer>, requestState: Buffer | undefined): void {
+    const { host, exchange, onReady } = this.#options;
+    this.#state = IDLE;
+    exchange.lastActiveMs = host.clock.now();
+    this.#inputs = { responses, requestState };
+    onReady();
+  }
+
+  /** From now on the call holds so many bytes for what it waits for. False: there is no room for so much. */
+  hold(bytes: number): boolean {
+    if (bytes === 0 && this.#held === undefined) return true;
+    this.#held ??= this.#options.host.openHeld();
+    return this.#held.set(bytes);
+  }
+
+  /** Withdraws what the client is being asked; nothing is said to the owner. */
+  cancel(reason: string): void {
+    const state = this.#state;
+    this.#state = IDLE;
+    if (state.kind === 'collecting') state.round.cancel(reason);
+    if (state.kind === 'pausing') state.stopTimer();
+  }
+
+  /** The call needs nothing of them any more. */
+  clear(): void {
+    this.#inputs = undefined;
+    this.hold(0);
+  }
+}

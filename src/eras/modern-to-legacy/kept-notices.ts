@@ -1,0 +1,61 @@
+import { PROGRESS } from '../../mcp/methods.ts';
+import { Frame } from '../../wire/frame.ts';
+import { ownBytes } from '../../wire/own-bytes.ts';
+import type { HeldBytes } from '../parked-bytes.ts';
+
+/** Of one call. Clients come back within seconds; one that is away for longer reads the end of what was said. */
+export const MAX_KEPT_NOTICES = 100;
+export const MAX_KEPT_NOTICE_BYTES = 64 * 1024;
+
+/**
+ * What a server says about a call while no request of its client follows it, from the oldest on. When there is no room,
+ * the oldest goes; how far the call has come goes last.
+ */
+export class KeptNotices {
+  readonly #held: HeldBytes;
+  #notices: Frame[] = [];
+  #latestProgress: Frame | undefined;
+  #bytes = 0;
+  /** Lost for want of room. */
+  dropped = 0;
+
+  /** `held`: where its bytes count. */
+  constructor(held: HeldBytes) {
+    this.#held = held;
+  }
+
+  add(notice: Frame): void {
+    const { length } = notice.bytes;
+    if (length > MAX_KEPT_NOTICE_BYTES) {
+      // Whatever went for it, there would be no room.
+      this.dropped += 1;
+      return;
+    }
+    const kept = new Frame(ownBytes(notice.bytes), notice, notice.spelling);
+    this.#notices.push(kept);
+    this.#bytes += length;
+    if (notice.method === PROGRESS) this.#latestProgress = kept;
+    while (this.#isFull || !this.#held.set(this.#bytes)) this.#dropOldest();
+  }
+
+  get #isFull(): boolean {
+    return this.#notices.length > MAX_KEPT_NOTICES || this.#bytes > MAX_KEPT_NOTICE_BYTES;
+  }
+
+  #dropOldest(): void {
+    const isLast = this.#notices.length === 1;
+    const [dropped] = this.#notices.splice(this.#notices[0] === this.#latestProgress && !isLast ? 1 : 0, 1);
+    this.#bytes -= dropped?.bytes.length ?? 0;
+    this.dropped += 1;
+  }
+
+  /** All of them, in their order; none is kept any more. */
+  takeAll(): readonly Frame[] {
+    const notices = this.#notices;
+    this.#notices = [];
+    this.#latestProgress = undefined;
+    this.#bytes = 0;
+    this.#held.set(0);
+    return notices;
+  }
+}
