@@ -29,9 +29,13 @@ for (const [network, prefix] of [
   ['198.18.0.0', 15],
 ] as const) {
   nearby.addSubnet(network, prefix, 'ipv4');
+  // [RFC 6052] The same by way of a translator, where the network has only IPv6.
+  nearby.addSubnet(`64:ff9b::${network}`, 96 + prefix, 'ipv6');
 }
 for (const [network, prefix] of [
   ['::', 127],
+  // [RFC 8215] Translators of a network's own.
+  ['64:ff9b:1::', 48],
   ['fc00::', 7],
   ['fe80::', 10],
 ] as const) {

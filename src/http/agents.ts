@@ -43,7 +43,7 @@ export class Agents {
 
   /** Throws BridgeError ERR_CONFIG_OPTION when the environment names an unusable proxy. */
   agentFor(url: URL): HttpAgent {
-    const proxy = findProxy(url, this.#proxyEnvironment);
+    const proxy = this.proxyFor(url);
     const key = `${url.protocol} ${proxy?.href ?? ''}`;
     let agent = this.#agents.get(key);
     if (agent === undefined) {
@@ -51,6 +51,11 @@ export class Agents {
       this.#agents.set(key, agent);
     }
     return agent;
+  }
+
+  /** Throws BridgeError ERR_CONFIG_OPTION when the environment names an unusable proxy. */
+  proxyFor(url: URL): URL | undefined {
+    return findProxy(url, this.#proxyEnvironment);
   }
 
   #createAgent(url: URL, proxy: URL | undefined): HttpAgent {
@@ -62,6 +67,13 @@ export class Agents {
     return isSecure ? new HttpsAgent({ ...POOL, ...secured(this.#secureContext) }) : new HttpAgent(POOL);
   }
 
+  /** Closes the connections to this server that nothing uses now. */
+  closeIdle(url: URL): void {
+    for (const sockets of Object.values(this.agentFor(url).freeSockets)) {
+      for (const socket of [...(sockets ?? [])]) socket.destroy();
+    }
+  }
+
   /** Closes every connection. */
   destroy(): void {
     for (const agent of this.#agents.values()) agent.destroy();
@@ -69,7 +81,11 @@ export class Agents {
   }
 }
 
+/** Said although it is the default: NODE_TLS_REJECT_UNAUTHORIZED, in some shell profile perhaps, changes that. */
+const VERIFIED = { rejectUnauthorized: true } as const;
+
 const POOL = {
+  ...VERIFIED,
   keepAlive: true,
   keepAliveMsecs: TCP_KEEP_ALIVE_MS,
   timeout: IDLE_SOCKET_MS,
@@ -113,8 +129,11 @@ class TunnelAgent extends HttpsProxyAgent<string> {
   }
 }
 
-function secured(secureContext: SecureContext | undefined): { secureContext?: SecureContext } {
-  return secureContext === undefined ? {} : { secureContext };
+function secured(secureContext: SecureContext | undefined): {
+  secureContext?: SecureContext;
+  rejectUnauthorized: true;
+} {
+  return secureContext === undefined ? VERIFIED : { ...VERIFIED, secureContext };
 }
 
 function readSecureContext({ caFile, certFile, keyFile }: TlsFiles): SecureContext | undefined {

@@ -3,8 +3,10 @@
 export const JSON_TYPE = 'application/json';
 export const EVENT_STREAM_TYPE = 'text/event-stream';
 
+/** A header that came more than once is joined, and each part has to say so: whoever reads one of them reads JSON. */
 export function isJson(contentType: string | undefined): boolean {
-  return contentType !== undefined && mediaType(contentType) === JSON_TYPE;
+  if (contentType === JSON_TYPE) return true;
+  return contentType?.split(',').every((part) => mediaType(part) === JSON_TYPE) ?? false;
 }
 
 export interface Acceptance {

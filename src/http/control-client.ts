@@ -65,7 +65,9 @@ export class ControlClient {
       return { status: statusCode, headers: received, body: Buffer.from(rawBody) };
     } catch (cause) {
       if (isTooLong) throw new BridgeError('ERR_UPSTREAM_HTTP', `The answer is longer than ${MAX_BODY_BYTES} bytes.`);
-      throw codeOf(cause) === 'ETIMEDOUT' ? timeoutError(url, 'call', timeoutMs) : toConnectError(url, cause);
+      throw codeOf(cause) === 'ETIMEDOUT'
+        ? timeoutError(url, 'call', timeoutMs)
+        : toConnectError(url, cause, this.#http.agents.proxyFor(url));
     }
   }
 

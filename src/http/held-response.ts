@@ -27,6 +27,14 @@ export function holdResponse(response: IncomingMessage): Promise<Buffer> {
 export function letGo(message: ClientRequest, response: IncomingMessage): void {
   const length = Number(response.headers['content-length'] ?? Number.NaN);
   response.on('error', () => {});
-  if (length <= MAX_DRAINED_BYTES) response.resume();
+  if (length <= MAX_DRAINED_BYTES && message.writableFinished) response.resume();
   else message.destroy();
+}
+
+/**
+ * Ends a request that was answered before all of it had left. A server that does not read the rest would have it kept,
+ * and its connection, for as long as it likes. [RFC 9112 9.5]
+ */
+export function stopSending(message: ClientRequest | undefined): void {
+  if (message?.writableFinished === false) message.destroy();
 }

@@ -2,13 +2,14 @@ import { type ClientRequest, type IncomingMessage, request as requestHttp } from
 import { request as requestHttps } from 'node:https';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { assertNever, BridgeError, toBridgeError } from '../errors.ts';
+import { assertNever, BridgeError } from '../errors.ts';
 import { TCP_KEEP_ALIVE_MS } from './agents.ts';
 import { parseAuthChallenge } from './auth-challenge.ts';
-import type { HttpCall, HttpClient, HttpHandler, HttpRequest } from './client.ts';
+import { packingOf } from './content-encoding.ts';
 import type { CredentialRenewal, RenewalOutcome } from './credentials.ts';
-import { holdResponse, letGo } from './held-response.ts';
-import { codeOf, toConnectError } from './network-error.ts';
+import { holdResponse, letGo, stopSending } from './held-response.ts';
+import type { HttpCall, HttpExchangeHost, HttpHandler, HttpRequest } from './http-call.ts';
+import { codeOf, toConnectError, toRequestError } from './network-error.ts';
 import { PhaseTimer, timeoutError } from './phase-timer.ts';
 import { judgeRedirect } from './redirects.ts';
 import { showUrl } from './shown-url.ts';
@@ -18,6 +19,12 @@ const STALE_CODES: ReadonlySet<string | undefined> = new Set(['ECONNRESET', 'EPI
 
 /** So often one request gets other credentials: refreshed ones, those of a login, those with one more scope. */
 const MAX_RENEWALS = 3;
+
+/**
+ * A refusal whose end does not come for so long is taken as it is: callers wait to be told, and some servers announce
+ * more than they send.
+ */
+const REFUSAL_IDLE_MS = 10_000;
 
 /**
  * - `authorizing`: waiting for credentials, at first or after a refusal; nothing is under way.
@@ -30,7 +37,7 @@ type State = 'authorizing' | 'sending' | 'sent' | 'receiving' | 'done';
 
 /** One request and its response, over as many attempts as redirects, stale connections and credentials make it take. */
 export class HttpExchange implements HttpCall {
-  readonly #client: HttpClient;
+  readonly #host: HttpExchangeHost;
   readonly #request: HttpRequest;
   readonly #handler: HttpHandler;
   #timer: PhaseTimer;
@@ -45,20 +52,20 @@ export class HttpExchange implements HttpCall {
   #message: ClientRequest | undefined = undefined;
   #response: IncomingMessage | undefined = undefined;
 
-  constructor(client: HttpClient, request: HttpRequest, handler: HttpHandler) {
-    this.#client = client;
+  constructor(host: HttpExchangeHost, request: HttpRequest, handler: HttpHandler) {
+    this.#host = host;
     this.#request = request;
     this.#handler = handler;
     this.#url = request.url;
     this.#timer = this.#startTimer();
-    const authorizing = client.renewal?.beforeRequest();
+    const authorizing = host.renewal?.beforeRequest();
     if (authorizing === undefined) this.#attempt();
     else this.#attemptAfter(authorizing);
   }
 
   #startTimer(): PhaseTimer {
-    return new PhaseTimer(this.#client.clock, this.#request.timeouts, (phase, limitMs) => {
-      this.#fail(timeoutError(this.#url, phase, limitMs));
+    return new PhaseTimer(this.#host.clock, this.#request.timeouts, (phase, limitMs) => {
+      this.#fail(timeoutError(this.#url, phase, limitMs, this.#host.agents.proxyFor(this.#url)));
     });
   }
 
@@ -84,9 +91,9 @@ export class HttpExchange implements HttpCall {
     let message: ClientRequest;
     try {
       const { method } = this.#request;
-      const headers = this.#client.headersFor(this.#url, this.#request);
+      const headers = this.#host.headersFor(this.#url, this.#request);
       this.#authorization = headers.authorization;
-      const agent = this.#client.agents.agentFor(this.#url);
+      const agent = this.#host.agents.agentFor(this.#url);
       const open = this.#url.protocol === 'https:' ? requestHttps : requestHttp;
       message = open(this.#url, { method, headers, agent });
     } catch (thrown) {
@@ -100,6 +107,7 @@ export class HttpExchange implements HttpCall {
     message.on('socket', (socket) => this.#watchConnect(message, socket));
     message.on('finish', () => this.#sent(message));
     message.on('response', (response) => this.#responded(message, response));
+    message.on('upgrade', (response) => this.#switched(message, response));
     message.on('error', (cause) => this.#broke(message, cause));
     message.end(this.#request.body);
   }
@@ -117,6 +125,8 @@ export class HttpExchange implements HttpCall {
 
   #sent(message: ClientRequest): void {
     if (message !== this.#message || this.#state !== 'sending') return;
+    // Node says `finish` of a write that failed, too, just before the error.
+    if (message.socket?.errored) return;
     this.#state = 'sent';
     this.#timer.enter('first-byte');
     this.#handler.sent();
@@ -130,21 +140,22 @@ export class HttpExchange implements HttpCall {
     const { method } = this.#request;
     const verdict = judgeRedirect({ method, url: this.#url, status, location, hops: this.#hops });
     if (verdict.kind === 'follow') return this.#follow(verdict.url, message, response);
-    if (verdict.kind === 'refuse') {
-      return this.#fail(
-        new BridgeError('ERR_UPSTREAM_HTTP', `${this.#name} answered ${status}: ${verdict.reason}.`, {
-          data: { status },
-        }),
-      );
-    }
-    const { renewal } = this.#client;
+    if (verdict.kind === 'refuse') return this.#refuse(status, `answered ${status}: ${verdict.reason}`);
+    const { renewal } = this.#host;
     if (renewal !== undefined && this.#isRenewing(renewal, response, status)) return;
-    const encoding = headers['content-encoding'];
-    if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
-      const fault = `sent its answer compressed (${encoding.slice(0, 20)}), although that was not asked for`;
-      return this.#fail(new BridgeError('ERR_UPSTREAM_HTTP', `${this.#name} ${fault}.`, { data: { status } }));
+    const packing = packingOf(headers['content-encoding']);
+    if (packing !== undefined) {
+      const form = packing.slice(0, 20);
+      return this.#refuse(status, `sent its answer compressed (${form}), although that was not asked for`);
     }
     this.#receive(response, status);
+  }
+
+  /** Without a listener for this Node closes the connection, and says nothing to anybody. */
+  #switched(message: ClientRequest, { statusCode: status = 0, socket }: IncomingMessage): void {
+    socket.destroy();
+    const fault = `answered ${status}, to go on with another protocol than HTTP, although that was not asked for`;
+    if (message === this.#message) this.#refuse(status, fault);
   }
 
   // ---- credentials
@@ -173,6 +184,7 @@ export class HttpExchange implements HttpCall {
     switch (outcome.kind) {
       case 'renewed':
         if (!response.complete) response.destroy();
+        stopSending(this.#message);
         return this.#attemptAnew();
       case 'refused':
         this.#timer = this.#startTimer();
@@ -191,9 +203,7 @@ export class HttpExchange implements HttpCall {
     this.#state = 'receiving';
     this.#handler.response({ status, headers, url: this.#url });
     if (this.#state === 'receiving' && body.length > 0) this.#handler.data(body);
-    if (this.#state !== 'receiving') return;
-    this.#finish();
-    this.#handler.end();
+    this.#ended();
   }
 
   #attemptAfter(authorizing: Promise<void>): void {
@@ -218,20 +228,28 @@ export class HttpExchange implements HttpCall {
   #receive(response: IncomingMessage, status: number): void {
     this.#state = 'receiving';
     this.#response = response;
-    this.#timer.enterIdle();
+    this.#timer.enterIdle(status >= 400 ? REFUSAL_IDLE_MS : 0);
     if (this.#isPaused) this.#timer.pause();
     response.on('data', (chunk: Buffer) => {
       this.#timer.touch();
       if (this.#state === 'receiving') this.#handler.data(chunk);
     });
     response.on('end', () => {
-      if (this.#state !== 'receiving') return;
-      this.#finish();
-      this.#handler.end();
+      const message = this.#message;
+      // It has taken what it has not read yet, and may well read it now.
+      if (status === 202 && message?.writableFinished === false) message.once('close', () => this.#ended());
+      else this.#ended();
     });
     response.on('error', (cause) => this.#fail(this.#cutError(cause)));
     if (this.#isPaused) response.pause();
     this.#handler.response({ status, headers: response.headers, url: this.#url });
+  }
+
+  #ended(): void {
+    if (this.#state !== 'receiving') return;
+    this.#finish();
+    stopSending(this.#message);
+    this.#handler.end();
   }
 
   #cutError(cause: unknown): BridgeError {
@@ -253,10 +271,12 @@ export class HttpExchange implements HttpCall {
     if (message !== this.#message || this.#state === 'done' || this.#hasResponse) return;
     if (this.#mayRepeat(message, cause)) {
       this.#wasRepeated = true;
+      // The one used last was taken: the server has closed those that were idle longer, too.
+      this.#host.agents.closeIdle(this.#url);
       this.#state = 'sending';
       return this.#attempt();
     }
-    this.#fail(toConnectError(this.#url, cause));
+    this.#fail(toConnectError(this.#url, cause, this.#host.agents.proxyFor(this.#url)));
   }
 
   /**
@@ -267,6 +287,10 @@ export class HttpExchange implements HttpCall {
   #mayRepeat(message: ClientRequest, cause: unknown): boolean {
     if (this.#wasRepeated || !message.reusedSocket || !STALE_CODES.has(codeOf(cause))) return false;
     return this.#request.isRepeatable || this.#state === 'sending';
+  }
+
+  #refuse(status: number, fault: string): void {
+    this.#fail(new BridgeError('ERR_UPSTREAM_HTTP', `${this.#name} ${fault}.`, { data: { status } }));
   }
 
   #fail(error: BridgeError): void {
@@ -288,12 +312,4 @@ export class HttpExchange implements HttpCall {
   get #name(): string {
     return `The server at ${showUrl(this.#url)}`;
   }
-}
-
-/** What Node refuses to send: a header value with a line break, say. The value itself is not shown. */
-function toRequestError(thrown: unknown): BridgeError {
-  const code = codeOf(thrown);
-  if (code !== 'ERR_INVALID_CHAR' && code !== 'ERR_INVALID_HTTP_TOKEN') return toBridgeError(thrown);
-  const message = 'A configured or forwarded header has a name or value that cannot be sent over HTTP.';
-  return new BridgeError('ERR_UPSTREAM_HTTP', message, { cause: thrown });
 }

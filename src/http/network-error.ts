@@ -1,16 +1,20 @@
-import { BridgeError } from '../errors.ts';
+import { BridgeError, toBridgeError } from '../errors.ts';
 import { showUrl } from './shown-url.ts';
 import { isParserCode, unreadableAnswer } from './unreadable-answer.ts';
 
+/** On the way to whoever is connected to, which is the proxy where there is one: what happened, and the way out. */
+const unconnected: ReadonlyMap<string, readonly [what: string, wayOut: string]> = new Map([
+  ['ECONNREFUSED', ['nothing listens there', 'Check host and port, and that the server is running']],
+  ['ENOTFOUND', ['its name cannot be resolved', 'Check the spelling, and DNS or VPN']],
+  ['EAI_AGAIN', ['its name cannot be resolved right now', 'Check the network and DNS']],
+  ['EHOSTUNREACH', ['no route leads to its address', 'Check the network or VPN']],
+  ['ENETUNREACH', ['no route leads to its network', 'Check the network or VPN']],
+  ['ENETDOWN', ['the network is down', 'Check the network or VPN']],
+  ['ETIMEDOUT', ['it does not respond', 'Check the address, and firewalls on the way']],
+]);
+
 /** What happened, and the way out, by the code of the system or of TLS. */
 const explanations: ReadonlyMap<string, string> = new Map([
-  ['ECONNREFUSED', 'nothing listens there. Check host and port, and that the server is running'],
-  ['ENOTFOUND', 'its name cannot be resolved. Check the spelling, and DNS or VPN'],
-  ['EAI_AGAIN', 'its name cannot be resolved right now. Check the network and DNS'],
-  ['EHOSTUNREACH', 'no route leads to its address. Check the network or VPN'],
-  ['ENETUNREACH', 'no route leads to its network. Check the network or VPN'],
-  ['ENETDOWN', 'the network is down'],
-  ['ETIMEDOUT', 'it does not respond. Check the address, and firewalls on the way'],
   ['ECONNRESET', 'the connection was reset before an answer came; whether the message was processed is not known'],
   ['EPIPE', 'the connection was closed before the whole message was sent'],
   ['EPROTO', 'it does not speak TLS on this port. Check the port, or use http://'],
@@ -42,16 +46,45 @@ const explanations: ReadonlyMap<string, string> = new Map([
   ],
 ]);
 
-/** A request that got no response, or none that can be read. Decided on codes alone; `cause` keeps the original. */
-export function toConnectError(url: URL, cause: unknown): BridgeError {
+/**
+ * A request that got no response, or none that can be read. Decided on codes alone; `cause` keeps the original.
+ * `proxy`: through which the server is asked.
+ */
+export function toConnectError(url: URL, cause: unknown, proxy?: URL): BridgeError {
   const code = codeOf(cause);
   if (isParserCode(code)) return unreadableAnswer(url, code, cause);
-  const reason = (code && explanations.get(code)) ?? 'the connection failed';
   const shown = code === undefined ? '' : ` (${code})`;
-  return new BridgeError('ERR_UPSTREAM_CONNECT', `Cannot reach the server at ${showUrl(url)}: ${reason}${shown}.`, {
+  return new BridgeError('ERR_UPSTREAM_CONNECT', `Cannot reach the server at ${explain(url, code, shown, proxy)}.`, {
     cause,
     data: code === undefined ? {} : { cause: code },
   });
+}
+
+function explain(url: URL, code: string | undefined, shown: string, proxy: URL | undefined): string {
+  const [what, wayOut] = (code && unconnected.get(code)) || [];
+  if (what !== undefined && proxy !== undefined) {
+    return `${showUrl(url)} through the ${nameProxy(proxy)}: ${what}${shown}. Correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, or except the server with NO_PROXY`;
+  }
+  if (what !== undefined) return `${showUrl(url)}: ${what}. ${wayOut}${shown}`;
+  return `${showUrl(url)}: ${(code && explanations.get(code)) ?? 'the connection failed'}${shown}${askForTls(url, code)}`;
+}
+
+/** What a server that speaks TLS does to a request without. Completes a sentence without its full stop. */
+export function askForTls({ protocol }: URL, code: unknown): string {
+  return protocol === 'http:' && code === 'ECONNRESET' ? '. If it speaks TLS on this port, use https://' : '';
+}
+
+/** Without its password. */
+export function nameProxy({ protocol, host }: URL): string {
+  return `proxy ${protocol}//${host} of the environment`;
+}
+
+/** What Node refuses to send: a header value with a line break, say. The value itself is not shown. */
+export function toRequestError(thrown: unknown): BridgeError {
+  const code = codeOf(thrown);
+  if (code !== 'ERR_INVALID_CHAR' && code !== 'ERR_INVALID_HTTP_TOKEN') return toBridgeError(thrown);
+  const message = 'A configured or forwarded header has a name or value that cannot be sent over HTTP.';
+  return new BridgeError('ERR_UPSTREAM_HTTP', message, { cause: thrown });
 }
 
 /** An AggregateError of several addresses has the code of the first; its parts are looked at where it has none. */

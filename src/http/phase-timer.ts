@@ -1,5 +1,6 @@
 import type { Clock } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
+import { nameProxy } from './network-error.ts';
 import { showUrl } from './shown-url.ts';
 
 /** Milliseconds; 0: no limit. */
@@ -26,8 +27,10 @@ const descriptions: Readonly<Record<CallPhase, string>> = {
   call: 'did not finish its answer within',
 };
 
-export function timeoutError(url: URL, phase: CallPhase, limitMs: number): BridgeError {
-  const message = `The server at ${showUrl(url)} ${descriptions[phase]} ${limitMs} ms (the ${phase} limit).`;
+/** `proxy`: through which the server is asked; where nothing is connected, the fault may be there. */
+export function timeoutError(url: URL, phase: CallPhase, limitMs: number, proxy?: URL): BridgeError {
+  const way = phase === 'connect' && proxy !== undefined ? ` through the ${nameProxy(proxy)}` : '';
+  const message = `The server at ${showUrl(url)} ${descriptions[phase]} ${limitMs} ms${way} (the ${phase} limit).`;
   return new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data: { phase, timeoutMs: limitMs } });
 }
 
@@ -38,7 +41,9 @@ export class PhaseTimer {
   readonly #onTimeout: (phase: CallPhase, limitMs: number) => void;
   #cancelPhase: (() => void) | undefined = undefined;
   #cancelCall: (() => void) | undefined = undefined;
-  /** When something last happened in the `idle` phase; `paused` while it is us who do not read. */
+  /** How long nothing may happen in the `idle` phase; 0: no limit. */
+  #idleMs = 0;
+  /** When something last happened in it; `paused` while it is us who do not read. */
   #activity: number | 'paused' = 0;
 
   constructor(clock: Clock, limits: CallTimeouts, onTimeout: (phase: CallPhase, limitMs: number) => void) {
@@ -54,16 +59,19 @@ export class PhaseTimer {
     this.#cancelPhase = limitMs > 0 ? this.#clock.after(limitMs, () => this.#onTimeout(phase, limitMs)) : undefined;
   }
 
-  enterIdle(): void {
+  /** `maxIdleMs`: a limit for this response, where there is none or a longer one. */
+  enterIdle(maxIdleMs = 0): void {
     this.#cancelPhase?.();
     this.#cancelPhase = undefined;
     this.#activity = this.#clock.now();
-    if (this.#limits.idleMs > 0) this.#watchIdle(this.#limits.idleMs);
+    const { idleMs } = this.#limits;
+    this.#idleMs = idleMs > 0 && maxIdleMs > 0 ? Math.min(idleMs, maxIdleMs) : idleMs || maxIdleMs;
+    if (this.#idleMs > 0) this.#watchIdle(this.#idleMs);
   }
 
   /** Bytes came. Called for each chunk, so it only notes the time: the timer looks at it when it runs out. */
   touch(): void {
-    if (this.#limits.idleMs > 0) this.#activity = this.#clock.now();
+    if (this.#idleMs > 0) this.#activity = this.#clock.now();
   }
 
   pause(): void {
@@ -76,7 +84,7 @@ export class PhaseTimer {
 
   #watchIdle(delayMs: number): void {
     this.#cancelPhase = this.#clock.after(delayMs, () => {
-      const { idleMs } = this.#limits;
+      const idleMs = this.#idleMs;
       const silentMs = this.#activity === 'paused' ? 0 : this.#clock.now() - this.#activity;
       if (silentMs >= idleMs) this.#onTimeout('idle', idleMs);
       else this.#watchIdle(idleMs - silentMs);

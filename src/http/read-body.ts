@@ -25,7 +25,7 @@ export function readBody(
     length += chunk.length;
     if (length > maxMessageBytes) return refuse(tooLarge(maxMessageBytes));
     const wanted = Math.max(0, length - FREE_BODY_BYTES) - taken;
-    if (!bodies.take(wanted)) return refuse(TOO_MANY);
+    if (!bodies.take(wanted, request)) return refuse(TOO_MANY);
     taken += wanted;
     chunks.push(chunk);
   };
@@ -40,7 +40,7 @@ export function readBody(
   };
   const stop = (): void => {
     request.off('data', onData).off('end', onEnd).off('close', stop);
-    bodies.give(taken);
+    bodies.give(taken, request);
     taken = 0;
   };
   request.on('data', onData).on('end', onEnd).on('close', stop);

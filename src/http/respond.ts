@@ -17,7 +17,15 @@ export function respondError(
 ): void {
   if (response.headersSent || response.destroyed) return void response.destroy();
   const body = errorFrame(id, rpcErrorOf(error)).bytes;
-  const headers: OutgoingHttpHeaders = { 'Content-Type': JSON_TYPE, 'Content-Length': body.length, ...extraHeaders };
+  const headers: OutgoingHttpHeaders = {
+    'Content-Type': JSON_TYPE,
+    'Content-Length': body.length,
+    // It is about one caller and its session, which is no part of the URL that caches go by. [RFC 9111 4.2.2]
+    'Cache-Control': 'no-store',
+    // It may repeat a part of the request: nobody shall take that for a page.
+    'X-Content-Type-Options': 'nosniff',
+    ...extraHeaders,
+  };
   if (error.retryAfterMs !== undefined) headers['Retry-After'] = Math.max(1, Math.ceil(error.retryAfterMs / 1000));
   response.writeHead(error.audiences.http ?? 500, headers).end(body);
 }

@@ -1,7 +1,7 @@
 import dns from 'node:dns';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import test from 'ava';
+import { ownPort } from '../support/own-port.ts';
 import { closeAfter, createClient, RecordedCall } from './recorded-call.ts';
 
 type Lookup = (name: string, options: { all?: boolean }, done: (...answer: unknown[]) => void) => void;
@@ -28,8 +28,8 @@ withTwoAddresses('a name that moves to another address is followed, without a re
   Object.assign(dns, { lookup: resolve });
   t.teardown(() => Object.assign(dns, { lookup: original }));
 
-  const before = await serve('127.0.0.1', 0);
-  const { port } = before.address() as AddressInfo;
+  const port = await ownPort();
+  const before = await serve('127.0.0.1', port);
   const client = createClient();
   closeAfter(t, client);
   const url = new URL(`http://${NAME}:${port}/mcp`);

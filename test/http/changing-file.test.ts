@@ -1,4 +1,4 @@
-import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
@@ -25,4 +25,30 @@ test('a file is parsed when it has changed, and not before', async (t) => {
   await writeFile(path, 'bad');
   t.throws(() => file.current(), { message: 'bad' });
   t.throws(() => file.current(), { message: 'bad' }, 'what was there before is gone');
+});
+
+test('a change that leaves the time of the file as it was is seen: some systems count in hundredths of a second', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'mcp-portage-'));
+  t.teardown(() => rm(directory, { recursive: true }));
+  const path = join(directory, 'file');
+  const file = new ChangingFile(path, (text) => text);
+  const now = new Date();
+  for (const text of ['one', 'two']) {
+    await writeFile(path, text);
+    await utimes(path, now, now);
+    t.is(file.current(), text);
+  }
+});
+
+test('a file that has been left alone for a while is not read each time', async (t) => {
+  const directory = await mkdtemp(join(tmpdir(), 'mcp-portage-'));
+  t.teardown(() => rm(directory, { recursive: true }));
+  const path = join(directory, 'file');
+  const file = new ChangingFile(path, (text) => text);
+  const past = new Date(Date.now() - 60_000);
+  for (const text of ['one', 'two']) {
+    await writeFile(path, text);
+    await utimes(path, past, past);
+    t.is(file.current(), 'one', 'nothing tells that there is something new');
+  }
 });

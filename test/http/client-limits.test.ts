@@ -21,12 +21,16 @@ test('a server that cannot be connected to in time fails with the connect phase'
 
 test('a server that does not begin to answer in time fails with the first-byte phase', async (t) => {
   const server = await listen(() => {});
-  const client = createClient();
+  const clock = new FakeClock();
+  const client = createClient({ clock });
   closeAfter(t, client, server);
-  const timeouts = { ...NO_TIMEOUTS, connectMs: 5000, firstByteMs: 50 };
-  const { failure, order } = await new RecordedCall(client, server.url, { timeouts }).finished();
-  t.deepEqual(failure?.data, { phase: 'first-byte', timeoutMs: 50 });
-  t.deepEqual(order, ['sent', 'error']);
+  const call = new RecordedCall(client, server.url, { timeouts: { ...NO_TIMEOUTS, connectMs: 5000, firstByteMs: 50 } });
+  await waitFor(() => call.order.includes('sent'));
+  clock.advance(49);
+  t.is(call.failure, undefined);
+  clock.advance(1);
+  t.deepEqual(call.failure?.data, { phase: 'first-byte', timeoutMs: 50 });
+  t.deepEqual(call.order, ['sent', 'error']);
   await waitFor(() => server.open.size === 0, { message: 'the connection to be closed' });
 });
 

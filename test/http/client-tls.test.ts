@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
+import { ControlClient } from '../../src/http/control-client.ts';
+import { SessionCookies } from '../../src/http/cookies.ts';
 import { answerJson, listen } from '../fixtures/http-servers/listen.ts';
+import { startProxy } from '../fixtures/http-servers/proxy.ts';
 import { closeAfter, createClient, RecordedCall } from './recorded-call.ts';
 
 const tlsFile = (name: string): string => new URL(`../fixtures/tls/${name}`, import.meta.url).pathname;
@@ -27,12 +30,48 @@ test('refuses a certificate nobody vouches for, and says what to do', async (t) 
   t.is(server.received.length, 0);
 });
 
+test.serial(
+  'refuses it also where the environment has Node accept everything, through a proxy and for metadata',
+  async (t) => {
+    const { NODE_TLS_REJECT_UNAUTHORIZED: before = '' } = process.env;
+    process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0';
+    t.teardown(() => {
+      process.env.NODE_TLS_REJECT_UNAUTHORIZED = before;
+    });
+    const server = await listen((_, response) => answerJson(response, {}), { tls: serverTls });
+    const proxy = await startProxy();
+    const direct = createClient();
+    const proxied = createClient({ proxyEnv: { HTTPS_PROXY: proxy.url } });
+    closeAfter(t, direct, proxied, proxy, server);
+    const named = new URL(`https://server.test:${server.port}/mcp`);
+    for (const [client, url] of [
+      [direct, server.url],
+      [proxied, named],
+    ] as const) {
+      t.is((await new RecordedCall(client, url).finished()).failure?.code, 'ERR_UPSTREAM_CONNECT');
+      const asked = { method: 'GET', url, headers: {}, cookies: new SessionCookies(), timeoutMs: 5000 } as const;
+      await t.throwsAsync(new ControlClient(client).request(asked), { message: /not trusted here/ });
+    }
+    t.is(server.received.length, 0);
+  },
+);
+
 test('https asked of a plain server says so', async (t) => {
   const server = await listen((_, response) => answerJson(response, {}));
   const client = createClient();
   closeAfter(t, client, server);
   const url = new URL(server.url.href.replace('http:', 'https:'));
   t.regex((await new RecordedCall(client, url).finished()).failure?.message ?? '', /does not speak TLS/);
+});
+
+test('http asked of a server that speaks TLS says what to try, https does not', async (t) => {
+  const server = await listen((_, response) => void response.socket?.destroy(), { tls: serverTls });
+  const client = createClient({ tls: ca });
+  closeAfter(t, client, server);
+  const messageOf = async (url: URL) => (await new RecordedCall(client, url).finished()).failure?.message ?? '';
+  const plain = new URL(server.url.href.replace('https:', 'http:'));
+  t.regex(await messageOf(plain), /before an answer came.* If it speaks TLS on this port, use https:\/\/\.$/);
+  t.regex(await messageOf(server.url), /before an answer came.*\(ECONNRESET\)\.$/);
 });
 
 test('certificate files that cannot be used are an error of the configuration', (t) => {

@@ -2,7 +2,12 @@ import test from 'ava';
 import { isJson, parseAccept } from '../../src/http/content-type.ts';
 
 test('knows JSON with and without parameters, in any case', (t) => {
-  for (const type of ['application/json', 'application/json; charset=utf-8', 'Application/JSON ;x=1']) {
+  for (const type of [
+    'application/json',
+    'application/json; charset=utf-8',
+    'Application/JSON ;x=1',
+    'application/json, application/json; charset=utf-8',
+  ]) {
     t.true(isJson(type), type);
   }
   for (const type of [
@@ -12,6 +17,9 @@ test('knows JSON with and without parameters, in any case', (t) => {
     'application/jsonp',
     'application/json-seq',
     'text/plain; application/json',
+    'application/json, text/plain',
+    'application/json; charset=utf-8, text/plain',
+    'text/plain, application/json',
   ]) {
     t.false(isJson(type), type);
   }

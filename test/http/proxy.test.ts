@@ -97,6 +97,24 @@ test('https goes through a tunnel, checked against the given authority', async (
   t.is(proxy.asked.length, 2, 'one tunnel for each client');
 });
 
+test('a proxy that is not there is what the error names, without its password', async (t) => {
+  const proxy = await startProxy();
+  await proxy.close();
+  const { host } = new URL(proxy.url);
+  const client = createClient({ proxyEnv: { ALL_PROXY: `http://user:secret@${host}` } });
+  closeAfter(t, client);
+  for (const url of ['http://server.test/mcp', 'https://server.test/mcp'].map((text) => new URL(text))) {
+    const expected = {
+      code: 'ERR_UPSTREAM_CONNECT',
+      message: `Cannot reach the server at ${url.href} through the proxy http://${host} of the environment: nothing listens there (ECONNREFUSED). Correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, or except the server with NO_PROXY.`,
+    };
+    t.like((await new RecordedCall(client, url).finished()).failure, expected);
+    const control = new ControlClient(client);
+    const asked = { method: 'GET', url, headers: {}, cookies: new SessionCookies(), timeoutMs: 5000 } as const;
+    t.like(await t.throwsAsync(control.request(asked)), expected);
+  }
+});
+
 test('a proxy that takes the connection and says nothing counts against the connect limit', async (t) => {
   const proxy = await startProxy({ isSilent: true });
   const client = createClient({ proxyEnv: { HTTPS_PROXY: proxy.url } });
@@ -104,5 +122,6 @@ test('a proxy that takes the connection and says nothing counts against the conn
   const timeouts = { ...NO_TIMEOUTS, connectMs: 100 };
   const { failure } = await new RecordedCall(client, new URL('https://server.test/mcp'), { timeouts }).finished();
   t.deepEqual(failure?.data, { phase: 'connect', timeoutMs: 100 });
+  t.regex(failure?.message ?? '', /within 100 ms through the proxy http:\/\/127\.0\.0\.1:\d+ of the environment/);
   await waitFor(() => proxy.open.size === 0, { message: 'the half-made tunnel to be given up' });
 });

@@ -9,7 +9,11 @@ interface Read {
   readonly request: PassThrough;
 }
 
-function startReading(maxBytes: number, headers: Record<string, string> = {}, bodies = new BodyBudget(maxBytes)): Read {
+function startReading(
+  maxBytes: number,
+  headers: Record<string, string> = {},
+  bodies = new BodyBudget({ maxMessageBytes: maxBytes }),
+): Read {
   const request = Object.assign(new PassThrough(), { headers });
   const results: Read['results'] = [];
   readBody(request as unknown as IncomingMessage, { maxMessageBytes: maxBytes, bodies }, (error, body) => {
@@ -68,7 +72,7 @@ test('says nothing when the client goes away midway', async (t) => {
 });
 
 test('bodies that come slowly hold no more together than there is room for, and small ones always get in', async (t) => {
-  const bodies = new BodyBudget(100_000);
+  const bodies = new BodyBudget({ maxMessageBytes: 100_000 });
   const half = 'x'.repeat(FREE_BODY_BYTES + 50_000);
   const slow = Array.from({ length: 40 }, () => startReading(100_000, {}, bodies));
   for (const { request } of slow) request.write(half);
@@ -85,7 +89,7 @@ test('bodies that come slowly hold no more together than there is room for, and 
 });
 
 test('what a body held is free once it was read, refused or left', async (t) => {
-  const bodies = new BodyBudget(100_000);
+  const bodies = new BodyBudget({ maxMessageBytes: 100_000 });
   const [read, refused, left] = [1, 2, 3].map(() => startReading(100_000, {}, bodies)) as [Read, Read, Read];
   for (const { request } of [read, refused, left]) request.write('x'.repeat(FREE_BODY_BYTES + 50_000));
   await settled();
@@ -100,4 +104,32 @@ test('what a body held is free once it was read, refused or left', async (t) => 
     [read, refused, left].map(({ results }) => results[0]?.code ?? results.length),
     [1, 'ERR_WIRE_FRAME_TOO_LARGE', 0],
   );
+});
+
+test('one of several callers leaves half of the room to others, and none behind when it is done', async (t) => {
+  const maxMessageBytes = 100_000;
+  const callerOf = ({ headers }: IncomingMessage): string => String(headers.caller);
+  const bodies = new BodyBudget({ maxMessageBytes, callerOf });
+  const send = (caller: string): Read => {
+    const reading = startReading(maxMessageBytes, { caller }, bodies);
+    reading.request.write('x'.repeat(maxMessageBytes - 1));
+    return reading;
+  };
+  const greedy = Array.from({ length: BODIES_AT_A_TIME }, () => send('greedy'));
+  await settled();
+  const refused = greedy.filter(({ results }) => results.length > 0);
+  t.true(refused.length >= 6);
+  t.is(refused[0]?.results[0]?.code, 'ERR_SESSION_BUSY');
+  const other = send('other');
+  other.request.end();
+  await settled();
+  t.is(other.results[0]?.code, undefined);
+  t.is(other.results.length, 1);
+  for (const { request } of greedy) request.end();
+  await settled();
+  t.is(bodies.bytes, 0);
+  const again = send('greedy');
+  again.request.end();
+  await settled();
+  t.is(again.results[0]?.code, undefined);
 });

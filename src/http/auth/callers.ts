@@ -10,11 +10,15 @@ interface Caller {
   readonly environment: Readonly<Record<string, string>> | undefined;
 }
 
+/** Kept with the request itself: a WeakMap costs the collector more for each than all else that is done here. */
+const CALLER = Symbol('caller');
+
+type IdentifiedRequest = IncomingMessage & { [CALLER]?: Caller };
+
 /** Who sent each request under way: found out before anything else is done with it, asked by whoever serves it. */
 export class Callers {
   readonly #authenticator: Authenticator;
   readonly #mapped: readonly MappedHeader[];
-  readonly #callers = new WeakMap<IncomingMessage, Caller>();
 
   constructor(authenticator: Authenticator, mapped: readonly MappedHeader[] = []) {
     this.#authenticator = authenticator;
@@ -27,7 +31,7 @@ export class Callers {
       if (verdict.kind === 'refused') return decided(verdict.refusal);
       const caller = this.#describe(request, verdict.principal);
       if (caller instanceof BridgeError) return decided({ error: caller, challenge: undefined });
-      this.#callers.set(request, caller);
+      (request as IdentifiedRequest)[CALLER] = caller;
       decided(undefined);
     });
   }
@@ -47,7 +51,7 @@ export class Callers {
   readonly environmentOf = (request: IncomingMessage): Caller['environment'] => this.#find(request).environment;
 
   #find(request: IncomingMessage): Caller {
-    const caller = this.#callers.get(request);
+    const caller = (request as IdentifiedRequest)[CALLER];
     if (caller === undefined) throw new Error('a request is served that was not let in');
     return caller;
   }

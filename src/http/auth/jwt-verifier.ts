@@ -84,8 +84,9 @@ class IssuerTokens implements JwtVerifier {
   async #check(token: string, digest: string): Promise<JwtOutcome> {
     const { issuer, scopes, clock } = this.#options;
     const payload = await this.#verifySignature(token);
-    // [RFC 9068 2.2] Without a subject there is nobody to bind a session to.
-    if (!payload.sub) return { kind: 'invalid', reason: 'it names no subject (sub)' };
+    // [RFC 9068 2.2] Without a subject there is nobody to bind a session to. As text, what is none could be another's name.
+    if (typeof payload.sub !== 'string' || payload.sub === '')
+      return { kind: 'invalid', reason: 'it names no subject (sub)' };
     const granted = scopesOf(payload);
     const outcome: JwtOutcome = scopes.every((scope) => granted.has(scope))
       ? // An issuer has no fragment [RFC 8414 2], so two callers never come to the same text.
@@ -148,9 +149,12 @@ function reasonOf(thrown: unknown): string {
   if (thrown instanceof errors.JWTExpired) return 'it has expired';
   if (thrown instanceof errors.JWTClaimValidationFailed) return CLAIM_REASONS[thrown.claim] ?? 'a claim of it is wrong';
   if (thrown instanceof errors.JWKSNoMatchingKey) return 'the issuer has no such key';
+  if (thrown instanceof errors.JWKSMultipleMatchingKeys)
+    return 'the issuer has several such keys, and it must name one';
   if (thrown instanceof errors.JOSEAlgNotAllowed) return 'it is signed by an algorithm that is not allowed';
   if (thrown instanceof errors.JWSSignatureVerificationFailed) return 'its signature is wrong';
-  return NO_JWT;
+  // Anything else that the library knows is wrong with the token. What it does not know comes from the key.
+  return thrown instanceof errors.JOSEError ? NO_JWT : 'the key of the issuer that it names cannot be used';
 }
 
 const CLAIM_REASONS: Readonly<Record<string, string>> = {

@@ -53,7 +53,8 @@ export class ProtectedResource {
   /** For the challenge to a request: where the document about its endpoint is. */
   urlFor(request: IncomingMessage): string {
     const { path, ssePath, messagePath } = this.#options.endpoints;
-    const called = request.url?.split('?', 1)[0];
+    // Endpoints are served with a slash behind them, too.
+    const called = request.url?.split('?', 1)[0]?.replace(/\/$/, '');
     const endpoint = called === ssePath || called === messagePath ? ssePath : path;
     return `${this.#baseFor(request)}${WELL_KNOWN}${endpoint}`;
   }

@@ -29,17 +29,21 @@ export class AddressGuard {
     if (isNear && !(await this.#mayBeNear())) throw farTooNear(url);
   }
 
-  /** Finds addresses and refuses private ones, in one step: what was checked is what is connected to. */
+  /**
+   * Finds addresses and leaves out private ones, in one step: what was checked is what is connected to. In networks with
+   * both, names of their own machines lead to a private address of IPv4 and to a public one of IPv6.
+   */
   async lookupFor(url: URL): Promise<LookupFunction | undefined> {
     if (await this.#mayBeNear()) return undefined;
     return (host, options, callback) => {
       const all: LookupOptions & { readonly all: true } = { ...options, all: true };
       lookup(host, all, (error, found: LookupAddress[]) => {
         if (error !== null) return callback(error, '', 4);
-        if (found.some(({ address }) => isPrivateAddress(address))) return callback(farTooNear(url), '', 4);
-        if (options.all === true) return callback(null, found);
-        const [first] = found;
-        callback(null, first?.address ?? '', first?.family ?? 4);
+        const far = found.filter(({ address }) => !isPrivateAddress(address));
+        const [first] = far;
+        if (first === undefined) return callback(farTooNear(url), '', 4);
+        if (options.all === true) callback(null, far);
+        else callback(null, first.address, first.family);
       });
     };
   }
@@ -50,12 +54,15 @@ export class AddressGuard {
   }
 }
 
-/** A name that only a proxy can resolve is that of a server far away. */
+/**
+ * A name that only a proxy can resolve is that of a server far away. So is one that leads both near and far: whoever
+ * owns a name can add one of our addresses to its own.
+ */
 async function isNear(server: URL): Promise<boolean> {
   const host = hostOf(server);
   if (isLoopback(host) || isPrivateAddress(host)) return true;
   const addresses = await lookUpHost(host, { all: true }).catch(() => []);
-  return addresses.some(({ address }) => isPrivateAddress(address));
+  return addresses.length > 0 && addresses.every(({ address }) => isPrivateAddress(address));
 }
 
 /** [spec 2025-11-25 basic/authorization#communication-security] https, or this machine. */

@@ -18,6 +18,8 @@ import type { CodeGrant } from './token-requests.ts';
 
 /** Less than a call may be silent, so that those who wait are told what they have waited for. */
 export const LOGIN_TIMEOUT_MS = 4 * 60_000;
+/** Of its address, which a program is started with and the log shows; servers take no longer ones. */
+const MAX_PAGE_LENGTH = 16 * 1024;
 /** How often to look whether the user has logged in through another process. */
 const LOOK_PERIOD_MS = 1000;
 
@@ -45,10 +47,10 @@ export type BrowserOutcome =
 /** Sends the user to the authorization server and waits for the way back. Rejects with ERR_UPSTREAM_AUTH. */
 export async function authorizeInBrowser(login: BrowserLogin): Promise<BrowserOutcome> {
   const { authorizationServer: as, callback, log } = login;
-  login.signal.throwIfAborted();
   const verifier = generateRandomCodeVerifier();
   const state = generateRandomState();
   const url = await createAuthorizationUrl(login, state, verifier);
+  login.signal.throwIfAborted();
   // At a level that most logs have: without this line nobody may know what the calls wait for.
   log.warn(`the server asks for a login; if no browser opens, open ${url.href}`);
   const waiting = waitForUser(login, state);
@@ -83,7 +85,10 @@ async function createAuthorizationUrl(login: BrowserLogin, state: string, verifi
     ...(needsConsent(scopes) && { prompt: 'consent' }),
   };
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
-  return url;
+  const { length } = url.href;
+  if (length <= MAX_PAGE_LENGTH) return url;
+  const problem = `The page to log in at, of ${as.issuer}, would have an address of ${length} characters`;
+  throw loginError(problem, `Expected at most ${MAX_PAGE_LENGTH}; tell the operators of the server.`);
 }
 
 type UserOutcome =

@@ -2,6 +2,7 @@ import { type AuthorizationServer, processDiscoveryResponse } from 'oauth4webapi
 import { showUrl } from '../shown-url.ts';
 import { loginError } from './login-error.ts';
 import type { LoginFetch } from './login-fetch.ts';
+import { readServerMetadata } from './server-metadata.ts';
 
 const RESOURCE_METADATA = '/.well-known/oauth-protected-resource';
 const SERVER_METADATA = '/.well-known/oauth-authorization-server';
@@ -47,7 +48,7 @@ export async function discover(request: DiscoverRequest): Promise<Surroundings |
   const expected = request.issuer === undefined ? 'one with metadata' : `${request.issuer} and its metadata`;
   throw loginError(
     `The server at ${showUrl(request.server)} ${named}; expected ${expected}`,
-    'Give a token with --bearer-token-file or --header.',
+    'Give a token with MCP_PORTAGE_BEARER_TOKEN, --bearer-token-file or --header.',
   );
 }
 
@@ -82,13 +83,13 @@ async function findAuthorizationServer(issuer: string, fetch: LoginFetch): Promi
   for (const place of placesOf(url)) {
     const response = await fetch(place, JSON_GET);
     if (isMissing(response)) continue;
-    try {
-      // [RFC 8414 3.3] Whose metadata it is has to be who was asked.
-      return await processDiscoveryResponse(url, response);
-    } catch {
-      const problem = `The metadata at ${showUrl(place)} cannot be used; expected JSON whose issuer is ${issuer}`;
-      throw loginError(problem, 'It is wrong or hostile; tell the operators of the server.');
-    }
+    // [RFC 8414 3.3] Whose metadata it is has to be who was asked.
+    const metadata = await processDiscoveryResponse(url, response).catch(() => undefined);
+    const read = metadata && readServerMetadata(metadata);
+    if (read !== undefined && !('fault' in read)) return read;
+    const expected = read?.fault ?? `expected JSON whose issuer is ${issuer}`;
+    const problem = `The metadata at ${showUrl(place)} cannot be used; ${expected}`;
+    throw loginError(problem, 'It is wrong or hostile; tell the operators of the server.');
   }
   return undefined;
 }

@@ -2,17 +2,25 @@ import { BridgeError } from '../../errors.ts';
 
 /** Whoever is to blame for a failed login writes these texts; they end up in logs and in answers to clients. */
 const MAX_SHOWN_LENGTH = 200;
+/** Problems name issuers and addresses, which are others' texts, too. */
+const MAX_PROBLEM_LENGTH = 600;
+/** Control characters, line separators and marks that change how what follows is read. */
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu;
 
 /** A login that came to nothing. Nothing of what was sent or received is kept with it: that holds codes and tokens. */
 export function loginError(problem: string, wayOut: string): BridgeError {
-  const message = `${problem.replace(/\.$/, '')}. ${wayOut}`.trim();
+  const shown = cut(problem.replace(UNPRINTABLE, ' ').replace(/\.$/, ''), MAX_PROBLEM_LENGTH);
+  const message = `${shown}. ${wayOut}`.trim();
   return new BridgeError('ERR_UPSTREAM_AUTH', message, { data: { phase: 'login' } });
 }
 
 /** Text of others, fit to be shown: one line of printable ASCII. */
 export function quoteOthers(text: string): string {
-  const printable = text.replace(/[^\x20-\x7e]+/g, ' ').trim();
-  return printable.length <= MAX_SHOWN_LENGTH ? printable : `${printable.slice(0, MAX_SHOWN_LENGTH)}…`;
+  return cut(text.replace(/[^\x20-\x7e]+/g, ' ').trim(), MAX_SHOWN_LENGTH);
+}
+
+function cut(text: string, maxLength: number): string {
+  return text.length <= maxLength ? text : `${text.slice(0, maxLength)}…`;
 }
 
 /** `error` and `error_description` as OAuth has them everywhere. */

@@ -9,6 +9,10 @@ import { loginError } from './login-error.ts';
 
 /** Callers wait; whoever needs longer for a few lines of JSON is in trouble. */
 const FETCH_TIMEOUT_MS = 15_000;
+/** Of an answer that is final. [RFC 9110 15] */
+const MIN_STATUS = 200;
+const MAX_STATUS = 599;
+const WAY_OUT = 'Check the address, or tell the operators of the server.';
 
 export interface LoginRequest {
   readonly method: 'GET' | 'POST';
@@ -29,9 +33,12 @@ export function createLoginFetch(http: HttpClient, guard: Pick<AddressGuard, 'ch
     const lookup = await guard.lookupFor(url);
     const sent = { method, url, headers, cookies: new SessionCookies(), timeoutMs: FETCH_TIMEOUT_MS };
     const asked = { ...sent, ...(body !== undefined && { body }), ...(lookup !== undefined && { lookup }) };
-    return control.request(asked).catch((thrown: unknown) => {
+    const answer = await control.request(asked).catch((thrown: unknown) => {
       throw findRefusal(thrown) ?? thrown;
     });
+    const { status } = answer;
+    if (status >= MIN_STATUS && status <= MAX_STATUS) return answer;
+    throw loginError(`${showUrl(url)} answered ${status}, which is no final status of HTTP`, WAY_OUT);
   };
   return async (url, request) => {
     let target = url;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { LoginConfig } from '../../config.ts';
 import { parseStoredLogin, type StoredLogin } from './stored-login.ts';
 
@@ -15,18 +15,19 @@ const MAX_NAME_LENGTH = 60;
  * in a while.
  */
 export class LoginStore {
-  readonly path: string;
-  readonly #folder: string;
+  /** Undefined: there is no folder for logins, so none is ever there. */
+  readonly path: string | undefined;
   readonly #randomId: () => string;
 
   constructor(server: URL, config: LoginConfig, randomId: () => string) {
-    this.#folder = join(config.stateDirectory, 'logins');
-    this.path = join(this.#folder, fileNameOf(server, config));
+    const { stateDirectory } = config;
+    this.path = stateDirectory && join(stateDirectory, 'logins', fileNameOf(server, config));
     this.#randomId = randomId;
   }
 
   /** Undefined: there is none that could be used. */
   load(): StoredLogin | undefined {
+    if (this.path === undefined) return undefined;
     try {
       return parseStoredLogin(readFileSync(this.path, 'utf8'));
     } catch {
@@ -36,9 +37,11 @@ export class LoginStore {
 
   /** Throws what the system says. */
   save(login: StoredLogin): void {
-    mkdirSync(this.#folder, { recursive: true, mode: FOLDER_MODE });
+    if (this.path === undefined) throw new Error('there is no folder for logins');
+    const folder = dirname(this.path);
+    mkdirSync(folder, { recursive: true, mode: FOLDER_MODE });
     // An older folder may have been made by somebody less careful.
-    chmodSync(this.#folder, FOLDER_MODE);
+    chmodSync(folder, FOLDER_MODE);
     const aside = `${this.path}.${this.#randomId()}`;
     try {
       writeFileSync(aside, `${JSON.stringify(login, undefined, 2)}\n`, { mode: FILE_MODE, flag: 'wx' });
@@ -51,7 +54,7 @@ export class LoginStore {
 
   /** Throws what the system says. */
   forget(): void {
-    rmSync(this.path, { force: true });
+    if (this.path !== undefined) rmSync(this.path, { force: true });
   }
 }
 

@@ -166,7 +166,13 @@ export class Login implements Credentials, CredentialRenewal {
     const lookElsewhere = () => this.#lookElsewhere();
     const registrationFailed = () => this.#forget();
     const login = await flow.login({ status, challenge, previous, lookElsewhere, registrationFailed });
-    if (login === undefined) return REFUSED;
+    if (login === undefined) {
+      const { server, deps } = this.#options;
+      const way =
+        'it wants a token that you have to give it (MCP_PORTAGE_BEARER_TOKEN, --bearer-token-file or --header)';
+      deps.log.warn({ status }, `no login is offered by the server at ${showUrl(server)}; ${way}`);
+      return REFUSED;
+    }
     this.#hasLoggedIn = true;
     this.#save(login);
     this.#options.deps.log.info({ issuer: login.issuer }, 'logged in');
@@ -220,10 +226,9 @@ export class Login implements Credentials, CredentialRenewal {
     } catch (thrown) {
       this.#isStored = false;
       const { code } = thrown as NodeJS.ErrnoException;
-      this.#options.deps.log.warn(
-        { code },
-        `the login cannot be kept in ${this.#store.path}; the next run has to log in`,
-      );
+      const { path } = this.#store;
+      const where = path === undefined ? ', as this user has no home folder (--state-dir names one)' : ` in ${path}`;
+      this.#options.deps.log.warn({ code }, `the login cannot be kept${where}; the next run has to log in`);
     }
   }
 

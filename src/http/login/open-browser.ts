@@ -10,8 +10,14 @@ export type OpenBrowser = (url: URL) => void;
  */
 export function openBrowser(command: readonly string[], url: URL, log: Logger): void {
   const [program = '', ...args] = command.map((word) => word.replaceAll('%s', url.href));
-  // No shell: the address was made by somebody else.
-  const child = spawn(program, args, { detached: true, stdio: 'ignore' });
-  child.on('error', (error: NodeJS.ErrnoException) => log.debug({ code: error.code }, 'cannot open a browser'));
-  child.unref();
+  const cannotOpen = ({ code }: NodeJS.ErrnoException): void => log.debug({ code }, 'cannot open a browser');
+  try {
+    // No shell: the address was made by somebody else.
+    const child = spawn(program, args, { detached: true, stdio: 'ignore' });
+    child.on('error', cannotOpen);
+    child.unref();
+  } catch (thrown) {
+    // Some failures come this way, that of an address too long for the system among them.
+    cannotOpen(thrown as NodeJS.ErrnoException);
+  }
 }

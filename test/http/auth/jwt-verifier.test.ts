@@ -1,4 +1,4 @@
-import { createHmac, createPublicKey } from 'node:crypto';
+import { createHmac, createPublicKey, generateKeyPairSync } from 'node:crypto';
 import test from 'ava';
 import { createLocalJWKSet, importJWK, type JWK, SignJWT } from 'jose';
 import { BridgeError } from '../../../src/errors.ts';
@@ -85,6 +85,8 @@ test(refuses, 'is made for another server', { aud: 'https://other.example/mcp' }
 test(refuses, 'is made for nobody', { aud: undefined }, /another audience/);
 test(refuses, 'names no subject', { sub: undefined }, /no subject/);
 test(refuses, 'has an empty subject', { sub: '' }, /no subject/);
+test(refuses, 'has a subject that is no text but looks like one', { sub: ['alice'] }, /no subject/);
+test(refuses, 'has an object for a subject, as any other could have', { sub: { id: 'alice' } }, /no subject/);
 
 test('clocks may differ by seconds', async (t) => {
   t.is((await verify(verifier(), await KEY.sign(claims({ exp: inSeconds(-10) })))).kind, 'principal');
@@ -128,6 +130,17 @@ test('a token that was changed, or signed by somebody else under a known name, i
     t.is(outcome.kind, 'invalid');
     if (outcome.kind === 'invalid') t.regex(outcome.reason, /signature/);
   }
+});
+
+test('a refusal says when it is the fault of the issuer’s keys', async (t) => {
+  const reasonWith = async (token: string, ...keys: readonly JWK[]): Promise<string> => {
+    const outcome = await verify(verifier(new FakeKeys(...keys)), token);
+    return outcome.kind === 'invalid' ? outcome.reason : outcome.kind;
+  };
+  t.regex(await reasonWith(await KEY.sign(claims()), KEY.jwk, KEY.jwk), /several such keys/);
+  const { publicKey } = generateKeyPairSync('rsa', { modulusLength: 512 });
+  const short: JWK = { ...(publicKey.export({ format: 'jwk' }) as JWK), kid: 'rsa', alg: 'RS256' };
+  t.regex(await reasonWith(await RSA.sign(claims()), short), /key of the issuer .* cannot be used/);
 });
 
 test('what is no JWT is refused, without a word of it in the reason', async (t) => {

@@ -19,3 +19,10 @@ test('of a Host only a name or an address, with a port, gets into what clients a
     t.is(urlFor(host), `http://localhost${path}`, host);
   }
 });
+
+test('who is refused at an endpoint is told where the document about that endpoint is, with a slash behind it or not', (t) => {
+  const told = (url: string): string => resource.urlFor({ url, headers: { host: 'a' } } as IncomingMessage);
+  for (const url of ['/sse', '/sse/', '/sse/?a=b', '/messages?sessionId=x', '/messages/?sessionId=x'])
+    t.is(told(url), 'http://a/.well-known/oauth-protected-resource/sse', url);
+  for (const url of ['/mcp', '/mcp/']) t.is(told(url), 'http://a/.well-known/oauth-protected-resource/mcp', url);
+});

@@ -171,3 +171,13 @@ test('a file that holds no private key is an error that names the file and not w
   t.false(user.log().includes('hunter2'));
   t.is(world.count('/token'), 0);
 });
+
+test('without a folder a login lasts as long as the run, and the log says what to do', async (t) => {
+  const world = await startLoginWorld(t);
+  const user = createUser(t, world.url, { stateDirectory: undefined, stored: 'forget' });
+  t.is((await user.call()).body, 'served');
+  t.regex(user.log(), /the login cannot be kept, as this user has no home folder \(--state-dir names one\)/);
+  world.tokens.clear();
+  t.is((await user.call()).body, 'served');
+  t.is(world.count('/authorize'), 1, 'it is refreshed all the same');
+});

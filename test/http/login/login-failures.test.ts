@@ -120,6 +120,48 @@ const MISHAPS: readonly Mishap[] = [
     message: /cannot be used; expected JSON whose issuer is/,
   },
   {
+    title: 'an authorization server whose name would forge a log or fill it',
+    spoil: (world) => {
+      world.resource = { authorization_servers: [`\u001b[2J\n\u202eforged${'x'.repeat(100_000)}`] };
+    },
+    message: /^The server at http\S+ names {2}\[2J forgedx{400,600}…\. Give a token/,
+  },
+  {
+    title: 'an authorization server that registers nobody, and says so with null,',
+    spoil: (world) => {
+      world.metadata = { registration_endpoint: null };
+    },
+    message: /does not register clients that it does not know/,
+  },
+  {
+    title: 'a registration endpoint that is no URL',
+    spoil: (world) => {
+      world.metadata = { registration_endpoint: 'nowhere' };
+    },
+    message: /cannot be used; registration_endpoint is no URL/,
+  },
+  {
+    title: 'a list of methods that is none',
+    spoil: (world) => {
+      world.metadata = { code_challenge_methods_supported: { S256: true } };
+    },
+    message: /cannot be used; code_challenge_methods_supported is no list of texts/,
+  },
+  {
+    title: 'a text in place of a list of methods, although it holds the right one',
+    spoil: (world) => {
+      world.metadata = { code_challenge_methods_supported: 'no S256' };
+    },
+    message: /cannot be used; code_challenge_methods_supported is no list of texts/,
+  },
+  {
+    title: 'a login page whose address no program could be started with',
+    spoil: (world) => {
+      world.metadata = { authorization_endpoint: `${world.issuer}/authorize?x=${'y'.repeat(300_000)}` };
+    },
+    message: /would have an address of 300\d{3} characters\. Expected at most 16384/,
+  },
+  {
     title: 'a login page without https',
     spoil: (world) => {
       world.metadata = { authorization_endpoint: 'http://login.example/authorize' };

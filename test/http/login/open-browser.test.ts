@@ -29,3 +29,10 @@ test('a program that is not there costs a line of the log', async (t) => {
   await waitFor(() => JSON.stringify(entries).includes('ENOENT'));
   t.pass();
 });
+
+test('so does an address that is too long for the system to start a program with', (t) => {
+  const { log, entries } = collectLog();
+  const page = new URL(`https://auth.example/authorize?x=${'y'.repeat(8 * 1024 * 1024)}`);
+  t.notThrows(() => openBrowser([process.execPath, '--version', '%s'], page, log));
+  t.regex(JSON.stringify(entries), /cannot open a browser/);
+});
