@@ -8,6 +8,7 @@ import { INITIALIZE } from '../mcp/methods.ts';
 import { asFields, type Fields } from '../mcp/payload.ts';
 import { readRequestMetadata } from '../mcp/request-metadata.ts';
 import { type Era, LATEST_LEGACY_REVISION } from '../mcp/revisions.ts';
+import { logFailure } from '../relay/log-failure.ts';
 import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../relay/ports.ts';
 import { isModernServer } from './detect/ask/ask-modern.ts';
 import { LinkClient } from './detect/ask/link-client.ts';
@@ -156,6 +157,8 @@ class DetectedCommand implements UpstreamDialer {
       return this.#ways.legacyToModern;
     }
     connection.close();
+    // The next attempt starts another one.
+    await connection.gone;
     throw error ?? refusedError(this.name, words);
   }
 
@@ -178,10 +181,7 @@ class DetectedCommand implements UpstreamDialer {
         // It was ended with the bridge, and nobody waits for it.
         if (this.#isClosed) return;
         const error = toBridgeError(thrown);
-        this.#options.deps.log.warn(
-          { code: error.code },
-          `cannot start the server ahead of its clients: ${error.message}`,
-        );
+        logFailure(this.#options.deps.log, error, 'the server could not be started ahead of its clients');
         this.#cancelRetry = this.#options.deps.clock.after(error.retryAfterMs ?? RETRY_MS, () => this.#await());
       },
     );

@@ -2,15 +2,18 @@ import type { Logger } from 'pino';
 import type { Clock } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
 import { LineWriter } from '../io/line-writer.ts';
-import { type Child, type ChildExit, type ChildListener, describeExit } from '../process/child.ts';
+import { type Child, type ChildExit, type ChildListener, describeExit, type EndReason } from '../process/child.ts';
 import type { RestartPolicy } from '../process/supervisor.ts';
 import type { ServerFault, ServerListener, UpstreamLink } from '../relay/ports.ts';
 import type { Frame } from '../wire/frame.ts';
+import { AnswerLimit } from './answer-limit.ts';
 import { exitError } from './exit-error.ts';
 import { StdioMessages } from './stdio-messages.ts';
 
 /** A process that exits closes its streams a moment before; only after this long it counts as living without them. */
 const LINGER_MS = 250;
+/** A server that says nothing for so long before its first answer is worth a word: most are there within seconds. */
+const SILENT_MS = 10_000;
 
 export interface StdioLinkOptions {
   readonly name: string;
@@ -41,8 +44,10 @@ export class StdioLink implements UpstreamLink, ChildListener {
   readonly #messages: StdioMessages;
   readonly #child: Child;
   readonly #writer: LineWriter;
+  readonly #answers: AnswerLimit;
   #state: LinkState = { kind: 'open' };
   #hasServed = false;
+  #cancelWarning: (() => void) | undefined = undefined;
 
   /** Throws what `start` throws. */
   constructor(options: StdioLinkOptions) {
@@ -52,7 +57,9 @@ export class StdioLink implements UpstreamLink, ChildListener {
       message: (frame: Frame) => this.#message(frame),
       fault: (fault: ServerFault) => this.#fault(fault),
     };
-    this.#messages = new StdioMessages({ name, maxMessageBytes, sink, log: log.child({ child: name }) });
+    const named = log.child({ child: name });
+    this.#messages = new StdioMessages({ name, maxMessageBytes, sink, log: named });
+    this.#answers = new AnswerLimit(named);
     this.#child = options.start(this);
     this.#writer = new LineWriter(this.#child.stdin, () => this.#drained());
   }
@@ -61,10 +68,20 @@ export class StdioLink implements UpstreamLink, ChildListener {
     return this.#child;
   }
 
+  get lastHeardMs(): number {
+    return this.#child.lastHeardMs;
+  }
+
+  get gone(): Promise<void> {
+    return this.#child.gone;
+  }
+
   // ---- from the relay
 
   send(frame: Frame): boolean {
-    return this.#state.kind === 'closed' || this.#writer.send(frame.bytes);
+    if (this.#state.kind === 'closed') return true;
+    if (!this.#hasServed && frame.kind === 'request') this.#cancelWarning ??= this.#watchSilence(SILENT_MS);
+    return !this.#answers.excludes(frame, this.#writer.isFull) && this.#writer.send(frame.bytes);
   }
 
   /** Messages that are already here, at most one chunk's worth, are still delivered. */
@@ -79,7 +96,7 @@ export class StdioLink implements UpstreamLink, ChildListener {
   close(reason: BridgeError): void {
     if (!this.#leave()) return;
     this.#options.log.debug({ child: this.#options.name, code: reason.code }, 'link closed, ending the server');
-    this.#letGo();
+    this.#letGo(reason.code === 'ERR_UPSTREAM_HUNG' ? 'hung' : 'unwanted');
   }
 
   // ---- from the child
@@ -95,25 +112,29 @@ export class StdioLink implements UpstreamLink, ChildListener {
       const error = new BridgeError('ERR_UPSTREAM_EXITED', message);
       this.#options.log.warn({ child: this.#options.name, code: error.code }, message);
       this.#lost(error);
-      this.#letGo();
+      this.#letGo('unwanted');
     });
     this.#state = { kind: 'half-closed', cancel };
   }
 
   ended(exit: ChildExit): void {
     const { name, withheldEnv, policy, log } = this.#options;
-    const isClean = exit.terminated || (exit.code === 0 && this.#hasServed);
     const described = { child: name, exitCode: exit.code };
-    if (isClean || this.#state.kind === 'closed') log.info(described, `server ${describeExit(exit)}`);
-    else log.warn({ ...described, code: 'ERR_UPSTREAM_EXITED' }, `server ${describeExit(exit)}`);
-    if (this.#state.kind === 'closed') return;
+    if (this.#state.kind === 'closed') return log.info(described, `server ${describeExit(exit)}`);
     this.#messages.end();
-    const context = { name, withheldEnv, hasServed: this.#hasServed };
-    if (!isClean) policy.failed(exitError(exit, { ...context, retryAfterMs: 0 }), this.#hasServed);
+    const context = { name, withheldEnv, hasServed: this.#hasServed, noise: this.#messages.noise };
+    const error = exitError(exit, { ...context, retryAfterMs: 0 });
+    if (exit.terminated || (exit.code === 0 && this.#hasServed)) log.info(described, `server ${describeExit(exit)}`);
+    else {
+      // All that is known of it: nobody else says it again.
+      log.warn({ ...described, code: error.code }, error.message);
+      policy.failed(error, this.#hasServed);
+    }
     this.#tell(exitError(exit, { ...context, retryAfterMs: policy.delayMs() }));
   }
 
   failed(error: BridgeError): void {
+    this.#options.log.warn({ child: this.#options.name, code: error.code }, error.message);
     this.#lost(error);
   }
 
@@ -123,6 +144,7 @@ export class StdioLink implements UpstreamLink, ChildListener {
     if (this.#state.kind === 'closed') return;
     if (!this.#hasServed && frame.isResponse) {
       this.#hasServed = true;
+      this.#cancelWarning?.();
       this.#options.policy.served();
     }
     this.#options.listener.fromServer(frame);
@@ -145,18 +167,33 @@ export class StdioLink implements UpstreamLink, ChildListener {
     if (this.#leave()) this.#options.listener.serverClosed(error);
   }
 
+  /** One that prints what it is doing, such as to download, is not silent. */
+  #watchSilence(delayMs: number): () => void {
+    const { clock, log, name } = this.#options;
+    return clock.after(delayMs, () => {
+      const leftMs = this.#child.lastHeardMs + SILENT_MS - clock.now();
+      if (leftMs > 0) {
+        this.#cancelWarning = this.#watchSilence(leftMs);
+        return;
+      }
+      const message = `no answer and nothing else for ${SILENT_MS / 1000} s: it is slow to start, or does not speak MCP on stdin and stdout. A server that listens on a port is reached by its URL`;
+      log.warn({ child: name }, message);
+    });
+  }
+
   /** False when it had been left before. */
   #leave(): boolean {
     if (this.#state.kind === 'closed') return false;
+    this.#cancelWarning?.();
     if (this.#state.kind === 'half-closed') this.#state.cancel();
     this.#state = { kind: 'closed' };
     return true;
   }
 
   /** What was sent last still goes out; output is read on, or a server that has much to say could not end by itself. */
-  #letGo(): void {
+  #letGo(why: EndReason): void {
     this.#writer.flush();
     this.#child.resumeOutput();
-    void this.#child.terminate();
+    void this.#child.terminate(why);
   }
 }

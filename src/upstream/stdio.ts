@@ -1,7 +1,7 @@
 import type { ChildConfig, CommandTarget } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
-import type { Child, ChildListener, ChildSpec } from '../process/child.ts';
+import type { Child, ChildListener, ChildSpec, EndReason } from '../process/child.ts';
 import { nameCommand } from '../process/command-name.ts';
 import { createPipeStarter, type StartChild } from '../process/pipe-child.ts';
 import { createPtyStarter } from '../process/pty-child.ts';
@@ -16,11 +16,13 @@ export interface StdioDialerOptions {
   readonly target: CommandTarget;
   readonly child: ChildConfig;
   readonly maxMessageBytes: number;
-  /** One wait of the termination ladder; see process/terminate.ts. */
+  /** What a process has to end by itself when it is told to; see process/terminate.ts. */
   readonly shutdownGraceMs: number;
   readonly deps: Deps;
   /** Shared with the other dialers of the bridge; default: none. */
   readonly children?: ChildLimit | undefined;
+  /** Aborted when the bridge itself is about to be killed; default: nobody would. */
+  readonly urgency?: AbortSignal | undefined;
 }
 
 /**
@@ -61,6 +63,7 @@ class StdioDialer implements UpstreamDialer {
     this.#limit = options.children ?? new ChildLimit();
     this.#startChild = startChild;
     this.#policy = new RestartPolicy({ name: this.name, clock: deps.clock, random: Math.random });
+    options.urgency?.addEventListener('abort', () => void this.#end('urgent'), { once: true });
   }
 
   dial(listener: ServerListener): UpstreamLink {
@@ -91,6 +94,7 @@ class StdioDialer implements UpstreamDialer {
       return child;
     } catch (thrown) {
       const error = toSpawnError(this.#spec, thrown);
+      this.#options.deps.log.warn({ child: this.name, code: error.code }, error.message);
       this.#policy.failed(error, false);
       throw error;
     }
@@ -101,9 +105,13 @@ class StdioDialer implements UpstreamDialer {
     return error === undefined ? { ready: true } : { ready: false, error };
   }
 
-  async close(): Promise<void> {
+  close(): Promise<void> {
+    return this.#end('unwanted');
+  }
+
+  async #end(why: EndReason): Promise<void> {
     this.#isClosed = true;
-    await Promise.all([...this.#children].map((child) => child.terminate()));
+    await Promise.all([...this.#children].map((child) => child.terminate(why)));
   }
 
   killNow(): void {

@@ -12,7 +12,14 @@ import { createStdioDialer } from '../../src/upstream/stdio.ts';
 import { RelayedClient } from '../contract/relayed-client.ts';
 import { fixture } from '../process/child-spec.ts';
 import { createTestDeps } from '../process/collected-log.ts';
-import { createFakeDeps, FakeDialer, FakeLink, FakeServerListener, messagesOf } from '../support/fake-peers.ts';
+import {
+  createFakeDeps,
+  FakeDialer,
+  FakeLink,
+  FakeServerListener,
+  messagesOf,
+  remainsOf,
+} from '../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { RecordingDialer } from './detect/recording-dialer.ts';
@@ -46,6 +53,8 @@ function start(
     protocol: 'auto',
     joinEras: joinErasWith(deps),
     clientInfo: CLIENT_INFO,
+    // Many servers start at once here.
+    probeTimeoutMs: 60_000,
     deps,
     ...options,
   });
@@ -95,6 +104,15 @@ test('a legacy client of a modern-only server is served by the process that refu
   t.deepEqual(openings(setup), [['initialize', 'server/discover']]);
   t.deepEqual(await listToolsInSession(setup.dialer), SDK_V2);
   t.deepEqual(openings(setup).slice(1), [['server/discover']], 'known by then');
+});
+
+test('a client that calls a modern-only server without waiting for the answer to initialize is answered', async (t) => {
+  const { dialer } = start(t, 'modern-only');
+  const client = new RelayedClient(dialer);
+  client.startInitialize();
+  client.notify('notifications/initialized');
+  t.like(await client.request('tools/list'), { result: { tools: SDK_V2.map((name) => ({ name })) } });
+  client.close();
 });
 
 test('what a modern client is told after that needs no new question', async (t) => {
@@ -167,15 +185,16 @@ test('DET-05: a server that exits at the probe is started once more, and not ask
 });
 
 test('DET-06: a server of both eras that took initialize serves as a legacy one; its late discovery is dropped', async (t) => {
-  const { processes, dialer } = start(t, 'both-eras-late', { args: ['1000'], probeTimeoutMs: 300 });
+  const { processes, dialer } = start(t, 'both-eras-late', { probeTimeoutMs: 300 });
   t.deepEqual(await listTools(dialer), ['echo']);
-  await waitFor(() => processes.connections[0]?.received.length === 3, { message: 'the late answer' });
+  t.is(processes.connections[0]?.received.length, 3, 'the late answer came before the tools');
   t.deepEqual(await listTools(dialer), ['echo']);
   t.deepEqual(processes.sent, [['server/discover', ...SESSION, 'tools/list']]);
 });
 
 test('DET-07: a modern-only server that starts slower than the probe waits serves a modern client', async (t) => {
-  const { processes, dialer } = start(t, 'modern-only', { args: ['500'], probeTimeoutMs: 100 });
+  // It reads when what follows the probe waits for it, too.
+  const { processes, dialer } = start(t, 'modern-only', { args: ['initialize'], probeTimeoutMs: 100 });
   t.deepEqual(await listTools(dialer), SDK_V2);
   t.deepEqual(processes.sent, [['server/discover', 'initialize', 'tools/list']]);
 });
@@ -339,6 +358,19 @@ test('a server that is awaited and does not come up is tried again', async (t) =
   t.is(processes.dialled.length, 2);
 });
 
+test('a server that is awaited and does not come up is tried again when nothing is left of it', async (t) => {
+  const { processes, clock, dialer } = startFake({ joinEras: joinAll(), isAwaited: true });
+  await waitFor(() => processes.dialled.length === 1, { message: 'the first try' });
+  const { end } = remainsOf(processes.latest.link);
+  processes.latest.listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', 'gone'));
+  await clock.advanceInSteps(10_000, 100);
+  t.is(processes.dialled.length, 1);
+  await end();
+  await clock.advanceInSteps(10_000, 100);
+  t.is(processes.dialled.length, 2);
+  await dialer.close();
+});
+
 // ---- told by the user
 
 test('--protocol legacy asks no process for the modern era', async (t) => {
@@ -374,7 +406,7 @@ function startFake(options: Partial<DetectedCommandOptions> = {}) {
 const INITIALIZE = clientFrame({ id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25' } });
 const REFUSAL = { id: 1, error: { code: -32601, message: 'no' } };
 
-test('a process is started when the session is dialled, and whatever comes passes at once', (t) => {
+test('a process is started when the session is dialled, and what comes up to initialize passes at once', (t) => {
   const { processes, dialer } = startFake();
   const listener = new FakeServerListener();
   const link = dialer.dial(listener);
@@ -414,6 +446,22 @@ test('while a server that refused is asked for its era the client waits, and lea
   await waitFor(() => listener.received.length === 1);
   t.like(messagesOf(listener.received), [REFUSAL]);
   t.is(server.link.sent.length, 3);
+});
+
+test('what a client says before its initialize is answered waits, but for what the server may be waiting for', (t) => {
+  const { processes, dialer } = startFake();
+  const listener = new FakeServerListener();
+  const link = dialer.dial(listener);
+  const { link: server, listener: fromServer } = processes.latest;
+  link.send(INITIALIZE);
+  link.send(clientFrame({ method: 'notifications/initialized' }));
+  link.send(clientFrame({ id: 2, method: 'tools/list' }));
+  link.send(clientFrame({ id: 'alive?', result: {} }));
+  t.like(messagesOf(server.sent), [{ id: 1 }, { id: 'alive?', result: {} }]);
+  fromServer.fromServer(serverFrame({ id: 1, result: {} }));
+  t.like(messagesOf(server.sent).slice(2), [{ method: 'notifications/initialized' }, { id: 2, method: 'tools/list' }]);
+  link.send(clientFrame({ id: 3, method: 'tools/list' }));
+  t.like(messagesOf(server.sent).slice(4), [{ id: 3 }]);
 });
 
 test('a refusal that is no JSON is passed on like any other', async (t) => {

@@ -1,7 +1,8 @@
 /** Clients of both eras and a server at a URL, with the translators and real servers. */
 import test, { type ExecutionContext } from 'ava';
+import { pino } from 'pino';
 import type { Protocol, RemoteConfig } from '../../src/config.ts';
-import type { Clock } from '../../src/deps.ts';
+import type { Deps } from '../../src/deps.ts';
 import { BridgeError } from '../../src/errors.ts';
 import type { UpstreamDialer } from '../../src/relay/ports.ts';
 import { PROBE_TIMEOUT_MS } from '../../src/upstream/detect/attempts/detect-stdio.ts';
@@ -16,7 +17,7 @@ import {
   rpcError,
   serveReplies,
 } from '../fixtures/http-servers/replies.ts';
-import { createTestDeps } from '../process/collected-log.ts';
+import { collectLog, createTestDeps } from '../process/collected-log.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { REMOTE } from '../support/remote-config.ts';
 import { scripted, serve } from '../support/servers-of-a-test.ts';
@@ -25,14 +26,18 @@ import { joinClient } from './connect.ts';
 import { CLIENT_INFO, joinErasWith } from './join-eras.ts';
 import { listTools, ModernRequest } from './modern-request.ts';
 
+interface ConnectOptions extends Partial<Pick<Deps, 'clock' | 'log'>> {
+  readonly protocol?: Protocol;
+}
+
 /** Closed with the test. */
 function connectTo(
   t: ExecutionContext,
   url: URL,
-  { clock, protocol = 'auto', ...remote }: Partial<RemoteConfig> & { clock?: Clock; protocol?: Protocol } = {},
+  { clock, log, protocol = 'auto', ...remote }: Partial<RemoteConfig> & ConnectOptions = {},
 ): UpstreamDialer {
   const system = createTestDeps().deps;
-  const deps = { ...system, clock: clock ?? system.clock };
+  const deps = { ...system, clock: clock ?? system.clock, log: log ?? system.log };
   const dialer = createDetectedRemoteDialer({
     target: { kind: 'url', url },
     protocol,
@@ -265,6 +270,24 @@ test('DET-19: a server that is none of any era is reported with what was tried, 
   isThere = true;
   t.deepEqual(await listTools(dialer), ['one']);
 });
+
+for (const [code, isThere] of [
+  ['ERR_UPSTREAM_DETECT', true],
+  ['ERR_UPSTREAM_CONNECT', false],
+] as const) {
+  test(`who runs the bridge reads in the log what a client is told: ${code}`, async (t) => {
+    const server = await scripted(t, () => ({ status: 404 }));
+    if (!isThere) await server.close();
+    const { log, entries } = collectLog();
+    const told = () => entries.filter((entry) => entry.level === pino.levels.values.warn && entry.code === code).length;
+    const dialer = connectTo(t, server.url, { log });
+    await t.throwsAsync(listToolsInSession(t, dialer));
+    t.is(told(), 1, 'a legacy client');
+    const request = new ModernRequest(dialer);
+    await waitFor(() => told() > 1, { message: 'a line for a modern client' });
+    request.link.close(LEFT);
+  });
+}
 
 test('DET-17: a call to a modern server that was downgraded is sent once more, in the era it speaks now', async (t) => {
   const server = await serve(t, 'modern');

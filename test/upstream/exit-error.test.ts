@@ -3,7 +3,13 @@ import type { ChildExit } from '../../src/process/child.ts';
 import { type ExitContext, exitError } from '../../src/upstream/exit-error.ts';
 
 const EXIT: ChildExit = { code: 1, signal: null, ranMs: 120.4, stderrTail: [], terminated: false };
-const CONTEXT: ExitContext = { name: 'node server.js', hasServed: true, withheldEnv: ['A', 'B'], retryAfterMs: 0 };
+const CONTEXT: ExitContext = {
+  name: 'node server.js',
+  hasServed: true,
+  noise: [],
+  withheldEnv: ['A', 'B'],
+  retryAfterMs: 0,
+};
 
 const cases: readonly (readonly [
   title: string,
@@ -25,6 +31,19 @@ const cases: readonly (readonly [
     { hasServed: false, withheldEnv: ['KEY'] },
     'Server "node server.js" exited with code 1 after 120 ms, before it answered anything. Its last words on stderr: ' +
       'KEY is not set | bye (1 environment variable was withheld from it; --env NAME passes one, --inherit-env all.)',
+  ],
+  [
+    'what it printed instead of messages, such as how it is used',
+    { stderrTail: ['bad option'] },
+    { hasServed: false, noise: ['Usage: server [options]', '--port <port>'], withheldEnv: [] },
+    'Server "node server.js" exited with code 1 after 120 ms, before it answered anything. On stdout, where MCP ' +
+      'belongs, it printed: Usage: server [options] | --port <port> Its last words on stderr: bad option',
+  ],
+  [
+    'nothing of what it printed once it has answered',
+    {},
+    { noise: ['Welcome!'] },
+    'Server "node server.js" exited with code 1 after 120 ms.',
   ],
   [
     'no hint when nothing was withheld',

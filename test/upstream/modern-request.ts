@@ -53,7 +53,7 @@ export class ModernRequest {
         if (failure !== undefined) throw failure;
         return received.find((sent) => sent.frame.isResponse)?.frame;
       },
-      { timeoutMs: 30_000, message: 'the answer' },
+      { message: 'the answer' },
     );
     this.#exchange.settle();
     return frame.json() as Message;

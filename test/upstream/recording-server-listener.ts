@@ -34,7 +34,6 @@ export class RecordingServerListener implements ServerListener {
   async answerTo(id: JsonRpcId): Promise<Record<string, unknown>> {
     const find = () => this.frames.find((frame) => frame.isResponse && frame.id === id);
     const frame = await waitFor(find, {
-      timeoutMs: 30_000,
       message: () => `the answer to ${id}; the server ${this.closings[0]?.message ?? 'is still there'}`,
     });
     return frame.json() as Record<string, unknown>;

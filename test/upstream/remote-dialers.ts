@@ -36,7 +36,8 @@ function dialerOptions(
   return {
     url,
     http: createClient({ ...(clock && { clock }), ...client }),
-    timeouts: { connectMs: 5000, firstByteMs: 0, idleMs: 0, callMs: 0, ...timeouts },
+    // A machine may be held up for some seconds.
+    timeouts: { connectMs: 60_000, firstByteMs: 0, idleMs: 0, callMs: 0, ...timeouts },
     maxMessageBytes: maxMessageBytes ?? 16 * 1024 * 1024,
     deps: clock === undefined ? deps : { ...deps, clock },
   };

@@ -93,7 +93,8 @@ for (const [kind, asked] of [
 ] as const) {
   test(`the SDK's ${kind} server is served, and takes one initialize`, async (t) => {
     const server = await serve(t, kind);
-    const dialer = connectTo(t, server.url);
+    // Nothing is given up: what a slow server is not waited for would come in another order.
+    const dialer = connectTo(t, server.url, { clock: new FakeClock() });
     const client = await callTools(dialer);
     client.close();
     await dialer.close();
@@ -167,6 +168,35 @@ test('DET-15: what was tried is told to the client when nothing works', async (t
   t.is((error.data?.attempts as unknown[]).length, 3);
 });
 
+test('what answers as no MCP server does, such as a web page, is told in plain words', async (t) => {
+  const page = { status: 200, headers: { 'Content-Type': 'text/html' }, text: '<p>hello</p>' };
+  const server = await scripted(t, () => page);
+  const { message } = await fails(connectTo(t, server.url));
+  t.true(
+    message.startsWith(
+      `No MCP server was recognised at ${server.url.href}. Tried: ` +
+        'POST initialize: 200 and text/html instead of JSON or an event stream; ' +
+        'POST server/discover: 200 OK with text/html that is no MCP answer; ' +
+        'GET for an event stream: text/html instead of an event stream. Is the path right',
+    ),
+    message,
+  );
+});
+
+test('a page of plain text is no stream that broke off', async (t) => {
+  const server = await scripted(t, () => ({ status: 200, text: '<p>hello</p>' }));
+  const { code, message } = await fails(connectTo(t, server.url));
+  t.is(code, 'ERR_UPSTREAM_DETECT');
+  t.regex(message, /POST initialize: ended its response to initialize without an answer in it;/);
+});
+
+test('an answer without anything in it is not called a broken connection', async (t) => {
+  const server = await scripted(t, () => ({ status: 200 }));
+  const { message } = await fails(connectTo(t, server.url));
+  t.regex(message, /GET for an event stream: ended its event stream/);
+  t.notRegex(message, /broke/);
+});
+
 for (const endpoint of ['http://127.0.0.1:1/m', '//evil.example/m', 'https://127.0.0.1/m']) {
   test(`DET-16: messages are not posted to an endpoint at ${endpoint}`, async (t) => {
     const server = await scripted(t, ({ what }) =>
@@ -201,7 +231,8 @@ test('DET-17: a modern server that was downgraded serves the next client', async
 
 test('DET-18: 100 clients at the same time make for one detection, and a session each', async (t) => {
   const server = await serve(t, 'http-sse');
-  const dialer = connectTo(t, server.url);
+  // A busy machine takes its time with a hundred streams.
+  const dialer = connectTo(t, server.url, { clock: new FakeClock() });
   const clients = await Promise.all(Array.from({ length: 100 }, () => callTools(dialer)));
   const count = (what: string) => server.asked.filter((asked) => asked === what).length;
   t.is(count('POST server/discover'), 1);
@@ -216,7 +247,7 @@ test('DET-18: 100 calls of one client wait for one initialize', async (t) => {
   const client = new LinkClient(connectTo(t, server.url), deps.clock);
   const handshake = initialize(client);
   client.notify('notifications/initialized');
-  const calls = Array.from({ length: 100 }, () => client.request('tools/list', {}, 10_000));
+  const calls = Array.from({ length: 100 }, () => client.request('tools/list', {}, PATIENCE_MS));
   t.is((await handshake).outcome.kind, 'result');
   for (const { outcome } of await Promise.all(calls)) t.is(outcome.kind, 'result');
   t.is(server.asked.filter((what) => what === 'POST initialize').length, 1);

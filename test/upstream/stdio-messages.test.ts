@@ -67,6 +67,12 @@ test('warns once about noise and shows each line of it at debug, cut and printab
   t.is(shown[1], `not a message: ${'x'.repeat(200)}…`);
 });
 
+test('keeps the first lines of noise, cut and printable', (t) => {
+  const { messages } = createReader();
+  messages.push(Buffer.from(`Usage:\n\u001b[1m${'x'.repeat(500)}\u001b[0m\n${PING}\nthird\nfourth\n`));
+  t.deepEqual(messages.noise, ['Usage:', `${'x'.repeat(200)}…`, 'third']);
+});
+
 for (const [order, message] of [
   ['first', `{"jsonrpc":"2.0","id":42,"result":{"text":"${'x'.repeat(5000)}"}}`],
   ['last', `{"result":{"text":"${'x'.repeat(5000)}"},"jsonrpc":"2.0","id":42}`],
@@ -85,10 +91,54 @@ for (const [order, message] of [
   });
 }
 
+test('refuses a request over the limit, as one of a client would be', (t) => {
+  const { messages, faults, texts } = createReader();
+  const question = JSON.stringify({
+    jsonrpc: '2.0',
+    id: 'q',
+    method: 'sampling/createMessage',
+    params: 'x'.repeat(5000),
+  });
+  messages.push(Buffer.from(`${question}\n${PING}\n`));
+  t.like(faults[0], { kind: 'request', id: 'q' });
+  t.is(faults[0]?.error.code, 'ERR_WIRE_FRAME_TOO_LARGE');
+  t.is(faults[0]?.error.audiences.rpc, -32600);
+  t.regex(
+    faults[0]?.error.message ?? '',
+    /"node server.js" sent a request of 50\d\d bytes; up to 2000 .*refused.*--max-message-bytes/,
+  );
+  t.deepEqual(texts(), [PING]);
+});
+
 test('takes a long line that is no message for noise', (t) => {
   const { messages, faults, texts, entries } = createReader();
   messages.push(Buffer.from(`${'progress '.repeat(1000)}\n${PING}\n`));
   t.deepEqual(faults, []);
   t.deepEqual(texts(), [PING]);
   t.is(entries.filter(({ level }) => level === 40).length, 1);
+});
+
+for (const answer of ['{"jsonrpc":"2.0","id":7}', '{"id":7,"other":{"result":1},"jsonrpc":"2.0"}']) {
+  test(`fails the call that is answered with neither a result nor an error: ${answer}`, (t) => {
+    const { messages, faults, texts } = createReader();
+    messages.push(Buffer.from(`${answer}\n${PING}\n`));
+    t.deepEqual(texts(), [PING]);
+    t.is(faults.length, 1);
+    t.like(faults[0], { kind: 'error', id: 7, error: { code: 'ERR_UPSTREAM_PROTOCOL' } });
+    t.regex(faults[0]?.error.message ?? '', /neither a result nor an error/);
+  });
+}
+
+test('takes what only looks like an answer for noise', (t) => {
+  const { messages, faults, texts } = createReader();
+  const noise = [
+    '{"id":7}',
+    '{"jsonrpc":"2.0"}',
+    '{"jsonrpc":"2.0","id":null}',
+    '{"jsonrpc":"2.0","id":7',
+    '{jsonrpc}',
+  ];
+  messages.push(Buffer.from(`${noise.join('\n')}\n${PING}\n`));
+  t.deepEqual(faults, []);
+  t.deepEqual(texts(), [PING]);
 });

@@ -8,10 +8,11 @@ import { loadOpenPty } from '../../src/process/pty-child.ts';
 import type { UpstreamDialer, UpstreamLink } from '../../src/relay/ports.ts';
 import { ChildLimit } from '../../src/upstream/child-limit.ts';
 import { createStdioDialer } from '../../src/upstream/stdio.ts';
-import { notificationFrame, requestFrame } from '../../src/wire/write-message.ts';
+import { notificationFrame, requestFrame, resultFrame } from '../../src/wire/write-message.ts';
 import { fixture } from '../process/child-spec.ts';
 import { createTestDeps, type LogEntry } from '../process/collected-log.ts';
 import { assertGone, isAlive } from '../support/processes.ts';
+import { TYPESCRIPT } from '../support/typescript.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { RecordingServerListener } from './recording-server-listener.ts';
 
@@ -163,7 +164,7 @@ for (const order of ['id-first', 'id-last']) {
   test(`reports an answer over the limit with its ${order} and carries the next one`, async (t) => {
     const { link, listener } = await converse(t, 'writes-huge-line', [String(16 * MIB + 1), order]);
     link.send(call(7, ''));
-    await waitFor(() => listener.faults.length > 0, { timeoutMs: 30_000 });
+    await waitFor(() => listener.faults.length > 0);
     t.like(listener.faults[0], { id: 7, kind: 'result' });
     t.is(listener.faults[0]?.error.code, 'ERR_UPSTREAM_TOO_LARGE');
     link.send(requestFrame(8, 'ping'));
@@ -185,6 +186,18 @@ test('is full while the server reads nothing, takes what comes all the same, and
   t.is(listener.drains, 1);
   t.true(link.send(requestFrame(2, 'ping')));
   await listener.answerTo(2);
+});
+
+test('keeps so many answers for a server that asks and reads nothing, and says so', async (t) => {
+  const { link, listener, pid, entries } = await converse(t, 'stops-reading');
+  const answers = 20_000;
+  const length = resultFrame(1, {}).bytes.length + 1;
+  for (let sent = 0; sent < answers; sent++) link.send(resultFrame(1, {}));
+  t.is(entries.filter(({ msg }) => msg.includes('takes no answers')).length, 1);
+  link.send(requestFrame('p', 'ping'));
+  process.kill(pid, 'SIGUSR2');
+  const { result } = (await listener.answerTo('p')) as { result: { bytes: number } };
+  t.true(result.bytes < answers * length * 0.8, `${result.bytes} bytes came`);
 });
 
 test('reads nothing while the relay pauses, not even the end, and everything afterwards', async (t) => {
@@ -222,7 +235,7 @@ test('tells how a server ended before it answered, with its last words and the v
   t.is(error.code, 'ERR_UPSTREAM_EXITED');
   t.regex(
     error.message,
-    /^Server "node exits-before-initialize\.js" exited with code 3 after \d+ ms, before it answered anything\. Its last words on stderr: SOME_KEY is not set \| cannot go on without it \(2 environment variables were withheld/,
+    /^Server "node exits-before-initialize\.js" exited with code 3 after \d+ m?s, before it answered anything\. Its last words on stderr: SOME_KEY is not set \| cannot go on without it \(2 environment variables were withheld/,
   );
   t.true((error.retryAfterMs ?? 0) > 0);
 });
@@ -230,7 +243,7 @@ test('tells how a server ended before it answered, with its last words and the v
 test('tells how a server ended after the handshake', async (t) => {
   const { listener } = await converse(t, 'exits-after-initialize', ['4'], { withheldEnv: ['SOME_KEY'] });
   const error = await listener.whenClosed();
-  t.regex(error.message, /exited with code 4 after \d+ ms\.$/);
+  t.regex(error.message, /exited with code 4 after \d+ m?s\.$/);
 });
 
 test('delivers what a server said last before it tells of the end', async (t) => {
@@ -274,8 +287,18 @@ for (const name of ['echo', 'ignores-stdin-close', 'ignores-sigterm', 'spawns-gr
   });
 }
 
+test('does not wait for a server that hangs to see the end of its input', async (t) => {
+  // Longer than the test may take.
+  const { link, pid } = await converse(t, 'ignores-stdin-close', [], { shutdownGraceMs: 600_000 });
+  link.close(new BridgeError('ERR_UPSTREAM_HUNG', 'it hangs'));
+  await link.gone;
+  t.false(isAlive(pid));
+});
+
 test('still delivers what was sent right before the link is closed', async (t) => {
-  const { dial, entries } = createDialer(t, 'exits-after-initialize', ['6']);
+  // The time that a busy machine may need to start it, too.
+  const settings = { shutdownGraceMs: 30_000 };
+  const { dial, entries } = createDialer(t, 'exits-after-initialize', ['6'], settings);
   const { link } = dial();
   link.send(requestFrame('init', 'initialize'));
   link.send(notificationFrame('notifications/initialized'));
@@ -350,6 +373,16 @@ test('fails at once when there is no such command', (t) => {
   t.is(error?.audiences.exit, 69);
 });
 
+test('says in the log, too, that a process could not be started', (t) => {
+  const { dial, entries } = createDialer(t, 'echo', ['x'.repeat(4 * MIB)]);
+  const error = t.throws(dial, { instanceOf: BridgeError });
+  t.is(error?.code, 'ERR_UPSTREAM_SPAWN');
+  t.like(
+    entries.find(({ level }) => level === 40),
+    { code: 'ERR_UPSTREAM_SPAWN', msg: error?.message },
+  );
+});
+
 test('fails at once when the working folder is missing', (t) => {
   const error = t.throws(() => createDialer(t, 'echo', [], { cwd: '/no/such/folder' }), { instanceOf: BridgeError });
   t.regex(error?.message ?? '', /--cwd/);
@@ -357,7 +390,7 @@ test('fails at once when the working folder is missing', (t) => {
 
 test('leaves no server behind that honours the end of its input, even if the bridge itself is killed', async (t) => {
   const script = fileURLToPath(new URL('./dialing-parent.ts', import.meta.url));
-  const parent = spawn(process.execPath, ['--import=tsx', script, fixture('echo')], {
+  const parent = spawn(process.execPath, [TYPESCRIPT, script, fixture('echo')], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   t.teardown(() => parent.kill('SIGKILL'));

@@ -11,6 +11,7 @@ import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import type { SkippedEnds } from '../../wire/skipped-bytes.ts';
 import type { DecodedEvent } from '../../wire/sse-decode.ts';
 import { EventStream, type EventStreamListener, type StreamEnd } from '../remote/event-stream.ts';
+import { Lingering } from '../remote/lingering.ts';
 import { Outbox } from '../remote/outbox.ts';
 import type { Outgoing } from '../remote/outgoing.ts';
 import type { Refusal } from '../remote/refusal.ts';
@@ -22,6 +23,9 @@ import { MessagePost, type PostHost } from './post.ts';
 
 /** How long a server may take to say where its messages go. */
 export const ENDPOINT_TIMEOUT_MS = 10_000;
+
+/** Of posts that were accepted. Some servers end a response only when they have answered, so the latest is left alone. */
+export const LINGERING_LIMITS = { count: 64, bytes: 8 * 1024 * 1024, least: 1 };
 
 export interface HttpSseLinkOptions {
   readonly environment: RemoteEnvironment;
@@ -53,6 +57,10 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
   readonly #messages: StreamMessages;
   readonly #stream: EventStream;
   #posts = new PlaceList<MessagePost>();
+  readonly #lingering = new Lingering<MessagePost>(LINGERING_LIMITS, (post) => {
+    post.abort();
+    post.place?.leave();
+  });
   #state: LinkState;
   /** The open `initialize`, until its answer comes by. */
   #handshakeId: JsonRpcId | undefined;
@@ -68,6 +76,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     this.#streamUrl = url;
     this.#outbox = new Outbox({
       clock: http.clock,
+      log,
       post: (message) => this.#post(message),
       drained: () => listener.serverDrained(),
     });
@@ -204,6 +213,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
 
   accepted(post: MessagePost): void {
     this.#outbox.answered(post.message);
+    this.#lingering.add(post);
   }
 
   /** The message was not taken: the answer that will not come is given here, as the server gave it where it did. */
@@ -231,6 +241,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
 
   over(post: MessagePost): void {
     post.place?.leave();
+    this.#lingering.delete(post);
   }
 
   // ---- the end
@@ -251,6 +262,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     this.#outbox.close();
     for (const post of this.#posts) post.abort();
     this.#posts = new PlaceList();
+    this.#lingering.clear();
     this.#options.left();
     return true;
   }

@@ -1,7 +1,7 @@
 import type { Place } from '../../collections/place-list.ts';
 import type { BridgeError } from '../../errors.ts';
-import type { HttpCall, HttpHandler, ResponseHead } from '../../http/client.ts';
 import { JSON_TYPE } from '../../http/content-type.ts';
+import type { HttpCall, HttpHandler, ResponseHead } from '../../http/http-call.ts';
 import { INITIALIZE, PING } from '../../mcp/methods.ts';
 import type { Outgoing } from '../remote/outgoing.ts';
 import { MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';

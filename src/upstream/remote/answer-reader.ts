@@ -1,6 +1,6 @@
 import { EVENT_STREAM_TYPE, JSON_TYPE } from '../../http/content-type.ts';
-import { OPEN_BRACE, OPEN_BRACKET } from '../../wire/ascii.ts';
 import { ByteCollector } from '../../wire/byte-collector.ts';
+import { type RecoveredEnvelope, recoverEnvelope } from '../../wire/scan-envelope.ts';
 import { skipWhitespace } from '../../wire/scan-json.ts';
 import { SseDecoder } from '../../wire/sse-decode.ts';
 
@@ -11,12 +11,17 @@ export interface AnswerReader {
   end(): void;
 }
 
+/** What can be told of something that was too long to keep; nothing of it is known where it was not an event. */
+export interface OversizedText extends RecoveredEnvelope {
+  readonly byteLength: number;
+}
+
 /** What a reader finds. Called synchronously from `push` and `end`. */
 export interface AnswerSink {
   /** One JSON text; the receiver owns the bytes. `eventId` when it came as an event with an id. */
   text(bytes: Buffer, eventId?: string): void;
   /** Something over the limit went by; nothing of it was kept. */
-  oversized(byteLength: number): void;
+  oversized(text: OversizedText): void;
   retry(ms: number): void;
 }
 
@@ -37,13 +42,15 @@ export class JsonReader implements AnswerReader {
     this.#byteLength += chunk.length;
     if (this.#byteLength <= this.#maxBytes) return this.#body.append(chunk);
     this.#body.clear();
-    if (before <= this.#maxBytes) this.#sink.oversized(this.#byteLength);
+    if (before <= this.#maxBytes) this.#sink.oversized({ byteLength: this.#byteLength, ...UNKNOWN });
   }
 
   end(): void {
     if (this.#byteLength > 0 && this.#byteLength <= this.#maxBytes) this.#sink.text(this.#body.take());
   }
 }
+
+const UNKNOWN: RecoveredEnvelope = { kind: undefined, id: undefined, method: undefined };
 
 /** An event stream; every event is one JSON text. */
 export class EventReader implements AnswerReader {
@@ -56,7 +63,7 @@ export class EventReader implements AnswerReader {
           if (event === 'message') sink.text(data, id);
         },
         retry: (ms) => sink.retry(ms),
-        oversized: (byteLength) => sink.oversized(byteLength),
+        oversized: (byteLength, { head, tail }) => sink.oversized({ byteLength, ...recoverEnvelope(head, tail) }),
       },
       maxBytes,
     );
@@ -88,9 +95,15 @@ export function classifyAnswer(contentType: string | undefined): AnswerForm {
   return SAYS_NOTHING.has(type) ? 'unsure' : 'neither';
 }
 
-/** The form of a body by its first bytes; undefined while there is nothing but whitespace. */
+/** A line of an event stream begins with one of its fields (data, event, id, retry), or is a comment. */
+const LINE_BEGINNINGS = Buffer.from('deir:');
+
+/**
+ * The form of a body by its first bytes; undefined while there is nothing but whitespace. What is neither, a page of
+ * text say, is read as JSON and so found to hold no answer: it is no stream whose rest might still be had.
+ */
 export function sniffAnswer(bytes: Buffer): AnswerForm | undefined {
   const first = bytes[skipWhitespace(bytes, 0)];
   if (first === undefined) return undefined;
-  return first === OPEN_BRACE || first === OPEN_BRACKET ? 'json' : 'events';
+  return LINE_BEGINNINGS.includes(first) ? 'events' : 'json';
 }

@@ -1,6 +1,7 @@
 import { BridgeError } from '../../errors.ts';
 import { showUrl } from '../../http/shown-url.ts';
-import { oversizedError } from './oversized-error.ts';
+import { oversizedError } from '../oversized-error.ts';
+import type { OversizedText } from './answer-reader.ts';
 
 /** What can be wrong with the answer to one message, in words. */
 export class CallErrors {
@@ -12,8 +13,9 @@ export class CallErrors {
     this.#method = method ?? 'a message';
   }
 
-  oversized(byteLength: number, maxMessageBytes: number): BridgeError {
-    return oversizedError(this.#server, byteLength, maxMessageBytes);
+  oversized({ byteLength, kind }: OversizedText, maxMessageBytes: number): BridgeError {
+    const bytes = `at least ${byteLength}`;
+    return oversizedError({ sender: `The server at ${this.#server}`, bytes, maxMessageBytes, kind });
   }
 
   noAnswer(): BridgeError {

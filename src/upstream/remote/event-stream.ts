@@ -3,12 +3,11 @@ import type { BridgeError } from '../../errors.ts';
 import type { SkippedEnds } from '../../wire/skipped-bytes.ts';
 import { type DecodedEvent, SseDecoder } from '../../wire/sse-decode.ts';
 import { isPassing } from './passing.ts';
+import { toRetryPause } from './retry-pause.ts';
 import { StreamAttempt, type StreamTarget } from './stream-attempt.ts';
 
 /** How long a stream that broke is left alone, unless the server asks for another pause. */
 const RECONNECT_MS = 3000;
-/** A server may ask for any pause; beyond this a timer would fire at once. */
-const MAX_RECONNECT_MS = 2 ** 31 - 1;
 /** Added to that pause, doubling with each failure in a row. */
 const FIRST_BACKOFF_MS = 500;
 const MAX_BACKOFF_MS = 30_000;
@@ -115,7 +114,7 @@ export class EventStream {
         if (!this.#isOver) listener.event(event);
       },
       retry: (ms: number) => {
-        this.#reconnectMs = Math.min(ms, MAX_RECONNECT_MS);
+        this.#reconnectMs = ms;
       },
       oversized: (byteLength: number, ends: SkippedEnds) => {
         if (!this.#isOver) listener.oversized(byteLength, ends);
@@ -161,8 +160,8 @@ export class EventStream {
 
   #connectLater(): void {
     const backoffMs = this.#failures === 0 ? 0 : Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** (this.#failures - 1));
-    const pauseMs = Math.min(this.#reconnectMs + backoffMs, MAX_RECONNECT_MS);
     this.#attempt = undefined;
+    const pauseMs = toRetryPause(this.#reconnectMs + backoffMs);
     this.#cancelPause = this.#options.http.clock.after(pauseMs, () => this.#connect());
   }
 

@@ -1,7 +1,9 @@
+import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import { INITIALIZE, INITIALIZED } from '../../mcp/methods.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
+import { AnswerLimit } from '../answer-limit.ts';
 import { Outgoing } from './outgoing.ts';
 
 /** More messages or bytes than this waiting to leave: the sender is asked to stop. */
@@ -12,6 +14,7 @@ const TURN_MS = 10_000;
 
 export interface OutboxOptions {
   readonly clock: Clock;
+  readonly log: Logger;
   /** Posts a message now. `left` and `answered` are called for it later; from within, only `hold` and `again`. */
   readonly post: (message: Outgoing) => void;
   /** There is room again after `send` returned false. */
@@ -25,6 +28,7 @@ export interface OutboxOptions {
  */
 export class Outbox {
   readonly #options: OutboxOptions;
+  readonly #answers: AnswerLimit;
   /** Messages to be posted once more; they go before all others. */
   #again: Outgoing[] = [];
   #queue: Outgoing[] = [];
@@ -41,10 +45,12 @@ export class Outbox {
 
   constructor(options: OutboxOptions) {
     this.#options = options;
+    this.#answers = new AnswerLimit(options.log);
   }
 
-  /** False: full; `drained` follows. The message was taken all the same. */
+  /** False: full; `drained` follows. The message was taken all the same, unless it is one answer too many. */
   send(frame: Frame, exchange?: Exchange): boolean {
+    if (this.#answers.excludes(frame, this.#isFull)) return false;
     const message = new Outgoing(frame, exchange);
     this.#waitingMessages += 1;
     this.#waitingBytes += frame.bytes.length;

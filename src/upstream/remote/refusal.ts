@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { BridgeError } from '../../errors.ts';
-import type { ResponseHead } from '../../http/client.ts';
+import type { ResponseHead } from '../../http/http-call.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { readPayload } from '../../mcp/payload.ts';
 import { toPrintable } from '../../process/printable.ts';
@@ -27,8 +27,10 @@ export function readRefusal(url: URL, { status, headers }: ResponseHead, body: B
   });
   // A copy: reading a message edits the bytes it is given.
   messages.take(Buffer.from(body));
+  const said = frame === undefined ? textOf(body, headers['content-type']) : errorMessageOf(frame);
+  const shown = toPrintable(said, MAX_SHOWN_LENGTH);
   if (status === 401 || status === 403) {
-    return { status, frame, error: authorizationError(url, status, headers['www-authenticate']) };
+    return { status, frame, error: authorizationError(url, status, headers['www-authenticate'], shown) };
   }
   if (status === 407) {
     const message =
@@ -36,8 +38,6 @@ export function readRefusal(url: URL, { status, headers }: ResponseHead, body: B
     return { status, frame, error: new BridgeError('ERR_UPSTREAM_AUTH', message, { data: { status } }) };
   }
   const title = STATUS_CODES[status] === undefined ? '' : ` ${STATUS_CODES[status]}`;
-  const said = frame === undefined ? textOf(body, headers['content-type']) : errorMessageOf(frame);
-  const shown = toPrintable(said, MAX_SHOWN_LENGTH);
   const message = `The server at ${showUrl(url)} answered ${status}${title}${shown === '' ? '' : `: ${shown}`}`;
   const error = new BridgeError('ERR_UPSTREAM_HTTP', /[.!?…]$/.test(message) ? message : `${message}.`, {
     data: { status },
@@ -46,8 +46,11 @@ export function readRefusal(url: URL, { status, headers }: ResponseHead, body: B
   return { status, frame, error };
 }
 
-/** [spec 2025-11-25 basic/authorization] a 401 says where to learn how to authorize; the user has to do it. */
-function authorizationError(url: URL, status: number, challenge: string | undefined): BridgeError {
+/**
+ * [spec 2025-11-25 basic/authorization] a 401 says where to learn how to authorize; the user has to do it. A 403 may be no
+ * matter of credentials, so what the server says of it is shown; with a 401 it may repeat those it refuses.
+ */
+function authorizationError(url: URL, status: number, challenge: string | undefined, said: string): BridgeError {
   const metadata = /resource_metadata="?([^",\s]+)/i.exec(challenge ?? '')?.[1];
   const metadataUrl = metadata !== undefined && URL.canParse(metadata) ? showUrl(new URL(metadata)) : undefined;
   const what =
@@ -55,18 +58,30 @@ function authorizationError(url: URL, status: number, challenge: string | undefi
       ? 'requires authorization, or does not accept the one it was given (401)'
       : 'does not allow this with the authorization it was given (403)';
   const where = metadataUrl === undefined ? '' : ` It describes how to get it at ${metadataUrl}.`;
+  const words = said === '' || status === 401 ? '' : ` It says: "${said}"${/[.!?…]$/.test(said) ? '' : '.'}`;
+  const login = status === 401 ? ', or, if the server offers a login, --login on-demand' : '';
   return new BridgeError(
     'ERR_UPSTREAM_AUTH',
-    `The server at ${showUrl(url)} ${what}.${where} Give a token with --bearer-token-file or --header${status === 401 ? ', or log in with --login on-demand' : ''}.`,
+    `The server at ${showUrl(url)} ${what}.${words}${where} Give a token with MCP_PORTAGE_BEARER_TOKEN, --bearer-token-file or --header${login}.`,
     { data: { status, ...(metadataUrl !== undefined && { resourceMetadata: metadataUrl }) } },
   );
 }
 
-/** Of a page only its title: the rest is made for browsers. */
+/** Of a page only its title: the rest is made for browsers; of an OAuth error its description. [RFC 6750 3, RFC 6749 5.2] */
 function textOf(body: Buffer, contentType: string | undefined): string {
   const text = body.toString('utf8', 0, 4 * 1024);
+  if (contentType?.includes('json')) return descriptionIn(text) ?? text;
   if (!contentType?.includes('html') && !/^\s*<(!doctype|html)/i.test(text)) return text;
   return /<title[^>]*>([^<]*)/i.exec(text)?.[1] ?? '';
+}
+
+function descriptionIn(text: string): string | undefined {
+  try {
+    const { error_description: description } = JSON.parse(text) ?? {};
+    return typeof description === 'string' ? description : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function errorMessageOf(frame: Frame): string {

@@ -1,7 +1,8 @@
 import { BridgeError } from '../../errors.ts';
-import type { HttpCall, HttpClient, HttpHandler, ResponseHead } from '../../http/client.ts';
+import type { HttpClient } from '../../http/client.ts';
 import { EVENT_STREAM_TYPE } from '../../http/content-type.ts';
 import type { SessionCookies } from '../../http/cookies.ts';
+import type { HttpCall, HttpHandler, ResponseHead } from '../../http/http-call.ts';
 import type { CallTimeouts } from '../../http/phase-timer.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { LAST_EVENT_ID_HEADER_OUT } from '../../mcp/headers.ts';

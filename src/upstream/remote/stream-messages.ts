@@ -4,7 +4,7 @@ import type { Frame } from '../../wire/frame.ts';
 import { recoverEnvelope } from '../../wire/scan-envelope.ts';
 import { KEPT_END_BYTES, type SkippedEnds } from '../../wire/skipped-bytes.ts';
 import type { DecodedEvent } from '../../wire/sse-decode.ts';
-import { oversizedError } from './oversized-error.ts';
+import { oversizedError } from '../oversized-error.ts';
 import { ServerMessages } from './read-messages.ts';
 import { SeenEvents } from './seen-events.ts';
 
@@ -47,6 +47,7 @@ export class StreamMessages {
   oversized(byteLength: number, { head, tail }: SkippedEnds): void {
     const { name, maxMessageBytes, fault } = this.#options;
     const { kind, id } = recoverEnvelope(head, tail);
-    fault({ error: oversizedError(name, byteLength, maxMessageBytes), kind, id });
+    const bytes = `at least ${byteLength}`;
+    fault({ error: oversizedError({ sender: `The server at ${name}`, bytes, maxMessageBytes, kind }), kind, id });
   }
 }

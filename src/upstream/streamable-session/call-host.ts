@@ -1,5 +1,6 @@
 import type { BridgeError } from '../../errors.ts';
-import type { ResponseHead } from '../../http/client.ts';
+import type { ResponseHead } from '../../http/http-call.ts';
+import type { ServerFault } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { Refusal } from '../remote/refusal.ts';
 
@@ -26,7 +27,9 @@ export interface CallHost<Call> {
   responded(call: Call, head: ResponseHead): void;
   /** A message of the server, on the answer to this call. */
   received(call: Call, frame: Frame): void;
-  /** The call is answered, but the server keeps its stream open. */
+  /** Another message than the answer was too large to take. */
+  faulted(fault: ServerFault): void;
+  /** All that was wanted of the server is there, but its response has not ended. */
   lingers(call: Call): void;
   /** Comes once and last, unless the call was aborted. */
   ended(call: Call, end: CallEnd): void;

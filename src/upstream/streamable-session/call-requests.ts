@@ -1,5 +1,6 @@
-import type { HttpRequest } from '../../http/client.ts';
 import { EVENT_STREAM_TYPE, JSON_TYPE } from '../../http/content-type.ts';
+import type { HttpRequest } from '../../http/http-call.ts';
+import type { CallTimeouts } from '../../http/phase-timer.ts';
 import { LAST_EVENT_ID_HEADER_OUT } from '../../mcp/headers.ts';
 import { INITIALIZE, PING } from '../../mcp/methods.ts';
 import type { Outgoing } from '../remote/outgoing.ts';
@@ -9,19 +10,26 @@ import type { SessionKey } from '../remote/session-key.ts';
 /** Both kinds of answer. */
 export const ACCEPT_ANSWER = `${JSON_TYPE}, ${EVENT_STREAM_TYPE}`;
 
+/**
+ * So long a server may take for a message of the bridge's own: a call waits for it, and no client sees that it is not
+ * answered. As long as official clients wait for an answer.
+ */
+const OWN_CALL_MS = 60_000;
+
 /** [spec 2025-11-25 transports#sending-messages-to-the-server] a POST for each message, open to both kinds of answer. */
 export function postRequest(
   { url, cookies, timeouts }: RemoteEnvironment,
-  { frame, exchange }: Outgoing,
+  message: Outgoing,
   session: SessionKey,
 ): HttpRequest {
+  const { frame, exchange } = message;
   return {
     method: 'POST',
     url,
     headers: { 'Content-Type': JSON_TYPE, Accept: ACCEPT_ANSWER, ...session.headers },
     forwarded: exchange?.lane.headers,
     body: frame.bytes,
-    timeouts,
+    timeouts: timeoutsOf(message, timeouts),
     cookies,
     isRepeatable: frame.method === INITIALIZE || frame.method === PING,
   };
@@ -41,15 +49,22 @@ export function resumeRequest(
   { url, cookies, timeouts }: RemoteEnvironment,
   { message, session, lastEventId, elapsedMs }: Resumption,
 ): HttpRequest {
-  const callMs = timeouts.callMs === 0 ? 0 : Math.max(1, timeouts.callMs - elapsedMs);
+  const limits = timeoutsOf(message, timeouts);
+  const callMs = limits.callMs === 0 ? 0 : Math.max(1, limits.callMs - elapsedMs);
   return {
     method: 'GET',
     url,
     headers: { Accept: EVENT_STREAM_TYPE, ...session.headers, [LAST_EVENT_ID_HEADER_OUT]: lastEventId },
     forwarded: message.exchange?.lane.headers,
     body: undefined,
-    timeouts: { ...timeouts, callMs },
+    timeouts: { ...limits, callMs },
     cookies,
     isRepeatable: true,
   };
+}
+
+function timeoutsOf({ reply }: Outgoing, timeouts: CallTimeouts): CallTimeouts {
+  const { callMs } = timeouts;
+  const areFit = reply === undefined || (callMs > 0 && callMs <= OWN_CALL_MS);
+  return areFit ? timeouts : { ...timeouts, callMs: OWN_CALL_MS };
 }

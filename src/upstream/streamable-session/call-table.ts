@@ -1,10 +1,11 @@
 import { PlaceList } from '../../collections/place-list.ts';
 import type { Clock } from '../../deps.ts';
 import type { Exchange } from '../../relay/exchange.ts';
+import { Lingering } from '../remote/lingering.ts';
 import type { ServerCall } from './server-call.ts';
 
-/** Streams kept open after their answer, because the server does not end them: later ones end the first. */
-const MAX_LINGERING = 16;
+/** Of calls that were answered, or taken. Their requests are of no use any more, so of large ones none is kept. */
+export const LINGERING_LIMITS = { count: 16, bytes: 1024 * 1024, least: 0 };
 /** So long a call of a lost session may still be answered: the server may have begun with it before it forgot. */
 const LOST_GRACE_MS = 10_000;
 
@@ -12,7 +13,10 @@ const LOST_GRACE_MS = 10_000;
 export class CallTable {
   readonly #clock: Clock;
   #calls = new PlaceList<ServerCall>();
-  #lingering: ServerCall[] = [];
+  readonly #lingering = new Lingering<ServerCall>(LINGERING_LIMITS, (call) => {
+    this.delete(call);
+    call.abort();
+  });
   readonly #cancelGrace = new Set<() => void>();
 
   constructor(clock: Clock) {
@@ -25,8 +29,7 @@ export class CallTable {
 
   /** Returns false when it was not there. */
   delete(call: ServerCall): boolean {
-    const index = this.#lingering.indexOf(call);
-    if (index >= 0) this.#lingering.splice(index, 1);
+    this.#lingering.delete(call);
     return call.place?.leave() ?? false;
   }
 
@@ -37,14 +40,9 @@ export class CallTable {
     return undefined;
   }
 
-  /** Answered, but its stream goes on: the server may have a last word. Its connection is not kept for ever. */
+  /** Answered, or taken, but its response goes on: the server may have a last word. Its connection is not kept for ever. */
   linger(call: ServerCall): void {
-    this.#lingering.push(call);
-    if (this.#lingering.length <= MAX_LINGERING) return;
-    const [oldest] = this.#lingering;
-    if (oldest === undefined) return;
-    this.delete(oldest);
-    oldest.abort();
+    this.#lingering.add(call);
   }
 
   pause(): void {
@@ -81,6 +79,6 @@ export class CallTable {
     this.#cancelGrace.clear();
     for (const call of this.#calls) call.abort();
     this.#calls = new PlaceList();
-    this.#lingering = [];
+    this.#lingering.clear();
   }
 }

@@ -1,12 +1,12 @@
 import type { Logger } from 'pino';
 import { BridgeError } from '../../errors.ts';
-import type { ResponseHead } from '../../http/client.ts';
+import type { ResponseHead } from '../../http/http-call.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { SESSION_ID_HEADER } from '../../mcp/headers.ts';
 import { CANCELLED, INITIALIZE, INITIALIZED } from '../../mcp/methods.ts';
 import { readPayload } from '../../mcp/payload.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
+import type { ServerFault, ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
 import { Delivery } from '../remote/delivery.ts';
@@ -53,9 +53,10 @@ export class StreamableLink implements UpstreamLink, CallHost<ServerCall>, Keepe
     this.#delivery = new Delivery(listener);
     this.#log = environment.log;
     this.#calls = new CallTable(clock);
-    this.#keeper = new SessionKeeper(this, environment.log);
+    this.#keeper = new SessionKeeper(this, clock, environment.log);
     this.#outbox = new Outbox({
       clock,
+      log: environment.log,
       post: (message) => this.#postInTurn(message),
       drained: () => listener.serverDrained(),
     });
@@ -131,12 +132,19 @@ export class StreamableLink implements UpstreamLink, CallHost<ServerCall>, Keepe
     this.#outbox.left(call.message);
   }
 
-  responded(call: ServerCall, { headers }: ResponseHead): void {
+  responded({ message }: ServerCall, { status, headers }: ResponseHead): void {
     this.#options.reachable(undefined);
-    const { method } = call.message.frame;
+    const { kind, method } = message.frame;
     if (method === INITIALIZE) this.#keeper.offered(headers[SESSION_ID_HEADER]);
+    if (kind !== 'request' && status >= 200 && status < 300) return this.#taken(message);
     // What waits for `initialized` waits for the event stream as well, which is asked for once it has arrived.
-    if (method !== INITIALIZED) this.#outbox.answered(call.message);
+    if (method !== INITIALIZED) this.#outbox.answered(message);
+  }
+
+  /** All that is to be heard of what needs no answer. A server may leave that response open for as long as it likes. */
+  #taken(message: Outgoing): void {
+    this.#settled(message);
+    message.reply?.(message.frame);
   }
 
   received(call: ServerCall, frame: Frame): void {
@@ -153,6 +161,10 @@ export class StreamableLink implements UpstreamLink, CallHost<ServerCall>, Keepe
     if (isHandshake) this.#outbox.opened();
   }
 
+  faulted(fault: ServerFault): void {
+    this.#delivery.fault(fault);
+  }
+
   lingers(call: ServerCall): void {
     this.#calls.linger(call);
   }
@@ -165,9 +177,9 @@ export class StreamableLink implements UpstreamLink, CallHost<ServerCall>, Keepe
       if (status === 404) return this.#postAgain(call, end.refusal.error);
       if (frame?.id === undefined) return this.#whenChecked(call, end.refusal.error);
     }
+    if (end.kind === 'done' && message.frame.kind !== 'request') return;
     this.#settled(message);
-    if (message.frame.method === CANCELLED && message.exchange !== undefined) this.#letGo(message.exchange);
-    if (end.kind === 'done') return this.#arrived(message);
+    if (end.kind === 'done') return;
     if (end.kind === 'refused') return this.#refused(call, end.refusal.frame, end.refusal.error);
     this.#failed(call, end.error, end.wasSent);
     if (end.status === 404 && call.session.id !== undefined) this.#keeper.renew(call.session);
@@ -186,12 +198,10 @@ export class StreamableLink implements UpstreamLink, CallHost<ServerCall>, Keepe
 
   /** The server has taken the message, or never will. */
   #settled(message: Outgoing): void {
-    if (message.frame.method === INITIALIZED && message.reply === undefined) this.#keeper.initialized();
+    const { frame, exchange, reply } = message;
+    if (frame.method === INITIALIZED && reply === undefined) this.#keeper.initialized();
     this.#outbox.answered(message);
-  }
-
-  #arrived({ frame, reply }: Outgoing): void {
-    if (frame.kind !== 'request') reply?.(frame);
+    if (frame.method === CANCELLED && exchange !== undefined) this.#letGo(exchange);
   }
 
   #refused(call: ServerCall, said: Frame | undefined, error: BridgeError): void {
@@ -270,9 +280,9 @@ export class StreamableLink implements UpstreamLink, CallHost<ServerCall>, Keepe
 
   #sessionDoubted(session: SessionKey, status: number): void {
     if (session.id === undefined) return;
-    if (status === 404) return this.#keeper.renew(session);
+    if (status === 404) return this.#keeper.renewUnasked(session);
     void this.#keeper.isKnown(session).then((isKnown) => {
-      if (!isKnown) this.#keeper.renew(session);
+      if (!isKnown) this.#keeper.renewUnasked(session);
     });
   }
 
@@ -307,5 +317,11 @@ export class StreamableLink implements UpstreamLink, CallHost<ServerCall>, Keepe
   renewalFailed(error: BridgeError): void {
     for (const message of this.#outbox.takeAll()) this.#delivery.failed(message, error);
     this.#outbox.release();
+  }
+
+  /** What waits is told with the end. */
+  outlived(reason: BridgeError): void {
+    this.close(reason);
+    this.#options.listener.serverClosed(reason);
   }
 }

@@ -18,11 +18,17 @@ export interface OwnMessages {
 }
 
 /**
+ * - `restored`: the new session is where the old one was.
+ * - `otherRevision`: there is a new session, but not one that the client could go on in.
+ */
+export type Renewal = 'restored' | 'otherRevision';
+
+/**
  * Makes a new session in place of one the server does not know any more, and brings it to where the old one was: the
  * handshake with the client's own parameters, its log level, its subscriptions. Rejects with a BridgeError.
  * [spec 2025-11-25 transports#session-management] 404 → the client must start a new session
  */
-export async function renewSession(state: RestoredState, own: OwnMessages): Promise<void> {
+export async function renewSession(state: RestoredState, own: OwnMessages): Promise<Renewal> {
   if (state.initialize === undefined) throw new Error('no session was ever opened');
   const answer = await own.ask(state.initialize);
   const result: InitializeResult | undefined = answer.kind === 'result' ? readPayload(answer) : undefined;
@@ -31,19 +37,15 @@ export async function renewSession(state: RestoredState, own: OwnMessages): Prom
     const said = typeof message === 'string' ? message.slice(0, 200) : 'no reason';
     throw new BridgeError('ERR_UPSTREAM_PROTOCOL', `The server forgot the session and refuses a new one: ${said}`);
   }
-  if (result.protocolVersion !== state.accepted?.protocolVersion) {
-    throw new BridgeError(
-      'ERR_UPSTREAM_PROTOCOL',
-      'The server forgot the session and speaks another revision now; open a new session.',
-    );
-  }
   own.established(result);
-  if (!state.isInitialized) return;
+  if (result.protocolVersion !== state.accepted?.protocolVersion) return 'otherRevision';
+  if (!state.isInitialized) return 'restored';
   await own.tell(notificationFrame(INITIALIZED));
   if (state.logLevel !== undefined) await restore(own, SET_LEVEL, { level: state.logLevel });
   for (const uri of state.subscribedUris) {
     if (!(await restore(own, SUBSCRIBE, { uri }))) state.forget(uri);
   }
+  return 'restored';
 }
 
 /** False when the server does not want it: that is no reason to give up the session. */

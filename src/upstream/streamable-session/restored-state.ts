@@ -1,4 +1,6 @@
+import { announcingCapabilities } from '../../mcp/change-notifications.ts';
 import { SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE } from '../../mcp/methods.ts';
+import { readPayload } from '../../mcp/payload.ts';
 import { SubscribedUris } from '../../mcp/subscribed-uris.ts';
 import type { Frame } from '../../wire/frame.ts';
 
@@ -12,13 +14,24 @@ export interface InitializeResult {
 export class RestoredState {
   /** The client's own `initialize`; a new session is asked for with the same. */
   initialize: Frame | undefined = undefined;
-  /** What the server answered to it, when it accepted. */
-  accepted: InitializeResult | undefined = undefined;
   /** The client has said `notifications/initialized`. */
   isInitialized = false;
   /** As the client gave it. */
-  logLevel: unknown;
+  logLevel: string | undefined;
   readonly #subscribed = new SubscribedUris();
+  #accepted: InitializeResult | undefined;
+
+  /** What the server answered to it, when it accepted: as much of it as a new session is compared with. */
+  get accepted(): InitializeResult | undefined {
+    return this.#accepted;
+  }
+
+  set accepted({ protocolVersion, capabilities }: InitializeResult) {
+    this.#accepted = {
+      protocolVersion: name(protocolVersion),
+      capabilities: announcingCapabilities(capabilities),
+    };
+  }
 
   get subscribedUris(): readonly string[] {
     return [...this.#subscribed];
@@ -28,8 +41,8 @@ export class RestoredState {
   succeeded(request: Frame): void {
     const { method } = request;
     if (method !== SET_LEVEL && method !== SUBSCRIBE && method !== UNSUBSCRIBE) return;
-    const { uri, level } = (request.json() as { params?: { uri?: unknown; level?: unknown } }).params ?? {};
-    if (method === SET_LEVEL) this.logLevel = level;
+    const { uri, level } = readPayload(request) ?? {};
+    if (method === SET_LEVEL) this.logLevel = name(level);
     else if (typeof uri !== 'string') return;
     else if (method === UNSUBSCRIBE) this.#subscribed.delete(uri);
     // A client with more gets the first ones back; it can renew the others itself.
@@ -39,4 +52,11 @@ export class RestoredState {
   forget(uri: string): void {
     this.#subscribed.delete(uri);
   }
+}
+
+/** Of a revision or a level. A longer text is neither. */
+const MAX_NAME_LENGTH = 64;
+
+function name(value: unknown): string | undefined {
+  return typeof value === 'string' && value.length <= MAX_NAME_LENGTH ? value : undefined;
 }

@@ -1,13 +1,10 @@
 import { encodeEventId } from '../remote/event-id.ts';
 import { isPassing } from '../remote/passing.ts';
+import { toRetryPause } from '../remote/retry-pause.ts';
 
 /** [spec WHATWG HTML server-sent events] where the server does not say, a few seconds; a call is waiting, so one. */
 const DEFAULT_RETRY_MS = 1000;
-/** A server that says 0 is still not asked without a pause. */
-const MIN_RETRY_MS = 50;
 const MAX_BACKOFF_MS = 30_000;
-/** The longest delay a timer can take. */
-const MAX_DELAY_MS = 2 ** 31 - 1;
 /** Failed attempts in a row, over a quarter of a minute; then the call is given up. */
 const MAX_FAILURES = 4;
 
@@ -45,7 +42,6 @@ export class ResumePlan {
     this.#failures += 1;
     if (this.#lastEventId === undefined || this.#failures >= MAX_FAILURES) return undefined;
     const backoffMs = this.#failures === 0 ? 0 : Math.min(MAX_BACKOFF_MS, DEFAULT_RETRY_MS * 2 ** this.#failures);
-    const asked = Math.max(MIN_RETRY_MS, this.retryMs ?? DEFAULT_RETRY_MS);
-    return Math.min(MAX_DELAY_MS, Math.max(asked, backoffMs));
+    return toRetryPause(Math.max(this.retryMs ?? DEFAULT_RETRY_MS, backoffMs));
   }
 }

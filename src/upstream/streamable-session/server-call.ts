@@ -1,11 +1,11 @@
 import type { Place } from '../../collections/place-list.ts';
 import type { BridgeError } from '../../errors.ts';
-import type { HttpCall, HttpHandler, HttpRequest, ResponseHead } from '../../http/client.ts';
+import type { HttpCall, HttpHandler, HttpRequest, ResponseHead } from '../../http/http-call.ts';
 import { ByteCollector } from '../../wire/byte-collector.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { idToken, withId } from '../../wire/splice.ts';
 import { AnswerBody } from '../remote/answer-body.ts';
-import { type AnswerForm, type AnswerSink, classifyAnswer } from '../remote/answer-reader.ts';
+import { type AnswerForm, type AnswerSink, classifyAnswer, type OversizedText } from '../remote/answer-reader.ts';
 import { CallErrors, isCallLimit } from '../remote/call-errors.ts';
 import type { Outgoing } from '../remote/outgoing.ts';
 import { ServerMessages } from '../remote/read-messages.ts';
@@ -132,8 +132,8 @@ export class ServerCall implements HttpHandler, AnswerSink {
       : { kind: 'refused', http: state.http, head, body: new ByteCollector() };
     this.#host.responded(this, head);
     if (this.#state.kind !== 'reading') return;
-    if (form === 'neither') return this.#notAnAnswer(head.status, contentType ?? '');
-    if (form === 'events' && !this.#needsAnswer) this.#host.lingers(this);
+    if (!this.#needsAnswer) return this.#host.lingers(this);
+    if (form === 'neither') this.#fail(this.#errors.notAnAnswer(head.status, contentType ?? ''));
   }
 
   #createBody(form: AnswerForm): AnswerBody {
@@ -256,22 +256,17 @@ export class ServerCall implements HttpHandler, AnswerSink {
     this.#plan().retryMs = ms;
   }
 
-  oversized(byteLength: number): void {
+  oversized(text: OversizedText): void {
     const { maxMessageBytes, log } = this.#environment;
-    const error = this.#errors.oversized(byteLength, maxMessageBytes);
+    const error = this.#errors.oversized(text, maxMessageBytes);
+    const { kind, id } = text;
+    // No answer, so the answer is still to come.
+    if (kind === 'request' || kind === 'notification') return this.#host.faulted({ error, kind, id });
     if (this.isOpen) this.#fail(error);
     else log.error({ code: error.code }, error.message);
   }
 
   // ---- the end
-
-  #notAnAnswer(status: number, contentType: string): void {
-    if (!this.#needsAnswer) {
-      this.abort();
-      return this.#host.ended(this, { kind: 'done' });
-    }
-    this.#fail(this.#errors.notAnAnswer(status, contentType));
-  }
 
   #fail(error: BridgeError, status?: number): void {
     this.abort();

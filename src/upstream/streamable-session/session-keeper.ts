@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
-import { type BridgeError, toBridgeError } from '../../errors.ts';
+import type { Clock } from '../../deps.ts';
+import { BridgeError, toBridgeError } from '../../errors.ts';
 import { changeNotifications } from '../../mcp/change-notifications.ts';
 import { findRevision, OLDEST_REVISION } from '../../mcp/revisions.ts';
 import { Frame } from '../../wire/frame.ts';
@@ -7,6 +8,9 @@ import { Outgoing } from '../remote/outgoing.ts';
 import { createSessionKey, isSessionId, NO_SESSION, type SessionKey } from '../remote/session-key.ts';
 import { isSessionKnown, type OwnMessages, renewSession } from './renewal.ts';
 import { type InitializeResult, RestoredState } from './restored-state.ts';
+
+/** A new session that is lost sooner than this is not replaced for the sake of its event stream alone. */
+const MIN_SESSION_MS = 10_000;
 
 /** Called by SessionKeeper. */
 export interface KeeperHost {
@@ -20,6 +24,8 @@ export interface KeeperHost {
   renewed(missed: readonly Frame[]): void;
   /** There is none. The next message will try again. */
   renewalFailed(error: BridgeError): void;
+  /** There is one, under the key, that the client cannot go on in: only a session of its own making will do. */
+  outlived(reason: BridgeError): void;
 }
 
 /**
@@ -35,15 +41,19 @@ export type KeeperState = 'none' | 'open' | 'renewing' | 'lost' | 'closed';
 export class SessionKeeper {
   readonly restored = new RestoredState();
   readonly #host: KeeperHost;
+  readonly #clock: Clock;
   readonly #log: Logger;
   #state: KeeperState = 'none';
   #key: SessionKey = NO_SESSION;
   /** What the response to `initialize` offered; counts once its body is an acceptance. */
   #offeredId: string | undefined;
   #check: Promise<boolean> | undefined;
+  /** When the session there is now took the place of another; undefined: it is the first. */
+  #renewedMs: number | undefined;
 
-  constructor(host: KeeperHost, log: Logger) {
+  constructor(host: KeeperHost, clock: Clock, log: Logger) {
     this.#host = host;
+    this.#clock = clock;
     this.#log = log;
   }
 
@@ -91,17 +101,31 @@ export class SessionKeeper {
     this.#key = { ...NO_SESSION, generation: this.#key.generation + 1 };
     this.#host.lost();
     renewSession(this.restored, this.#own()).then(
-      () => this.#renewed(),
+      (renewal) => (renewal === 'restored' ? this.#renewed() : this.#outlived()),
       (thrown: unknown) => this.#renewalFailed(toBridgeError(thrown)),
     );
+  }
+
+  /**
+   * The server says that it does not know the session, and no message waits for another. A server that forgets sessions
+   * as fast as they are made would have them made without end; it gets the next one when a message needs it.
+   */
+  renewUnasked(key: SessionKey): void {
+    if (this.#renewedMs === undefined || this.#clock.now() - this.#renewedMs >= MIN_SESSION_MS) return this.renew(key);
+    this.#log.debug('the server has forgotten a session that it had just opened; the next message asks for another');
   }
 
   #renewed(): void {
     if (this.#state !== 'renewing') return;
     this.#state = 'open';
+    this.#renewedMs = this.#clock.now();
     const { accepted, subscribedUris, isInitialized } = this.restored;
     if (isInitialized) this.#host.ready();
     this.#host.renewed(isInitialized ? changeNotifications(accepted?.capabilities, subscribedUris) : []);
+  }
+
+  #outlived(): void {
+    if (this.#state === 'renewing') this.#host.outlived(OTHER_REVISION);
   }
 
   #renewalFailed(error: BridgeError): void {
@@ -140,3 +164,8 @@ export class SessionKeeper {
     this.#state = 'closed';
   }
 }
+
+const OTHER_REVISION = new BridgeError(
+  'ERR_UPSTREAM_PROTOCOL',
+  'The server forgot the session and speaks another revision now; open a new session.',
+);

@@ -1,7 +1,7 @@
 import { BridgeError } from '../../errors.ts';
 import { LIST_TOOLS } from '../../mcp/methods.ts';
 import { type RequestMetadata, readRequestMetadata, stampMetadata } from '../../mcp/request-metadata.ts';
-import type { Lane } from '../../relay/ports.ts';
+import type { Lane } from '../../relay/lane.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { requestFrame } from '../../wire/write-message.ts';
 import type { Outgoing } from '../remote/outgoing.ts';

@@ -1,5 +1,5 @@
-import type { HttpRequest } from '../../http/client.ts';
 import { JSON_TYPE } from '../../http/content-type.ts';
+import type { HttpRequest } from '../../http/http-call.ts';
 import type { HeaderLine } from '../../mcp/header-value.ts';
 import { findUnmistakable } from '../../mcp/look-alikes.ts';
 import { META_PROTOCOL_VERSION } from '../../mcp/meta.ts';
@@ -7,7 +7,7 @@ import { COMPLETE, GET_PROMPT } from '../../mcp/methods.ts';
 import { isCacheable, LISTEN } from '../../mcp/modern-methods.ts';
 import { LATEST_MODERN_REVISION } from '../../mcp/revisions.ts';
 import { standardHeaders } from '../../mcp/standard-headers.ts';
-import type { Lane } from '../../relay/ports.ts';
+import type { Lane } from '../../relay/lane.ts';
 import { QUOTE } from '../../wire/ascii.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { decodeString } from '../../wire/scan-json.ts';
@@ -45,10 +45,11 @@ export function messageHeaders(frame: Frame): readonly HeaderLine[] {
 }
 
 /** As the envelope names it: the header must say the same, whatever it is. */
-function readRevision({ bytes, payloadStart }: Frame): string | undefined {
-  const meta = findUnmistakable(bytes, payloadStart, '_meta');
+function readRevision(frame: Frame): string | undefined {
+  const { bytes } = frame;
+  const meta = findUnmistakable(frame, frame.payloadStart, '_meta');
   if (meta === undefined || meta === 'unclear') return undefined;
-  const revision = findUnmistakable(bytes, meta.start, META_PROTOCOL_VERSION);
+  const revision = findUnmistakable(frame, meta.start, META_PROTOCOL_VERSION);
   if (revision === undefined || revision === 'unclear' || bytes[revision.start] !== QUOTE) return undefined;
   return decodeString(bytes, revision.start, revision.end);
 }
@@ -58,8 +59,8 @@ function readRevision({ bytes, payloadStart }: Frame): string | undefined {
  * may take that once. [spec 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow]
  */
 export function mayRepeat(frame: Frame): boolean {
-  const { bytes, payloadStart, method = '' } = frame;
+  const { method = '' } = frame;
   const onlyReads = isCacheable(method) || method === COMPLETE || method === GET_PROMPT || method === LISTEN;
-  const carries = (member: string): boolean => findUnmistakable(bytes, payloadStart, member) !== undefined;
+  const carries = (member: string): boolean => findUnmistakable(frame, frame.payloadStart, member) !== undefined;
   return onlyReads && frame.kind === 'request' && !carries('inputResponses') && !carries('requestState');
 }

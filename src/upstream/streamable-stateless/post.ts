@@ -1,17 +1,18 @@
 import type { BridgeError } from '../../errors.ts';
-import type { HttpCall, HttpHandler, HttpRequest, ResponseHead } from '../../http/client.ts';
+import type { HttpCall, HttpHandler, HttpRequest, ResponseHead } from '../../http/http-call.ts';
 import { LISTEN } from '../../mcp/modern-methods.ts';
+import { ModernQuestions } from '../../mcp/modern-questions.ts';
 import { ByteCollector } from '../../wire/byte-collector.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { AnswerBody } from '../remote/answer-body.ts';
-import { type AnswerSink, classifyAnswer } from '../remote/answer-reader.ts';
+import { type AnswerSink, classifyAnswer, type OversizedText } from '../remote/answer-reader.ts';
 import { CallErrors } from '../remote/call-errors.ts';
 import { ServerMessages } from '../remote/read-messages.ts';
 import { MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
 import type { RemoteEnvironment } from '../remote/remote-options.ts';
 import { lostAnswer } from './lost-answer.ts';
 
-/** A stream that brought the answer is expected to end; its connection is not kept for longer than this. */
+/** A response that brought all that was wanted is expected to end; its connection is not kept for longer than this. */
 const LINGER_MS = 1000;
 
 /** How a post ended. */
@@ -54,7 +55,7 @@ export interface PostOptions {
  * - `posting`: no response yet.
  * - `reading`: a 2xx response.
  * - `refused`: another response, whose body may say why.
- * - `lingering`: the answer is there, the stream that brought it has not ended.
+ * - `lingering`: the answer is there, or none is needed; the response has not ended.
  * - `done`: ended or aborted.
  */
 type PostState =
@@ -72,16 +73,15 @@ const DONE: PostState = { kind: 'done' };
  */
 export class Post implements HttpHandler, AnswerSink {
   readonly #options: PostOptions;
-  readonly #errors: CallErrors;
   readonly #needsAnswer: boolean;
   readonly #messages = new ServerMessages((frame) => this.#take(frame));
   #state: PostState;
   #wasSent = false;
+  #questions: ModernQuestions | undefined = undefined;
 
   constructor(options: PostOptions) {
     const { environment, frame, request, isPaused } = options;
     this.#options = options;
-    this.#errors = new CallErrors(environment.url, frame.method);
     this.#needsAnswer = frame.kind === 'request';
     const http = environment.http.request(request, this);
     if (isPaused) http.pause();
@@ -124,11 +124,10 @@ export class Post implements HttpHandler, AnswerSink {
       this.#state = { kind: 'refused', http: state.http, head, body: new ByteCollector() };
       return;
     }
+    if (!this.#needsAnswer) return this.#lingerWith(state.http, { kind: 'accepted' });
     const contentType = head.headers['content-type'];
     const form = classifyAnswer(contentType);
-    if (form === 'neither' && this.#needsAnswer) {
-      return this.#fail(this.#errors.notAnAnswer(head.status, contentType ?? ''));
-    }
+    if (form === 'neither') return this.#fail(this.#errors.notAnAnswer(head.status, contentType ?? ''));
     const body = new AnswerBody(form, this, this.#options.environment.maxMessageBytes);
     this.#state = { kind: 'reading', http: state.http, body };
   }
@@ -160,8 +159,12 @@ export class Post implements HttpHandler, AnswerSink {
     }
   }
 
+  get #errors(): CallErrors {
+    const { environment, frame } = this.#options;
+    return new CallErrors(environment.url, frame.method);
+  }
+
   #endedWithoutAnswer({ isStream }: AnswerBody): void {
-    if (!this.#needsAnswer) return this.#finish({ kind: 'accepted' });
     if (isStream) return this.#lose(undefined);
     this.#fail(this.#errors.noAnswer());
   }
@@ -204,13 +207,14 @@ export class Post implements HttpHandler, AnswerSink {
     switch (frame.kind) {
       case 'request':
         // [spec 2026-07-28 transports/streamable-http#receiving-messages] must not be sent, nor answered
-        return environment.log.warn({ method: frame.method }, 'a modern server asked something; that is ignored');
+        this.#questions ??= new ModernQuestions();
+        return this.#questions.ignore(frame, environment.log);
       case 'notification':
         return host.notified(frame);
       default: {
         // An error without id, on the answer to a request: the server could not read the request's.
         const isAnswer = frame.id === request.id || (frame.kind === 'error' && frame.id === undefined);
-        if (!isAnswer || !this.#needsAnswer) return environment.log.debug('server answered what was not asked');
+        if (!isAnswer) return environment.log.debug('server answered what was not asked');
         this.#answered(frame, this.#state);
       }
     }
@@ -218,25 +222,29 @@ export class Post implements HttpHandler, AnswerSink {
 
   /** [spec 2026-07-28 transports/streamable-http#receiving-messages] the server should end the stream now. */
   #answered(frame: Frame, { http, body }: Extract<PostState, { kind: 'reading' }>): void {
-    if (body.isStream) {
-      const cancel = this.#options.environment.http.clock.after(LINGER_MS, () => this.abort());
-      this.#state = { kind: 'lingering', http, cancel };
-      http.resume();
-    } else {
-      this.#state = DONE;
-    }
-    this.#options.host.ended({ kind: 'answered', frame, status: 200 });
+    const end: PostEnd = { kind: 'answered', frame, status: 200 };
+    if (body.isStream) this.#lingerWith(http, end);
+    else this.#finish(end);
+  }
+
+  /** All that was wanted is there, but the response has not ended. */
+  #lingerWith(http: HttpCall, end: PostEnd): void {
+    const cancel = this.#options.environment.http.clock.after(LINGER_MS, () => this.abort());
+    this.#state = { kind: 'lingering', http, cancel };
+    http.resume();
+    this.#options.host.ended(end);
   }
 
   retry(): void {
     // Nothing to come back to: streams of this era are not resumed.
   }
 
-  oversized(byteLength: number): void {
+  oversized(text: OversizedText): void {
     const { environment, frame } = this.#options;
-    const error = this.#errors.oversized(byteLength, environment.maxMessageBytes);
-    // One message more or less does not end a subscription.
-    if (this.#needsAnswer && frame.method !== LISTEN) return this.#fail(error);
+    const error = this.#errors.oversized(text, environment.maxMessageBytes);
+    // No answer, so the answer is still to come; and one message more or less does not end a subscription.
+    const isAside = text.kind === 'request' || text.kind === 'notification' || frame.method === LISTEN;
+    if (!isAside) return this.#fail(error);
     environment.log.error({ code: error.code }, error.message);
   }
 

@@ -195,14 +195,14 @@ export class RequestCall implements Call, PostHost {
   }
 }
 
-function readToolName({ bytes, payloadStart }: Frame): string | undefined {
-  const span = findUnmistakable(bytes, payloadStart, 'name');
-  const name = span === undefined || span === 'unclear' ? undefined : parseSpan(bytes, span);
+function readToolName(frame: Frame): string | undefined {
+  const span = findUnmistakable(frame, frame.payloadStart, 'name');
+  const name = span === undefined || span === 'unclear' ? undefined : parseSpan(frame.bytes, span);
   return typeof name === 'string' ? name : undefined;
 }
 
-function isFirstPage({ bytes, payloadStart }: Frame): boolean {
-  return findUnmistakable(bytes, payloadStart, 'cursor') === undefined;
+function isFirstPage(frame: Frame): boolean {
+  return findUnmistakable(frame, frame.payloadStart, 'cursor') === undefined;
 }
 
 /** Not if all that is wrong is a type that was allowed once: such headers are still checked by servers that use it. */

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
+import { RecentNames } from '../../collections/recent-names.ts';
 import type { Clock } from '../../deps.ts';
-import type { HeaderAnnotations } from '../../mcp/header-annotations.ts';
+import { type HeaderAnnotations, lengthOf } from '../../mcp/header-annotations.ts';
 import { toPrintable } from '../../process/printable.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { readToolPage, type ToolPage } from './tool-page.ts';
@@ -12,11 +13,20 @@ import { readToolPage, type ToolPage } from './tool-page.ts';
 const MIN_TRUST_MS = 10_000;
 /** Pages fetched at a time; a server with more leaves some tools unknown. */
 const MAX_PAGES = 50;
-/** Tools remembered. */
-const MAX_TOOLS = 10_000;
+/** Tools remembered for one principal, and characters of them; later ones push out the first. */
+export const TOOL_LIMITS = { count: 4096, length: 256 * 1024 };
 
 /** Asks for one page of the list; undefined: the first. Rejects with a BridgeError when there is no answer. */
 export type AskForPage = (cursor: string | undefined) => Promise<Frame>;
+
+/** Pages of the list, as far as they have come. Of the pages themselves nothing is kept: each may be large. */
+interface Listed {
+  readonly tools: RecentNames<HeaderAnnotations>;
+  pages: number;
+  /** How long all of them stay good. */
+  ttlMs: number;
+  nextCursor: string | undefined;
+}
 
 export interface KnownTool {
   readonly annotations: HeaderAnnotations | undefined;
@@ -32,7 +42,7 @@ export interface KnownTool {
 export class ToolHeaders {
   readonly #clock: Clock;
   readonly #log: Logger;
-  #tools = new Map<string, HeaderAnnotations>();
+  #tools = new RecentNames<HeaderAnnotations>(TOOL_LIMITS);
   /** Until then a tool that is not known, or not valid, is taken to be so. */
   #trustedUntilMs = Number.NEGATIVE_INFINITY;
   #refreshing: Promise<void> | undefined;
@@ -55,10 +65,12 @@ export class ToolHeaders {
     const page = readToolPage(answer);
     if (page === undefined) return answer;
     if (isFirst && page.nextCursor === undefined) {
-      this.#replace([page]);
+      const listed = nothingListed();
+      this.#read(page, listed);
+      this.#replace(listed);
     } else {
       this.#warn(page);
-      this.#add(page, this.#tools);
+      add(page, this.#tools);
     }
     return page.shown;
   }
@@ -66,7 +78,7 @@ export class ToolHeaders {
   /** The server says that its list has changed. */
   invalidate(): void {
     this.#generation += 1;
-    this.#tools = new Map();
+    this.#tools = new RecentNames(TOOL_LIMITS);
     this.#trustedUntilMs = Number.NEGATIVE_INFINITY;
   }
 
@@ -80,36 +92,32 @@ export class ToolHeaders {
 
   async #fetch(ask: AskForPage): Promise<void> {
     const generation = this.#generation;
-    const pages: ToolPage[] = [];
+    const listed = nothingListed();
     try {
-      let cursor: string | undefined;
       do {
-        const page = readToolPage(await ask(cursor));
+        const page = readToolPage(await ask(listed.nextCursor));
         if (page === undefined) break;
-        pages.push(page);
-        cursor = page.nextCursor;
-      } while (cursor !== undefined && pages.length < MAX_PAGES);
+        this.#read(page, listed);
+      } while (listed.nextCursor !== undefined && listed.pages < MAX_PAGES);
     } catch (error) {
       this.#log.debug({ err: error }, 'the list of tools could not be had; calls go without headers for arguments');
     }
     // What has changed meanwhile is asked for again by the next call.
-    if (generation === this.#generation) this.#replace(pages);
+    if (generation === this.#generation) this.#replace(listed);
   }
 
-  #replace(pages: readonly ToolPage[]): void {
-    for (const page of pages) this.#warn(page);
-    const isComplete = pages.length > 0 && pages.at(-1)?.nextCursor === undefined;
-    const tools = isComplete ? new Map<string, HeaderAnnotations>() : this.#tools;
-    for (const page of pages) this.#add(page, tools);
-    this.#tools = tools;
-    const ttlMs = pages.length === 0 ? 0 : Math.min(...pages.map((page) => page.ttlMs));
+  #read(page: ToolPage, listed: Listed): void {
+    this.#warn(page);
+    add(page, listed.tools);
+    listed.ttlMs = listed.pages === 0 ? page.ttlMs : Math.min(listed.ttlMs, page.ttlMs);
+    listed.pages += 1;
+    listed.nextCursor = page.nextCursor;
+  }
+
+  #replace({ tools, pages, ttlMs, nextCursor }: Listed): void {
+    if (pages > 0 && nextCursor === undefined) this.#tools = tools;
+    else for (const [name, annotations] of tools) this.#tools.set(name, annotations, lengthOf(annotations));
     this.#trustedUntilMs = this.#clock.now() + Math.max(MIN_TRUST_MS, ttlMs);
-  }
-
-  #add({ tools }: ToolPage, known: Map<string, HeaderAnnotations>): void {
-    for (const { name, annotations } of tools) {
-      if (known.size < MAX_TOOLS || known.has(name)) known.set(name, annotations);
-    }
   }
 
   /** Once for each tool, and again when something else is wrong with it. */
@@ -122,4 +130,12 @@ export class ToolHeaders {
       this.#log.warn(shown, 'a tool is hidden: its schema names headers in a way that is not allowed');
     }
   }
+}
+
+function nothingListed(): Listed {
+  return { tools: new RecentNames(TOOL_LIMITS), pages: 0, ttlMs: 0, nextCursor: undefined };
+}
+
+function add({ tools }: ToolPage, known: RecentNames<HeaderAnnotations>): void {
+  for (const { name, annotations } of tools) known.set(name, annotations, lengthOf(annotations));
 }

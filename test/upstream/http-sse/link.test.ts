@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import test from 'ava';
+import { LINGERING_LIMITS } from '../../../src/upstream/http-sse/link.ts';
 import { acceptOld, ENDPOINT, listenOld } from '../../fixtures/http-servers/old-server.ts';
 import { event, notification, openStream } from '../../fixtures/http-servers/scripted.ts';
 import { startHttpSse } from '../../support/sdk-servers.ts';
@@ -177,4 +178,32 @@ test('a withdrawal follows its call, and notifications their order', async (t) =
     posted.slice(2).map(({ message }) => message.method),
     ['tools/call', 'notifications/cancelled', 'notifications/last'],
   );
+});
+
+test('of responses to messages that never end some are kept, and no call waits for them', async (t) => {
+  const { server } = await listenOld({
+    post: ({ message: { id } }, response, stream) => {
+      response.writeHead(202).write(' ');
+      if (id !== undefined) stream.write(event({ jsonrpc: '2.0', id, result: { of: id } }));
+    },
+  });
+  const client = await connectClient(t, server, dialHttpSse(server.url));
+  for (let count = 0; count < 200; count++) t.deepEqual((await client.request('tools/list')).error, undefined);
+  await waitFor(() => server.open.size < 80, { message: () => `${server.open.size} connections to become fewer` });
+  t.true(server.open.size > 40);
+});
+
+test('nor are many kept of large messages, but the latest: a server may still be at work on it', async (t) => {
+  const { server } = await listenOld({
+    post: ({ message: { id } }, response, stream) => {
+      response.writeHead(202).write(' ');
+      if (id !== undefined) stream.write(event({ jsonrpc: '2.0', id, result: { of: id } }));
+    },
+  });
+  const client = await connectClient(t, server, dialHttpSse(server.url));
+  const text = 'x'.repeat(LINGERING_LIMITS.bytes);
+  for (let count = 0; count < 3; count++) await client.request('tools/call', { name: 'x', arguments: { text } });
+  // The event stream is the other one.
+  await waitFor(() => server.open.size === 2, { message: () => `${server.open.size} connections to become two` });
+  t.pass();
 });

@@ -1,14 +1,14 @@
 import test from 'ava';
 import { AnswerBody } from '../../../src/upstream/remote/answer-body.ts';
-import type { AnswerSink } from '../../../src/upstream/remote/answer-reader.ts';
+import type { AnswerSink, OversizedText } from '../../../src/upstream/remote/answer-reader.ts';
 
 /** What comes of a body that arrives in these pieces. */
 function read(form: ConstructorParameters<typeof AnswerBody>[0], ...chunks: readonly string[]) {
   const texts: string[] = [];
-  const oversized: number[] = [];
+  const oversized: OversizedText[] = [];
   const sink: AnswerSink = {
     text: (bytes) => void texts.push(bytes.toString()),
-    oversized: (byteLength) => void oversized.push(byteLength),
+    oversized: (text) => void oversized.push(text),
     retry: () => {},
   };
   const body = new AnswerBody(form, sink, 20);
@@ -32,5 +32,10 @@ test('a body without anything in it has no form', (t) => {
 });
 
 test('what is over the limit is told and not kept', (t) => {
-  t.like(read('json', '{"a":"', 'x'.repeat(20)), { texts: [], oversized: [26] });
+  const json = read('json', '{"a":"', 'x'.repeat(20));
+  t.deepEqual(json.texts, []);
+  t.like(json.oversized, [{ byteLength: 26, kind: undefined }]);
+  const events = read('events', 'data: {"jsonrpc":"2.0","id":7,"method":"m"}\n\n');
+  t.deepEqual(events.texts, []);
+  t.like(events.oversized, [{ kind: 'request', id: 7 }]);
 });

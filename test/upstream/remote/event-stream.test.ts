@@ -58,6 +58,16 @@ test('a pause longer than a timer can take becomes the longest one', async (t) =
   await waitFor(() => streams.length === 2);
 });
 
+test('a server that wants no pause, and brings something each time, gets a short one all the same', async (t) => {
+  const { clock, streams } = await openStreams(t);
+  (await waitFor(() => streams[0])).end('retry: 0\ndata: 1\n\n');
+  await waitFor(() => clock.pendingTimers === 1);
+  clock.advance(49);
+  t.is(clock.pendingTimers, 1, 'not yet');
+  clock.advance(1);
+  await waitFor(() => streams.length === 2);
+});
+
 test('without a pause asked for it comes back after three seconds; a connection that only brought an id was no failure', async (t) => {
   const { clock, streams, resumedFrom } = await openStreams(t);
   (await waitFor(() => streams[0])).end('id: e-1\ndata:\n\n');

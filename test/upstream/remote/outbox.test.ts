@@ -1,6 +1,7 @@
 import test from 'ava';
 import { MAX_WAITING_MESSAGES, Outbox } from '../../../src/upstream/remote/outbox.ts';
 import type { Outgoing } from '../../../src/upstream/remote/outgoing.ts';
+import { collectLog } from '../../process/collected-log.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { clientFrame } from '../../support/frames.ts';
 
@@ -8,8 +9,10 @@ function createOutbox() {
   const posted: Outgoing[] = [];
   const clock = new FakeClock();
   let drains = 0;
+  const { log, entries } = collectLog();
   const outbox = new Outbox({
     clock,
+    log,
     post: (message) => posted.push(message),
     drained: () => {
       drains += 1;
@@ -19,6 +22,7 @@ function createOutbox() {
     outbox,
     posted,
     clock,
+    entries,
     methods: () => posted.map(({ frame }) => frame.method ?? 'answer'),
     drains: () => drains,
     find: (method: string) => posted.find(({ frame }) => frame.method === method) as Outgoing,
@@ -120,4 +124,19 @@ test('gives back what it has not posted', (t) => {
   );
   outbox.release();
   t.deepEqual(methods(), []);
+});
+
+test('a server that asks and takes no answers gets so many of them, and no more until it takes some', (t) => {
+  const { outbox, posted, entries, methods } = createOutbox();
+  const answer = (id: number) => outbox.send(clientFrame({ id, result: {} }));
+  for (let id = 1; id <= 10_000; id++) answer(id);
+  t.true(entries.some(({ msg }) => msg?.includes('takes no answers')));
+  t.is(entries.length, 1);
+  outbox.send(request('call'));
+  t.deepEqual(methods(), ['answer', 'call'], 'calls go on');
+  let taken = 0;
+  for (; taken < posted.length; taken++) outbox.answered(posted[taken] as Outgoing);
+  t.true(posted.length > 4000 && posted.length < 5000, `${posted.length}`);
+  answer(10_001);
+  t.is(posted.at(-1)?.frame.id, 10_001);
 });

@@ -20,3 +20,21 @@ test('where to learn how to authorize is shown without what is secret, and only 
   t.notRegex(JSON.stringify([error.message, error.data]), /hunter2/);
   t.notRegex(refuse(401, '', { 'www-authenticate': 'Bearer resource_metadata="no url"' }).error.message, /describes/);
 });
+
+test('what a server says with a 403 is shown, as it may be no matter of credentials; with a 401 it may repeat them', (t) => {
+  const body = '{"jsonrpc":"2.0","error":{"code":-32000,"message":"The Host header is none of mine."}}';
+  t.is(
+    refuse(403, body, { 'content-type': 'application/json' }).error.message,
+    'The server at https://mcp.example/mcp does not allow this with the authorization it was given (403). It says: "The Host header is none of mine." Give a token with MCP_PORTAGE_BEARER_TOKEN, --bearer-token-file or --header.',
+  );
+  const page = '<!doctype html><html><title>Attention Required!</title><body>no</body></html>';
+  t.regex(refuse(403, page, { 'content-type': 'text/html' }).error.message, /It says: "Attention Required!" Give/);
+  const oauth = { error: 'access_denied', error_description: 'Not in your plan' };
+  const json = { 'content-type': 'application/json; charset=utf-8' };
+  t.regex(refuse(403, JSON.stringify(oauth), json).error.message, /It says: "Not in your plan"\./);
+  for (const other of ['{"error":"no"}', 'null', '{"error":']) {
+    t.true(refuse(403, other, json).error.message.includes(`It says: "${other}".`), other);
+  }
+  t.notRegex(refuse(403, '').error.message, /It says/);
+  t.notRegex(refuse(401, 'hunter2 is no token of mine').error.message, /It says|hunter2/);
+});

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import test from 'ava';
+import { LINGERING_LIMITS } from '../../../src/upstream/streamable-session/call-table.ts';
 import {
   type AskedMessage,
   event,
@@ -92,6 +93,20 @@ test('a server that keeps its streams open after the answer does not keep all co
   for (let count = 0; count < 40; count += 1) await client.request('tools/call', { name: 'x' });
   await waitFor(() => server.open.size <= 20);
   t.true(server.open.size >= 10, 'the latest may still have something to say');
+});
+
+test('nor what it was sent: of large requests fewer streams stay open', async (t) => {
+  const server = await listenScripted({
+    'tools/call': (asked, response) => void openStream(response).write(event(resultOf(asked, 'ok'))),
+  });
+  const client = await connectClient(t, server, dialStreamable(server.url));
+  const text = 'x'.repeat(LINGERING_LIMITS.bytes / 2 - 200);
+  const idle = server.open.size;
+  for (let count = 0; count < 5; count += 1) await client.request('tools/call', { name: 'x', arguments: { text } });
+  await waitFor(() => server.open.size <= idle + 2);
+  await client.request('tools/call', { name: 'x', arguments: { text: text + text + text } });
+  await waitFor(() => server.open.size <= idle);
+  t.pass();
 });
 
 test('a message after the answer on the same stream still arrives', async (t) => {

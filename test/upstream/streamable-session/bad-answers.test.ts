@@ -7,6 +7,7 @@ import {
   openStream,
   resultOf,
 } from '../../fixtures/http-servers/scripted.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { connectClient } from '../connect.ts';
 import { type DialOptions, dialStreamable } from '../remote-dialers.ts';
@@ -91,7 +92,7 @@ const failures: Record<string, { answer: Answer; reason: string; message: RegExp
         .end(),
     reason: 'ERR_UPSTREAM_AUTH',
     message:
-      /\(401\)\. It describes how to get it at https:\/\/s\.example\/\.well-known\/x\. Give a token with --bearer/,
+      /\(401\)\. It describes how to get it at https:\/\/s\.example\/\.well-known\/x\. Give a token with MCP_PORTAGE_BEARER_TOKEN, --bearer/,
   },
   'a proxy’s demand for authorization': {
     answer: (_, response) => void response.writeHead(407).end(),
@@ -101,7 +102,7 @@ const failures: Record<string, { answer: Answer; reason: string; message: RegExp
   'a refusal of the authorization': {
     answer: (_, response) => void response.writeHead(403).end('no'),
     reason: 'ERR_UPSTREAM_AUTH',
-    message: /\(403\)\. Give a token/,
+    message: /\(403\)\. It says: "no"\. Give a token/,
   },
 };
 
@@ -115,6 +116,21 @@ for (const [name, { answer, reason, message }] of Object.entries(failures)) {
     t.deepEqual((await client.request('tools/list')).result, {}, 'the session goes on');
   });
 }
+
+test('a refusal whose end never comes is told all the same', async (t) => {
+  const clock = new FakeClock();
+  const server = await listenScripted({
+    'tools/call': (_, response) => void response.writeHead(503, { 'Content-Length': '1000' }).write('overloaded'),
+  });
+  const client = await connectClient(t, server, dialStreamable(server.url, { client: { clock } }));
+  const id = client.start('tools/call', { name: 'x' });
+  await waitFor(() => server.order.includes('tools/call'));
+  await waitFor(() => {
+    clock.advance(1000);
+    return client.received.some((message) => message.id === id);
+  });
+  t.regex((await client.answer(id)).error?.message ?? '', /503 Service Unavailable: overloaded/);
+});
 
 test('a JSON-RPC error with an HTTP error status is the server’s answer and passes untouched', async (t) => {
   const { client, answer } = await callAnsweredBy(t, ({ message }, response) => {
@@ -155,6 +171,29 @@ for (const [form, answer] of Object.entries(tooLong)) {
     t.is(got.error?.code, -32603);
     t.regex(got.error?.message ?? '', /up to 100000 are allowed.*--max-message-bytes/);
     t.deepEqual((await client.request('tools/list')).result, {});
+  });
+}
+
+const asides = {
+  request: { id: 'q', method: 'sampling/createMessage' },
+  notification: { method: 'notifications/message' },
+};
+
+for (const [kind, aside] of Object.entries(asides)) {
+  test(`a ${kind} over the limit on the stream of an answer is not the answer, which is waited for`, async (t) => {
+    const params = { text: 'x'.repeat(200_000) };
+    const { answer, server } = await callAnsweredBy(
+      t,
+      (asked, response) => {
+        openStream(response).write(event({ jsonrpc: '2.0', ...aside, params }));
+        response.end(event(resultOf(asked, 'ok')));
+      },
+      { maxMessageBytes: 100_000 },
+    );
+    t.like(answer.result, { content: [{ text: 'ok' }] });
+    if (kind === 'notification') return;
+    const refusal = await waitFor(() => server.messages.find(({ message }) => message.id === 'q'));
+    t.like(refusal.message.error, { code: -32600, data: { bridge: { reason: 'ERR_WIRE_FRAME_TOO_LARGE' } } });
   });
 }
 

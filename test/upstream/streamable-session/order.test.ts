@@ -87,14 +87,19 @@ test('nothing leaves before initialized has arrived', async (t) => {
 });
 
 test('notifications and answers keep their order, requests run beside them', async (t) => {
+  let takeSlow: (() => void) | undefined;
   const server = await listenScripted({
-    'notifications/slow': (_, response) => void setTimeout(() => accept({} as never, response), 100),
+    'notifications/slow': (asked, response) => {
+      takeSlow = () => accept(asked, response);
+    },
   });
   const client = await connectClient(t, server, dialStreamable(server.url));
   client.notify('notifications/slow', { n: 1 });
   for (const n of [2, 3, 4]) client.notify('notifications/quick', { n });
   await client.request('tools/list');
+  const take = await waitFor(() => takeSlow);
   t.false(server.order.includes('notifications/quick'), 'the request did not wait');
+  take();
   await waitFor(() => server.messages.filter(({ message }) => message.method === 'notifications/quick').length === 3);
   t.deepEqual(
     server.messages.map(({ message }) => message.params?.n).filter((n) => n !== undefined),

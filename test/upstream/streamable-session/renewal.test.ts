@@ -8,6 +8,7 @@ import {
   type Script,
   type ScriptedOptions,
 } from '../../fixtures/http-servers/scripted.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { startStreamable } from '../../support/sdk-servers.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { connectClient } from '../connect.ts';
@@ -63,6 +64,38 @@ test('a server that forgot the session gets a new one, and the call that found o
     'the client sees one handshake',
   );
   t.is(client.ended, undefined);
+});
+
+test('a server that forgets sessions as fast as it opens them gets one more for its event stream, and the next for a message', async (t) => {
+  let streams = 0;
+  const server = await listenScripted({
+    // Each session has a stream once, and is not known any more when the bridge comes back for it.
+    GET: (_, response) => {
+      streams += 1;
+      if (streams % 2 === 1) openStream(response).end('retry: 0\nid: 1\ndata:\n\n');
+      else response.writeHead(404).end();
+    },
+  });
+  const clock = new FakeClock();
+  const client = await connectClient(t, server, dialStreamable(server.url, { client: { clock } }));
+  const sessions = () => server.order.filter((name) => name === 'initialize').length;
+  const streamsAre = (count: number) =>
+    waitFor(() => {
+      clock.advance(10);
+      return streams >= count;
+    });
+  await streamsAre(2);
+  await waitFor(() => sessions() === 2);
+  await streamsAre(4);
+  const forgetful: Script[string] = (asked, response) => {
+    if (asked.headers['mcp-session-id'] === 'session-2') return void response.writeHead(404).end();
+    response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(resultOf(asked, 'ok')));
+  };
+  t.deepEqual((await client.request('tools/list')).result, {});
+  t.is(sessions(), 2, 'not for the stream of a session that was as short');
+  server.rewrite({ 'tools/call': forgetful });
+  t.is(await client.call('x'), 'ok');
+  t.is(sessions(), 3, 'but for a call');
 });
 
 test('many calls at once make one new session, and each is answered once', async (t) => {
@@ -211,7 +244,55 @@ test('a server that refuses the new session fails the call, and is asked again f
   t.is(client.ended, undefined);
 });
 
-test('a server that comes back with another revision fails the calls instead of pretending', async (t) => {
+test('a server that never answers for the new session is given up after a minute, and asked again for the next call', async (t) => {
+  const clock = new FakeClock();
+  const { server, forget } = await listenForgetful();
+  const client = await connectClient(t, server, dialStreamable(server.url, { client: { clock } }));
+  forget();
+  let isHanging = true;
+  server.rewrite({
+    initialize: ({ message }, response) => {
+      if (isHanging) return;
+      const { id, params } = message;
+      const result = { protocolVersion: params?.protocolVersion, capabilities: {} };
+      response
+        .writeHead(200, { 'Content-Type': 'application/json', 'Mcp-Session-Id': 'session-2' })
+        .end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+    },
+  });
+  const call = client.request('tools/call', { name: 'x' });
+  await waitFor(() => server.order.filter((name) => name === 'initialize').length === 2);
+  clock.advance(60_000);
+  t.like((await call).error?.data, { bridge: { reason: 'ERR_UPSTREAM_TIMEOUT' } });
+  isHanging = false;
+  t.is(await client.call('x'), 'ok');
+});
+
+test('a new session whose server never says that it took initialized is gone on with', async (t) => {
+  const clock = new FakeClock();
+  const { server, forget } = await listenForgetful();
+  const client = await connectClient(t, server, dialStreamable(server.url, { client: { clock } }));
+  await client.request('tools/list');
+  forget();
+  server.rewrite({ 'notifications/initialized': () => {} });
+  const call = client.call('x');
+  await waitFor(() => server.order.filter((name) => name === 'notifications/initialized').length === 2);
+  clock.advance(60_000);
+  t.is(await call, 'ok');
+});
+
+test('a server that never says whether it knows the session is taken to know it after a minute', async (t) => {
+  const clock = new FakeClock();
+  const { server } = await listenForgetful();
+  const client = await connectClient(t, server, dialStreamable(server.url, { client: { clock } }));
+  server.rewrite({ 'tools/call': (_, response) => void response.writeHead(400).end('no'), ping: () => {} });
+  const call = client.request('tools/call', { name: 'x' });
+  await waitFor(() => server.order.includes('ping'));
+  clock.advance(60_000);
+  t.regex((await call).error?.message ?? '', /answered 400/);
+});
+
+test('a server that comes back with another revision ends the session instead of pretending', async (t) => {
   const { server, forget } = await listenForgetful();
   const client = await connectClient(t, server, dialStreamable(server.url));
   forget();
@@ -219,12 +300,16 @@ test('a server that comes back with another revision fails the calls instead of 
     initialize: (asked, response) => {
       const result = { protocolVersion: '2025-03-26', capabilities: {} };
       response
-        .writeHead(200, { 'Content-Type': 'application/json' })
+        .writeHead(200, { 'Content-Type': 'application/json', 'Mcp-Session-Id': 'of-another-revision' })
         .end(JSON.stringify({ jsonrpc: '2.0', id: asked.message.id, result }));
     },
   });
-  const { error } = await client.request('tools/call', { name: 'x' });
-  t.regex(error?.message ?? '', /speaks another revision now/);
+  client.send({ id: 7, method: 'tools/call', params: { name: 'x' } });
+  await waitFor(() => client.ended !== undefined);
+  t.regex(client.ended?.message ?? '', /speaks another revision now/);
+  await waitFor(() => server.order.includes('DELETE'));
+  const left = server.messages.filter(({ headers }) => headers['mcp-session-id'] === 'of-another-revision');
+  t.deepEqual(left, [], 'the new session is used for nothing but its end');
 });
 
 test('an SDK server that restarts is found again: the call at hand is answered, the state restored', async (t) => {

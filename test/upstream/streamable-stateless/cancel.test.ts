@@ -114,6 +114,16 @@ test('a notification that nobody knows is posted; a client answers nobody', asyn
   t.is(client.received.length, 1);
 });
 
+test('responses to notifications that never end take no turn of a call', async (t) => {
+  const { client, server } = await connectScripted(t, {
+    'notifications/vendor': (_, response) => void response.writeHead(202).write(' '),
+  });
+  for (let count = 0; count < 130; count++) client.notify('notifications/vendor');
+  t.deepEqual((await client.request('tools/list')).result, {});
+  await waitFor(() => server.open.size <= 1);
+  t.is(server.order.length, 131);
+});
+
 test('when the dialer closes, calls end with their clients and no connection stays', async (t) => {
   const { act, open } = holding(true);
   const { client, dialer, server } = await connectScripted(t, { 'prompts/get': act });

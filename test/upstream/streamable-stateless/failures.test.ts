@@ -1,6 +1,6 @@
 import test from 'ava';
 import { ModernClient } from '../../contract/modern-client.ts';
-import { type Act, accept, event, openStream, resultOf } from '../../fixtures/http-servers/scripted.ts';
+import { type Act, accept, event, notification, openStream, resultOf } from '../../fixtures/http-servers/scripted.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { dialStateless } from '../remote-dialers.ts';
 import { askedFor, type ConnectOptions, connectScripted, refuseWith } from './connect-modern.ts';
@@ -89,7 +89,7 @@ const failures: Record<string, { readonly answer: Act; readonly reason: string; 
   'a refusal of the authorization': {
     answer: (_, response) => void response.writeHead(403).end('no'),
     reason: 'ERR_UPSTREAM_AUTH',
-    message: /\(403\)\. Give a token/,
+    message: /\(403\)\. It says: "no"\. Give a token/,
   },
 };
 
@@ -200,3 +200,12 @@ for (const [form, answer] of [
     t.is(server.order.length, 1);
   });
 }
+
+test('a notification over the limit is not the answer, which is waited for', async (t) => {
+  const answer: Act = (asked, response) => {
+    openStream(response).write(event(notification('notifications/message', { data: 'x'.repeat(200_000) })));
+    response.end(event(resultOf(asked, 'ok')));
+  };
+  const { result } = await ask(t, 'prompts/get', answer, { maxMessageBytes: 100_000 });
+  t.like(result, { content: [{ text: 'ok' }] });
+});

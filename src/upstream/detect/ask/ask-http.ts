@@ -1,6 +1,6 @@
 import type { BridgeError } from '../../../errors.ts';
-import type { HttpHandler, ResponseHead } from '../../../http/client.ts';
 import { EVENT_STREAM_TYPE, JSON_TYPE } from '../../../http/content-type.ts';
+import type { HttpHandler, ResponseHead } from '../../../http/http-call.ts';
 import { showUrl } from '../../../http/shown-url.ts';
 import type { ProbeOutcome } from '../../../mcp/classify-probe.ts';
 import type { Frame, JsonRpcId } from '../../../wire/frame.ts';

@@ -1,5 +1,6 @@
-import type { HttpCall, HttpClient, HttpHandler, HttpRequest } from '../../../http/client.ts';
+import type { HttpClient } from '../../../http/client.ts';
 import type { SessionCookies } from '../../../http/cookies.ts';
+import type { HttpCall, HttpHandler, HttpRequest } from '../../../http/http-call.ts';
 
 /** The server to ask, as one client sees it. */
 export interface HttpTarget {

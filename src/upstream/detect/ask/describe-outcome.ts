@@ -18,11 +18,13 @@ export function describeAttempt(
   { name, headers }: { readonly name: string; readonly headers?: IncomingHttpHeaders | undefined },
 ): string {
   const isPlain = error?.code === 'ERR_UPSTREAM_AUTH' || error?.retryAfterMs !== undefined;
-  if (error === undefined || outcome.kind !== 'status' || isPlain) return describeOutcome(outcome, headers);
+  const saysMore = outcome.kind === 'status' || error?.code === 'ERR_UPSTREAM_CLOSED';
+  if (error === undefined || !saysMore || isPlain) return describeOutcome(outcome, headers);
   const subject = `The server at ${name} `;
   const { message } = error;
-  const said = message.startsWith(subject) ? message.slice(subject.length).replace(/^answered /, '') : message;
-  return said.replace(/\.$/, '');
+  const said = message.startsWith(subject) ? message.slice(subject.length) : message;
+  // What was asked stands before it, and what to check after all attempts.
+  return said.replace(/^answered (?:\S+ with |with )?/, '').replace(/\.(?: Check that .*)?$/, '');
 }
 
 /** Completes "POST initialize: …". */

@@ -1,6 +1,6 @@
 /** From what an HTTP client tells to what the classifier reads. */
 import type { BridgeError } from '../../../errors.ts';
-import type { ResponseHead } from '../../../http/client.ts';
+import type { ResponseHead } from '../../../http/http-call.ts';
 import type { HttpStatus, ProbeOutcome } from '../../../mcp/classify-probe.ts';
 import { asFields, readMembers } from '../../../mcp/payload.ts';
 import type { RpcError } from '../../../mcp/rpc-errors.ts';

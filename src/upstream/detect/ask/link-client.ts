@@ -3,7 +3,8 @@ import { BridgeError } from '../../../errors.ts';
 import type { ProbeOutcome } from '../../../mcp/classify-probe.ts';
 import { PING } from '../../../mcp/methods.ts';
 import { Exchange } from '../../../relay/exchange.ts';
-import type { Lane, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../../../relay/ports.ts';
+import type { Lane } from '../../../relay/lane.ts';
+import type { ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../../wire/write-message.ts';
 import { describeAttempt } from './describe-outcome.ts';
@@ -51,6 +52,11 @@ export class LinkClient implements ServerListener {
   /** Why the connection is gone, if it is. */
   get end(): BridgeError | undefined {
     return this.#end;
+  }
+
+  /** See `UpstreamLink`. */
+  get gone(): Promise<void> | undefined {
+    return this.#link.gone;
   }
 
   /** Never rejects. After `timeoutMs` the answer is silence; one that still comes is dropped. */

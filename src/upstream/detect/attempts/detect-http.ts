@@ -243,7 +243,7 @@ class HttpDetector {
     ask: () => Promise<A>,
     classify: (answer: A) => V,
   ): Promise<{ answer: A; verdict: V }> {
-    const { clock, signal } = this.#options;
+    const { clock, log, signal } = this.#options;
     let hasFailed = false;
     for (let busyTimes = 0; ; ) {
       const answer = await ask();
@@ -251,8 +251,13 @@ class HttpDetector {
       const verdict = classify(answer);
       const pauseMs = this.#refusal === undefined ? pauseBefore(verdict, answer, { busyTimes, hasFailed }) : undefined;
       if (pauseMs === undefined) return { answer, verdict };
-      if (verdict.kind === 'busy') busyTimes += 1;
-      else hasFailed = true;
+      if (verdict.kind === 'busy') {
+        busyTimes += 1;
+        // A client waits that long and is told nothing.
+        log.info({ status: answer.head?.status }, `the server is busy; it is asked again in ${pauseMs} ms`);
+      } else {
+        hasFailed = true;
+      }
       await wait(clock, pauseMs, signal);
     }
   }

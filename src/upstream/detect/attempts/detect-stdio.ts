@@ -69,7 +69,7 @@ export async function detectStdio(options: DetectStdioOptions): Promise<StdioDet
   try {
     return await detector.run();
   } catch (thrown) {
-    detector.close();
+    await detector.close();
     throw thrown;
   }
 }
@@ -92,8 +92,10 @@ class StdioDetector {
     return new LinkClient(this.#options.dialer, this.#options.clock);
   }
 
-  close(): void {
+  /** Resolves when nothing is left of the server. */
+  async close(): Promise<void> {
     this.#client.close();
+    await this.#client.gone;
   }
 
   async run(): Promise<StdioDetection> {
@@ -118,7 +120,7 @@ class StdioDetector {
       case 'no-common-revision':
         throw noCommonRevisionError(this.#options.dialer.name, seen.verdict.supported);
       case 'legacy':
-        if (seen.verdict.respawn) this.#respawn(seen.answer);
+        if (seen.verdict.respawn) await this.#respawn(seen.answer);
         return this.#initialize(undefined);
       case 'headers-lost':
       case 'not-answering':
@@ -132,10 +134,14 @@ class StdioDetector {
     }
   }
 
-  /** A server that exits at a message it does not know gets a second process, and no second such message. */
-  #respawn({ error }: LinkAnswer): void {
+  /**
+   * A server that exits at a message it does not know gets a second process, and no second such message. Not while
+   * anything is left of the first one, which may have what only one can have.
+   */
+  async #respawn({ error }: LinkAnswer): Promise<void> {
     this.#options.log.debug({ code: error?.code }, 'the server exited at the probe; it is started again without one');
     this.#wasProbed = false;
+    await this.#client.gone;
     this.#client = this.#open();
   }
 
@@ -202,7 +208,7 @@ class StdioDetector {
       return { era: 'legacy', handshake, connection: this.#client };
     }
     if (answer.outcome.kind === 'exited' && this.#wasProbed) {
-      this.#respawn(answer);
+      await this.#respawn(answer);
       return this.#initialize(undefined);
     }
     const late = probe === undefined ? undefined : await this.#within(probe, LATE_ANSWER_MS);

@@ -11,6 +11,8 @@ export type TrialEnd =
 
 /** A server that talks this much before it answers is asked to wait. */
 const MAX_EARLY = 100;
+/** The same in bytes; what it had said already is taken. */
+const MAX_EARLY_BYTES = 1024 * 1024;
 
 /** What the server said, to be said again to the client. */
 type Said = (client: ServerListener) => void;
@@ -26,6 +28,9 @@ export class Trial implements ServerListener, FoundLink {
   #end: (end: TrialEnd) => void = () => {};
   /** Everything up to the answer, that included. */
   #said: Said[] = [];
+  #saidBytes = 0;
+  /** It talked too much and was told so. */
+  #isPaused = false;
   #client: ServerListener | undefined;
 
   /** Throws what `dial` throws. */
@@ -43,7 +48,7 @@ export class Trial implements ServerListener, FoundLink {
     this.#client = client;
     const said = this.#said;
     this.#said = [];
-    if (said.length > MAX_EARLY) this.link.resume();
+    if (this.#isPaused) this.link.resume();
     for (const say of said) say(client);
     return this.link;
   }
@@ -56,7 +61,7 @@ export class Trial implements ServerListener, FoundLink {
 
   fromServer(frame: Frame, exchange?: Exchange): void {
     if (this.#client !== undefined) return this.#client.fromServer(frame, exchange);
-    this.#keep((client) => client.fromServer(frame, exchange));
+    this.#keep((client) => client.fromServer(frame, exchange), frame.bytes.length);
     if (frame.isResponse && frame.id === this.#request.frame.id) this.#end({ kind: 'answered', frame });
   }
 
@@ -78,8 +83,11 @@ export class Trial implements ServerListener, FoundLink {
     this.#end({ kind: 'failed', error: reason });
   }
 
-  #keep(say: Said): void {
+  #keep(say: Said, bytes = 0): void {
     this.#said.push(say);
-    if (this.#said.length > MAX_EARLY) this.link.pause();
+    this.#saidBytes += bytes;
+    if (this.#said.length <= MAX_EARLY && this.#saidBytes < MAX_EARLY_BYTES) return;
+    this.#isPaused = true;
+    this.link.pause();
   }
 }

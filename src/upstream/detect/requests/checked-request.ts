@@ -1,5 +1,5 @@
-import type { BridgeError } from '../../../errors.ts';
 import type { Exchange } from '../../../relay/exchange.ts';
+import { PassingLink } from '../../../relay/passing-link.ts';
 import type { ServerFault, ServerListener, UpstreamLink } from '../../../relay/ports.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import type { Request } from '../found-link.ts';
@@ -21,57 +21,32 @@ export type Refuse = (client: ServerListener) => void;
  * A modern request to a server that was modern the last time it was asked. A server that was replaced refuses it before
  * it does anything, so that it can be sent once more in another way.
  */
-export class CheckedRequest implements UpstreamLink, ServerListener {
+export class CheckedRequest extends PassingLink {
+  protected link: UpstreamLink;
   readonly #options: CheckedRequestOptions;
-  readonly #listener: ServerListener;
-  #link: UpstreamLink;
   #request: Request | undefined;
 
   constructor(options: CheckedRequestOptions) {
+    super(options.listener);
     this.#options = options;
-    this.#listener = options.listener;
-    this.#link = options.dial(this);
+    this.link = options.dial(this);
   }
 
-  // ---- from the relay
-
-  send(frame: Frame, exchange?: Exchange): boolean {
+  override send(frame: Frame, exchange?: Exchange): boolean {
     if (frame.kind === 'request') this.#request = { frame, exchange };
-    return this.#link.send(frame, exchange);
+    return this.link.send(frame, exchange);
   }
 
-  pause(): void {
-    this.#link.pause();
-  }
-
-  resume(): void {
-    this.#link.resume();
-  }
-
-  close(reason: BridgeError): void {
-    this.#link.close(reason);
-  }
-
-  // ---- from the server
-
-  fromServer(frame: Frame, exchange?: Exchange): void {
+  override fromServer(frame: Frame, exchange?: Exchange): void {
     if (frame.kind === 'error' && this.#isDoubted()) {
       return this.#sendAgain((client) => client.fromServer(frame, exchange));
     }
-    this.#listener.fromServer(frame, exchange);
+    this.listener.fromServer(frame, exchange);
   }
 
-  serverFault(fault: ServerFault): void {
+  override serverFault(fault: ServerFault): void {
     if (this.#isDoubted()) return this.#sendAgain((client) => client.serverFault(fault));
-    this.#listener.serverFault(fault);
-  }
-
-  serverDrained(): void {
-    this.#listener.serverDrained();
-  }
-
-  serverClosed(reason: BridgeError): void {
-    this.#listener.serverClosed(reason);
+    this.listener.serverFault(fault);
   }
 
   #isDoubted(): boolean {
@@ -81,7 +56,7 @@ export class CheckedRequest implements UpstreamLink, ServerListener {
 
   #sendAgain(refuse: Refuse): void {
     const { frame, exchange } = this.#request as Request;
-    this.#link = this.#options.dialAgain(refuse);
-    this.#link.send(frame, exchange);
+    this.link = this.#options.dialAgain(refuse);
+    this.link.send(frame, exchange);
   }
 }

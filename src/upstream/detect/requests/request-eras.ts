@@ -46,6 +46,8 @@ export class RequestEras {
   readonly #options: RequestErasOptions;
   readonly #reachability: Reachability;
   readonly #confirmed = new WeakSet<Verdict>();
+  /** It has answered once. Until then the address may be wrong, and the log says what its clients are told. */
+  #wasThere = false;
 
   constructor(options: RequestErasOptions) {
     this.#options = options;
@@ -100,10 +102,12 @@ export class RequestEras {
     try {
       const answer = await askEra({ url, attempts, clock, log, signal });
       this.#reachability.note(undefined);
+      this.#wasThere = true;
       return answer;
     } catch (thrown) {
       const error = toBridgeError(thrown);
       if (isOutOfReach(error)) this.#reachability.note(error);
+      if (!this.#wasThere) log.warn({ code: error.code }, error.message);
       throw error;
     } finally {
       deadline.clear();

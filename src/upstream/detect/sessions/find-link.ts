@@ -1,6 +1,6 @@
 import type { Protocol, RemoteConfig } from '../../../config.ts';
 import type { Deps } from '../../../deps.ts';
-import { BridgeError } from '../../../errors.ts';
+import { BridgeError, toBridgeError } from '../../../errors.ts';
 import type { HttpClient } from '../../../http/client.ts';
 import { SessionCookies } from '../../../http/cookies.ts';
 import { showUrl } from '../../../http/shown-url.ts';
@@ -49,6 +49,11 @@ class NothingFound extends Error {}
 export class LinkFinder {
   readonly #options: LinkFinderOptions;
   readonly #steps: readonly DetectStep[];
+  /**
+   * It has been found once. Until then the address may be wrong, which who runs the bridge reads in the log: there may be
+   * no client in sight. Who loses a server later says so.
+   */
+  #wasThere = false;
 
   constructor(options: LinkFinderOptions) {
     const { protocol, remote } = options;
@@ -145,6 +150,7 @@ export class LinkFinder {
     try {
       const { clock, log } = deps;
       const detection = await detectHttp({ url, attempts, order, clock, log, signal: deadline.signal });
+      this.#wasThere = true;
       log.debug({ transport: detection.kind }, 'found the server');
       if (detection.kind === 'modern') {
         this.#options.modern?.found(key, detection.revision);
@@ -153,6 +159,10 @@ export class LinkFinder {
       const trial = attempts.take();
       if (trial === undefined) throw new Error('a transport was found without a link');
       return { ...detection, trial };
+    } catch (thrown) {
+      const error = toBridgeError(thrown);
+      if (!this.#wasThere && !signal.aborted) deps.log.warn({ code: error.code }, error.message);
+      throw thrown;
     } finally {
       deadline.clear();
       attempts.close();

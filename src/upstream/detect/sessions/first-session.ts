@@ -3,7 +3,8 @@ import { type BridgeError, toBridgeError } from '../../../errors.ts';
 import type { Implementation } from '../../../mcp/meta.ts';
 import { INITIALIZE } from '../../../mcp/methods.ts';
 import type { Exchange } from '../../../relay/exchange.ts';
-import type { ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../../../relay/ports.ts';
+import { PassingLink } from '../../../relay/passing-link.ts';
+import type { ServerListener, UpstreamDialer, UpstreamLink } from '../../../relay/ports.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { isModernServer } from '../ask/ask-modern.ts';
 import { answers, outcomeOfResponse } from '../ask/http-outcome.ts';
@@ -24,7 +25,8 @@ export interface FirstSessionOptions {
 }
 
 /**
- * - `opening`: everything passes; the server has not answered the client's `initialize`.
+ * - `opening`: the server has not answered the client's `initialize`. Everything passes up to that, and answers do after
+ *   it; what else a client says that does not wait for the answer would be said in the wrong era, so it waits.
  * - `asking`: it refused that, and is asked whether it is modern. What the client says waits.
  * - `open`: known; messages pass.
  * - `closed`: the relay has let go or has been told of the end.
@@ -37,85 +39,78 @@ type SessionState =
 
 /**
  * The session of a legacy client with a server process of which nobody knows the era yet. It is talked to as if it were
- * legacy, with nothing asked before and nothing kept waiting; only a server that refuses `initialize` is looked at.
+ * legacy, with nothing asked before; only a server that refuses `initialize` is looked at.
  */
-export class FirstSession implements UpstreamLink, ServerListener {
+export class FirstSession extends PassingLink {
+  protected link: UpstreamLink;
   readonly #options: FirstSessionOptions;
-  readonly #listener: ServerListener;
   readonly #connection: LinkClient;
   readonly #messages = new WaitingMessages();
-  #link: UpstreamLink;
   #state: SessionState = { kind: 'opening', initialize: undefined };
   #isPaused = false;
 
   /** Throws what `dial` throws. */
   constructor(options: FirstSessionOptions) {
+    super(options.listener);
     this.#options = options;
-    this.#listener = options.listener;
     this.#connection = new LinkClient(options.processes, options.clock);
-    this.#link = this.#connection.handTo(this);
+    this.link = this.#connection.handTo(this);
   }
 
   // ---- from the relay
 
-  send(frame: Frame, exchange?: Exchange): boolean {
+  override send(frame: Frame, exchange?: Exchange): boolean {
     switch (this.#state.kind) {
       case 'opening':
-        if (frame.method === INITIALIZE) this.#state.initialize ??= { frame, exchange };
-        return this.#link.send(frame, exchange);
+        if (this.#state.initialize !== undefined && !frame.isResponse) return this.#messages.add(frame, exchange);
+        if (frame.method === INITIALIZE) this.#state = { kind: 'opening', initialize: { frame, exchange } };
+        return this.link.send(frame, exchange);
       case 'asking':
         return this.#messages.add(frame, exchange);
       default:
-        return this.#link.send(frame, exchange);
+        return this.link.send(frame, exchange);
     }
   }
 
-  pause(): void {
+  override pause(): void {
     this.#isPaused = true;
-    this.#link.pause();
+    super.pause();
   }
 
-  resume(): void {
+  override resume(): void {
     this.#isPaused = false;
-    this.#link.resume();
+    super.resume();
   }
 
-  close(reason: BridgeError): void {
+  override close(reason: BridgeError): void {
     const wasAsking = this.#state.kind === 'asking';
     this.#state = { kind: 'closed' };
     this.#messages.clear();
     if (wasAsking) this.#connection.close();
-    else this.#link.close(reason);
+    else this.link.close(reason);
   }
 
   // ---- from the server
 
-  fromServer(frame: Frame, exchange?: Exchange): void {
+  override fromServer(frame: Frame, exchange?: Exchange): void {
     const state = this.#state;
     const initialize = state.kind === 'opening' ? state.initialize : undefined;
     if (initialize === undefined || !answers(frame, initialize.frame.id as string | number)) {
-      return this.#listener.fromServer(frame, exchange);
+      return this.listener.fromServer(frame, exchange);
     }
     if (frame.kind === 'error') return this.#refused(initialize, frame);
     this.#state = { kind: 'open' };
-    this.#connection.handTo(this.#listener);
+    this.#connection.handTo(this.listener);
     this.#options.accepted();
-    this.#listener.fromServer(frame, exchange);
+    this.listener.fromServer(frame, exchange);
+    this.#sendWaiting();
   }
 
-  serverFault(fault: ServerFault): void {
-    this.#listener.serverFault(fault);
-  }
-
-  serverDrained(): void {
-    this.#listener.serverDrained();
-  }
-
-  serverClosed(reason: BridgeError): void {
+  override serverClosed(reason: BridgeError): void {
     this.#giveBack();
     if (this.#isOver) return;
     this.#state = { kind: 'closed' };
-    this.#listener.serverClosed(reason);
+    this.listener.serverClosed(reason);
   }
 
   // ---- after a refusal
@@ -133,17 +128,17 @@ export class FirstSession implements UpstreamLink, ServerListener {
 
   #turnModern(initialize: Request): void {
     // Whoever gets the process does not know that it was told to wait.
-    this.#link.resume();
+    this.link.resume();
     try {
-      this.#link = this.#options.turnModern(this.#connection);
+      this.link = this.#options.turnModern(this.#connection);
     } catch (thrown) {
       this.#state = { kind: 'closed' };
-      return this.#listener.serverClosed(toBridgeError(thrown));
+      return this.listener.serverClosed(toBridgeError(thrown));
     }
     this.#state = { kind: 'open' };
-    if (this.#isPaused) this.#link.pause();
-    this.#link.send(initialize.frame, initialize.exchange);
-    if (this.#messages.sendTo(this.#link)) this.#listener.serverDrained();
+    if (this.#isPaused) this.link.pause();
+    this.link.send(initialize.frame, initialize.exchange);
+    this.#sendWaiting();
   }
 
   /** It is no modern server either: its own words are the client's answer. */
@@ -151,8 +146,12 @@ export class FirstSession implements UpstreamLink, ServerListener {
     if (this.#state.kind !== 'asking') return;
     const { refusal, initialize } = this.#state;
     this.#state = { kind: 'opening', initialize: undefined };
-    this.#listener.fromServer(refusal, initialize.exchange);
-    if (!this.#isOver && this.#messages.sendTo(this.#link)) this.#listener.serverDrained();
+    this.listener.fromServer(refusal, initialize.exchange);
+    this.#sendWaiting();
+  }
+
+  #sendWaiting(): void {
+    if (!this.#isOver && this.#messages.sendTo(this.link)) this.listener.serverDrained();
   }
 
   get #isOver(): boolean {

@@ -32,7 +32,7 @@ export interface GreetedLinkOptions {
 type LinkState =
   | { readonly kind: 'greeted'; readonly link: UpstreamLink }
   | { readonly kind: 'open'; readonly link: UpstreamLink }
-  | { readonly kind: 'closed' };
+  | { readonly kind: 'closed'; readonly link: UpstreamLink };
 
 /**
  * A link to a server that was initialized when its era was found out, as if it had not been: a client that says the same
@@ -62,7 +62,7 @@ export class GreetedLink implements UpstreamLink {
   #initialize(frame: Frame, exchange: Exchange | undefined): boolean {
     const { connection, handshake } = this.#options;
     if (!isDeepStrictEqual(readPayload(frame), handshake.params)) return this.#startAnew(frame, exchange);
-    this.#state = { kind: 'open', link: this.#link };
+    this.#state = { kind: 'open', link: this.#state.link };
     queueMicrotask(() => {
       if (this.#state.kind === 'closed' || connection.end !== undefined) return;
       this.#options.listener.fromServer(resultFrame(frame.id ?? 0, handshake.result), exchange);
@@ -84,13 +84,16 @@ export class GreetedLink implements UpstreamLink {
 
   #end(reason: BridgeError): void {
     if (this.#state.kind === 'closed') return;
-    this.#state = { kind: 'closed' };
+    this.#state = { kind: 'closed', link: this.#state.link };
     this.#options.listener.serverClosed(reason);
   }
 
-  get #link(): UpstreamLink {
-    if (this.#state.kind === 'closed') throw new Error('the link is closed');
-    return this.#state.link;
+  get lastHeardMs(): number | undefined {
+    return this.#state.link.lastHeardMs;
+  }
+
+  get gone(): Promise<void> | undefined {
+    return this.#state.link.gone;
   }
 
   pause(): void {
@@ -102,8 +105,8 @@ export class GreetedLink implements UpstreamLink {
   }
 
   close(reason: BridgeError): void {
-    const state = this.#state;
-    this.#state = { kind: 'closed' };
-    if (state.kind !== 'closed') state.link.close(reason);
+    const { kind, link } = this.#state;
+    this.#state = { kind: 'closed', link };
+    if (kind !== 'closed') link.close(reason);
   }
 }

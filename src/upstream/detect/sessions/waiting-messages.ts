@@ -5,17 +5,21 @@ import type { Request } from '../found-link.ts';
 
 /** Messages a client may send before its server is found; from there on it is asked to wait. */
 export const MAX_HELD = 100;
+/** The same in bytes; what the client had sent already is taken. */
+export const MAX_HELD_BYTES = 1024 * 1024;
 
 /** What a client says while it is not known yet how to say it to the server. */
 export class WaitingMessages {
   #messages: Request[] = [];
+  #bytes = 0;
   #owesRoom = false;
 
   /** False: the client is to wait. */
   add(frame: Frame, exchange: Exchange | undefined): boolean {
     if (this.#withdraw(frame, exchange)) return true;
     this.#messages.push({ frame, exchange });
-    this.#owesRoom ||= this.#messages.length >= MAX_HELD;
+    this.#bytes += frame.bytes.length;
+    this.#owesRoom ||= this.#messages.length >= MAX_HELD || this.#bytes >= MAX_HELD_BYTES;
     return !this.#owesRoom;
   }
 
@@ -23,8 +27,9 @@ export class WaitingMessages {
   #withdraw({ kind }: Frame, exchange: Exchange | undefined): boolean {
     if (kind !== 'notification' || exchange === undefined) return false;
     const index = this.#messages.findIndex((message) => message.exchange === exchange);
-    if (index >= 0) this.#messages.splice(index, 1);
-    return index >= 0;
+    const [withdrawn] = index >= 0 ? this.#messages.splice(index, 1) : [];
+    this.#bytes -= withdrawn?.frame.bytes.length ?? 0;
+    return withdrawn !== undefined;
   }
 
   /**

@@ -3,6 +3,7 @@
  * verdict is asserted here: speaking with them is the part of the transport for the modern era.
  */
 import test, { type ExecutionContext } from 'ava';
+import { pino } from 'pino';
 import type { BridgeError } from '../../../../src/errors.ts';
 import { SessionCookies } from '../../../../src/http/cookies.ts';
 import {
@@ -18,12 +19,13 @@ import { OwnAttempts } from '../../../../src/upstream/detect/attempts/own-attemp
 import { discovered, events, initialized, rpcError, serveReplies } from '../../../fixtures/http-servers/replies.ts';
 import type { SdkKind } from '../../../fixtures/http-servers/sdk.ts';
 import { createClient } from '../../../http/recorded-call.ts';
-import { createTestDeps } from '../../../process/collected-log.ts';
+import { collectLog, createTestDeps } from '../../../process/collected-log.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { scripted, serve } from '../../../support/servers-of-a-test.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 
 const MODERN = '2026-07-28';
+const INFO = pino.levels.values.info as number;
 
 interface Run extends Partial<DetectHttpOptions> {
   readonly timeoutMs?: number;
@@ -113,6 +115,8 @@ for (const [kind, order, found, asked] of real) {
     const server = await serve(t, kind);
     const detection = await detect(t, server.url, { order: order === 'modern first' ? MODERN_FIRST : LEGACY_FIRST });
     t.deepEqual(detection, found);
+    // The end of a session is not waited for without end; by then it may just be on its way.
+    await waitFor(() => server.asked.length === asked.length, { message: 'the end of the session' }).catch(() => {});
     t.deepEqual(server.asked, asked);
     await waitFor(() => server.sessions.size === 0, { message: 'the sessions of the detection to end' });
   });
@@ -238,9 +242,14 @@ for (const order of [MODERN_FIRST, LEGACY_FIRST]) {
 test('a busy server is asked four times, and the client told to come back if that was in vain', async (t) => {
   const server = await scripted(t, () => ({ status: 429 }));
   const { clock, waitedMs } = skipWaits();
-  const error = await fails(t, server.url, { clock });
+  const { log, entries } = collectLog();
+  const error = await fails(t, server.url, { clock, log });
   t.is(error.code, 'ERR_UPSTREAM_HTTP');
   t.deepEqual(waitedMs, [BUSY_PAUSE_MS, 2 * BUSY_PAUSE_MS, 4 * BUSY_PAUSE_MS]);
+  t.deepEqual(
+    entries.filter(({ level }) => level >= INFO).map(({ msg }) => msg),
+    waitedMs.map((pauseMs) => `the server is busy; it is asked again in ${pauseMs} ms`),
+  );
   t.is(server.asked.length, 4);
 });
 

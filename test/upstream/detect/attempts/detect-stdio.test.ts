@@ -3,7 +3,7 @@
  * the part of the transport for the modern era.
  */
 import test, { type ExecutionContext } from 'ava';
-import type { BridgeError } from '../../../../src/errors.ts';
+import { BridgeError } from '../../../../src/errors.ts';
 import type { Attempt } from '../../../../src/upstream/detect/attempts/detect-errors.ts';
 import {
   type DetectStdioOptions,
@@ -14,6 +14,8 @@ import { VerdictCache } from '../../../../src/upstream/detect/verdict-cache.ts';
 import { createStdioDialer } from '../../../../src/upstream/stdio.ts';
 import { fixture } from '../../../process/child-spec.ts';
 import { createTestDeps } from '../../../process/collected-log.ts';
+import { FakeDialer, remainsOf } from '../../../support/fake-peers.ts';
+import { serverFrame } from '../../../support/frames.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 import { RecordingDialer } from '../recording-dialer.ts';
 
@@ -40,12 +42,17 @@ function setUp(t: ExecutionContext, name: string, args: readonly string[] = []):
     dialer,
     clientInfo: { name: 'test', version: '1' },
     clock: deps.clock,
+    // Many servers start at once here.
+    probeTimeoutMs: 60_000,
     log: deps.log,
     verdicts: new VerdictCache(deps.clock),
     key: name,
   };
   return { dialer, options, detect: (overrides) => detectStdio({ ...options, ...overrides }) };
 }
+
+/** Of a server that reads nothing before the probe has timed out: what follows it waits by then. */
+const SLOW = ['initialize'];
 
 test('DET-01: a modern-only server is recognised by one discover, and sees no initialize', async (t) => {
   const { dialer, detect } = setUp(t, 'modern-only');
@@ -74,7 +81,7 @@ for (const [id, code] of [
     if (found.era !== 'legacy') return t.fail(found.era);
     t.like(found.handshake, { protocolVersion: '2025-11-25', serverInfo: { name: 'stub' } });
     t.deepEqual(dialer.sent, [['server/discover', 'initialize']]);
-    const listed = await found.connection.request('tools/list', {}, 5000);
+    const listed = await found.connection.request('tools/list', {}, 60_000);
     t.like(listed.outcome, { kind: 'result', result: { tools: [{ name: 'echo' }] } });
   });
 }
@@ -97,23 +104,22 @@ test('DET-05: a server that exits at the probe is started once more, without one
 });
 
 test('a server that exits at the probe after it has timed out is started once more, too', async (t) => {
-  const { dialer, detect } = setUp(t, 'exits-at-unknown-request');
-  // Node needs longer than this to read its first line.
+  const { dialer, detect } = setUp(t, 'exits-at-unknown-request', SLOW);
   t.is((await detect({ probeTimeoutMs: 1 })).era, 'legacy');
   t.deepEqual(dialer.sent, [['server/discover', 'initialize'], ['initialize']]);
 });
 
 test('DET-06: a server of both eras that took initialize stays legacy; its late discovery is dropped', async (t) => {
-  const { dialer, detect } = setUp(t, 'both-eras-late', ['1000']);
+  const { dialer, detect } = setUp(t, 'both-eras-late');
   const found = await detect({ probeTimeoutMs: 300 });
   t.is(found.era, 'legacy');
-  await waitFor(() => dialer.connections[0]?.received.length === 2, { message: 'the late answer' });
-  const listed = await found.connection.request('tools/list', {}, 5000);
+  const listed = await found.connection.request('tools/list', {}, 60_000);
   t.like(listed.outcome, { kind: 'result', result: { tools: [{ name: 'echo' }] } });
+  t.is(dialer.connections[0]?.received.length, 3, 'the late answer came before this one');
 });
 
 test('DET-07: a modern-only server that starts slower than the probe waits is modern all the same', async (t) => {
-  const { dialer, detect } = setUp(t, 'modern-only', ['500']);
+  const { dialer, detect } = setUp(t, 'modern-only', SLOW);
   const found = await detect({ probeTimeoutMs: 100 });
   t.is(found.era, 'modern');
   t.deepEqual(dialer.sent, [['server/discover', 'initialize']]);
@@ -124,7 +130,7 @@ test('DET-20: noise on stdout before and between messages does not disturb detec
   const found = await detect();
   t.is(found.era, 'legacy');
   t.deepEqual(dialer.sent, [['server/discover', 'initialize']]);
-  const listed = await found.connection.request('tools/list', {}, 5000);
+  const listed = await found.connection.request('tools/list', {}, 60_000);
   t.is(listed.outcome.kind, 'result');
 });
 
@@ -168,4 +174,44 @@ test('a server that exits whatever it is asked is reported with its last words',
   t.is(error?.code, 'ERR_UPSTREAM_EXITED');
   t.regex(error?.message ?? '', /SOME_KEY is not set/);
   t.is(dialer.connections.length, 2);
+});
+
+/** Everything that can go on has. */
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** A server that has exited at the probe, and left something behind. */
+function leaveSomething(t: ExecutionContext) {
+  const dialer = new FakeDialer();
+  const { options } = setUp(t, 'echo');
+  const detection = detectStdio({ ...options, dialer });
+  const { end } = remainsOf(dialer.latest.link);
+  dialer.latest.listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', 'it has exited'));
+  return { dialer, detection, end };
+}
+
+test('a server that exits at the probe is started once more when nothing is left of it', async (t) => {
+  const { dialer, detection, end } = leaveSomething(t);
+  await settled();
+  t.is(dialer.dialled.length, 1);
+  await end();
+  await waitFor(() => dialer.dialled.length === 2);
+  const { link, listener } = dialer.latest;
+  listener.fromServer(serverFrame({ id: link.sent[0]?.frame.id, result: { protocolVersion: '2025-11-25' } }));
+  t.is((await detection).era, 'legacy');
+});
+
+test('who is told that a server cannot be used can start it again: nothing is left of it', async (t) => {
+  const { dialer, detection, end } = leaveSomething(t);
+  await end();
+  await waitFor(() => dialer.dialled.length === 2);
+  const { end: endAgain } = remainsOf(dialer.latest.link);
+  let isOver = false;
+  void detection.catch(() => {
+    isOver = true;
+  });
+  dialer.latest.listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', 'it has exited again'));
+  await settled();
+  t.false(isOver);
+  await endAgain();
+  await t.throwsAsync(detection, { message: 'it has exited again' });
 });
