@@ -1,15 +1,33 @@
-import type { Lane } from '../relay/ports.ts';
+import type { Lane } from '../relay/lane.ts';
 import type { Frame } from '../wire/frame.ts';
 import { joinArray } from '../wire/join-array.ts';
+import { ownBytes } from '../wire/own-bytes.ts';
+import type { CollectingRoom } from './collecting-room.ts';
 
-/** The answers to one array of requests on a pipe: they leave together, as one array. [spec 2025-03-26 basic#batching] */
+export interface BatchLaneOptions {
+  /** Answers the client waits for. */
+  readonly expected: number;
+  readonly room: CollectingRoom;
+  /** Writes a line. False: the pipe is full. */
+  readonly write: (line: Buffer) => boolean;
+}
+
+/**
+ * The answers to one array of requests on a pipe. They leave together, as one array; where there is no room to wait for
+ * the others, those that are there leave as an array, and the others in one that follows. A client finds them by their
+ * ids. [spec 2025-03-26 basic#batching]
+ */
 export class BatchLane implements Lane {
+  readonly #room: CollectingRoom;
   readonly #write: (line: Buffer) => boolean;
-  readonly #answers: Frame[] = [];
+  #answers: Buffer[] = [];
+  /** What they take of the room. */
+  #collectedBytes = 0;
   #expected: number;
 
-  constructor(expected: number, write: (line: Buffer) => boolean) {
+  constructor({ expected, room, write }: BatchLaneOptions) {
     this.#expected = expected;
+    this.#room = room;
     this.#write = write;
   }
 
@@ -18,14 +36,28 @@ export class BatchLane implements Lane {
   }
 
   /** Takes one answer. False: the pipe is full. */
-  send(answer: Frame): boolean {
-    this.#answers.push(answer);
-    return this.release();
+  send({ bytes }: Frame): boolean {
+    this.#expected -= 1;
+    if (this.#expected === 0 || !this.#room.take(bytes.length)) {
+      this.#answers.push(bytes);
+      return this.#leave();
+    }
+    this.#collectedBytes += bytes.length;
+    this.#answers.push(ownBytes(bytes));
+    return true;
   }
 
   /** One of the expected answers will not come. */
   release(): boolean {
     this.#expected -= 1;
-    return this.#expected > 0 || this.#answers.length === 0 || this.#write(joinArray(this.#answers));
+    return this.#expected > 0 || this.#answers.length === 0 || this.#leave();
+  }
+
+  #leave(): boolean {
+    const line = joinArray(this.#answers);
+    this.#answers = [];
+    this.#room.give(this.#collectedBytes);
+    this.#collectedBytes = 0;
+    return this.#write(line);
   }
 }

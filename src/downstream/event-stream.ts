@@ -92,6 +92,11 @@ export class EventStream implements Ticking {
     this.#writer.end();
   }
 
+  /** Ends the connection, whatever has not been read. */
+  cut(): void {
+    this.#writer.cut();
+  }
+
   tick(nowMs: number): void {
     this.#writer.tick(nowMs);
     if (this.#hasWritten) this.#lastWriteMs = this.#lastTickMs;

@@ -1,20 +1,24 @@
 import { respondJson } from '../http/respond.ts';
 import type { Readiness } from '../relay/ports.ts';
-import type { HttpRoute } from './http-server.ts';
+import type { OpenRoute } from './http-server.ts';
 
 /**
- * What monitors ask: is the process alive, could a call be served now. Cheap, without authentication, and silent
- * about everything but the answer.
+ * What monitors ask: is the process alive, could a call be served now. Cheap, without authentication, and silent about
+ * everything but the answer. Why no call could be served is told to those who may call, as they would hear it anyway: it
+ * may name the server's address, or repeat its last words.
  */
-export function healthRoutes(readiness: () => Readiness): ReadonlyMap<string, HttpRoute> {
-  return new Map<string, HttpRoute>([
-    ['/healthz', (_request, response) => respondJson(response, 200, { status: 'ok' })],
+export function healthRoutes(readiness: () => Readiness): ReadonlyMap<string, OpenRoute> {
+  return new Map<string, OpenRoute>([
+    ['/healthz', (response) => respondJson(response, 200, { status: 'ok' })],
     [
       '/readyz',
-      (_request, response) => {
+      (response, askWhetherWelcome) => {
         const state = readiness();
         if (state.ready) return respondJson(response, 200, { status: 'ready' });
-        respondJson(response, 503, { status: 'not ready', code: state.error.code, reason: state.error.message });
+        const { code, message: reason } = state.error;
+        askWhetherWelcome((isWelcome) =>
+          respondJson(response, 503, { status: 'not ready', code, ...(isWelcome && { reason }) }),
+        );
       },
     ],
   ]);

@@ -1,15 +1,22 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
+import { type AddressInfo, Server as NetServer } from 'node:net';
 import type { Deps } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
 import type { AccessPolicy } from '../http/access-policy.ts';
 import type { AuthRefusal } from '../http/auth/authenticator.ts';
 import type { Callers } from '../http/auth/callers.ts';
 import { respondEmpty, respondError } from '../http/respond.ts';
+import { OpenConnections } from './open-connections.ts';
 
 /** Serves one path. Synchronous: whatever takes time goes on by callbacks. */
 export type HttpRoute = (request: IncomingMessage, response: ServerResponse, query: URLSearchParams) => void;
+
+/** Serves one path to everybody. Whether a call would be welcome from whoever asks is told when it is asked for. */
+export type OpenRoute = (
+  response: ServerResponse,
+  askWhetherWelcome: (told: (isWelcome: boolean) => void) => void,
+) => void;
 
 export interface HttpServerOptions {
   readonly host: string;
@@ -19,7 +26,7 @@ export interface HttpServerOptions {
   readonly access: AccessPolicy;
   readonly callers: Callers;
   /** Open to monitors: no Host or Origin check, they show nothing and change nothing. */
-  readonly openRoutes: ReadonlyMap<string, HttpRoute>;
+  readonly openRoutes: ReadonlyMap<string, OpenRoute>;
   /** Nobody is asked who they are; Host and Origin are checked. */
   readonly publicRoutes: ReadonlyMap<string, HttpRoute>;
   readonly routes: ReadonlyMap<string, HttpRoute>;
@@ -33,7 +40,7 @@ export interface SocketLimits {
   readonly maxConnections: number;
   /** Names, values and the request line together; more is answered 431 by Node itself. */
   readonly maxHeaderBytes: number;
-  /** A head takes no longer, neither the first of a connection nor the next. */
+  /** A head takes no longer, neither the first of a connection nor the next; nor does the handshake of TLS before it. */
   readonly headersTimeoutMs: number;
   /** A whole request takes no longer, its body included. */
   readonly requestTimeoutMs: number;
@@ -63,15 +70,14 @@ const NO_QUERY = new URLSearchParams();
 export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #server: Server;
-  /** What is under way on each connection that has had a request. */
-  readonly #underWay = new Map<Socket, ServerResponse[]>();
-  #isStopping = false;
+  readonly #connections: OpenConnections;
   #droppedAtMs = Number.NEGATIVE_INFINITY;
   /** Resolves when the listening socket itself breaks. */
   readonly failed: Promise<BridgeError>;
 
   constructor(options: HttpServerOptions) {
     this.#options = options;
+    this.#connections = new OpenConnections(options.deps.clock);
     const limits = options.socketLimits ?? SOCKET_LIMITS;
     const serverOptions = {
       keepAliveTimeout: KEEP_ALIVE_MS,
@@ -79,13 +85,19 @@ export class HttpServer {
       headersTimeout: limits.headersTimeoutMs,
       requestTimeout: limits.requestTimeoutMs,
       connectionsCheckingInterval: limits.checkIntervalMs,
+      // Of a header that must come once Node would take the first; a proxy on the way may have gone by the last. What
+      // comes twice is joined and thereby nobody's name, token or type. [RFC 9110 5.3, RFC 9112 3.2]
+      joinDuplicateHeaders: true,
     };
     const handle: RequestListener = (request, response) => this.#handle(request, response);
     this.#server =
       options.tls === undefined
         ? createServer(serverOptions, handle)
-        : createTlsServer({ ...serverOptions, ...options.tls }, handle);
+        : createTlsServer({ ...serverOptions, handshakeTimeout: limits.headersTimeoutMs, ...options.tls }, handle);
     this.#server.maxConnections = limits.maxConnections;
+    // Their bytes are limited. By number Node would drop what comes after the first thousand without a word: what a
+    // proxy has added, and the second of what must come once.
+    this.#server.maxHeadersCount = 0;
     this.#server.on('drop', () => this.#dropped());
     // No listener for 'clientError': Node answers what is no HTTP itself, unless a response is under way.
     this.failed = new Promise((resolve) => {
@@ -100,7 +112,10 @@ export class HttpServer {
     const { host, port } = this.#options;
     return new Promise((resolve, reject) => {
       this.#server.once('error', (error: NodeJS.ErrnoException) => reject(listenError(error, host, port)));
-      this.#server.listen(port, host, () => resolve((this.#server.address() as AddressInfo).port));
+      this.#server.listen(port, host, () => {
+        this.#connections.watch();
+        resolve((this.#server.address() as AddressInfo).port);
+      });
     });
   }
 
@@ -110,14 +125,16 @@ export class HttpServer {
     const mark = url.indexOf('?');
     const path = mark < 0 ? url : url.slice(0, mark);
     const open = this.#options.openRoutes.get(path);
-    if (open !== undefined) return open(request, response, NO_QUERY);
+    if (open !== undefined) return open(response, (told) => this.#askWhetherWelcome(request, told));
     const refusal = this.#options.access.check(request);
     if (refusal !== undefined) return respondError(response, refusal);
     this.#options.access.writeCors(request, response);
     if (request.method === 'OPTIONS') return respondEmpty(response, 204);
     const publicRoute = this.#options.publicRoutes.get(path);
     if (publicRoute !== undefined) return publicRoute(request, response, NO_QUERY);
-    const route = this.#options.routes.get(path);
+    const { routes } = this.#options;
+    // Some servers have it at `/mcp/`, and so do the settings of their clients.
+    const route = routes.get(path) ?? routes.get(path.replace(/\/$/, ''));
     if (route === undefined) return respondError(response, this.#unknownPath(path));
     this.#options.callers.identify(request, (refusal) => {
       // The client may have left while keys were fetched.
@@ -125,6 +142,12 @@ export class HttpServer {
       if (refusal !== undefined) return respondRefusal(response, refusal);
       route(request, response, mark < 0 ? NO_QUERY : new URLSearchParams(url.slice(mark + 1)));
     });
+  }
+
+  #askWhetherWelcome(request: IncomingMessage, told: (isWelcome: boolean) => void): void {
+    const { access, callers } = this.#options;
+    if (access.check(request) !== undefined) return told(false);
+    callers.identify(request, (refusal) => told(refusal === undefined));
   }
 
   #dropped(): void {
@@ -146,9 +169,9 @@ export class HttpServer {
   #watch(request: IncomingMessage, response: ServerResponse): void {
     const { log, clock } = this.#options.deps;
     const startedMs = clock.now();
-    this.#begin(request.socket, response);
+    this.#connections.begin(request.socket, response);
     response.once('close', () => {
-      this.#end(request.socket, response);
+      this.#connections.end(request.socket, response);
       if (!log.isLevelEnabled('debug')) return;
       // Path without query: a query may hold a session id.
       const path = request.url?.split('?', 1)[0];
@@ -157,44 +180,16 @@ export class HttpServer {
     });
   }
 
-  #begin(socket: Socket, response: ServerResponse): void {
-    let responses = this.#underWay.get(socket);
-    if (responses === undefined) {
-      responses = [];
-      this.#underWay.set(socket, responses);
-      socket.once('close', () => this.#disconnected(socket));
-    }
-    responses.push(response);
-  }
-
-  #end(socket: Socket, response: ServerResponse): void {
-    const responses = this.#underWay.get(socket) ?? [];
-    const index = responses.indexOf(response);
-    if (index < 0) return;
-    responses.splice(index, 1);
-    if (this.#isStopping && responses.length === 0) socket.destroySoon();
-  }
-
-  /**
-   * Node tells only the response whose turn it is of the end of its connection. Those that were asked for behind it would
-   * stay open for ever.
-   */
-  #disconnected(socket: Socket): void {
-    const responses = this.#underWay.get(socket) ?? [];
-    this.#underWay.delete(socket);
-    for (const response of responses) if (response.socket === null) response.destroy().emit('close');
-  }
-
   /** Stops accepting; connections that carry nothing are closed, the others when their last answer is out. */
   stopAccepting(): void {
-    this.#isStopping = true;
     // Not http's own close: that one cuts connections whose answer is complete but not sent yet.
     NetServer.prototype.close.call(this.#server);
-    for (const [socket, responses] of this.#underWay) if (responses.length === 0) socket.destroySoon();
+    this.#connections.stop();
   }
 
   /** Cuts what is still connected. */
   close(): void {
+    this.#connections.close();
     this.#server.close();
     this.#server.closeAllConnections();
   }

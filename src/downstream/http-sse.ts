@@ -6,7 +6,8 @@ import { respondError } from '../http/respond.ts';
 import { INITIALIZE } from '../mcp/methods.ts';
 import { OLDEST_REVISION, type Revision } from '../mcp/revisions.ts';
 import { rpcErrorOf } from '../mcp/rpc-errors.ts';
-import type { CallerEnvironment, ClientListener, DownstreamPeer, Lane } from '../relay/ports.ts';
+import type { Lane } from '../relay/lane.ts';
+import type { CallerEnvironment, ClientListener, DownstreamPeer } from '../relay/ports.ts';
 import type { Relay } from '../relay/relay.ts';
 import type { SessionRegistry } from '../relay/session-registry.ts';
 import { Frame } from '../wire/frame.ts';
@@ -15,8 +16,8 @@ import { errorFrame } from '../wire/write-message.ts';
 import { EventStream, type EventStreamOwner } from './event-stream.ts';
 import type { HttpRoute } from './http-server.ts';
 import type { LiveStreams } from './live-streams.ts';
-import { readInTurn } from './read-in-turn.ts';
-import type { PostedMessages, PostLimits } from './read-post.ts';
+import { readInTurn, type TurnLimits } from './read-in-turn.ts';
+import type { PostedMessages } from './read-post.ts';
 import { TurnGate } from './turn-gate.ts';
 
 const SESSION_PARAMETER = 'sessionId';
@@ -26,7 +27,7 @@ export interface HttpSseEndpointOptions {
   readonly live: LiveStreams;
   readonly deps: Deps;
   /** What bodies of POSTs may hold. */
-  readonly bodies: PostLimits;
+  readonly bodies: TurnLimits;
   /** Names (lower case) of headers of the GET that may pass to a remote server with every message of its session. */
   readonly forwardHeaders: readonly string[];
   /** Who sent a request that was let in; sessions belong to who opened them. */

@@ -8,8 +8,8 @@ import { eraOf } from '../mcp/revisions.ts';
 import { routeEra } from '../mcp/route-era.ts';
 import { checkAccept } from './check-accept.ts';
 import type { HttpRoute } from './http-server.ts';
-import { readInTurn } from './read-in-turn.ts';
-import { idOf, type PostedMessages, type PostLimits } from './read-post.ts';
+import { readInTurn, type TurnLimits } from './read-in-turn.ts';
+import { idOf, type PostedMessages } from './read-post.ts';
 import type { StreamableEndpoint } from './streamable-session/endpoint.ts';
 import type { StatelessEndpoint } from './streamable-stateless/endpoint.ts';
 import { respondRefusal } from './streamable-stateless/respond.ts';
@@ -21,7 +21,7 @@ export interface McpEndpointOptions {
   /** Serves clients of the modern era. */
   readonly stateless: StatelessEndpoint;
   /** What bodies of POSTs may hold. */
-  readonly bodies: PostLimits;
+  readonly bodies: TurnLimits;
   /** Takes a GET without a session: an old client opening HTTP+SSE at this URL. */
   readonly openWithoutSession: HttpRoute;
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { BridgeError, type ErrorCode } from '../errors.ts';
+import { packingOf } from '../http/content-encoding.ts';
 import { isJson } from '../http/content-type.ts';
 import { type BodyLimits, readBody } from '../http/read-body.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
@@ -46,15 +47,8 @@ const waysOut: Readonly<Record<Fault['fault'], string>> = {
 
 /** Reads the JSON-RPC content of a POST, checked completely: the client is not trusted to write JSON. */
 export function readPost(request: IncomingMessage, limits: PostLimits, handler: PostHandler): void {
-  const contentType = request.headers['content-type'];
-  if (!isJson(contentType)) {
-    return handler.refused(
-      new BridgeError(
-        'ERR_HTTP_CONTENT_TYPE',
-        `Expected Content-Type: application/json, got ${contentType === undefined ? 'none' : JSON.stringify(contentType.slice(0, 100))}.`,
-      ),
-    );
-  }
+  const undeclared = checkDeclared(request);
+  if (undeclared !== undefined) return handler.refused(undeclared);
   readBody(request, limits, (error, body) => {
     if (error !== undefined) return handler.refused(error);
     const result = readMessage(body, { maxDepth: limits.maxJsonDepth, maxBatch: MAX_BATCH });
@@ -62,4 +56,22 @@ export function readPost(request: IncomingMessage, limits: PostLimits, handler: 
     const message = `The body was refused: ${result.reason}. Instead, ${waysOut[result.fault]}.`;
     handler.refused(new BridgeError(faultCodes[result.fault], message), result.id);
   });
+}
+
+/** What is wrong with what the headers say of the body. */
+function checkDeclared({ headers }: IncomingMessage): BridgeError | undefined {
+  const type = headers['content-type'];
+  if (!isJson(type)) return wrongType(`Expected Content-Type: application/json, got ${quoted(type)}.`);
+  // Unpacked it could be a thousand times as large; no specification of MCP wants bodies packed.
+  const packing = packingOf(headers['content-encoding']);
+  if (packing === undefined) return undefined;
+  return wrongType(`Expected a body as it is, without Content-Encoding: ${quoted(packing)}; send it uncompressed.`);
+}
+
+function wrongType(message: string): BridgeError {
+  return new BridgeError('ERR_HTTP_CONTENT_TYPE', message);
+}
+
+function quoted(value: string | undefined): string {
+  return value === undefined ? 'none' : JSON.stringify(value.slice(0, 100));
 }

@@ -1,10 +1,9 @@
 import type { ServerResponse } from 'node:http';
+import { ReadingWatch, type Written } from './reading-watch.ts';
 
 /** Bytes waiting for the client above which a response counts as full. */
 export const FULL_BYTES = 256 * 1024;
-/** A client that has read nothing for this long while bytes wait is let go. */
-export const STALL_MS = 30_000;
-/** So is one that lets this much pile up where its sender cannot be stopped (it is one of several on a link). */
+/** A client is let go that lets this much pile up where its sender cannot be stopped (it is one of several on a link). */
 export const MAX_QUEUED_BYTES = 8 * 1024 * 1024;
 /** Handed to the socket at a time. Not less: each slice costs a turn of the event loop, 16 of them half an answer of 1 MiB. */
 export const SLICE_BYTES = 1024 * 1024;
@@ -25,16 +24,13 @@ export class ResponseWriter {
   #socket: 'idle' | 'scheduled' | 'blocked' = 'idle';
   #isFull = false;
   #isEnding = false;
-  /** What the client's side had taken when it last took something, and when that was seen. */
-  #takenBytes = 0;
-  #takenAtMs: number;
-  #unsentBytes = 0;
+  readonly #reading: ReadingWatch;
 
   /** `onRoom` is called when there is room again after `write` has returned false. */
   constructor(response: ServerResponse, nowMs: number, onRoom: () => void) {
     this.#response = response;
     this.#onRoom = onRoom;
-    this.#takenAtMs = nowMs;
+    this.#reading = new ReadingWatch(nowMs);
   }
 
   get isFull(): boolean {
@@ -76,19 +72,18 @@ export class ResponseWriter {
     this.#response.once('finish', () => this.#flush());
   }
 
+  /** Lets the client go, whatever it has not read. */
+  cut(): void {
+    this.#response.destroy();
+  }
+
   /** Lets the client go if it has stopped reading. */
   tick(nowMs: number): void {
-    const queuedBytes = this.queuedBytes;
-    const takenBytes = this.#givenBytes - queuedBytes;
-    const unsentBytes = countUnsent(this.#response);
-    const isReading = takenBytes > this.#takenBytes || unsentBytes < this.#unsentBytes;
-    this.#unsentBytes = unsentBytes;
-    if (queuedBytes === 0 || isReading) {
-      this.#takenBytes = takenBytes;
-      this.#takenAtMs = nowMs;
-    } else if (nowMs - this.#takenAtMs >= STALL_MS) {
-      this.#response.destroy();
-    }
+    const { socket } = this.#response;
+    // Behind other answers on its connection there is nothing to read yet; only what is large does not wait for that.
+    const waitsForTurn = socket === null && !this.#isFull;
+    const written = waitsForTurn ? NOTHING : { bytes: this.#givenBytes, queuedBytes: this.queuedBytes, socket };
+    if (this.#reading.hasStopped(written, nowMs)) this.#response.destroy();
   }
 
   #add(bytes: Buffer): void {
@@ -134,16 +129,6 @@ export class ResponseWriter {
   }
 }
 
+const NOTHING: Written = { bytes: 0, queuedBytes: 0, socket: null };
 /** Parts already written that the list may still hold. */
 const MAX_SPENT_PARTS = 4096;
-
-/**
- * What the operating system has not taken yet of the slice it is working on. Node counts a slice as waiting until all of
- * it is gone and keeps the finer number on the socket's handle, where its own socket timeout reads it for this very
- * purpose; without it a reader counts by the slice.
- */
-function countUnsent(response: ServerResponse): number {
-  const socket: { readonly _handle?: { readonly writeQueueSize?: unknown } | null } | null = response.socket as object;
-  const size = socket?._handle?.writeQueueSize;
-  return typeof size === 'number' ? size : 0;
-}

@@ -26,11 +26,21 @@ export interface StdioFaceOptions {
   readonly maxMessageBytes: number;
   /** Levels of arrays and objects. */
   readonly maxJsonDepth: number;
+  /** After the end of input, how long a server may take nothing of what waits for it; default 0: as long as it takes. */
+  readonly untakenTimeoutMs?: number;
   readonly deps: Deps;
 }
 
-/** Why the client is gone: it ended its input or stopped taking output, or the server of its session ended. */
-export type StdioEnd = { readonly kind: 'client' } | { readonly kind: 'server'; readonly reason: BridgeError };
+/**
+ * - `input`: the client has ended its input, and all of it was taken. It may still wait for answers.
+ * - `untaken`: it has ended its input, and the server takes nothing of so many bytes before that.
+ * - `output`: nobody reads any more.
+ * - `server`: the server of its session has ended.
+ */
+export type StdioEnd =
+  | { readonly kind: 'input' | 'output' }
+  | { readonly kind: 'untaken'; readonly bytes: number }
+  | { readonly kind: 'server'; readonly reason: BridgeError };
 
 /**
  * One client on a pair of pipes, in both eras at once: each message says itself which one it is of.
@@ -43,16 +53,33 @@ export class StdioFace implements LineSink {
   readonly #legacy: LegacyConversation;
   readonly #modern: ModernConversation;
   #resolveEnded: (end: StdioEnd) => void = () => {};
-  /** Resolves once, when nothing more can be done for this client. */
+  #resolveClientGone: () => void = () => {};
+  #resolveUnread: () => void = () => {};
+  /** Resolves once, when nothing more comes of this client. */
   readonly ended = new Promise<StdioEnd>((resolve) => {
     this.#resolveEnded = resolve;
+  });
+  /** Resolves when the client has ended its input or reads no more, whatever has ended before. */
+  readonly clientGone = new Promise<void>((resolve) => {
+    this.#resolveClientGone = resolve;
+  });
+  /** Resolves when nobody reads any more, whatever has ended before. */
+  readonly unread = new Promise<void>((resolve) => {
+    this.#resolveUnread = resolve;
   });
 
   constructor(options: StdioFaceOptions) {
     this.#options = options;
-    const { input, output, sessions, deps } = options;
+    const { input, output, sessions, deps, untakenTimeoutMs = 0 } = options;
     this.#writer = new LineWriter(output, () => this.#drained());
-    const shared = { writer: this.#writer, input: new SharedInput(input), sessions, deps };
+    const sharedInput = new SharedInput({
+      input,
+      clock: deps.clock,
+      untakenTimeoutMs,
+      take: (chunk) => this.#splitter.push(chunk),
+      onEnd: (untakenBytes) => this.#inputEnded(untakenBytes),
+    });
+    const shared = { writer: this.#writer, input: sharedInput, sessions, deps };
     this.#legacy = new LegacyConversation({
       ...shared,
       isTaken: (id) => this.#modern.isOpen(id),
@@ -60,12 +87,11 @@ export class StdioFace implements LineSink {
     });
     this.#modern = new ModernConversation({ ...shared, isTaken: (id) => this.#legacy.isOpen(id) });
     this.#splitter = new LineSplitter(this, options.maxMessageBytes);
-    input.on('data', (chunk: Buffer) => this.#splitter.push(chunk));
-    input.on('end', () => this.#inputEnded());
-    input.on('error', () => this.#inputEnded());
+    // Behind it may be what a server has yet to take, and the client has no part in that any more.
+    for (const end of ['end', 'error']) input.on(end, () => this.#resolveClientGone());
     // EPIPE: whoever read our output is gone, so nothing can be answered any more.
-    output.on('error', () => this.#clientGone());
-    output.on('close', () => this.#clientGone());
+    output.on('error', () => this.readerGone());
+    output.on('close', () => this.readerGone());
   }
 
   // ---- lines of the client
@@ -100,16 +126,20 @@ export class StdioFace implements LineSink {
   }
 
   #batch(items: readonly (Frame | EnvelopeFault)[]): void {
+    const reason = this.#refusalOfBatch(items);
+    if (reason === undefined) return this.#legacy.takeBatch(items);
+    const error = refusedLine(reason);
+    const unanswered = items.filter((item) => !(item instanceof Frame) || item.kind === 'request');
+    this.#options.deps.log.warn({ code: error.code }, error.message);
+    for (const { id } of unanswered) if (id !== undefined) this.#write(errorFrame(id, rpcErrorOf(error)));
+  }
+
+  #refusalOfBatch(items: readonly (Frame | EnvelopeFault)[]): string | undefined {
     const route = routeEra(items, {});
-    if (route.kind === 'refused') {
-      const error = refusedLine(route.refusal.message);
-      for (const item of items) if (!(item instanceof Frame) || item.kind === 'request') this.#refuse(error, item.id);
-      return;
-    }
+    if (route.kind === 'refused') return route.refusal.message;
     const isInitialize = items.some((item) => item instanceof Frame && item.method === INITIALIZE);
-    if (this.#legacy.hasBatching && !isInitialize) return this.#legacy.takeBatch(items);
-    const reason = 'an array of messages is not part of this revision, or holds initialize; send each by itself';
-    this.#refuse(refusedLine(reason), undefined);
+    if (this.#legacy.hasBatching && !isInitialize) return undefined;
+    return 'an array of messages is not part of this revision, or holds initialize; send each by itself';
   }
 
   oversized({ head, tail, byteLength }: OversizedLine): void {
@@ -133,13 +163,18 @@ export class StdioFace implements LineSink {
     this.#modern.drained();
   }
 
-  #inputEnded(): void {
+  #inputEnded(untakenBytes: number): void {
+    if (untakenBytes > 0) return this.#resolveEnded({ kind: 'untaken', bytes: untakenBytes });
     this.#splitter.end();
-    this.#resolveEnded({ kind: 'client' });
+    this.#legacy.inputEnded();
+    this.#resolveEnded({ kind: 'input' });
   }
 
-  #clientGone(): void {
-    this.#resolveEnded({ kind: 'client' });
+  /** Nobody reads what is written: seen at the pipe, or known otherwise. May be called twice. */
+  readerGone(): void {
+    this.#resolveEnded({ kind: 'output' });
+    this.#resolveClientGone();
+    this.#resolveUnread();
   }
 
   #write(frame: Frame): void {

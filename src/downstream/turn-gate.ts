@@ -44,6 +44,17 @@ export class TurnGate {
     return true;
   }
 
+  /** One that is held back waits no longer. */
+  leave(turn: Turn): void {
+    this.#waiting = this.#waiting.filter((other) => other !== turn);
+    this.#heldBytes -= turn.bytes;
+  }
+
+  /** Is it held back? */
+  holds(turn: Turn): boolean {
+    return this.#waiting.includes(turn);
+  }
+
   #mayHold({ bytes }: Turn): boolean {
     return bytes === 0 || this.#heldBytes === 0 || this.#heldBytes + bytes <= MAX_BURST_BYTES;
   }

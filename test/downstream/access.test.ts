@@ -2,6 +2,7 @@ import test from 'ava';
 import { callHttp, type HttpAnswer } from '../support/http-call.ts';
 import { type HttpFace, startHttpFace } from '../support/http-face.ts';
 import { initialize, POST_HEADERS } from '../support/legacy-clients.ts';
+import { RawSocket } from '../support/raw-socket.ts';
 
 const EVIL = 'http://evil.example.com';
 const APP = 'https://app.example.com';
@@ -70,6 +71,22 @@ test('serves the loopback names and --allow-host', async (t) => {
   ]) {
     t.is((await postInitialize(face, { Host: host })).status, 200, host);
   }
+});
+
+test('refuses a request with two names, in whatever order: a proxy may have gone by the other', async (t) => {
+  const face = await startHttpFace(t);
+  for (const hosts of [
+    ['localhost', 'evil.example.com'],
+    ['evil.example.com', 'localhost'],
+    ['localhost', 'localhost'],
+  ]) {
+    const socket = await RawSocket.connect(face.port);
+    t.teardown(() => socket.destroy());
+    const lines = hosts.map((host) => `Host: ${host}\r\n`).join('');
+    socket.read().write(`GET /sse HTTP/1.1\r\n${lines}Accept: text/event-stream\r\n\r\n`);
+    t.regex(await socket.until(/\r\n\r\n/), /^HTTP\/1\.1 403 /);
+  }
+  t.is(face.server.connections.length, 0);
 });
 
 test('serves pages of this machine without CORS headers: they were not named', async (t) => {

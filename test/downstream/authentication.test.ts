@@ -10,6 +10,7 @@ import { TokenTable } from '../../src/http/auth/token-table.ts';
 import { callHttp, type HttpAnswer, type HttpCall } from '../support/http-call.ts';
 import { startHttpFace } from '../support/http-face.ts';
 import { initialize, POST_HEADERS } from '../support/legacy-clients.ts';
+import { RawSocket } from '../support/raw-socket.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 const ENDPOINTS = { path: '/mcp', ssePath: '/sse', messagePath: '/messages', baseUrl: undefined };
@@ -99,6 +100,22 @@ test('other schemes show nothing that counts', async (t) => {
     t.is(answer.status, 401, Authorization);
     t.is(challengeOf(answer), 'Bearer');
   }
+});
+
+test('two tokens are nobody’s, even if the first is right: a proxy may have gone by the other', async (t) => {
+  const { face } = await startDoor(t);
+  for (const shown of [
+    ['Bearer a-secret', 'Bearer other'],
+    ['Bearer a-secret', 'Basic YTpi'],
+    ['Basic YTpi', 'Bearer a-secret'],
+  ]) {
+    const socket = await RawSocket.connect(face.port);
+    t.teardown(() => socket.destroy());
+    const lines = shown.map((value) => `Authorization: ${value}\r\n`).join('');
+    socket.read().write(`GET /sse HTTP/1.1\r\nHost: localhost\r\n${lines}Accept: text/event-stream\r\n\r\n`);
+    t.regex(await socket.until(/\r\n\r\n/), /^HTTP\/1\.1 401 /);
+  }
+  t.is(face.server.connections.length, 0);
 });
 
 test('a token in the URL is refused, even the right one, even beside the right header', async (t) => {

@@ -1,7 +1,13 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
+import type { Authenticator, AuthVerdict } from '../../src/http/auth/authenticator.ts';
 import { callHttp } from '../support/http-call.ts';
 import { startHttpFace } from '../support/http-face.ts';
+
+const REFUSED: AuthVerdict = {
+  kind: 'refused',
+  refusal: { error: new BridgeError('ERR_AUTH_REQUIRED', 'who are you?'), challenge: undefined },
+};
 
 test('says that the process is alive', async (t) => {
   const { port, server } = await startHttpFace(t);
@@ -26,6 +32,32 @@ test('says whether a call could be served now, and why not', async (t) => {
     reason: 'it keeps crashing',
   });
   t.is(server.connections.length, 0, 'asking starts nothing');
+});
+
+test('tells why only those who may call: strangers and foreign pages get the code', async (t) => {
+  const authenticator: Authenticator = {
+    authenticate: ({ headers }, decided) =>
+      setImmediate(() =>
+        decided(headers.authorization === 'Bearer good' ? { kind: 'principal', principal: 'alice' } : REFUSED),
+      ),
+  };
+  const { port, server } = await startHttpFace(t, { authenticator });
+  const secret = 'Cannot reach the server at https://tools.internal/s/0a1b2c';
+  server.state = { ready: false, error: new BridgeError('ERR_UPSTREAM_CONNECT', secret) };
+  const Authorization = 'Bearer good';
+  const asked = [
+    {},
+    { Authorization: 'Bearer bad' },
+    { Authorization, Host: 'evil' },
+    { Authorization, Origin: 'null' },
+  ];
+  for (const headers of asked) {
+    const answer = await callHttp({ port, path: '/readyz', headers });
+    t.is(answer.status, 503);
+    t.deepEqual(await answer.json(), { status: 'not ready', code: 'ERR_UPSTREAM_CONNECT' });
+  }
+  const told = await callHttp({ port, path: '/readyz', headers: { Authorization } });
+  t.like(await told.json(), { reason: secret });
 });
 
 test('answers HEAD like GET, without a body', async (t) => {

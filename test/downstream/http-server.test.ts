@@ -7,6 +7,7 @@ import { BridgeError } from '../../src/errors.ts';
 import { callHttp } from '../support/http-call.ts';
 import { startHttpFace } from '../support/http-face.ts';
 import { call, notification, openInitializedSse, openStreamable, POST_HEADERS } from '../support/legacy-clients.ts';
+import { ownPort } from '../support/own-port.ts';
 import { RawSocket } from '../support/raw-socket.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -71,6 +72,20 @@ test('serves a connection again after refusing its request unread', async (t) =>
   t.is(ports.size, 1);
 });
 
+test('a refusal is kept by no cache for others, and its words are taken for no page', async (t) => {
+  const { port } = await startHttpFace(t);
+  for (const call of [
+    { path: '/<script>alert(1)</script>' },
+    { headers: { Accept: 'text/event-stream', 'Mcp-Session-Id': 'unknown' } },
+  ]) {
+    const answer = await callHttp({ port, ...call });
+    t.is(answer.status, 404);
+    t.is(answer.headers['cache-control'], 'no-store');
+    t.is(answer.headers['content-type'], 'application/json');
+    t.is(answer.headers['x-content-type-options'], 'nosniff');
+  }
+});
+
 test('speaks TLS with the certificate it is given', async (t) => {
   const pem = (name: string): Buffer => readFileSync(new URL(`../fixtures/tls/${name}.pem`, import.meta.url));
   const { port } = await startHttpFace(t, { tls: { cert: pem('server'), key: pem('server-key') } });
@@ -108,7 +123,7 @@ test('logs each request with its path but neither query, headers nor body', asyn
 });
 
 test('takes no new connections once it has stopped accepting, while open calls finish', async (t) => {
-  const face = await startHttpFace(t);
+  const face = await startHttpFace(t, { port: await ownPort() });
   const session = await openStreamable(face);
   const pending = session.post(call(1));
   const open = await session.connection.next('tools/call');

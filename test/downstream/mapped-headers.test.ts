@@ -2,6 +2,7 @@ import test, { type ExecutionContext } from 'ava';
 import { callHttp, type HttpAnswer } from '../support/http-call.ts';
 import { type HttpFace, startHttpFace } from '../support/http-face.ts';
 import { call, initialize, POST_HEADERS } from '../support/legacy-clients.ts';
+import { RawSocket } from '../support/raw-socket.ts';
 
 type HeaderValues = Readonly<Record<string, string>>;
 
@@ -53,6 +54,20 @@ test('values that are long, not printable, or there twice are refused, and not r
   }
   t.is(face.server.connections.length, 0);
   t.is((await post(face, { 'X-User': 'x'.repeat(1024) })).status, 200);
+});
+
+test('a header that is there twice is refused behind a thousand others, too', async (t) => {
+  const face = await startFace(t);
+  // What a client sends, and what its proxy adds.
+  const body = JSON.stringify(initialize());
+  const head = Object.entries({ Host: '127.0.0.1', ...POST_HEADERS, 'Content-Length': String(body.length) });
+  const filler = Array.from({ length: 1000 }, () => ['a', 'b'] as const);
+  const lines = [...head, ['X-User', 'admin'], ...filler, ['X-User', 'alice']].map((line) => `${line.join(': ')}\r\n`);
+  const socket = await RawSocket.connect(face.port);
+  t.teardown(() => socket.destroy());
+  socket.read().write(`POST /mcp HTTP/1.1\r\n${lines.join('')}\r\n${body}`);
+  t.regex(await socket.until(/\r\n\r\n/), /^HTTP\/1\.1 400 /);
+  t.is(face.server.connections.length, 0);
 });
 
 test('a session belongs to the values it was opened with: with others it does not exist', async (t) => {

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { callHttp } from '../support/http-call.ts';
 import { startHttpFace } from '../support/http-face.ts';
-import { call, initialize, notification, openStreamable } from '../support/legacy-clients.ts';
+import { call, initialize, notification, openStreamable, POST_HEADERS } from '../support/legacy-clients.ts';
 import {
   ENVELOPE,
   headersOf,
@@ -31,6 +31,15 @@ test('clients of both eras are served at one URL at the same time, under the sam
   t.like(await (await legacy).json<RpcBody>(), { id: 1, result: { era: 'legacy' } });
   t.like(await (await stateless).json<RpcBody>(), { id: 1, result: { era: 'modern' } });
   t.is(face.sessions.size, 1);
+});
+
+test('a slash behind the path makes no difference, as some servers are called with one', async (t) => {
+  const { port } = await startHttpFace(t);
+  for (const path of ['/mcp/', '/mcp/?x=1']) {
+    const body = JSON.stringify(initialize());
+    t.is((await callHttp({ port, method: 'POST', path, headers: POST_HEADERS, body })).status, 200);
+  }
+  for (const path of ['/', '/mcp//', '/mcp/x']) t.is((await callHttp({ port, path })).status, 404, path);
 });
 
 test('a POST with an envelope is modern whatever its headers say', async (t) => {

@@ -1,8 +1,15 @@
 import test from 'ava';
+import { STALL_MS } from '../../src/downstream/reading-watch.ts';
+import type { FakeConnection } from '../support/fake-server.ts';
 import { startHttpFace } from '../support/http-face.ts';
 import { RawSocket } from '../support/raw-socket.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { headersOf, modernCall } from './streamable-stateless/modern-posts.ts';
+
+function postCall(socket: RawSocket, id: number): void {
+  const message = modernCall(id);
+  socket.request('POST', '/mcp', headersOf(message) as Record<string, string>, JSON.stringify(message));
+}
 
 test('streams asked for behind another one on the same connection end with it', async (t) => {
   const face = await startHttpFace(t);
@@ -14,14 +21,24 @@ test('streams asked for behind another one on the same connection end with it', 
   t.true(face.server.connections.every(({ closedFor }) => closedFor !== undefined));
 });
 
+test('an answer behind a call that takes long is not lost: nobody could read it yet', async (t) => {
+  const face = await startHttpFace(t);
+  const socket = (await RawSocket.connect(face.port)).read();
+  t.teardown(() => socket.destroy());
+  for (const id of [1, 2]) postCall(socket, id);
+  await waitFor(() => face.calls.size === 2, { message: 'two calls' });
+  const [first, second] = face.server.connections as [FakeConnection, FakeConnection];
+  second.answer(await second.next('tools/call'), {});
+  await waitFor(() => face.calls.size === 1, { message: 'the second to be answered' });
+  await face.clock.advanceInSteps(3 * STALL_MS, 1000);
+  first.answer(await first.next('tools/call'), {});
+  t.regex(await socket.until(/"id":2/), /"id":1.*"id":2/s);
+});
+
 test('a call behind another one on the same connection is withdrawn when its client leaves', async (t) => {
   const face = await startHttpFace(t);
   const socket = (await RawSocket.connect(face.port)).read();
-  for (const id of [1, 2]) {
-    const message = modernCall(id);
-    const headers = Object.entries(headersOf(message)).map(([name, value]) => [name, value ?? '']);
-    socket.request('POST', '/mcp', Object.fromEntries(headers), JSON.stringify(message));
-  }
+  for (const id of [1, 2]) postCall(socket, id);
   await waitFor(() => face.calls.size === 2, { message: 'two calls' });
   socket.destroy();
   await waitFor(() => face.calls.size === 0, { message: 'the end of both calls' });

@@ -1,13 +1,8 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import test from 'ava';
-import {
-  FULL_BYTES,
-  MAX_QUEUED_BYTES,
-  ResponseWriter,
-  SLICE_BYTES,
-  STALL_MS,
-} from '../../src/downstream/response-writer.ts';
+import { STALL_MS } from '../../src/downstream/reading-watch.ts';
+import { FULL_BYTES, MAX_QUEUED_BYTES, ResponseWriter, SLICE_BYTES } from '../../src/downstream/response-writer.ts';
 
 const KIB = 1024;
 

@@ -1,9 +1,10 @@
+import { readFileSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
 import { KEEP_ALIVE_MS } from '../../src/downstream/event-stream.ts';
 import { SOCKET_LIMITS } from '../../src/downstream/http-server.ts';
 import { BODIES_AT_A_TIME, FREE_BODY_BYTES } from '../../src/http/body-budget.ts';
 import { callHttp } from '../support/http-call.ts';
-import { type HttpFace, type HttpFaceOptions, startHttpFace } from '../support/http-face.ts';
+import { type HttpFace, type HttpFaceOptions, seriousLines, startHttpFace } from '../support/http-face.ts';
 import { initialize, openSse, POST_HEADERS } from '../support/legacy-clients.ts';
 import { RawSocket } from '../support/raw-socket.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -31,13 +32,24 @@ async function isServed({ port }: HttpFace): Promise<boolean> {
   return (await callHttp({ port, method: 'POST', path: '/mcp', headers: POST_HEADERS, body })).status === 200;
 }
 
+/** On a busy machine a short limit cuts off clients that mean well, too: they may try again. */
+async function servesAnother(face: HttpFace): Promise<void> {
+  await waitFor(() => isServed(face).catch(() => false), { message: 'another client to be served' });
+}
+
 test('a head that comes a byte at a time is cut off with 408, and others are served meanwhile', async (t) => {
   const face = await startHttpFace(t, { socketLimits: SHORT_HEADS });
-  const socket = await connect(t, face);
-  socket.write(`${HEAD}X-Slow: `);
-  trickle(t, socket, 'x');
-  t.true(await isServed(face));
-  t.regex(await socket.all(), /^HTTP\/1\.1 408 /);
+  const cutOff = async (): Promise<string> => {
+    const socket = await connect(t, face);
+    socket.write(`${HEAD}X-Slow: `);
+    trickle(t, socket, 'x');
+    await servesAnother(face);
+    return socket.all();
+  };
+  // A byte that comes as the connection is closed resets it, and the answer may be lost with it.
+  const answer = await waitFor(async () => (await cutOff()) || undefined, { message: 'an answer' });
+  t.regex(answer, /^HTTP\/1\.1 408 /);
+  t.deepEqual(seriousLines(face), []);
 });
 
 test('a body that comes a byte at a time is cut off, and others are served meanwhile', async (t) => {
@@ -47,13 +59,22 @@ test('a body that comes a byte at a time is cut off, and others are served meanw
     `${HEAD}Content-Type: application/json\r\nAccept: ${POST_HEADERS.Accept}\r\nContent-Length: 100000\r\n\r\n`,
   );
   trickle(t, socket, ' ');
-  t.true(await isServed(face));
+  await servesAnother(face);
   await socket.all();
   t.is(face.sessions.size, 1, 'that of the other client');
+  t.deepEqual(seriousLines(face), []);
 });
 
 test('a connection that never says anything is closed', async (t) => {
   const socket = await connect(t, await startHttpFace(t, { socketLimits: SHORT_HEADS }));
+  await socket.all();
+  t.true(socket.isClosed);
+});
+
+test('a connection that never says anything is closed before its TLS is set up, too', async (t) => {
+  const pem = (name: string): Buffer => readFileSync(new URL(`../fixtures/tls/${name}.pem`, import.meta.url));
+  const tls = { cert: pem('server'), key: pem('server-key') };
+  const socket = await connect(t, await startHttpFace(t, { socketLimits: SHORT_HEADS, tls }));
   await socket.all();
   t.true(socket.isClosed);
 });
@@ -70,7 +91,7 @@ test('heads get ten seconds, requests five minutes, and both are looked for ofte
 
 test('an open stream outlives the time limits of requests', async (t) => {
   const face = await startHttpFace(t, { socketLimits: SHORT });
-  const { stream } = await openSse(face);
+  const { stream } = await waitFor(() => openSse(face).catch(() => undefined));
   const socket = await connect(t, face);
   socket.write(`${HEAD}X-Slow: `);
   await socket.all();
@@ -92,9 +113,10 @@ test('connections beyond the most there may be are closed at once, and the log s
   const flood = await Promise.all(Array.from({ length: 20 }, () => connect(t, face)));
   await waitFor(() => flood.every(({ isClosed }) => isClosed), { message: 'the end of the flood' });
   t.is(open.filter(({ isClosed }) => isClosed).length, 0);
-  t.is(face.logLines.filter((line) => line.includes('connections are refused')).length, 1);
   for (const socket of open) socket.destroy();
-  await waitFor(() => isServed(face).catch(() => false), { message: 'to be served again' });
+  await servesAnother(face);
+  t.is(seriousLines(face).length, 1);
+  t.regex(String(seriousLines(face)), /connections are refused/);
 });
 
 test('a peer that is gone without a word is found out by what is sent to keep its stream alive', async (t) => {

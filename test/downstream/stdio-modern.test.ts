@@ -1,11 +1,13 @@
 import { Writable } from 'node:stream';
 import test from 'ava';
+import { levels } from 'pino';
 import { BridgeError } from '../../src/errors.ts';
 import { ENVELOPE, type Message, modern, openFace } from './stdio-face.ts';
 
 const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
 const CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities';
 const SUBSCRIPTION_ID = 'io.modelcontextprotocol/subscriptionId';
+const DEBUG = levels.values.debug as number;
 const EXITED = new BridgeError('ERR_UPSTREAM_EXITED', 'it exited');
 
 function line(message: object): string {
@@ -166,12 +168,12 @@ test('a subscription that its server cancels ends with that', async (t) => {
 });
 
 test('the end of input lets calls finish and ends subscriptions, with the result first', async (t) => {
-  const { deps, server, sessions, face, input, say, next } = openFace(t);
+  const { deps, entries, server, sessions, face, input, say, next } = openFace(t);
   say(LISTEN);
   say(modern(2, 'tools/call'));
   const request = await server.latest.next('tools/call');
   input.end();
-  t.deepEqual(await face.ended, { kind: 'client' });
+  t.deepEqual(await face.ended, { kind: 'input' });
   const drained = sessions.drain(1000);
   t.like(await next(), { id: 'sub', result: { resultType: 'complete', _meta: { [SUBSCRIPTION_ID]: 'sub' } } });
   t.like(await next(), { method: 'notifications/cancelled', params: { requestId: 'sub' } });
@@ -182,6 +184,8 @@ test('the end of input lets calls finish and ends subscriptions, with the result
   await drained;
   sessions.close(new BridgeError('ERR_SESSION_CLOSED', 'over'));
   t.is(server.latest.closedFor?.code, 'ERR_SESSION_CLOSED');
+  const told = entries.filter(({ level, msg }) => level > DEBUG && msg.includes('connects anew'));
+  t.deepEqual(told, [], 'there is no next request');
 });
 
 test('a server that ends fails what is open; the pipe goes on, and the next request connects anew', async (t) => {

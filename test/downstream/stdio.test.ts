@@ -1,6 +1,9 @@
-import { PassThrough, Writable } from 'node:stream';
+import { PassThrough, type Readable, Writable } from 'node:stream';
 import test from 'ava';
+import { MAX_COLLECTED_BYTES } from '../../src/downstream/collecting-room.ts';
 import { BridgeError } from '../../src/errors.ts';
+import type { Frame } from '../../src/wire/frame.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { type Message, openFace } from './stdio-face.ts';
 
 test('carries messages in both directions with their bytes untouched', async (t) => {
@@ -64,7 +67,7 @@ test('the end of input ends the face; what was asked before is still answered', 
   say({ id: 2, method: 'tools/call', params: {} });
   const request = await server.latest.next('tools/call');
   input.end();
-  t.deepEqual(await face.ended, { kind: 'client' });
+  t.deepEqual(await face.ended, { kind: 'input' });
   const drained = sessions.drain(1000);
   server.latest.answer(request, { content: [] });
   t.like(await next(), { id: 2, result: { content: [] } });
@@ -82,7 +85,7 @@ test('output that nobody reads any more ends the face instead of the process', a
   const output = new PassThrough();
   const { face } = openFace(t, { output });
   output.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
-  t.deepEqual(await face.ended, { kind: 'client' });
+  t.deepEqual(await face.ended, { kind: 'output' });
 });
 
 test('a client that does not read stops its server, which goes on when it reads again', async (t) => {
@@ -100,16 +103,74 @@ test('a client that does not read stops its server, which goes on when it reads 
   t.false(server.latest.isPaused);
 });
 
-test('a server that does not read stops the input', async (t) => {
+test('a server that does not read is told no more until it does', async (t) => {
   const { server, input, say, handshake } = openFace(t);
   await handshake();
   server.latest.isFull = true;
   say({ id: 2, method: 'tools/call', params: {} });
   await server.latest.next('tools/call');
-  t.true(input.isPaused());
+  const { length } = server.latest.received;
+  say({ id: 3, method: 'tools/list' });
+  await drained(input);
+  t.is(server.latest.received.length, length);
   server.latest.isFull = false;
   server.latest.drain();
-  t.false(input.isPaused());
+  await server.latest.next('tools/list');
+});
+
+test('the end of input is seen behind what waits for a server, and all of it is taken before', async (t) => {
+  const { server, input, say, face, handshake } = openFace(t);
+  await handshake();
+  server.latest.isFull = true;
+  say({ id: 2, method: 'tools/call', params: {} });
+  await server.latest.next('tools/call');
+  say({ id: 3, method: 'tools/list' });
+  input.end('{"jsonrpc":"2.0","id":4,"method":"prompts/list"}');
+  await face.clientGone;
+  t.is(await Promise.race([face.ended, 'goes on']), 'goes on');
+  server.latest.isFull = false;
+  server.latest.drain();
+  await server.latest.next('tools/list');
+  await server.latest.next('prompts/list');
+  t.deepEqual(await face.ended, { kind: 'input' });
+});
+
+test('after the end of input questions to the client are refused, so that its call can be answered', async (t) => {
+  const { server, input, say, next, face, handshake } = openFace(t);
+  await handshake();
+  say({ id: 2, method: 'tools/call', params: {} });
+  const request = await server.latest.next('tools/call');
+  server.latest.ask('before', 'sampling/createMessage');
+  t.like(await next(), { id: 'before' });
+  input.end();
+  await face.ended;
+  server.latest.ask('after', 'elicitation/create');
+  const answers = server.latest.answers.map((answer) => answer.json());
+  t.like(answers, [{ id: 'before' }, { id: 'after' }]);
+  for (const answer of answers) t.like(answer, { error: { data: { bridge: { reason: 'ERR_CLIENT_NO_STREAM' } } } });
+  server.latest.answer(request, { content: [] });
+  t.like(await next(), { id: 2, result: { content: [] } }, 'it was not asked once more');
+});
+
+test('an answer that waits behind what a server has yet to take is no end of answers', async (t) => {
+  const { server, input, say, next, face, handshake } = openFace(t);
+  await handshake();
+  server.latest.isFull = true;
+  say({ id: 2, method: 'tools/call', params: {} });
+  await server.latest.next('tools/call');
+  server.latest.ask('question', 'sampling/createMessage');
+  t.like(await next(), { id: 'question' });
+  say({ id: 'question', result: { role: 'assistant' } });
+  input.end();
+  await face.clientGone;
+  t.deepEqual(server.latest.answers, []);
+  server.latest.isFull = false;
+  server.latest.drain();
+  await face.ended;
+  t.like(
+    server.latest.answers.map((answer) => answer.json()),
+    [{ id: 'question', result: { role: 'assistant' } }],
+  );
 });
 
 test('bad lines are refused where somebody can be answered, and disturb nothing', async (t) => {
@@ -131,7 +192,7 @@ test('a message over the limit fails alone and says so', async (t) => {
   t.regex(refusal.error?.message ?? '', /--max-message-bytes/);
 });
 
-test('arrays are answered with an array in 2025-03-26 and refused elsewhere', async (t) => {
+test('arrays are answered with an array in 2025-03-26', async (t) => {
   const { server, say, next, nextLine, handshake } = openFace(t);
   await handshake('2025-03-26');
   say('[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","method":"n"},{"jsonrpc":"2.0","id":2,"method":"b"}]');
@@ -146,3 +207,72 @@ test('arrays are answered with an array in 2025-03-26 and refused elsewhere', as
     [2, 1],
   );
 });
+
+test('answers that have no room to wait for the others of their array leave as one before, and none is lost', async (t) => {
+  const { server, say, nextLine, lines, handshake } = openFace(t);
+  await handshake('2025-03-26');
+  const call = (id: string) => `{"jsonrpc":"2.0","id":"${id}","method":"${id}"}`;
+  say(`[${['a', 'b', 'c', 'd'].map(call)}]`);
+  say(`[${['e', 'f'].map(call)}]`);
+  const requests = [];
+  for (const id of ['a', 'b', 'c', 'd', 'e', 'f']) requests.push(await server.latest.next(id));
+  const [a, b, c, d, e, f] = requests as [Frame, Frame, Frame, Frame, Frame, Frame];
+  const half = { text: 'x'.repeat(MAX_COLLECTED_BYTES / 2) };
+  const nextIds = async () => (JSON.parse(await nextLine()) as Message[]).map(({ id }) => id);
+
+  server.latest.answer(a, {});
+  server.latest.answer(e, half);
+  // The arrays of a pipe share the room: this one leaves with what its own array has there.
+  server.latest.answer(b, half);
+  t.deepEqual(await nextIds(), ['a', 'b']);
+  t.deepEqual(lines, []);
+  server.latest.answer(c, {});
+  server.latest.answer(f, half);
+  t.deepEqual(await nextIds(), ['e', 'f']);
+  // What has left makes room.
+  server.latest.answer(d, half);
+  t.deepEqual(await nextIds(), ['c', 'd']);
+});
+
+test('answers that wait for the others of their array leave when those are withdrawn, and their room is free again', async (t) => {
+  const { server, say, nextLine, handshake } = openFace(t);
+  await handshake('2025-03-26');
+  const most = { text: 'x'.repeat(MAX_COLLECTED_BYTES - 100) };
+  for (const [waits, withdrawn] of [
+    ['a', 'b'],
+    ['c', 'd'],
+  ]) {
+    say(`[{"jsonrpc":"2.0","id":"${waits}","method":"x"},{"jsonrpc":"2.0","id":"${withdrawn}","method":"y"}]`);
+    const request = await server.latest.next('x');
+    await server.latest.next('y');
+    server.latest.answer(request, most);
+    say({ id: 'behind', method: 'z' });
+    server.latest.answer(await server.latest.next('z'), {});
+    t.like(JSON.parse(await nextLine()), { id: 'behind' }, 'there was room to wait');
+    say({ method: 'notifications/cancelled', params: { requestId: withdrawn } });
+    t.like(JSON.parse(await nextLine()), [{ id: waits }]);
+  }
+});
+
+const refusedArrays = [
+  { title: 'in another revision', revision: '2025-06-18', second: 'tools/list' },
+  { title: 'with initialize in it', revision: '2025-03-26', second: 'initialize' },
+];
+
+for (const { title, revision, second } of refusedArrays) {
+  test(`an array ${title} is refused, each request of it by its id`, async (t) => {
+    const { server, say, next, handshake } = openFace(t);
+    await handshake(revision);
+    const request = '{"jsonrpc":"2.0","id":"a","method":"tools/list"}';
+    const event = '{"jsonrpc":"2.0","method":"notifications/x"}';
+    say(`[${request},${event},{"jsonrpc":"2.0","id":2,"method":"${second}"}]`);
+    t.like(await next(), { id: 'a', error: { code: -32600 } });
+    t.like(await next(), { id: 2, error: { code: -32600 } });
+    t.is(server.latest.received.length, 2, 'the handshake and no more');
+  });
+}
+
+/** All that was written to it has been read. */
+async function drained(input: Readable): Promise<void> {
+  await waitFor(() => input.readableLength === 0);
+}

@@ -15,6 +15,12 @@ export interface ConversationOptions {
   readonly isTaken: (id: JsonRpcId) => boolean;
 }
 
+/** Why a request cannot be handed to a server; its client is told, too. At our own end there may be many, and no fault. */
+export function logRefusal({ log }: Deps, error: BridgeError): void {
+  const level = error.code === 'ERR_SESSION_CLOSED' ? 'debug' : 'error';
+  log[level]({ code: error.code, err: error.cause }, error.message);
+}
+
 export function takenId(id: JsonRpcId): BridgeError {
   return new BridgeError(
     'ERR_WIRE_MESSAGE',

@@ -7,7 +7,8 @@ import { Frame, type JsonRpcId } from '../../wire/frame.ts';
 import type { EnvelopeFault } from '../../wire/scan-envelope.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { BatchLane } from '../batch-lane.ts';
-import { type ConversationOptions, takenId } from './conversation.ts';
+import { CollectingRoom } from '../collecting-room.ts';
+import { type ConversationOptions, logRefusal, takenId } from './conversation.ts';
 import { PipePeer } from './pipe-peer.ts';
 
 export interface LegacyConversationOptions extends ConversationOptions {
@@ -21,6 +22,7 @@ export interface LegacyConversationOptions extends ConversationOptions {
  */
 export class LegacyConversation {
   readonly #options: LegacyConversationOptions;
+  readonly #room = new CollectingRoom();
   #session: Session<LegacyPeer> | undefined;
 
   constructor(options: LegacyConversationOptions) {
@@ -55,7 +57,7 @@ export class LegacyConversation {
     const session = this.#session;
     if (session === undefined) return;
     const expected = items.filter((item) => !(item instanceof Frame) || item.kind === 'request').length;
-    const lane = new BatchLane(expected, (line) => session.peer.write(line));
+    const lane = new BatchLane({ expected, room: this.#room, write: (line) => session.peer.write(line) });
     for (const item of items) {
       const refusal = this.#refusalOf(item);
       if (refusal !== undefined) lane.send(errorFrame(item.id, rpcErrorOf(refusal)));
@@ -75,7 +77,7 @@ export class LegacyConversation {
       this.#session = this.#open();
     } catch (thrown) {
       const error = toBridgeError(thrown);
-      this.#options.deps.log.error({ code: error.code, err: error.cause }, error.message);
+      logRefusal(this.#options.deps, error);
       this.#refuse(frame, error);
     }
     return this.#session;
@@ -101,6 +103,11 @@ export class LegacyConversation {
     if (peer.isReady) this.#options.onServerEnded(reason);
   }
 
+  /** Nothing of what the client has said waits any more, so it answers nothing that is not answered yet. */
+  inputEnded(): void {
+    this.#session?.relay.refuseQuestions(INPUT_ENDED);
+  }
+
   #refuse(request: Frame, error: BridgeError): void {
     this.#options.writer.send(errorFrame(request.id, rpcErrorOf(error)).bytes);
   }
@@ -109,6 +116,11 @@ export class LegacyConversation {
     this.#session?.peer.drained();
   }
 }
+
+const INPUT_ENDED = new BridgeError(
+  'ERR_CLIENT_NO_STREAM',
+  'The client has ended its input and can answer nothing any more; it still waits for the results of its calls.',
+);
 
 class LegacyPeer extends PipePeer {
   #revision: Revision | undefined;

@@ -1,4 +1,5 @@
 import { type BridgeError, toBridgeError } from '../../errors.ts';
+import { MetadataReader } from '../../mcp/metadata-reader.ts';
 import { CANCELLED } from '../../mcp/methods.ts';
 import { isModernRequest, LISTEN } from '../../mcp/modern-methods.ts';
 import { MODERN_REVISION_IDS } from '../../mcp/revisions.ts';
@@ -8,7 +9,7 @@ import type { Exchange } from '../../relay/exchange.ts';
 import type { Session, SessionClient } from '../../relay/session-registry.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, notificationFrame } from '../../wire/write-message.ts';
-import { type ConversationOptions, takenId } from './conversation.ts';
+import { type ConversationOptions, logRefusal, takenId } from './conversation.ts';
 import { PipePeer } from './pipe-peer.ts';
 
 /** Whoever holds the pipes is the one client there is. */
@@ -21,6 +22,7 @@ const SESSION_CLIENT: SessionClient = { context: { principal: 'stdio', metadata:
  */
 export class ModernConversation {
   readonly #options: ConversationOptions;
+  readonly #reader = new MetadataReader();
   #link: Session<ModernPeer> | undefined;
   #hasServed = false;
 
@@ -50,6 +52,7 @@ export class ModernConversation {
       headers: undefined,
       supportedRevisions: MODERN_REVISION_IDS,
       isKnownMethod: isModernRequest,
+      reader: this.#reader,
     });
     if (!('ok' in checked)) {
       const { code, message, data } = checked;
@@ -69,7 +72,7 @@ export class ModernConversation {
       this.#link = this.#open();
     } catch (thrown) {
       const error = toBridgeError(thrown);
-      this.#options.deps.log.error({ code: error.code, err: error.cause }, error.message);
+      logRefusal(this.#options.deps, error);
       this.#refuse(frame, rpcErrorOf(error));
     }
     return this.#link;
@@ -91,7 +94,10 @@ export class ModernConversation {
   #ended(peer: ModernPeer, reason: BridgeError): void {
     if (this.#link?.peer !== peer) return;
     this.#link = undefined;
-    this.#options.deps.log.info({ code: reason.code }, `the next modern request connects anew: ${reason.message}`);
+    const { log } = this.#options.deps;
+    // Closed by ourselves: nobody lost anything, and at the end no next request is to come.
+    const level = reason.code === 'ERR_SESSION_CLOSED' ? 'debug' : 'info';
+    log[level]({ code: reason.code }, `the next modern request connects anew: ${reason.message}`);
   }
 
   #refuse(request: Frame, error: RpcError): void {

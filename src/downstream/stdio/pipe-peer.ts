@@ -2,7 +2,8 @@ import type { BridgeError } from '../../errors.ts';
 import type { LineWriter } from '../../io/line-writer.ts';
 import type { Revision } from '../../mcp/revisions.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { ClientListener, DownstreamPeer, Lane } from '../../relay/ports.ts';
+import type { Lane } from '../../relay/lane.ts';
+import type { ClientListener, DownstreamPeer } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { SharedInput } from './shared-input.ts';
 

@@ -1,21 +1,97 @@
 import type { Readable } from 'node:stream';
+import type { Clock } from '../../deps.ts';
 
-/** The client's input while several conversations read it: it flows when none of them holds it back. */
+/**
+ * Read of a client while it is held back: only behind what it has said can be seen that it says no more. The end of a
+ * client that says more than this meanwhile is seen late; it is read on when there is room.
+ */
+export const MAX_AHEAD_BYTES = 8 * 1024 * 1024;
+/** What a short piece counts as, for it costs about as much. */
+const MIN_PIECE_BYTES = 1024;
+
+export interface SharedInputOptions {
+  readonly input: Readable;
+  readonly clock: Clock;
+  /** After the end of input, how long nothing of what was read ahead may be taken; 0: as long as it takes. */
+  readonly untakenTimeoutMs: number;
+  readonly take: (chunk: Buffer) => void;
+  /** Called once. The client says no more, and all of it was taken, or nothing for too long: so many bytes are dropped. */
+  readonly onEnd: (untakenBytes: number) => void;
+}
+
+/** `open`: more may come. `ending`: no more comes, but not all was taken. `ended`: told. */
+type State = 'open' | 'ending' | 'ended';
+
+/** The client's input while several conversations read it: it is taken when none of them holds it back. */
 export class SharedInput {
-  readonly #input: Readable;
+  readonly #options: SharedInputOptions;
   readonly #holders = new Set<object>();
+  #ahead: Buffer[] = [];
+  /** What they count as. */
+  #aheadBytes = 0;
+  #state: State = 'open';
+  #stopWaiting = (): void => {};
 
-  constructor(input: Readable) {
-    this.#input = input;
+  constructor(options: SharedInputOptions) {
+    this.#options = options;
+    const { input } = options;
+    input.on('data', (chunk: Buffer) => this.#read(chunk));
+    input.on('end', () => this.#over());
+    input.on('error', () => this.#over());
   }
 
   pauseFor(holder: object): void {
     this.#holders.add(holder);
-    this.#input.pause();
   }
 
+  /** What was read ahead is taken afterwards, not from within: the holder may be about to let go of its client. */
   resumeFor(holder: object): void {
-    this.#holders.delete(holder);
-    if (this.#holders.size === 0) this.#input.resume();
+    if (this.#holders.delete(holder)) process.nextTick(() => this.#takeAhead());
   }
+
+  #read(chunk: Buffer): void {
+    this.#ahead.push(chunk);
+    this.#aheadBytes += countOf(chunk);
+    this.#takeAhead();
+    if (this.#aheadBytes >= MAX_AHEAD_BYTES) this.#options.input.pause();
+  }
+
+  #takeAhead(): void {
+    const { input, take } = this.#options;
+    while (this.#holders.size === 0) {
+      const chunk = this.#ahead.shift();
+      if (chunk === undefined) break;
+      this.#aheadBytes -= countOf(chunk);
+      if (this.#state === 'ending') this.#awaitProgress();
+      take(chunk);
+    }
+    if (this.#state === 'ending' && this.#ahead.length === 0) this.#end();
+    if (this.#aheadBytes < MAX_AHEAD_BYTES && input.isPaused()) input.resume();
+  }
+
+  #over(): void {
+    if (this.#state !== 'open') return;
+    this.#state = 'ending';
+    if (this.#ahead.length === 0) this.#end();
+    else this.#awaitProgress();
+  }
+
+  #awaitProgress(): void {
+    const { clock, untakenTimeoutMs } = this.#options;
+    this.#stopWaiting();
+    if (untakenTimeoutMs > 0) this.#stopWaiting = clock.after(untakenTimeoutMs, () => this.#end());
+  }
+
+  #end(): void {
+    this.#stopWaiting();
+    if (this.#state === 'ended') return;
+    this.#state = 'ended';
+    const untaken = this.#ahead;
+    this.#ahead = [];
+    this.#options.onEnd(untaken.reduce((sum, { length }) => sum + length, 0));
+  }
+}
+
+function countOf({ length }: Buffer): number {
+  return Math.max(length, MIN_PIECE_BYTES);
 }

@@ -13,7 +13,8 @@ import {
 import { INITIALIZE } from '../../mcp/methods.ts';
 import { findRevision, REVISION_IDS } from '../../mcp/revisions.ts';
 import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
-import type { CallerEnvironment, Lane } from '../../relay/ports.ts';
+import type { Lane } from '../../relay/lane.ts';
+import type { CallerEnvironment } from '../../relay/ports.ts';
 import type { Relay } from '../../relay/relay.ts';
 import type { SessionRegistry } from '../../relay/session-registry.ts';
 import { Frame } from '../../wire/frame.ts';
@@ -30,6 +31,8 @@ export interface StreamableEndpointOptions {
   readonly deps: Deps;
   /** Age at which the connection of a stream is closed, for clients that resume it; 0: never. */
   readonly pollAfterMs: number;
+  /** Event streams one session may have open, calls that wait for an answer included. */
+  readonly maxStreams: number;
   /** Kept of a session's streams for a client that comes back; default: REPLAY_LIMITS. */
   readonly maxReplayBytes?: number | undefined;
   /** Names (lower case) of headers of a POST that may pass to a remote server. */
@@ -80,7 +83,9 @@ export class StreamableEndpoint {
     if (messages.kind === 'batch') return this.#takeBatch(messages.items, found, request, response);
     const { frame } = messages;
     if (frame.kind === 'request') {
-      return found.relay.fromClient(frame, this.#openLane(found, request, { response, expected: 1, batch: false }));
+      const lane = this.#openLane(found, request, { response, expected: 1, batch: false });
+      if (lane instanceof BridgeError) return respondError(response, lane, frame.id);
+      return found.relay.fromClient(frame, lane);
     }
     found.relay.fromClient(frame, NO_LANE);
     respondEmpty(response, 202);
@@ -96,9 +101,11 @@ export class StreamableEndpoint {
       return respondError(response, error, frame.id);
     }
     try {
-      const { sessions, live, deps, pollAfterMs, maxReplayBytes, principalOf, environmentOf } = this.#options;
+      const { sessions, live, deps, principalOf, environmentOf } = this.#options;
+      const { pollAfterMs, maxStreams, maxReplayBytes } = this.#options;
       const { id, peer, relay } = sessions.open(
-        (_id, listener) => new StreamablePeer({ listener, live, deps, log: deps.log, pollAfterMs, maxReplayBytes }),
+        (_id, listener) =>
+          new StreamablePeer({ listener, live, deps, log: deps.log, pollAfterMs, maxStreams, maxReplayBytes }),
         { principal: principalOf(request), environment: environmentOf?.(request) },
       );
       const lane = peer.openLane({
@@ -113,6 +120,7 @@ export class StreamableEndpoint {
         onLost: () =>
           relay.close(new BridgeError('ERR_SESSION_CLOSED', 'The client left before initialize was answered.')),
       });
+      if (lane instanceof BridgeError) throw lane;
       relay.fromClient(frame, lane);
     } catch (thrown) {
       this.#refuseSession(toBridgeError(thrown), frame, response);
@@ -141,6 +149,7 @@ export class StreamableEndpoint {
     }
     const expected = items.filter((item) => !(item instanceof Frame) || item.kind === 'request').length;
     const lane = expected === 0 ? NO_LANE : this.#openLane(session, request, { response, expected, batch: true });
+    if (lane instanceof BridgeError) return respondError(response, lane);
     for (const item of items) {
       if (item instanceof Frame) session.relay.fromClient(item, lane);
       else session.peer.sendOn(lane, errorFrame(item.id, rpcErrorOf(new BridgeError('ERR_WIRE_MESSAGE', item.fault))));
@@ -148,9 +157,10 @@ export class StreamableEndpoint {
     if (expected === 0) respondEmpty(response, 202);
   }
 
-  #openLane(session: OpenSession, request: IncomingMessage, lane: LaneRequest): Lane {
+  #openLane(session: OpenSession, request: IncomingMessage, lane: LaneRequest): Lane | BridgeError {
     const forwarded = forwardedHeaders(request, this.#options.forwardHeaders);
     const opened = session.peer.openLane({ ...lane, forwarded });
+    if (opened instanceof BridgeError) return opened;
     if (parseAccept(request.headers.accept).prefersEventStream) opened.commit();
     return opened;
   }
@@ -167,8 +177,9 @@ export class StreamableEndpoint {
     const session = this.#require(request);
     if (session instanceof BridgeError) return respondError(response, session);
     const lastEventId = request.headers[LAST_EVENT_ID_HEADER];
-    if (typeof lastEventId !== 'string') return session.peer.openGetStream(response);
-    const error = session.peer.resumeStream(response, lastEventId);
+    const { peer } = session;
+    const isResumption = typeof lastEventId === 'string';
+    const error = isResumption ? peer.resumeStream(response, lastEventId) : peer.openGetStream(response);
     if (error !== undefined) respondError(response, error);
   }
 

@@ -6,7 +6,8 @@ import { BridgeError } from '../../errors.ts';
 import { CANCELLED, PROGRESS } from '../../mcp/methods.ts';
 import { OLDEST_REVISION, type Revision } from '../../mcp/revisions.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { ClientListener, DownstreamPeer, Lane } from '../../relay/ports.ts';
+import type { Lane } from '../../relay/lane.ts';
+import type { ClientListener, DownstreamPeer } from '../../relay/ports.ts';
 import { parseEventId, REPLAY_LIMITS, ReplayBuffer } from '../../relay/replay-buffer.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { LiveStreams, Ticking } from '../live-streams.ts';
@@ -14,6 +15,7 @@ import { TurnGate } from '../turn-gate.ts';
 import { canWait, WaitingRoom } from '../waiting-room.ts';
 import { type LaneOwner, PostLane, type PostLaneOptions } from './post-lane.ts';
 import { ResumableStream } from './resumable-stream.ts';
+import { StreamPlaces } from './stream-places.ts';
 
 /** The stream opened by GET, for what belongs to no request. */
 const GET_STREAM = 0;
@@ -25,6 +27,8 @@ export interface StreamablePeerOptions {
   readonly log: Logger;
   /** Connections of streams are closed after this long, to be resumed by the client; 0: never. */
   readonly pollAfterMs: number;
+  /** Event streams open at a time, and calls whose answer may become one. */
+  readonly maxStreams: number;
   /** Default: REPLAY_LIMITS. */
   readonly maxReplayBytes?: number | undefined;
 }
@@ -49,6 +53,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   readonly #pollAfterMs: number;
   readonly #replay: ReplayBuffer;
   readonly #streams = new Map<number, ResumableStream>();
+  readonly #places: StreamPlaces;
   readonly #waiting = new WaitingRoom();
   #getStream: ResumableStream | undefined;
   /** Ticks while there are lanes or something waits. */
@@ -63,6 +68,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     this.#listener = options.listener;
     this.#log = options.log;
     this.#pollAfterMs = options.pollAfterMs;
+    this.#places = new StreamPlaces(options.maxStreams);
     this.#replay = new ReplayBuffer(options.deps.clock, {
       ...REPLAY_LIMITS,
       maxBytes: options.maxReplayBytes ?? REPLAY_LIMITS.maxBytes,
@@ -154,8 +160,10 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
 
   // ---- responses that carry messages
 
-  /** A lane for a POST with `expected` requests in it. */
-  openLane(options: LaneRequest): PostLane {
+  /** A lane for a POST with `expected` requests in it. An error: the session has too many streams. */
+  openLane(options: LaneRequest): PostLane | BridgeError {
+    const refusal = this.#places.take(options.response);
+    if (refusal !== undefined) return refusal;
     const lane = new PostLane({
       headers: {},
       forwarded: undefined,
@@ -180,14 +188,17 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     this.#streams.delete(stream.key);
   }
 
-  /** Takes a GET as the session's stream; one that was open before ends. */
-  openGetStream(response: ServerResponse): void {
+  /** Takes a GET as the session's stream; one that was open before ends. An error: the session has too many. */
+  openGetStream(response: ServerResponse): BridgeError | undefined {
+    const refusal = this.#places.take(response, this.#getStream);
+    if (refusal !== undefined) return refusal;
     this.#getStream ??= this.#createStream(GET_STREAM);
     this.#getStream.open(response);
     this.#flushWaiting();
+    return undefined;
   }
 
-  /** Continues the stream that broke. An error: it cannot be continued without a loss. */
+  /** Continues the stream that broke. An error: it cannot be continued without a loss, or there are too many. */
   resumeStream(response: ServerResponse, lastEventId: string): BridgeError | undefined {
     const position = parseEventId(lastEventId);
     const stream = position?.stream === GET_STREAM ? this.#getStream : this.#streams.get(position?.stream ?? -1);
@@ -199,6 +210,8 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
         `Nothing can be resumed after event ${JSON.stringify(lastEventId.slice(0, 40))}: it is unknown or too old; open a new stream without Last-Event-ID.`,
       );
     }
+    const refusal = this.#places.take(response, stream);
+    if (refusal !== undefined) return refusal;
     if (stream !== undefined) stream.resume(response, missed);
     else this.#replayEnded(response, position.stream, missed);
     if (position.stream === GET_STREAM) this.#flushWaiting();

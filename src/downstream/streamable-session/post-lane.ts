@@ -2,17 +2,16 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { Place, PlaceList } from '../../collections/place-list.ts';
 import { JSON_TYPE } from '../../http/content-type.ts';
 import { respondEmpty } from '../../http/respond.ts';
-import type { Lane } from '../../relay/ports.ts';
+import type { Lane } from '../../relay/lane.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { joinArray } from '../../wire/join-array.ts';
+import { MAX_COLLECTED_BYTES } from '../collecting-room.ts';
 import type { Ticking } from '../live-streams.ts';
 import { ResponseWriter } from '../response-writer.ts';
 import type { ResumableStream } from './resumable-stream.ts';
 
 /** A call that is silent for this long gets its stream, so that proxies see a living connection. */
 export const COMMIT_AFTER_MS = 5000;
-/** Answers of a batch are collected for one JSON array up to this size; beyond it they are streamed. */
-const MAX_COLLECTED_BYTES = 1024 * 1024;
 
 /** What a lane needs of the session it belongs to. */
 export interface LaneOwner {
@@ -146,7 +145,8 @@ export class PostLane implements Lane, Ticking {
 
   /** False: the client has not read it all yet. */
   #answerJson(): boolean {
-    const body = this.#options.batch ? joinArray(this.#collected) : (this.#collected[0] as Frame).bytes;
+    const answers = this.#collected;
+    const body = this.#options.batch ? joinArray(answers.map(({ bytes }) => bytes)) : (answers[0] as Frame).bytes;
     const announced = this.#collected[0]?.kind === 'result' ? this.#options.headers : undefined;
     this.#response.writeHead(200, { 'Content-Type': JSON_TYPE, 'Content-Length': body.length, ...announced });
     const writer = new ResponseWriter(this.#response, this.#owner.nowMs, () => this.#owner.laneHasRoom(this));

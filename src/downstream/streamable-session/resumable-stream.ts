@@ -121,6 +121,11 @@ export class ResumableStream implements EventStreamOwner, Ticking {
     this.#connection?.end();
   }
 
+  /** Ends the connection, whatever has not been read; the stream goes on. */
+  cut(): void {
+    this.#connection?.cut();
+  }
+
   streamDrained(): void {
     this.#onRoom();
   }

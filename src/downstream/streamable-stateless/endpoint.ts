@@ -4,6 +4,7 @@ import { toBridgeError } from '../../errors.ts';
 import { parseAccept } from '../../http/content-type.ts';
 import { forwardedHeaders } from '../../http/request-headers.ts';
 import { respondError } from '../../http/respond.ts';
+import { MetadataReader } from '../../mcp/metadata-reader.ts';
 import { LIST_TOOLS } from '../../mcp/methods.ts';
 import { isClientNotification, isModernRequest } from '../../mcp/modern-methods.ts';
 import { claimsModern } from '../../mcp/request-metadata.ts';
@@ -43,6 +44,7 @@ export class StatelessEndpoint {
   readonly #options: StatelessEndpointOptions;
   readonly #backlog = new Backlog();
   readonly #tools = new ListedTools();
+  readonly #reader = new MetadataReader();
 
   constructor(options: StatelessEndpointOptions) {
     this.#options = options;
@@ -60,6 +62,7 @@ export class StatelessEndpoint {
       headers: request.headers,
       supportedRevisions: MODERN_REVISION_IDS,
       isKnownMethod: isModernRequest,
+      reader: this.#reader,
     });
     if (!('ok' in checked)) return this.#refuse(checked, frame, response);
     const principal = this.#options.principalOf(request);

@@ -1,4 +1,5 @@
-import { type ParamHeader, readHeaderAnnotations } from '../../mcp/header-annotations.ts';
+import { RecentNames } from '../../collections/recent-names.ts';
+import { lengthOf, type ParamHeader, readHeaderAnnotations } from '../../mcp/header-annotations.ts';
 import { decodeHeaderValue, type HeaderMap } from '../../mcp/header-value.ts';
 import { NAME_HEADER } from '../../mcp/headers.ts';
 import { CALL_TOOL } from '../../mcp/methods.ts';
@@ -11,12 +12,12 @@ import { findUniqueMember } from '../../wire/scan-json.ts';
 
 /** Callers whose tools are remembered; those who listed theirs longest ago are forgotten first. */
 const MAX_CALLERS = 256;
-/** Tools with headers remembered of one caller. Others are not checked. */
-const MAX_TOOLS = 1000;
+/** Tools with headers remembered of one caller, and characters of them; later ones push out the first. */
+export const TOOL_LIMITS = { count: 1000, length: 256 * 1024 };
 
 const KEYWORD = Buffer.from(`"${PARAM_HEADER_KEYWORD}"`);
 
-type ToolHeaders = Map<string, readonly ParamHeader[]>;
+type ToolHeaders = RecentNames<readonly ParamHeader[]>;
 
 /**
  * Which headers the tools want that a caller was shown, read from the lists that pass: a proxy that goes by a header
@@ -31,10 +32,10 @@ export class ListedTools {
     const known = this.#callers.get(principal);
     // Most servers name no headers; a native search over the bytes says so at once.
     if (answer.kind !== 'result' || (known === undefined && !answer.bytes.includes(KEYWORD))) return;
-    const tools = known ?? new Map();
+    const tools: ToolHeaders = known ?? new RecentNames(TOOL_LIMITS);
     for (const { name, headers } of readTools(answer)) {
       if (headers.length === 0) tools.delete(name);
-      else if (tools.size < MAX_TOOLS || tools.has(name)) tools.set(name, headers);
+      else tools.set(name, headers, lengthOf({ headers }));
     }
     this.#callers.delete(principal);
     if (tools.size > 0) this.#remember(principal, tools);

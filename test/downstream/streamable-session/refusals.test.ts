@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import test, { type ExecutionContext } from 'ava';
 import { REVISION_IDS } from '../../../src/mcp/revisions.ts';
 import { callHttp, type HttpAnswer } from '../../support/http-call.ts';
@@ -10,6 +11,7 @@ import {
   openStreamable,
   POST_HEADERS,
 } from '../../support/legacy-clients.ts';
+import { RawSocket } from '../../support/raw-socket.ts';
 
 interface RpcErrorBody {
   readonly jsonrpc: string;
@@ -132,6 +134,52 @@ const wrongType = test.macro({
 test(wrongType, undefined);
 test(wrongType, 'text/plain');
 test(wrongType, 'application/x-www-form-urlencoded');
+
+test('answers 415 to a POST of a compressed body, whether it is one or not', async (t) => {
+  const face = await startHttpFace(t);
+  const text = JSON.stringify(initialize());
+  for (const body of [gzipSync(text), text]) {
+    const expected = { status: 415, rpc: -32000, reason: 'ERR_HTTP_CONTENT_TYPE', way: /"gzip"; send it uncompressed/ };
+    await isRefused(t, await post(face, body, { 'Content-Encoding': 'gzip' }), expected);
+  }
+  t.is(face.server.connections.length, 0);
+});
+
+test('takes a body that is as it is, whatever it is called', async (t) => {
+  const face = await startHttpFace(t);
+  for (const encoding of ['identity', 'Identity', '', 'utf-8', 'UTF8']) {
+    const answer = await post(face, JSON.stringify(initialize()), { 'Content-Encoding': encoding });
+    t.is(answer.status, 200, encoding);
+  }
+});
+
+test('takes a request whose headers clients and proxies have repeated', async (t) => {
+  const face = await startHttpFace(t);
+  const body = JSON.stringify(initialize());
+  const socket = await RawSocket.connect(face.port);
+  t.teardown(() => socket.destroy());
+  // The configuration of many clients names the type once more, in other letters than the client itself.
+  const lines = [
+    'Host: localhost',
+    'Content-Type: application/json',
+    'content-type: application/json; charset=utf-8',
+    'Accept: application/json',
+    'Accept: text/event-stream',
+    'X-Forwarded-For: 10.0.0.1',
+    'X-Forwarded-For: 10.0.0.2',
+    'X-Forwarded-Proto: https',
+    'X-Forwarded-Proto: http',
+    'Via: 1.1 a',
+    'Via: 1.1 b',
+    'Cookie: a=1',
+    'Cookie: b=2',
+    'User-Agent: a',
+    'User-Agent: b',
+    `Content-Length: ${body.length}`,
+  ];
+  socket.read().write(`POST /mcp HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${body}`);
+  t.regex(await socket.until(/\r\n\r\n/), /^HTTP\/1\.1 200 /);
+});
 
 test('takes a content type with parameters', async (t) => {
   const session = await openStreamable(await startHttpFace(t));

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { ListedTools } from '../../../src/downstream/streamable-stateless/listed-tools.ts';
+import { ListedTools, TOOL_LIMITS } from '../../../src/downstream/streamable-stateless/listed-tools.ts';
 import { clientFrame, serverFrame } from '../../support/frames.ts';
 import { startHttpFace } from '../../support/http-face.ts';
 import { modern, nextCall, postModern, type RpcBody } from './modern-posts.ts';
@@ -49,6 +49,23 @@ test('the name of a tool may come in Base64', (t) => {
   const known = listed(tool('röute', { region }));
   const name = `=?base64?${Buffer.from('röute').toString('base64')}?=`;
   t.truthy(known.findFault('ann', callOf('röute', { region: 'eu' }), { 'mcp-name': name }));
+});
+
+test('so many tools of a caller are remembered, and of long ones, which a server chooses, fewer', (t) => {
+  const isKnown = (known: ListedTools, name: string): boolean =>
+    known.findFault('ann', callOf(name, { region: 'eu' }), { 'mcp-name': name }) !== undefined;
+  const many = Array.from({ length: TOOL_LIMITS.count + 1 }, (_, n) => `t${n}`);
+  const all = listed(...many.map((name) => tool(name, { region })));
+  t.deepEqual([isKnown(all, 't0'), isKnown(all, 't1')], [false, true]);
+  const wide = Object.fromEntries(
+    [1, 2, 3].map((n) => [`${n}`.padEnd(20_000, 'x'), { type: 'string', 'x-mcp-header': `H${n}` }]),
+  );
+  const names = ['a', 'b', 'c', 'd', 'e'];
+  const few = listed(...names.map((name) => tool(name, { region, ...wide })));
+  t.deepEqual(
+    names.filter((name) => isKnown(few, name)),
+    ['b', 'c', 'd', 'e'],
+  );
 });
 
 test('a later list counts: headers go, change and come', (t) => {

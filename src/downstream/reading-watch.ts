@@ -1,0 +1,48 @@
+import type { Socket } from 'node:net';
+
+/** A client that has read nothing for this long while bytes wait is let go. */
+export const STALL_MS = 30_000;
+
+/** How far the writing to a client has come. */
+export interface Written {
+  /** In all. */
+  readonly bytes: number;
+  /** Of these, what the operating system has not taken yet. */
+  readonly queuedBytes: number;
+  readonly socket: Socket | null;
+}
+
+/** Tells by looks now and then whether a client still reads. */
+export class ReadingWatch {
+  /** What the client's side had taken when it last took something, and when that was seen. */
+  #takenBytes = 0;
+  #takenAtMs: number;
+  #unsentBytes = 0;
+
+  constructor(nowMs: number) {
+    this.#takenAtMs = nowMs;
+  }
+
+  /** True: bytes wait, and it has read nothing for too long. */
+  hasStopped({ bytes, queuedBytes, socket }: Written, nowMs: number): boolean {
+    const takenBytes = bytes - queuedBytes;
+    const unsentBytes = countUnsent(socket);
+    const isReading = takenBytes > this.#takenBytes || unsentBytes < this.#unsentBytes;
+    this.#unsentBytes = unsentBytes;
+    if (queuedBytes > 0 && !isReading) return nowMs - this.#takenAtMs >= STALL_MS;
+    this.#takenBytes = takenBytes;
+    this.#takenAtMs = nowMs;
+    return false;
+  }
+}
+
+/**
+ * What the operating system has not taken yet of the slice it is working on. Node counts a slice as waiting until all of
+ * it is gone and keeps the finer number on the socket's handle, where its own socket timeout reads it for this very
+ * purpose; without it a reader counts by the slice.
+ */
+function countUnsent(socket: Socket | null): number {
+  const inside: { readonly _handle?: { readonly writeQueueSize?: unknown } | null } | null = socket as object;
+  const size = inside?._handle?.writeQueueSize;
+  return typeof size === 'number' ? size : 0;
+}
