@@ -1,4 +1,6 @@
 /** The command line: argv → Config → running bridge. The only place that exits the process. */
+import { fstatSync } from 'node:fs';
+import { isatty } from 'node:tty';
 import type { Logger } from 'pino';
 import { checkFiles, readHeaderFile } from './cli/check-files.ts';
 import { type BridgeCommand, parseCommandLine } from './cli/command-line.ts';
@@ -22,6 +24,7 @@ export interface CliHost {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
   readonly platform: NodeJS.Platform;
+  readonly stdinIsTerminal: boolean;
   readonly stdout: Output;
   readonly stderr: Output;
   readonly events: ProcessEvents;
@@ -52,7 +55,7 @@ export interface ProbeResult {
 /** Never rejects: whatever goes wrong is told on stderr and becomes an exit code. */
 export async function runCli(argv: readonly string[], host: CliHost): Promise<void> {
   try {
-    const commandLine = parseCommandLine(argv);
+    const commandLine = parseCommandLine(argv, host.platform);
     switch (commandLine.kind) {
       case 'help':
         host.stdout.write(renderHelp({ columns: host.stdout.columns ?? DEFAULT_COLUMNS, verb: commandLine.verb }));
@@ -77,6 +80,10 @@ export async function runCli(argv: readonly string[], host: CliHost): Promise<vo
 /** Where the output is no terminal. */
 const DEFAULT_COLUMNS = 100;
 
+/** Somebody tries it out by hand, and would wait for something to happen. */
+const FOR_CLIENTS =
+  'connect waits for an MCP client to write to its stdin; clients start this command themselves. To see what the server speaks, run mcp-portage probe with the same server, with --login on-demand to log in there';
+
 async function run(command: BridgeCommand, host: CliHost): Promise<void> {
   const stderrIsTerminal = host.stderr.isTTY === true;
   const { config, probe, warnings } = parseConfig(command, { ...host, readFile: readHeaderFile, stderrIsTerminal });
@@ -84,9 +91,17 @@ async function run(command: BridgeCommand, host: CliHost): Promise<void> {
   const log = await host.createLog({ ...config.log, colors: stderrIsTerminal && !host.env.NO_COLOR });
   for (const warning of [...warnings, ...found]) log.warn(warning);
   if (command.verb === 'probe') return await reportOn(config, probe, host, log);
+  if (command.verb === 'connect' && host.stdinIsTerminal) log.info(FOR_CLIENTS);
   const start = () => host.runBridge(config, log);
-  host.exit(await superviseBridge({ start, events: host.events, log }));
+  // Timers of the bridge keep no process alive, and when input has ended, nothing else does while one is all that is
+  // waited for: the pause before a stream is resumed, say.
+  const held = setInterval(() => undefined, MAX_TIMER_MS);
+  const exitCode = await superviseBridge({ start, events: host.events, log });
+  clearInterval(held);
+  host.exit(exitCode);
 }
+
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /** The report is the product: it goes to stdout, and the exit code says in short what it says at length. */
 async function reportOn(config: Config, options: ProbeOptions, host: CliHost, log: Logger): Promise<void> {
@@ -103,10 +118,15 @@ async function reportOn(config: Config, options: ProbeOptions, host: CliHost, lo
 export function main(keepCompiledCode: () => void): Promise<void> {
   // A reader that went away (`mcp-portage --help | head -1`, a closed terminal) is no reason to crash.
   for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
+  const parent = process.ppid;
+  // A process whose parent dies is adopted by another one; Windows does not tell. A file has nobody who reads it, and a
+  // bridge that writes to one may be left to itself (`nohup`).
+  const isOrphaned = (): boolean => process.ppid !== parent && !fstatSync(process.stdout.fd).isFile();
   return runCli(process.argv.slice(2), {
     env: process.env,
     cwd: process.cwd(),
     platform: process.platform,
+    stdinIsTerminal: isatty(0),
     stdout: process.stdout,
     stderr: process.stderr,
     events: process,
@@ -125,7 +145,8 @@ export function main(keepCompiledCode: () => void): Promise<void> {
       const room = giveHeapRoom(systemClock);
       keepOnce(() => room.without(keepCompiledCode), { clock: systemClock, events: process });
       // Pipes are written without waiting for whoever reads them; a client that stops reading stops only its own side.
-      return runBridge(config, createSystemDeps(log), () => ({ input: process.stdin, output: process.stdout }));
+      const { stdin, stdout } = process;
+      return runBridge(config, createSystemDeps(log), () => ({ input: stdin, output: stdout, isOrphaned }));
     },
     runProbe: async ({ config, timeoutMs, signal, format, ...look }, log) => {
       const [{ runProbe }, { renderReport }, { exitCodeOf }, { createSystemDeps }] = await Promise.all([

@@ -26,6 +26,7 @@ async function run(argv: readonly string[], more: Partial<CliHost> = {}) {
     env: {},
     cwd: process.cwd(),
     platform: 'linux',
+    stdinIsTerminal: false,
     stdout: { write: (text) => (seen.stdout += text) },
     stderr: { write: (text) => (seen.stderr += text) },
     events: new EventEmitter(),
@@ -99,6 +100,15 @@ test('runs the bridge with what was asked for and exits with the code of its end
   t.is(exited, 69);
   t.deepEqual(logged, ['Port 8000 is in use.']);
   t.is(stderr, '');
+});
+
+test('connect on a terminal says whom it waits for, and what to run by hand', async (t) => {
+  const server = ['https://a.example/mcp'];
+  const byHand = await run(['connect', ...server], { stdinIsTerminal: true });
+  t.regex(byHand.logged[0] ?? '', /^connect waits for an MCP client .* mcp-portage probe .* --login on-demand/);
+  const byClient = await run(['connect', ...server]);
+  const served = await run(['serve', ...server], { stdinIsTerminal: true });
+  for (const { logged } of [byClient, served]) t.deepEqual(logged, ['Port 8000 is in use.']);
 });
 
 test('what is worth a warning is logged before the start', async (t) => {

@@ -11,11 +11,14 @@ import { createDetectedCommandDialer } from '../upstream/detected-command.ts';
 import { createStdioDialer } from '../upstream/stdio.ts';
 import { CLIENT_INFO } from './client-info.ts';
 import { toLegacy, toModern } from './join-eras.ts';
+import { watchProcesses } from './watch-processes.ts';
 
 export interface ServerToStart {
   readonly target: CommandTarget;
   /** Counts the processes of the whole bridge. */
   readonly children: ChildLimit;
+  /** Aborted when there is no time to let them end by themselves. */
+  readonly urgency: AbortSignal | undefined;
 }
 
 /** A server to start, for clients of every era. Throws what `createStdioDialer` throws. */
@@ -36,12 +39,16 @@ export function createCommandDialer(config: Config, server: ServerToStart, deps:
 }
 
 /** A process for each session. A modern server keeps none, so its requests can go to one for all. */
-function keepApart({ legacy, modern }: EraDialers, config: Config, deps: Deps): EraWays {
-  const isPipe = config.verb === 'connect';
+function keepApart(dialers: EraDialers, config: Config, deps: Deps): EraWays {
+  const legacyToModern = toModern(dialers.modern, deps);
+  if (config.verb === 'connect') {
+    // One client on a pipe has the server to itself: its messages pass as they are, and what hangs ends when it leaves.
+    return { modern: dialers.modern, legacyToModern, modernToLegacy: toLegacy(dialers.legacy, config, deps) };
+  }
+  const { legacy, modern } = watchProcesses(dialers, config, deps);
   return {
-    // One client on a pipe has the server to itself: its messages pass as they are.
-    modern: isPipe ? modern : new SharedModernServer({ dialer: modern, deps, prewarm: false }),
-    legacyToModern: toModern(modern, deps),
+    modern: new SharedModernServer({ dialer: modern, deps, prewarm: false }),
+    legacyToModern,
     modernToLegacy: toLegacy(legacy, config, deps),
   };
 }
@@ -50,8 +57,9 @@ function keepApart({ legacy, modern }: EraDialers, config: Config, deps: Deps): 
 function shareOne(dialers: EraDialers, config: Config, deps: Deps): EraWays {
   const handshakeTimeoutMs = config.limits.requestTimeoutMs;
   const options = { deps, prewarm: false };
-  const legacy = new SharedServer({ ...options, dialer: dialers.legacy, handshakeTimeoutMs, clientInfo: CLIENT_INFO });
-  const modern = new SharedModernServer({ ...options, dialer: dialers.modern });
+  const watched = watchProcesses(dialers, config, deps);
+  const legacy = new SharedServer({ ...options, dialer: watched.legacy, handshakeTimeoutMs, clientInfo: CLIENT_INFO });
+  const modern = new SharedModernServer({ ...options, dialer: watched.modern });
   return {
     legacy: { dialer: legacy, capabilities: CARRIED_CAPABILITIES },
     modern,

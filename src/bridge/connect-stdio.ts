@@ -1,34 +1,93 @@
 import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { StdioFace } from '../downstream/stdio.ts';
-import { type BridgeError, SHUTTING_DOWN } from '../errors.ts';
+import { assertNever, BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import { OpenCalls } from '../relay/open-calls.ts';
 import { createDialer } from './create-dialer.ts';
 import { createSessions } from './create-sessions.ts';
 import type { ClientPipes, RunningBridge } from './running-bridge.ts';
+import { StdioEnding } from './stdio-ending.ts';
 
-/** `mcp-portage connect`: one client on a pair of pipes. */
+/**
+ * A client that has ended its pipe and sends a signal kills us soon after: official SDKs 2 s, and 1 s if they only wanted
+ * to know what we speak, where both come at once. Then nobody is left to end the server.
+ */
+const LAST_CHANCE_MS = 500;
+/** A pipe tells that nobody reads it only to who writes, and a call may be silent for minutes. */
+const ORPHAN_CHECK_MS = 1000;
+
+/** `mcp-portage connect`: one client on a pair of pipes. See docs/decisions/0016 for when it ends. */
 export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipes): Promise<RunningBridge> {
-  const dialer = await createDialer(config, deps);
+  const { input, output, isOrphaned } = pipes;
+  const urgency = new AbortController();
+  const dialer = await createDialer(config, deps, urgency.signal);
   const sessions = createSessions(config, { dialer, openCalls: new OpenCalls(config.limits.maxInFlight), deps });
-  const { maxMessageBytes, maxJsonDepth } = config.limits;
-  const face = new StdioFace({ ...pipes, sessions, deps, maxMessageBytes, maxJsonDepth });
-  const shutdown = async (): Promise<void> => {
-    // What was asked before the end of input is still answered.
-    await sessions.drain(config.limits.shutdownGraceMs);
-    // A client that has stopped reading does not hold up the end.
-    await Promise.race([face.flush(), pause(config.limits.shutdownGraceMs, deps)]);
-    sessions.close(SHUTTING_DOWN);
-    await dialer.close();
+  const { maxMessageBytes, maxJsonDepth, shutdownGraceMs, requestTimeoutMs } = config.limits;
+  const limits = { maxMessageBytes, maxJsonDepth, untakenTimeoutMs: requestTimeoutMs };
+  const face = new StdioFace({ input, output, sessions, deps, ...limits });
+  const ending = new StdioEnding({
+    clock: deps.clock,
+    graceMs: shutdownGraceMs,
+    answer: () => sessions.drain().then(() => face.flush()),
+    close() {
+      sessions.close(SHUTTING_DOWN);
+      return dialer.close();
+    },
+  });
+  let pressed = (): void => {};
+  const isPressed = new Promise<void>((resolve) => {
+    pressed = resolve;
+  });
+  // The end of the pipe and a signal are seen in any order.
+  void Promise.all([face.clientGone, isPressed]).then(() => {
+    ending.close();
+    urgency.abort();
+    deps.clock.after(LAST_CHANCE_MS, () => dialer.killNow());
+  });
+  void face.clientGone.then(() => {
+    const stop = deps.clock.every(ORPHAN_CHECK_MS, () => {
+      if (isOrphaned()) face.readerGone();
+    });
+    void ending.finished.then(stop);
+  });
+  void face.unread.then(() => {
+    deps.log.debug('the client is gone; running calls may finish');
+    ending.leave();
+  });
+  const shutdown = (signal: NodeJS.Signals): Promise<void> => {
+    // What a terminal sends, it sends to client and bridge alike: that the client then ends, too, is no hurry.
+    if (signal === 'SIGTERM' || ending.isLeaving) pressed();
+    ending.leave();
+    return ending.finished;
   };
   const end = async (): Promise<BridgeError | undefined> => {
     const ended = await face.ended;
-    await shutdown();
+    switch (ended.kind) {
+      case 'input':
+        deps.log.debug('the client has ended its input; what was asked is still answered');
+        ending.answer();
+        break;
+      case 'untaken': {
+        const error = untaken(ended.bytes, requestTimeoutMs);
+        deps.log.warn({ code: error.code }, error.message);
+        // Open calls have had that time, too.
+        ending.close();
+        break;
+      }
+      case 'output':
+      case 'server':
+        ending.leave();
+        break;
+      default:
+        assertNever(ended);
+    }
+    await ending.finished;
     return ended.kind === 'server' ? ended.reason : undefined;
   };
   return { urls: [], shutdown, killNow: () => dialer.killNow(), ended: end() };
 }
 
-function pause(ms: number, { clock }: Deps): Promise<void> {
-  return new Promise((resolve) => void clock.after(ms, resolve));
+function untaken(bytes: number, timeoutMs: number): BridgeError {
+  const message = `The client has ended its input, and for ${timeoutMs} ms the server has taken nothing of the last ${bytes} bytes of it, which are dropped; for a server that needs longer raise --request-timeout.`;
+  return new BridgeError('ERR_UPSTREAM_TIMEOUT', message);
 }

@@ -9,8 +9,9 @@ export function createCalls(
   { access, limits }: Config,
   parts: { readonly dialer: UpstreamDialer; readonly openCalls: OpenCalls; readonly deps: Deps },
 ): CallRegistry {
-  // Where nobody is asked for a name all have the same one, and none of them can be told to take too much.
-  const perCaller = access.auth === undefined ? {} : { maxPerCaller: limits.maxInFlightPerSession };
+  // Where nobody has a name all have the same one, and none of them can be told to take too much.
+  const isNamed = access.auth !== undefined || access.callerNames === 'several';
+  const perCaller = isNamed ? { maxPerCaller: limits.maxInFlightPerSession } : {};
   const { requestTimeoutMs, maxCallMs } = limits;
   return new CallRegistry({ ...parts, ...perCaller, requestTimeoutMs, maxCallMs });
 }

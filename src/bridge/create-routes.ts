@@ -16,14 +16,21 @@ export interface EndpointParts
 /** What is served where, to those who may come in. */
 export function createRoutes(config: Config, parts: EndpointParts): ReadonlyMap<string, HttpRoute> {
   const { path, ssePath, messagePath, baseUrl } = config.endpoints;
-  const { maxMessageBytes, maxJsonDepth, maxReplayBytes } = config.limits;
-  const bodies = { maxMessageBytes, maxJsonDepth, bodies: new BodyBudget(maxMessageBytes) };
+  const { maxMessageBytes, maxJsonDepth, maxReplayBytes, maxStreamsPerSession: maxStreams } = config.limits;
+  const callerOf = config.access.callerNames === 'several' ? parts.principalOf : undefined;
+  const bodies = {
+    maxMessageBytes,
+    maxJsonDepth,
+    bodies: new BodyBudget({ maxMessageBytes, callerOf }),
+    maxWaitMs: config.limits.requestTimeoutMs,
+    clock: parts.deps.clock,
+  };
   const shared = { ...parts, bodies, forwardHeaders: config.remote.forwardHeaders };
   const prefix = baseUrl === undefined ? '' : baseUrl.pathname.replace(/\/$/, '');
   const httpSse = new HttpSseEndpoint({ ...shared, announcedMessagePath: `${prefix}${messagePath}` });
   const { pollAfterMs } = config.sessions;
   const endpoint = new McpEndpoint({
-    sessions: new StreamableEndpoint({ ...shared, pollAfterMs, maxReplayBytes }),
+    sessions: new StreamableEndpoint({ ...shared, pollAfterMs, maxStreams, maxReplayBytes }),
     stateless: new StatelessEndpoint(shared),
     bodies,
     openWithoutSession: httpSse.openStream,

@@ -2,7 +2,8 @@ import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { createLegacyToModernDialer } from '../eras/legacy-to-modern/dialer.ts';
 import { createModernToLegacyDialer } from '../eras/modern-to-legacy/dialer.ts';
-import { PARKING_LIMITS, type ParkingLimits } from '../eras/modern-to-legacy/parked-calls.ts';
+import { MAX_LISTENING } from '../eras/modern-to-legacy/listening-places.ts';
+import type { ParkingLimits } from '../eras/modern-to-legacy/parked-calls.ts';
 import { affinityOf, keepsStrangersApart } from '../http/auth/affinity.ts';
 import { LEGACY_POOL_LIMITS, type LegacyPoolLimits } from '../relay/legacy-pool.ts';
 import type { UpstreamDialer } from '../relay/ports.ts';
@@ -23,12 +24,19 @@ export function toLegacy(dialer: UpstreamDialer, config: Config, deps: Deps): Up
     affinityOf: affinityOf(config),
     poolLimits: poolLimitsOf(config),
     parkingLimits: parkingLimitsOf(config),
+    maxListeningPerCaller: Math.ceil(MAX_LISTENING / sharersOf(config)),
   });
 }
 
-function parkingLimitsOf({ limits }: Config): ParkingLimits {
-  const { maxParkedCalls: total, maxParkedBytes: bytes } = limits;
-  return { total, bytes, perPrincipal: Math.min(total, PARKING_LIMITS.perPrincipal) };
+/** One of several callers leaves half to others, as of sessions. */
+function sharersOf({ access }: Config): number {
+  return access.callerNames === 'several' ? 2 : 1;
+}
+
+export function parkingLimitsOf(config: Config): ParkingLimits {
+  const { maxParkedCalls: total, maxParkedBytes: bytes } = config.limits;
+  const callers = sharersOf(config);
+  return { total, bytes, perPrincipal: Math.ceil(total / callers), bytesPerPrincipal: Math.ceil(bytes / callers) };
 }
 
 /** How many sessions of a legacy server there may be for clients that have none. */

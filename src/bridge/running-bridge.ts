@@ -5,7 +5,7 @@ export interface RunningBridge {
   /** Where it can be reached, for people; empty for a stdio face. */
   readonly urls: readonly { readonly label: string; readonly url: string }[];
   /** Takes nothing new, lets open calls finish within the grace time, ends streams, then the server's processes. */
-  shutdown(): Promise<void>;
+  shutdown(signal: NodeJS.Signals): Promise<void>;
   /** Last resort, synchronous: no child stays behind. */
   killNow(): void;
   /** Resolves when the bridge has ended by itself: with what went wrong, or undefined when its work is done. */
@@ -16,4 +16,6 @@ export interface RunningBridge {
 export interface ClientPipes {
   readonly input: Readable;
   readonly output: Writable;
+  /** Whoever had started us is gone, and the client most likely with it. Asked when the input has ended. */
+  isOrphaned(): boolean;
 }

@@ -27,9 +27,10 @@ export async function createUrlDialer(config: Config, target: UrlTarget, deps: D
       modernToLegacy: toLegacy(legacy, config, deps),
     }),
   });
-  if (remote.keepAliveMs > 0) dialer = createPingingDialer(dialer, remote.keepAliveMs, deps.clock);
+  if (remote.keepAliveMs > 0) dialer = createPingingDialer(dialer, remote.keepAliveMs, deps);
   // A client over HTTP is told to open a new session; one on stdio cannot be.
-  return verb === 'connect' ? createRevivingDialer(dialer, deps) : dialer;
+  if (verb !== 'connect') return dialer;
+  return createRevivingDialer(dialer, { deps, handshakeTimeoutMs: limits.requestTimeoutMs });
 }
 
 /** Loaded where it may be needed: a server whose token is given asks for no login. */

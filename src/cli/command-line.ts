@@ -25,8 +25,11 @@ export interface BridgeCommand {
 
 type ParsedWords = { readonly [key: string]: unknown; readonly _: readonly (string | number)[] };
 
-/** Throws an ERR_CONFIG_OPTION that names the way out. */
-export function parseCommandLine(argv: readonly string[]): CommandLine {
+/**
+ * @param platform whose shells the way out is written for
+ * @throws BridgeError ERR_CONFIG_OPTION that names the way out
+ */
+export function parseCommandLine(argv: readonly string[], platform?: NodeJS.Platform): CommandLine {
   // Everything after the first `--` is the server's own business: not even looked at.
   const separator = argv.indexOf('--');
   const head = separator === -1 ? argv : argv.slice(0, separator);
@@ -39,14 +42,11 @@ export function parseCommandLine(argv: readonly string[]): CommandLine {
   if (parsed.version === true) return { kind: 'version' };
 
   if (verb === 'completion') {
-    refuseMistakes(head, parsed, undefined);
+    refuseMistakes({ head, parsed, stray: undefined, hasCommand: separator !== -1, platform });
     return { kind: 'completion', shell: parseShell(words) };
   }
-  refuseMistakes(
-    head,
-    parsed,
-    words.find((word) => !isUrlLike(word)),
-  );
+  const stray = words.find((word) => !isUrlLike(word));
+  refuseMistakes({ head, parsed, stray, hasCommand: separator !== -1, platform });
   const target = parseTarget(verb ?? 'serve', words, command);
   return { kind: 'bridge', verb: verb ?? 'serve', target, options: collectOptions(parsed) };
 }
@@ -81,8 +81,18 @@ function splitVerb(words: readonly string[]) {
   return { verb, words: verb === undefined ? words : words.slice(1) };
 }
 
+interface CheckedWords {
+  /** The command line up to `--`. */
+  readonly head: readonly string[];
+  readonly parsed: ParsedWords;
+  /** The first word that is neither verb nor URL. */
+  readonly stray: string | undefined;
+  readonly hasCommand: boolean;
+  readonly platform: NodeJS.Platform | undefined;
+}
+
 /** Unknown options and a word that belongs behind `--`: explains what comes first, since the rest may follow from it. */
-function refuseMistakes(head: readonly string[], parsed: ParsedWords, stray: string | undefined): void {
+function refuseMistakes({ head, parsed, stray, hasCommand, platform }: CheckedWords): void {
   const strayAt = stray === undefined ? head.length : head.indexOf(stray);
   const explanations = Object.keys(parsed)
     .filter((key) => !KNOWN_KEYS.has(key))
@@ -91,7 +101,10 @@ function refuseMistakes(head: readonly string[], parsed: ParsedWords, stray: str
     .map(({ key, at }) => explainUnknownOption({ name: key, written: head[at] ?? `--${key}`, value: parsed[key] }));
   if (explanations.length > 0) throw new BridgeError('ERR_CONFIG_OPTION', explanations.join('\n'));
   if (stray !== undefined) {
-    throw new BridgeError('ERR_CONFIG_OPTION', explainStrayWord({ head, at: strayAt, word: stray }));
+    throw new BridgeError(
+      'ERR_CONFIG_OPTION',
+      explainStrayWord({ head, at: strayAt, word: stray, hasCommand, platform }),
+    );
   }
 }
 

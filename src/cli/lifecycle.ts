@@ -8,7 +8,7 @@ export interface RunningBridge {
   /** Where clients can connect. */
   readonly urls: readonly { readonly label: string; readonly url: string }[];
   /** Stops accepting, lets calls finish within the grace time, ends streams and children. */
-  shutdown(): Promise<void>;
+  shutdown(signal: Signal): Promise<void>;
   /** Last resort, synchronous. */
   killNow(): void;
   /** Resolves when the bridge has ended by itself: with what went wrong, or undefined when its work is done. */
@@ -56,7 +56,7 @@ export function listenForSignals(events: ProcessEvents, exitNow: (code: number) 
   let exitCode: number | undefined;
   for (const signal of SIGNALS) {
     events.on(signal, () => {
-      if (exitCode !== undefined) return exitNow(exitCode);
+      if (exitCode !== undefined) return hurries(signal) ? exitNow(exitCode) : undefined;
       exitCode = exitCodeAfter(signal);
       controller.abort();
     });
@@ -69,6 +69,11 @@ export function listenForSignals(events: ProcessEvents, exitNow: (code: number) 
   };
 }
 
+/** A terminal that closes says so more than once, itself and through the shell: nobody has lost patience. */
+function hurries(signal: Signal): boolean {
+  return signal !== 'SIGHUP';
+}
+
 /** As shells have it. */
 function exitCodeAfter(signal: Signal): number {
   return 128 + constants.signals[signal];
@@ -79,6 +84,8 @@ class Lifecycle {
   readonly #exitWith: (code: number) => void;
   #state: State = 'starting';
   #bridge: RunningBridge | undefined;
+  /** The first one. */
+  #signal: Signal = 'SIGTERM';
 
   constructor(log: Logger, exitWith: (code: number) => void) {
     this.#log = log;
@@ -109,9 +116,11 @@ class Lifecycle {
   #takeSignal(signal: Signal): void {
     if (this.#state === 'ended') return;
     if (this.#state === 'stopping' || this.#state === 'abandoned') {
+      if (!hurries(signal)) return;
       this.#log.warn(`${signal} again: exiting at once`);
       return this.#end(exitCodeAfter(signal));
     }
+    this.#signal = signal;
     this.#log.info(`${signal}: shutting down, running calls may finish (once more to exit at once)`);
     if (this.#bridge === undefined) this.#state = 'abandoned';
     else this.#stop(this.#bridge);
@@ -119,7 +128,7 @@ class Lifecycle {
 
   #stop(bridge: RunningBridge): void {
     this.#state = 'stopping';
-    bridge.shutdown().then(
+    bridge.shutdown(this.#signal).then(
       () => this.#end(0),
       (thrown: unknown) => this.#fail(toBridgeError(thrown)),
     );

@@ -51,15 +51,23 @@ export function parseAccess(request: AccessRequest): ParsedAccess {
   }
   const isExposed = listens === 'yes' && !isLoopback(listen.host);
   if (isExposed && !anonymous && auth === undefined) throw exposed(given, listen);
+  const mapHeaders = parseMappedHeaders(given);
   return {
     access: {
       allowHosts: parseAllowedHosts(request),
       allowOrigins: given.list('allow-origin', value.parseOrigin),
       auth,
-      mapHeaders: parseMappedHeaders(given),
+      callerNames: hasSeveralNames(auth, mapHeaders) ? 'several' : 'one',
+      mapHeaders,
     },
     warnings: [...(isExposed ? warnOfExposure(request, auth) : []), ...warnOfShortTokens(auth)],
   };
+}
+
+/** What a header says of a caller is part of its name. */
+function hasSeveralNames(auth: AuthConfig | undefined, mapHeaders: readonly MappedHeader[]): boolean {
+  if (mapHeaders.length > 0 || auth?.oauth !== undefined) return true;
+  return new Set(auth?.tokens.map(({ principal }) => principal)).size > 1;
 }
 
 /** Clients that come through a reverse proxy name the proxy's host, and many proxies hand that on. */

@@ -21,6 +21,8 @@ export interface LoginRequest {
   readonly platform: NodeJS.Platform;
   /** Throws what the system says when it cannot be read. */
   readonly readFile: (path: string) => FoundFile;
+  /** Throws for a user without one; default: what the system says. */
+  readonly homeFolder?: (() => string) | undefined;
   /** What the server is shown already. */
   readonly remote: Pick<RemoteConfig, 'headers' | 'bearerTokenFile'>;
 }
@@ -154,12 +156,17 @@ function findBrowser({ env, platform }: LoginRequest): readonly string[] {
   return BROWSERS[platform] ?? USUAL_BROWSER;
 }
 
-function findStateDirectory({ given, env, cwd, platform }: LoginRequest): string {
+/** Undefined: nowhere. A user without a home, as in some containers, can log in, but not keep it. */
+function findStateDirectory({ given, env, cwd, platform, homeFolder = homedir }: LoginRequest): string | undefined {
   const configured = given.optional('state-dir' satisfies OptionName, value.parseText);
   if (configured !== undefined) return resolve(cwd, configured);
   if (env.XDG_STATE_HOME) return join(env.XDG_STATE_HOME, 'mcp-portage');
   if (platform === 'win32' && env.LOCALAPPDATA) return join(env.LOCALAPPDATA, 'mcp-portage');
-  return join(env.HOME || env.USERPROFILE || homedir(), '.mcp-portage');
+  try {
+    return join(env.HOME || env.USERPROFILE || homeFolder(), '.mcp-portage');
+  } catch {
+    return undefined;
+  }
 }
 
 function excluded(message: string): BridgeError {

@@ -16,6 +16,8 @@ import { composeRemoteHeaders, type HeaderSources, type RemoteHeaders } from './
 export interface RemoteSurroundings extends Pick<HeaderSources, 'env' | 'readFile'> {
   readonly cwd: string;
   readonly platform: NodeJS.Platform;
+  /** Throws for a user without one; default: what the system says. */
+  readonly homeFolder?: (() => string) | undefined;
 }
 
 /** What is done, and with what. */

@@ -1,5 +1,5 @@
 /** How many sessions and processes there may be, and for how long. */
-import type { AuthConfig, Isolation, SessionConfig, Target } from '../config.ts';
+import type { AccessConfig, Isolation, SessionConfig, Target } from '../config.ts';
 import { BridgeError } from '../errors.ts';
 import type { GivenOptions } from './given-options.ts';
 import * as value from './parse-value.ts';
@@ -11,10 +11,10 @@ const POOLED_SESSIONS = 256;
 /** What the defaults of limits depend on. */
 interface Served {
   readonly target: Target;
-  readonly auth: AuthConfig | undefined;
+  readonly access: AccessConfig;
 }
 
-export function parseSessions(given: GivenOptions, { target, auth }: Served): SessionConfig {
+export function parseSessions(given: GivenOptions, { target, access }: Served): SessionConfig {
   const maxSessions = given.required('max-sessions', value.parsePositiveCount);
   const isolation: Isolation = given.required('isolation', value.parseChoice(['session', 'shared']));
   const isProcessEach = target.kind === 'command' && isolation === 'session';
@@ -27,7 +27,7 @@ export function parseSessions(given: GivenOptions, { target, auth }: Served): Se
     maxSessions,
     maxSessionsPerCaller:
       given.optional('max-caller-sessions', value.parsePositiveCount) ??
-      (hasSeveralNames(auth) ? Math.ceil(maxSessions / 2) : maxSessions),
+      (access.callerNames === 'several' ? Math.ceil(maxSessions / 2) : maxSessions),
     poolSize,
     maxChildren: given.optional('max-children', value.parsePositiveCount) ?? 2 * maxSessions + poolSize,
     pollAfterMs: given.required('poll-after', value.parseDuration),
@@ -51,10 +51,4 @@ export function parseSessions(given: GivenOptions, { target, auth }: Served): Se
     );
   }
   return sessions;
-}
-
-/** Where all callers have one name, what is for one of them is for all. */
-function hasSeveralNames(auth: AuthConfig | undefined): boolean {
-  if (auth === undefined) return false;
-  return auth.oauth !== undefined || new Set(auth.tokens.map(({ principal }) => principal)).size > 1;
 }

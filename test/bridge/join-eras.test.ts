@@ -1,20 +1,23 @@
 import test from 'ava';
-import { poolLimitsOf } from '../../src/bridge/join-eras.ts';
+import { parkingLimitsOf, poolLimitsOf } from '../../src/bridge/join-eras.ts';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { parseConfig } from '../../src/cli/parse-config.ts';
+import type { Config } from '../../src/config.ts';
 
-function limits(line: string) {
+function configOf(line: string): Config {
   const commandLine = parseCommandLine([...line.split(' '), '--', 'server']);
   if (commandLine.kind !== 'bridge') throw new Error(`got ${commandLine.kind}`);
   const { config } = parseConfig(commandLine, {
-    env: { TOKEN: 'a-token-of-somebody' },
+    env: { TOKEN: 'a-token-of-somebody', OTHER: 'a-token-of-another' },
     cwd: '/',
     platform: 'linux',
     stderrIsTerminal: false,
     readFile: () => ({ text: '', isOpenToAll: false }),
   });
-  return poolLimitsOf(config);
+  return config;
 }
+
+const limits = (line: string) => poolLimitsOf(configOf(line));
 
 test('one caller gets a part of the pool', (t) => {
   t.deepEqual(limits('--host 0.0.0.0 --auth-token env:TOKEN'), { total: 16, perPrincipal: 8 });
@@ -24,4 +27,18 @@ test('one caller gets a part of the pool', (t) => {
 test('strangers, who all have one name and share no session, may use the whole pool', (t) => {
   t.deepEqual(limits('--host 0.0.0.0 --allow-anonymous'), { total: 16, perPrincipal: 16 });
   t.deepEqual(limits('--host 0.0.0.0 --allow-anonymous --isolation shared'), { total: 256, perPrincipal: 8 });
+});
+
+test('where callers have several names one of them has half of the waiting calls and their bytes, else all', (t) => {
+  const ofCaller = (line: string) => {
+    const { perPrincipal, bytesPerPrincipal } = parkingLimitsOf(
+      configOf(`--max-parked-calls 9 --max-parked-bytes 2m ${line}`),
+    );
+    return [perPrincipal, bytesPerPrincipal / (1024 * 1024)];
+  };
+  t.deepEqual(ofCaller('--port 0'), [9, 2]);
+  t.deepEqual(ofCaller('--host 0.0.0.0 --allow-anonymous'), [9, 2]);
+  t.deepEqual(ofCaller('--auth-token a=env:TOKEN'), [9, 2]);
+  t.deepEqual(ofCaller('--auth-token a=env:TOKEN --auth-token b=env:OTHER'), [5, 1]);
+  t.deepEqual(ofCaller('--map-header X-User=USER_ENV'), [5, 1]);
 });

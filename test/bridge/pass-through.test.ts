@@ -2,9 +2,6 @@
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { createDialer } from '../../src/bridge/create-dialer.ts';
-import { parseCommandLine } from '../../src/cli/command-line.ts';
-import { parseConfig } from '../../src/cli/parse-config.ts';
-import type { Config } from '../../src/config.ts';
 import type { CallContext, UpstreamDialer, UpstreamLink } from '../../src/relay/ports.ts';
 import { StdioLink } from '../../src/upstream/stdio-link.ts';
 import { Frame } from '../../src/wire/frame.ts';
@@ -12,6 +9,7 @@ import { scanStrictEnvelope } from '../../src/wire/scan-envelope.ts';
 import { createTestDeps } from '../process/collected-log.ts';
 import { FakeServerListener } from '../support/fake-peers.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { configOf } from './config-of.ts';
 
 const SERVER = fileURLToPath(new URL('../fixtures/servers/repeats-lines.js', import.meta.url));
 /** All modern requests of one client on a pipe. */
@@ -19,22 +17,9 @@ const PIPE: CallContext = { principal: 'stdio', metadata: undefined };
 const META =
   '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}';
 
-function configOf(verb: string, era: string): Config {
-  const commandLine = parseCommandLine([verb, '--', process.execPath, SERVER, era]);
-  if (commandLine.kind !== 'bridge') throw new Error(`got ${commandLine.kind}`);
-  const { config } = parseConfig(commandLine, {
-    env: { PATH: process.env.PATH ?? '' },
-    cwd: process.cwd(),
-    platform: process.platform,
-    stderrIsTerminal: false,
-    readFile: () => ({ text: '', isOpenToAll: false }),
-  });
-  return config;
-}
-
 /** Ends with the test. */
 async function start(t: ExecutionContext, verb: string, era: string): Promise<UpstreamDialer> {
-  const dialer = await createDialer(configOf(verb, era), createTestDeps().deps);
+  const dialer = await createDialer(configOf(verb, '--', process.execPath, SERVER, era), createTestDeps().deps);
   t.teardown(() => dialer.close());
   return dialer;
 }

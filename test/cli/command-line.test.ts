@@ -128,6 +128,21 @@ test('a command without -- is shown with it, options before it kept', (t) => {
   );
 });
 
+test('a command that was quoted as one word is shown without its quotes, unless it is the path of a program', (t) => {
+  t.true(
+    refusal('--port', '9000', 'npx -y @scope/server').endsWith('\n  mcp-portage --port 9000 -- npx -y @scope/server'),
+  );
+  t.true(refusal('/my servers/one').endsWith("\n  mcp-portage -- '/my servers/one'"));
+});
+
+test('on Windows the -- is shown in quotes: PowerShell keeps a bare one for itself', (t) => {
+  const error = t.throws(() => parseCommandLine(['--port', '9000', 'npx', '-y', 'foo'], 'win32'));
+  t.is(
+    error?.message,
+    'Unexpected "npx": the server\'s command goes after `--` (in PowerShell with its quotes), as in\n  mcp-portage --port 9000 "--" npx -y foo',
+  );
+});
+
 test('a misspelt verb names the right one', (t) => {
   t.is(refusal('sreve', '--', 'a'), 'Unknown command "sreve"; did you mean serve?');
   t.is(refusal('conect', 'https://example.com/mcp'), 'Unknown command "conect"; did you mean connect?');
@@ -167,8 +182,9 @@ test('there is one server: not two URLs, and not a URL and a command', (t) => {
 test('a word after the URL, such as a port of mcp-remote, is not a command', (t) => {
   t.is(
     refusal('connect', 'https://a.example?key=secret', '3334'),
-    'Unexpected "3334": beside the URL there are only options.',
+    'Unexpected "3334": beside the URL there are only options. For the port of a login: --oauth-callback http://localhost:3334/callback',
   );
+  t.is(refusal('connect', 'https://a.example', 'word'), 'Unexpected "word": beside the URL there are only options.');
 });
 
 test('only http and https can be reached; others are named', (t) => {
@@ -178,10 +194,12 @@ test('only http and https can be reached; others are named', (t) => {
 });
 
 test('a URL without its scheme is told from a command without --', (t) => {
-  for (const word of ['localhost:8000/mcp', 'localhost', 'example.com:8443', '127.0.0.1/mcp']) {
+  for (const word of ['localhost:8000/mcp', 'localhost', 'example.com:8443', '127.0.0.1/mcp', 'a.example.com/mcp']) {
     t.is(refusal('connect', word), `Unexpected "${word}": a URL begins with http:// or https://.`);
   }
-  t.regex(refusal('connect', './server.js'), /the server's command goes after `--`/);
+  for (const word of ['./server.js', 'server.js', '../bin/server', 'node_modules/.bin/server', '.venv/bin/server']) {
+    t.regex(refusal('connect', word), /the server's command goes after `--`/);
+  }
 });
 
 test('a user name or password in a URL is refused with the way out, and no URL is repeated in a message', (t) => {
@@ -208,6 +226,53 @@ test('flags of other bridges are answered with ours', (t) => {
   t.regex(refusal('--streamableHttp', 'https://example.com/mcp'), /named by its URL alone/);
   t.regex(refusal('connect', 'http://h/mcp', '--allow-http'), /^Unknown option --allow-http: leave it out/);
   t.regex(refusal('connect', 'http://h/mcp', '--no-verify-ssl'), /^Unknown option --no-verify-ssl: .* --ca\.$/);
+});
+
+/** Of the other bridges, the flags whose answer names an option of ours. */
+const ANSWERS: Readonly<Record<string, string>> = {
+  apiKey: '--auth-token',
+  cors: '--allow-origin',
+  debug: '--log-level',
+  silent: '--log-level',
+  endpoint: '--path',
+  sseEndpoint: '--sse-path',
+  maxBodySize: '--max-message-bytes',
+  sessionIdleTimeout: '--session-timeout',
+  gracefulShutdownTimeout: '--shutdown-grace',
+  eventStoreMaxEvents: '--max-replay-bytes',
+  upstreamProtocol: '--protocol',
+  sslCert: '--tls-cert',
+  'ping-interval': '--keep-alive',
+  'callback-path': '--oauth-callback',
+  'client-id': '--oauth-client-id',
+  'client-secret': '--oauth-secret-file',
+  'client-credentials': '--oauth-grant',
+  'client-metadata-url': '--oauth-client-document',
+  'token-url': '--oauth-issuer',
+  'static-oauth-client-info': '--oauth-client-id',
+  'static-oauth-client-metadata': '--oauth-client-document',
+};
+
+for (const [flag, option] of Object.entries(ANSWERS)) {
+  test(`--${flag} of another bridge is answered with ${option}`, (t) => {
+    const message = refusal(`--${flag}`, 'value', '--', 'a');
+    t.true(message.startsWith(`Unknown option --${flag}: `), message);
+    t.true(message.includes(option), message);
+    for (const named of message.slice(message.indexOf(': ')).match(/--[a-z][a-z-]+/g) ?? []) {
+      t.notThrows(() => parseCommandLine([`${named}=1`, '--', 'x']), named);
+    }
+  });
+}
+
+test('a time limit of another bridge, in milliseconds, is not taken for seconds', (t) => {
+  t.is(
+    refusal('--sessionTimeout', '60000', '--', 'a'),
+    'Unknown option --sessionTimeout; did you mean --session-timeout? A bare number is seconds there; milliseconds are written 60000ms.',
+  );
+  t.is(
+    refusal('--sessionTimeout', '1m', '--', 'a'),
+    'Unknown option --sessionTimeout; did you mean --session-timeout?',
+  );
 });
 
 test('a credential is no option, and the message says why and what to do', (t) => {

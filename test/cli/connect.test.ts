@@ -1,8 +1,11 @@
 /** The stdio face of the built program; `npm test` builds it first. */
+import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
+import { pathToFileURL } from 'node:url';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import test, { type ExecutionContext } from 'ava';
+import { event, listenScripted, openStream } from '../fixtures/http-servers/scripted.ts';
 import { EVERYTHING } from '../real-peers/servers/commands.ts';
 import { assertGone, descendantsOf } from '../support/processes.ts';
 import { connectClient } from '../support/sdk-client.ts';
@@ -41,10 +44,10 @@ for (const [name, start] of Object.entries(TARGETS)) {
     const { pid } = transport;
     if (pid === null) return t.fail();
     const processes = [pid, ...descendantsOf(pid)];
-    const before = Date.now();
-    await close();
-    t.true(Date.now() - before < 2000, 'it ends with its input, before the client sends a signal');
+    // As close() begins, which goes on with signals after two seconds: none are needed, however busy the machine is.
+    (Reflect.get(transport, '_process') as ChildProcess).stdin?.end();
     await assertGone(processes);
+    await close();
     t.deepEqual(faults, []);
   });
 }
@@ -61,6 +64,37 @@ test('answers what was asked before stdin ended, then exits with 0', async (t) =
     [0, 1],
   );
   t.regex(program.lines[1] ?? '', /last words/);
+});
+
+test('a server that starts late is waited for when stdin has ended, however short --shutdown-grace is', async (t) => {
+  const [, , path = ''] = stub('echo');
+  const late = `setTimeout(() => import(${JSON.stringify(pathToFileURL(path))}), 1000)`;
+  const program = startConnect(t, ['--shutdown-grace', '100ms', '--', process.execPath, '-e', late]);
+  program.send(INITIALIZE);
+  program.send(callEcho(1, 'patience'));
+  program.child.stdin.end();
+  t.deepEqual(await program.exited, { code: 0, signal: null });
+  t.regex(program.lines.find((line) => JSON.parse(line).id === 1) ?? '', /patience/);
+});
+
+test('nothing but a pause before a stream is resumed goes on when stdin has ended, and the answer comes', async (t) => {
+  const result = { content: [{ type: 'text', text: 'resumed' }] };
+  const server = await closing(
+    t,
+    listenScripted({
+      'tools/call': (_asked, response) => openStream(response).end(`id: 1\nretry: 300\ndata:\n\n`),
+      GET(asked, response) {
+        if (asked.headers['last-event-id'] === undefined) return void response.writeHead(405).end();
+        openStream(response).end(event({ jsonrpc: '2.0', id: 1, result }, '2'));
+      },
+    }),
+  );
+  const program = startConnect(t, ['--shutdown-grace', '100ms', server.url.href]);
+  await program.initialize();
+  program.send(callEcho(1, 'x'));
+  program.child.stdin.end();
+  t.deepEqual(await program.exited, { code: 0, signal: null });
+  t.like(program.lines.map((line) => JSON.parse(line)).at(-1), { id: 1, result });
 });
 
 test('stdin that ends without a word is no failure, and starts no server', async (t) => {
@@ -117,23 +151,29 @@ test('a reader of stderr that wakes up is told how many lines it missed', async 
   await program.initialize();
   let log = '';
   program.child.stderr.on('data', (chunk) => (log += String(chunk)));
-  const [, dropped] = await waitFor(
-    () => /"dropped":(\d+),"msg":"\1 lines of the log were lost/.exec(log) ?? undefined,
-  );
-  const kept = log.split('\n').filter((line) => line.includes('"stream":"stderr"')).length;
-  t.true(Number(dropped) > 1000);
-  t.is(kept + Number(dropped), 60_000, 'every line is there or counted');
+  const kept = () => log.split('\n').filter((line) => line.includes('"stream":"stderr"')).length;
+  const dropped = () => {
+    const told = [...log.matchAll(/"dropped":(\d+),"msg":"\1 lines of the log were lost/g)];
+    return told.reduce((sum, [, count]) => sum + Number(count), 0);
+  };
+  // What the server said last comes after the first count.
+  await waitFor(() => dropped() > 0 && kept() + dropped() >= 60_000, {
+    message: () => `${kept()} lines and ${dropped()} that are missing`,
+  });
+  t.true(dropped() > 1000);
+  // A few of its own may be among those that are missing.
+  t.true(kept() + dropped() < 60_010, `${kept() + dropped()} lines are there or counted`);
   const closed = once(program.child, 'close');
   program.child.stdin.end();
   await closed;
 });
 
 test('lines that wait for a reader of stderr are written before the process ends', async (t) => {
-  const program = startConnect(t, stub('floods-stderr', '3000'), { isLogRead: false });
+  const program = startConnect(t, stub('floods-stderr', '1000'), { isLogRead: false });
   await program.initialize();
   program.child.stdin.end();
   const log = await text(program.child.stderr);
-  t.is(log.split('\n').filter((line) => line.includes('"stream":"stderr"')).length, 3000);
+  t.is(log.split('\n').filter((line) => line.includes('"stream":"stderr"')).length, 1000);
   t.false(log.includes('"dropped"'));
 });
 
@@ -144,7 +184,8 @@ test('the session at a remote server is ended with the client', async (t) => {
   t.is(server.sessions.size, 1);
   program.child.stdin.end();
   t.deepEqual(await program.exited, { code: 0, signal: null });
-  t.is(server.sessions.size, 0);
+  // A server that takes its time to answer is not waited for.
+  await waitFor(() => server.sessions.size === 0, { message: 'the end of the session' });
 });
 
 test('a command that does not exist ends it at once, with the exit code of its error', async (t) => {

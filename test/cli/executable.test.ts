@@ -63,6 +63,16 @@ test('--help prints the help on stdout', async (t) => {
   t.is(stderr, '');
 });
 
+test('a Node that is too old is named, with the way out, and nothing is tried', async (t) => {
+  const disguise = join(await createDirectory(t), 'disguise.cjs');
+  const pretend = (name: string, value: string) => `Object.defineProperty(process, '${name}', { value: ${value} });\n`;
+  await writeFile(disguise, pretend('version', "'v18.20.8'") + pretend('versions', "{ node: '18.20.8' }"));
+  const { code, stdout, stderr } = await finish(start(t, SERVER, { env: { NODE_OPTIONS: `--require=${disguise}` } }));
+  t.is(code, 70);
+  t.is(stdout, '');
+  t.regex(stderr, /^mcp-portage needs Node 20\.19 or newer; this is v18\.20\.8, .* first in PATH.*\n$/);
+});
+
 test('an unknown option is an error on stderr with exit code 2', async (t) => {
   t.deepEqual(await finish(start(t, ['--prot', '1', ...SERVER])), {
     code: 2,

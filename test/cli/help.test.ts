@@ -133,17 +133,22 @@ Limits
                                    [4096]
   --max-session-in-flight <count>  Unanswered calls of one session, or of one named caller that has
                                    no sessions [1024]
+  --max-session-streams <count>    Open event streams of one session; a call counts, as its answer
+                                   may become one [2048]
   --max-replay-bytes <size>        Kept of each session for clients that lost a connection and come
                                    back for the rest [5m]
   --max-parked-calls <count>       Calls that wait until their clients were asked something; as many
                                    tasks besides [1024]
-  --max-parked-bytes <size>        Held by such calls, and as much again by outcomes clients have
-                                   not come back for [64m]
+  --max-parked-bytes <size>        Held by such calls and tasks, and as much again by outcomes
+                                   nobody has come back for [64m]
   --request-timeout <duration>     Silence allowed to one call (progress and questions to the user
                                    count as life); 0: no limit [5m]
   --max-call-time <duration>       Time for one call in all, whatever progress it reports; 0: no
                                    limit [24h]
-  --shutdown-grace <duration>      Time running calls get to finish at shutdown [5s]
+  --hang-timeout <duration>        Time to show life for a process that several clients share, once
+                                   a call was given up; 0: never asked [30s]
+  --shutdown-grace <duration>      Time running calls get to finish at shutdown; then server
+                                   processes get as much to end [4s]
 
 The report (probe)
   --[no-]json                      Print the report as JSON

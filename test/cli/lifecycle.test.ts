@@ -28,8 +28,8 @@ function play(t: ExecutionContext, start?: () => Promise<RunningBridge>) {
       { label: 'Streamable HTTP', url: 'http://127.0.0.1:1/mcp' },
       { label: 'HTTP+SSE', url: 'http://127.0.0.1:1/sse' },
     ],
-    async shutdown() {
-      asked.push('shutdown');
+    async shutdown(signal) {
+      asked.push(`shutdown by ${signal}`);
       await shutdown.promise;
     },
     killNow: () => asked.push('killNow'),
@@ -55,7 +55,7 @@ for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP']) {
     const { events, asked, shutdown, exit, started } = play(t);
     await started();
     events.emit(signal);
-    t.deepEqual(asked, ['shutdown']);
+    t.deepEqual(asked, [`shutdown by ${signal}`]);
     shutdown.resolve();
     t.is(await exit, 0);
   });
@@ -67,7 +67,17 @@ test('a second signal kills what is left and exits at once with the number of th
   events.emit('SIGTERM');
   events.emit('SIGINT');
   t.is(await exit, 130);
-  t.deepEqual(asked, ['shutdown', 'killNow']);
+  t.deepEqual(asked, ['shutdown by SIGTERM', 'killNow']);
+});
+
+test('a terminal that closes hangs up more than once; that is no hurry', async (t) => {
+  const { events, asked, logged, shutdown, exit, started } = play(t);
+  await started();
+  for (const signal of ['SIGHUP', 'SIGHUP']) events.emit(signal);
+  t.deepEqual(asked, ['shutdown by SIGHUP']);
+  t.is(logged.filter(({ msg }) => /^SIGHUP/.test(String(msg))).length, 1);
+  shutdown.resolve();
+  t.is(await exit, 0);
 });
 
 test('a second SIGTERM exits with 143', async (t) => {
@@ -81,11 +91,11 @@ test('a second SIGTERM exits with 143', async (t) => {
 test('a signal during the start takes effect when the bridge is up', async (t) => {
   const begun = deferred<RunningBridge>();
   const { events, asked, bridge, shutdown, exit, logged, started } = play(t, () => begun.promise);
-  events.emit('SIGTERM');
+  events.emit('SIGINT');
   t.deepEqual(asked, []);
   begun.resolve(bridge);
   await started();
-  t.deepEqual(asked, ['shutdown']);
+  t.deepEqual(asked, ['shutdown by SIGINT']);
   shutdown.resolve();
   t.is(await exit, 0);
   t.false(
@@ -178,7 +188,8 @@ test('the first signal interrupts a job that ends by itself, a second one ends t
   events.emit('SIGINT');
   t.true(interruption.signal.aborted);
   t.is(interruption.exitCode, 130);
-  t.deepEqual(exited, []);
+  events.emit('SIGHUP');
+  t.deepEqual(exited, [], 'a terminal that closes is in no hurry');
   events.emit('SIGTERM');
   t.deepEqual(exited, [130]);
 });

@@ -71,11 +71,13 @@ const PLACES: Readonly<Record<OptionName, readonly string[]>> = {
   'max-header-bytes': LISTENING,
   'max-in-flight': LISTENING,
   'max-session-in-flight': LISTENING,
+  'max-session-streams': LISTENING,
   'max-replay-bytes': LISTENING,
   'max-parked-calls': LISTENING,
   'max-parked-bytes': LISTENING,
   'request-timeout': RUNNING,
   'max-call-time': RUNNING,
+  'hang-timeout': ['serve command'],
   'shutdown-grace': RUNNING,
   json: ['probe command', 'probe url'],
   timeout: ['probe command', 'probe url'],
@@ -133,7 +135,7 @@ test(
   'serve',
   'command',
   'timeout',
-  '--timeout is for `probe`; `serve` runs until it is ended. Leave it out, or did you mean --session-timeout or --request-timeout?',
+  '--timeout is for `probe`; `serve` runs until it is ended. Leave it out, or did you mean --session-timeout or --request-timeout or --hang-timeout?',
 );
 test(
   refuses,

@@ -51,7 +51,7 @@ const defaults = {
   },
   listen: { host: '127.0.0.1', port: 8000, tls: undefined },
   endpoints: { path: '/mcp', ssePath: '/sse', messagePath: '/messages', baseUrl: undefined },
-  access: { allowHosts: [], allowOrigins: [], auth: undefined, mapHeaders: [] },
+  access: { allowHosts: [], allowOrigins: [], auth: undefined, callerNames: 'one', mapHeaders: [] },
   child: { cwd: undefined, env: {}, withheldEnv: [], pty: false },
   sessions: {
     isolation: 'session',
@@ -69,12 +69,14 @@ const defaults = {
     maxHeaderBytes: 16_384,
     maxInFlight: 4096,
     maxInFlightPerSession: 1024,
+    maxStreamsPerSession: 2048,
     maxReplayBytes: 5_242_880,
     maxParkedCalls: 1024,
     maxParkedBytes: 67_108_864,
     requestTimeoutMs: 300_000,
     maxCallMs: 86_400_000,
-    shutdownGraceMs: 5000,
+    hangTimeoutMs: 30_000,
+    shutdownGraceMs: 4000,
   },
   log: { level: 'info', format: 'json' },
 } as const;
@@ -181,11 +183,13 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   'max-header-bytes': ['32k'],
   'max-in-flight': ['20'],
   'max-session-in-flight': ['10'],
+  'max-session-streams': ['12'],
   'max-replay-bytes': ['64k'],
   'max-parked-calls': ['50'],
   'max-parked-bytes': ['128k'],
   'request-timeout': ['0'],
   'max-call-time': ['2h'],
+  'hang-timeout': ['45s'],
   'shutdown-grace': ['250ms'],
   json: ['true'],
   timeout: ['7s'],
@@ -213,6 +217,7 @@ const listening = {
         scopes: ['read', 'call'],
       },
     },
+    callerNames: 'several',
     mapHeaders: [],
   },
 };
@@ -224,11 +229,13 @@ const always = {
     maxHeaderBytes: 32_768,
     maxInFlight: 20,
     maxInFlightPerSession: 10,
+    maxStreamsPerSession: 12,
     maxReplayBytes: 65_536,
     maxParkedCalls: 50,
     maxParkedBytes: 131_072,
     requestTimeoutMs: 0,
     maxCallMs: 7_200_000,
+    hangTimeoutMs: 30_000,
     shutdownGraceMs: 250,
   },
   log: { level: 'debug', format: 'pretty' },
@@ -267,6 +274,7 @@ const everyOptionAsConfig = {
     ...defaults,
     ...listening,
     ...always,
+    limits: { ...always.limits, hangTimeoutMs: 45_000 },
     child: ofCommand,
     sessions: {
       isolation: 'shared',
@@ -434,6 +442,7 @@ test('where callers have several names, one of them gets half of the sessions un
   t.is(limitOf(alice, bob), 5);
   t.is(limitOf(alice, bob, '--max-caller-sessions', '7'), 7);
   t.is(limitOf('--auth-issuer', 'https://auth.example', '--auth-audience', 'x'), 5);
+  t.is(limitOf(alice, '--map-header', 'X-User=USER_ENV'), 5);
 });
 
 test('a pool of processes is small, one of sessions on a shared or remote server is not', (t) => {

@@ -10,10 +10,18 @@ interface World {
   /** The text of every file. */
   readonly file?: string;
   readonly isOpenToAll?: boolean;
+  readonly homeFolder?: () => string;
 }
 
 function parse(argv: readonly string[], world: World = {}) {
-  const { verb = 'connect', env = { HOME: '/home/me' }, platform = 'linux', file, isOpenToAll = false } = world;
+  const {
+    verb = 'connect',
+    env = { HOME: '/home/me' },
+    platform = 'linux',
+    file,
+    isOpenToAll = false,
+    homeFolder,
+  } = world;
   const commandLine = parseCommandLine([verb, ...argv, 'https://example.com/mcp']);
   if (commandLine.kind !== 'bridge') throw new Error(`got ${commandLine.kind}`);
   const { config, warnings } = parseConfig(commandLine, {
@@ -21,6 +29,7 @@ function parse(argv: readonly string[], world: World = {}) {
     cwd: '/work-dir',
     platform,
     stderrIsTerminal: false,
+    homeFolder,
     readFile: () => {
       if (file === undefined) throw Object.assign(new Error('no such file'), { code: 'ENOENT' });
       return { text: file, isOpenToAll };
@@ -148,4 +157,14 @@ test('logins are kept where the user says, else where the system keeps such thin
     const world = { env: { LOCALAPPDATA: '/local' }, platform: 'win32' } as const;
     t.is(parse([], world).login?.stateDirectory, '/local/mcp-portage');
   }
+});
+
+test('a user without a home folder, as in some containers, can log in, but not keep it', (t) => {
+  const homeFolder = (): never => {
+    throw new Error('uv_os_homedir returned ENOENT (no such file or directory)');
+  };
+  const stateDirectory = (...argv: string[]) => parse(argv, { env: {}, homeFolder }).login?.stateDirectory;
+  t.is(stateDirectory(), undefined);
+  t.is(stateDirectory('--state-dir', '/there'), '/there');
+  t.is(parse([], { env: {}, homeFolder: () => '/home/system' }).login?.stateDirectory, '/home/system/.mcp-portage');
 });

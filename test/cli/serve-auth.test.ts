@@ -13,8 +13,10 @@ import {
   startIssuer,
 } from '../support/fake-issuer.ts';
 import { initialize, POST_HEADERS } from '../support/legacy-clients.ts';
+import { RawSocket } from '../support/raw-socket.ts';
 import { connectStreamable, type SdkClient } from '../support/sdk-client.ts';
 import { startStreamable } from '../support/sdk-servers.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const TOKEN = 'a-long-token-of-alice';
 const SERVER = ['--', process.execPath, 'test/fixtures/servers/tells-environment.js'];
@@ -170,4 +172,26 @@ test('SEC-03: what clients show to the bridge never reaches a remote server', as
     server.asked.some(({ headers }) => headers['x-request-id'] === 'r-1'),
     'what was named goes on',
   );
+});
+
+test('a caller that keeps all its messages unfinished does not keep those of another out', async (t) => {
+  const tokens = { ALICE: TOKEN, BOB: 'a-long-token-of-bob' };
+  const args = ['--auth-token', 'alice=env:ALICE', '--auth-token', 'bob=env:BOB', '--max-message-bytes', '64k'];
+  const bridge = await start(t, [...args, ...SERVER], { env: tokens });
+  const length = 64 * 1024;
+  const unfinished = await Promise.all(
+    Array.from({ length: 40 }, async () => {
+      const socket = (await RawSocket.connect(Number(bridge.url.port))).read();
+      t.teardown(() => socket.destroy());
+      const headers = { ...POST_HEADERS, ...bearer(tokens.ALICE), 'Content-Length': String(length) };
+      socket.request('POST', '/mcp', headers, ' '.repeat(length - 1));
+      return socket;
+    }),
+  );
+  const refused = () => unfinished.filter(({ received }) => received.startsWith('HTTP/1.1 503 '));
+  // Half of 16 messages without their first 16 KiB each.
+  await waitFor(() => refused().length >= 40 - 11, { message: () => `${refused().length} refusals` });
+  const body = `${JSON.stringify(initialize())}${' '.repeat(length / 2)}`;
+  const headers = { ...POST_HEADERS, ...bearer(tokens.BOB) };
+  t.is((await fetch(bridge.url, { method: 'POST', headers, body })).status, 200);
 });

@@ -7,7 +7,7 @@ import { call, openHttpSession } from '../support/legacy-clients.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 /** Long enough for a busy machine to start a server. */
-const LIMITS = ['--max-call-time', '4s'];
+const LIMITS = ['--max-call-time', '8s'];
 const serverOf = (era: string) => ['--', process.execPath, 'test/fixtures/servers/reports-progress-for-ever.js', era];
 
 async function start(t: ExecutionContext, args: readonly string[]): Promise<Bridge> {
@@ -57,7 +57,7 @@ async function assertEnds(
   { server, told }: { readonly server: Bridge; readonly told: string },
 ): Promise<void> {
   t.true(told.split('"method":"notifications/progress"').length > 2, 'it was alive');
-  t.regex(told, /did not finish tools\/call within 4000 ms.*--max-call-time.*"phase":"call"/s);
+  t.regex(told, /did not finish tools\/call within 8000 ms.*--max-call-time.*"phase":"call"/s);
   const stopped = () => server.logs.some(({ msg = '' }) => msg.includes('stopped by a cancellation'));
   await waitFor(stopped, { message: 'the server to hear of it' });
 }

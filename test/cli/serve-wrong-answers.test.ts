@@ -8,6 +8,7 @@ import { say, WRONG } from '../fixtures/servers/says-anything.js';
 import { startBridge } from '../support/bridge.ts';
 import { callHttp } from '../support/http-call.ts';
 import { call, initialize, openHttpSession, POST_HEADERS } from '../support/legacy-clients.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const STDIO = ['--', process.execPath, 'test/fixtures/servers/says-anything.js'];
 /** Answers that never become any are waited for so long. */
@@ -25,8 +26,10 @@ async function check(t: ExecutionContext, args: readonly string[]): Promise<void
     const body = { ...initialize(), params: { ...params, clientInfo: { name: 'c', version: String(n) } } };
     return callHttp({ port, method: 'POST', headers: POST_HEADERS, body: JSON.stringify(body) });
   };
+  // On a busy machine a server may be started too slowly for an answer in time: that is tried again.
+  const open = () => waitFor(() => openHttpSession(port).catch(() => undefined), { message: 'a session' });
   const callOnce = async (n: number) => {
-    const session = await openHttpSession(port);
+    const session = await open();
     await (await session.post({ jsonrpc: '2.0', method: 'notifications/initialized' })).text();
     return session.post(call(1, String(n)));
   };
@@ -39,9 +42,10 @@ async function check(t: ExecutionContext, args: readonly string[]): Promise<void
     }
     t.is(answers.filter((text) => text.includes('"jsonrpc"')).length, WRONG, 'each was answered');
   }
-  const session = await openHttpSession(port);
+  const session = await open();
   const echo = { jsonrpc: '2.0', id: 2, method: 'tools/call', params: { name: 'echo', arguments: { text: 'well' } } };
-  t.regex(await (await session.post(echo)).text(), /"text":"well"/);
+  const isServed = async () => (await (await session.post(echo)).text()).includes('"text":"well"');
+  await waitFor(isServed, { message: 'a call to be answered' });
   t.is((await callHttp({ port, method: 'GET', path: '/healthz' })).status, 200);
   t.deepEqual(
     bridge.logs.filter(({ code, level }) => code === 'ERR_INTERNAL' || level === 60),

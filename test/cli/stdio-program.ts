@@ -1,7 +1,6 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
@@ -26,7 +25,10 @@ export interface StdioProgram {
   readonly child: ChildProcessByStdio<Writable, Readable, Readable>;
   /** Everything on stdout so far, line by line. */
   readonly lines: readonly string[];
+  /** All that is read of it is there then. */
   readonly exited: Promise<ProgramExit>;
+  /** Everything on stderr so far, where it is read. */
+  log(): string;
   send(message: object): void;
   /** The answer to a request, once it is there. */
   answerTo(
@@ -42,22 +44,31 @@ export interface ProgramOptions {
   readonly isRead?: boolean;
   /** False: the same for stderr. */
   readonly isLogRead?: boolean;
+  /** True: `child` is a client that only starts it, with its own pipes. Killed, it leaves the program to itself. */
+  readonly hasParent?: boolean;
 }
+
+const PARENT = [
+  '-e',
+  "require('node:child_process').spawn(process.execPath, process.argv.slice(1), { stdio: 'inherit' })",
+];
 
 /** Killed when the test ends, if it has not ended by then. */
 export function startConnect(
   t: ExecutionContext,
   argv: readonly string[],
-  { isRead = true, isLogRead = true }: ProgramOptions = {},
+  { isRead = true, isLogRead = true, hasParent = false }: ProgramOptions = {},
 ): StdioProgram {
   // Settings of whoever runs the tests are no part of them.
   const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('MCP_PORTAGE_')));
-  const child = spawn(process.execPath, [EXECUTABLE, 'connect', ...argv], { env, stdio: ['pipe', 'pipe', 'pipe'] });
+  const args = [...(hasParent ? [...PARENT, '--'] : []), EXECUTABLE, 'connect', ...argv];
+  const child = spawn(process.execPath, args, { env, stdio: ['pipe', 'pipe', 'pipe'] });
   t.teardown(() => child.kill('SIGKILL'));
   child.stdin.on('error', () => undefined);
-  const exited = once(child, 'exit').then(([code, signal]): ProgramExit => ({ code, signal }));
+  // Not with 'exit': it may overtake what was written before, for processes that end at about the same time end together.
+  const exited = once(child, 'close').then(([code, signal]): ProgramExit => ({ code, signal }));
   const lines: string[] = [];
-  if (isRead) createInterface({ input: child.stdout }).on('line', (line) => lines.push(line));
+  if (isRead) readLines(child.stdout, lines);
   let log = '';
   if (isLogRead) child.stderr.on('data', (chunk) => (log += String(chunk)));
 
@@ -73,6 +84,7 @@ export function startConnect(
     child,
     lines,
     exited,
+    log: () => log,
     send,
     answerTo,
     async initialize() {
@@ -82,6 +94,16 @@ export function startConnect(
     },
     children: () => (child.pid === undefined ? [] : descendantsOf(child.pid)),
   };
+}
+
+/** Of Node's own reader, U+2028 in a text ends a line as well, from Node 24 on. */
+function readLines(input: Readable, into: string[]): void {
+  let rest = '';
+  input.setEncoding('utf8').on('data', (chunk: string) => {
+    const lines = (rest + chunk).split('\n');
+    rest = lines.pop() ?? '';
+    into.push(...lines);
+  });
 }
 
 export const INITIALIZE = {
