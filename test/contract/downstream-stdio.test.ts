@@ -25,7 +25,7 @@ async function connect(deps: Deps, server: FakeServer, sessions: SessionRegistry
   });
   // The command line ends the session of a client that has gone.
   void face.ended.then((end) => {
-    if (end.kind === 'client') sessions.close(new BridgeError('ERR_SESSION_CLOSED', 'The client ended its input.'));
+    if (end.kind === 'input') sessions.close(new BridgeError('ERR_SESSION_CLOSED', 'The client ended its input.'));
   });
   const send = (message: object | string): void => void input.write(`${textOf(message)}\n`);
   send(initialize());

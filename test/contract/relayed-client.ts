@@ -73,7 +73,7 @@ export class RelayedClient {
   }
 
   /** Resolves with the answer, whatever it is. */
-  answer(id: string | number, timeoutMs = 30_000): Promise<Message> {
+  answer(id: string | number, timeoutMs = 60_000): Promise<Message> {
     const isAnswer = (message: Message): boolean => message.id === id && message.method === undefined;
     return waitFor(() => this.received.find(isAnswer), {
       timeoutMs,

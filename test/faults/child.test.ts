@@ -1,19 +1,21 @@
 /** What a server's process can do wrong, through the built bridge. Needs a current build. */
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { type Bridge, startBridge } from '../support/bridge.ts';
 import { assertGone } from '../support/processes.ts';
+import { says } from '../support/says.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { connectClient, type Era, outcomeOf } from './fault-clients.ts';
-import { type Faulty, faulty, rssMiBOf, says, startFaulty } from './faulty-bridge.ts';
+import { type Faulty, faulty, rssMiBOf, startFaulty } from './faulty-bridge.ts';
 
 const EURO = '12 € and more, so that there is something to cut';
 const EXITED = { code: -32603, data: { bridge: { reason: 'ERR_UPSTREAM_EXITED' } } };
 const TIMED_OUT = { code: -32603, data: { bridge: { reason: 'ERR_UPSTREAM_TIMEOUT' } } };
-const LOG_OF_AN_EXIT: Readonly<Record<Era, readonly string[]>> = {
-  legacy: ['warn ERR_UPSTREAM_EXITED'],
-  // Of the process, and of what is shared.
-  modern: ['warn ERR_UPSTREAM_EXITED', 'warn ERR_UPSTREAM_EXITED'],
-};
+const HUNG = { code: -32603, data: { bridge: { reason: 'ERR_UPSTREAM_HUNG' } } };
+/** Once, whoever shares the process. */
+const LOG_OF_AN_EXIT = ['warn ERR_UPSTREAM_EXITED'];
 /** Once for each process, however much it is. */
 const LOG_OF_NOISE = ['warn prints to stdout something that is not MCP; it is skipped (--log-level debug shows it)'];
 
@@ -53,7 +55,7 @@ for (const era of ERAS) {
       await assertGone(grandchildrenOf(bridge));
       await meetsItsFate(t, era, faults);
       const isHalfAnAnswer = fault.startsWith('dies-within');
-      await recovered({ log: [...LOG_OF_AN_EXIT[era], ...(isHalfAnAnswer ? LOG_OF_NOISE : [])] });
+      await recovered({ log: [...LOG_OF_AN_EXIT, ...(isHalfAnAnswer ? LOG_OF_NOISE : [])] });
       t.true(bridge.logs.some(({ code, msg }) => code === 'ERR_UPSTREAM_EXITED' && /SIGKILL/.test(String(msg))));
     });
   }
@@ -66,7 +68,7 @@ for (const era of ERAS) {
     await assertGone([pid]);
     await isKnown(bridge);
     await meetsItsFate(t, era, faults);
-    await recovered({ log: LOG_OF_AN_EXIT[era] });
+    await recovered({ log: LOG_OF_AN_EXIT });
   });
 
   test.serial(`${era} child killed between two calls: nobody is told; ${FATE[era]}`, async (t) => {
@@ -78,7 +80,7 @@ for (const era of ERAS) {
     await assertGone([pid]);
     await isKnown(bridge);
     await meetsItsFate(t, era, faults);
-    await recovered({ log: LOG_OF_AN_EXIT[era] });
+    await recovered({ log: LOG_OF_AN_EXIT });
   });
 
   test.serial(
@@ -87,12 +89,16 @@ for (const era of ERAS) {
       const { bridge, victim, recovered } = await startFaulty(t, { era });
       t.is((await victim.call('stops-reading', 'x')).text, 'x');
       const pid = childOf(bridge);
-      const small = victim.start('echo', 'never read');
+      const hasSmall = readsOf(bridge, 16 * 1024);
+      const small = victim.start('echo', 'x'.repeat(16 * 1024));
+      await waitFor(hasSmall, { message: 'the bridge to have the small call' });
+      const hasLarge = readsOf(bridge, 4 * 1024 * 1024);
       const large = victim.start('echo', 'x'.repeat(4 * 1024 * 1024));
+      await waitFor(hasLarge, { message: 'the bridge to have the large call' });
       await waitFor(() => stillWaits(small), { message: 'the calls to wait' });
       process.kill(pid, 'SIGKILL');
       for (const answer of [small, large]) t.like((await outcomeOf(await answer)).error, EXITED);
-      await recovered({ log: LOG_OF_AN_EXIT[era] });
+      await recovered({ log: LOG_OF_AN_EXIT });
     },
   );
 
@@ -103,7 +109,7 @@ for (const era of ERAS) {
     t.like(error, EXITED);
     t.regex(error?.message ?? '', /closed its stdout but went on running/);
     await assertGone([pid]);
-    await recovered({ log: LOG_OF_AN_EXIT[era] });
+    await recovered({ log: LOG_OF_AN_EXIT });
   });
 
   for (const fault of ['floods-stderr', 'floods-stdout-with-noise', 'floods-stdout-with-messages']) {
@@ -156,7 +162,7 @@ for (const era of ERAS) {
       process.kill(childOf(bridge), 'SIGKILL');
       for (const answer of waiting) t.like((await outcomeOf(await answer)).error, EXITED);
       t.is((await victim.call('echo', 'and on')).text, 'and on', 'the session goes on');
-      await recovered({ log: LOG_OF_AN_EXIT.modern });
+      await recovered({ log: LOG_OF_AN_EXIT });
     },
   );
 }
@@ -174,6 +180,17 @@ async function isKnown({ logs }: Bridge): Promise<void> {
   await waitFor(() => logs.some(({ code }) => code === 'ERR_UPSTREAM_EXITED'), { message: 'the end to be known' });
 }
 
+/** Whether the bridge has read that many bytes more from now on; true where nobody can tell. */
+function readsOf({ pid }: Bridge, bytes: number): () => boolean {
+  const before = bytesReadBy(pid);
+  return () => bytesReadBy(pid) >= before + bytes;
+}
+
+function bytesReadBy(pid: number): number {
+  if (process.platform !== 'linux') return Infinity;
+  return Number(/^rchar: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1]);
+}
+
 /** Everything that could have answered has had its turn. */
 async function stillWaits(answer: Promise<unknown>): Promise<boolean> {
   const waiting = Symbol('waiting');
@@ -181,25 +198,67 @@ async function stillWaits(answer: Promise<unknown>): Promise<boolean> {
   return (await Promise.race([answer, pause])) === waiting;
 }
 
-for (const era of ERAS) {
-  const others = era === 'legacy' ? 'the others are served' : 'those of all clients, until it is ended';
-  test.serial(`${era} child stops-reading: calls time out one by one, ${others}`, async (t) => {
-    const { bridge, victim, witness, recovered } = await startFaulty(t, { era, options: ['--request-timeout', '1s'] });
-    t.is((await victim.call('stops-reading', 'x')).text, 'x');
+test.serial('legacy child of a session stops-reading: calls time out one by one, the others are served', async (t) => {
+  // Time enough to end it before all others have been served, if it were not left to its client.
+  const options = ['--request-timeout', '8s', '--hang-timeout', '50ms'];
+  const { bridge, victim, witness, recovered } = await startFaulty(t, { options });
+  t.is((await victim.call('stops-reading', 'x')).text, 'x');
+  const pid = childOf(bridge);
+  const unread = ['small', 'x'.repeat(1024 * 1024)].map((text) => victim.call('echo', text));
+  t.is((await witness.call('echo', 'and I?')).text, 'and I?');
+  for (const { error } of await Promise.all(unread)) t.like(error, TIMED_OUT);
+  await recovered();
+  await assertGone([pid]);
+});
+
+/** Processes that no client could end by leaving. */
+const SHARED_PROCESSES = [
+  { fault: 'stops-reading', server: 'legacy', clients: 'legacy', isolation: 'shared' },
+  { fault: 'stopped by a signal', server: 'legacy', clients: 'modern', isolation: 'session' },
+  { fault: 'stopped by a signal', server: 'modern', clients: 'modern', isolation: 'session' },
+] as const;
+
+/** A server of which only one can run at a time, and which ends for nothing but SIGKILL: not before the next one could start. */
+function exclusive(t: ExecutionContext, era: Era): readonly string[] {
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-portage-lock-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  return ['--shutdown-grace', '2s', ...faulty(era, 'stubborn', `lock=${join(folder, 'lock')}`)];
+}
+
+for (const { fault, server, clients, isolation } of SHARED_PROCESSES) {
+  const title = `${server} child of several ${clients} clients ${fault}: it is found out and ended, then the next one serves them`;
+  test.serial(title, async (t) => {
+    // Time enough to start a process, and to call between the timeouts and the end of the process.
+    const options = ['--isolation', isolation, '--request-timeout', '8s', '--hang-timeout', '6s'];
+    const faults = await startFaulty(t, { era: clients, options, target: exclusive(t, server) });
+    const { bridge, victim, witness, recovered } = faults;
     const pid = childOf(bridge);
+    if (fault === 'stops-reading') t.is((await victim.call(fault, 'x')).text, 'x');
+    else process.kill(pid, 'SIGSTOP');
     const unread = ['small', 'x'.repeat(1024 * 1024)].map((text) => victim.call('echo', text));
-    const other = await witness.call('echo', 'and I?');
-    if (era === 'legacy') t.is(other.text, 'and I?');
-    else t.like(other.error, TIMED_OUT);
     for (const { error } of await Promise.all(unread)) t.like(error, TIMED_OUT);
-    if (era === 'modern') {
-      await says(t, bridge, []);
-      process.kill(pid, 'SIGKILL');
-      await isKnown(bridge);
-    }
-    await recovered({ log: era === 'modern' ? LOG_OF_AN_EXIT.modern : [] });
+    t.like((await witness.call('echo', 'and I?')).error, HUNG, 'what is open then is told so');
+    t.is((await victim.call('echo', 'and on')).text, 'and on');
     await assertGone([pid]);
+    await recovered({ log: ['warn ERR_UPSTREAM_HUNG'] });
   });
+}
+
+for (const fault of ['closes-stdout', 'leaves-its-lock-and-dies']) {
+  for (const era of ERAS) {
+    const title = `${era} child of several clients ${fault}: the next one starts when nothing is left of it, and serves who waits`;
+    test.serial(title, async (t) => {
+      const options = ['--isolation', 'shared'];
+      const { victim, witness, recovered } = await startFaulty(t, { era, options, target: exclusive(t, era) });
+      t.like((await victim.call(fault, 'x')).error, EXITED);
+      const answers = await Promise.all([victim.call('echo', 'and on'), witness.call('echo', 'me too')]);
+      t.deepEqual(
+        answers.map(({ text }) => text),
+        ['and on', 'me too'],
+      );
+      await recovered({ log: LOG_OF_AN_EXIT });
+    });
+  }
 }
 
 const UNTIL: Readonly<Record<Era, string>> = { legacy: 'its session ends', modern: 'the bridge ends' };

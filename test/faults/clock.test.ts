@@ -1,7 +1,7 @@
 /** Time that jumps: a machine that slept, a clock that was put back. */
 import test, { type ExecutionContext } from 'ava';
 import { modernCall, nextCall, postModern } from '../downstream/streamable-stateless/modern-posts.ts';
-import { type HttpFace, startHttpFace } from '../support/http-face.ts';
+import { type HttpFace, seriousLines, startHttpFace } from '../support/http-face.ts';
 import { call, openStreamable } from '../support/legacy-clients.ts';
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -27,9 +27,6 @@ async function startJumpy(t: ExecutionContext): Promise<Jumpy> {
   };
   return { face, jump };
 }
-
-/** At `warn` or above. */
-const seriousLines = ({ logLines }: HttpFace) => logLines.filter((line) => JSON.parse(line).level >= 40);
 
 test('clock jumps a day ahead: what is open ends once, with a reason, and the next client is served', async (t) => {
   const { face, jump } = await startJumpy(t);

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
-import { type Bridge, type LogLine, startBridge } from '../support/bridge.ts';
+import { type Bridge, startBridge } from '../support/bridge.ts';
+import { says } from '../support/says.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { connectClient, type Era, type FaultClient } from './fault-clients.ts';
 
@@ -20,10 +21,7 @@ export interface FaultyOptions {
 
 /** What came of those who were there before the fault. */
 export interface Aftermath {
-  /**
-   * Everything in the log at `warn` or above since the bridge started, as `level code`, or `level message` where there
-   * is no code. Default: nothing.
-   */
+  /** What the log says, all in all; see `says`. Default: nothing. */
   readonly log?: readonly string[];
   /** Default: served as before. `is over`: the fault was everybody's, so its session is gone, too. */
   readonly witness?: 'is served' | 'is over';
@@ -65,20 +63,6 @@ export async function startFaulty(
     await says(t, bridge, log);
   };
   return { bridge, victim, witness, recovered };
-}
-
-/** The log comes through a pipe of its own. */
-export async function says(t: ExecutionContext, bridge: Pick<Bridge, 'logs'>, expected: readonly string[]) {
-  await waitFor(() => seriousOf(bridge.logs).length >= expected.length).catch(() => undefined);
-  t.deepEqual(seriousOf(bridge.logs), [...expected].sort(), 'what the log says');
-}
-
-/** Without the lines about lost lines: how many these tests read in time is their own affair. */
-function seriousOf(logs: readonly LogLine[]): readonly string[] {
-  const serious = logs.filter(
-    ({ level, dropped }) => /^(warn|error|fatal)$/.test(String(level)) && dropped === undefined,
-  );
-  return serious.map(({ level, code, msg }) => `${level} ${code ?? msg}`).sort();
 }
 
 /** Sockets, pipes and files of a process; 0 where nobody can tell. */

@@ -88,10 +88,14 @@ function remoteOf({ url, open, close }: TestServer): RemoteServer {
   };
 }
 
+/** A notification that a remote server never says it has taken. */
+export const UNTAKEN = 'notifications/untaken';
+
 /** An answer is what its POST responds. */
 async function startPosts(script: Script): Promise<RemoteServer> {
   const server = await listenScripted({
     ...script,
+    [UNTAKEN]: () => undefined,
     'tools/call': (asked, response) =>
       remote.answer({
         id: asked.message.id,

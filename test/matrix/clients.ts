@@ -11,6 +11,9 @@ import { REPOSITORY } from '../support/bridge.ts';
 import { LegacyClient } from './legacy-client.ts';
 import type { ConnectOptions, Era, MatrixClient } from './matrix-client.ts';
 import { ModernClient, type Negotiation } from './modern-client.ts';
+import { makePatient } from './patient-pipes.ts';
+
+for (const Transport of [StdioClientTransport, ModernStdioTransport]) makePatient<ServerPipe>(Transport);
 
 /** The process a client on stdio starts. */
 export interface ServerPipe {
@@ -25,6 +28,8 @@ export type Door =
       readonly kind: 'command';
       readonly command: readonly string[];
       readonly onPipe?: (pipe: ServerPipe) => void;
+      /** Where its log goes: to `onPipe`, which is the default, or to where that of the client goes. */
+      readonly stderr?: 'pipe' | 'inherit';
     }
   | { readonly kind: 'url'; readonly url: URL };
 
@@ -87,13 +92,13 @@ interface PipeParameters {
   readonly command: string;
   readonly args: string[];
   readonly cwd: string;
-  readonly stderr: 'pipe';
+  readonly stderr: 'pipe' | 'inherit';
 }
 
 function openPipe<Pipe extends ServerPipe>(door: Door, Transport: new (parameters: PipeParameters) => Pipe): Pipe {
   if (door.kind !== 'command') throw new Error('a client on stdio starts a command');
   const [command = '', ...args] = door.command;
-  const pipe = new Transport({ command, args, cwd: REPOSITORY, stderr: 'pipe' });
+  const pipe = new Transport({ command, args, cwd: REPOSITORY, stderr: door.stderr ?? 'pipe' });
   door.onPipe?.(pipe);
   return pipe;
 }

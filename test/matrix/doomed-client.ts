@@ -1,6 +1,7 @@
 /**
  * A client that is killed: `doomed-client.ts <name in clients.ts> <URL of the bridge, or words for mcp-portage connect…>`.
- * Says `calling` on stdout when a call is under way, and then waits for its end.
+ * Says `calling` on stdout when a call is under way, and then waits for its end. The log of a bridge that it starts goes to
+ * its own stderr, which that bridge still has when the client is dead.
  */
 import { BRIDGE_COMMAND } from '../support/bridge.ts';
 import { seenByServer } from './cell.ts';
@@ -10,7 +11,7 @@ const [name = '', ...words] = process.argv.slice(2);
 const kind: ClientKind = CLIENTS[name as ClientName];
 const door: Door =
   kind.over === 'stdio'
-    ? { kind: 'command', command: [...BRIDGE_COMMAND, 'connect', ...words] }
+    ? { kind: 'command', command: [...BRIDGE_COMMAND, 'connect', '--log-format', 'json', ...words], stderr: 'inherit' }
     : { kind: 'url', url: new URL(words[0] ?? '') };
 
 const client = await kind.connect(door, { name: 'doomed' });

@@ -143,7 +143,9 @@ export const FEATURES = {
     title: 'What a server says of a call comes before its answer, in order',
     outcomes: {
       ...sameEras,
-      'modern → legacy': translated('on the stream of the answer'),
+      'modern → legacy': translated(
+        'on the stream of the answer; while its client is being asked something it is kept for the next request',
+      ),
       'legacy → modern': translated('on the stream of the answer'),
     },
   },

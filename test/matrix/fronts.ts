@@ -1,12 +1,12 @@
-import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
-import { BRIDGE_COMMAND, type LogLine, parseLog, startBridge } from '../support/bridge.ts';
+import { BRIDGE_COMMAND, type LogLine, readLog, startBridge } from '../support/bridge.ts';
 import { assertGone, descendantsOf } from '../support/processes.ts';
 import { CLIENTS, type ClientKind, type ClientName, type Door, type ServerPipe } from './clients.ts';
 import type { ConnectOptions, MatrixClient } from './matrix-client.ts';
 
 /** What stands between clients of one kind and the server. */
 export interface Front {
+  /** Grows; complete when it has stopped. */
   readonly logs: readonly LogLine[];
   connect(options: ConnectOptions): Promise<MatrixClient>;
   /** Bridges and what runs below them. */
@@ -39,6 +39,9 @@ class StdioFront implements Front {
   readonly #kind: ClientKind;
   readonly #command: readonly string[];
   readonly #pipes: ServerPipe[] = [];
+  readonly #read: Promise<void>[] = [];
+  /** What ran when a client left: afterwards nobody could tell whose it was. */
+  readonly #left: number[] = [];
 
   constructor(kind: ClientKind, command: readonly string[]) {
     this.#kind = kind;
@@ -51,20 +54,26 @@ class StdioFront implements Front {
 
   #keep(pipe: ServerPipe): void {
     this.#pipes.push(pipe);
-    if (pipe.stderr === null) return;
-    createInterface({ input: pipe.stderr as Readable }).on('line', (line) => this.logs.push(parseLog(line)));
+    const close = pipe.close.bind(pipe);
+    pipe.close = () => {
+      this.#left.push(...below(pipe));
+      return close();
+    };
+    if (pipe.stderr !== null) this.#read.push(readLog(pipe.stderr as Readable, this.logs));
   }
 
   processes(): readonly number[] {
-    return this.#pipes.flatMap(({ pid }) => (pid === null ? [] : [pid, ...descendantsOf(pid)]));
+    return this.#pipes.flatMap(below);
   }
 
   async stop(): Promise<void> {
-    const processes = this.processes();
     await Promise.all(this.#pipes.map((pipe) => pipe.close()));
-    await assertGone(processes);
+    await assertGone(this.#left);
+    await Promise.all(this.#read);
   }
 }
+
+const below = ({ pid }: ServerPipe): number[] => (pid === null ? [] : [pid, ...descendantsOf(pid)]);
 
 /** `mcp-portage serve …`, one for all clients. */
 async function serve(kind: ClientKind, target: readonly string[]): Promise<Front> {

@@ -21,7 +21,7 @@ import type {
 } from './matrix-client.ts';
 
 /** More than any call here may take, so that a hanging one fails with the title of its scenario. */
-const CALL_TIMEOUT_MS = 20_000;
+const CALL_TIMEOUT_MS = 60_000;
 
 const CAPABILITIES: NonNullable<ConnectOptions['capabilities']> = {
   sampling: {},

@@ -1,10 +1,13 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
-import { REPOSITORY, startBridge } from '../support/bridge.ts';
+import { type LogLine, REPOSITORY, readLog, startBridge } from '../support/bridge.ts';
 import { assertGone, descendantsOf } from '../support/processes.ts';
+import { says } from '../support/says.ts';
+import { TYPESCRIPT } from '../support/typescript.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { seenByServer } from './cell.ts';
 import { CLIENTS, type ClientKind, type ClientName } from './clients.ts';
@@ -36,12 +39,13 @@ for (const client of CLIENT_NAMES) {
     test.serial(`${title}: a client that is killed during a call leaves nothing behind`, async (t) => {
       const running = await SERVERS[server].start();
       t.teardown(running.stop);
-      const { kill, processes } =
+      const { kill, processes, log } =
         CLIENTS[client].over === 'stdio' ? await overStdio(t, client, running) : await overHttp(t, client, running);
       t.true(processes.length > 0);
       await kill();
-      await assertGone(processes, { timeoutMs: 15_000 });
+      await assertGone(processes);
       await waitFor(async () => (await openSessions(running)) === 0, { message: 'the server to have no session left' });
+      await says(t, { logs: await log() }, []);
     });
   }
 }
@@ -57,7 +61,7 @@ async function endsItsCall(t: ExecutionContext, client: ClientName, { target }: 
   const bridge = await startBridge([...SHORT_TIMES, ...target]);
   t.teardown(() => bridge.stop());
   const url = client === 'httpSse' ? bridge.sseUrl : bridge.url;
-  const child = await startDoomed(t, [client, url.href]);
+  const { child } = await startDoomed(t, [client, url.href]);
   await kill(child);
   const witness = await CLIENTS[client].connect({ kind: 'url', url }, { name: 'witness' });
   t.teardown(() => witness.close());
@@ -66,22 +70,31 @@ async function endsItsCall(t: ExecutionContext, client: ClientName, { target }: 
     return entry.kind === 'aborted' && isIt(entry.value);
   });
   t.truthy(value);
+  await witness.close();
+  await bridge.stop();
+  await says(t, bridge, []);
 }
 
-/** Yet long enough for a busy machine to start a server. */
-const SHORT_TIMES = ['--request-timeout', '4s', '--session-timeout', '1s'];
+/** Yet long enough for a busy machine to start a server, and for clients that are held up between two messages. */
+const SHORT_TIMES = ['--request-timeout', '8s', '--session-timeout', '4s'];
 
 interface Doomed {
   /** Resolves when the client is dead. */
   kill(): Promise<void>;
   /** Those that are there for this client alone. */
   readonly processes: readonly number[];
+  /** Of the bridge, when it has ended. */
+  log(): Promise<readonly LogLine[]>;
 }
 
-/** What was asked before the end of input is answered, as far as the grace time goes: here it never is. */
+/** The bridge sees that its parent is gone; what was asked is answered as far as the grace time goes: here it never is. */
 async function overStdio(t: ExecutionContext, client: ClientName, { target }: RunningServer): Promise<Doomed> {
-  const child = await startDoomed(t, [client, '--shutdown-grace', '200ms', ...target]);
-  return { kill: () => kill(child), processes: descendantsOf(child.pid ?? Number.NaN) };
+  const { child, logs, read } = await startDoomed(t, [client, '--shutdown-grace', '200ms', ...target]);
+  return {
+    kill: () => kill(child),
+    processes: descendantsOf(child.pid ?? Number.NaN),
+    log: () => read.then(() => logs),
+  };
 }
 
 /**
@@ -92,24 +105,38 @@ async function overHttp(t: ExecutionContext, client: ClientName, { target }: Run
   const bridge = await startBridge([...SHORT_TIMES, ...target]);
   t.teardown(() => bridge.stop());
   const url = client === 'httpSse' ? bridge.sseUrl : bridge.url;
-  const child = await startDoomed(t, [client, url.href]);
+  const { child } = await startDoomed(t, [client, url.href]);
   const processes = [child.pid ?? Number.NaN, ...bridge.children()];
   t.is(processes.length, target[0] === '--' ? 2 : 1);
-  return { kill: () => kill(child), processes };
+  const log = () => bridge.stop().then(() => bridge.logs);
+  return { kill: () => kill(child), processes, log };
 }
 
-async function startDoomed(t: ExecutionContext, args: readonly string[]): Promise<ChildProcess> {
-  const loader = `--import=${import.meta.resolve('tsx')}`;
-  const child = spawn(process.execPath, [loader, PROGRAM, ...args], {
+type DoomedProcess = ChildProcessByStdio<null, Readable, Readable>;
+
+interface Started {
+  readonly child: DoomedProcess;
+  /** What it says on stderr, and the bridge that it starts, if it does. */
+  readonly logs: readonly LogLine[];
+  /** All of it is there. */
+  readonly read: Promise<void>;
+}
+
+async function startDoomed(t: ExecutionContext, args: readonly string[]): Promise<Started> {
+  const child = spawn(process.execPath, [TYPESCRIPT, PROGRAM, ...args], {
     cwd: REPOSITORY,
-    stdio: ['ignore', 'pipe', 'inherit'],
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
   t.teardown(() => void child.kill('SIGKILL'));
-  for await (const line of createInterface({ input: child.stdout })) if (line === 'calling') return child;
-  throw new Error('the client ended before its call');
+  const logs: LogLine[] = [];
+  const read = readLog(child.stderr, logs);
+  for await (const line of createInterface({ input: child.stdout })) {
+    if (line === 'calling') return { child, logs, read };
+  }
+  throw new Error(`the client ended before its call; it said ${JSON.stringify(logs)}`);
 }
 
-async function kill(child: ChildProcess): Promise<void> {
+async function kill(child: DoomedProcess): Promise<void> {
   const exited = once(child, 'exit');
   child.kill('SIGKILL');
   await exited;

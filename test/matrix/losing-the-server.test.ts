@@ -1,6 +1,9 @@
 import test, { type ExecutionContext } from 'ava';
+import type { LogLine } from '../support/bridge.ts';
 import { startCuttingProxy } from '../support/cutting-proxy.ts';
+import { ownPort } from '../support/own-port.ts';
 import { assertGone } from '../support/processes.ts';
+import { says } from '../support/says.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { recordOf, seenByServer } from './cell.ts';
 import { CLIENTS, type ClientKind, type ClientName } from './clients.ts';
@@ -47,15 +50,39 @@ function fateOf(client: ClientName, server: RemoteName): Fate {
   return over === 'stdio' ? 'goes on' : 'is over';
 }
 
+/** What the calls of these tests say. */
+const PAYLOADS = /in flight|anybody there|welcome|worth waiting for/;
+
+/**
+ * The loss; the withdrawal of the call, where that is a message; the call meanwhile. Where the stream is the session,
+ * those who are told so ask no more; for the others a connection is tried.
+ */
+function logOf(client: ClientName, server: RemoteName): readonly string[] {
+  if (server === 'modernHttp') return ['error ERR_UPSTREAM_DELIVERY', 'error ERR_UPSTREAM_CONNECT'];
+  if (server !== 'httpSse') {
+    return ['error ERR_UPSTREAM_CLOSED', 'warn ERR_UPSTREAM_CONNECT', 'error ERR_UPSTREAM_CONNECT'];
+  }
+  const isOver = fateOf(client, server) === 'is over';
+  return ['warn ERR_UPSTREAM_CLOSED', ...(isOver ? [] : ['warn ERR_UPSTREAM_CONNECT'])];
+}
+
+/** One that failed. */
+const isAttempt = ({ msg }: LogLine): boolean => /^not reconnected|^the shared server did not start/.test(String(msg));
+
+/** How many attempts there are is a matter of time; each has its line. */
+function isNoRepetition(line: LogLine, index: number, logs: readonly LogLine[]): boolean {
+  return !isAttempt(line) || logs.findIndex(({ msg }) => msg === line.msg) === index;
+}
+
 for (const server of Object.keys(REMOTE) as RemoteName[]) {
   for (const client of CLIENT_NAMES) {
     const fate = fateOf(client, server);
     const title = `${CLIENTS[client].title} → ${SERVERS[server].title}: a call fails when the server dies`;
     test.serial(`${title}; when it is back, the session ${fate}`, async (t) => {
       const start = REMOTE[server];
-      const first = await start();
+      const first = await start(await ownPort());
       t.teardown(first.stop);
-      const { main, connectAnew } = await connect(t, client, [first.url.href]);
+      const { front, main, connectAnew, ends } = await connect(t, client, [first.url.href]);
       const hasChanges = server !== 'stateless';
       if (hasChanges) {
         await main.watchLists();
@@ -70,18 +97,20 @@ for (const server of Object.keys(REMOTE) as RemoteName[]) {
       const meanwhile = await rejection(main.callTool('echo', { value: 'anybody there?' }));
       t.regex(String(meanwhile), MEANWHILE[fate]);
 
+      if (fate === 'goes on after a pause')
+        await waitFor(() => front.logs.some(isAttempt), { message: 'the server to be looked for' });
       const second = await start(Number(first.url.port));
       t.teardown(second.stop);
       if (fate === 'is over') {
         t.regex(String(await rejection(main.ping())), /session does not exist/);
         const anew = await connectAnew();
         t.is((await anew.callTool('echo', { value: 'welcome' })).text, 'welcome');
-        return;
+        return ends(logOf(client, server));
       }
       if (fate === 'goes on after a pause')
         await waitFor(() => isServed(main), { message: 'the server to be found again' });
       t.is((await main.callTool('echo', { value: 'welcome back' })).text, 'welcome back');
-      if (!hasChanges) return;
+      if (!hasChanges) return ends(logOf(client, server));
       // What may have changed while nobody was there to tell.
       const news = () => fromServer(main, 'notifications/tools/list_changed').length > 0;
       await waitFor(news, { message: 'the news that something may have changed' });
@@ -90,6 +119,7 @@ for (const server of Object.keys(REMOTE) as RemoteName[]) {
       await main.callTool('touch', { uri: URI });
       await waitFor(() => updatesOf(main).length > before, { message: 'an update after the loss' });
       if (SERVERS[server].era === 'legacy') t.is(await sessionsSeen(main), 1, 'the server has been given one session');
+      await ends(logOf(client, server));
     });
   }
 }
@@ -101,19 +131,21 @@ for (const client of CLIENT_NAMES) {
     t.teardown(server.stop);
     const network = await startCuttingProxy(server.url);
     t.teardown(network.close);
-    const { main } = await connect(t, client, [network.through(server.url).href]);
+    const { main, ends } = await connect(t, client, [network.through(server.url).href]);
     let hasBegun = false;
     const onProgress = () => {
       hasBegun = true;
     };
-    const call = main.callTool('later', { value: 'worth waiting for', ms: 600 }, { onProgress });
+    const call = main.callTool('hold', { value: 'worth waiting for' }, { onProgress });
     await waitFor(() => hasBegun, { message: 'the first event of the call' });
     network.cut();
+    t.is((await main.callTool('release', { value: 'worth waiting for' })).text, 'true');
     t.is((await call).text, 'worth waiting for');
     const { entries } = await recordOf(main);
     // On stdio the SDK v2 finds out with a bridge of its own what is spoken.
     t.is(await sessionsSeen(main), client === 'modernStdio' ? 2 : 1);
-    t.is(entries.filter(({ value }) => JSON.stringify(value ?? '').includes('worth waiting for')).length, 1);
+    t.is(entries.filter(({ value }) => JSON.stringify(value ?? '').includes('"hold"')).length, 1);
+    await ends([]);
   });
 }
 
@@ -124,23 +156,23 @@ for (const server of ['stdio', 'modernStdio'] as const) {
     const title = `${CLIENTS[client].title} → ${SERVERS[server].title}`;
     test.serial(`${title}: a call fails when the server exits, and the session ${fate}`, async (t) => {
       const { target } = await SERVERS[server].start();
-      const { front, main, connectAnew } = await connect(t, client, target);
+      const { front, main, connectAnew, ends } = await connect(t, client, target);
       const processes = front.processes();
       const failure = await failureWhen(main, () => void main.callTool('exit', { code: 3 }).catch(() => undefined));
       t.like(failure, { code: -32603, data: { bridge: { reason: 'ERR_UPSTREAM_EXITED', exitCode: 3 } } });
       t.regex(String(failure), /exited with code 3/);
       if (fate === 'goes on') {
         t.is((await main.callTool('echo', { value: 'welcome back' })).text, 'welcome back');
-        return;
+        return ends(['warn ERR_UPSTREAM_EXITED']);
       }
       await t.throwsAsync(main.callTool('echo', { value: 'anybody there?' }));
-      if (CLIENTS[client].over === 'stdio') {
-        // The client's pipe is its session, so there is nothing left to do.
-        await assertGone(processes);
-        t.regex(JSON.stringify(front.logs), /"fatal".*exited with code 3/);
-      }
+      // The client's pipe is its session, so there is nothing left to do.
+      const isLeft = CLIENTS[client].over === 'stdio';
+      if (isLeft) await assertGone(processes);
       const anew = await connectAnew();
       t.is((await anew.callTool('echo', { value: 'welcome' })).text, 'welcome');
+      await ends(['warn ERR_UPSTREAM_EXITED', ...(isLeft ? ['fatal ERR_UPSTREAM_EXITED'] : [])]);
+      if (isLeft) t.regex(JSON.stringify(front.logs), /"fatal".*exited with code 3/);
     });
   }
 }
@@ -161,17 +193,27 @@ interface Connected {
   readonly front: Front;
   readonly main: MatrixClient;
   connectAnew(): Promise<MatrixClient>;
+  /** The clients leave, the bridge ends, and this is what its log says, all in all. */
+  ends(log: readonly string[]): Promise<void>;
 }
 
 async function connect(t: ExecutionContext, client: ClientName, target: readonly string[]): Promise<Connected> {
   const front = await startFront(client, target);
-  t.teardown(() => front.stop());
+  const clients: MatrixClient[] = [];
+  const stop = (): Promise<void> =>
+    Promise.allSettled(clients.splice(0).map((connected) => connected.close())).then(() => front.stop());
+  t.teardown(stop);
   const connectAs = async (name: string): Promise<MatrixClient> => {
     const connected = await front.connect({ name });
-    t.teardown(() => connected.close());
+    clients.push(connected);
     return connected;
   };
-  return { front, main: await connectAs('main'), connectAnew: () => connectAs('anew') };
+  const ends = async (log: readonly string[]): Promise<void> => {
+    await stop();
+    await says(t, { logs: front.logs.filter(isNoRepetition) }, log);
+    t.notRegex(JSON.stringify(front.logs), PAYLOADS, 'no message is in the log');
+  };
+  return { front, main: await connectAs('main'), connectAnew: () => connectAs('anew'), ends };
 }
 
 /** What becomes of a call during which the server is ended. */

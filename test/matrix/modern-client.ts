@@ -21,7 +21,7 @@ import type {
 } from './matrix-client.ts';
 
 /** As of the legacy client. */
-const CALL_TIMEOUT_MS = 20_000;
+const CALL_TIMEOUT_MS = 60_000;
 
 const CAPABILITIES: NonNullable<ConnectOptions['capabilities']> = {
   sampling: {},

@@ -48,6 +48,29 @@ export const ACCESS: readonly Protection[] = [
     code: 'if (refusal !== undefined) return respondError(response, refusal);',
   },
   {
+    promise: 'a request with two names has none',
+    ...SERVER,
+    code: 'joinDuplicateHeaders: true,',
+  },
+  {
+    promise: 'why no call could be served is told to those who may call',
+    file: 'src/downstream/health.ts',
+    tests: ['test/downstream/health.test.ts'],
+    code: 'isWelcome && ',
+  },
+  {
+    promise: 'a foreign page is not among them',
+    ...SERVER,
+    tests: ['test/downstream/health.test.ts'],
+    code: 'if (access.check(request) !== undefined) return told(false);',
+  },
+  {
+    promise: 'what a refusal repeats of a request is taken for no page',
+    file: 'src/http/respond.ts',
+    tests: ['test/downstream/http-server.test.ts'],
+    code: "'X-Content-Type-Options': 'nosniff',",
+  },
+  {
     promise: 'listening beyond loopback without asking who calls is refused',
     ...OPTIONS,
     code: 'if (isExposed && !anonymous && auth === undefined) throw exposed(given, listen);',

@@ -20,7 +20,7 @@ export const AUTHENTICATION: readonly Protection[] = [
     tests: ['test/downstream/authentication.test.ts'],
     code: "if (verdict.kind === 'refused') return decided(verdict.refusal);",
     without:
-      "if (verdict.kind === 'refused') return this.#callers.set(request, this.#describe(request, '') as Caller), decided(undefined);",
+      "if (verdict.kind === 'refused') return ((request as IdentifiedRequest)[CALLER] = this.#describe(request, '') as Caller), decided(undefined);",
   },
   {
     promise: 'who leaves while its token is looked at opens nothing',
@@ -38,6 +38,11 @@ export const AUTHENTICATION: readonly Protection[] = [
     ...BEARER,
     code: 'if (jwt === undefined) return settle(UNKNOWN_TOKEN);',
     without: "if (jwt === undefined) return settle({ kind: 'principal', principal: token });",
+  },
+  {
+    promise: 'two tokens are nobody’s, even if the first is right',
+    ...SERVER,
+    code: 'joinDuplicateHeaders: true,',
   },
   {
     promise: 'a token in the query string is refused, beside the right header too',
@@ -78,8 +83,15 @@ export const AUTHENTICATION: readonly Protection[] = [
     promise: 'a token that is replaced in its file is no longer good',
     file: 'src/http/changing-file.ts',
     tests: ['test/http/auth/token-table.test.ts'],
-    code: 'this.#read?.seen !== seen',
-    without: 'this.#read === undefined',
+    code: 'this.#read?.seen === signs',
+    without: 'this.#read !== undefined',
+  },
+  {
+    promise: 'so is one that is replaced at once, whose file looks the same',
+    file: 'src/http/changing-file.ts',
+    tests: ['test/http/changing-file.test.ts'],
+    code: 'Date.now() - mtimeMs < UNSETTLED_MS',
+    without: 'false',
   },
   {
     promise: 'names of tokens are no subjects of an issuer',

@@ -79,6 +79,12 @@ export const CREDENTIALS: readonly Protection[] = [
     without: 'false',
   },
   { promise: 'a header that is mapped must come once', ...MAPPED, code: 'values.length > 1', without: 'false' },
+  {
+    promise: 'and no number of others hides the second',
+    file: 'src/downstream/http-server.ts',
+    tests: ['test/downstream/mapped-headers.test.ts'],
+    code: 'this.#server.maxHeadersCount = 0;',
+  },
   { promise: 'a header that is mapped must be printable', ...MAPPED, code: '!PRINTABLE.test(value)', without: 'false' },
   {
     promise: 'a variable that is mapped comes from nowhere else',
@@ -110,11 +116,17 @@ export const CREDENTIALS: readonly Protection[] = [
     without: 'stdSerializers.err(error)',
   },
   {
+    promise: 'what a peer has chosen fits into a line of the log and drives no terminal',
+    ...LOG,
+    code: 'toPrintable(value.slice(0, 2 * MAX_CHOSEN_LENGTH), MAX_CHOSEN_LENGTH)',
+    without: 'value',
+  },
+  {
     promise: 'URLs are shown without their query',
     file: 'src/http/shown-url.ts',
-    tests: ['test/http/client.test.ts'],
-    code: 'url.pathname}',
-    without: 'url.pathname + url.search}',
+    tests: ['test/http/shown-url.test.ts'],
+    code: "path.join('/')}",
+    without: "path.join('/') + url.search}",
   },
   {
     promise: 'requests are logged without their query, which may hold a session id',
@@ -132,10 +144,10 @@ export const CREDENTIALS: readonly Protection[] = [
   },
   {
     promise: 'a header that cannot be sent is not shown',
-    file: 'src/http/http-exchange.ts',
+    file: 'src/http/network-error.ts',
     tests: ['test/http/client-headers.test.ts'],
-    code: 'thrown instanceof BridgeError ? thrown : toRequestError(thrown)',
-    without: 'toBridgeError(thrown)',
+    code: "if (code !== 'ERR_INVALID_CHAR' && code !== 'ERR_INVALID_HTTP_TOKEN') return",
+    without: 'return',
   },
   {
     promise: 'what is in a token file is not shown',
@@ -150,5 +162,19 @@ export const CREDENTIALS: readonly Protection[] = [
     tests: ['test/process/command-name.test.ts'],
     code: 'if (!LAUNCHERS.has(program)) return program;',
     without: "if (!LAUNCHERS.has(program)) return [program, ...args].join(' ');",
+  },
+  {
+    promise: 'the value of a variable that stands before the program is not shown',
+    file: 'src/process/resolve-command.ts',
+    tests: ['test/process/resolve-command.test.ts'],
+    code: 'if (variable !== undefined) {',
+    without: 'if (false) {',
+  },
+  {
+    promise: 'what looks like a key in the path of a URL is not shown',
+    file: 'src/http/shown-url.ts',
+    tests: ['test/http/shown-url.test.ts'],
+    code: "isLikeKey(segment) ? '…' : segment",
+    without: 'segment',
   },
 ];

@@ -5,8 +5,10 @@ const POST = { file: 'src/downstream/read-post.ts' } as const;
 const SOCKETS = { file: 'src/downstream/http-server.ts', tests: ['test/downstream/slow-clients.test.ts'] } as const;
 const SESSIONS = { file: 'src/relay/session-registry.ts', tests: ['test/relay/session-registry.test.ts'] } as const;
 const CALLS = { file: 'src/relay/call-registry.ts', tests: ['test/relay/call-registry.test.ts'] } as const;
+const STREAMS = { tests: ['test/downstream/streamable-session/stream-limit.test.ts'] } as const;
 const ENDINGS = { file: 'src/relay/call-endings.ts', tests: ['test/relay/call-endings.test.ts'] } as const;
 const RELAY = { file: 'src/relay/relay.ts' } as const;
+const EXCHANGES = { file: 'src/relay/exchange-table.ts' } as const;
 const PARKED = {
   file: 'src/eras/modern-to-legacy/parked-calls.ts',
   tests: ['test/eras/modern-to-legacy/parked-calls.test.ts'],
@@ -14,6 +16,15 @@ const PARKED = {
 const ROUNDS = {
   file: 'src/eras/modern-to-legacy/parked-call.ts',
   tests: ['test/eras/modern-to-legacy/parked-call.test.ts'],
+} as const;
+const NOTICES = {
+  file: 'src/eras/modern-to-legacy/kept-notices.ts',
+  tests: ['test/eras/modern-to-legacy/kept-notices.test.ts'],
+} as const;
+const TASKS = { tests: ['test/eras/modern-to-legacy/hosted-tasks.test.ts'] } as const;
+const LISTEN = {
+  file: 'src/eras/modern-to-legacy/listen-stream.ts',
+  tests: ['test/eras/modern-to-legacy/listen.test.ts'],
 } as const;
 const OUTCOMES = {
   file: 'src/eras/modern-to-legacy/kept-outcomes.ts',
@@ -29,6 +40,7 @@ const WRITER = {
 } as const;
 const GATE = { file: 'src/downstream/turn-gate.ts', tests: ['test/downstream/turn-gate.test.ts'] } as const;
 const HELD = { file: 'src/relay/shared/held-messages.ts' } as const;
+const WITHDRAWN = { tests: ['test/relay/shared/withdrawn-requests.test.ts'] } as const;
 
 /** The rows of the table in docs/security.md, in its order. */
 export const LIMITS: readonly Protection[] = [
@@ -66,6 +78,19 @@ export const LIMITS: readonly Protection[] = [
     without: 'if (this.#byteLength > 0) return',
   },
   {
+    promise: 'a request of a server that is too large is refused to the server',
+    file: 'src/upstream/oversized-error.ts',
+    tests: ['test/upstream/stdio-messages.test.ts'],
+    code: "if (kind === 'request') {",
+    without: 'if (kind === null) {',
+  },
+  {
+    promise: 'and fails no call of a client',
+    file: 'src/upstream/streamable-session/server-call.ts',
+    tests: ['test/upstream/streamable-session/bad-answers.test.ts'],
+    code: "if (kind === 'request' || kind === 'notification') return this.#host.faulted({ error, kind, id });",
+  },
+  {
     promise: 'JSON of clients nests so deep and no deeper',
     ...POST,
     tests: ['test/downstream/streamable-session/refusals.test.ts'],
@@ -78,6 +103,28 @@ export const LIMITS: readonly Protection[] = [
     tests: ['test/wire/read-message.test.ts'],
     code: 'if (items.length === maxBatch) return',
     without: 'if (items.length < 0) return',
+  },
+  {
+    promise: 'answers to an array that wait for the others are limited on a pipe',
+    file: 'src/downstream/batch-lane.ts',
+    tests: ['test/downstream/stdio.test.ts'],
+    title: 'answers that have no room*',
+    code: ' || !this.#room.take(bytes.length)',
+  },
+  {
+    promise: 'and what has left makes room for others',
+    file: 'src/downstream/batch-lane.ts',
+    tests: ['test/downstream/stdio.test.ts'],
+    title: 'answers that wait for the others*',
+    code: 'this.#room.give(this.#collectedBytes);',
+  },
+  {
+    promise: 'answers to an array that wait for the others are limited over HTTP',
+    file: 'src/downstream/streamable-session/post-lane.ts',
+    tests: ['test/downstream/streamable-session/batch.test.ts'],
+    title: 'streams the answers of a batch that grow too big*',
+    code: 'this.#collectedBytes + frame.bytes.length <= MAX_COLLECTED_BYTES',
+    without: 'true',
   },
   {
     promise: 'bytes of headers are limited',
@@ -93,6 +140,12 @@ export const LIMITS: readonly Protection[] = [
     code: 'headersTimeout: limits.headersTimeoutMs,',
   },
   {
+    promise: 'so is the time for the handshake of TLS before it',
+    ...SOCKETS,
+    title: 'a connection that never says anything*TLS*',
+    code: 'handshakeTimeout: limits.headersTimeoutMs, ',
+  },
+  {
     promise: 'the time for a whole request is limited',
     ...SOCKETS,
     title: 'a body that comes a byte at a time*',
@@ -103,6 +156,12 @@ export const LIMITS: readonly Protection[] = [
     file: 'src/http/body-budget.ts',
     tests: ['test/http/read-body.test.ts'],
     code: 'if (this.#bytes + bytes > this.#maxBytes) return false;',
+  },
+  {
+    promise: 'so are those of one of several callers',
+    file: 'src/http/body-budget.ts',
+    tests: ['test/http/read-body.test.ts'],
+    code: 'if (held > this.#maxBytes / 2) return false;',
   },
   { promise: 'sessions are limited', ...SESSIONS, code: 'this.#entries.size >= maxSessions', without: 'false' },
   {
@@ -120,20 +179,33 @@ export const LIMITS: readonly Protection[] = [
   {
     promise: 'unanswered calls without a session are limited',
     ...CALLS,
-    code: "if (this.#openCalls.isFull) throw busy(this.#openCalls.limit, 'here');",
+    code: 'if (refusal !== undefined) throw refusal;',
   },
   {
-    promise: 'unanswered calls of all sessions together are limited',
-    ...RELAY,
-    tests: ['test/relay/session-registry.test.ts'],
-    code: 'this.#openCalls.isFull && exchange.method !== INITIALIZE',
+    promise: 'large requests of unanswered calls are limited by their bytes',
+    file: 'src/relay/open-calls.ts',
+    tests: ['test/relay/open-calls.test.ts'],
+    code: 'requestBytes > SMALL_REQUEST_BYTES && this.#bytes >= this.#maxBytes',
     without: 'false',
   },
   {
+    promise: 'an answered call gives back the bytes of its request',
+    file: 'src/relay/open-calls.ts',
+    tests: ['test/relay/open-calls.test.ts'],
+    code: 'if (requestBytes > SMALL_REQUEST_BYTES) this.#bytes -= requestBytes;',
+  },
+  {
+    promise: 'unanswered calls of all sessions together are limited',
+    ...EXCHANGES,
+    tests: ['test/relay/session-registry.test.ts'],
+    code: 'if (method !== INITIALIZE) return this.#openCalls.refusalOf(requestBytes);',
+    without: 'return undefined;',
+  },
+  {
     promise: 'unanswered calls of a session are limited',
-    ...RELAY,
+    ...EXCHANGES,
     tests: ['test/relay/relay-routing.test.ts'],
-    code: 'this.#exchanges.size >= this.#maxOpenExchanges',
+    code: 'this.size >= this.#maxOpen',
     without: 'false',
   },
   {
@@ -141,6 +213,26 @@ export const LIMITS: readonly Protection[] = [
     ...CALLS,
     code: '(this.#perPrincipal.get(principal) ?? 0) >= this.#maxPerCaller',
     without: 'false',
+  },
+  {
+    promise: 'event streams of a session, and calls that may become one, are limited',
+    ...STREAMS,
+    file: 'src/downstream/streamable-session/stream-places.ts',
+    code: 'if (this.#taken >= this.#limit) {',
+    without: 'if (this.#taken < 0) {',
+  },
+  {
+    promise: 'what is left of a stream that has ended is one of them',
+    ...STREAMS,
+    file: 'src/downstream/streamable-session/peer.ts',
+    code: 'this.#places.take(response, stream)',
+    without: 'undefined',
+  },
+  {
+    promise: 'a stream that is continued has one connection, read or not',
+    ...STREAMS,
+    file: 'src/downstream/streamable-session/stream-places.ts',
+    code: 'continued.cut();',
   },
   {
     promise: 'a session has one GET stream',
@@ -183,28 +275,90 @@ export const LIMITS: readonly Protection[] = [
   },
   {
     promise: 'questions of a server to one client are limited',
-    ...RELAY,
+    file: 'src/relay/questions.ts',
     tests: ['test/relay/relay-questions.test.ts'],
-    code: 'if (this.#questions.isFull) {',
-    without: 'if (this.#questions.isFull === undefined) {',
+    code: 'this.#open.size >= MAX_OPEN_QUESTIONS ? TOO_MANY : refusalOfId(id)',
+    without: 'refusalOfId(id)',
   },
   {
     promise: 'SEC-07: waiting calls of a caller are limited',
     ...PARKED,
     tests: ['test/eras/modern-to-legacy/input.test.ts'],
     title: 'SEC-07*',
-    code: 'share.calls >= perPrincipal || ',
+    code: 'own >= perPrincipal || ',
   },
   { promise: 'waiting calls together are limited', ...PARKED, code: ' || this.#byId.size >= total' },
   {
-    promise: 'bytes of waiting calls of a caller are limited',
+    promise: 'bytes of waiting calls and tasks of a caller are limited',
     ...PARKED,
-    code: 'share.bytes + bytes <= maxBytes / 2 && ',
+    file: 'src/eras/parked-bytes.ts',
+    code: 'own > this.#limits.bytesPerPrincipal || ',
   },
   {
-    promise: 'bytes of waiting calls together are limited',
+    promise: 'bytes of waiting calls and tasks together are limited',
     ...PARKED,
-    code: ' && this.#bytes + bytes <= maxBytes',
+    file: 'src/eras/parked-bytes.ts',
+    code: ' || total > this.#limits.bytes',
+  },
+  {
+    promise: 'what a server asks in a waiting call counts as well',
+    ...ROUNDS,
+    file: 'src/eras/modern-to-legacy/open-questions.ts',
+    title: 'what a waiting call holds*',
+    code: ' || !this.#hold(bytes)',
+  },
+  {
+    promise: 'questions of a waiting call are limited',
+    ...ROUNDS,
+    file: 'src/eras/modern-to-legacy/open-questions.ts',
+    code: 'this.#byKey.size >= MAX_ASKED_AT_ONCE || ',
+  },
+  {
+    promise: 'what is said of a waiting call is limited',
+    ...NOTICES,
+    code: 'this.#notices.length > MAX_KEPT_NOTICES || ',
+  },
+  {
+    promise: 'and its bytes',
+    ...NOTICES,
+    code: ' || this.#bytes > MAX_KEPT_NOTICE_BYTES',
+  },
+  {
+    promise: 'how far a waiting call has come is not lost for what was said since',
+    ...NOTICES,
+    code: 'this.#notices[0] === this.#latestProgress && !isLast ? 1 : 0',
+    without: '0',
+  },
+  {
+    promise: 'what is said of a waiting call counts as well',
+    ...NOTICES,
+    code: ' || !this.#held.set(this.#bytes)',
+  },
+  {
+    promise: 'and is let go with the call',
+    file: 'src/eras/modern-to-legacy/parked-call.ts',
+    tests: ['test/eras/modern-to-legacy/missed-notices.test.ts'],
+    code: 'this.#options.host.forgotten();',
+  },
+  {
+    promise: 'tasks count among what waits, with their requests',
+    file: 'src/eras/modern-to-legacy/hosted-tasks.ts',
+    ...TASKS,
+    code: 'if (!held.set(task.answered.request.bytes.length)) return undefined;',
+  },
+  {
+    promise: 'and with what they ask',
+    file: 'src/eras/modern-to-legacy/hosted-task.ts',
+    ...TASKS,
+    code: 'held.set(answered.request.bytes.length + bytes)',
+    without: 'true',
+  },
+  {
+    promise: 'one of several callers leaves half of the waiting calls to others',
+    file: 'src/bridge/join-eras.ts',
+    tests: ['test/bridge/join-eras.test.ts'],
+    code: "access.callerNames === 'several' ? 2 : 1",
+    without: '1',
   },
   {
     promise: 'bytes of outcomes that are kept are limited',
@@ -227,14 +381,63 @@ export const LIMITS: readonly Protection[] = [
   {
     promise: 'an outcome is kept for a while only',
     ...ROUNDS,
-    code: 'clock.after(RETENTION_MS, () => this.#forget())',
+    code: 'clock.after(RETENTION_MS, () => this.close())',
     without: '() => {}',
   },
   {
     promise: 'subscriptions before a legacy server are limited',
-    file: 'src/eras/modern-to-legacy/dialer.ts',
+    file: 'src/eras/modern-to-legacy/listening-places.ts',
     tests: ['test/eras/modern-to-legacy/listen.test.ts'],
-    code: 'if (this.#listening >= MAX_LISTENING) return false;',
+    code: 'if (this.#taken >= MAX_LISTENING) return',
+    without: 'if (this.#taken < 0) return',
+  },
+  {
+    promise: 'so are those of one caller',
+    file: 'src/eras/modern-to-legacy/listening-places.ts',
+    tests: ['test/eras/modern-to-legacy/listen.test.ts'],
+    code: 'if (own >= this.#perCaller) return',
+    without: 'if (own < 0) return',
+  },
+  {
+    promise: 'bytes of what a client says before its handshake is answered are limited',
+    file: 'src/eras/legacy-to-modern/translator.ts',
+    tests: ['test/eras/legacy-to-modern/handshake.test.ts'],
+    code: ' || bytesOf(held) >= MAX_HELD_BYTES',
+  },
+  {
+    promise: 'what a server says before a subscription is acknowledged is limited',
+    ...LISTEN,
+    code: 'this.#early.size >= MAX_EARLY || ',
+  },
+  {
+    promise: 'so are the bytes of it',
+    ...LISTEN,
+    code: ' || this.#earlyBytes >= MAX_EARLY_BYTES',
+  },
+  {
+    promise: 'changes that may be told twice are remembered in bounds',
+    file: 'src/eras/legacy-to-modern/recent-changes.ts',
+    tests: ['test/eras/legacy-to-modern/recent-changes.test.ts'],
+    code: 'count: MAX_RECENT,',
+    without: 'count: 1e9,',
+  },
+  {
+    promise: 'bytes of questions for roots that wait for a call are limited',
+    file: 'src/relay/roots-questions.ts',
+    tests: ['test/relay/roots-questions.test.ts'],
+    code: ' || bytes > MAX_HELD_ROOTS_BYTES',
+  },
+  {
+    promise: 'bytes held back while a server is looked for are limited',
+    file: 'src/upstream/detect/sessions/waiting-messages.ts',
+    tests: ['test/upstream/detect/sessions/waiting-messages.test.ts'],
+    code: ' || this.#bytes >= MAX_HELD_BYTES',
+  },
+  {
+    promise: 'bytes held back while a connection is made again are limited',
+    file: 'src/relay/reviving-dialer.ts',
+    tests: ['test/relay/reviving-dialer.test.ts'],
+    code: ' && bytes < MAX_WAITING_BYTES',
   },
   {
     promise: 'subscriptions at a shared modern server are limited',
@@ -249,6 +452,63 @@ export const LIMITS: readonly Protection[] = [
     tests: ['test/relay/caller-links.test.ts'],
     code: 'this.#links.size > MAX_CALLER_LINKS && ',
     without: 'false && ',
+  },
+  {
+    promise: 'withdrawn requests that a full server has not taken are limited',
+    ...WITHDRAWN,
+    file: 'src/relay/shared/withdrawn-requests.ts',
+    code: 'if (this.#bytes < MAX_WITHDRAWN_BYTES) return undefined;',
+    without: 'return undefined;',
+  },
+  {
+    promise: 'requests that clients of a full server withdraw count',
+    ...WITHDRAWN,
+    file: 'src/relay/shared/from-seats.ts',
+    code: 'this.#state.withdrawn.add(call.bytes);',
+  },
+  {
+    promise: 'requests of clients that leave a full server count',
+    ...WITHDRAWN,
+    file: 'src/relay/shared/from-seats.ts',
+    code: 'this.#state.withdrawn.add(bytes);',
+  },
+  {
+    promise: 'requests that are withdrawn from a full modern server count',
+    ...WITHDRAWN,
+    file: 'src/relay/shared-modern/from-modern-seats.ts',
+    code: 'this.#withdrawn.add(call.bytes);',
+  },
+  {
+    promise: 'a server that takes nothing is given one notification of each caller, and few of them wait',
+    file: 'src/relay/caller-links.ts',
+    tests: ['test/relay/caller-links.test.ts'],
+    code: 'if (!hasRoom) throw NO_ROOM;',
+  },
+  {
+    promise: 'a notification for a legacy server that takes nothing holds its client back',
+    file: 'src/eras/modern-to-legacy/client-conversations.ts',
+    tests: ['test/eras/modern-to-legacy/client-conversations.test.ts'],
+    code: "else if (frame.kind === 'notification') return this.#notification(frame);",
+    without: "else if (frame.kind === 'notification') this.#notification(frame);",
+  },
+  {
+    promise: 'capabilities of a modern client that are far too large are not read',
+    file: 'src/eras/modern-to-legacy/conversation.ts',
+    tests: ['test/eras/modern-to-legacy/client-conversations.test.ts'],
+    code: 'const declared = isTooLarge ? {} : metadata.capabilities;',
+    without: 'const declared = metadata.capabilities;',
+  },
+  {
+    promise: 'of the resources that one subscription names no more are asked for than can be granted',
+    ...LISTEN,
+    code: '[...named].slice(0, MAX_SUBSCRIBED)',
+    without: '[...named]',
+  },
+  {
+    promise: 'of a server that does not serve yet it is kept once that a list has changed',
+    ...LISTEN,
+    code: "this.#state.kind === 'opening' ? notificationFrame(frame.method ?? '') : frame",
+    without: 'frame',
   },
   {
     promise: 'pooled sessions of a caller are limited',
@@ -340,9 +600,17 @@ export const LIMITS: readonly Protection[] = [
   },
   {
     promise: 'a client that reads nothing for too long is let go',
-    ...WRITER,
+    file: 'src/downstream/reading-watch.ts',
+    tests: ['test/downstream/response-writer.test.ts'],
     code: 'nowMs - this.#takenAtMs >= STALL_MS',
     without: 'false',
+  },
+  {
+    promise: 'so is a stranger who reads none of its refusals',
+    file: 'src/downstream/open-connections.ts',
+    tests: ['test/downstream/open-connections.test.ts'],
+    code: 'if (reading.hasStopped(written, nowMs)) socket.destroy();',
+    without: 'void reading.hasStopped(written, nowMs);',
   },
   {
     promise: 'a peer that is gone without a word is found out',
@@ -351,6 +619,41 @@ export const LIMITS: readonly Protection[] = [
     title: 'a peer that is gone*',
     code: 'nowMs - this.#lastWriteMs >= KEEP_ALIVE_MS',
     without: 'false',
+  },
+  {
+    promise: 'a message that waits for a server that takes nothing does not wait for ever',
+    file: 'src/downstream/read-in-turn.ts',
+    tests: ['test/downstream/backpressure.test.ts'],
+    title: 'a message that waits for a server*',
+    code: 'if (maxWaitMs === 0 || !gate.holds(timed)) return true;',
+    without: 'return true;',
+  },
+  {
+    promise: 'a message that has had its turn is not kept by the timer of its wait',
+    file: 'src/downstream/read-in-turn.ts',
+    tests: ['test/downstream/backpressure.test.ts'],
+    title: 'a message that waited in time*',
+    code: 'stopWaiting();',
+  },
+  {
+    promise: 'answers for a process that asks and reads nothing are limited',
+    file: 'src/upstream/stdio-link.ts',
+    tests: ['test/upstream/stdio.test.ts'],
+    title: 'keeps so many answers*',
+    code: '!this.#answers.excludes(frame, this.#writer.isFull) && ',
+  },
+  {
+    promise: 'answers for a remote server that asks and takes none are limited',
+    file: 'src/upstream/remote/outbox.ts',
+    tests: ['test/upstream/remote/outbox.test.ts'],
+    title: 'a server that asks and takes no answers*',
+    code: 'if (this.#answers.excludes(frame, this.#isFull)) return false;',
+  },
+  {
+    promise: 'and so are their bytes',
+    file: 'src/upstream/answer-limit.ts',
+    tests: ['test/upstream/answer-limit.test.ts'],
+    code: ' && this.#bytes <= MAX_UNTAKEN_BYTES',
   },
   {
     promise: 'messages held back for a full server are limited',
@@ -368,6 +671,21 @@ export const LIMITS: readonly Protection[] = [
     ...GATE,
     code: 'this.#heldBytes + bytes <= MAX_BURST_BYTES',
     without: 'true',
+  },
+  {
+    promise: 'what is read ahead of a client on a pipe is limited',
+    file: 'src/downstream/stdio/shared-input.ts',
+    tests: ['test/downstream/stdio/shared-input.test.ts'],
+    title: 'is read ahead up to a limit*',
+    code: 'if (this.#aheadBytes >= MAX_AHEAD_BYTES) this.#options.input.pause();',
+  },
+  {
+    promise: 'and so are short pieces of it',
+    file: 'src/downstream/stdio/shared-input.ts',
+    tests: ['test/downstream/stdio/shared-input.test.ts'],
+    title: 'short pieces*',
+    code: 'Math.max(length, MIN_PIECE_BYTES)',
+    without: 'length',
   },
   {
     promise: 'modern requests that no server takes stay unread',

@@ -1,6 +1,8 @@
 import { ACCESS } from './access.ts';
 import { AUTHENTICATION } from './authentication.ts';
 import { CREDENTIALS } from './credentials.ts';
+import { HANGS } from './hangs.ts';
+import { KEPT } from './kept.ts';
 import { LIMITS } from './limits.ts';
 import { LOGIN } from './login.ts';
 import { OAUTH } from './oauth.ts';
@@ -19,10 +21,12 @@ export const PROTECTIONS: readonly Protection[] = [
   ...PRINCIPALS,
   ...CREDENTIALS,
   ...LIMITS,
+  ...KEPT,
   ...WIRE,
   ...ROUTING,
   ...SHARED,
   ...UPSTREAM,
   ...LOGIN,
   ...PROCESSES,
+  ...HANGS,
 ];

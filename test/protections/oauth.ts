@@ -28,7 +28,19 @@ export const OAUTH: readonly Protection[] = [
     without: 'const CLOCK_TOLERANCE_S = 100_000;',
   },
   { promise: 'a token that never expires is refused', ...JWT, code: "requiredClaims: ['exp']," },
-  { promise: 'a token without a subject is refused', ...JWT, code: '!payload.sub', without: 'false' },
+  {
+    promise: 'a token without a subject is refused',
+    ...JWT,
+    code: "typeof payload.sub !== 'string' || payload.sub === ''",
+    without: 'payload.sub === null',
+  },
+  {
+    promise: 'what is no text is nobody’s name',
+    ...JWT,
+    title: '*subject that is no text*',
+    code: "typeof payload.sub !== 'string' || payload.sub === ''",
+    without: '!payload.sub',
+  },
   {
     promise: 'a token lets in only with all scopes',
     ...JWT,

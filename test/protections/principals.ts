@@ -23,6 +23,13 @@ export const PRINCIPALS: readonly Protection[] = [
   { promise: 'a session of somebody else cannot be ended', ...VISIT, title: '*, ending it is the 404*' },
   { promise: 'an HTTP+SSE session of somebody else cannot be posted to', ...VISIT, title: '*posting to the stream*' },
   {
+    promise: 'no cache on the way tells a caller what another was refused with',
+    file: 'src/http/respond.ts',
+    tests: ['test/downstream/http-server.test.ts'],
+    code: "'Cache-Control': 'no-store',\n    // It may",
+    without: '// It may',
+  },
+  {
     promise: 'a session belongs to the transport it came in by',
     file: 'src/downstream/http-sse.ts',
     tests: ['test/downstream/session-owner.test.ts'],

@@ -2,12 +2,17 @@ import type { Protection } from './protection.ts';
 
 const CHILD = { tests: ['test/process/pipe-child.test.ts'] } as const;
 const TERMINATION = { file: 'src/process/terminate.ts', tests: ['test/process/terminate.test.ts'] } as const;
+const CONNECT = { file: 'src/bridge/connect-stdio.ts', tests: ['test/bridge/connect-stdio.test.ts'] } as const;
 const GROUP = { file: 'src/process/process-group.ts', ...CHILD } as const;
 const RUNNING = { file: 'src/process/running-child.ts', ...CHILD } as const;
 const STDERR = { file: 'src/process/stderr-log.ts', tests: ['test/process/stderr-log.test.ts'] } as const;
 const POLICY = { file: 'src/process/supervisor.ts', tests: ['test/process/supervisor.test.ts'] } as const;
 const MESSAGES = { file: 'src/upstream/stdio-messages.ts', tests: ['test/upstream/stdio-messages.test.ts'] } as const;
 const LINK = { file: 'src/upstream/stdio-link.ts', tests: ['test/upstream/stdio.test.ts'] } as const;
+const SUCCESSION = {
+  file: 'src/relay/shared/succession.ts',
+  tests: ['test/relay/shared/succession.test.ts'],
+} as const;
 const CODE_FILE = { file: 'src/start/code-file.ts', tests: ['test/start/code-file.test.ts'] } as const;
 
 /** Processes: how they start, what they may do to the bridge, and that they end. */
@@ -30,20 +35,32 @@ export const PROCESSES: readonly Protection[] = [
   {
     promise: 'a process is asked first, by the end of its input',
     ...TERMINATION,
-    code: "action: carrier === 'pipe' ? 'close-stdin' : 'SIGHUP', waitMs: graceMs",
-    without: "action: 'SIGTERM', waitMs: graceMs",
+    code: "action: carrier === 'pipe' ? 'close-stdin' : 'SIGHUP', waitMs:",
+    without: "action: 'SIGTERM', waitMs:",
   },
   {
     promise: 'a process that ignores the end of its input is ended',
     ...TERMINATION,
-    code: "{ action: 'SIGTERM', waitMs: graceMs },",
+    code: "{ action: 'SIGTERM', waitMs },",
   },
   {
     promise: 'a process that ignores SIGTERM is killed',
     ...TERMINATION,
     title: 'goes down the ladder*',
-    code: "waitMs: graceMs },\n    { action: 'SIGKILL', waitMs: AFTER_KILL_MS },",
-    without: 'waitMs: graceMs },',
+    code: "waitMs },\n    { action: 'SIGKILL', waitMs: AFTER_KILL_MS },",
+    without: 'waitMs },',
+  },
+  {
+    promise: 'what a process wrote last is read before its pipes are left, however late the bridge is',
+    file: 'src/process/running-child.ts',
+    tests: ['test/process/running-child.test.ts'],
+    code: 'const look = setImmediate(leave);\n      this.#cancelLateOutput = () => clearImmediate(look);',
+    without: 'leave();',
+  },
+  {
+    promise: 'a process that has been killed is not said to be there when the bridge is late to hear of its end',
+    ...TERMINATION,
+    code: 'if (!group.hasMembers()) return;',
   },
   {
     promise: 'what outlives its parent is ended',
@@ -58,6 +75,155 @@ export const PROCESSES: readonly Protection[] = [
     without: 'waitMs: Math.min(graceMs, MAX_FOLLOW_MS) },',
   },
   {
+    promise: 'a process is not started while anything of the one that it replaces runs',
+    ...SUCCESSION,
+    code: 'if (!this.isClear) return;',
+  },
+  {
+    promise: 'nothing is started any more by those who do not want it',
+    ...SUCCESSION,
+    code: 'cancelPause();\n      this.#next = undefined;',
+    without: 'cancelPause();',
+  },
+  {
+    promise: 'whoever comes while a shared process is ending starts no second one',
+    file: 'src/relay/shared/shared-server.ts',
+    tests: ['test/relay/shared/shared-restart.test.ts'],
+    title: 'a client that comes after*',
+    code: 'if (!this.#succession.isClear) return this.#startAfter(0, this.#starting());',
+  },
+  {
+    promise: 'a call that comes while the one process of a modern server is ending starts no second one',
+    file: 'src/relay/shared-modern/shared-modern-server.ts',
+    tests: ['test/relay/shared-modern/modern-restart.test.ts'],
+    title: 'a call that comes*',
+    code: 'if (this.#succession.isClear) return this.#startWith(message);',
+    without: 'if (message !== undefined) return this.#startWith(message);',
+  },
+  {
+    promise: 'a server that exits at the probe is started again when nothing is left of it',
+    file: 'src/upstream/detect/attempts/detect-stdio.ts',
+    tests: ['test/upstream/detect/attempts/detect-stdio.test.ts'],
+    title: 'a server that exits at the probe is started once more when*',
+    code: 'this.#wasProbed = false;\n    await this.#client.gone;',
+    without: 'this.#wasProbed = false;',
+  },
+  {
+    promise: 'the steps of an ending fit into the time that there is for it',
+    ...TERMINATION,
+    code: 'const waitMs = graceMs / 2;',
+    without: 'const waitMs = graceMs;',
+  },
+  {
+    promise: 'a server gets its chance to end where the client has no more patience',
+    ...CONNECT,
+    title: 'a client that has stopped reading*',
+    code: '    ending.close();\n    urgency',
+    without: '    urgency',
+  },
+  {
+    promise: 'a server gets SIGTERM where its client leaves it no more time than that',
+    ...CONNECT,
+    title: '* gets SIGTERM at once',
+    code: '    urgency.abort();\n',
+    without: '',
+  },
+  {
+    promise: 'a client without patience is known, too, by a signal that comes before the end of its pipe',
+    ...CONNECT,
+    title: 'SIGTERM and the end of its pipe*',
+    code: "if (signal === 'SIGTERM' || ending.isLeaving) pressed();",
+    without: 'if (ending.isLeaving) pressed();',
+  },
+  {
+    promise: 'Ctrl-C does not take the time to end from servers',
+    ...CONNECT,
+    title: 'Ctrl-C is*',
+    code: "if (signal === 'SIGTERM' || ending.isLeaving) pressed();",
+    without: 'pressed();',
+  },
+  {
+    promise: 'what was asked before the end of input has its time',
+    file: 'src/bridge/stdio-ending.ts',
+    tests: CONNECT.tests,
+    title: 'after the end of input*',
+    code: "if (this.#stage === 'open') this.#begin('answering');",
+    without: 'this.leave();',
+  },
+  {
+    promise: 'a signal after the end of input limits what is open',
+    ...CONNECT,
+    title: 'Ctrl-C, long after*',
+    code: '    ending.leave();\n    return',
+    without: '    return',
+  },
+  {
+    promise: 'so does a reader that has gone',
+    ...CONNECT,
+    title: 'a reader that has gone*',
+    code: "may finish');\n    ending.leave();",
+    without: "may finish');",
+  },
+  {
+    promise: 'nothing stays for long of what a client had started that has died',
+    ...CONNECT,
+    title: 'a parent that has died*',
+    code: 'if (isOrphaned()) face.readerGone();',
+  },
+  {
+    promise: 'the process does not end before an answer where nothing but a timer runs',
+    file: 'src/cli.ts',
+    tests: ['test/cli/connect.test.ts'],
+    title: 'nothing but a pause*',
+    needsBuild: true,
+    code: 'const held = setInterval(() => undefined, MAX_TIMER_MS);',
+    without: 'const held = setInterval(() => undefined, MAX_TIMER_MS).unref();',
+  },
+  {
+    promise: 'what has become urgent does not wait for a process that was asked before',
+    ...TERMINATION,
+    title: 'sends SIGTERM at once where it is urgent*',
+    code: 'this.#cancelStep();\n      this.#takeStep(this.#stepsLeft);',
+    without: 'this.#cancelStep();',
+  },
+  {
+    promise: 'nothing is left when a client without patience kills the bridge',
+    ...CONNECT,
+    title: '*what stays is killed*',
+    code: 'deps.clock.after(LAST_CHANCE_MS, () => dialer.killNow());',
+  },
+  {
+    promise: 'a client that has ended its input is not waited for where its server takes nothing',
+    file: 'src/downstream/stdio/shared-input.ts',
+    tests: ['test/downstream/stdio/shared-input.test.ts'],
+    title: 'the end is told with what is dropped*',
+    code: 'this.#stopWaiting = clock.after(untakenTimeoutMs, () => this.#end());',
+    without: 'this.#stopWaiting = () => undefined;',
+  },
+  {
+    promise: 'and is where it takes something',
+    file: 'src/downstream/stdio/shared-input.ts',
+    tests: ['test/downstream/stdio/shared-input.test.ts'],
+    title: 'the end is told with what is dropped*',
+    code: "if (this.#state === 'ending') this.#awaitProgress();",
+  },
+  {
+    promise: 'the end of a client is seen while its server takes nothing',
+    file: 'src/downstream/stdio/shared-input.ts',
+    tests: ['test/faults/stdio-face.test.ts'],
+    title: '*takes nothing*',
+    needsBuild: true,
+    code: 'if (this.#aheadBytes >= MAX_AHEAD_BYTES) this',
+    without: 'if (this.#holders.size > 0) this',
+  },
+  {
+    promise: 'a terminal that closes does not take the time to end from servers',
+    file: 'src/cli/lifecycle.ts',
+    tests: ['test/cli/lifecycle.test.ts'],
+    title: 'a terminal that closes*',
+    code: 'if (!hurries(signal)) return;',
+  },
+  {
     promise: 'signals go to the whole group',
     ...GROUP,
     title: 'ends a * grandchild*',
@@ -68,7 +234,7 @@ export const PROCESSES: readonly Protection[] = [
     promise: 'a flood on stderr does not stop a process',
     ...RUNNING,
     title: '*flood on stderr',
-    code: "stderr.on('data', (chunk: Buffer) => this.#stderrLog.push(chunk));",
+    code: "stderr.on('data', (chunk: Buffer) => {\n      this.#lastHeardMs = clock.now();\n      this.#stderrLog.push(chunk);\n    });",
   },
   {
     promise: 'what holds the pipes of a process that has exited is not waited for',
@@ -110,7 +276,7 @@ export const PROCESSES: readonly Protection[] = [
     promise: 'a server that closes its stdout and stays is ended',
     ...LINK,
     title: 'ends a server that closed its stdout*',
-    code: 'this.#lost(error);\n      this.#letGo();',
+    code: "this.#lost(error);\n      this.#letGo('unwanted');",
     without: 'void error;',
   },
   {
@@ -118,7 +284,7 @@ export const PROCESSES: readonly Protection[] = [
     file: 'src/upstream/stdio.ts',
     tests: ['test/upstream/stdio.test.ts'],
     title: 'resolves close when all children are gone*',
-    code: '[...this.#children].map((child) => child.terminate())',
+    code: '[...this.#children].map((child) => child.terminate(why))',
     without: '[]',
   },
   {

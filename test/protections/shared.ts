@@ -43,7 +43,7 @@ export const SHARED: readonly Protection[] = [
     promise: 'a call with members that can be taken for others is refused',
     ...FROM_SEATS,
     tests: ['test/relay/shared/shared-look-alikes.test.ts'],
-    code: 'if (hasLookAlike(frame)) return refuseUnclear(seat, frame, exchange);',
+    code: 'if (hasLookAlike(frame)) return refused({ seat, frame, exchange }, UNCLEAR);',
   },
   {
     promise: 'a notification with members that can be taken for others is dropped',
@@ -148,7 +148,7 @@ export const SHARED: readonly Protection[] = [
     promise: 'questions to a client that has not finished its handshake are limited',
     ...FROM_SERVER,
     tests: QUESTIONS,
-    code: 'if (seat.early.isFull) return TOO_EARLY;',
+    code: 'if (!seat.early.hasRoomFor(asked.bytes.length)) return TOO_EARLY;',
   },
   {
     promise: 'tasks are not served where clients share: their ids have no owner',
@@ -170,6 +170,21 @@ export const SHARED: readonly Protection[] = [
     tests: CALLS,
     code: "upstream?.cancel('client');\n      server.link.send(notificationFrame(CANCELLED, params), upstream);",
     without: "upstream?.cancel('client');",
+  },
+  {
+    promise: 'of two answers on one line each goes to its own client',
+    ...FROM_SERVER,
+    tests: CALLS,
+    title: 'two answers*',
+    code: 'const several = separateMessages(frame);',
+    without: 'const several: readonly Frame[] | undefined = undefined;',
+  },
+  {
+    promise: 'so it is with answers of a modern server',
+    ...FROM_MODERN_SERVER,
+    title: 'two answers*',
+    code: 'const several = separateMessages(frame);',
+    without: 'const several: readonly Frame[] | undefined = undefined;',
   },
   {
     promise: 'each client of a modern server gets its answer under its own id',

@@ -12,6 +12,7 @@ const ENDPOINT = {
 const VALUE = { file: 'src/mcp/header-value.ts', tests: ['test/mcp/header-value.test.ts'] } as const;
 const ANNOTATIONS = { file: 'src/mcp/header-annotations.ts', tests: ['test/mcp/header-annotations.test.ts'] } as const;
 const EXCHANGE = { file: 'src/http/http-exchange.ts', tests: ['test/http/client.test.ts'] } as const;
+const OPEN_RESPONSES = ['test/upstream/streamable-session/open-responses.test.ts'] as const;
 const RENEWAL = { tests: ['test/upstream/streamable-session/renewal.test.ts'] } as const;
 
 /** Servers over HTTP: where messages and credentials go, and what an answer may do. */
@@ -106,8 +107,14 @@ export const UPSTREAM: readonly Protection[] = [
   {
     promise: 'compressed answers nobody asked for are refused',
     ...EXCHANGE,
-    code: "encoding !== undefined && encoding.toLowerCase() !== 'identity'",
-    without: 'false',
+    code: 'if (packing !== undefined) {',
+    without: 'if (false) {',
+  },
+  {
+    promise: 'an answer that switches to another protocol fails its request',
+    ...EXCHANGE,
+    title: 'an answer that switches*',
+    code: "message.on('upgrade', (response) => this.#switched(message, response));",
   },
   {
     promise: 'a request that may have been processed is not repeated',
@@ -119,8 +126,16 @@ export const UPSTREAM: readonly Protection[] = [
     promise: 'a certificate nobody vouches for is refused',
     file: 'src/http/agents.ts',
     tests: ['test/http/client-tls.test.ts'],
-    code: 'new HttpsAgent({ ...POOL, ',
-    without: 'new HttpsAgent({ ...POOL, rejectUnauthorized: false, ',
+    code: 'const VERIFIED = { rejectUnauthorized: true } as const;',
+    without: 'const VERIFIED = { rejectUnauthorized: false } as const;',
+  },
+  {
+    promise: 'a certificate nobody vouches for is refused, whatever the environment says',
+    file: 'src/http/agents.ts',
+    tests: ['test/http/client-tls.test.ts'],
+    title: 'refuses it also*',
+    code: 'const VERIFIED = { rejectUnauthorized: true } as const;',
+    without: 'const VERIFIED = {} as const;',
   },
   {
     promise: 'cookies of a server are limited',
@@ -150,6 +165,51 @@ export const UPSTREAM: readonly Protection[] = [
     without: 'for (const requestId of [] as typeof withdrawn) this.message(',
   },
   {
+    promise: 'a response to initialized that never ends holds up nothing',
+    file: 'src/upstream/streamable-session/link.ts',
+    tests: OPEN_RESPONSES,
+    title: '*hold* up*',
+    code: "if (kind !== 'request' && status >= 200 && status < 300) return this.#taken(message);",
+  },
+  {
+    promise: 'responses to notifications that never end are limited',
+    file: 'src/upstream/streamable-session/server-call.ts',
+    tests: OPEN_RESPONSES,
+    title: 'of responses to notifications*',
+    code: 'if (!this.#needsAnswer) return this.#host.lingers(this);',
+    without: "if (!this.#needsAnswer && form === 'events') return this.#host.lingers(this);",
+  },
+  {
+    promise: 'over HTTP+SSE responses to messages that never end are limited',
+    file: 'src/upstream/http-sse/link.ts',
+    tests: ['test/upstream/http-sse/link.test.ts'],
+    title: 'of responses to messages*',
+    code: 'post.abort();\n    post.place?.leave();',
+  },
+  {
+    promise: 'at a modern server responses to notifications that never end take no turn of a call',
+    file: 'src/upstream/streamable-stateless/post.ts',
+    tests: ['test/upstream/streamable-stateless/cancel.test.ts'],
+    title: 'responses to notifications that never end*',
+    code: "if (!this.#needsAnswer) return this.#lingerWith(state.http, { kind: 'accepted' });",
+  },
+  {
+    promise: 'a server that wants no pause between two connections gets one all the same',
+    file: 'src/upstream/remote/retry-pause.ts',
+    tests: ['test/upstream/remote/event-stream.test.ts'],
+    title: 'a server that wants no pause*',
+    code: 'Math.max(MIN_RETRY_MS, wantedMs)',
+    without: 'wantedMs',
+  },
+  {
+    promise: 'a server that forgets sessions as fast as they are made gets no endless row of them',
+    file: 'src/upstream/streamable-session/session-keeper.ts',
+    ...RENEWAL,
+    title: 'a server that forgets sessions*',
+    code: 'this.#renewedMs === undefined || this.#clock.now() - this.#renewedMs >= MIN_SESSION_MS',
+    without: 'key !== undefined',
+  },
+  {
     promise: 'a header a proxy goes by says what the body says',
     file: 'src/mcp/validate-modern.ts',
     tests: ['test/downstream/streamable-stateless/conformance.test.ts'],
@@ -161,5 +221,57 @@ export const UPSTREAM: readonly Protection[] = [
     tests: ['test/mcp/standard-headers.test.ts'],
     code: "if (name.kind === 'unclear') return",
     without: "if (name.kind === 'unclear') return undefined; else if (value === null) return",
+  },
+  {
+    promise: 'a session whose server speaks another revision now ends',
+    file: 'src/upstream/streamable-session/renewal.ts',
+    ...RENEWAL,
+    title: '*another revision*',
+    code: "if (result.protocolVersion !== state.accepted?.protocolVersion) return 'otherRevision';",
+  },
+  {
+    promise: 'a server that does not answer for a new session does not hold up the client for good',
+    file: 'src/upstream/streamable-session/call-requests.ts',
+    ...RENEWAL,
+    title: '*after a minute*',
+    code: 'areFit ? timeouts : { ...timeouts, callMs: OWN_CALL_MS }',
+    without: 'areFit ? timeouts : timeouts',
+  },
+  {
+    promise: 'a server that does not answer on a connection that is made again is given up',
+    file: 'src/relay/reviving-dialer.ts',
+    tests: ['test/relay/reviving-dialer.test.ts'],
+    title: '*never answers the repeated handshake*',
+    code: 'if (timeoutMs === 0) return () => {};',
+    without: 'if (timeoutMs > -1) return () => {};',
+  },
+  {
+    promise: 'a request that was answered before it had left is not kept for a server that does not read it',
+    file: 'src/http/held-response.ts',
+    tests: ['test/http/client.test.ts'],
+    title: 'of a request that was*',
+    code: 'if (message?.writableFinished === false) message.destroy();',
+  },
+  {
+    promise: 'nor one that was sent elsewhere',
+    file: 'src/http/held-response.ts',
+    tests: ['test/http/client.test.ts'],
+    title: '*sent elsewhere*',
+    code: ' && message.writableFinished',
+  },
+  {
+    promise: 'a message that was accepted early is sent to its end',
+    ...EXCHANGE,
+    title: '*accepted before*',
+    code: 'status === 202 && message?.writableFinished === false',
+    without: 'status < 0 && message?.writableFinished === false',
+  },
+  {
+    promise: 'a refusal whose end does not come is told all the same',
+    file: 'src/http/http-exchange.ts',
+    tests: ['test/upstream/streamable-session/bad-answers.test.ts'],
+    title: '*end never comes*',
+    code: 'status >= 400 ? REFUSAL_IDLE_MS : 0',
+    without: 'REFUSAL_IDLE_MS * 0',
   },
 ];

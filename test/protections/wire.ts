@@ -6,6 +6,8 @@ const SCAN = { file: 'src/wire/scan-envelope.ts', tests: ['test/wire/scan-envelo
 const PAYLOAD = { file: 'src/mcp/payload.ts', tests: ['test/mcp/payload.test.ts'] } as const;
 const LOOK_ALIKES = { file: 'src/mcp/look-alikes.ts', tests: ['test/mcp/look-alikes.test.ts'] } as const;
 
+const READER = { file: 'src/mcp/metadata-reader.ts', tests: ['test/mcp/metadata-reader.test.ts'] } as const;
+
 /** What may pass for a message, and that all who read it read the same. */
 export const WIRE: readonly Protection[] = [
   {
@@ -28,14 +30,14 @@ export const WIRE: readonly Protection[] = [
   {
     promise: 'a member that occurs twice is refused',
     ...SCAN,
-    code: 'if (seen.has(key)) {',
-    without: 'if (seen.size < 0) {',
+    code: 'if (seen.includes(key)) {',
+    without: 'if (seen.length < 0) {',
   },
   {
     promise: 'a message is a request or a response, not both',
     ...SCAN,
-    code: "if (seen.has('method') && isResponse) return",
-    without: 'if (seen.size < 0) return',
+    code: "if (seen.includes('method') && isResponse)",
+    without: 'if (seen.length < 0)',
   },
   {
     promise: 'the start of a number is not taken for an id',
@@ -83,5 +85,31 @@ export const WIRE: readonly Protection[] = [
     tests: ['test/wire/byte-collector.test.ts'],
     code: 'if (part.length >= COPY_BELOW_BYTES) {',
     without: 'if (part.length >= 0) {',
+  },
+  {
+    promise: 'the outline of a message is of a few members, however many it has',
+    file: 'src/wire/outline.ts',
+    tests: ['test/wire/outline.test.ts'],
+    code: 'if (level > LEVELS || !this.isComplete) return;',
+    without: 'if (level > LEVELS) return;',
+  },
+  {
+    promise: 'envelopes of a few clients are known by heart, however many there are',
+    ...READER,
+    code: 'this.#oldest = (this.#oldest + 1) % MAX_KNOWN;',
+    without: 'this.#oldest += 1;',
+  },
+  {
+    promise: 'what a _meta that occurs twice says is not known by heart',
+    ...READER,
+    code: "if (meta === undefined || meta === 'unclear') return",
+    without: "if (meta === undefined || meta === 'unclear') return this.#known[0]?.metadata ??",
+  },
+  {
+    promise: 'a comment is no part of its event, however long it is',
+    file: 'src/wire/sse-decode.ts',
+    tests: ['test/wire/sse-decode.test.ts'],
+    title: 'skips a comment that is longer*',
+    code: "if (bytes[0] === COLON) return 'comment';",
   },
 ];

@@ -10,12 +10,11 @@ import { bridgeForEach, ISOLATIONS, SESSION_VARIANTS, SHARED_VARIANTS, VARIANTS,
 
 const bridgeOf = bridgeForEach(test, RECORDER);
 
-/** Calls with progress, and what came of them. */
-async function stepThrough({ client }: SdkClient, label: string) {
-  const progress: (string | undefined)[] = [];
+/** Calls with progress, and what came of it: of a client that has made no other such call. */
+async function stepThrough({ client, progress }: SdkClient, label: string) {
   const params = { steps: 5, everyMs: 20, label };
-  const result = await ask(client, 'test/steps', params, { onprogress: ({ message }) => progress.push(message) });
-  return { label: result.label, progress };
+  const result = await ask(client, 'test/steps', params, { onprogress: () => undefined });
+  return { label: result.label, progress: progress.map(({ message }) => message) };
 }
 
 const expected = (label: string) => ({ label, progress: Array<string>(5).fill(label) });

@@ -31,7 +31,7 @@ export class SoakPipe implements Resident {
     const [node, ...words] = [...BRIDGE_COMMAND, 'connect', '--log-level', 'error', ...options.target];
     this.#child = spawn(node ?? '', words, { cwd: REPOSITORY, stdio: ['pipe', 'pipe', 'inherit'] });
     this.#child.stdin.on('error', () => undefined);
-    this.#child.on('exit', () => this.#desk.close());
+    this.#child.on('close', () => this.#desk.close());
     createInterface({ input: this.#child.stdout }).on('line', (line) => this.#desk.take(JSON.parse(line), line));
   }
 
@@ -73,7 +73,7 @@ export class SoakPipe implements Resident {
   /** Fails unless it ends by itself, with 0, and leaves nothing behind. */
   async close(): Promise<void> {
     const processes = [this.pid, ...descendantsOf(this.pid)];
-    const exited = once(this.#child, 'exit');
+    const exited = once(this.#child, 'close');
     this.#child.stdin.end();
     const [code, signal] = await exited;
     if (code !== 0) this.#tally.fail('lost', `a stdio face ended with ${code ?? signal}`);

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { assertGone, descendantsOf } from './processes.ts';
 import { waitFor } from './wait-for.ts';
@@ -9,9 +10,6 @@ export const REPOSITORY = fileURLToPath(new URL('../../', import.meta.url));
 const BIN = fileURLToPath(new URL('../../bin/mcp-portage.js', import.meta.url));
 /** The built executable, run with the Node that runs the tests. */
 export const BRIDGE_COMMAND = [process.execPath, BIN] as const;
-
-const START_TIMEOUT_MS = 20_000;
-const STOP_TIMEOUT_MS = 20_000;
 
 /** One line of stderr: a parsed log line, or the line itself under `msg` when it was not JSON. */
 export type LogLine = Readonly<Record<string, unknown>> & { readonly msg?: string };
@@ -35,6 +33,7 @@ export interface Bridge {
   readonly sseUrl: URL;
   /** Grows while the bridge runs. */
   readonly logs: readonly LogLine[];
+  /** All of the log is there then. */
   readonly exited: Promise<BridgeExit>;
   /** Processes below the bridge that run now. */
   children(): number[];
@@ -53,15 +52,18 @@ export async function startBridge(args: readonly string[], { env = {} }: BridgeO
     env: { ...process.env, ...env },
     stdio: ['ignore', 'inherit', 'pipe'],
   });
-  const exited = once(child, 'exit').then(([code, signal]): BridgeExit => ({ code, signal }));
-  const logs = collectLogs(child);
+  const logs: LogLine[] = [];
+  const read = readLog(child.stderr, logs);
+  const exited = once(child, 'exit').then(async ([code, signal]): Promise<BridgeExit> => {
+    await read;
+    return { code, signal };
+  });
   // A test runner that dies must not leave bridges behind.
   const killWithRunner = () => void child.kill('SIGKILL');
   process.once('exit', killWithRunner);
   void exited.then(() => process.off('exit', killWithRunner));
 
   const endpoints = await waitFor(() => findEndpoints(logs) ?? failIfEnded(child, logs), {
-    timeoutMs: START_TIMEOUT_MS,
     message: () => `the bridge to listen; it said:\n${printLogs(logs)}`,
   }).catch((error: unknown) => {
     child.kill('SIGKILL');
@@ -84,7 +86,6 @@ async function stopBridge(child: ChildProcess, exited: Promise<BridgeExit>, logs
   child.kill('SIGTERM');
   try {
     await waitFor(() => hasEnded(child), {
-      timeoutMs: STOP_TIMEOUT_MS,
       message: () => `the bridge to end after SIGTERM; it said:\n${printLogs(logs)}`,
     });
   } finally {
@@ -101,13 +102,15 @@ function failIfEnded(child: ChildProcess, logs: readonly LogLine[]): undefined {
   throw new Error(`the bridge ended (${child.exitCode ?? child.signalCode}) before listening:\n${printLogs(logs)}`);
 }
 
-function collectLogs(child: ChildProcess): LogLine[] {
-  const logs: LogLine[] = [];
-  if (child.stderr !== null) createInterface({ input: child.stderr }).on('line', (line) => logs.push(parseLog(line)));
-  return logs;
+/** Resolves when it has ended, and all its lines are there. */
+export async function readLog(stderr: Readable, into: LogLine[]): Promise<void> {
+  await once(
+    createInterface({ input: stderr }).on('line', (line) => into.push(parseLog(line))),
+    'close',
+  );
 }
 
-export function parseLog(line: string): LogLine {
+function parseLog(line: string): LogLine {
   try {
     const parsed: unknown = JSON.parse(line);
     if (typeof parsed === 'object' && parsed !== null) return { ...parsed };

@@ -4,9 +4,9 @@ import type { Deps } from '../../src/deps.ts';
 import type { BridgeError } from '../../src/errors.ts';
 import type { Revision } from '../../src/mcp/revisions.ts';
 import type { Exchange } from '../../src/relay/exchange.ts';
+import type { Lane } from '../../src/relay/lane.ts';
 import type {
   DownstreamPeer,
-  Lane,
   Readiness,
   ServerFault,
   ServerListener,
@@ -80,6 +80,9 @@ export class FakeLink implements UpstreamLink {
   /** What `send` answers. */
   hasRoom = true;
   isPaused = false;
+  /** Set where the server is to pass for a process. */
+  lastHeardMs: number | undefined;
+  gone: Promise<void> | undefined;
   readonly sent: Sent[] = [];
   readonly closedWith: BridgeError[] = [];
   /** Called with each message, as a real server would react to it. */
@@ -108,6 +111,21 @@ export class FakeLink implements UpstreamLink {
   close(reason: BridgeError): void {
     this.closedWith.push(reason);
   }
+}
+
+/** Makes it a link to a process, of which something is left until it is ended. */
+export function remainsOf(link: FakeLink): { readonly end: () => Promise<void> } {
+  let vanish = (): void => {};
+  const gone = new Promise<void>((resolve) => {
+    vanish = resolve;
+  });
+  link.gone = gone;
+  return {
+    end: () => {
+      vanish();
+      return gone;
+    },
+  };
 }
 
 /** Keeps what a link tells the client's side. */

@@ -1,5 +1,9 @@
 import { type AddressInfo, createServer, connect as dial, type Socket } from 'node:net';
 import { resetSocket } from './reset-socket.ts';
+import { waitFor } from './wait-for.ts';
+
+/** More than the messages that tests look for. */
+const MAX_SAID_LENGTH = 10_000;
 
 /**
  * What happens to what the server says.
@@ -29,21 +33,31 @@ export interface FaultProxy {
   readonly open: number;
   /** Resets all of them. */
   reset(): void;
+  /** Something with this text goes to the server, from now on or since the last look: resets the connection it took. */
+  passed(text: string): Promise<() => void>;
   close(): Promise<void>;
 }
 
 /** Listens on 127.0.0.1 and passes bytes on to the host and port of `target`. */
 export async function startFaultProxy(target: URL): Promise<FaultProxy> {
   const sockets = new Set<Socket>();
+  /** What clients have said lately. */
+  const said = new Map<Socket, string>();
   const server = createServer((client) => {
     track(client);
     if (proxy.fault.kind === 'refuse') return void resetSocket(client);
     const upstream = track(dial(Number(target.port), target.hostname));
     client.pipe(upstream);
+    client.on('data', (chunk: Buffer) => {
+      said.set(client, `${said.get(client) ?? ''}${chunk.toString('latin1')}`.slice(-MAX_SAID_LENGTH));
+    });
     upstream.on('data', (chunk) => passBack(client, chunk));
     // The end comes after what was said before it, and no sooner.
     upstream.on('end', () => passEndBack(client));
-    client.on('close', () => upstream.destroy());
+    client.on('close', () => {
+      said.delete(client);
+      upstream.destroy();
+    });
     upstream.on('close', () => passEndBack(client));
   });
   const track = (socket: Socket): Socket => {
@@ -81,6 +95,13 @@ export async function startFaultProxy(target: URL): Promise<FaultProxy> {
     },
     reset() {
       for (const socket of sockets) resetSocket(socket);
+    },
+    async passed(text) {
+      const speaker = await waitFor(() => [...said].find(([, words]) => words.includes(text))?.[0], {
+        message: `${text} to pass`,
+      });
+      said.clear();
+      return () => resetSocket(speaker);
     },
     close() {
       proxy.reset();

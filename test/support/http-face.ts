@@ -39,6 +39,7 @@ export interface HttpFaceOptions {
   readonly maxPerCaller?: number;
   readonly maxCallsPerSession?: number;
   readonly openCalls?: OpenCalls;
+  readonly maxStreams?: number;
   readonly maxReplayBytes?: number;
   /** Those of production unless they say otherwise. */
   readonly socketLimits?: HttpServerOptions['socketLimits'];
@@ -122,7 +123,13 @@ function createAuthenticator({ authenticator, principalOf }: HttpFaceOptions): A
 
 function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, calls, live }: Parts): HttpServer {
   const maxMessageBytes = options.maxMessageBytes ?? 16 * 1024 * 1024;
-  const bodies = { maxMessageBytes, maxJsonDepth: 1000, bodies: new BodyBudget(maxMessageBytes) };
+  const bodies = {
+    maxMessageBytes,
+    maxJsonDepth: 1000,
+    bodies: new BodyBudget({ maxMessageBytes }),
+    maxWaitMs: options.requestTimeoutMs ?? 0,
+    clock: deps.clock,
+  };
   const callers = new Callers(createAuthenticator(options), options.mapHeaders);
   const { principalOf, environmentOf } = callers;
   const shared = {
@@ -139,6 +146,7 @@ function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, ca
     sessions: new StreamableEndpoint({
       ...shared,
       pollAfterMs: options.pollAfterMs ?? 0,
+      maxStreams: options.maxStreams ?? 100,
       maxReplayBytes: options.maxReplayBytes,
     }),
     stateless: new StatelessEndpoint({ ...shared, calls }),
@@ -165,4 +173,9 @@ function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, ca
     ]),
     deps,
   });
+}
+
+/** What its log says at `warn` or above. */
+export function seriousLines({ logLines }: HttpFace): readonly string[] {
+  return logLines.filter((line) => JSON.parse(line).level >= 40);
 }

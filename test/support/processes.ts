@@ -23,11 +23,8 @@ export function isAlive(pid: number): boolean {
   return listProcesses().some((entry) => entry.pid === pid);
 }
 
-/**
- * Fails when one of these processes outlives what it was started for.
- * @param grace how long they may take to end
- */
-export async function assertGone(pids: readonly number[], { timeoutMs = 5_000 } = {}): Promise<void> {
+/** Fails when one of these processes outlives what it was started for. */
+export async function assertGone(pids: readonly number[]): Promise<void> {
   let left = pids;
   await waitFor(
     () => {
@@ -35,7 +32,7 @@ export async function assertGone(pids: readonly number[], { timeoutMs = 5_000 } 
       left = left.filter((pid) => running.has(pid));
       return left.length === 0;
     },
-    { timeoutMs, message: () => `the end of processes ${left.join(', ')}` },
+    { message: () => `the end of processes ${left.join(', ')}` },
   );
 }
 

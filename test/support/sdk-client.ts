@@ -2,7 +2,7 @@ import { Client, type ClientOptions } from '@modelcontextprotocol/sdk/client/ind
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import type { ClientCapabilities, Notification } from '@modelcontextprotocol/sdk/types.js';
+import type { ClientCapabilities, JSONRPCMessage, Notification, Progress } from '@modelcontextprotocol/sdk/types.js';
 
 export interface ConnectOptions {
   readonly name?: string;
@@ -18,6 +18,11 @@ export interface SdkClient {
   readonly client: Client;
   /** Notifications for which no handler was set, in order of arrival. */
   readonly notifications: readonly Notification[];
+  /**
+   * All progress so far, in order of arrival. The SDK handles an answer before the progress that came ahead of it in the
+   * same chunk, and then drops that: how much of it `onprogress` hears of is a matter of time.
+   */
+  readonly progress: readonly Progress[];
   close(): Promise<void>;
 }
 
@@ -46,8 +51,13 @@ export async function connectClient(
   client.fallbackNotificationHandler = async (notification) => void notifications.push(notification);
   handlers?.(client);
   // The SDK's own transports do not satisfy its interface under exactOptionalPropertyTypes.
-  await client.connect(transport as Transport);
-  return { client, notifications, close: () => client.close() };
+  const own = transport as Transport;
+  const progress: Progress[] = [];
+  own.onmessage = (message: JSONRPCMessage) => {
+    if ('method' in message && message.method === 'notifications/progress') progress.push(message.params as Progress);
+  };
+  await client.connect(own);
+  return { client, notifications, progress, close: () => client.close() };
 }
 
 /** What a polite client does: DELETE, then close. A session that is gone already is as good. */

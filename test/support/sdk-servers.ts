@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Server as McpServer } from '@modelcontextprotocol/sdk/server/index.js';
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { createContractServer } from '../fixtures/contract-server/server.js';
 import { MemoryEventStore } from '../fixtures/everything/event-store.js';
+import { ownPort } from './own-port.ts';
 
 /** Asked of a server, as far as tests look at it. */
 export interface Asked {
@@ -98,18 +99,20 @@ async function serve(
   const asked: Asked[] = [];
   const sockets = new Set<Socket>();
   let http: Server | undefined;
-  async function start(port: number): Promise<number> {
+  const port = await ownPort();
+  async function start(): Promise<void> {
     const server = createServer((request, response) => {
       asked.push({ method: request.method ?? '', headers: request.headers });
       handle(request, response).catch(() => response.destroy());
     });
+    // Longer than anybody here is idle: a call that meets the end of its connection is lost, as it should be.
+    server.keepAliveTimeout = 60_000;
     server.on('connection', (socket) => {
       sockets.add(socket);
       socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
     });
     http = server;
     await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-    return (server.address() as AddressInfo).port;
   }
   const cut = (): void => {
     for (const socket of sockets) socket.destroy();
@@ -126,7 +129,7 @@ async function serve(
     cut();
     await closed;
   };
-  const port = await start(0);
+  await start();
   return {
     url: new URL(`http://127.0.0.1:${port}${path}`),
     asked,
@@ -134,7 +137,7 @@ async function serve(
     forget,
     cut,
     stop,
-    restart: async () => void (await start(port)),
+    restart: start,
     close: async () => {
       await forget();
       await stop();

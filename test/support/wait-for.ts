@@ -7,6 +7,8 @@ export interface WaitOptions {
 }
 
 const POLL_MS = 10;
+/** Only what fails takes it: long enough for any machine, and shorter than what AVA waits for a test. */
+const TIMEOUT_MS = 60_000;
 
 /**
  * Resolves with the first value of `condition` that is neither false nor undefined; rejects when none comes in time.
@@ -14,7 +16,7 @@ const POLL_MS = 10;
  */
 export async function waitFor<Value>(
   condition: () => Value | false | undefined | Promise<Value | false | undefined>,
-  { timeoutMs = 10_000, message = 'the condition' }: WaitOptions = {},
+  { timeoutMs = TIMEOUT_MS, message = 'the condition' }: WaitOptions = {},
 ): Promise<Value> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {

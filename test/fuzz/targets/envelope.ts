@@ -5,8 +5,10 @@ import { checkJson } from '../../../src/wire/check-json.ts';
 import { Frame } from '../../../src/wire/frame.ts';
 import { type ReadResult, readMessage } from '../../../src/wire/read-message.ts';
 import { recoverEnvelope, scanEnvelope, scanStrictEnvelope } from '../../../src/wire/scan-envelope.ts';
+import { MemberCursor } from '../../../src/wire/scan-json.ts';
 import { withId } from '../../../src/wire/splice.ts';
 import { anyMessage, createRandom } from '../../wire/json-text.ts';
+import { listMembers, objectsDownTo } from '../../wire/list-members.ts';
 import { anySeed, damaged } from '../havoc.ts';
 import { fuzzTarget, insist } from '../target.ts';
 
@@ -75,6 +77,11 @@ function checkFrame(frame: Frame, seed: number): void {
   insist((parsed.id ?? undefined) === frame.id, () => `id ${frame.id} of ${frame.bytes}`);
   insist(parsed.method === frame.method, () => `method ${frame.method} of ${frame.bytes}`);
   insist(!/[\r\n]/.test(frame.bytes.toString('latin1')), () => 'a frame of several lines');
+  for (const start of objectsDownTo(3, frame.bytes)) {
+    const noted = frame.outline?.membersOf(frame.bytes, start);
+    const walked = listMembers(new MemberCursor(frame.bytes, start));
+    insist(noted === undefined || isDeepStrictEqual(listMembers(noted), walked), () => `the outline of ${frame.bytes}`);
+  }
   const trusting = scanEnvelope(frame.bytes);
   insist(trusting?.id === frame.id && trusting?.kind === frame.kind, () => `the two scans differ about ${frame.bytes}`);
   if (frame.id === undefined) return;

@@ -291,6 +291,7 @@ export const QUESTIONS: readonly Scenario[] = [
       const prompts = Array.from({ length: 8 }, (_, index) => `prompt ${index}`);
       const answers = await Promise.all(prompts.map((prompt) => asked(client, SAMPLING, samplingOf(prompt))));
       for (const [index, { result }] of answers.entries()) {
+        t.truthy(result, JSON.stringify(answers[index]));
         t.true(JSON.stringify(result).includes(`prompt ${index}\\`), `answer ${index}`);
       }
     },

@@ -20,6 +20,8 @@ export function serveHttp({ path, port, record, handle }) {
       response.destroy();
     }
   });
+  // Longer than anybody here is idle: a call that meets the end of its connection is lost, as it should be.
+  server.keepAliveTimeout = 60_000;
   /** @param {import('node:http').ServerResponse} response */
   const answerRecord = (response) =>
     server.getConnections((_, connections) => {

@@ -60,6 +60,9 @@ sum.definition = {
   annotations: { readOnlyHint: true },
 };
 
+/** Calls of `hold`. @type {Map<string, (value?: unknown) => void>} */
+const held = new Map();
+
 /** Tools by name. @type {Readonly<Record<string, Tool>>} */
 export const TOOLS = {
   echo: ({ value }, { meta }) => ({ ...text(value), ...(meta && { _meta: { 'example.com/heard': meta } }) }),
@@ -68,11 +71,23 @@ export const TOOLS = {
 
   big: ({ bytes }) => text(bigText(bytes)),
 
-  /** Says that it has begun, and answers after a while. */
-  later: async ({ value, ms }, { progressToken, notify }) => {
-    if (progressToken !== undefined) await notify('notifications/progress', { progressToken, progress: 0 });
+  /** Answers after a while. */
+  later: async ({ value, ms }) => {
     await delay(ms);
     return text(value);
+  },
+
+  /** Says that it has begun, and answers when it is released, through whatever session. */
+  hold: async ({ value }, { progressToken, notify }) => {
+    const released = new Promise((resolve) => held.set(value, resolve));
+    await notify('notifications/progress', { progressToken, progress: 0 });
+    await released;
+    return text(value);
+  },
+
+  release: ({ value }) => {
+    held.get(value)?.();
+    return text(held.delete(value));
   },
 
   /** Progress 1 … `to`, then the answer. */

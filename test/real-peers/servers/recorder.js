@@ -47,8 +47,6 @@ const methods = {
       const params = { progressToken: _meta.progressToken, progress, total: steps, message: label };
       send({ method: 'notifications/progress', params });
     }
-    // The SDK's client drops a progress notification that arrives in one chunk with the response after it.
-    await wait(everyMs);
     return { label };
   },
   /** Sends a notification during the call. */

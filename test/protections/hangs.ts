@@ -1,0 +1,115 @@
+import type { Protection } from './protection.ts';
+
+const WATCHING = { file: 'src/relay/watching-dialer.ts', tests: ['test/relay/watching-dialer.test.ts'] } as const;
+
+/** A process that hangs is ended, and one that lives is not. */
+export const HANGS: readonly Protection[] = [
+  {
+    promise: 'a process that hangs is ended',
+    ...WATCHING,
+    title: 'a process of which nothing comes*',
+    code: 'this.link.close(reason);\n    this.serverClosed(reason);',
+    without: 'this.serverClosed(reason);',
+  },
+  {
+    promise: 'a process that hangs is not waited for to see the end of its input',
+    file: 'src/process/terminate.ts',
+    tests: ['test/process/terminate.test.ts', 'test/upstream/stdio.test.ts'],
+    title: 'does not wait for a * that hangs*',
+    code: "waitMs: why === 'unwanted' ? waitMs : 0",
+    without: 'waitMs',
+  },
+  {
+    promise: 'its clients are told that it was ended',
+    ...WATCHING,
+    title: 'a process of which nothing comes*',
+    code: 'this.link.close(reason);\n    this.serverClosed(reason);',
+    without: 'this.link.close(reason);',
+  },
+  {
+    promise: 'a process that is busy with other calls is not suspected',
+    ...WATCHING,
+    title: 'a process that is busy*',
+    code: 'if (silentMs >= SHARE_OF_TIMEOUT * requestTimeoutMs) this.#ask(silentMs);',
+    without: 'this.#ask(silentMs);',
+  },
+  {
+    promise: 'a process that had nothing to do is not suspected',
+    ...WATCHING,
+    title: 'silence counts from*',
+    code: 'deps.clock.now() - Math.max(lastHeardMs, this.#waitingSinceMs);\n    if',
+    without: 'deps.clock.now() - lastHeardMs;\n    if',
+  },
+  {
+    promise: 'a byte shows that a process lives',
+    ...WATCHING,
+    title: 'a single byte shows it*',
+    code: 'if (lastHeardMs === undefined || lastHeardMs >= askedMs) return;',
+    without: 'if (lastHeardMs === undefined) return;',
+  },
+  {
+    promise: 'a message shows that a process lives, and no timer stays',
+    ...WATCHING,
+    title: '* shows that the process lives*',
+    code: 'if (isAsked) this.#dropQuestion();',
+  },
+  {
+    promise: "the answer to the question is nobody else's",
+    ...WATCHING,
+    title: 'the answer shows that the process lives',
+    code: 'if (frame.isResponse && (frame.id === undefined ? isAsked : isOwn(frame.id))) return;',
+  },
+  {
+    promise: 'a process is asked one question at a time',
+    ...WATCHING,
+    title: 'several calls that are given up*',
+    code: ' || this.#cancelVerdict !== undefined) return;',
+    without: ') return;',
+  },
+  {
+    promise: 'a process that is not read is not judged',
+    ...WATCHING,
+    title: 'a process that is not read*',
+    code: " || this.#state !== 'open'",
+  },
+  {
+    promise: 'a bridge that stood still itself does not judge',
+    ...WATCHING,
+    title: 'a bridge that stood still*',
+    code: 'if (deps.clock.now() - dueMs >= LATE_MS) this.#awaitLife(askedMs);\n      else this.#giveUp(lastHeardMs);',
+    without: 'this.#giveUp(lastHeardMs);',
+  },
+  {
+    promise: 'no question stays open at a process that is gone',
+    ...WATCHING,
+    title: 'a process is neither asked nor judged any more*',
+    code: 'this.#dropQuestion();\n    if',
+    without: 'if',
+  },
+  {
+    promise: 'what comes on stderr shows that a process lives',
+    file: 'src/process/running-child.ts',
+    tests: ['test/process/pipe-child.test.ts'],
+    title: 'knows when something came from a child last: on stderr*',
+    code: 'this.#lastHeardMs = clock.now();\n      this.#stderrLog.push(chunk);',
+    without: 'this.#stderrLog.push(chunk);',
+  },
+  {
+    promise: 'the one process of all legacy clients is watched',
+    file: 'src/bridge/command-dialer.ts',
+    tests: ['test/faults/child.test.ts'],
+    title: 'legacy child of several legacy clients stops-reading*',
+    needsBuild: true,
+    code: 'const watched = watchProcesses(dialers, config, deps);',
+    without: 'const watched = dialers;',
+  },
+  {
+    promise: 'the one process of all modern clients is watched',
+    file: 'src/bridge/command-dialer.ts',
+    tests: ['test/faults/child.test.ts'],
+    title: 'modern child of several modern clients stopped*',
+    needsBuild: true,
+    code: 'const { legacy, modern } = watchProcesses(dialers, config, deps);',
+    without: 'const { legacy, modern } = dialers;',
+  },
+];
