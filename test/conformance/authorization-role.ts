@@ -4,25 +4,23 @@
  * them, so there is none to compare with: what the suite requires is the measure, and every check of it has to pass.
  */
 import { join } from 'node:path';
-import { type ClientMode, ERA_OF, OTHER_ERA, scoreScenario } from './client-role.ts';
+import { type ClientMode, ERA_OF, OTHER_ERA, scoreScenarios } from './client-role.ts';
 import type { RoleScores } from './compare.ts';
 import { type CheckOutcome, type CheckStatus, listClientScenarios, type RoleRun, type Score } from './suite.ts';
 
 /** Of an extension, so in no revision's list: a client that logs in in its own name. */
 const EXTENSIONS = ['auth/client-credentials-basic', 'auth/client-credentials-jwt'];
 
-export async function scoreAuthorizationRole({ suite, revision, results }: RoleRun): Promise<RoleScores> {
+export async function scoreAuthorizationRole(run: RoleRun): Promise<RoleScores> {
+  const { suite, revision, results } = run;
   const listed = await listClientScenarios(suite, revision);
   const scenarios = [...listed.filter((scenario) => scenario.startsWith('auth/')), ...EXTENSIONS];
   const era = ERA_OF[revision];
   const scoreAs = async (...mode: ClientMode): Promise<Score> => {
-    const scores: Score[] = [];
     const folder = join(results, [revision, 'authorization', ...mode].join('-'));
-    for (const scenario of scenarios) scores.push(await scoreScenario({ suite, revision, scenario, mode, folder }));
-    return withoutRepetition(scores.flatMap((score) => [...score]));
+    return withoutRepetition(await scoreScenarios(run, { scenarios, mode, folder }));
   };
-  const connect = await scoreAs(era);
-  const other = await scoreAs(OTHER_ERA[era], '--protocol', era);
+  const [connect, other] = await Promise.all([scoreAs(era), scoreAs(OTHER_ERA[era], '--protocol', era)]);
   return {
     title: `${revision}, client role, authorization`,
     baseline: 'required',

@@ -4,8 +4,16 @@
  */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { TYPESCRIPT } from '../support/typescript.ts';
 import type { RoleScores } from './compare.ts';
-import { listClientScenarios, type RoleRun, type Score, type SuiteRevision, scoreClient } from './suite.ts';
+import {
+  type CheckOutcome,
+  listClientScenarios,
+  type RoleRun,
+  type Score,
+  type SuiteRevision,
+  scoreClient,
+} from './suite.ts';
 import type { SuiteCommand } from './suite-command.ts';
 
 const CLIENT = fileURLToPath(new URL('./client.ts', import.meta.url));
@@ -19,31 +27,50 @@ type Era = 'legacy' | 'modern';
 export const ERA_OF: Readonly<Record<SuiteRevision, Era>> = { '2025-11-25': 'legacy', '2026-07-28': 'modern' };
 export const OTHER_ERA: Readonly<Record<Era, Era>> = { legacy: 'modern', modern: 'legacy' };
 
-export async function scoreClientRole({ suite, revision, results }: RoleRun): Promise<RoleScores> {
+export async function scoreClientRole(run: RoleRun): Promise<RoleScores> {
+  const { suite, revision, results } = run;
   const scenarios = (await listClientScenarios(suite, revision)).filter((scenario) => !LEFT_OUT.test(scenario));
   const era = ERA_OF[revision];
   const scoreAs = async (...mode: ClientMode): Promise<Score> => {
-    const scores: Score[] = [];
     const folder = join(results, [revision, 'client', ...mode].join('-'));
-    for (const scenario of scenarios) scores.push(await scoreScenario({ suite, revision, scenario, mode, folder }));
-    return new Map(scores.flatMap((score) => [...score]));
+    return new Map(await scoreScenarios(run, { scenarios, mode, folder }));
   };
+  const [direct, connect, other] = await Promise.all([
+    scoreAs(era, 'direct'),
+    scoreAs(era),
+    // Told the era: the suite's servers take requests of both, and a client of either would be left in its own.
+    scoreAs(OTHER_ERA[era], '--protocol', era),
+  ]);
   return {
     title: `${revision}, client role`,
     baseline: 'direct',
-    direct: await scoreAs(era, 'direct'),
-    bridged: {
-      connect: await scoreAs(era),
-      // Told the era: the suite's servers take requests of both, and a client of either would be left in its own.
-      [`${OTHER_ERA[era]} client`]: await scoreAs(OTHER_ERA[era], '--protocol', era),
-    },
+    direct,
+    bridged: { connect, [`${OTHER_ERA[era]} client`]: other },
   };
 }
 
 /** Era of the client, then `direct` or options of `connect`. */
 export type ClientMode = readonly [era: Era, ...way: string[]];
 
-export interface ScenarioRun {
+export interface ScenariosRun {
+  readonly scenarios: readonly string[];
+  readonly mode: ClientMode;
+  /** For what the suite writes about them. */
+  readonly folder: string;
+}
+
+/** In the order of the scenarios, whichever is done first. */
+export async function scoreScenarios(
+  { suite, revision, turns }: RoleRun,
+  { scenarios, mode, folder }: ScenariosRun,
+): Promise<readonly (readonly [check: string, outcome: CheckOutcome])[]> {
+  const scores = scenarios.map((scenario) =>
+    turns.run(() => scoreScenario({ suite, revision, scenario, mode, folder })),
+  );
+  return (await Promise.all(scores)).flatMap((score) => [...score]);
+}
+
+interface ScenarioRun {
   readonly suite: SuiteCommand;
   readonly revision: SuiteRevision;
   readonly scenario: string;
@@ -51,8 +78,8 @@ export interface ScenarioRun {
   readonly folder: string;
 }
 
-export async function scoreScenario({ suite, revision, scenario, mode, folder }: ScenarioRun): Promise<Score> {
-  const words = [process.execPath, `--import=${import.meta.resolve('tsx')}`, CLIENT, ...mode];
+async function scoreScenario({ suite, revision, scenario, mode, folder }: ScenarioRun): Promise<Score> {
+  const words = [process.execPath, TYPESCRIPT, CLIENT, ...mode];
   const command = words.map((word) => JSON.stringify(word)).join(' ');
   for (let attempt = 1; ; attempt += 1) {
     const outputDir = join(folder, `${scenario}-${attempt}`);

@@ -8,24 +8,27 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { BRIDGE_COMMAND } from '../support/bridge.ts';
-import { connectLegacy } from './clients/legacy.ts';
-import { connectModern } from './clients/modern.ts';
 import type { ConnectClient, Route } from './clients/route.ts';
 import { findScenario } from './clients/scenarios.ts';
 import { createUser } from './clients/user.ts';
 
-const ERAS: Readonly<Record<string, ConnectClient>> = { legacy: connectLegacy, modern: connectModern };
+/** Each brings an SDK, and to load one takes longer than anything that is done with it. */
+const ERAS: Readonly<Record<string, () => Promise<ConnectClient>>> = {
+  legacy: async () => (await import('./clients/legacy.ts')).connectLegacy,
+  modern: async () => (await import('./clients/modern.ts')).connectModern,
+};
 
 const [era = '', ...words] = process.argv.slice(2);
 const url = words.pop() ?? '';
-const connect = ERAS[era];
-if (connect === undefined) throw new Error(`there is no client of the era "${era}"`);
+const loadEra = ERAS[era];
+if (loadEra === undefined) throw new Error(`there is no client of the era "${era}"`);
 const name = process.env.MCP_CONFORMANCE_SCENARIO ?? '';
 const scenario = findScenario(name);
 if (scenario === undefined) throw new Error(`this client does not know the scenario "${name}"`);
 
 const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-conformance-client-'));
 try {
+  const connect = await loadEra();
   const client = await connect(routeTo(new URL(url)), scenario.answers ?? {});
   try {
     await scenario.run(client);

@@ -4,7 +4,7 @@
  * expected-differences.json. Needs a build; the last line counts checks compared.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { scoreAuthorizationRole } from './authorization-role.ts';
 import { scoreClientRole } from './client-role.ts';
@@ -13,7 +13,10 @@ import { printDifferences, printTable } from './report.ts';
 import { scoreServerRole } from './server-role.ts';
 import type { SuiteRevision } from './suite.ts';
 import { findSuite } from './suite-command.ts';
+import { Turns } from './turns.ts';
 
+/** Each run waits for processes to start and for the time limits of others: as many as keep the processors busy. */
+const AT_A_TIME = availableParallelism() + 1;
 const EXPECTED = new URL('./expected-differences.json', import.meta.url);
 
 const suite = await findSuite();
@@ -25,10 +28,11 @@ const allowed: Readonly<Record<string, Readonly<Record<string, readonly Expected
 
 let passed = 0;
 let failed = 0;
-for (const revision of ['2025-11-25', '2026-07-28'] satisfies SuiteRevision[]) {
-  for (const scoreRole of [scoreServerRole, scoreClientRole, scoreAuthorizationRole])
-    judge(await scoreRole({ suite, revision, results }));
-}
+const turns = new Turns(AT_A_TIME);
+const roles = (['2025-11-25', '2026-07-28'] satisfies SuiteRevision[]).flatMap((revision) =>
+  [scoreServerRole, scoreClientRole, scoreAuthorizationRole].map((score) => score({ suite, revision, results, turns })),
+);
+for (const role of roles) judge(await role);
 
 if (failed === 0) await rm(results, { recursive: true });
 else console.log(`\nDetails of every check: ${results}`);

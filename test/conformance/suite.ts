@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { SuiteCommand } from './suite-command.ts';
+import type { Turns } from './turns.ts';
 
 const SUITE_TIMEOUT_MS = 5 * 60_000;
 
@@ -17,6 +18,8 @@ export interface RoleRun {
   readonly revision: SuiteRevision;
   /** A folder for what the suite writes. */
   readonly results: string;
+  /** Each run of the suite takes one. */
+  readonly turns: Turns;
 }
 
 export interface CheckOutcome {
