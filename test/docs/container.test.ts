@@ -4,6 +4,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
+import { ownPort } from '../support/own-port.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 
@@ -17,19 +18,18 @@ async function check(env: Readonly<Record<string, string>>): Promise<unknown> {
 
 test('the health check is healthy only when /healthz answers 200', async (t) => {
   let status = 200;
+  const port = await ownPort();
   const server = createServer((request, response) => {
     response.writeHead(request.url === '/healthz' ? status : 404).end();
-  }).listen(0, '127.0.0.1');
+  }).listen(port, '127.0.0.1');
   t.teardown(() => server.close());
   await once(server, 'listening');
-  const address = server.address();
-  const port = typeof address === 'object' && address !== null ? String(address.port) : '';
 
-  t.is(await check({ MCP_PORTAGE_HOST: '0.0.0.0', MCP_PORTAGE_PORT: port }), 0);
+  t.is(await check({ MCP_PORTAGE_HOST: '0.0.0.0', MCP_PORTAGE_PORT: String(port) }), 0);
   status = 503;
-  t.is(await check({ MCP_PORTAGE_PORT: port }), 1);
+  t.is(await check({ MCP_PORTAGE_PORT: String(port) }), 1);
   server.close();
-  t.is(await check({ MCP_PORTAGE_PORT: port }), 1);
+  t.is(await check({ MCP_PORTAGE_PORT: String(port) }), 1);
 });
 
 test('everything the Dockerfile copies from this folder exists and is let in by .dockerignore', async (t) => {
