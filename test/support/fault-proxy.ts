@@ -12,7 +12,7 @@ const MAX_SAID_LENGTH = 10_000;
  * - `truncate`: everything up to `keep` bytes after the first `marker` passes; then the connection ends regularly (`end`)
  *   or is reset. Once.
  * - `silence`: nothing passes any more, and nobody is told.
- * - `refuse`: connections are reset as soon as they are there.
+ * - `refuse`: connections are reset as soon as something is said on them, so that nobody can tell what became of it.
  */
 export type Fault =
   | { readonly kind: 'none' | 'silence' | 'refuse' }
@@ -45,7 +45,7 @@ export async function startFaultProxy(target: URL): Promise<FaultProxy> {
   const said = new Map<Socket, string>();
   const server = createServer((client) => {
     track(client);
-    if (proxy.fault.kind === 'refuse') return void resetSocket(client);
+    if (proxy.fault.kind === 'refuse') return void client.once('data', () => resetSocket(client));
     const upstream = track(dial(Number(target.port), target.hostname));
     client.pipe(upstream);
     client.on('data', (chunk: Buffer) => {
