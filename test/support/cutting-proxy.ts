@@ -6,8 +6,8 @@ import { resetSocket } from './reset-socket.ts';
 export interface CuttingProxy {
   /** The same endpoint, reached through the proxy. */
   through(url: URL): URL;
-  /** Breaks every connection that is open now; new ones are let through. */
-  cut(): void;
+  /** Breaks every connection that is open now; new ones are let through. Resolves when all are broken. */
+  cut(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -27,15 +27,16 @@ export async function startCuttingProxy(target: URL): Promise<CuttingProxy> {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
-  const cut = () => {
-    for (const socket of sockets) resetSocket(socket);
+  const cut = async () => {
+    await Promise.all([...sockets].map(resetSocket));
   };
   return {
     through: (url) => Object.assign(new URL(url), { host: `127.0.0.1:${port}` }),
     cut,
-    close: () => {
-      cut();
-      return new Promise((resolve) => server.close(() => resolve()));
+    close: async () => {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      await cut();
+      await closed;
     },
   };
 }

@@ -31,10 +31,10 @@ export interface FaultProxy {
   fault: Fault;
   /** Connections that are open now, both ways counted. */
   readonly open: number;
-  /** Resets all of them. */
-  reset(): void;
+  /** Resets all of them. Before it resolves, a call may still be sent on one of them. */
+  reset(): Promise<void>;
   /** Something with this text goes to the server, from now on or since the last look: resets the connection it took. */
-  passed(text: string): Promise<() => void>;
+  passed(text: string): Promise<() => Promise<void>>;
   close(): Promise<void>;
 }
 
@@ -93,8 +93,8 @@ export async function startFaultProxy(target: URL): Promise<FaultProxy> {
     get open() {
       return sockets.size;
     },
-    reset() {
-      for (const socket of sockets) resetSocket(socket);
+    async reset() {
+      await Promise.all([...sockets].map(resetSocket));
     },
     async passed(text) {
       const speaker = await waitFor(() => [...said].find(([, words]) => words.includes(text))?.[0], {
@@ -103,9 +103,10 @@ export async function startFaultProxy(target: URL): Promise<FaultProxy> {
       said.clear();
       return () => resetSocket(speaker);
     },
-    close() {
-      proxy.reset();
-      return new Promise((resolve) => server.close(() => resolve()));
+    async close() {
+      const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+      await proxy.reset();
+      await closed;
     },
   };
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
