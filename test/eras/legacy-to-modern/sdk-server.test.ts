@@ -112,8 +112,8 @@ for (const kind of ['shared', 'exclusive', 'over HTTP'] as const) {
     const { client } = await (await serve(t, kind))();
     const abort = new AbortController();
     const waiting = client.callTool({ name: 'wait', arguments: { name: 'mine' } }, undefined, { signal: abort.signal });
-    // By then the tool runs: a call that is withdrawn before leaves no trace in it.
-    await callText(client, 'echo', { text: 'after it' });
+    // A call that is withdrawn before its tool runs leaves no trace in it.
+    await waitFor(async () => (await callText(client, 'waiting')) === 'mine');
     abort.abort('enough');
     await t.throwsAsync(waiting);
     await waitFor(async () => (await callText(client, 'withdrawn')) === 'mine');

@@ -10,6 +10,7 @@ import {
   type Script,
   type ScriptedOptions,
 } from '../../fixtures/http-servers/scripted.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { startStreamable } from '../../support/sdk-servers.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { dialStreamable } from '../../upstream/remote-dialers.ts';
@@ -145,8 +146,12 @@ test('a server in trouble fails the call, and says how', async (t) => {
 test('a call that takes too long is withdrawn from the server', async (t) => {
   const server = await listenScripted({ 'tools/call': () => {} });
   t.teardown(() => server.close());
-  const client = new Conversations(t, dialStreamable(server.url, { timeouts: { callMs: 2000 } }));
-  const { error } = await client.request('tools/call', { name: 'x' });
+  const clock = new FakeClock();
+  const client = new Conversations(t, dialStreamable(server.url, { timeouts: { callMs: 2000 }, clock }));
+  const call = client.request('tools/call', { name: 'x' });
+  await waitFor(() => server.order.includes('tools/call'));
+  clock.advance(2000);
+  const { error } = await call;
   t.like(error, { code: -32603, data: { bridge: { reason: 'ERR_UPSTREAM_TIMEOUT' } } });
   await waitFor(() => server.order.includes('notifications/cancelled'));
 });

@@ -77,7 +77,8 @@ for (const [name, dial] of Object.entries(TRANSPORTS)) {
     await client.tool('state');
     const waiting = client.open();
     waiting.start('tools/call', { name: 'wait' });
-    await client.tool('state');
+    // A withdrawal may overtake a call that is still on its way.
+    await waitFor(async () => (await client.tool('waiting')) === '1', { message: 'the call to arrive' });
     waiting.close();
     const cancellations = async () => JSON.parse(String(await client.tool('state'))).cancellations;
     await waitFor(async () => (await cancellations()) === 1, { message: 'the withdrawal' });
