@@ -1,10 +1,11 @@
 /** npm run bench: measures, prints, and keeps the figures. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { ownPort } from '../test/support/own-port.ts';
 import { parseArguments, USAGE } from './arguments.ts';
 import { httpServer, rootPath } from './bridges/programs.ts';
 import { STEPS } from './measure/everything.ts';
-import { findFreePort, startService, stop, waitForPort } from './measure/processes.ts';
+import { startService, stop, waitForPort } from './measure/processes.ts';
 import { Records } from './measure/records.ts';
 import { describeRun, type LastRun } from './report/last-run.ts';
 import { renderPage } from './report/page.ts';
@@ -35,7 +36,7 @@ const steps = STEPS.filter(
   ({ name, kind }) =>
     (given.only.length === 0 || given.only.includes(name)) && (given.mode === 'full' || kind === 'checks'),
 );
-const port = await findFreePort();
+const port = await ownPort();
 const server = { port, started: startService(httpServer(port)) };
 await waitForPort(port, server.started);
 process.once('SIGINT', () => process.exit(130));

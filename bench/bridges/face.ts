@@ -1,16 +1,10 @@
 /** A bridge, or the server itself, as its clients find it: a port or a pair of pipes. */
+import { ownPort } from '../../test/support/own-port.ts';
 import type { Client, Identity } from '../load/client.ts';
 import { openHttpSseClient } from '../load/http-sse-client.ts';
 import { openStdioClient } from '../load/stdio-client.ts';
 import { openStreamableClient } from '../load/streamable-client.ts';
-import {
-  findFreePort,
-  type Program,
-  type Started,
-  startPiped,
-  startService,
-  waitForPort,
-} from '../measure/processes.ts';
+import { type Program, type Started, startPiped, startService, waitForPort } from '../measure/processes.ts';
 
 export interface Face {
   readonly started: Started;
@@ -27,7 +21,7 @@ export interface HttpFace {
 }
 
 export async function startHttpFace({ transport, path, program }: HttpFace): Promise<Face> {
-  const port = await findFreePort();
+  const port = await ownPort();
   const started = startService(program(port));
   await waitForPort(port, started);
   return { started, openClient: (identity) => openHttpClient({ port, path }, identity, transport) };

@@ -1,7 +1,7 @@
 /** Processes of the benchmark. Each leads a group of its own, so that nothing it started outlives it. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { connect, createServer } from 'node:net';
+import { connect } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -76,16 +76,6 @@ function signalGroup({ pid }: Started, signal: NodeJS.Signals): void {
   } catch {
     // The group is gone.
   }
-}
-
-export async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }
 
 const LISTEN_TIMEOUT_MS = 30_000;
