@@ -275,7 +275,7 @@ for (const era of ERAS) {
       await faults.recovered();
     } else {
       await bridge.stop();
-      await says(t, bridge, []);
+      says(t, bridge, []);
     }
     const steps = bridge.logs.filter(({ childPid, step }) => childPid === pid && step !== undefined);
     t.deepEqual(

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
 import { type Bridge, startBridge } from '../support/bridge.ts';
@@ -32,7 +32,7 @@ export interface Faulty {
   readonly victim: FaultClient;
   /** Another client, whom the fault shall not concern. */
   readonly witness: FaultClient;
-  /** Fails unless it is as expected, the next client is served, and nothing has stayed of the fault. */
+  /** Fails unless it is as expected, the next client is served, and nothing has stayed of the fault. Ends the bridge. */
   recovered(aftermath?: Aftermath): Promise<void>;
 }
 
@@ -60,7 +60,8 @@ export async function startFaulty(
       message: () =>
         `${handlesOf(bridge.pid)} handles to become ${before} again, ${bridge.children().length} children ${children}`,
     });
-    await says(t, bridge, log);
+    await bridge.stop();
+    says(t, bridge, log);
   };
   return { bridge, victim, witness, recovered };
 }
@@ -70,8 +71,9 @@ export function handlesOf(pid: number): number {
   return process.platform === 'linux' ? readdirSync(`/proc/${pid}/fd`).length : 0;
 }
 
+/** 0 also of one that has ended. */
 export function rssMiBOf(pid: number): number {
-  if (process.platform !== 'linux') return 0;
+  if (process.platform !== 'linux' || !existsSync(`/proc/${pid}/status`)) return 0;
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;
 }
 

@@ -50,7 +50,7 @@ for (const { client, protocol, isolation } of WAYS) {
         /exited with code 3 .*before it answered anything\. Its last words on stderr: SOME_KEY is not set/,
       );
       await bridge.stop();
-      await says(t, bridge, exitsOf(bridge));
+      says(t, bridge, exitsOf(bridge));
       for (const { code, msg } of bridge.logs) if (code && msg?.includes('exited')) t.regex(msg, /SOME_KEY is not set/);
     },
   );
@@ -65,7 +65,7 @@ for (const { client, protocol, isolation } of WAYS) {
     rmSync(folder, { recursive: true });
     t.regex(await answerTo(bridge, client), /does not exist; correct the path after --/);
     await bridge.stop();
-    await says(t, bridge, ['warn ERR_UPSTREAM_SPAWN']);
+    says(t, bridge, ['warn ERR_UPSTREAM_SPAWN']);
   });
 }
 
@@ -79,7 +79,7 @@ for (const isolation of ['session', 'shared']) {
         t.teardown(() => bridge.stop());
         await waitFor(() => exitsOf(bridge).length > 1);
         await bridge.stop();
-        await says(t, bridge, exitsOf(bridge));
+        says(t, bridge, exitsOf(bridge));
       },
     );
   }

@@ -48,7 +48,7 @@ async function startPiped(
   const ends = async (log: readonly string[] = [], exit: ProgramExit = BY_ITSELF): Promise<void> => {
     t.deepEqual(await program.exited, exit);
     await read;
-    await says(t, { logs }, log);
+    says(t, { logs }, log);
   };
   return { program, logs, server, ends };
 }

@@ -45,7 +45,7 @@ for (const client of CLIENT_NAMES) {
       await kill();
       await assertGone(processes);
       await waitFor(async () => (await openSessions(running)) === 0, { message: 'the server to have no session left' });
-      await says(t, { logs: await log() }, []);
+      says(t, { logs: await log() }, []);
     });
   }
 }
@@ -72,7 +72,7 @@ async function endsItsCall(t: ExecutionContext, client: ClientName, { target }: 
   t.truthy(value);
   await witness.close();
   await bridge.stop();
-  await says(t, bridge, []);
+  says(t, bridge, []);
 }
 
 /** Yet long enough for a busy machine to start a server, and for clients that are held up between two messages. */

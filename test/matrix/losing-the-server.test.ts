@@ -138,7 +138,7 @@ for (const client of CLIENT_NAMES) {
     };
     const call = main.callTool('hold', { value: 'worth waiting for' }, { onProgress });
     await waitFor(() => hasBegun, { message: 'the first event of the call' });
-    network.cut();
+    await network.cut();
     t.is((await main.callTool('release', { value: 'worth waiting for' })).text, 'true');
     t.is((await call).text, 'worth waiting for');
     const { entries } = await recordOf(main);
@@ -210,7 +210,7 @@ async function connect(t: ExecutionContext, client: ClientName, target: readonly
   };
   const ends = async (log: readonly string[]): Promise<void> => {
     await stop();
-    await says(t, { logs: front.logs.filter(isNoRepetition) }, log);
+    says(t, { logs: front.logs.filter(isNoRepetition) }, log);
     t.notRegex(JSON.stringify(front.logs), PAYLOADS, 'no message is in the log');
   };
   return { front, main: await connectAs('main'), connectAnew: () => connectAs('anew'), ends };

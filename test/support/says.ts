@@ -1,18 +1,15 @@
 import type { ExecutionContext } from 'ava';
 import type { LogLine } from './bridge.ts';
-import { waitFor } from './wait-for.ts';
 
 /**
- * Fails unless this is all there is in the log at `warn` or above since the bridge started. The log comes through a pipe
- * of its own, so what is missing is waited for.
+ * Fails unless this is all there is in the log at `warn` or above: all of it has to be there, so the bridge has ended.
  * @param expected in any order; `level code`, or `level message` where there is no code
  */
-export async function says(
+export function says(
   t: ExecutionContext,
   { logs }: { readonly logs: readonly LogLine[] },
   expected: readonly string[],
-): Promise<void> {
-  await waitFor(() => seriousOf(logs).length >= expected.length).catch(() => undefined);
+): void {
   t.deepEqual(seriousOf(logs), [...expected].sort(), 'what the log says');
 }
 
