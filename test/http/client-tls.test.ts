@@ -49,7 +49,7 @@ test.serial(
       [proxied, named],
     ] as const) {
       t.is((await new RecordedCall(client, url).finished()).failure?.code, 'ERR_UPSTREAM_CONNECT');
-      const asked = { method: 'GET', url, headers: {}, cookies: new SessionCookies(), timeoutMs: 5000 } as const;
+      const asked = { method: 'GET', url, headers: {}, cookies: new SessionCookies(), timeoutMs: 60_000 } as const;
       await t.throwsAsync(new ControlClient(client).request(asked), { message: /not trusted here/ });
     }
     t.is(server.received.length, 0);

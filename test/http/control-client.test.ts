@@ -5,7 +5,7 @@ import { answerJson, listen } from '../fixtures/http-servers/listen.ts';
 import { closeAfter, createClient } from './recorded-call.ts';
 
 function controlRequest(url: URL, request: Partial<ControlRequest> = {}): ControlRequest {
-  return { method: 'GET', url, headers: {}, cookies: new SessionCookies(), timeoutMs: 5000, ...request };
+  return { method: 'GET', url, headers: {}, cookies: new SessionCookies(), timeoutMs: 60_000, ...request };
 }
 
 test('resolves with any status, with the configured headers and without following redirects', async (t) => {

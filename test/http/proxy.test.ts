@@ -91,7 +91,7 @@ test('https goes through a tunnel, checked against the given authority', async (
     url,
     headers: {},
     cookies: new SessionCookies(),
-    timeoutMs: 5000,
+    timeoutMs: 60_000,
   });
   t.is(status, 200);
   t.is(proxy.asked.length, 2, 'one tunnel for each client');
@@ -110,7 +110,7 @@ test('a proxy that is not there is what the error names, without its password', 
     };
     t.like((await new RecordedCall(client, url).finished()).failure, expected);
     const control = new ControlClient(client);
-    const asked = { method: 'GET', url, headers: {}, cookies: new SessionCookies(), timeoutMs: 5000 } as const;
+    const asked = { method: 'GET', url, headers: {}, cookies: new SessionCookies(), timeoutMs: 60_000 } as const;
     t.like(await t.throwsAsync(control.request(asked)), expected);
   }
 });

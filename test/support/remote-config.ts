@@ -7,7 +7,8 @@ export const REMOTE: RemoteConfig = {
   bearerTokenFile: undefined,
   tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
   forwardHeaders: [],
-  timeouts: { connectMs: 5000, firstByteMs: 0, idleMs: 0, callMs: 0 },
+  // A machine may be held up for some seconds.
+  timeouts: { connectMs: 60_000, firstByteMs: 0, idleMs: 0, callMs: 0 },
   login: undefined,
   keepAliveMs: 0,
   proxyEnv: {},

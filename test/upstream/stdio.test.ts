@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
+import type { Clock } from '../../src/deps.ts';
 import { BridgeError } from '../../src/errors.ts';
 import { loadOpenPty } from '../../src/process/pty-child.ts';
 import type { UpstreamDialer, UpstreamLink } from '../../src/relay/ports.ts';
@@ -11,6 +12,7 @@ import { createStdioDialer } from '../../src/upstream/stdio.ts';
 import { notificationFrame, requestFrame, resultFrame } from '../../src/wire/write-message.ts';
 import { fixture } from '../process/child-spec.ts';
 import { createTestDeps, type LogEntry } from '../process/collected-log.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import { assertGone, isAlive } from '../support/processes.ts';
 import { TYPESCRIPT } from '../support/typescript.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -27,6 +29,8 @@ interface DialerSettings {
   readonly cwd?: string;
   readonly pty?: boolean;
   readonly children?: ChildLimit;
+  /** Default: the time of the system. */
+  readonly clock?: Clock;
 }
 
 interface TestDialer {
@@ -51,13 +55,14 @@ function createDialer(
     cwd,
     pty = false,
     children,
+    clock = deps.clock,
   } = settings;
   const dialer = createStdioDialer({
     target: { kind: 'command', command, args: [fixture(name), ...args] },
     child: { cwd, env: { PATH: process.env.PATH ?? '' }, withheldEnv, pty },
     maxMessageBytes,
     shutdownGraceMs,
-    deps,
+    deps: { ...deps, clock },
     children,
   });
   t.teardown(async () => {
@@ -329,7 +334,8 @@ test('kills everything at once as a last resort', async (t) => {
 });
 
 test('refuses to start a server that keeps failing, until the wait is over', async (t) => {
-  const { dialer, dial } = createDialer(t, 'exits-before-initialize', []);
+  const clock = new FakeClock();
+  const { dialer, dial } = createDialer(t, 'exits-before-initialize', [], { clock });
   for (let attempt = 0; attempt < 5; attempt++) {
     t.true(dialer.readiness().ready);
     await dial().listener.whenClosed();
@@ -343,6 +349,10 @@ test('refuses to start a server that keeps failing, until the wait is over', asy
     error?.message ?? '',
     /"node exits-before-initialize\.js" failed 5 times in a row .*Last failure: .*exited with code 3/,
   );
+  clock.advance(error?.retryAfterMs ?? 0);
+  t.true(dialer.readiness().ready);
+  await dial().listener.whenClosed();
+  t.false(dialer.readiness().ready);
 });
 
 test('does not hold it against a server that clients leave before it answers', async (t) => {

@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import { CallbackListener } from '../../../src/http/login/callback-listener.ts';
+import { ownPort } from '../../support/own-port.ts';
 
 test('a port that is taken is an error that says what to do', async (t) => {
   const other = createServer();
@@ -30,7 +31,8 @@ test('answers with a page that loads nothing and keeps nothing, and never repeat
 });
 
 test('listens on this machine only, and not at all when it is closed', async (t) => {
-  const listener = new CallbackListener(new URL('http://localhost:0/callback'));
+  // What the system chooses may belong to somebody else a moment later.
+  const listener = new CallbackListener(new URL(`http://localhost:${await ownPort()}/callback`));
   const url = await listener.listen();
   t.is(url.hostname, 'localhost');
   t.is(

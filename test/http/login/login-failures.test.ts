@@ -4,6 +4,7 @@ import test from 'ava';
 import { FAILURE_PAUSE_MS } from '../../../src/http/login/login.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { startLoginWorld } from '../../support/login-world.ts';
+import { ownPort } from '../../support/own-port.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { RecordedCall } from '../recorded-call.ts';
 import { createUser } from './logged-in.ts';
@@ -217,7 +218,8 @@ for (const { title, spoil, message, isAsked = false } of MISHAPS) {
 test('an answer with another state is nobody’s: the right one may still come', async (t) => {
   const world = await startLoginWorld(t);
   world.comeBack = undefined;
-  const user = createUser(t, world.url);
+  // What the system chooses may belong to somebody else a moment later.
+  const user = createUser(t, world.url, { callback: new URL(`http://127.0.0.1:${await ownPort()}/callback`) });
   const calling = user.call();
   await waitFor(() => world.count('/authorize') === 1);
   const asked = world.latest('/authorize').parameters;

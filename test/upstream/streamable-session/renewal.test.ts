@@ -160,7 +160,7 @@ test('calls whose answer had begun fail: nobody knows whether they were carried 
   await client.request('tools/list');
   forget();
   t.is(await client.call('x'), 'ok');
-  const { error } = await client.answer(long, 3000);
+  const { error } = await client.answer(long);
   t.is(error?.code, -32603);
   t.regex(error?.message ?? '', /forgot the session while tools\/call was under way/);
   t.is(server.messages.filter(({ message }) => message.params?.name === 'long').length, 1);

@@ -1,5 +1,6 @@
 import test from 'ava';
 import { type Act, event, notification, openStream, resultOf } from '../../fixtures/http-servers/scripted.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { askedFor, type ConnectOptions, connectScripted } from './connect-modern.ts';
 
@@ -151,13 +152,21 @@ test('a server that does not end its streams after the answer is left after a mo
 });
 
 test('one that does keeps its connection', async (t) => {
-  const { server, client } = await callAnsweredBy(t, (asked, response) => {
+  // Time stands still, so that nothing is left for having taken a moment.
+  const clock = new FakeClock();
+  let end = (): void => {};
+  const act: Act = (asked, response) => {
     openStream(response).write(event(resultOf(asked, 'ok')));
-    setTimeout(() => response.end(), 20);
-  });
-  await waitFor(() => client.request('prompts/get', {}).then(() => true));
+    end = () => void response.end();
+  };
+  const { server, client } = await callAnsweredBy(t, act, { clock });
+  end();
+  await waitFor(() => clock.pendingTimers === 0, { message: 'the end of the stream to be noticed' });
   await client.request('prompts/list');
-  t.true(new Set(server.messages.map(({ connection }) => connection)).size <= 2);
+  t.deepEqual(
+    server.messages.map(({ connection }) => connection),
+    [1, 1],
+  );
 });
 
 test('an input_required result and its state pass untouched', async (t) => {
