@@ -8,7 +8,7 @@ import { assertGone } from '../support/processes.ts';
 import { says } from '../support/says.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { connectClient, type Era, outcomeOf } from './fault-clients.ts';
-import { type Faulty, faulty, rssMiBOf, startFaulty } from './faulty-bridge.ts';
+import { type Faulty, faulty, hasLooked, rssMiBOf, startFaulty } from './faulty-bridge.ts';
 
 const EURO = '12 € and more, so that there is something to cut';
 const EXITED = { code: -32603, data: { bridge: { reason: 'ERR_UPSTREAM_EXITED' } } };
@@ -33,9 +33,6 @@ async function meetsItsFate(t: ExecutionContext, era: Era, { victim }: Faulty): 
   else t.is(text, 'still there?');
 }
 
-/** That of the client that came last; modern clients have only one together. */
-const childOf = (bridge: Bridge): number => Math.max(...bridge.children());
-
 for (const era of ERAS) {
   for (const fault of [
     'dies-without-an-answer',
@@ -45,12 +42,11 @@ for (const era of ERAS) {
   ]) {
     test.serial(`${era} child ${fault}: its call gets one error; ${FATE[era]}`, async (t) => {
       const faults = await startFaulty(t, { era });
-      const { bridge, victim, recovered } = faults;
-      const pid = childOf(bridge);
+      const { bridge, victim, childPid, recovered } = faults;
       const { error } = await victim.call(fault, EURO);
       t.like(error, EXITED);
       t.regex(error?.message ?? '', /SIGKILL/);
-      await assertGone([pid]);
+      await assertGone([childPid]);
       if (fault === 'forks-and-dies') await waitFor(() => grandchildrenOf(bridge).length > 0);
       await assertGone(grandchildrenOf(bridge));
       await meetsItsFate(t, era, faults);
@@ -62,10 +58,9 @@ for (const era of ERAS) {
 
   test.serial(`${era} child dies-after-the-answer: the answer arrives; ${FATE[era]}`, async (t) => {
     const faults = await startFaulty(t, { era });
-    const { bridge, victim, recovered } = faults;
-    const pid = childOf(bridge);
+    const { bridge, victim, childPid, recovered } = faults;
     t.is((await victim.call('dies-after-the-answer', EURO)).text, EURO);
-    await assertGone([pid]);
+    await assertGone([childPid]);
     await isKnown(bridge);
     await meetsItsFate(t, era, faults);
     await recovered({ log: LOG_OF_AN_EXIT });
@@ -73,11 +68,10 @@ for (const era of ERAS) {
 
   test.serial(`${era} child killed between two calls: nobody is told; ${FATE[era]}`, async (t) => {
     const faults = await startFaulty(t, { era });
-    const { bridge, victim, recovered } = faults;
+    const { bridge, victim, childPid, recovered } = faults;
     t.is((await victim.call('echo', 'one')).text, 'one');
-    const pid = childOf(bridge);
-    process.kill(pid, 'SIGKILL');
-    await assertGone([pid]);
+    process.kill(childPid, 'SIGKILL');
+    await assertGone([childPid]);
     await isKnown(bridge);
     await meetsItsFate(t, era, faults);
     await recovered({ log: LOG_OF_AN_EXIT });
@@ -86,29 +80,27 @@ for (const era of ERAS) {
   test.serial(
     `${era} child killed before it has read a call, and in the middle of one: both get one error`,
     async (t) => {
-      const { bridge, victim, recovered } = await startFaulty(t, { era });
+      const { bridge, victim, childPid, recovered } = await startFaulty(t, { era });
       t.is((await victim.call('stops-reading', 'x')).text, 'x');
-      const pid = childOf(bridge);
-      const hasSmall = readsOf(bridge, 16 * 1024);
       const small = victim.start('echo', 'x'.repeat(16 * 1024));
-      await waitFor(hasSmall, { message: 'the bridge to have the small call' });
+      await hasLooked(bridge);
       const hasLarge = readsOf(bridge, 4 * 1024 * 1024);
       const large = victim.start('echo', 'x'.repeat(4 * 1024 * 1024));
       await waitFor(hasLarge, { message: 'the bridge to have the large call' });
-      await waitFor(() => stillWaits(small), { message: 'the calls to wait' });
-      process.kill(pid, 'SIGKILL');
+      // Its last bytes, too.
+      await hasLooked(bridge);
+      process.kill(childPid, 'SIGKILL');
       for (const answer of [small, large]) t.like((await outcomeOf(await answer)).error, EXITED);
       await recovered({ log: LOG_OF_AN_EXIT });
     },
   );
 
   test.serial(`${era} child closes-stdout: its call gets one error, and it is ended`, async (t) => {
-    const { bridge, victim, recovered } = await startFaulty(t, { era });
-    const pid = childOf(bridge);
+    const { victim, childPid, recovered } = await startFaulty(t, { era });
     const { error } = await victim.call('closes-stdout', 'x');
     t.like(error, EXITED);
     t.regex(error?.message ?? '', /closed its stdout but went on running/);
-    await assertGone([pid]);
+    await assertGone([childPid]);
     await recovered({ log: LOG_OF_AN_EXIT });
   });
 
@@ -155,11 +147,12 @@ for (const era of ERAS) {
   test.serial(
     `${era} child dies (shared): all calls get one error each, and the next child serves the same clients`,
     async (t) => {
-      const { bridge, victim, witness, recovered } = await startFaulty(t, { era, options: ['--isolation', 'shared'] });
+      const faults = await startFaulty(t, { era, options: ['--isolation', 'shared'] });
+      const { bridge, victim, witness, childPid, recovered } = faults;
       t.is((await victim.call('stops-reading', 'x')).text, 'x');
       const waiting = [victim.start('echo', 'a'), witness.start('echo', 'b')];
-      await waitFor(() => stillWaits(Promise.race(waiting)), { message: 'the calls to wait' });
-      process.kill(childOf(bridge), 'SIGKILL');
+      await hasLooked(bridge);
+      process.kill(childPid, 'SIGKILL');
       for (const answer of waiting) t.like((await outcomeOf(await answer)).error, EXITED);
       t.is((await victim.call('echo', 'and on')).text, 'and on', 'the session goes on');
       await recovered({ log: LOG_OF_AN_EXIT });
@@ -191,24 +184,16 @@ function bytesReadBy(pid: number): number {
   return Number(/^rchar: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1]);
 }
 
-/** Everything that could have answered has had its turn. */
-async function stillWaits(answer: Promise<unknown>): Promise<boolean> {
-  const waiting = Symbol('waiting');
-  const pause = new Promise((resolve) => setTimeout(() => resolve(waiting), 200));
-  return (await Promise.race([answer, pause])) === waiting;
-}
-
 test.serial('legacy child of a session stops-reading: calls time out one by one, the others are served', async (t) => {
   // Time enough to end it before all others have been served, if it were not left to its client.
   const options = ['--request-timeout', '8s', '--hang-timeout', '50ms'];
-  const { bridge, victim, witness, recovered } = await startFaulty(t, { options });
+  const { victim, witness, childPid, recovered } = await startFaulty(t, { options });
   t.is((await victim.call('stops-reading', 'x')).text, 'x');
-  const pid = childOf(bridge);
   const unread = ['small', 'x'.repeat(1024 * 1024)].map((text) => victim.call('echo', text));
   t.is((await witness.call('echo', 'and I?')).text, 'and I?');
   for (const { error } of await Promise.all(unread)) t.like(error, TIMED_OUT);
   await recovered();
-  await assertGone([pid]);
+  await assertGone([childPid]);
 });
 
 /** Processes that no client could end by leaving. */
@@ -231,15 +216,14 @@ for (const { fault, server, clients, isolation } of SHARED_PROCESSES) {
     // Time enough to start a process, and to call between the timeouts and the end of the process.
     const options = ['--isolation', isolation, '--request-timeout', '8s', '--hang-timeout', '6s'];
     const faults = await startFaulty(t, { era: clients, options, target: exclusive(t, server) });
-    const { bridge, victim, witness, recovered } = faults;
-    const pid = childOf(bridge);
+    const { victim, witness, childPid, recovered } = faults;
     if (fault === 'stops-reading') t.is((await victim.call(fault, 'x')).text, 'x');
-    else process.kill(pid, 'SIGSTOP');
+    else process.kill(childPid, 'SIGSTOP');
     const unread = ['small', 'x'.repeat(1024 * 1024)].map((text) => victim.call('echo', text));
     for (const { error } of await Promise.all(unread)) t.like(error, TIMED_OUT);
     t.like((await witness.call('echo', 'and I?')).error, HUNG, 'what is open then is told so');
     t.is((await victim.call('echo', 'and on')).text, 'and on');
-    await assertGone([pid]);
+    await assertGone([childPid]);
     await recovered({ log: ['warn ERR_UPSTREAM_HUNG'] });
   });
 }
@@ -267,8 +251,7 @@ for (const era of ERAS) {
   test.serial(`${era} child that ignores the end of its input and SIGTERM is killed when ${UNTIL[era]}`, async (t) => {
     const options = ['--log-level', 'debug'];
     const faults = await startFaulty(t, { era, options, target: faulty(era, 'stubborn') });
-    const { bridge, victim } = faults;
-    const pid = childOf(bridge);
+    const { bridge, victim, childPid: pid } = faults;
     if (era === 'legacy') {
       await victim.leave();
       await assertGone([pid]);

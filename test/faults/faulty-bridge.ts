@@ -2,6 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
 import { type Bridge, startBridge } from '../support/bridge.ts';
+import { callHttp } from '../support/http-call.ts';
 import { says } from '../support/says.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { connectClient, type Era, type FaultClient } from './fault-clients.ts';
@@ -32,6 +33,8 @@ export interface Faulty {
   readonly victim: FaultClient;
   /** Another client, whom the fault shall not concern. */
   readonly witness: FaultClient;
+  /** Of the process that serves the victim at first: one of its own, or the only one. */
+  readonly childPid: number;
   /** Fails unless it is as expected, the next client is served, and nothing has stayed of the fault. Ends the bridge. */
   recovered(aftermath?: Aftermath): Promise<void>;
 }
@@ -46,8 +49,11 @@ export async function startFaulty(
   const witness = await connectClient(bridge, era);
   await witness.call('echo', 'before');
   const before = await steadyHandles(bridge);
-  const children = bridge.children().length;
+  const earlier = bridge.children();
   const victim = await connectClient(bridge, era);
+  const children = bridge.children();
+  // Not the highest number: after the highest of all the system begins with low ones again.
+  const childPid = children.find((pid) => !earlier.includes(pid)) ?? children[0] ?? Number.NaN;
   const recovered = async ({ log = [], witness: fate = 'is served' }: Aftermath = {}): Promise<void> => {
     const { status, text } = await witness.call('echo', 'undisturbed');
     if (fate === 'is served') t.is(text, 'undisturbed');
@@ -56,14 +62,24 @@ export async function startFaulty(
     t.is((await next.call('echo', 'welcome')).text, 'welcome');
     await next.leave();
     await victim.leave();
-    await waitFor(() => handlesOf(bridge.pid) <= before && bridge.children().length <= children, {
+    await waitFor(() => handlesOf(bridge.pid) <= before && bridge.children().length <= earlier.length, {
       message: () =>
-        `${handlesOf(bridge.pid)} handles to become ${before} again, ${bridge.children().length} children ${children}`,
+        `${handlesOf(bridge.pid)} handles to become ${before} again, ${bridge.children().length} children ${earlier.length}`,
     });
     await bridge.stop();
     says(t, bridge, log);
   };
-  return { bridge, victim, witness, recovered };
+  return { bridge, victim, witness, childPid, recovered };
+}
+
+/**
+ * Resolves when the bridge has dealt with what was sent to it before, as far as that can be: it has looked at all of its
+ * connections since.
+ */
+export async function hasLooked({ url }: Bridge): Promise<void> {
+  // The first question may be seen together with what came before it, or ahead of it.
+  const port = Number(url.port);
+  for (let times = 0; times < 3; times += 1) await (await callHttp({ port, path: '/healthz' })).text();
 }
 
 /** Sockets, pipes and files of a process; 0 where nobody can tell. */
