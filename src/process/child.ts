@@ -45,7 +45,7 @@ export interface Child {
 export interface ChildListener {
   /** Bytes of its stdout, in order. */
   output(chunk: Buffer): void;
-  /** It closed this stream and may still run. Not called for streams that end because the process did. */
+  /** It closed this stream and runs on. Called once at most, and not for streams that end because the process did. */
   closed(stream: 'stdin' | 'stdout'): void;
   /** The process has exited and its output has been delivered. */
   ended(exit: ChildExit): void;

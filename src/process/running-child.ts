@@ -9,6 +9,8 @@ import { Termination } from './terminate.ts';
 
 /** How long output is waited for after the exit when something else still holds the pipe. */
 const LATE_OUTPUT_MS = 1000;
+/** A process that exits closes its streams a moment before; only after this long it counts as living without them. */
+const LINGER_MS = 250;
 
 export interface RunningChildOptions {
   readonly name: string;
@@ -57,6 +59,8 @@ export class RunningChild implements Child {
   #openOutputs = 2;
   #isPaused = false;
   #cancelLateOutput: () => void = () => undefined;
+  /** Of the stream that closed first. */
+  #cancelLingering: (() => void) | undefined = undefined;
 
   constructor(options: RunningChildOptions) {
     const { name, pid, carrier, stdin, graceMs, clock, log } = options;
@@ -135,12 +139,16 @@ export class RunningChild implements Child {
   }
 
   #closedEarly(stream: 'stdin' | 'stdout'): void {
-    if (this.#state.kind === 'running' && !this.#termination.hasBegun) this.#options.listener.closed(stream);
+    if (this.#state.kind !== 'running') return;
+    this.#cancelLingering ??= this.#after(LINGER_MS, () => {
+      if (!this.#termination.hasBegun) this.#options.listener.closed(stream);
+    });
   }
 
   #exited(code: number | null, signal: NodeJS.Signals | null): void {
     const ranMs = this.#options.clock.now() - this.#startedMs;
     this.#state = { kind: 'exited', exit: { code, signal, ranMs, terminated: this.#termination.hasBegun } };
+    this.#cancelLingering?.();
     this.#termination.leaderExited();
     if (this.#openOutputs === 0) this.#end();
     else this.#limitLateOutput();
@@ -154,17 +162,24 @@ export class RunningChild implements Child {
   /** Not while the reader has paused us: then it is not the child that keeps us waiting. */
   #limitLateOutput(): void {
     if (this.#state.kind !== 'exited' || this.#isPaused) return;
-    const { clock, stdout, stderr, log } = this.#options;
-    const leave = (): void => {
+    const { stdout, stderr, log } = this.#options;
+    this.#cancelLateOutput = this.#after(LATE_OUTPUT_MS, () => {
       log.debug('something still holds the pipes of a server that has exited; they are no longer read');
       stdout.destroy();
       stderr.destroy();
-    };
-    this.#cancelLateOutput = clock.after(LATE_OUTPUT_MS, () => {
-      // A process that was held up for so long finds its timers due before it has looked at its pipes.
-      const look = setImmediate(leave);
-      this.#cancelLateOutput = () => clearImmediate(look);
     });
+  }
+
+  /** A bridge that was held up for so long finds its timers due before it has looked at pipes, or heard of an exit. */
+  #after(delayMs: number, run: () => void): () => void {
+    let look: NodeJS.Immediate | undefined;
+    const cancel = this.#options.clock.after(delayMs, () => {
+      look = setImmediate(run);
+    });
+    return () => {
+      cancel();
+      clearImmediate(look);
+    };
   }
 
   #end(): void {

@@ -10,8 +10,6 @@ import { AnswerLimit } from './answer-limit.ts';
 import { exitError } from './exit-error.ts';
 import { StdioMessages } from './stdio-messages.ts';
 
-/** A process that exits closes its streams a moment before; only after this long it counts as living without them. */
-const LINGER_MS = 250;
 /** A server that says nothing for so long before its first answer is worth a word: most are there within seconds. */
 const SILENT_MS = 10_000;
 
@@ -28,13 +26,9 @@ export interface StdioLinkOptions {
 
 /**
  * - `open`: messages flow.
- * - `half-closed`: one of the child's streams is gone; its exit is expected any moment, and waited for until the timer.
  * - `closed`: the relay has let go or has been told of the end. Nothing more is said to it.
  */
-type LinkState =
-  | { readonly kind: 'open' }
-  | { readonly kind: 'half-closed'; readonly cancel: () => void }
-  | { readonly kind: 'closed' };
+type LinkState = 'open' | 'closed';
 
 /**
  * One server process and the conversation with it. After `close` the relay hears nothing more, not even the end.
@@ -45,7 +39,7 @@ export class StdioLink implements UpstreamLink, ChildListener {
   readonly #child: Child;
   readonly #writer: LineWriter;
   readonly #answers: AnswerLimit;
-  #state: LinkState = { kind: 'open' };
+  #state: LinkState = 'open';
   #hasServed = false;
   #cancelWarning: (() => void) | undefined = undefined;
 
@@ -79,7 +73,7 @@ export class StdioLink implements UpstreamLink, ChildListener {
   // ---- from the relay
 
   send(frame: Frame): boolean {
-    if (this.#state.kind === 'closed') return true;
+    if (this.#state === 'closed') return true;
     if (!this.#hasServed && frame.kind === 'request') this.#cancelWarning ??= this.#watchSilence(SILENT_MS);
     return !this.#answers.excludes(frame, this.#writer.isFull) && this.#writer.send(frame.bytes);
   }
@@ -102,25 +96,23 @@ export class StdioLink implements UpstreamLink, ChildListener {
   // ---- from the child
 
   output(chunk: Buffer): void {
-    if (this.#state.kind !== 'closed') this.#messages.push(chunk);
+    if (this.#state !== 'closed') this.#messages.push(chunk);
   }
 
   closed(stream: 'stdin' | 'stdout'): void {
-    if (this.#state.kind !== 'open') return;
-    const cancel = this.#options.clock.after(LINGER_MS, () => {
-      const message = `Server "${this.#options.name}" closed its ${stream} but went on running; it was ended.`;
-      const error = new BridgeError('ERR_UPSTREAM_EXITED', message);
-      this.#options.log.warn({ child: this.#options.name, code: error.code }, message);
-      this.#lost(error);
-      this.#letGo('unwanted');
-    });
-    this.#state = { kind: 'half-closed', cancel };
+    if (this.#state === 'closed') return;
+    const { name, log } = this.#options;
+    const message = `Server "${name}" closed its ${stream} but went on running; it was ended.`;
+    const error = new BridgeError('ERR_UPSTREAM_EXITED', message);
+    log.warn({ child: name, code: error.code }, message);
+    this.#lost(error);
+    this.#letGo('unwanted');
   }
 
   ended(exit: ChildExit): void {
     const { name, withheldEnv, policy, log } = this.#options;
     const described = { child: name, exitCode: exit.code };
-    if (this.#state.kind === 'closed') return log.info(described, `server ${describeExit(exit)}`);
+    if (this.#state === 'closed') return log.info(described, `server ${describeExit(exit)}`);
     this.#messages.end();
     const context = { name, withheldEnv, hasServed: this.#hasServed, noise: this.#messages.noise };
     const error = exitError(exit, { ...context, retryAfterMs: 0 });
@@ -141,7 +133,7 @@ export class StdioLink implements UpstreamLink, ChildListener {
   // ---- between
 
   #message(frame: Frame): void {
-    if (this.#state.kind === 'closed') return;
+    if (this.#state === 'closed') return;
     if (!this.#hasServed && frame.isResponse) {
       this.#hasServed = true;
       this.#cancelWarning?.();
@@ -151,15 +143,15 @@ export class StdioLink implements UpstreamLink, ChildListener {
   }
 
   #fault(fault: ServerFault): void {
-    if (this.#state.kind !== 'closed') this.#options.listener.serverFault(fault);
+    if (this.#state !== 'closed') this.#options.listener.serverFault(fault);
   }
 
   #drained(): void {
-    if (this.#state.kind !== 'closed') this.#options.listener.serverDrained();
+    if (this.#state !== 'closed') this.#options.listener.serverDrained();
   }
 
   #lost(error: BridgeError): void {
-    if (this.#state.kind !== 'closed') this.#options.policy.failed(error, this.#hasServed);
+    if (this.#state !== 'closed') this.#options.policy.failed(error, this.#hasServed);
     this.#tell(error);
   }
 
@@ -183,10 +175,9 @@ export class StdioLink implements UpstreamLink, ChildListener {
 
   /** False when it had been left before. */
   #leave(): boolean {
-    if (this.#state.kind === 'closed') return false;
+    if (this.#state === 'closed') return false;
     this.#cancelWarning?.();
-    if (this.#state.kind === 'half-closed') this.#state.cancel();
-    this.#state = { kind: 'closed' };
+    this.#state = 'closed';
     return true;
   }
 

@@ -54,8 +54,17 @@ export const PROCESSES: readonly Protection[] = [
     promise: 'what a process wrote last is read before its pipes are left, however late the bridge is',
     file: 'src/process/running-child.ts',
     tests: ['test/process/running-child.test.ts'],
-    code: 'const look = setImmediate(leave);\n      this.#cancelLateOutput = () => clearImmediate(look);',
-    without: 'leave();',
+    title: 'reads what a child*',
+    code: 'look = setImmediate(run);',
+    without: 'run();',
+  },
+  {
+    promise: 'a process that has exited is not said to run on, however late the bridge hears of its end',
+    file: 'src/process/running-child.ts',
+    tests: ['test/process/running-child.test.ts'],
+    title: 'takes no child*',
+    code: 'look = setImmediate(run);',
+    without: 'run();',
   },
   {
     promise: 'a process that has been killed is not said to be there when the bridge is late to hear of its end',
@@ -276,7 +285,7 @@ export const PROCESSES: readonly Protection[] = [
     promise: 'a server that closes its stdout and stays is ended',
     ...LINK,
     title: 'ends a server that closed its stdout*',
-    code: "this.#lost(error);\n      this.#letGo('unwanted');",
+    code: "this.#lost(error);\n    this.#letGo('unwanted');",
     without: 'void error;',
   },
   {
