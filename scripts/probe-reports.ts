@@ -1,16 +1,18 @@
 /** Real reports of `mcp-portage probe` for the README, by the built program. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { ownPort } from '../test/support/own-port.ts';
 
 const REPOSITORY = fileURLToPath(new URL('..', import.meta.url));
 const SERVER = '@modelcontextprotocol/server-everything';
 /** Where the server listens if nobody says otherwise, as in the README. */
 const USUAL_PORT = 3001;
 const START_TIMEOUT_MS = 20_000;
+/** What a busy machine does not reach is no part of a report. */
+const PROBE_TIMEOUT = '1m';
 
 /** By the name of their place in the README. */
 export const PROBES: Readonly<Record<string, () => Promise<string>>> = {
@@ -29,7 +31,7 @@ export function withoutTimes(report: string): string {
 }
 
 async function probeUrl(): Promise<string> {
-  const port = await findFreePort();
+  const port = await ownPort();
   const program = fileURLToPath(import.meta.resolve(`${SERVER}/dist/index.js`));
   const env = { ...process.env, PORT: String(port) };
   const server = spawn(process.execPath, [program, 'streamableHttp'], { env, stdio: 'ignore' });
@@ -45,21 +47,9 @@ async function probeUrl(): Promise<string> {
 }
 
 async function probe(...argv: string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(process.execPath, ['bin/mcp-portage.js', 'probe', ...argv], {
-    cwd: REPOSITORY,
-  });
+  const args = ['bin/mcp-portage.js', 'probe', '--timeout', PROBE_TIMEOUT, ...argv];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: REPOSITORY });
   return stdout;
-}
-
-/** The server takes a number only; that it is still free a moment later is likely enough for documentation. */
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (typeof address !== 'object' || address === null) throw new Error('no port');
-  return address.port;
 }
 
 async function whenListening(port: number): Promise<void> {

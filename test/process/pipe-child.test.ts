@@ -2,9 +2,12 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
+import { systemClock } from '../../src/cli/system-deps.ts';
+import type { Clock } from '../../src/deps.ts';
 import { BridgeError } from '../../src/errors.ts';
 import { type Child, type ChildSpec, describeExit } from '../../src/process/child.ts';
 import { createPipeStarter } from '../../src/process/pipe-child.ts';
+import { FakeClock } from '../support/fake-clock.ts';
 import { assertGone, isAlive } from '../support/processes.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { fixtureSpec, scriptSpec } from './child-spec.ts';
@@ -12,10 +15,10 @@ import { createTestDeps } from './collected-log.ts';
 import { RecordingListener } from './recording-listener.ts';
 
 /** Starts a child that is killed with the test if nothing else ended it. */
-function start(t: ExecutionContext, spec: ChildSpec) {
+function start(t: ExecutionContext, spec: ChildSpec, clock: Clock = systemClock) {
   const { deps, entries } = createTestDeps();
   const listener = new RecordingListener();
-  const child = createPipeStarter(deps)(spec, listener);
+  const child = createPipeStarter({ ...deps, clock })(spec, listener);
   t.teardown(async () => {
     child.killNow();
     await child.gone;
@@ -25,6 +28,7 @@ function start(t: ExecutionContext, spec: ChildSpec) {
 
 const INITIALIZE = '{"jsonrpc":"2.0","id":1,"method":"initialize"}\n';
 
+const GRACE_MS = 5000;
 /** Half of it is the time that even a busy machine needs to let a process end that has been told to. */
 const AMPLE_GRACE_MS = 10_000;
 
@@ -156,7 +160,8 @@ test('reads no further while paused, and delivers everything once resumed althou
 });
 
 test('ends a polite child by closing its stdin, after what was written to it', async (t) => {
-  const { child, listener } = start(t, scriptSpec('process.stdin.pipe(process.stdout)'));
+  // By a clock that stands still: however long it takes, it is not hurried.
+  const { child, listener } = start(t, scriptSpec('process.stdin.pipe(process.stdout)'), new FakeClock());
   child.stdin.write('last words');
   await child.terminate();
   const exit = await listener.whenEnded();
@@ -165,9 +170,12 @@ test('ends a polite child by closing its stdin, after what was written to it', a
 });
 
 test('ends a child that ignores the end of its input with SIGTERM', async (t) => {
-  const { child, listener } = start(t, fixtureSpec('ignores-stdin-close', [], { graceMs: AMPLE_GRACE_MS }));
+  const clock = new FakeClock();
+  const { child, listener } = start(t, fixtureSpec('ignores-stdin-close', [], { graceMs: GRACE_MS }), clock);
   await initialize(child, listener);
-  await child.terminate();
+  const terminated = child.terminate();
+  clock.advance(GRACE_MS / 2);
+  await terminated;
   t.like(await listener.whenEnded(), { signal: 'SIGTERM', terminated: true });
   t.false(isAlive(child.pid ?? 0));
 });

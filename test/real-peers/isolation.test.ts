@@ -38,9 +38,10 @@ for (const variant of VARIANTS) {
     const other = await variant.connect(bridgeOf(variant));
     t.teardown(other.close);
     const abort = new AbortController();
-    const held = ask(one.client, 'test/hold', {}, { signal: abort.signal });
+    const marker = `cancelled by ${variant.title}`;
+    const held = ask(one.client, 'test/hold', { marker }, { signal: abort.signal });
     const running = stepThrough(other, 'unharmed');
-    await waitFor(async () => (await received(one.client)).some(({ method }) => method === 'test/hold'));
+    await waitFor(async () => (await received(one.client)).some(({ params }) => params?.marker === marker));
     abort.abort();
     await t.throwsAsync(held);
     t.deepEqual(await running, expected('unharmed'));

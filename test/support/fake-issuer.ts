@@ -50,6 +50,8 @@ export async function startIssuer(t: ExecutionContext, path = ''): Promise<FakeI
     const { status, body, headers } = answers.get(request.url ?? '') ?? { status: 404 };
     response.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body ?? {}));
   });
+  // Longer than anybody here is idle.
+  server.keepAliveTimeout = 60_000;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.teardown(() => {
     server.close();

@@ -181,6 +181,8 @@ export async function startLoginWorld(t: ExecutionContext): Promise<LoginWorld> 
 
 async function listen(t: ExecutionContext, listener: RequestListener): Promise<string> {
   const server = createServer(listener);
+  // Longer than a login takes: a call that meets the end of its connection is lost, as it should be.
+  server.keepAliveTimeout = 60_000;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.teardown(() => {
     server.close();
