@@ -140,8 +140,9 @@ test('ends the session with DELETE, once', async (t) => {
   client.close();
   await dialer.close();
   await dialer.close();
+  // The answer to it is not waited for without end.
+  await waitFor(() => server.sessions.size === 0, { message: 'the session to end' });
   t.is(server.asked.filter(({ method }) => method === 'DELETE').length, 1);
-  t.is(server.sessions.size, 0);
 });
 
 for (const [name, status] of [
@@ -153,7 +154,7 @@ for (const [name, status] of [
     const dialer = dialStreamable(server.url);
     await connectClient(t, server, dialer);
     await dialer.close();
-    t.true(server.order.includes('DELETE'));
+    await waitFor(() => server.order.includes('DELETE'), { message: 'the end of the session' });
     t.throws(() => dialer.dial({} as never), { message: /shutting down/ });
   });
 }
