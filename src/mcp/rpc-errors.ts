@@ -1,5 +1,10 @@
-import type { BridgeError } from '../errors.ts';
+import { BridgeError, ERROR_CODES, type ErrorCode } from '../errors.ts';
+import type { Frame } from '../wire/frame.ts';
+import { asFields, readPayload, showText } from './payload.ts';
 import { INTERNAL_ERROR } from './rpc-codes.ts';
+
+/** Longer messages than ours are some server's. */
+const MAX_RETOLD_LENGTH = 1000;
 
 /** The `error` member of a JSON-RPC response. */
 export interface RpcError {
@@ -15,4 +20,12 @@ export function rpcErrorOf(error: BridgeError): RpcError {
     message: error.message,
     data: { bridge: { ...error.data, reason: error.code } },
   };
+}
+
+/** What a bridge, this one or one behind it, has told with an error; without its details. Undefined: the server's own. */
+export function failureToldBy(answer: Frame): BridgeError | undefined {
+  const error = readPayload(answer);
+  const reason = asFields(asFields(error?.data)?.bridge)?.reason;
+  if (typeof reason !== 'string' || !Object.hasOwn(ERROR_CODES, reason)) return undefined;
+  return new BridgeError(reason as ErrorCode, showText(error?.message).slice(0, MAX_RETOLD_LENGTH));
 }

@@ -7,7 +7,7 @@ import { LISTEN } from '../mcp/modern-methods.ts';
 import { ModernQuestions } from '../mcp/modern-questions.ts';
 import { readPayload } from '../mcp/payload.ts';
 import { type Era, findRevision, OLDEST_REVISION, type Revision } from '../mcp/revisions.ts';
-import { rpcErrorOf } from '../mcp/rpc-errors.ts';
+import { failureToldBy, rpcErrorOf } from '../mcp/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { withId } from '../wire/splice.ts';
 import { errorFrame, notificationFrame, resultFrame } from '../wire/write-message.ts';
@@ -35,6 +35,8 @@ export interface RelayOptions extends CallTimes {
   /** Either end is gone, or the handshake was refused; both ends have been closed. Called once. */
   readonly onEnd: (reason: BridgeError) => void;
 }
+
+const REFUSED = new BridgeError('ERR_UPSTREAM_PROTOCOL', 'The server refused initialize; its error was passed on.');
 
 /**
  * - `opening`: no successful `initialize` yet.
@@ -225,8 +227,7 @@ export class Relay implements ClientListener, ServerListener {
   #handshakeAnswered(frame: Frame, exchange: Exchange): void {
     if (frame.kind === 'error') {
       this.#toClient(frame, exchange);
-      const reason = 'The server refused initialize; its error was passed on.';
-      return this.#handshakeFailed(new BridgeError('ERR_UPSTREAM_PROTOCOL', reason));
+      return this.#handshakeFailed(failureToldBy(frame) ?? REFUSED);
     }
     const revision = negotiatedRevision(frame);
     if (this.#state === 'opening') this.#state = 'ready';

@@ -66,3 +66,19 @@ for (const [era, write] of Object.entries(SCRIPTS)) {
     });
   }
 }
+
+for (const [era, write] of Object.entries(SCRIPTS)) {
+  test(`a ${era} script → a server that is not there: all it asks is told that it cannot be reached`, async (t) => {
+    const program = startConnect(t, ['http://127.0.0.1:1/mcp']);
+    for (const message of write(CALLS)) program.send(message);
+    program.child.stdin.end();
+    await program.exited;
+    t.deepEqual(
+      program.lines
+        .map((line) => JSON.parse(line))
+        .map(({ id, error }) => [id, error.data.bridge.reason])
+        .sort(),
+      [...Array(CALLS.length + 1).keys()].map((id) => [id, 'ERR_UPSTREAM_CONNECT']),
+    );
+  });
+}

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
-import { rpcErrorOf } from '../../src/mcp/rpc-errors.ts';
+import { failureToldBy, rpcErrorOf } from '../../src/mcp/rpc-errors.ts';
+import { errorFrame } from '../../src/wire/write-message.ts';
 
 test('a failure of the bridge shows its code of JSON-RPC, its message and its stable code', (t) => {
   t.deepEqual(rpcErrorOf(new BridgeError('ERR_SESSION_UNKNOWN', 'gone')), {
@@ -23,3 +24,17 @@ test('the cause stays inside', (t) => {
   const error = new BridgeError('ERR_INTERNAL', 'failed', { cause: new Error('secret') });
   t.false(JSON.stringify(rpcErrorOf(error)).includes('secret'));
 });
+
+test('what a bridge has told is known again, no longer than a bridge tells', (t) => {
+  const failure = new BridgeError('ERR_UPSTREAM_CONNECT', 'nothing listens there', { data: { cause: 'ECONNREFUSED' } });
+  const told = failureToldBy(errorFrame(1, rpcErrorOf(failure)));
+  t.like(told, { code: 'ERR_UPSTREAM_CONNECT', message: 'nothing listens there', data: undefined });
+  const long = failureToldBy(errorFrame(1, { ...rpcErrorOf(failure), message: 'x'.repeat(100_000) }));
+  t.is(long?.message.length, 1000);
+});
+
+for (const reason of ['toString', 'no such code', ['ERR_UPSTREAM_CONNECT'], undefined]) {
+  test(`an error whose reason is ${JSON.stringify(reason)} is the server's own`, (t) => {
+    t.is(failureToldBy(errorFrame(1, { code: -32603, message: 'no', data: { bridge: { reason } } })), undefined);
+  });
+}

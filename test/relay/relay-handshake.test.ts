@@ -1,5 +1,6 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
+import { rpcErrorOf } from '../../src/mcp/rpc-errors.ts';
 import { MAX_INITIALIZE_BYTES } from '../../src/relay/exchange-table.ts';
 import { messagesOf } from '../support/fake-peers.ts';
 import { RelayPair, readyPair } from './relay-pair.ts';
@@ -49,6 +50,28 @@ test('ends the session after a refused initialize, once the refusal was passed o
   );
   t.is(pair.link.closedWith.length, 1);
   t.deepEqual(pair.ready, []);
+});
+
+test('what was sent behind an initialize that fails is told the same as initialize', (t) => {
+  const reasonsOf = (error: object): unknown[] => {
+    const pair = new RelayPair();
+    pair.client(HELLO);
+    pair.client({ id: 1, method: 'tools/list' });
+    pair.server({ id: 0, error });
+    const [, early] = messagesOf(pair.peer.sent) as { error?: { message: string; data: object } }[];
+    return [early?.error?.message, early?.error?.data];
+  };
+  const unreachable = new BridgeError('ERR_UPSTREAM_CONNECT', 'Cannot reach the server: nothing listens there.');
+  t.deepEqual(reasonsOf(rpcErrorOf(unreachable)), [
+    'Cannot reach the server: nothing listens there.',
+    { bridge: { reason: 'ERR_UPSTREAM_CONNECT' } },
+  ]);
+  const refused = [
+    'The server refused initialize; its error was passed on.',
+    { bridge: { reason: 'ERR_UPSTREAM_PROTOCOL' } },
+  ];
+  t.deepEqual(reasonsOf({ code: -32602, message: 'no' }), refused);
+  t.deepEqual(reasonsOf({ code: -32603, message: 'no', data: { bridge: { reason: 'toString' } } }), refused);
 });
 
 test('refuses an initialize that is too large to be kept with its session, which is over then', (t) => {

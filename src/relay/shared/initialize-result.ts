@@ -1,8 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
-import { BridgeError, type ErrorCode } from '../../errors.ts';
+import { BridgeError } from '../../errors.ts';
 import { asFields, type Fields, readPayload, showText } from '../../mcp/payload.ts';
 import { featuresOf } from '../../mcp/revision-features.ts';
 import type { RevisionId } from '../../mcp/revisions.ts';
+import { failureToldBy } from '../../mcp/rpc-errors.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { isOfProcess } from '../log-failure.ts';
 
@@ -34,12 +35,10 @@ export function refusalOf(name: string, answer: Frame): BridgeError {
       `${name} answered initialize with something that is no result of it.`,
     );
   }
-  const error = readPayload(answer);
-  const message = showText(error?.message);
-  const code = asFields(asFields(error?.data)?.bridge)?.reason as ErrorCode;
+  const told = failureToldBy(answer);
   // It never came to the server: below stands another shared one, whose process is gone.
-  if (isOfProcess({ code })) return new BridgeError(code, message);
-  const said = JSON.stringify(message.slice(0, 200));
+  if (told !== undefined && isOfProcess(told)) return told;
+  const said = JSON.stringify(showText(readPayload(answer)?.message).slice(0, 200));
   return new BridgeError('ERR_UPSTREAM_PROTOCOL', `${name} refused initialize: ${said}`);
 }
 
