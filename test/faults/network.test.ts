@@ -106,7 +106,7 @@ for (const name of REMOTE_NAMES) {
   test.serial(`${title}: network resets all connections between two calls: ${end}`, async (t) => {
     const remote = await startRemote(t, name);
     t.is((await remote.victim.call('echo', 'one')).text, 'one');
-    remote.network.reset();
+    await remote.network.reset();
     await isKnown(remote);
     await goesOn(t, remote, isSession);
     await remote.recovered(lostAll);
@@ -118,7 +118,7 @@ for (const name of REMOTE_NAMES) {
       const remote = await startRemote(t, name);
       t.is((await remote.victim.call('echo', 'one')).text, 'one');
       remote.network.fault = { kind: 'refuse' };
-      remote.network.reset();
+      await remote.network.reset();
       await isKnown(remote);
       const log = isSession ? await isRefused(t, remote, era) : await isReset(t, remote, EXPECTED[name]);
       remote.network.fault = { kind: 'none' };
@@ -141,10 +141,10 @@ for (const name of REMOTE_NAMES) {
     remote.network.fault = { kind: 'silence' };
     t.like((await remote.victim.call('echo', 'x')).error, errorOf('ERR_UPSTREAM_TIMEOUT'));
     // A modern request is withdrawn by leaving. The loss of a session ends whatever is on its way, so that goes first.
-    if (era === 'legacy') (await remote.network.passed('notifications/cancelled'))();
+    if (era === 'legacy') await (await remote.network.passed('notifications/cancelled'))();
     await isUntold(remote, untold);
     remote.network.fault = { kind: 'none' };
-    remote.network.reset();
+    await remote.network.reset();
     await isKnown(remote);
     await goesOn(t, remote, isSession);
     await remote.recovered({ ...lostAll, log: [...(lostAll.log ?? []), ...untold] });
@@ -175,7 +175,7 @@ test.serial('network cut during a call whose stream can be resumed: the answer a
   // The client has the head of its answer with the first event: what was said before the cut has arrived.
   const answer = await victim.start('slow', 'x');
   t.not(waiting, undefined);
-  network.reset();
+  await network.reset();
   t.is((await outcomeOf(answer)).text, 'resumed');
   await recovered();
 });

@@ -19,7 +19,7 @@ for (const isolation of ISOLATIONS) {
     const params = { steps: 10, everyMs: 50, label: 'resumed' };
     const call = ask(client, 'test/steps', params, { onprogress: () => undefined });
     await waitFor(() => progress.length >= 2, { message: 'progress before the cut' });
-    proxy.cut();
+    await proxy.cut();
     t.is((await call).label, 'resumed');
     t.deepEqual(
       progress.map((step) => step.progress),
@@ -39,7 +39,7 @@ for (const isolation of ISOLATIONS) {
     await ask(client, 'test/notifyLater', { notification, afterMs: 10 });
     await waitFor(() => notifications.length === 1, { message: 'a notification before the cut' });
     await ask(client, 'test/notifyLater', { notification, afterMs: 20 });
-    proxy.cut();
+    await proxy.cut();
     await waitFor(() => notifications.length === 2, { message: 'the notification of the gap' });
     t.pass();
   });
