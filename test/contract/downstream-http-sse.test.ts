@@ -7,7 +7,11 @@ async function connect(face: HttpFace): Promise<ContractClient> {
   const { connection, stream, post } = await openInitializedSse(face);
   return {
     connection,
-    send: (message) => void post(message).then((answer) => answer.text()),
+    // A connection that ends before its 202 has been read is none of the message's troubles.
+    send: (message) =>
+      void post(message)
+        .then((answer) => answer.text())
+        .catch(() => undefined),
     next: async () => (await stream.next()).data,
     pause: () => stream.pause(),
     resume: () => stream.resume(),

@@ -53,17 +53,17 @@ export async function startBridge(args: readonly string[], { env = {} }: BridgeO
     stdio: ['ignore', 'inherit', 'pipe'],
   });
   const logs: LogLine[] = [];
-  const read = readLog(child.stderr, logs);
-  const exited = once(child, 'exit').then(async ([code, signal]): Promise<BridgeExit> => {
-    await read;
-    return { code, signal };
+  let exit: BridgeExit | undefined;
+  const exited = Promise.all([once(child, 'exit'), readLog(child.stderr, logs)]).then(([[code, signal]]) => {
+    exit = { code, signal };
+    return exit;
   });
   // A test runner that dies must not leave bridges behind.
   const killWithRunner = () => void child.kill('SIGKILL');
   process.once('exit', killWithRunner);
   void exited.then(() => process.off('exit', killWithRunner));
 
-  const endpoints = await waitFor(() => findEndpoints(logs) ?? failIfEnded(child, logs), {
+  const endpoints = await waitFor(() => findEndpoints(logs) ?? failIfEnded(exit, logs), {
     message: () => `the bridge to listen; it said:\n${printLogs(logs)}`,
   }).catch((error: unknown) => {
     child.kill('SIGKILL');
@@ -97,9 +97,10 @@ async function stopBridge(child: ChildProcess, exited: Promise<BridgeExit>, logs
 
 const hasEnded = (child: ChildProcess): boolean => child.exitCode !== null || child.signalCode !== null;
 
-function failIfEnded(child: ChildProcess, logs: readonly LogLine[]): undefined {
-  if (!hasEnded(child)) return undefined;
-  throw new Error(`the bridge ended (${child.exitCode ?? child.signalCode}) before listening:\n${printLogs(logs)}`);
+/** Its last lines may arrive after the news of its end: they are waited for. */
+function failIfEnded(exit: BridgeExit | undefined, logs: readonly LogLine[]): undefined {
+  if (exit === undefined) return undefined;
+  throw new Error(`the bridge ended (${exit.code ?? exit.signal}) before listening:\n${printLogs(logs)}`);
 }
 
 /** Resolves when it has ended, and all its lines are there. */
