@@ -7,7 +7,7 @@ async function connect(face: HttpFace): Promise<ContractClient> {
   const { connection, stream, post } = await openInitializedSse(face);
   return {
     connection,
-    // A connection that ends before its 202 has been read is none of the message's troubles.
+    // A connection may end with the session before its 202 has been read.
     send: (message) =>
       void post(message)
         .then((answer) => answer.text())

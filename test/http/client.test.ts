@@ -179,7 +179,11 @@ test('a large request of which a stale connection took only a part is repeated: 
   for (const socket of seen) socket.destroy();
   const repeated = await new RecordedCall(client, url, { body: Buffer.alloc(64 * 1024 * 1024, ' ') }).finished();
   t.is(repeated.failure, undefined);
-  t.deepEqual(repeated.order, ['sent', 'response', 'data', 'end']);
+  // That all of it has left may be known only after the answer.
+  t.deepEqual(
+    repeated.order.filter((step) => step !== 'sent'),
+    ['response', 'data', 'end'],
+  );
   t.is(seen.size, 2);
 });
 

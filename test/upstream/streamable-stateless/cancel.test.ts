@@ -105,6 +105,7 @@ test('a notification that nobody knows is posted; a client answers nobody', asyn
     'notifications/refused': (_, response) => void response.writeHead(400).end(),
   });
   client.notify('notifications/vendor', { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' } });
+  await waitFor(() => server.order.length === 1);
   client.notify('notifications/refused');
   dialer.dial(new FakeServerListener()).send(clientFrame({ id: 1, result: {} }));
   await waitFor(() => server.order.length === 2);
