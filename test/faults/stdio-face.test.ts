@@ -115,6 +115,7 @@ for (const target of TARGETS) {
     let most = 0;
     // It wakes up when the bridge takes no more from it either.
     await isStuck(program);
+    t.true(program.child.stdin.writableLength > (CALLS / 2) * text.length, 'most of it has not been read');
     createInterface({ input: program.child.stdout }).on('line', (line) => {
       const { id, result } = JSON.parse(line);
       if (result?.content?.[0]?.text === text && !ids.has(id)) ids.add(id);
