@@ -1,7 +1,7 @@
-import { ERROR_CODES, type ErrorCode } from '../../errors.ts';
 import { modernHttpStatus } from '../../mcp/era-errors.ts';
 import { DISCOVER } from '../../mcp/methods.ts';
-import { asFields, parseSpan, readPayload } from '../../mcp/payload.ts';
+import { parseSpan } from '../../mcp/payload.ts';
+import { failureToldBy } from '../../mcp/rpc-errors.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { findUniqueMember } from '../../wire/scan-json.ts';
 
@@ -16,17 +16,13 @@ export function answerStatus(method: string, answer: Frame): number {
  * from 500 on. So a bridge that cannot reach its server says it with one. Undefined: the error is the server's own.
  */
 function failureStatus(answer: Frame): number | undefined {
-  const reason = asFields(asFields(readPayload(answer)?.data)?.bridge)?.reason;
-  if (typeof reason !== 'string' || !isErrorCode(reason)) return undefined;
-  const { http } = ERROR_CODES[reason];
+  const failure = failureToldBy(answer);
+  if (failure === undefined) return undefined;
+  const { http } = failure.audiences;
   return http !== undefined && http >= 500 ? http : BAD_GATEWAY;
 }
 
 const BAD_GATEWAY = 502;
-
-function isErrorCode(reason: string): reason is ErrorCode {
-  return Object.hasOwn(ERROR_CODES, reason);
-}
 
 function readCode({ bytes, payloadStart }: Frame): number {
   const span = findUniqueMember(bytes, payloadStart, 'code');

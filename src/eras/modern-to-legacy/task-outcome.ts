@@ -1,10 +1,9 @@
 import type { Clock } from '../../deps.ts';
 import { CALL_TOOL } from '../../mcp/methods.ts';
-import { asFields } from '../../mcp/payload.ts';
+import { failureToldBy } from '../../mcp/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { requestFrame } from '../../wire/write-message.ts';
-import { readRpcError } from './legacy-answers.ts';
 import { type LegacySeat, upstreamExchange } from './legacy-seat.ts';
 import { TASK_RESULT } from './task-tools.ts';
 
@@ -62,7 +61,5 @@ export class TaskOutcome {
 
 /** Does the error come from the way to the server, and not from the server itself? */
 function isBroken(answer: Frame): boolean {
-  if (answer.kind !== 'error') return false;
-  const bridge = asFields(asFields(readRpcError(answer).data)?.bridge);
-  return typeof bridge?.reason === 'string' && bridge.reason.startsWith('ERR_UPSTREAM_');
+  return answer.kind === 'error' && failureToldBy(answer)?.code.startsWith('ERR_UPSTREAM_') === true;
 }
