@@ -102,16 +102,28 @@ export class ClientCall implements Asker {
     const type = resultTypeOf(frame);
     switch (type) {
       case 'complete':
-        return this.#end(this.#host.toLegacyResult(withId(frame, this.exchange.id), this.#frame));
+        return this.#end(this.#toLegacy(frame));
       case 'input_required':
         return this.#require(frame);
       case 'task':
         if (this.#declaresTasks) return this.#follow(readPayload(frame) ?? {});
         return this.#fail(violation(this.#host.serverName, 'it made a task of a call that did not allow it'));
+      case undefined:
+        return this.#fail(violation(this.#host.serverName, 'its result has a type that is no text'));
       default:
-        // [spec 2026-07-28 basic#resulttype] what is not known is an error.
+        // [spec 2026-07-28 basic#resulttype] extensions may add types. What no side has declared is an error.
+        if (this.#declaresExtensions) return this.#end(this.#toLegacy(frame));
         return this.#fail(violation(this.#host.serverName, 'its result is of a type that is not known'));
     }
+  }
+
+  #toLegacy(result: Frame): Frame {
+    return this.#host.toLegacyResult(withId(result, this.exchange.id), this.#frame);
+  }
+
+  /** Tasks do not count: they are the bridge's own affair. */
+  get #declaresExtensions(): boolean {
+    return this.#host.profile.capabilities.extensions !== undefined;
   }
 
   #refused(frame: Frame): void {
@@ -160,7 +172,7 @@ export class ClientCall implements Asker {
         hold: (bytes) => rounds.hold(bytes),
         onAnswered: (answer) => {
           if (answer.kind === 'error') this.#refused(answer);
-          else this.#end(this.#host.toLegacyResult(withId(answer, this.exchange.id), this.#frame));
+          else this.#end(this.#toLegacy(answer));
         },
         onViolation: (reason) => this.#fail(reason),
         onInputFailed: (reason) => this.#failInput(reason),

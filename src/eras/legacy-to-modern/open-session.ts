@@ -8,15 +8,14 @@ import {
   DISCOVER,
   INITIALIZE,
   INITIALIZED,
+  isTaskRequest,
   LOG_MESSAGE,
   PROGRESS,
-  ROOTS_CHANGED,
   SET_LEVEL,
   SUBSCRIBE,
-  TASKS_PREFIX,
   UNSUBSCRIBE,
 } from '../../mcp/methods.ts';
-import { LISTEN } from '../../mcp/modern-methods.ts';
+import { isClientNotification, LISTEN } from '../../mcp/modern-methods.ts';
 import { type Fields, readPayload } from '../../mcp/payload.ts';
 import { type RequestMetadata, stampMetadata } from '../../mcp/request-metadata.ts';
 import type { ModernRevisionId } from '../../mcp/revisions.ts';
@@ -125,7 +124,7 @@ export class OpenSession implements CallKeeper<ClientCall> {
         return this.#answer(exchange, notFound(exchange));
       default:
         // [spec 2025-11-25 basic/utilities/tasks] the server never declared them.
-        if (method.startsWith(TASKS_PREFIX)) return this.#answer(exchange, notFound(exchange));
+        if (isTaskRequest(method)) return this.#answer(exchange, notFound(exchange));
         return this.#call(frame, exchange);
     }
   }
@@ -179,10 +178,10 @@ export class OpenSession implements CallKeeper<ClientCall> {
         // Of what the client is asked, of which the server knows nothing.
         this.legs.get(findProgressOf(frame)?.value)?.owner.progressed();
         return true;
-      // A modern server asks for the roots when it needs them.
-      case ROOTS_CHANGED:
-        return true;
       default:
+        // [spec 2026-07-28 changelog] the others of the legacy era mean nothing to a modern server: it asks for the roots
+        // when it needs them, and its client runs no tasks.
+        if (isClientNotification(frame.method ?? '')) return true;
         return this.requests.notify(stampMetadata(frame, this.metadata()));
     }
   }

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { type LogLevel, parseLogLevel, severityOf } from '../../mcp/log-levels.ts';
-import { isListChanged, LOG_MESSAGE, PROGRESS, RESOURCE_UPDATED } from '../../mcp/methods.ts';
+import { isListChanged, LOG_MESSAGE, PROGRESS, RESOURCE_UPDATED, TASK_STATUS } from '../../mcp/methods.ts';
 import { readPayload } from '../../mcp/payload.ts';
 import { readProgress } from '../../mcp/progress.ts';
 import { rewriteProgress } from '../../mcp/rewrite.ts';
@@ -54,6 +54,12 @@ export class CallNotices {
         return this.#progressed(frame);
       case LOG_MESSAGE:
         return this.#logged(frame);
+      case TASK_STATUS:
+        // A modern client knows neither the notification nor the task: it has one of the bridge's.
+        return this.#options.log.debug(
+          { method: frame.method },
+          'notification dropped: the modern era does not have it',
+        );
       default:
         // Changes are for those who listen to them.
         if (exchange === undefined || isListChanged(frame.method) || frame.method === RESOURCE_UPDATED) return;

@@ -2,7 +2,7 @@ import { BridgeError, toBridgeError } from '../../errors.ts';
 import { findProgressToken } from '../../mcp/correlators.ts';
 import { canonicalCapabilities, MAX_CAPABILITIES_BYTES } from '../../mcp/era-capabilities.ts';
 import { type LogLevel, parseLogLevel } from '../../mcp/log-levels.ts';
-import { CANCELLED, DISCOVER, isInteractive, TASKS_PREFIX } from '../../mcp/methods.ts';
+import { CANCELLED, DISCOVER, isInteractive, isTaskRequest } from '../../mcp/methods.ts';
 import { isClientNotification, isModernRequest, LISTEN } from '../../mcp/modern-methods.ts';
 import { discoverResult } from '../../mcp/modern-results.ts';
 import { readPayload } from '../../mcp/payload.ts';
@@ -133,7 +133,7 @@ export class Conversation implements UpstreamLink, Follower {
     if (this.#refusal !== undefined) throw this.#refusal;
     const method = frame.method ?? '';
     if (!isModernRequest(method)) return this.#refuse(NO_METHOD);
-    if (method.startsWith(TASKS_PREFIX)) return this.#askOfTask(frame, exchange);
+    if (isTaskRequest(method)) return this.#askOfTask(frame, exchange);
     if (method === DISCOVER) return this.#discover(exchange);
     if (method === LISTEN) return this.#listen(frame, exchange);
     const token = findProgressToken(frame);
@@ -181,6 +181,7 @@ export class Conversation implements UpstreamLink, Follower {
     if (refusal !== undefined) return this.#refuse(rpcErrorOf(refusal));
     const stream = new ListenStream({
       clock: services.deps.clock,
+      log: services.deps.log,
       pool: services.pool,
       wanted: this.#wanted,
       request: frame,

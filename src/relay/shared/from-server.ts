@@ -197,7 +197,8 @@ export class FromServer {
   }
 
   #toOwner(frame: Frame, owner: Owner): void {
-    const only = this.#state.seats.sole;
+    // A sole owner's seats are for what belongs to a call; where there is none, nobody is there to be told.
+    const only = this.#owner === undefined ? this.#state.seats.sole : undefined;
     if (owner.kind === 'one') owner.seat.listener.fromServer(frame, owner.exchange);
     else if (owner.kind === 'nobody' && only !== undefined) only.listener.fromServer(frame);
     else this.#log.debug({ method: frame.method }, 'notification dropped: it names no client');
