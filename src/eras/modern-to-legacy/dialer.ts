@@ -85,7 +85,8 @@ class ModernToLegacyDialer implements UpstreamDialer {
     if (context === undefined) throw new Error('modern requests say who they come from');
     const { principal, metadata } = context;
     if (metadata !== undefined) return this.#converse(listener, principal, metadata);
-    return new ClientConversations({ listener, converse: (own, its) => this.#converse(own, principal, its) });
+    const { log } = this.#options.deps;
+    return new ClientConversations({ log, listener, converse: (own, its) => this.#converse(own, principal, its) });
   }
 
   #converse(listener: ServerListener, principal: string, metadata: RequestMetadata): Conversation {
