@@ -11,3 +11,6 @@ export const filesystem = (root: string): string[] => [
 ];
 
 export const RECORDER = node('./recorder.js');
+
+/** Speaks one era only. */
+export const extensions = (era: 'legacy' | 'modern'): string[] => [...node('./extensions.js'), era];
