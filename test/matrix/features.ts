@@ -97,7 +97,7 @@ export const FEATURES = {
     },
   },
   ownMethods: {
-    title: 'Methods of extensions, whatever they are called',
+    title: 'Methods of extensions and of vendors, whatever they are called',
     outcomes: {
       ...sameEras,
       'modern → legacy': translated(
@@ -107,7 +107,7 @@ export const FEATURES = {
     },
   },
   ownNotificationsUp: {
-    title: 'Notifications of extensions from the client',
+    title: 'Notifications of extensions and of vendors from the client',
     outcomes: {
       ...sameEras,
       'modern → legacy': translated(
@@ -117,7 +117,7 @@ export const FEATURES = {
     },
   },
   ownNotificationsDown: {
-    title: 'Notifications of extensions from the server during a call',
+    title: 'Notifications of extensions and of vendors from the server during a call',
     outcomes: {
       ...sameEras,
       'modern → legacy': translated('they go with the call they came with'),
@@ -125,7 +125,7 @@ export const FEATURES = {
     },
   },
   ownNotificationsBetween: {
-    title: 'Notifications of extensions from the server between calls, outside of subscriptions',
+    title: 'Notifications of extensions and of vendors from the server between calls, outside of subscriptions',
     outcomes: {
       ...legacyOnly('a modern server speaks in answers and subscriptions only'),
       'modern → legacy': impossible(
