@@ -19,11 +19,19 @@ export interface AccessOptions {
 
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]'];
 const WILDCARD_ADDRESSES = ['0.0.0.0', '::', '[::]'];
+/**
+ * A page that this server has sent, and the user (the address bar, a bookmark). `same-site` is no better than
+ * `cross-site`: all ports of localhost are one site. Whatever else there is counts as another origin, too.
+ */
+const OWN_SITES = ['same-origin', 'none'];
 
 /**
- * Who may call, judged by Host and Origin before anything else is looked at. A web page can reach a server on this
- * machine by making its own name point to 127.0.0.1 (DNS rebinding); its Host or Origin gives it away.
+ * Who may call, judged by Host, Origin and Sec-Fetch-Site before anything else is looked at. A web page can reach a
+ * server on this machine by making its own name point to 127.0.0.1 (DNS rebinding); its Host or Origin gives it away.
  * [spec 2025-11-25 transports#security-warning]
+ *
+ * A page can also use our address as that of an image, a script, a frame or a link. Browsers send no Origin with these,
+ * but say where the request comes from. [W3C Fetch Metadata 2.3]
  */
 export class AccessPolicy {
   readonly #hosts: ReadonlySet<string> | undefined;
@@ -40,7 +48,7 @@ export class AccessPolicy {
 
   /** Undefined: welcome. */
   check(request: IncomingMessage): BridgeError | undefined {
-    const { host, origin } = request.headers;
+    const { host, origin, 'sec-fetch-site': site } = request.headers;
     if (!this.#isKnownHost(host)) {
       return new BridgeError(
         'ERR_HTTP_HOST',
@@ -51,6 +59,12 @@ export class AccessPolicy {
       return new BridgeError(
         'ERR_HTTP_ORIGIN',
         `The web origin ${quoted(origin)} may not call this server; allow it with --allow-origin.`,
+      );
+    }
+    if (origin === undefined && site !== undefined && !OWN_SITES.includes(site.toLowerCase())) {
+      return new BridgeError(
+        'ERR_HTTP_ORIGIN',
+        `A page of another web origin may not call this server (Sec-Fetch-Site is ${quoted(site)}, and there is no Origin); pages that may are named with --allow-origin and call with fetch. To look at it in a browser, type its address.`,
       );
     }
     return undefined;
