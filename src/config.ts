@@ -111,6 +111,8 @@ export interface ListenConfig {
 export interface EndpointConfig {
   /** Streamable HTTP. */
   readonly path: string;
+  /** HTTP+SSE, the transport of 2024-11-05, as a whole: its paths, and its streams at `path`. */
+  readonly httpSse: 'served' | 'off';
   /** HTTP+SSE: the GET stream and the POST endpoint it announces. */
   readonly ssePath: string;
   readonly messagePath: string;

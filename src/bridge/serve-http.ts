@@ -27,6 +27,7 @@ export async function serveHttp(config: Config, deps: Deps): Promise<RunningBrid
   const door = await createDoor(config, deps);
   const { principalOf, environmentOf } = door.callers;
   const readiness = (): Readiness => (isDraining ? { ready: false, error: SHUTTING_DOWN } : dialer.readiness());
+  const routes = createRoutes(config, { deps, sessions, calls, live, principalOf, environmentOf });
   const server = new HttpServer({
     host: config.listen.host,
     port: config.listen.port,
@@ -35,8 +36,8 @@ export async function serveHttp(config: Config, deps: Deps): Promise<RunningBrid
     access: new AccessPolicy({ host: config.listen.host, ...config.access }),
     callers: door.callers,
     openRoutes: healthRoutes(readiness),
-    publicRoutes: door.publicRoutes,
-    routes: createRoutes(config, { deps, sessions, calls, live, principalOf, environmentOf }),
+    ...routes,
+    publicRoutes: new Map([...door.publicRoutes, ...routes.publicRoutes]),
     deps,
   });
   let port: number;

@@ -95,7 +95,7 @@ interface CheckedWords {
 function refuseMistakes({ head, parsed, stray, hasCommand, platform }: CheckedWords): void {
   const strayAt = stray === undefined ? head.length : head.indexOf(stray);
   const explanations = Object.keys(parsed)
-    .filter((key) => !KNOWN_KEYS.has(key))
+    .filter((key) => !KNOWN_KEYS.has(key) || (key === 'sse' && isFollowedByUrl(head, '--sse')))
     .map((key) => ({ key, at: head.findIndex((token) => isOptionToken(token, key)) }))
     .filter(({ at }) => at < strayAt)
     .map(({ key, at }) => explainUnknownOption({ name: key, written: head[at] ?? `--${key}`, value: parsed[key] }));
@@ -117,6 +117,12 @@ const KNOWN_KEYS: ReadonlySet<string> = new Set([
   'v',
   ...OPTIONS.map(({ name }) => name),
 ]);
+
+/** `--sse <url>` is how supergateway connects to a server; our flag of that name would serve it. */
+function isFollowedByUrl(head: readonly string[], option: string): boolean {
+  const at = head.indexOf(option);
+  return at >= 0 && isUrlLike(head[at + 1] ?? '');
+}
 
 function isOptionToken(token: string, key: string): boolean {
   if (key.length === 1) return /^-[^-]/.test(token) && token.includes(key);

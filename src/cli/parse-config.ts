@@ -132,10 +132,16 @@ function parseEndpoints(given: GivenOptions): EndpointConfig {
     taken.set(path, given.sourceOf(name));
     return path;
   };
+  const path = claim('path');
+  const httpSse = given.required('sse', value.parseFlag) ? 'served' : 'off';
+  // What is not served takes no path from others.
+  const pathOf = (name: OptionName) =>
+    httpSse === 'served' ? claim(name) : given.required(name, value.parseEndpointPath);
   return {
-    path: claim('path'),
-    ssePath: claim('sse-path'),
-    messagePath: claim('message-path'),
+    path,
+    httpSse,
+    ssePath: pathOf('sse-path'),
+    messagePath: pathOf('message-path'),
     baseUrl: given.optional('base-url', value.parseBaseUrl),
   };
 }

@@ -7,6 +7,7 @@ import type { AccessPolicy } from '../http/access-policy.ts';
 import type { AuthRefusal } from '../http/auth/authenticator.ts';
 import type { Callers } from '../http/auth/callers.ts';
 import { respondEmpty, respondError } from '../http/respond.ts';
+import { isBrowserVisit } from './browser-page.ts';
 import { OpenConnections } from './open-connections.ts';
 
 /** Serves one path. Synchronous: whatever takes time goes on by callbacks. */
@@ -29,6 +30,8 @@ export interface HttpServerOptions {
   readonly openRoutes: ReadonlyMap<string, OpenRoute>;
   /** Nobody is asked who they are; Host and Origin are checked. */
   readonly publicRoutes: ReadonlyMap<string, HttpRoute>;
+  /** What people get there who look with a browser. Nobody is asked who they are; Host and Origin are checked. */
+  readonly browserPages: ReadonlyMap<string, HttpRoute>;
   readonly routes: ReadonlyMap<string, HttpRoute>;
   readonly deps: Deps;
   readonly socketLimits?: SocketLimits;
@@ -132,9 +135,9 @@ export class HttpServer {
     if (request.method === 'OPTIONS') return respondEmpty(response, 204);
     const publicRoute = this.#options.publicRoutes.get(path);
     if (publicRoute !== undefined) return publicRoute(request, response, NO_QUERY);
-    const { routes } = this.#options;
-    // Some servers have it at `/mcp/`, and so do the settings of their clients.
-    const route = routes.get(path) ?? routes.get(path.replace(/\/$/, ''));
+    const page = isBrowserVisit(request) ? findRoute(this.#options.browserPages, path) : undefined;
+    if (page !== undefined) return page(request, response, NO_QUERY);
+    const route = findRoute(this.#options.routes, path);
     if (route === undefined) return respondError(response, this.#unknownPath(path));
     this.#options.callers.identify(request, (refusal) => {
       // The client may have left while keys were fetched.
@@ -193,6 +196,11 @@ export class HttpServer {
     this.#server.close();
     this.#server.closeAllConnections();
   }
+}
+
+/** Some servers have it at `/mcp/`, and so do the settings of their clients. */
+function findRoute(routes: ReadonlyMap<string, HttpRoute>, path: string): HttpRoute | undefined {
+  return routes.get(path) ?? routes.get(path.replace(/\/$/, ''));
 }
 
 function respondRefusal(response: ServerResponse, { error, challenge }: AuthRefusal): void {

@@ -46,7 +46,7 @@ async function whenListening(child: Program): Promise<readonly string[]> {
   for await (const chunk of child.stderr) {
     log += String(chunk);
     const urls = log.match(/http:\/\/[^\s"]+(?=")/g) ?? [];
-    if (/\/sse"/.test(log)) return [...new Set(urls)];
+    if (/\/readyz"/.test(log)) return [...new Set(urls)];
   }
   throw new Error(`ended before it listened: ${log}`);
 }
@@ -106,6 +106,23 @@ test('serves until SIGTERM, logs its URLs on stderr as JSON and keeps stdout cle
   child.kill('SIGTERM');
   t.deepEqual(await closed, [0, null]);
   t.is(await stdout, '');
+});
+
+test('with --no-sse it serves Streamable HTTP alone, and its log names no other endpoint', async (t) => {
+  const child = start(t, ['--port', '0', '--no-sse', '--path', '/sse', ...SERVER]);
+  const closed = once(child, 'close');
+  const urls = await whenListening(child);
+  t.deepEqual(
+    urls.map((url) => new URL(url).pathname),
+    ['/sse', '/healthz', '/readyz'],
+  );
+  const [url = ''] = urls;
+  t.is((await fetch(url, { headers: { Accept: 'text/event-stream' } })).status, 405);
+  const message = await fetch(new URL('/messages', url), { method: 'POST' });
+  t.is(message.status, 404);
+  t.true((await message.text()).includes(`Streamable HTTP is at ${url}`));
+  child.kill('SIGTERM');
+  t.deepEqual(await closed, [0, null]);
 });
 
 test('goes on serving when nobody reads its stderr any more', async (t) => {

@@ -24,6 +24,7 @@ Listening (serve)
 
 Endpoints (serve)
   --path <path>                    Streamable HTTP endpoint [/mcp]
+  --[no-]sse                       Serve HTTP+SSE, too, for old clients
   --sse-path <path>                HTTP+SSE: the stream old clients open [/sse]
   --message-path <path>            HTTP+SSE: where old clients post [/messages]
   --base-url <url>                 How clients reach this process through a reverse proxy, with its

@@ -17,6 +17,7 @@ const PLACES: Readonly<Record<OptionName, readonly string[]>> = {
   'tls-cert': LISTENING,
   'tls-key': LISTENING,
   path: LISTENING,
+  sse: LISTENING,
   'sse-path': LISTENING,
   'message-path': LISTENING,
   'base-url': LISTENING,

@@ -50,7 +50,7 @@ const defaults = {
     proxyEnv: {},
   },
   listen: { host: '127.0.0.1', port: 8000, tls: undefined },
-  endpoints: { path: '/mcp', ssePath: '/sse', messagePath: '/messages', baseUrl: undefined },
+  endpoints: { path: '/mcp', httpSse: 'served', ssePath: '/sse', messagePath: '/messages', baseUrl: undefined },
   access: { allowHosts: [], allowOrigins: [], auth: undefined, callerNames: 'one', mapHeaders: [] },
   child: { cwd: undefined, env: {}, withheldEnv: [], pty: false },
   sessions: {
@@ -125,6 +125,7 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   'tls-cert': ['cert.pem'],
   'tls-key': ['/etc/key.pem'],
   path: ['/a'],
+  sse: ['false'],
   'sse-path': ['/b'],
   'message-path': ['/c'],
   'base-url': ['https://example.com/tools/'],
@@ -201,7 +202,13 @@ const SURROUNDING = { EXTRA: 'x', ALICE: 'a-long-token-of-alice' };
 
 const listening = {
   listen: { host: '::1', port: 9000, tls: { certFile: '/work-dir/cert.pem', keyFile: '/etc/key.pem' } },
-  endpoints: { path: '/a', ssePath: '/b', messagePath: '/c', baseUrl: new URL('https://example.com/tools') },
+  endpoints: {
+    path: '/a',
+    httpSse: 'off',
+    ssePath: '/b',
+    messagePath: '/c',
+    baseUrl: new URL('https://example.com/tools'),
+  },
   access: {
     allowHosts: ['one.example', 'two.example:81', 'example.com'],
     allowOrigins: ['https://app.example.com'],

@@ -26,7 +26,7 @@ export const PRINCIPALS: readonly Protection[] = [
     promise: 'no cache on the way tells a caller what another was refused with',
     file: 'src/http/respond.ts',
     tests: ['test/downstream/http-server.test.ts'],
-    code: "'Cache-Control': 'no-store',\n    // It may",
+    code: "'Cache-Control': 'no-store',\n  // It may",
     without: '// It may',
   },
   {

@@ -1,26 +1,21 @@
 import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
+import { createRoutes } from '../../src/bridge/create-routes.ts';
 import { createSystemDeps } from '../../src/cli/system-deps.ts';
-import type { MappedHeader } from '../../src/config.ts';
+import type { EndpointConfig, MappedHeader } from '../../src/config.ts';
 import type { Deps } from '../../src/deps.ts';
 import { healthRoutes } from '../../src/downstream/health.ts';
 import { HttpServer, type HttpServerOptions, SOCKET_LIMITS } from '../../src/downstream/http-server.ts';
-import { HttpSseEndpoint } from '../../src/downstream/http-sse.ts';
 import { LiveStreams } from '../../src/downstream/live-streams.ts';
-import { McpEndpoint } from '../../src/downstream/mcp-endpoint.ts';
-import { StreamableEndpoint } from '../../src/downstream/streamable-session/endpoint.ts';
-import {
-  StatelessEndpoint,
-  type StatelessEndpointOptions,
-} from '../../src/downstream/streamable-stateless/endpoint.ts';
+import type { StatelessEndpointOptions } from '../../src/downstream/streamable-stateless/endpoint.ts';
 import { BridgeError } from '../../src/errors.ts';
 import { AccessPolicy } from '../../src/http/access-policy.ts';
 import { type Authenticator, LETS_ANYONE_IN } from '../../src/http/auth/authenticator.ts';
 import { Callers } from '../../src/http/auth/callers.ts';
-import { BodyBudget } from '../../src/http/body-budget.ts';
 import { CallRegistry } from '../../src/relay/call-registry.ts';
 import { OpenCalls } from '../../src/relay/open-calls.ts';
 import type { UpstreamDialer } from '../../src/relay/ports.ts';
+import { REPLAY_LIMITS } from '../../src/relay/replay-buffer.ts';
 import { SessionRegistry } from '../../src/relay/session-registry.ts';
 import { FakeClock } from './fake-clock.ts';
 import { FakeServer } from './fake-server.ts';
@@ -49,8 +44,9 @@ export interface HttpFaceOptions {
   readonly authenticator?: Authenticator;
   readonly publicRoutes?: HttpServerOptions['publicRoutes'];
   readonly mapHeaders?: readonly MappedHeader[];
-  /** What a reverse proxy puts before every path. */
-  readonly pathPrefix?: string;
+  /** How clients reach it through a reverse proxy. */
+  readonly baseUrl?: URL;
+  readonly httpSse?: EndpointConfig['httpSse'];
   readonly tls?: HttpServerOptions['tls'];
   /** What stands in the place of the fake server; the test closes it. */
   readonly dialer?: (clock: FakeClock) => UpstreamDialer;
@@ -122,37 +118,26 @@ function createAuthenticator({ authenticator, principalOf }: HttpFaceOptions): A
 }
 
 function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, calls, live }: Parts): HttpServer {
-  const maxMessageBytes = options.maxMessageBytes ?? 16 * 1024 * 1024;
-  const bodies = {
-    maxMessageBytes,
-    maxJsonDepth: 1000,
-    bodies: new BodyBudget({ maxMessageBytes }),
-    maxWaitMs: options.requestTimeoutMs ?? 0,
-    clock: deps.clock,
-  };
   const callers = new Callers(createAuthenticator(options), options.mapHeaders);
   const { principalOf, environmentOf } = callers;
-  const shared = {
-    sessions,
-    live,
-    deps,
-    bodies,
-    forwardHeaders: options.forwardHeaders ?? [],
-    principalOf,
-    environmentOf,
-  };
-  const httpSse = new HttpSseEndpoint({ ...shared, announcedMessagePath: `${options.pathPrefix ?? ''}/messages` });
-  const endpoint = new McpEndpoint({
-    sessions: new StreamableEndpoint({
-      ...shared,
-      pollAfterMs: options.pollAfterMs ?? 0,
-      maxStreams: options.maxStreams ?? 100,
-      maxReplayBytes: options.maxReplayBytes,
-    }),
-    stateless: new StatelessEndpoint({ ...shared, calls }),
-    bodies,
-    openWithoutSession: httpSse.openStream,
-  });
+  const { httpSse = 'served', baseUrl, tls } = options;
+  const routes = createRoutes(
+    {
+      endpoints: { path: '/mcp', httpSse, ssePath: '/sse', messagePath: '/messages', baseUrl },
+      listen: { tls },
+      access: { callerNames: 'one' },
+      remote: { forwardHeaders: options.forwardHeaders ?? [] },
+      sessions: { pollAfterMs: options.pollAfterMs ?? 0 },
+      limits: {
+        maxMessageBytes: options.maxMessageBytes ?? 16 * 1024 * 1024,
+        maxJsonDepth: 1000,
+        maxReplayBytes: options.maxReplayBytes ?? REPLAY_LIMITS.maxBytes,
+        maxStreamsPerSession: options.maxStreams ?? 100,
+        requestTimeoutMs: options.requestTimeoutMs ?? 0,
+      },
+    },
+    { deps, sessions, calls, live, principalOf, environmentOf },
+  );
   return new HttpServer({
     host: options.host ?? '127.0.0.1',
     port: options.port ?? 0,
@@ -165,12 +150,8 @@ function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, ca
     }),
     callers,
     openRoutes: healthRoutes(() => server.readiness()),
-    publicRoutes: options.publicRoutes ?? new Map(),
-    routes: new Map([
-      ['/mcp', endpoint.route],
-      ['/sse', httpSse.openStream],
-      ['/messages', httpSse.takeMessage],
-    ]),
+    ...routes,
+    publicRoutes: new Map([...(options.publicRoutes ?? []), ...routes.publicRoutes]),
     deps,
   });
 }
