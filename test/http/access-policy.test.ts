@@ -93,8 +93,13 @@ for (const value of ['cross-site', 'same-site', 'Cross-Site', 'cross-site, none'
   test(site, value, undefined, 'ERR_HTTP_ORIGIN');
   test(site, value, 'https://evil.example.com', 'ERR_HTTP_ORIGIN');
   test(site, value, 'https://app.example.com', 'welcome');
-  test(site, value, 'http://localhost:5173', 'welcome');
+  test(site, value, 'http://localhost:5173', 'ERR_HTTP_ORIGIN');
 }
+test('a page on another port of this machine may call once it is named', (t) => {
+  const headers = { host: 'localhost', origin: 'http://localhost:5173', 'sec-fetch-site': 'same-site' };
+  t.is(check({}, headers), 'ERR_HTTP_ORIGIN');
+  t.is(check({ allowOrigins: ['http://localhost:5173'] }, headers), 'welcome');
+});
 for (const value of ['none', 'same-origin']) {
   test(site, value, undefined, 'welcome');
   test(site, value, 'https://evil.example.com', 'ERR_HTTP_ORIGIN');
