@@ -15,7 +15,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   mcp: ['wire', 'errors.ts'],
   relay: ['collections', 'wire', 'mcp', 'errors.ts', 'deps.ts'],
   eras: ['relay', 'collections', 'mcp', 'wire', 'errors.ts', 'deps.ts'],
-  http: ['wire', 'mcp', 'errors.ts', 'deps.ts', 'config.ts'],
+  http: ['wire', 'collections', 'mcp', 'errors.ts', 'deps.ts', 'config.ts'],
   io: ['wire'],
   process: ['wire', 'errors.ts', 'deps.ts', 'config.ts'],
   downstream: ['relay', 'collections', 'io', 'mcp', 'wire', 'http', 'errors.ts', 'deps.ts'],
