@@ -39,7 +39,7 @@ export const PRINCIPALS: readonly Protection[] = [
   {
     promise: 'a waiting call is its own caller’s',
     ...STATE,
-    code: "if (fields.p !== digestOf('principal', principal)) return { fault: 'state_principal' };",
+    code: ".update('.').update(principal)",
   },
   {
     promise: 'a waiting call goes on with the same request only',

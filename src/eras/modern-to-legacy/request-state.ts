@@ -16,27 +16,23 @@ export interface StateContents {
   readonly expiresAtMs: number;
 }
 
-/** What a state is bound to: the same caller, the same request. */
+/**
+ * What a state is bound to: the same caller, the same request. The caller is part of the seal, so that with somebody
+ * else's state a caller gets what any text gets that was never a state: nothing tells that it is one.
+ */
 export interface StateBinding {
   readonly principal: string;
   readonly digest: string;
 }
 
 /**
- * - `state_invalid`: not one of ours, or changed on the way.
+ * - `state_invalid`: none of this caller's, or changed on the way.
  * - `state_expired`: the client took too long.
- * - `state_principal`: somebody else's.
  * - `state_mismatch`: of another request.
  * - `state_lost`: the call it continues is gone, with its session or with the process that sealed the state.
  * - `state_given_up`: the call it continues is over, and there was no room to keep its outcome.
  */
-export type StateFault =
-  | 'state_invalid'
-  | 'state_expired'
-  | 'state_principal'
-  | 'state_mismatch'
-  | 'state_lost'
-  | 'state_given_up';
+export type StateFault = 'state_invalid' | 'state_expired' | 'state_mismatch' | 'state_lost' | 'state_given_up';
 
 export type OpenedState = StateContents | { readonly fault: StateFault };
 
@@ -63,11 +59,10 @@ export class RequestStates {
       c: callId,
       r: round,
       e: expiresAtMs,
-      p: digestOf('principal', principal),
       d: digest,
     };
     const payload = Buffer.from(JSON.stringify(fields)).toString('base64url');
-    return `${payload}.${this.#sign(payload).toString('base64url')}`;
+    return `${payload}.${this.#sign(payload, principal).toString('base64url')}`;
   }
 
   open(state: unknown, { principal, digest }: StateBinding): OpenedState {
@@ -76,26 +71,25 @@ export class RequestStates {
     const payload = state.slice(0, Math.max(0, dot));
     const fields = parse(payload);
     if (fields === undefined) return { fault: 'state_invalid' };
-    if (!this.#isSealed(payload, state.slice(dot + 1))) {
+    if (!isEqual(this.#sign(payload, principal), state.slice(dot + 1))) {
       return { fault: isForeign(fields.i, this.#instance) ? 'state_lost' : 'state_invalid' };
     }
     const { c: callId, r: round, e: expiresAtMs } = fields as { c: string; r: number; e: number }; // sealed by us
     if (expiresAtMs <= this.#clock.now()) return { fault: 'state_expired' };
-    if (fields.p !== digestOf('principal', principal)) return { fault: 'state_principal' };
     if (fields.d !== digest) return { fault: 'state_mismatch' };
     return { callId, round, expiresAtMs };
   }
 
-  #isSealed(payload: string, seal: string): boolean {
-    const expected = this.#sign(payload);
-    const given = Buffer.from(seal, 'base64url');
-    // Decoding forgives what encoding never writes; one state has one spelling.
-    return given.length === expected.length && timingSafeEqual(given, expected) && given.toString('base64url') === seal;
+  /** The payload is base64url, so no two pairs come to the same text. */
+  #sign(payload: string, principal: string): Buffer {
+    return createHmac('sha256', this.#key).update(payload).update('.').update(principal).digest();
   }
+}
 
-  #sign(payload: string): Buffer {
-    return createHmac('sha256', this.#key).update(payload).digest();
-  }
+function isEqual(expected: Buffer, seal: string): boolean {
+  const given = Buffer.from(seal, 'base64url');
+  // Decoding forgives what encoding never writes; one state has one spelling.
+  return given.length === expected.length && timingSafeEqual(given, expected) && given.toString('base64url') === seal;
 }
 
 function isForeign(instance: unknown, own: string): boolean {
@@ -111,10 +105,10 @@ function parse(payload: string): Fields | undefined {
 }
 
 const MESSAGES: Readonly<Record<StateFault, string>> = {
-  state_invalid: 'This requestState was not given out here, or was changed; send the request without it to start anew.',
+  state_invalid:
+    'This requestState was not given to this caller here, or was changed; send the request without it to start anew.',
   state_expired:
     'The time to answer has passed and the call was given up; send the request without requestState to start anew.',
-  state_principal: 'This requestState was given to another caller.',
   state_mismatch: 'This requestState belongs to a request with another method or other params.',
   state_lost: 'The call that this requestState continues is gone; it was not run again.',
   state_given_up:

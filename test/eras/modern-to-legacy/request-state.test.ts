@@ -59,9 +59,22 @@ test('ML-10: what is no state at all is refused', (t) => {
   }
 });
 
-test('ML-10: a state of another caller, of another request or past its time is refused, each in its own words', (t) => {
+test('ML-10: a state of another caller is as good as none, whatever else is right or wrong with it', (t) => {
   const { clock, states, state } = sealed();
-  t.deepEqual(states.open(state, { ...BINDING, principal: 'bob' }), { fault: 'state_principal' });
+  const ofBob = { ...BINDING, principal: 'bob' };
+  t.deepEqual(states.open(state, ofBob), { fault: 'state_invalid' });
+  t.deepEqual(states.open(state, { ...ofBob, digest: 'other' }), { fault: 'state_invalid' });
+  clock.advance(1000);
+  t.deepEqual(states.open(state, ofBob), { fault: 'state_invalid' });
+  t.false(
+    Buffer.from(state.split('.')[0] ?? '', 'base64url')
+      .toString()
+      .includes('ada'),
+  );
+});
+
+test('ML-10: a state of another request or past its time is refused, each in its own words', (t) => {
+  const { clock, states, state } = sealed();
   const other = requestDigest('tools/call', { name: 'x', arguments: { a: 2 } });
   t.deepEqual(states.open(state, { ...BINDING, digest: other }), { fault: 'state_mismatch' });
   clock.advance(1000);
