@@ -150,7 +150,8 @@ export const LOGIN: readonly Protection[] = [
     file: 'src/http/login/token-requests.ts',
     tests: FAILURES,
     title: 'a token that would break*',
-    code: ' || !isBearerToken(accessToken)',
+    code: 'const fault = findTokenFault(accessToken);',
+    without: 'const fault = undefined;',
   },
   {
     promise: 'a login is kept where nobody else can read it',

@@ -122,8 +122,8 @@ export class Login implements Credentials, CredentialRenewal {
   /** Whoever has asked for just that and did not get it will not get it by asking once more. */
   #mayStepUp(scope: string | undefined): boolean {
     const wanted = splitScopes(scope);
-    const known = this.#login?.scopes ?? [];
-    if (this.#hasLoggedIn && wanted.length > 0 && wanted.every((name) => known.includes(name))) return false;
+    const known = new Set(this.#login?.scopes);
+    if (this.#hasLoggedIn && wanted.length > 0 && wanted.every((name) => known.has(name))) return false;
     const key = [...wanted].sort().join(' ');
     if (this.#steppedUp.has(key) || this.#steppedUp.size >= MAX_STEP_UPS) return false;
     this.#steppedUp.add(key);

@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { BridgeError } from '../../errors.ts';
+import { type AuthChallenge, parseAuthChallenge } from '../../http/auth-challenge.ts';
 import type { ResponseHead } from '../../http/http-call.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { readPayload } from '../../mcp/payload.ts';
@@ -30,7 +31,7 @@ export function readRefusal(url: URL, { status, headers }: ResponseHead, body: B
   const said = frame === undefined ? textOf(body, headers['content-type']) : errorMessageOf(frame);
   const shown = toPrintable(said, MAX_SHOWN_LENGTH);
   if (status === 401 || status === 403) {
-    return { status, frame, error: authorizationError(url, status, headers['www-authenticate'], shown) };
+    return { status, frame, error: authorizationError(url, status, parseAuthChallenge(headers), shown) };
   }
   if (status === 407) {
     const message =
@@ -50,9 +51,8 @@ export function readRefusal(url: URL, { status, headers }: ResponseHead, body: B
  * [spec 2025-11-25 basic/authorization] a 401 says where to learn how to authorize; the user has to do it. A 403 may be no
  * matter of credentials, so what the server says of it is shown; with a 401 it may repeat those it refuses.
  */
-function authorizationError(url: URL, status: number, challenge: string | undefined, said: string): BridgeError {
-  const metadata = /resource_metadata="?([^",\s]+)/i.exec(challenge ?? '')?.[1];
-  const metadataUrl = metadata !== undefined && URL.canParse(metadata) ? showUrl(new URL(metadata)) : undefined;
+function authorizationError(url: URL, status: number, { resourceMetadata }: AuthChallenge, said: string): BridgeError {
+  const metadataUrl = resourceMetadata && showUrl(resourceMetadata);
   const what =
     status === 401
       ? 'requires authorization, or does not accept the one it was given (401)'

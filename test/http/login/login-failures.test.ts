@@ -103,7 +103,23 @@ const MISHAPS: readonly Mishap[] = [
     spoil: (world) => {
       world.answerToken = (_, body) => ({ status: 200, body: { ...body, access_token: 'a\r\nX-Evil: 1' } });
     },
-    message: /gave a token of another kind/,
+    message: /The token that the authorization server gave holds something that is no bearer token/,
+    isAsked: true,
+  },
+  {
+    title: 'a token that would be sent with each request, and has 900 KB,',
+    spoil: (world) => {
+      world.answerToken = (_, body) => ({ status: 200, body: { ...body, access_token: 'x'.repeat(900_000) } });
+    },
+    message: /The token that the authorization server gave has 900000 characters, more than the 16384 that/,
+    isAsked: true,
+  },
+  {
+    title: 'a refresh token of 900 KB',
+    spoil: (world) => {
+      world.answerToken = (_, body) => ({ status: 200, body: { ...body, refresh_token: 'x'.repeat(900_000) } });
+    },
+    message: /The refresh token that the authorization server gave has 900000 characters. Expected at most 16384/,
     isAsked: true,
   },
   {
