@@ -140,7 +140,9 @@ export class HttpExchange implements HttpCall {
     const { method } = this.#request;
     const verdict = judgeRedirect({ method, url: this.#url, status, location, hops: this.#hops });
     if (verdict.kind === 'follow') return this.#follow(verdict.url, message, response);
-    if (verdict.kind === 'refuse') return this.#refuse(status, `answered ${status}: ${verdict.reason}`);
+    if (verdict.kind === 'refuse') {
+      return this.#refuse(status, `answered ${status}: ${verdict.reason}; ${verdict.wayOut}`);
+    }
     const { renewal } = this.#host;
     if (renewal !== undefined && this.#isRenewing(renewal, response, status)) return;
     const packing = packingOf(headers['content-encoding']);

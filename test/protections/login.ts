@@ -125,11 +125,11 @@ export const LOGIN: readonly Protection[] = [
     without: 'true',
   },
   {
-    promise: 'a token request is not sent on',
+    promise: 'a token request is not sent on to another origin',
     file: 'src/http/login/login-fetch.ts',
     tests: FAILURES,
-    title: 'a token endpoint that sends us on*',
-    code: "request.method === 'GET' ? redirectOf(target, answer, hops) : undefined",
+    title: 'a token endpoint that sends us to another origin*',
+    code: 'redirectOf({ method: request.method, url: target, hops }, answer)',
     without: 'answer.headers.location === undefined ? undefined : new URL(answer.headers.location)',
   },
   {

@@ -200,12 +200,27 @@ const MISHAPS: readonly Mishap[] = [
     message: /not over https/,
   },
   {
-    title: 'a token endpoint that sends us on',
+    title: 'a token endpoint that sends us to another origin',
     spoil: (world) => {
-      world.answerToken = () => ({ status: 307, body: {}, headers: { location: 'https://evil.example/token' } });
+      world.answerToken = () => ({ status: 307, body: {}, headers: { location: 'https://evil.example/token?a=b' } });
     },
-    message: /did not answer as OAuth has it/,
+    message: /\/token answered 307 with a redirect to another origin, https:\/\/evil\.example\. Nothing is sent there/,
     isAsked: true,
+  },
+  {
+    title: 'a token endpoint that wants its request as a GET elsewhere',
+    spoil: (world) => {
+      world.answerToken = () => ({ status: 302, body: {}, headers: { location: '/token/?a=b' } });
+    },
+    message: /\/token answered 302 with a redirect to http\S+\/token\/, with which a POST is not sent again\. Nothing/,
+    isAsked: true,
+  },
+  {
+    title: 'a registration that is sent on with 301',
+    spoil: (world) => {
+      world.answerRegistration = () => ({ status: 301, body: {}, headers: { location: '/register/' } });
+    },
+    message: /\/register answered 301 with a redirect to http\S+\/register\/, with which a POST is not sent again/,
   },
   {
     title: 'a token that the server does not take although it was given just now',
@@ -230,6 +245,17 @@ for (const { title, spoil, message, isAsked = false } of MISHAPS) {
     t.deepEqual(secrets, []);
   });
 }
+
+test('a token request that is sent on with 307 goes there, within the origin', async (t) => {
+  const world = await startLoginWorld(t);
+  world.tokenPath = '/moved/token';
+  world.movedFrom = { '/token': [307, '/moved/token'] };
+  t.is((await createUser(t, world.url).call()).body, 'served');
+  t.is(
+    world.latest('/moved/token').parameters.get('code_verifier'),
+    world.latest('/token').parameters.get('code_verifier'),
+  );
+});
 
 test('an answer with another state is nobody’s: the right one may still come', async (t) => {
   const world = await startLoginWorld(t);
