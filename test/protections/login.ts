@@ -53,7 +53,7 @@ export const LOGIN: readonly Protection[] = [
     file: 'src/http/login/discover.ts',
     tests: FAILURES,
     title: 'a * that is n*',
-    code: "if (read !== undefined && !('fault' in read)) return read;",
+    code: "if (read !== undefined && 'metadata' in read) return read.metadata;",
     without: 'if (metadata !== undefined) return metadata;',
   },
   {
@@ -114,7 +114,8 @@ export const LOGIN: readonly Protection[] = [
     file: 'src/http/login/discover.ts',
     tests: FAILURES,
     title: 'metadata about another server*',
-    code: ' || !isAbout(resource, request.server)',
+    code: '!isAbout(resource, request.server)',
+    without: 'false',
   },
   {
     promise: 'only the issuer that the user trusts is used',
