@@ -171,7 +171,10 @@ export class HttpExchange implements HttpCall {
     // What ends a session is not worth a login.
     if (this.#renewals >= MAX_RENEWALS || this.#request.method === 'DELETE') return false;
     const challenge = parseAuthChallenge(response.headers);
-    const renewing = renewal.refused({ status, challenge, authorization: this.#authorization });
+    const renewing = renewal.refused({
+      ...{ status, challenge, authorization: this.#authorization },
+      peerAddress: this.#peerAddressOf(response),
+    });
     if (renewing === undefined) return false;
     this.#renewals += 1;
     this.#wait();
@@ -180,6 +183,10 @@ export class HttpExchange implements HttpCall {
       if (this.#state === 'authorizing') this.#renewed(outcome, response, body);
     });
     return true;
+  }
+
+  #peerAddressOf({ socket }: IncomingMessage): string | undefined {
+    return this.#host.agents.proxyFor(this.#url) === undefined ? socket.remoteAddress : undefined;
   }
 
   #renewed(outcome: RenewalOutcome, response: IncomingMessage, body: Promise<Buffer>): void {

@@ -28,10 +28,10 @@ export const LOGIN: readonly Protection[] = [
     without: 'false',
   },
   {
-    promise: 'a user is sent to a page with https only',
+    promise: 'a user is sent to a page with https only, and to none in a private network of ours',
     ...BROWSER,
     title: 'a login page that is no web page*',
-    code: ' || !isSecure(url)',
+    code: 'await login.guard.checkPage(url);',
   },
   {
     promise: 'the page of a login has an address that a program can be started with',
@@ -76,14 +76,14 @@ export const LOGIN: readonly Protection[] = [
     ...GUARD,
     tests: FAILURES,
     title: 'a token endpoint without https*',
-    code: 'if (!isSecure(url)) {',
-    without: 'if (url === undefined) {',
+    code: 'if (!isSecure(url)) throw',
+    without: 'if (url === undefined) throw',
   },
   {
     promise: 'metadata of a server out there cannot name addresses of a private network',
     ...GUARD,
     tests: ['test/http/login/address-guard.test.ts'],
-    code: 'isNear && !(await this.#mayBeNear())',
+    code: 'isNearByName(url) && !(await this.#mayBeNear())',
     without: 'false',
   },
   {
@@ -106,7 +106,7 @@ export const LOGIN: readonly Protection[] = [
     promise: 'names that lead into a private network are not connected to',
     ...GUARD,
     tests: ['test/http/login/address-guard.test.ts'],
-    code: 'found.filter(({ address }) => !isPrivateAddress(address))',
+    code: 'found.filter(({ address }) => !isSpecialAddress(address))',
     without: 'found',
   },
   {

@@ -8,7 +8,7 @@ import {
 } from 'oauth4webapi';
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
-import { isSecure } from './address-guard.ts';
+import type { AddressGuard } from './address-guard.ts';
 import type { CallbackListener, CallbackVerdict } from './callback-listener.ts';
 import { describeOAuthError, loginError } from './login-error.ts';
 import type { OpenBrowser } from './open-browser.ts';
@@ -31,6 +31,7 @@ export interface BrowserLogin {
   readonly callback: string;
   readonly resource: string;
   readonly scopes: readonly string[];
+  readonly guard: Pick<AddressGuard, 'checkPage'>;
   readonly openBrowser: OpenBrowser | undefined;
   /** A login that another process has finished meanwhile. */
   readonly lookElsewhere: () => StoredLogin | undefined;
@@ -63,11 +64,11 @@ export async function authorizeInBrowser(login: BrowserLogin): Promise<BrowserOu
 
 async function createAuthorizationUrl(login: BrowserLogin, state: string, verifier: string): Promise<URL> {
   const { authorizationServer: as, clientId, callback, resource, scopes } = login;
-  const endpoint = as.authorization_endpoint ?? '';
-  const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
-  if (url === undefined || !isSecure(url)) {
-    throw loginError(`${as.issuer} has no page to log in at`, 'Expected an authorization_endpoint with https.');
+  if (as.authorization_endpoint === undefined) {
+    throw loginError(`${as.issuer} has no page to log in at`, 'Expected an authorization_endpoint.');
   }
+  const url = new URL(as.authorization_endpoint);
+  await login.guard.checkPage(url);
   // [spec 2025-11-25 basic/authorization#authorization-code-protection] Absent means not supported: refuse.
   if (as.code_challenge_methods_supported?.includes('S256') !== true) {
     const problem = `${as.issuer} does not say that it supports PKCE with S256`;

@@ -57,6 +57,8 @@ export class Login implements Credentials, CredentialRenewal {
   /** Scopes that users were sent to the browser for. */
   readonly #steppedUp = new Set<string>();
   #isStored = true;
+  /** Where the latest refusal came from. */
+  #peerAddress: string | undefined;
   #client: HttpClient | undefined;
 
   /** Throws ERR_CONFIG_OPTION when a login that is to be forgotten cannot be. */
@@ -111,6 +113,7 @@ export class Login implements Credentials, CredentialRenewal {
     if (status === 403 && challenge.error !== 'insufficient_scope') return undefined;
     if (authorization !== this.#authorization) return Promise.resolve(RENEWED);
     if (this.#pending !== undefined) return this.#pending;
+    this.#peerAddress = refusal.peerAddress;
     if (this.#failure !== undefined) {
       if (this.#options.deps.clock.now() < this.#failure.untilMs) return Promise.resolve(this.#failure.outcome);
       this.#failure = undefined;
@@ -246,8 +249,9 @@ export class Login implements Credentials, CredentialRenewal {
     ]);
     const { server, config, createClient, openBrowser, deps } = this.#options;
     this.#client ??= createClient();
-    const fetch = createLoginFetch(this.#client, new AddressGuard(server));
-    return new LoginFlow({ server, config, fetch, openBrowser, deps, signal: this.#closed.signal });
+    const guard = new AddressGuard(server, this.#peerAddress);
+    const fetch = createLoginFetch(this.#client, guard);
+    return new LoginFlow({ server, config, guard, fetch, openBrowser, deps, signal: this.#closed.signal });
   }
 
   close(): void {

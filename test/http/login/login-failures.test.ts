@@ -183,14 +183,28 @@ const MISHAPS: readonly Mishap[] = [
     spoil: (world) => {
       world.metadata = { authorization_endpoint: 'http://login.example/authorize' };
     },
-    message: /has no page to log in at/,
+    message: /login\.example\/authorize is to be opened in the browser for a login, but not over https/,
   },
   {
     title: 'a login page that is no web page',
     spoil: (world) => {
       world.metadata = { authorization_endpoint: 'file:///etc/passwd' };
     },
-    message: /has no page to log in at/,
+    message: /is to be opened in the browser for a login, but not over https/,
+  },
+  {
+    title: 'a login page with credentials in its URL',
+    spoil: (world) => {
+      world.metadata = { authorization_endpoint: 'https://eve:hunter2@login.example/authorize' };
+    },
+    message: /^(?!.*(eve|hunter2)).*in the browser for a login, but with a user name or a password in its URL/,
+  },
+  {
+    title: 'an authorization server without a login page',
+    spoil: (world) => {
+      world.metadata = { authorization_endpoint: undefined };
+    },
+    message: /has no page to log in at\. Expected an authorization_endpoint/,
   },
   {
     title: 'a token endpoint without https',
