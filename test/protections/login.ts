@@ -69,7 +69,8 @@ export const LOGIN: readonly Protection[] = [
     file: 'src/http/login/callback-listener.ts',
     tests: FAILURES,
     title: 'a page elsewhere*',
-    code: ' || !isOurs',
+    code: 'target?.pathname === this.#callback.pathname && isOurs',
+    without: 'target?.pathname === this.#callback.pathname',
   },
   {
     promise: 'metadata cannot lead a login out of https',

@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import { FAILURE_PAUSE_MS } from '../../../src/http/login/login.ts';
+import { Browser } from '../../support/browser.js';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { startLoginWorld } from '../../support/login-world.ts';
 import { ownPort } from '../../support/own-port.ts';
@@ -280,17 +281,55 @@ test('an answer with another state is nobody’s: the right one may still come',
   await waitFor(() => world.count('/authorize') === 1);
   const asked = world.latest('/authorize').parameters;
   const back = new URL(asked.get('redirect_uri') ?? '');
-  const visit = async (path: string, headers: Record<string, string> = {}) =>
-    (await fetch(new URL(path, back), { headers, method: headers.method ?? 'GET' })).status;
+  const visit = async (path: string, method = 'GET') =>
+    (await user.browser.open(new URL(path, back), { method })).status;
   t.is(await visit(`${back.pathname}?code=evil&state=guessed`), 400);
   t.is(await visit(`${back.pathname}?code=evil`), 400);
   t.is(await visit('/other?code=evil'), 404);
-  t.is(await visit(`${back.pathname}`, { method: 'POST' }), 405);
+  t.is(await visit(back.pathname, 'POST'), 405);
   t.is(world.count('/token'), 0);
   world.comeBack = (parameters) => parameters;
-  await fetch(`${world.issuer}/authorize?${asked}`);
+  await user.browser.visit(`${world.issuer}/authorize?${asked}`);
   t.is((await calling).body, 'served');
   await t.throwsAsync(fetch(back), undefined, 'nobody listens any more');
+});
+
+test('another user of this machine, who knows the address of the page, cannot end the login', async (t) => {
+  const world = await startLoginWorld(t);
+  const user = createUser(t, world.url, { user: 'absent' });
+  const calling = user.call();
+  const begun = await user.browser.open(await user.startAddress());
+  const page = begun.headers.get('location') ?? '';
+  const stranger = await new Browser().visit(page);
+  t.is(stranger.status, 403);
+  t.regex(stranger.text, /The login goes on waiting/);
+  t.is(world.count('/token'), 0);
+  await user.browser.visit(page);
+  t.is((await calling).body, 'served');
+  t.is(world.latest('/token').parameters.get('code'), 'code-2');
+});
+
+test('a login that two browsers have begun is nobody’s', async (t) => {
+  const world = await startLoginWorld(t);
+  const user = createUser(t, world.url, { user: 'absent' });
+  const calling = user.call();
+  const start = await user.startAddress();
+  await new Browser().open(start);
+  t.is((await user.browser.visit(start)).status, 410);
+  const { failure } = await calling;
+  t.is(failure?.code, 'ERR_UPSTREAM_AUTH');
+  t.regex(failure?.message ?? '', /opened in two browsers.*Open its address in one browser only/);
+  t.is(world.count('/token'), 0);
+});
+
+test('what opens the browser is given the start address, and never the page', async (t) => {
+  const world = await startLoginWorld(t);
+  const user = createUser(t, world.url);
+  await user.call();
+  t.deepEqual(
+    user.opened.map(({ href }) => href),
+    [await user.startAddress()],
+  );
 });
 
 test('a page elsewhere whose name leads here is not answered', async (t) => {
@@ -316,7 +355,7 @@ test('a login that nobody completes ends the calls that wait, and says what to d
   const call = new RecordedCall(user.http, world.url, {
     timeouts: { connectMs: 1000, firstByteMs: 1000, idleMs: 1000, callMs: 1000 },
   });
-  await waitFor(() => user.log().includes('/authorize'));
+  await user.startAddress();
   clock.advance(3 * 60_000);
   t.is(call.failure, undefined, 'the limits of the server are not those of the user');
   clock.advance(60_000);
@@ -351,7 +390,7 @@ test('a call that is given up does not end the login of the others', async (t) =
   await waitFor(() => world.count('/authorize') === 1);
   impatient.call.abort();
   world.comeBack = comeBack;
-  await fetch(`${world.issuer}/authorize?${world.latest('/authorize').parameters}`);
+  await user.browser.visit(`${world.issuer}/authorize?${world.latest('/authorize').parameters}`);
   t.is((await patient.finished()).body, 'served');
   t.deepEqual(impatient.order, ['sent']);
 });
