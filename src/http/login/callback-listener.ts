@@ -37,11 +37,11 @@ const PAGES: Readonly<Record<CallbackVerdict | 'stranger' | 'taken', readonly [s
 
 /** What a listener waits for. */
 export interface AwaitedLogin {
-  /** Where the browser is sent that begins. */
+  /** Where the user logs in: the browser that begins is redirected there. */
   readonly page: URL;
-  /** That browser has come back with these. */
+  /** The browser that began has come back with these. */
   receive(parameters: URLSearchParams): CallbackVerdict;
-  /** Another browser than that one wanted to begin, too. */
+  /** A second browser has opened the start address, so nobody can tell which one is the user's. */
   contested(): void;
 }
 
@@ -57,12 +57,12 @@ type State =
 
 /**
  * Where a login begins and ends in the browser: two paths on this machine, for as long as one login takes. The browser is
- * given the start address and no other: it can be guessed by nobody, sets a cookie and leads on to the page to log in at.
- * Without that cookie nobody can end the login, and what is seen of it in a list of processes or a log begins no second.
+ * opened with the start address only. Nobody can guess that; it sets a cookie and redirects to the page to log in at.
+ * Nobody can end the login without the cookie, and no second browser can begin it.
  */
 export class CallbackListener {
   readonly #server = createServer({ maxHeaderSize: 16 * 1024, requestTimeout: 10_000 });
-  /** From when it listens: with the port. */
+  /** With the port that was chosen, once it listens. */
   #callback: URL;
   #state: State = { kind: 'idle' };
 
@@ -91,7 +91,7 @@ export class CallbackListener {
     return listening;
   }
 
-  /** Once, after `listen`. Returns the start address, which is for the user alone. */
+  /** Called once, after `listen`. Returns the start address, which only the user may learn. */
   offer(login: AwaitedLogin): URL {
     // Below the path of the callback, so that the cookie is sent to both and to nothing else.
     const start = new URL(this.#callback);
