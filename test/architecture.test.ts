@@ -54,6 +54,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'http/bearer-token.ts',
     'http/request-headers.ts',
     'http/proxy.ts',
+    'process/shown-words.ts',
     'errors.ts',
     'config.ts',
     'deps.ts',

@@ -16,13 +16,11 @@ export function parseTarget(verb: BridgeVerb, words: readonly string[], command:
   const [url, ...more] = words;
   const [program, ...args] = command;
   if (url !== undefined) {
-    if (more.length > 0) throw refuse(`One URL is enough: a bridge leads to one server; got ${words.length}.`);
+    if (more.length > 0) throw refuse(`Each mcp-portage serves one server, so give one URL; got ${words.length}.`);
     if (program !== undefined) throw refuse('A URL and a command were given; leave out one of them.');
     return { kind: 'url', url: parseServerUrl(url) };
   }
   if (program === undefined || program === '') throw refuse(explainMissingTarget(verb));
-  if (isUrlLike(program))
-    throw refuse(`A URL stands before the options' end: mcp-portage ${verb} <url>, without \`--\`.`);
   return { kind: 'command', command: program, args };
 }
 
