@@ -11,6 +11,8 @@ export interface ChildSpec {
   readonly cwd: string | undefined;
   /** The whole environment; nothing is added. */
   readonly env: Readonly<Record<string, string>>;
+  /** Names of variables it does not get; looked for on its stderr. */
+  readonly withheldEnv: readonly string[];
   /** What it has to end by itself when it is told to; see terminate.ts. */
   readonly graceMs: number;
 }
@@ -60,6 +62,8 @@ export interface ChildExit {
   readonly ranMs: number;
   /** The last lines of its stderr, printable and short enough for a message; see stderr-log.ts. */
   readonly stderrTail: readonly string[];
+  /** The withheld variables that its stderr named not long before the end. */
+  readonly namedOnStderr: readonly string[];
   /** We had begun to end it before it exited. */
   readonly terminated: boolean;
 }

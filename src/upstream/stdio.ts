@@ -58,6 +58,7 @@ class StdioDialer implements UpstreamDialer {
       args: target.args,
       cwd: child.cwd,
       env: child.env,
+      withheldEnv: child.withheldEnv,
       graceMs: shutdownGraceMs,
     };
     this.#limit = options.children ?? new ChildLimit();

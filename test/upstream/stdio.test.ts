@@ -233,7 +233,7 @@ test('delivers at most what one read brought after the relay has paused', async 
 });
 
 test('tells how a server ended before it answered, with its last words and the variables it may miss', async (t) => {
-  const { dial } = createDialer(t, 'exits-before-initialize', ['3'], { withheldEnv: ['SOME_KEY', 'OTHER'] });
+  const { dial } = createDialer(t, 'exits-before-initialize', ['3'], { withheldEnv: ['THE_KEY', 'OTHER'] });
   const { listener, link } = dial();
   link.send(requestFrame(1, 'initialize'));
   const error = await listener.whenClosed();
@@ -243,6 +243,21 @@ test('tells how a server ended before it answered, with its last words and the v
     /^Server "node exits-before-initialize\.js" exited with code 3 after \d+ m?s, before it answered anything\. Its last words on stderr: SOME_KEY is not set \| cannot go on without it \(2 environment variables were withheld/,
   );
   t.true((error.retryAfterMs ?? 0) > 0);
+});
+
+test('names the withheld variable that a server named before it ended, and the option for it, in the error and the log', async (t) => {
+  const { dial, entries } = createDialer(t, 'exits-for-a-variable', ['GITHUB_TOKEN', 'deep'], {
+    withheldEnv: ['GITHUB_TOKEN', 'OTHER', 'not'],
+  });
+  const { listener, link } = dial();
+  link.send(requestFrame(1, 'initialize'));
+  const hint = ' (GITHUB_TOKEN is set here, but was withheld from the server; pass it on with --env GITHUB_TOKEN.)';
+  const { message } = await listener.whenClosed();
+  t.true(message.endsWith(hint), message);
+  t.true(
+    entries.some(({ level, msg }) => level === 40 && msg.endsWith(hint)),
+    'the log says so, too',
+  );
 });
 
 test('tells how a server ended after the handshake', async (t) => {
