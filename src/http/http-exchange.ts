@@ -8,7 +8,7 @@ import { parseAuthChallenge } from './auth-challenge.ts';
 import { packingOf } from './content-encoding.ts';
 import type { CredentialRenewal, RenewalOutcome } from './credentials.ts';
 import { holdResponse, letGo, stopSending } from './held-response.ts';
-import type { HttpCall, HttpExchangeHost, HttpHandler, HttpRequest } from './http-call.ts';
+import type { HttpCall, HttpExchangeHost, HttpHandler, HttpRequest, ResponseHead } from './http-call.ts';
 import { codeOf, toConnectError, toRequestError } from './network-error.ts';
 import { PhaseTimer, timeoutError } from './phase-timer.ts';
 import { judgeRedirect } from './redirects.ts';
@@ -207,10 +207,11 @@ export class HttpExchange implements HttpCall {
   }
 
   /** The refusal stands after all. The handler may abort at each step. */
-  #replay({ statusCode: status = 0, headers }: IncomingMessage, body: Buffer): void {
+  #replay(response: IncomingMessage, body: Buffer): void {
     if (this.#state !== 'authorizing') return;
+    const { statusCode: status = 0 } = response;
     this.#state = 'receiving';
-    this.#handler.response({ status, headers, url: this.#url });
+    this.#handler.response(this.#headOf(response, status, true));
     if (this.#state === 'receiving' && body.length > 0) this.#handler.data(body);
     this.#ended();
   }
@@ -251,7 +252,12 @@ export class HttpExchange implements HttpCall {
     });
     response.on('error', (cause) => this.#fail(this.#cutError(cause)));
     if (this.#isPaused) response.pause();
-    this.#handler.response({ status, headers: response.headers, url: this.#url });
+    this.#handler.response(this.#headOf(response, status, false));
+  }
+
+  #headOf({ headers }: IncomingMessage, status: number, offersNoLogin: boolean): ResponseHead {
+    const wasAuthorized = this.#authorization !== undefined;
+    return { status, headers, url: this.#url, wasAuthorized, offersNoLogin };
   }
 
   #ended(): void {

@@ -14,6 +14,11 @@ export function loginError(problem: string, wayOut: string): BridgeError {
   return new BridgeError('ERR_UPSTREAM_AUTH', message, { data: { phase: 'login' } });
 }
 
+/** Whether it is about a login, which has said in the log what became of it. */
+export function isLoginError({ data }: BridgeError): boolean {
+  return data?.phase === 'login';
+}
+
 /** Text of others, fit to be shown: one line of printable ASCII. */
 export function quoteOthers(text: string): string {
   return cut(text.replace(/[^\x20-\x7e]+/g, ' ').trim(), MAX_SHOWN_LENGTH);

@@ -171,9 +171,8 @@ export class Login implements Credentials, CredentialRenewal {
     const login = await flow.login({ status, challenge, previous, lookElsewhere, registrationFailed });
     if (login === undefined) {
       const { server, deps } = this.#options;
-      const way =
-        'it wants a token that you have to give it (MCP_PORTAGE_BEARER_TOKEN, --bearer-token-file or --header)';
-      deps.log.warn({ status }, `no login is offered by the server at ${showUrl(server)}; ${way}`);
+      // Whoever gets the refusal says what that means; see ResponseHead.
+      deps.log.debug({ status }, `no login is offered by the server at ${showUrl(server)}`);
       return REFUSED;
     }
     this.#hasLoggedIn = true;
