@@ -10,8 +10,12 @@ import { AnswerLimit } from './answer-limit.ts';
 import { exitError } from './exit-error.ts';
 import { StdioMessages } from './stdio-messages.ts';
 
-/** A server that says nothing for so long before its first answer is worth a word: most are there within seconds. */
+/** Who waits for the first answer of a server wants to know soon that something happens: most are there by then. */
+const STARTING_MS = 2000;
+/** After so long without a word something may be wrong. */
 const SILENT_MS = 10_000;
+/** Programs that fetch what they run, by the beginning of the name; see process/command-name.ts. */
+const FETCHING = /^(npx|npm|pnpx|pnpm|yarn|bunx|bun|uvx|uv|pipx|deno|docker|podman)\b/;
 
 export interface StdioLinkOptions {
   readonly name: string;
@@ -74,7 +78,7 @@ export class StdioLink implements UpstreamLink, ChildListener {
 
   send(frame: Frame): boolean {
     if (this.#state === 'closed') return true;
-    if (!this.#hasServed && frame.kind === 'request') this.#cancelWarning ??= this.#watchSilence(SILENT_MS);
+    if (!this.#hasServed && frame.kind === 'request') this.#cancelWarning ??= this.#watchStart();
     return !this.#answers.excludes(frame, this.#writer.isFull) && this.#writer.send(frame.bytes);
   }
 
@@ -159,17 +163,35 @@ export class StdioLink implements UpstreamLink, ChildListener {
     if (this.#leave()) this.#options.listener.serverClosed(error);
   }
 
-  /** One that prints what it is doing, such as to download, is not silent. */
-  #watchSilence(delayMs: number): () => void {
-    const { clock, log, name } = this.#options;
+  #watchStart(): () => void {
+    const { log, name } = this.#options;
+    return this.#whenSilent(STARTING_MS, () => {
+      const why = FETCHING.test(name) ? '; a package may be downloading' : '';
+      log.info({ child: name }, `starting ${name}, no answer yet${why}`);
+      this.#cancelWarning = this.#watchSilence();
+    });
+  }
+
+  #watchSilence(): () => void {
+    const { log, name } = this.#options;
+    // It has been silent for the time until the first word already.
+    return this.#whenSilent(
+      SILENT_MS,
+      () => {
+        const message = `no answer and nothing else for ${SILENT_MS / 1000} s: it is slow to start, or does not speak MCP on stdin and stdout. A server that listens on a port is reached by its URL`;
+        log.warn({ child: name }, message);
+      },
+      SILENT_MS - STARTING_MS,
+    );
+  }
+
+  /** One that prints what it is doing, such as to download, is not silent. Looked for after `delayMs` at the earliest. */
+  #whenSilent(silentMs: number, run: () => void, delayMs = silentMs): () => void {
+    const { clock } = this.#options;
     return clock.after(delayMs, () => {
-      const leftMs = this.#child.lastHeardMs + SILENT_MS - clock.now();
-      if (leftMs > 0) {
-        this.#cancelWarning = this.#watchSilence(leftMs);
-        return;
-      }
-      const message = `no answer and nothing else for ${SILENT_MS / 1000} s: it is slow to start, or does not speak MCP on stdin and stdout. A server that listens on a port is reached by its URL`;
-      log.warn({ child: name }, message);
+      const leftMs = this.#child.lastHeardMs + silentMs - clock.now();
+      if (leftMs > 0) this.#cancelWarning = this.#whenSilent(silentMs, run, leftMs);
+      else run();
     });
   }
 
