@@ -12,6 +12,8 @@ export interface LogOptions extends LogConfig {
   readonly colors: boolean;
   /** Where lines go; stderr unless a test listens. */
   readonly destination?: DestinationStream;
+  /** Called before each line is written. */
+  readonly beforeLine?: (() => void) | undefined;
 }
 
 /** The pretty printer is loaded only when it is used. */
@@ -29,7 +31,8 @@ export async function createLog(options: LogOptions): Promise<Logger> {
       reason: showChosen,
     },
   };
-  const destination = options.destination ?? openStderr((dropped) => tellDropped(log, dropped));
+  const opened = options.destination ?? openStderr((dropped) => tellDropped(log, dropped));
+  const destination = announceLines(opened, options.beforeLine);
   const log = pino(settings, options.format === 'json' ? destination : await prettify(destination, options.colors));
   return log;
 }
@@ -43,6 +46,16 @@ const MAX_CHOSEN_LENGTH = 300;
  */
 function showChosen(value: unknown): unknown {
   return typeof value === 'string' ? toPrintable(value.slice(0, 2 * MAX_CHOSEN_LENGTH), MAX_CHOSEN_LENGTH) : value;
+}
+
+function announceLines(destination: DestinationStream, beforeLine: (() => void) | undefined): DestinationStream {
+  if (beforeLine === undefined) return destination;
+  return {
+    write: (line) => {
+      beforeLine();
+      destination.write(line);
+    },
+  };
 }
 
 function openStderr(onDropped: (count: number) => void): DestinationStream {

@@ -108,3 +108,12 @@ test('survives cycles', (t) => {
   fields.self = fields;
   t.notThrows(() => redactCredentials(fields));
 });
+
+test('who draws on the terminal hears of each line before it is written', async (t) => {
+  const order: string[] = [];
+  const destination = { write: (line: string) => void order.push(JSON.parse(line).msg) };
+  const { log } = await collect({ destination, beforeLine: () => void order.push('make room') });
+  log.debug('not written');
+  log.info('a line');
+  t.deepEqual(order, ['make room', 'a line']);
+});

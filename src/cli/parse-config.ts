@@ -8,6 +8,7 @@ import type {
   LogConfig,
   Protocol,
   RemoteConfig,
+  Target,
 } from '../config.ts';
 import { BridgeError } from '../errors.ts';
 import { composeChildEnvironment, type EnvAssignment, type Environment } from './child-environment.ts';
@@ -90,14 +91,15 @@ export function parseConfig(
     log: parseLog(given, around, verb),
   };
   const probe: ProbeOptions = {
-    timeoutMs: given.optional('timeout', value.parsePositiveDuration) ?? defaultProbeTimeout(remote),
+    timeoutMs: given.optional('timeout', value.parsePositiveDuration) ?? defaultProbeTimeout(target, remote),
     format: given.required('json', value.parseFlag) ? 'json' : 'human',
   };
   return { config, probe, warnings: [...ofAccess, ...warnings, ...warnOfStrangers(around.env)] };
 }
 
-/** Users take their time. */
-function defaultProbeTimeout({ login }: RemoteConfig): number {
+/** Users take their time to log in, and a command may have to download a package first. */
+function defaultProbeTimeout({ kind }: Target, { login }: RemoteConfig): number {
+  if (kind === 'command') return 2 * 60_000;
   return login?.grant === 'authorization-code' ? 5 * 60_000 : 15_000;
 }
 

@@ -12,19 +12,27 @@ export interface Answered {
 export class StepLog {
   readonly steps: Step[] = [];
   readonly #clock: Clock;
+  readonly #waiting: (what: string) => void;
   #pending: { readonly request: string; readonly startedMs: number } | undefined;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, waiting: (what: string) => void = () => undefined) {
     this.#clock = clock;
+    this.#waiting = waiting;
   }
 
   /** Runs one question and writes down its outcome. */
   async run<Answer extends Answered>(request: string, ask: () => Promise<Answer>): Promise<Answer> {
     this.#pending = { request, startedMs: this.#clock.now() };
+    this.waitFor(`the answer to ${request}`);
     const answer = await ask();
     this.#pending = undefined;
     this.add({ request, saw: answer.words, status: answer.head?.status, tookMs: answer.tookMs });
     return answer;
+  }
+
+  /** Of what is no question to be written down. */
+  waitFor(what: string): void {
+    this.#waiting(what);
   }
 
   add(step: Step): void {

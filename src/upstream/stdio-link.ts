@@ -3,6 +3,7 @@ import type { Clock } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
 import { LineWriter } from '../io/line-writer.ts';
 import { type Child, type ChildExit, type ChildListener, describeExit, type EndReason } from '../process/child.ts';
+import { mayDownload } from '../process/command-name.ts';
 import type { RestartPolicy } from '../process/supervisor.ts';
 import type { ServerFault, ServerListener, UpstreamLink } from '../relay/ports.ts';
 import type { Frame } from '../wire/frame.ts';
@@ -14,13 +15,13 @@ import { StdioMessages } from './stdio-messages.ts';
 const STARTING_MS = 2000;
 /** After so long without a word something may be wrong. */
 const SILENT_MS = 10_000;
-/** Programs that fetch what they run, by the beginning of the name; see process/command-name.ts. */
-const FETCHING = /^(npx|npm|pnpx|pnpm|yarn|bunx|bun|uvx|uv|pipx|deno|docker|podman)\b/;
 
 export interface StdioLinkOptions {
   readonly name: string;
   readonly maxMessageBytes: number;
   readonly withheldEnv: readonly string[];
+  /** How loud the log is about a process that fails: `debug` where whoever dials says it. */
+  readonly failureLevel: 'warn' | 'debug';
   readonly listener: ServerListener;
   readonly policy: RestartPolicy;
   readonly clock: Clock;
@@ -105,16 +106,16 @@ export class StdioLink implements UpstreamLink, ChildListener {
 
   closed(stream: 'stdin' | 'stdout'): void {
     if (this.#state === 'closed') return;
-    const { name, log } = this.#options;
+    const { name, failureLevel, log } = this.#options;
     const message = `Server "${name}" closed its ${stream} but went on running; it was ended.`;
     const error = new BridgeError('ERR_UPSTREAM_EXITED', message);
-    log.warn({ child: name, code: error.code }, message);
+    log[failureLevel]({ child: name, code: error.code }, message);
     this.#lost(error);
     this.#letGo('unwanted');
   }
 
   ended(exit: ChildExit): void {
-    const { name, withheldEnv, policy, log } = this.#options;
+    const { name, withheldEnv, failureLevel, policy, log } = this.#options;
     const described = { child: name, exitCode: exit.code };
     if (this.#state === 'closed') return log.info(described, `server ${describeExit(exit)}`);
     this.#messages.end();
@@ -123,14 +124,15 @@ export class StdioLink implements UpstreamLink, ChildListener {
     if (exit.terminated || (exit.code === 0 && this.#hasServed)) log.info(described, `server ${describeExit(exit)}`);
     else {
       // All that is known of it: nobody else says it again.
-      log.warn({ ...described, code: error.code }, error.message);
+      log[failureLevel]({ ...described, code: error.code }, error.message);
       policy.failed(error, this.#hasServed);
     }
     this.#tell(exitError(exit, { ...context, retryAfterMs: policy.delayMs() }));
   }
 
   failed(error: BridgeError): void {
-    this.#options.log.warn({ child: this.#options.name, code: error.code }, error.message);
+    const { log, failureLevel, name } = this.#options;
+    log[failureLevel]({ child: name, code: error.code }, error.message);
     this.#lost(error);
   }
 
@@ -166,7 +168,7 @@ export class StdioLink implements UpstreamLink, ChildListener {
   #watchStart(): () => void {
     const { log, name } = this.#options;
     return this.#whenSilent(STARTING_MS, () => {
-      const why = FETCHING.test(name) ? '; a package may be downloading' : '';
+      const why = mayDownload(name) ? '; a package may be downloading' : '';
       log.info({ child: name }, `starting ${name}, no answer yet${why}`);
       this.#cancelWarning = this.#watchSilence();
     });

@@ -21,6 +21,8 @@ export interface StdioDialerOptions {
   readonly deps: Deps;
   /** Shared with the other dialers of the bridge; default: none. */
   readonly children?: ChildLimit | undefined;
+  /** How loud the log is about a process that fails: `debug` where whoever dials says it. Default: `warn`. */
+  readonly failureLevel?: 'warn' | 'debug';
   /** Aborted when the bridge itself is about to be killed; default: nobody would. */
   readonly urgency?: AbortSignal | undefined;
 }
@@ -44,6 +46,7 @@ class StdioDialer implements UpstreamDialer {
   readonly #startChild: StartChild;
   readonly #policy: RestartPolicy;
   readonly #limit: ChildLimit;
+  readonly #failureLevel: 'warn' | 'debug';
   /** Those of which something may still run. */
   readonly #children = new Set<Child>();
   #isClosed = false;
@@ -62,6 +65,7 @@ class StdioDialer implements UpstreamDialer {
       graceMs: shutdownGraceMs,
     };
     this.#limit = options.children ?? new ChildLimit();
+    this.#failureLevel = options.failureLevel ?? 'warn';
     this.#startChild = startChild;
     this.#policy = new RestartPolicy({ name: this.name, clock: deps.clock, random: Math.random });
     options.urgency?.addEventListener('abort', () => void this.#end('urgent'), { once: true });
@@ -78,6 +82,7 @@ class StdioDialer implements UpstreamDialer {
       name: this.name,
       maxMessageBytes,
       withheldEnv: child.withheldEnv,
+      failureLevel: this.#failureLevel,
       listener,
       policy: this.#policy,
       clock: deps.clock,
@@ -95,7 +100,7 @@ class StdioDialer implements UpstreamDialer {
       return child;
     } catch (thrown) {
       const error = toSpawnError(this.#spec, thrown);
-      this.#options.deps.log.warn({ child: this.name, code: error.code }, error.message);
+      this.#options.deps.log[this.#failureLevel]({ child: this.name, code: error.code }, error.message);
       this.#policy.failed(error, false);
       throw error;
     }

@@ -82,7 +82,7 @@ const defaults = {
 } as const;
 
 test('the defaults are these', (t) => {
-  t.deepEqual(parse([]), { config: defaults, probe: { timeoutMs: 15_000, format: 'human' }, warnings: [] });
+  t.deepEqual(parse([]), { config: defaults, probe: { timeoutMs: 120_000, format: 'human' }, warnings: [] });
 });
 
 /** Of `connect`: a server that asks for a login gets one. */
@@ -346,6 +346,13 @@ for (const [place, expected] of Object.entries(everyOptionAsConfig)) {
     t.deepEqual<unknown, unknown>(config, { ...expected, target });
   });
 }
+
+test('a probe of a command has time for a package to be fetched, one of a URL ends sooner', (t) => {
+  t.is(parseLine(['probe', '--', 'npx', 'server']).probe.timeoutMs, 120_000);
+  t.is(parseLine(['probe', 'https://example.com/mcp']).probe.timeoutMs, 15_000);
+  const login = parseLine(['probe', '--login', 'on-demand', 'https://example.com/mcp'], { HOME: '/home/me' });
+  t.is(login.probe.timeoutMs, 300_000);
+});
 
 test('the options of a probe are read', (t) => {
   t.deepEqual(parseLine(['probe', '--json', '--timeout', '7s', '--', 'server']).probe, {

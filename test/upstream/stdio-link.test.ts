@@ -27,7 +27,17 @@ function createLink({ name = 'node server.js' } = {}) {
   const listener = new RecordingServerListener();
   const policy = new RestartPolicy({ name, clock, random: () => 0 });
   const start = (): Child => child;
-  const link = new StdioLink({ name, maxMessageBytes: 1000, withheldEnv: [], listener, policy, clock, log, start });
+  const link = new StdioLink({
+    name,
+    maxMessageBytes: 1000,
+    withheldEnv: [],
+    failureLevel: 'warn',
+    listener,
+    policy,
+    clock,
+    log,
+    start,
+  });
   const warnings = () => entries.filter(({ level }) => level === 40).map(({ msg }) => msg);
   const told = () => entries.map(({ msg }) => msg);
   return { link, child, clock, warnings, told };
