@@ -1,6 +1,14 @@
 import { toPrintable } from '../process/printable.ts';
 import { type Column, Painter, type PaintOptions } from './painter.ts';
-import type { ClientAdvice, ClientKind, ItemCount, Offer, ProbeConclusion, ProbeReport } from './report.ts';
+import {
+  type ClientAdvice,
+  type ClientKind,
+  type ItemCount,
+  type Offer,
+  type ProbeConclusion,
+  type ProbeReport,
+  TRANSPORT_NAMES,
+} from './report.ts';
 
 export interface RenderOptions extends PaintOptions {
   /** Columns of the terminal. */
@@ -73,12 +81,6 @@ function paintVerdict(painter: Painter, verdict: ProbeConclusion): string {
       return painter.red('not usable');
   }
 }
-
-const TRANSPORT_NAMES: Readonly<Record<Offer['transport'], string>> = {
-  stdio: 'stdio',
-  'http-sse': 'HTTP+SSE',
-  'streamable-http': 'Streamable HTTP',
-};
 
 function renderOffer(painter: Painter, offer: Offer): void {
   const name = `${TRANSPORT_NAMES[offer.transport]}, ${offer.era}`;

@@ -39,6 +39,11 @@ export class StepLog {
     this.steps.push({ ...step, tookMs: Math.round(step.tookMs * 10) / 10 });
   }
 
+  /** For questions at another path of the same server: the same log, with the path. */
+  at(path: string): StepLog {
+    return new StepLogAt(this, path, this.#clock);
+  }
+
   /** The time is up: what was waited for counts as unanswered. Returns what that was. */
   giveUp(): string | undefined {
     const pending = this.#pending;
@@ -52,5 +57,24 @@ export class StepLog {
       tookMs: this.#clock.now() - startedMs,
     });
     return request;
+  }
+}
+
+class StepLogAt extends StepLog {
+  readonly #log: StepLog;
+  readonly #path: string;
+
+  constructor(log: StepLog, path: string, clock: Clock) {
+    super(clock);
+    this.#log = log;
+    this.#path = path;
+  }
+
+  override run<Answer extends Answered>(request: string, ask: () => Promise<Answer>): Promise<Answer> {
+    return this.#log.run(`${request} at ${this.#path}`, ask);
+  }
+
+  override add(step: Step): void {
+    this.#log.add({ ...step, request: `${step.request} at ${this.#path}` });
   }
 }
