@@ -87,7 +87,7 @@ const DEFAULT_COLUMNS = 100;
 
 /** Somebody tries it out by hand, and would wait for something to happen. */
 const FOR_CLIENTS =
-  'connect waits for an MCP client to write to its stdin; clients start this command themselves. To see what the server speaks, run mcp-portage probe with the same server, with --login on-demand to log in there';
+  'connect waits for an MCP client on its stdin; clients start this command themselves. To try the server by hand, run mcp-portage probe with it instead, and with --login on-demand to log in';
 
 async function run(command: BridgeCommand, host: CliHost): Promise<void> {
   const stderrIsTerminal = host.stderr.isTTY === true;

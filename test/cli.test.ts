@@ -60,7 +60,7 @@ async function run(argv: readonly string[], more: Partial<CliHost> = {}) {
 test('--help, --version and completion go to stdout and run nothing', async (t) => {
   for (const [argv, expected] of [
     [['--help'], /^mcp-portage joins any MCP client to any MCP server/],
-    [['connect', '--help'], /^mcp-portage connect: a stdio face/],
+    [['connect', '--help'], /^mcp-portage connect: connects a stdio client to a server/],
     [['--version'], new RegExp(`^${VERSION}\n$`)],
     [['serve', '-v'], new RegExp(`^${VERSION}\n$`)],
     [['completion', 'bash'], /complete -F _mcp_portage mcp-portage\n$/],

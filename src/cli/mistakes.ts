@@ -6,8 +6,8 @@ import { suggest } from './suggest.ts';
 
 const BY_URL =
   'give the URL without an option: mcp-portage connect <url> for a stdio client, mcp-portage serve <url> for HTTP clients.';
-const TOKEN = `there is none for a credential, since other users can read command lines: set ${BEARER_TOKEN_VARIABLE}, or use --bearer-token-file.`;
-const SECRET = `there is none for a secret, since other users can read command lines: set ${CLIENT_SECRET_VARIABLE}, or use --oauth-secret-file.`;
+const TOKEN = `credentials do not belong on the command line, where other users can read them: set ${BEARER_TOKEN_VARIABLE}, or use --bearer-token-file.`;
+const SECRET = `secrets do not belong on the command line, where other users can read them: set ${CLIENT_SECRET_VARIABLE}, or use --oauth-secret-file.`;
 const BEHIND = 'the command goes after `--`, with its arguments: mcp-portage -- <command> [args...]';
 const BOTH_TRANSPORTS = 'leave it out: Streamable HTTP and HTTP+SSE are both served, on one port.';
 const ONE_SERVER = 'each mcp-portage serves one server: start one for each, on a port of its own.';

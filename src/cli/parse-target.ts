@@ -53,7 +53,7 @@ const SIMPLEST_URL = 'https://example.com/mcp';
 function explainMissingTarget(verb: BridgeVerb): string {
   const before = verb === 'serve' ? 'mcp-portage' : `mcp-portage ${verb}`;
   const examples = [SIMPLEST_COMMAND, SIMPLEST_URL].map((target) => `  ${before} ${target}`);
-  // A stdio face is mostly wanted for a server somewhere else.
+  // A stdio client mostly needs help with a server somewhere else.
   if (verb === 'connect') examples.reverse();
   return `No server to ${verb}${verb === 'connect' ? ' to' : ''}: give its command after \`--\`, or its URL, as in\n${examples.join('\n')}`;
 }

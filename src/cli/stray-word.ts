@@ -25,6 +25,7 @@ export function explainStrayWord(stray: StrayWord): string {
   return (
     explainVerb(stray) ??
     explainConfigFile(word) ??
+    explainVariable(stray) ??
     explainBareAddress(stray) ??
     explainDashes(stray) ??
     explainPair(head.slice(at - 2, at), command !== undefined) ??
@@ -62,6 +63,21 @@ function isConfigFile(word: string): boolean {
 function explainConfigFile(word: string): string | undefined {
   if (!isConfigFile(word)) return undefined;
   return `${JSON.stringify(word)} is a configuration file, which mcp-portage does not read. Name one of the servers in it, by its "command" and "args" or by its "url":\n  mcp-portage serve -- <command> <args...>\n  mcp-portage serve <url>`;
+}
+
+/** `API_KEY=x npx server`, as a shell has it. */
+function explainVariable(stray: StrayWord): string | undefined {
+  const { head, at, word, command } = stray;
+  const name = /^([A-Za-z_]\w*)=/.exec(word)?.[1];
+  if (name === undefined) return undefined;
+  const rest = head.slice(at + 1);
+  const behind = [...rest, ...(command ?? [])];
+  const line = lineOf({ ...stray, command: behind.length > 0 ? behind : ['<command>'] }, [
+    ...head.slice(0, at),
+    '--env',
+    word,
+  ]);
+  return `Unexpected "${name}=…": variables of the server are set with --env, as in\n  ${line}`;
 }
 
 const LOCAL_HOST = /^(localhost|127(\.\d+){3}|\[::1\])(:\d+)?(\/|$)/i;
@@ -127,7 +143,7 @@ function explainBesideUrl({ head, word }: StrayWord): string | undefined {
   const port = /^\d{2,5}$/.test(word)
     ? ` For the port of a login: --oauth-callback http://localhost:${word}/callback`
     : '';
-  return `Unexpected ${JSON.stringify(word)}: beside the URL there are only options.${port}`;
+  return `Unexpected ${JSON.stringify(word)}: all that can stand beside the URL are options.${port}`;
 }
 
 function explainMissingSeparator(stray: StrayWord): string {

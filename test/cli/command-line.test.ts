@@ -220,9 +220,12 @@ test('there is one server: not two URLs, and not a URL and a command', (t) => {
 test('a word after the URL, such as a port of mcp-remote, is not a command', (t) => {
   t.is(
     refusal('connect', 'https://a.example?key=secret', '3334'),
-    'Unexpected "3334": beside the URL there are only options. For the port of a login: --oauth-callback http://localhost:3334/callback',
+    'Unexpected "3334": all that can stand beside the URL are options. For the port of a login: --oauth-callback http://localhost:3334/callback',
   );
-  t.is(refusal('connect', 'https://a.example', 'word'), 'Unexpected "word": beside the URL there are only options.');
+  t.is(
+    refusal('connect', 'https://a.example', 'word'),
+    'Unexpected "word": all that can stand beside the URL are options.',
+  );
 });
 
 test('only http and https can be reached; others are named', (t) => {
@@ -282,7 +285,7 @@ test('a time limit of another bridge, in milliseconds, is not taken for seconds'
 test('a credential is no option, and the message says why and what to do', (t) => {
   for (const flag of ['--bearer-token', '--oauth2Bearer', '--token']) {
     const message = refusal('connect', flag, 'secret', 'https://example.com/mcp');
-    t.regex(message, /other users can read command lines: set MCP_PORTAGE_BEARER_TOKEN, or use --bearer-token-file/);
+    t.regex(message, /other users can read them: set MCP_PORTAGE_BEARER_TOKEN, or use --bearer-token-file/);
     t.false(message.includes('secret'));
   }
 });

@@ -7,10 +7,10 @@ import { OPTIONS } from '../../src/cli/option-table.ts';
 const HELP_AT_100_COLUMNS = `mcp-portage joins any MCP client to any MCP server, over stdio, HTTP+SSE and Streamable HTTP.
 
 Usage
-  mcp-portage [serve] [options] -- <command> [args...]  HTTP face of a stdio server
-  mcp-portage [serve] [options] <url>                   HTTP face of a remote server
-  mcp-portage connect [options] <url>                   stdio face of a remote server
-  mcp-portage connect [options] -- <command> [args...]  stdio face of a stdio server
+  mcp-portage [serve] [options] -- <command> [args...]  serve a stdio server over HTTP
+  mcp-portage [serve] [options] <url>                   serve a remote server over HTTP
+  mcp-portage connect [options] <url>                   connect a stdio client to a remote server
+  mcp-portage connect [options] -- <command> [args...]  connect a stdio client to a stdio server
   mcp-portage probe [options] <url>                     report on a remote server
   mcp-portage probe [options] -- <command> [args...]    report on a stdio server
   mcp-portage completion bash|zsh                       for source <(...): options by the Tab key
@@ -80,8 +80,8 @@ The remote server (URL)
   --call-timeout <duration>        Time for one HTTP request and all of its answer, however
                                    talkative; 0: no limit [0]
   --keep-alive <duration>          Ping a connection that was idle this long; 0: never [0]
-  MCP_PORTAGE_BEARER_TOKEN         Send this token as a credential; no option, as other users can
-                                   read command lines
+  MCP_PORTAGE_BEARER_TOKEN         Send this token as a credential; not an option, since other users
+                                   can read command lines
 
 Logging in at the remote server (URL)
   --login <when>                   Log in when the server asks for it (OAuth), also forgetting an
@@ -106,8 +106,8 @@ Logging in at the remote server (URL)
                                    either way
   --state-dir <directory>          Where logins are kept, readable for you alone [~/.mcp-portage, or
                                    where the system keeps such things]
-  MCP_PORTAGE_OAUTH_CLIENT_SECRET  The secret of that client; no option, as other users can read
-                                   command lines
+  MCP_PORTAGE_OAUTH_CLIENT_SECRET  The secret of that client; not an option, since other users can
+                                   read command lines
 
 Sessions (serve)
   --isolation <mode>               One server process per client session, or one shared by all:
@@ -153,7 +153,8 @@ Limits
 
 The report (probe)
   --[no-]json                      Print the report as JSON
-  --timeout <duration>             Time for everything the probe does [15s; 5m with a login]
+  --timeout <duration>             Time for everything the probe does [15s; 2m for a command, 5m
+                                   with a login]
 
 Logging
   --log-level <level>              How much to log, on stderr: trace, debug, info, warn, error,
@@ -169,7 +170,7 @@ Examples
   mcp-portage -- npx -y @modelcontextprotocol/server-filesystem .
                                                             serve the files of this directory
   mcp-portage --isolation shared -- node server.js          one server process for all clients
-  mcp-portage --port 9000 --env API_KEY -- uvx some-server  hand one variable on to the server
+  mcp-portage --port 9000 --env API_KEY -- uvx some-server  pass one variable to the server
   mcp-portage https://old.example/sse                       let new clients use an old server
   mcp-portage connect https://example.com/mcp               for a client that speaks stdio only
   mcp-portage connect --bearer-token-file token https://example.com/mcp
@@ -192,7 +193,7 @@ test('the help names every option', (t) => {
 });
 
 test('the help says why the token is no option', (t) => {
-  t.regex(help(110), /^ {2}MCP_PORTAGE_BEARER_TOKEN .*no option, as other users can read command\n? *lines$/m);
+  t.regex(help(110), /^ {2}MCP_PORTAGE_BEARER_TOKEN .*not an option, since other users can read\n? *command lines$/m);
 });
 
 for (const verb of BRIDGE_VERBS) {

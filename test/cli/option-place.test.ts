@@ -136,7 +136,7 @@ test(
   'serve',
   'command',
   'timeout',
-  '--timeout is for `probe`; `serve` runs until it is ended. Leave it out, or did you mean --session-timeout or --request-timeout or --hang-timeout?',
+  '--timeout is for `probe`; `serve` runs until it is stopped. Leave it out, or did you mean --session-timeout or --request-timeout or --hang-timeout?',
 );
 test(
   refuses,

@@ -18,6 +18,11 @@ const CORRECTED: readonly (readonly [typed: string, shown: string, why: RegExp])
   ['serve server.py --fast', 'serve -- python3 server.py --fast', /^Unexpected "server.py"/],
   ['connect ./server.mjs', 'connect -- node ./server.mjs', /^Unexpected ".\/server.mjs"/],
   ['serve @scope/server .', 'serve -- npx -y @scope/server .', /^Unexpected "@scope\/server"/],
+  [
+    'API_KEY=x npx foo',
+    '--env API_KEY=… -- npx foo',
+    /^Unexpected "API_KEY=…": variables of the server are set with --env/,
+  ],
   ['serve --- npx foo', 'serve -- npx foo', /^Unexpected ---: the server's command goes after two hyphens/],
   ['serve - - npx foo', 'serve -- npx foo', /^Unexpected -: /],
   ['https://a.example connect', 'connect https://a.example', /^The command "connect" comes before the server/],
@@ -73,6 +78,7 @@ test('the command line that is shown holds no credentials', (t) => {
     ['--env', 'NAME=secret', 'npx', 'server', '--api-key', 'secret'],
     ['--header', 'X-Key: secret', 'serve', 'connect', 'https://me:secret@a.example/?k=secret'],
     ['connect', 'localhost:1/mcp?key=secret'],
+    ['serve', 'NAME=secret', 'npx', 'server'],
     ['connect', 'http:/me:secret@a.example'],
   ];
   for (const line of lines) {
