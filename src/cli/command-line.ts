@@ -3,7 +3,7 @@ import { Parser } from 'yargs/helpers';
 import type { Target } from '../config.ts';
 import { BridgeError } from '../errors.ts';
 import { isShell, type Shell } from './completion.ts';
-import { explainUnknownOption } from './mistakes.ts';
+import { explainPeerUrl, explainUnknownOption } from './mistakes.ts';
 import { BRIDGE_VERBS, type BridgeVerb, type OptionSpec } from './option-spec.ts';
 import { OPTIONS, type OptionName } from './option-table.ts';
 import type { CommandLineOptions } from './options.ts';
@@ -150,6 +150,9 @@ function refuseMistakes({ head, command, parsed, verb, stray, platform }: Checke
     .reverse()
     .filter(([at]) => at < strayAt)
     .map(([at, key]) => explainUnknownOption({ name: key, written: head[at] ?? `--${key}`, value: parsed[key] }));
+  // Even where --sse is an option of ours: there it says what is served, and `supergateway --sse <url>` is meant here.
+  const isPeerLine = verb === undefined && head.some((word, at) => word === '--sse' && isUrlLike(head[at + 1] ?? ''));
+  if (isPeerLine && explanations.length === 0) explanations.push(explainPeerUrl('--sse'));
   if (explanations.length > 0) throw new BridgeError('ERR_CONFIG_OPTION', explanations.join('\n'));
   if (stray !== undefined) {
     throw new BridgeError(

@@ -97,6 +97,11 @@ export function explainUnknownOption({ name, written, value }: UnknownOption): s
   return `Unknown option ${shown}; mcp-portage --help lists them all. Options of the server go after \`--\`, with its command.`;
 }
 
+/** `--sse <url>`, which names a server elsewhere. */
+export function explainPeerUrl(written: string): string {
+  return `${written} takes no URL: ${BY_URL}`;
+}
+
 function isDuration(name: string): boolean {
   return OPTIONS.some((option: OptionSpec) => option.name === name && option.placeholder === 'duration');
 }

@@ -44,7 +44,6 @@ test('a command whose -- was forgotten is not taken for such a value', (t) => {
 
 for (const [flag, wayOut] of [
   // The quick starts of other bridges.
-  ['--sse', /mcp-portage connect <url> for a stdio client/],
   ['--streamableHttp', /mcp-portage connect <url> for a stdio client/],
   ['--outputTransport', /leave it out/],
   ['--stateful', /leave it out/],
@@ -90,6 +89,10 @@ test('an option with one dash gets the second, and no letter of it is told by it
     'Unknown option -port: names of options have two dashes; did you mean --port?',
   );
   t.is(refusal('-xyz', '--', 'x').split('\n').length, 1);
+});
+
+test('a URL behind --sse, as supergateway has it, is not served without a word', (t) => {
+  t.regex(refusal('--sse', 'https://a.example/sse'), /: give the URL without an option: mcp-portage connect <url>/);
 });
 
 test('the contrary of an option is not answered as if the option were meant', (t) => {
