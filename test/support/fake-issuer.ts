@@ -2,6 +2,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ExecutionContext } from 'ava';
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose';
+import type { Clock } from '../../src/deps.ts';
+import { HttpClient } from '../../src/http/client.ts';
 
 /** Right or wrong; undefined leaves one out. */
 export type Claims = Readonly<Record<string, unknown>>;
@@ -68,6 +70,20 @@ export async function startIssuer(t: ExecutionContext, path = ''): Promise<FakeI
   const metadata = { issuer: url, jwks_uri: `${origin}/keys` };
   answers.set(`/.well-known/oauth-authorization-server${path}`, { status: 200, body: metadata });
   return { url, asked, answers };
+}
+
+/** What asks issuers for their documents; closed when the test ends. */
+export function createIssuerClient(t: ExecutionContext, clock: Clock): HttpClient {
+  const client = new HttpClient({
+    headers: new Map(),
+    bearerTokenFile: undefined,
+    tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
+    proxyEnv: {},
+    userAgent: 'test',
+    clock,
+  });
+  t.teardown(() => client.close());
+  return client;
 }
 
 export function publish(issuer: FakeIssuer, ...keys: readonly IssuerKey[]): void {

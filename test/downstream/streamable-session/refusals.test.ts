@@ -239,7 +239,7 @@ test(wrongMethod, 'PATCH');
 
 test('answers 405 to a GET that has no session and wants no event stream', async (t) => {
   const { port } = await startHttpFace(t);
-  const answer = await callHttp({ port, headers: { Accept: 'text/html' } });
+  const answer = await callHttp({ port, headers: { Accept: 'application/json' } });
   t.is(answer.status, 405);
   t.is(answer.headers.allow, 'GET, POST, DELETE');
 });

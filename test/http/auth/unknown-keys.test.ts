@@ -7,9 +7,9 @@ import type { JwtOutcome, JwtVerifier } from '../../../src/http/auth/jwt-outcome
 import { createJwtVerifier } from '../../../src/http/auth/jwt-verifier.ts';
 import { createKeySource } from '../../../src/http/auth/key-source.ts';
 import { TokenTable } from '../../../src/http/auth/token-table.ts';
-import { HttpClient } from '../../../src/http/client.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import {
+  createIssuerClient,
   createIssuerKey,
   type FakeIssuer,
   type IssuerKey,
@@ -30,15 +30,7 @@ async function startVerifier(t: ExecutionContext) {
   const issuer = await startIssuer(t);
   publish(issuer, KEY);
   const clock = new FakeClock();
-  const client = new HttpClient({
-    headers: new Map(),
-    bearerTokenFile: undefined,
-    tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
-    proxyEnv: {},
-    userAgent: 'test',
-    clock,
-  });
-  t.teardown(() => client.close());
+  const client = createIssuerClient(t, clock);
   const oauth = { issuer: issuer.url, audiences: ['tools'], scopes: [], keys: { kind: 'discovered' } } as const;
   const keys = await createKeySource(oauth, async () => client, { ...createSystemDeps(log), clock });
   await keys.current();
