@@ -150,9 +150,8 @@ function refuseMistakes({ head, command, parsed, verb, stray, platform }: Checke
     .reverse()
     .filter(([at]) => at < strayAt)
     .map(([at, key]) => explainUnknownOption({ name: key, written: head[at] ?? `--${key}`, value: parsed[key] }));
-  // Even where --sse is an option of ours: there it says what is served, and `supergateway --sse <url>` is meant here.
-  const isPeerLine = verb === undefined && head.some((word, at) => word === '--sse' && isUrlLike(head[at + 1] ?? ''));
-  if (isPeerLine && explanations.length === 0) explanations.push(explainPeerUrl('--sse'));
+  const ofPeer = verb === undefined && explanations.length === 0 ? explainPeerUrl(head) : undefined;
+  if (ofPeer !== undefined) explanations.push(ofPeer);
   if (explanations.length > 0) throw new BridgeError('ERR_CONFIG_OPTION', explanations.join('\n'));
   if (stray !== undefined) {
     throw new BridgeError(

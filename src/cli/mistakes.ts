@@ -2,6 +2,7 @@
 import type { OptionSpec } from './option-spec.ts';
 import { OPTIONS } from './option-table.ts';
 import { BEARER_TOKEN_VARIABLE, CLIENT_SECRET_VARIABLE, isOptionName } from './options.ts';
+import { isUrlLike } from './parse-target.ts';
 import { suggest } from './suggest.ts';
 
 const BY_URL =
@@ -97,9 +98,14 @@ export function explainUnknownOption({ name, written, value }: UnknownOption): s
   return `Unknown option ${shown}; mcp-portage --help lists them all. Options of the server go after \`--\`, with its command.`;
 }
 
-/** `--sse <url>`, which names a server elsewhere. */
-export function explainPeerUrl(written: string): string {
-  return `${written} takes no URL: ${BY_URL}`;
+/**
+ * `--sse <url>` names a server elsewhere, to be used over stdio. Told without a verb even where --sse is an option of ours,
+ * which would have it served instead.
+ */
+export function explainPeerUrl(head: readonly string[]): string | undefined {
+  const at = head.indexOf('--sse');
+  if (at === -1 || !isUrlLike(head[at + 1] ?? '')) return undefined;
+  return `--sse takes no URL: ${BY_URL}`;
 }
 
 function isDuration(name: string): boolean {

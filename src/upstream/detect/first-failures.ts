@@ -2,12 +2,12 @@ import type { Deps } from '../../deps.ts';
 import type { BridgeError } from '../../errors.ts';
 import { isLoginError } from '../../http/login/login-error.ts';
 
-/** A client that is refused tries again at once, in another era or another way; after so long it is another attempt. */
+/** A client that is not let in tries again at once, in another era or another way; after so long it is another attempt. */
 export const REPEATED_MS = 60_000;
 
 /**
- * Says in the log why a server that has never been there cannot be used, as its clients are told, and once for all their
- * attempts: who runs the bridge may have no client in sight.
+ * Says in the log why a server that has never been there cannot be used, as its clients are told: who runs the bridge may
+ * have no client in sight. That it wants credentials is said once for all their attempts, which cannot change it.
  */
 export class FirstFailures {
   readonly #deps: Pick<Deps, 'clock' | 'log'>;
@@ -23,7 +23,8 @@ export class FirstFailures {
     const { clock, log } = this.#deps;
     const { message, code } = error;
     const nowMs = clock.now();
-    const isRepeated = this.#last?.message === message && nowMs - this.#last.atMs < REPEATED_MS;
+    const last = code === 'ERR_UPSTREAM_AUTH' ? this.#last : undefined;
+    const isRepeated = last?.message === message && nowMs - last.atMs < REPEATED_MS;
     log[isRepeated ? 'debug' : 'warn']({ code }, message);
     if (!isRepeated) this.#last = { message, atMs: nowMs };
   }

@@ -16,7 +16,7 @@ function createFailures() {
   return { failures: new FirstFailures({ clock, log }), clock, warnings };
 }
 
-test('a failure is told once for attempts that follow each other, and again after a while', (t) => {
+test('that credentials are missing is told once for attempts that follow each other, and again after a while', (t) => {
   const { failures, clock, warnings } = createFailures();
   failures.tell(REFUSED);
   clock.advance(REPEATED_MS - 1);
@@ -27,10 +27,10 @@ test('a failure is told once for attempts that follow each other, and again afte
   t.is(warnings().length, 2);
 });
 
-test('another failure is told at once', (t) => {
+test('any other failure is told each time', (t) => {
   const { failures, warnings } = createFailures();
-  for (const error of [REFUSED, GONE, REFUSED]) failures.tell(error);
-  t.deepEqual(warnings(), [REFUSED.message, GONE.message, REFUSED.message]);
+  for (const error of [REFUSED, GONE, GONE, REFUSED]) failures.tell(error);
+  t.deepEqual(warnings(), [REFUSED.message, GONE.message, GONE.message, REFUSED.message]);
 });
 
 test('what became of a login is told by the login', (t) => {
