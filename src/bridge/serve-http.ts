@@ -34,7 +34,7 @@ export async function serveHttp(config: Config, deps: Deps): Promise<RunningBrid
     socketLimits: { ...SOCKET_LIMITS, maxHeaderBytes: config.limits.maxHeaderBytes },
     access: new AccessPolicy({ host: config.listen.host, ...config.access }),
     callers: door.callers,
-    openRoutes: healthRoutes(readiness),
+    openRoutes: healthRoutes({ readiness, hasRoom: () => sessions.hasRoom }),
     publicRoutes: door.publicRoutes,
     routes: createRoutes(config, { deps, sessions, calls, live, principalOf, environmentOf }),
     deps,

@@ -19,6 +19,8 @@ import type { Lane } from './lane.ts';
 export interface DownstreamPeer {
   /** Somebody listens right now; such a session is not idle. */
   readonly isConnected: boolean;
+  /** It had a stream open that belongs to no call, has closed it, and has asked nothing since: most clients end so. */
+  readonly hasLeft: boolean;
   /**
    * Sends to the client: with an exchange on that exchange's lane, without one wherever this client takes what
    * belongs to no request. A response ends its exchange's lane. False: full, wait for `drained`.

@@ -1,6 +1,6 @@
 import type { ChildConfig, CommandTarget } from '../config.ts';
 import type { Deps } from '../deps.ts';
-import { BridgeError } from '../errors.ts';
+import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import type { Child, ChildListener, ChildSpec, EndReason } from '../process/child.ts';
 import { nameCommand } from '../process/command-name.ts';
 import { createPipeStarter, type StartChild } from '../process/pipe-child.ts';
@@ -9,7 +9,9 @@ import { resolveCommand } from '../process/resolve-command.ts';
 import { toSpawnError } from '../process/spawn-error.ts';
 import { RestartPolicy } from '../process/supervisor.ts';
 import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../relay/ports.ts';
-import { ChildLimit } from './child-limit.ts';
+import { ChildLimit, type ChildPlace } from './child-limit.ts';
+import { untilAborted } from './detect/attempts/wait.ts';
+import { DetectingLink } from './detect/sessions/detecting-link.ts';
 import { StdioLink } from './stdio-link.ts';
 
 export interface StdioDialerOptions {
@@ -70,26 +72,60 @@ class StdioDialer implements UpstreamDialer {
     if (this.#isClosed) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and starts no more servers.');
     }
-    this.#limit.check();
-    this.#policy.started();
-    const { child, maxMessageBytes, deps } = this.#options;
-    return new StdioLink({
-      name: this.name,
-      maxMessageBytes,
-      withheldEnv: child.withheldEnv,
+    const place = this.#limit.reserve();
+    return place.free === undefined ? this.#open(listener, place) : this.#openWhenFree(listener, place, place.free);
+  }
+
+  /** The process of a session that has just been ended to make room is still there for a moment. */
+  #openWhenFree(listener: ServerListener, place: ChildPlace, free: Promise<void>): UpstreamLink {
+    const { log } = this.#options.deps;
+    log.debug({ child: this.name }, 'the server is started as soon as one that is ending is gone');
+    let isHeld = true;
+    return new DetectingLink({
       listener,
-      policy: this.#policy,
-      clock: deps.clock,
-      log: deps.log,
-      start: (childListener) => this.#start(childListener),
+      first: 'any',
+      findLink: async (_first, signal) => {
+        await untilAborted(free, signal);
+        return {
+          open: (client) => {
+            isHeld = false;
+            return this.#open(client, place);
+          },
+          drop: () => {},
+        };
+      },
+      left: () => {
+        if (isHeld) place.release();
+      },
     });
   }
 
-  #start(listener: ChildListener): Child {
+  #open(listener: ServerListener, place: ChildPlace): UpstreamLink {
+    const { child, maxMessageBytes, deps } = this.#options;
+    try {
+      if (this.#isClosed) throw SHUTTING_DOWN;
+      this.#policy.started();
+      return new StdioLink({
+        name: this.name,
+        maxMessageBytes,
+        withheldEnv: child.withheldEnv,
+        listener,
+        policy: this.#policy,
+        clock: deps.clock,
+        log: deps.log,
+        start: (childListener) => this.#start(childListener, place),
+      });
+    } catch (thrown) {
+      place.release();
+      throw thrown;
+    }
+  }
+
+  #start(listener: ChildListener, place: ChildPlace): Child {
     try {
       const child = this.#startChild(this.#spec, listener);
       this.#children.add(child);
-      this.#limit.add(child.gone);
+      place.fill(child);
       void child.gone.then(() => this.#children.delete(child));
       return child;
     } catch (thrown) {

@@ -21,7 +21,7 @@ import { BodyBudget } from '../../src/http/body-budget.ts';
 import { CallRegistry } from '../../src/relay/call-registry.ts';
 import { OpenCalls } from '../../src/relay/open-calls.ts';
 import type { UpstreamDialer } from '../../src/relay/ports.ts';
-import { SessionRegistry } from '../../src/relay/session-registry.ts';
+import { type IdleTimeouts, SessionRegistry } from '../../src/relay/session-registry.ts';
 import { FakeClock } from './fake-clock.ts';
 import { FakeServer } from './fake-server.ts';
 
@@ -35,6 +35,7 @@ export interface HttpFaceOptions {
   readonly forwardHeaders?: readonly string[];
   readonly pollAfterMs?: number;
   readonly sessionTimeoutMs?: number;
+  readonly idleTimeouts?: IdleTimeouts;
   readonly requestTimeoutMs?: number;
   readonly maxPerCaller?: number;
   readonly maxCallsPerSession?: number;
@@ -164,7 +165,7 @@ function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, ca
       allowOrigins: options.allowOrigins ?? [],
     }),
     callers,
-    openRoutes: healthRoutes(() => server.readiness()),
+    openRoutes: healthRoutes({ readiness: () => server.readiness(), hasRoom: () => sessions.hasRoom }),
     publicRoutes: options.publicRoutes ?? new Map(),
     routes: new Map([
       ['/mcp', endpoint.route],

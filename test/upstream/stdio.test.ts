@@ -411,25 +411,38 @@ test('leaves no server behind that honours the end of its input, even if the bri
   await assertGone([pid]);
 });
 
-test('starts no more processes than it is told; those that are ending count', async (t) => {
+test('starts no more processes than it is told', async (t) => {
+  const { dial } = await converse(t, 'echo', [], { children: new ChildLimit(1) });
+  t.like(
+    t.throws(() => dial()),
+    { code: 'ERR_SESSION_LIMIT' },
+  );
+});
+
+test('starts the next process when the one that is ending is gone, with what was said meanwhile', async (t) => {
   const { dial, link, pid } = await converse(t, 'ignores-stdin-close', [], { children: new ChildLimit(1) });
-  t.like(
-    t.throws(() => dial()),
-    { code: 'ERR_SESSION_LIMIT' },
-  );
   link.close(reason);
+  const next = dial();
+  t.is(next.link.gone, undefined, 'nothing runs yet');
   t.like(
     t.throws(() => dial()),
     { code: 'ERR_SESSION_LIMIT' },
-    'it is still there',
+    'there is one place for one that waits',
   );
+  next.link.send(requestFrame(1, 'tools/list', {}));
+  t.true(isAlive(pid));
+  await waitFor(() => next.listener.frames.length > 0);
+  t.false(isAlive(pid));
+  t.truthy(next.link.gone);
+});
+
+test('starts nothing for who has left while it waited', async (t) => {
+  const { dial, link, pid } = await converse(t, 'ignores-stdin-close', [], { children: new ChildLimit(1) });
+  link.close(reason);
+  const next = dial();
+  next.link.send(requestFrame(1, 'tools/list', {}));
+  next.link.close(reason);
+  t.notThrows(() => dial().link.close(reason), 'the place is free for another one');
   await assertGone([pid]);
-  await waitFor(() => {
-    try {
-      return dial();
-    } catch {
-      return undefined;
-    }
-  });
-  t.pass();
+  t.is(next.link.gone, undefined);
 });
