@@ -1,6 +1,7 @@
 import type { ChildConfig, CommandTarget } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
+import type { Implementation } from '../mcp/meta.ts';
 import type { Child, ChildListener, ChildSpec, EndReason } from '../process/child.ts';
 import { nameCommand } from '../process/command-name.ts';
 import { createPipeStarter, type StartChild } from '../process/pipe-child.ts';
@@ -12,6 +13,7 @@ import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '..
 import { ChildLimit, type ChildPlace } from './child-limit.ts';
 import { untilAborted } from './detect/attempts/wait.ts';
 import { DetectingLink } from './detect/sessions/detecting-link.ts';
+import { StartTrials } from './start-trials.ts';
 import { StdioLink } from './stdio-link.ts';
 
 export interface StdioDialerOptions {
@@ -25,6 +27,11 @@ export interface StdioDialerOptions {
   readonly children?: ChildLimit | undefined;
   /** Aborted when the bridge itself is about to be killed; default: nobody would. */
   readonly urgency?: AbortSignal | undefined;
+  /**
+   * Who asks a server that could not be started whether it can be by now; default: nobody, the next client finds out. Where
+   * readiness decides whether clients come at all, somebody has to.
+   */
+  readonly trialClient?: Implementation | undefined;
 }
 
 /**
@@ -45,6 +52,7 @@ class StdioDialer implements UpstreamDialer {
   readonly #spec: ChildSpec;
   readonly #startChild: StartChild;
   readonly #policy: RestartPolicy;
+  readonly #trials: StartTrials | undefined;
   readonly #limit: ChildLimit;
   /** Those of which something may still run. */
   readonly #children = new Set<Child>();
@@ -64,8 +72,23 @@ class StdioDialer implements UpstreamDialer {
     };
     this.#limit = options.children ?? new ChildLimit();
     this.#startChild = startChild;
-    this.#policy = new RestartPolicy({ name: this.name, clock: deps.clock, random: Math.random });
+    this.#trials = options.trialClient && this.#createTrials(options.trialClient);
+    this.#policy = new RestartPolicy({
+      name: this.name,
+      clock: deps.clock,
+      random: Math.random,
+      noted: (outcome) => this.#trials?.[outcome](),
+    });
     options.urgency?.addEventListener('abort', () => void this.#end('urgent'), { once: true });
+  }
+
+  /** While anything of the server runs, that shows whether it can: some can run only once. */
+  #createTrials(clientInfo: Implementation): StartTrials {
+    const dial = (listener: ServerListener): UpstreamLink => {
+      if (this.#children.size > 0) throw new BridgeError('ERR_SESSION_BUSY', 'The server has been started already.');
+      return this.dial(listener);
+    };
+    return new StartTrials({ dial, clientInfo, clock: this.#options.deps.clock });
   }
 
   dial(listener: ServerListener): UpstreamLink {
@@ -137,7 +160,7 @@ class StdioDialer implements UpstreamDialer {
   }
 
   readiness(): Readiness {
-    const error = this.#policy.refusal();
+    const error = this.#policy.failure;
     return error === undefined ? { ready: true } : { ready: false, error };
   }
 
@@ -147,6 +170,7 @@ class StdioDialer implements UpstreamDialer {
 
   async #end(why: EndReason): Promise<void> {
     this.#isClosed = true;
+    this.#trials?.close();
     await Promise.all([...this.#children].map((child) => child.terminate(why)));
   }
 
