@@ -52,6 +52,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   cli: [
     'http/addresses.ts',
     'http/bearer-token.ts',
+    'http/certificate-pair.ts',
     'http/request-headers.ts',
     'http/proxy.ts',
     'errors.ts',

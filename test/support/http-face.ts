@@ -1,10 +1,16 @@
+import { readFileSync } from 'node:fs';
 import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { createSystemDeps } from '../../src/cli/system-deps.ts';
 import type { MappedHeader } from '../../src/config.ts';
 import type { Deps } from '../../src/deps.ts';
 import { healthRoutes } from '../../src/downstream/health.ts';
-import { HttpServer, type HttpServerOptions, SOCKET_LIMITS } from '../../src/downstream/http-server.ts';
+import {
+  type CertificateSource,
+  HttpServer,
+  type HttpServerOptions,
+  SOCKET_LIMITS,
+} from '../../src/downstream/http-server.ts';
 import { HttpSseEndpoint } from '../../src/downstream/http-sse.ts';
 import { LiveStreams } from '../../src/downstream/live-streams.ts';
 import { McpEndpoint } from '../../src/downstream/mcp-endpoint.ts';
@@ -52,7 +58,7 @@ export interface HttpFaceOptions {
   readonly mapHeaders?: readonly MappedHeader[];
   /** What a reverse proxy puts before every path. */
   readonly pathPrefix?: string;
-  readonly tls?: HttpServerOptions['tls'];
+  readonly certificate?: CertificateSource;
   /** What stands in the place of the fake server; the test closes it. */
   readonly dialer?: (clock: FakeClock) => UpstreamDialer;
   /** The same for modern clients. */
@@ -109,6 +115,12 @@ export async function startHttpFace(t: ExecutionContext, options: HttpFaceOption
   return { port, clock, server, sessions, calls, live, http, logLines };
 }
 
+/** That of the test fixtures; it is never renewed. */
+export function fixtureCertificate(): CertificateSource {
+  const pem = (name: string): string => readFileSync(new URL(`../fixtures/tls/${name}.pem`, import.meta.url), 'utf8');
+  return { pair: { cert: pem('server'), key: pem('server-key') }, renewed: () => undefined };
+}
+
 interface Parts {
   readonly deps: Deps;
   readonly server: FakeServer;
@@ -157,7 +169,7 @@ function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, ca
   return new HttpServer({
     host: options.host ?? '127.0.0.1',
     port: options.port ?? 0,
-    tls: options.tls,
+    certificate: options.certificate,
     socketLimits: options.socketLimits ?? SOCKET_LIMITS,
     access: new AccessPolicy({
       host: options.host ?? '127.0.0.1',
