@@ -143,7 +143,7 @@ export const LIMITS: readonly Protection[] = [
     promise: 'so is the time for the handshake of TLS before it',
     ...SOCKETS,
     title: 'a connection that never says anything*TLS*',
-    code: 'handshakeTimeout: limits.headersTimeoutMs, ',
+    code: ', handshakeTimeout: limits.headersTimeoutMs',
   },
   {
     promise: 'the time for a whole request is limited',
