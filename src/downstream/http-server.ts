@@ -8,6 +8,7 @@ import type { AuthRefusal } from '../http/auth/authenticator.ts';
 import type { Callers } from '../http/auth/callers.ts';
 import type { CertificatePair } from '../http/certificate-pair.ts';
 import { respondEmpty, respondError } from '../http/respond.ts';
+import { showRequestTarget } from '../http/shown-url.ts';
 import { OpenConnections } from './open-connections.ts';
 
 /** Serves one path. Synchronous: whatever takes time goes on by callbacks. */
@@ -185,8 +186,8 @@ export class HttpServer {
     response.once('close', () => {
       this.#connections.end(request.socket, response);
       if (!log.isLevelEnabled('debug')) return;
-      // Path without query: a query may hold a session id.
-      const path = request.url?.split('?', 1)[0];
+      // Without the query: it may hold a session id.
+      const path = showRequestTarget(request.url ?? '');
       const ms = Math.round(clock.now() - startedMs);
       log.debug({ method: request.method, path, status: response.statusCode, ms }, 'request');
     });

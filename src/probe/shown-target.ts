@@ -1,7 +1,7 @@
 import type { RemoteConfig, Target } from '../config.ts';
 import { showUrl } from '../http/shown-url.ts';
+import { toPrintable } from '../printable.ts';
 import { nameCommand } from '../process/command-name.ts';
-import { toPrintable } from '../process/printable.ts';
 
 /** How the target is called at the top of the report. */
 export function nameTarget(target: Target): string {

@@ -1,6 +1,7 @@
 import type { ChildConfig, CommandTarget } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
+import { showFile } from '../http/shown-url.ts';
 import type { Implementation } from '../mcp/meta.ts';
 import type { Child, ChildListener, ChildSpec, EndReason } from '../process/child.ts';
 import { nameCommand } from '../process/command-name.ts';
@@ -42,7 +43,7 @@ export interface StdioDialerOptions {
 export function createStdioDialer(options: StdioDialerOptions): UpstreamDialer {
   const { target, child, deps } = options;
   const file = resolveCommand({ command: target.command, cwd: child.cwd, env: child.env });
-  deps.log.debug({ file }, 'found the server');
+  deps.log.debug({ file: showFile(file) }, 'found the server');
   return new StdioDialer(options, child.pty ? createPtyStarter(deps) : createPipeStarter(deps));
 }
 

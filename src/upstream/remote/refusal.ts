@@ -3,7 +3,7 @@ import { BridgeError } from '../../errors.ts';
 import type { ResponseHead } from '../../http/http-call.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { readPayload } from '../../mcp/payload.ts';
-import { toPrintable } from '../../process/printable.ts';
+import { toPrintable } from '../../printable.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { ServerMessages } from './read-messages.ts';
 

@@ -125,7 +125,7 @@ const MISHAPS: readonly Mishap[] = [
     spoil: (world) => {
       world.resource = { authorization_servers: [`\u001b[2J\n\u202eforged${'x'.repeat(100_000)}`] };
     },
-    message: /^The server at http\S+ names {2}\[2J forgedx{400,600}…\. Give a token/,
+    message: /^The server at http\S+ names {1,2}forgedx{400,600}…\. Give a token/,
   },
   {
     title: 'an authorization server that registers nobody, and says so with null,',
