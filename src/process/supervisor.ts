@@ -105,9 +105,9 @@ export class RestartPolicy {
     return Math.round(fullMs * (0.5 + this.#options.random() / 2));
   }
 
-  /** Why a child that was started now would most likely not serve: the last one did not. Until one does. */
+  /** Why the last child did not serve, until one does. */
   get failure(): BridgeError | undefined {
-    return this.refusal() ?? this.#failure;
+    return this.#failure;
   }
 
   /** Why a child may not be started now. */

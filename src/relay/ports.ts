@@ -94,7 +94,14 @@ export interface ServerFault {
   readonly id: Frame['id'];
 }
 
-export type Readiness = { readonly ready: true } | { readonly ready: false; readonly error: BridgeError };
+export type Readiness =
+  | { readonly ready: true }
+  | {
+      readonly ready: false;
+      readonly error: BridgeError;
+      /** It did not work last time; that is all that is known, and to dial is allowed. Absent: it would be refused. */
+      readonly mayTry?: true;
+    };
 
 /**
  * Who a modern request comes from. Each carries this itself; there is no session to know it from.

@@ -161,8 +161,10 @@ class StdioDialer implements UpstreamDialer {
   }
 
   readiness(): Readiness {
-    const error = this.#policy.failure;
-    return error === undefined ? { ready: true } : { ready: false, error };
+    const refusal = this.#policy.refusal();
+    if (refusal !== undefined) return { ready: false, error: refusal };
+    const { failure } = this.#policy;
+    return failure === undefined ? { ready: true } : { ready: false, error: failure, mayTry: true };
   }
 
   close(): Promise<void> {
