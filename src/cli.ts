@@ -12,6 +12,7 @@ import { type ProbeOptions, parseConfig } from './cli/parse-config.ts';
 import type { Config } from './config.ts';
 import { toBridgeError } from './errors.ts';
 import type { LogOptions } from './log.ts';
+import { escapeHidden, printableLines } from './printable.ts';
 import { VERSION } from './version.ts';
 
 interface Output {
@@ -77,7 +78,8 @@ export async function runCli(argv: readonly string[], host: CliHost): Promise<vo
   } catch (thrown) {
     const error = toBridgeError(thrown);
     host.stderr.write(`mcp-portage: ${error.code}: ${error.message}\n`);
-    if (error.code === 'ERR_INTERNAL' && error.cause instanceof Error) host.stderr.write(`${error.cause.stack}\n`);
+    if (error.code === 'ERR_INTERNAL' && error.cause instanceof Error)
+      host.stderr.write(`${printableLines(error.cause.stack ?? '')}\n`);
     host.setExitCode(error.audiences.exit ?? 70);
   }
 }
@@ -190,7 +192,8 @@ export function main(keepCompiledCode: () => void): Promise<void> {
       const { target, protocol, remote, child, limits } = config;
       const settings = { protocol, remote, child, limits, timeoutMs, signal, waiting };
       const report = await runProbe(target, settings, createSystemDeps(log));
-      const text = format === 'json' ? `${JSON.stringify(report, undefined, 2)}\n` : renderReport(report, look);
+      const text =
+        format === 'json' ? `${escapeHidden(JSON.stringify(report, undefined, 2))}\n` : renderReport(report, look);
       return { report: text, exitCode: exitCodeOf(report) };
     },
   });

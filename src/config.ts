@@ -184,6 +184,8 @@ export interface SessionConfig {
   /** Children kept started ahead of need. */
   readonly prewarm: number;
   readonly sessionTimeoutMs: number;
+  /** The same once no connection and no call is left: of a client that has left, and of one that never has a stream. */
+  readonly idleTimeouts: { readonly leftMs: number; readonly quietMs: number };
   readonly maxSessions: number;
   readonly maxSessionsPerCaller: number;
   /** Sessions of a legacy server for clients that have none of their own. */

@@ -1,12 +1,14 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import { createServer as createTlsServer, type ServerOptions } from 'node:https';
 import { type AddressInfo, Server as NetServer } from 'node:net';
 import type { Deps } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
 import type { AccessPolicy } from '../http/access-policy.ts';
 import type { AuthRefusal } from '../http/auth/authenticator.ts';
 import type { Callers } from '../http/auth/callers.ts';
+import type { CertificatePair } from '../http/certificate-pair.ts';
 import { respondEmpty, respondError } from '../http/respond.ts';
+import { showRequestTarget } from '../http/shown-url.ts';
 import { isBrowserVisit } from './browser-page.ts';
 import { OpenConnections } from './open-connections.ts';
 
@@ -22,8 +24,8 @@ export type OpenRoute = (
 export interface HttpServerOptions {
   readonly host: string;
   readonly port: number;
-  /** PEM contents. */
-  readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined;
+  /** Undefined: plain http. */
+  readonly certificate: CertificateSource | undefined;
   readonly access: AccessPolicy;
   readonly callers: Callers;
   /** Open to monitors: no Host or Origin check, they show nothing and change nothing. */
@@ -35,6 +37,13 @@ export interface HttpServerOptions {
   readonly routes: ReadonlyMap<string, HttpRoute>;
   readonly deps: Deps;
   readonly socketLimits?: SocketLimits;
+}
+
+/** A certificate that may be renewed while it is served. */
+export interface CertificateSource {
+  readonly pair: CertificatePair;
+  /** The pair for connections from now on; undefined: as before. */
+  renewed(): CertificatePair | undefined;
 }
 
 /** What a connection may cost before it has brought a request. */
@@ -94,9 +103,13 @@ export class HttpServer {
     };
     const handle: RequestListener = (request, response) => this.#handle(request, response);
     this.#server =
-      options.tls === undefined
+      options.certificate === undefined
         ? createServer(serverOptions, handle)
-        : createTlsServer({ ...serverOptions, handshakeTimeout: limits.headersTimeoutMs, ...options.tls }, handle);
+        : createSecureServer(
+            { ...serverOptions, handshakeTimeout: limits.headersTimeoutMs },
+            options.certificate,
+            handle,
+          );
     this.#server.maxConnections = limits.maxConnections;
     // Their bytes are limited. By number Node would drop what comes after the first thousand without a word: what a
     // proxy has added, and the second of what must come once.
@@ -176,8 +189,8 @@ export class HttpServer {
     response.once('close', () => {
       this.#connections.end(request.socket, response);
       if (!log.isLevelEnabled('debug')) return;
-      // Path without query: a query may hold a session id.
-      const path = request.url?.split('?', 1)[0];
+      // Without the query: it may hold a session id.
+      const path = showRequestTarget(request.url ?? '');
       const ms = Math.round(clock.now() - startedMs);
       log.debug({ method: request.method, path, status: response.statusCode, ms }, 'request');
     });
@@ -201,6 +214,17 @@ export class HttpServer {
 /** Some servers have it at `/mcp/`, and so do the settings of their clients. */
 function findRoute(routes: ReadonlyMap<string, HttpRoute>, path: string): HttpRoute | undefined {
   return routes.get(path) ?? routes.get(path.replace(/\/$/, ''));
+}
+
+/** Connections that are established go on with the certificate that they have begun with. */
+function createSecureServer(options: ServerOptions, certificate: CertificateSource, handle: RequestListener): Server {
+  const server = createTlsServer({ ...options, ...certificate.pair }, handle);
+  // Before the listener of Node, which begins the handshake.
+  server.prependListener('connection', () => {
+    const pair = certificate.renewed();
+    if (pair !== undefined) server.setSecureContext({ ...pair });
+  });
+  return server;
 }
 
 function respondRefusal(response: ServerResponse, { error, challenge }: AuthRefusal): void {

@@ -160,6 +160,11 @@ class HttpSsePeer implements DownstreamPeer, Lane, EventStreamOwner {
     return this.#stream.isOpen;
   }
 
+  /** It would be the end of the session. */
+  get hasLeft(): boolean {
+    return !this.#stream.isOpen;
+  }
+
   announce(messageUrl: string): void {
     this.#stream.write(encodeEvent({ event: 'endpoint', data: Buffer.from(messageUrl) }));
   }

@@ -1,4 +1,4 @@
-import { toPrintable } from '../process/printable.ts';
+import { toPrintable } from '../printable.ts';
 import { type Column, Painter, type PaintOptions } from './painter.ts';
 import {
   type ClientAdvice,
@@ -36,7 +36,7 @@ export function renderReport(report: ProbeReport, { color, width }: RenderOption
     painter.heading('Authorization');
     painter.columns([
       ['required', `${status}${scheme === undefined ? '' : `, ${toPrintable(scheme, 40)}`}`],
-      ['metadata', resourceMetadata ?? 'none found'],
+      ['metadata', resourceMetadata === undefined ? 'none found' : toPrintable(resourceMetadata, MAX_SHOWN_LENGTH)],
       ...(authorizationServers.length > 0 ? [['servers', showList(authorizationServers)] as Column] : []),
       ...(scopes.length > 0 ? [['scopes', showList(scopes)] as Column] : []),
       ['way in', authorizationServers.length > 0 ? `${LOGIN}, or ${TOKEN}` : TOKEN],

@@ -32,6 +32,8 @@ export interface Child {
   readonly stdin: Writable;
   /** When anything came from it last, on stdout or stderr, or when it was started; by the clock of the bridge. */
   readonly lastHeardMs: number;
+  /** It was told to end, or has exited and left others of its group behind. */
+  readonly isEnding: boolean;
   /** Stop and go on reading its stdout. Up to one buffer that was read before may still come. */
   pauseOutput(): void;
   resumeOutput(): void;

@@ -50,6 +50,7 @@ export function awaitFailure(spec: ChildSpec, listener: ChildListener, process: 
     pid: undefined,
     stdin: new Writable({ write: (_chunk, _encoding, done) => done() }),
     lastHeardMs: Number.NEGATIVE_INFINITY,
+    isEnding: true,
     pauseOutput: () => undefined,
     resumeOutput: () => undefined,
     terminate: () => Promise.resolve(),

@@ -83,6 +83,10 @@ export class RunningChild implements Child {
     return this.#lastHeardMs;
   }
 
+  get isEnding(): boolean {
+    return this.#termination.hasBegun;
+  }
+
   get gone(): Promise<void> {
     return this.#termination.gone;
   }

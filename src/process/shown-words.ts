@@ -1,4 +1,4 @@
-import { toPrintable } from './printable.ts';
+import { toPrintable } from '../printable.ts';
 
 const SECRET_NAME = /key|token|secret|passw|credential|auth/i;
 const MAX_WORD_LENGTH = 200;

@@ -45,6 +45,7 @@ export class StdioLink implements UpstreamLink, ChildListener {
   readonly #writer: LineWriter;
   readonly #answers: AnswerLimit;
   #state: LinkState = 'open';
+  #isAsked = false;
   #hasServed = false;
   #cancelWarning: (() => void) | undefined = undefined;
 
@@ -79,7 +80,10 @@ export class StdioLink implements UpstreamLink, ChildListener {
 
   send(frame: Frame): boolean {
     if (this.#state === 'closed') return true;
-    if (!this.#hasServed && frame.kind === 'request') this.#cancelWarning ??= this.#watchStart();
+    if (!this.#hasServed && frame.kind === 'request') {
+      this.#isAsked = true;
+      this.#cancelWarning ??= this.#watchStart();
+    }
     return !this.#answers.excludes(frame, this.#writer.isFull) && this.#writer.send(frame.bytes);
   }
 
@@ -93,6 +97,10 @@ export class StdioLink implements UpstreamLink, ChildListener {
   }
 
   close(reason: BridgeError): void {
+    // Whoever gives it up because it answers nothing gives one of our own reasons; a client that leaves is none.
+    if (this.#isAsked && !this.#hasServed && this.#state === 'open' && reason.code.startsWith('ERR_UPSTREAM_')) {
+      this.#options.policy.unanswered(reason);
+    }
     if (!this.#leave()) return;
     this.#options.log.debug({ child: this.#options.name, code: reason.code }, 'link closed, ending the server');
     this.#letGo(reason.code === 'ERR_UPSTREAM_HUNG' ? 'hung' : 'unwanted');

@@ -61,7 +61,7 @@ export const LOGIN: readonly Protection[] = [
     file: 'src/http/login/login-error.ts',
     tests: FAILURES,
     title: '*whose name would forge a log*',
-    code: "cut(problem.replace(UNPRINTABLE, ' ').replace(/\\.$/, ''), MAX_PROBLEM_LENGTH)",
+    code: "toPrintable(problem.replace(/\\s+/g, ' '), MAX_PROBLEM_LENGTH)",
     without: 'problem',
   },
   {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { createRoutes } from '../../src/bridge/create-routes.ts';
@@ -5,7 +6,12 @@ import { createSystemDeps } from '../../src/cli/system-deps.ts';
 import type { EndpointConfig, MappedHeader } from '../../src/config.ts';
 import type { Deps } from '../../src/deps.ts';
 import { healthRoutes } from '../../src/downstream/health.ts';
-import { HttpServer, type HttpServerOptions, SOCKET_LIMITS } from '../../src/downstream/http-server.ts';
+import {
+  type CertificateSource,
+  HttpServer,
+  type HttpServerOptions,
+  SOCKET_LIMITS,
+} from '../../src/downstream/http-server.ts';
 import { LiveStreams } from '../../src/downstream/live-streams.ts';
 import type { StatelessEndpointOptions } from '../../src/downstream/streamable-stateless/endpoint.ts';
 import { BridgeError } from '../../src/errors.ts';
@@ -16,7 +22,7 @@ import { CallRegistry } from '../../src/relay/call-registry.ts';
 import { OpenCalls } from '../../src/relay/open-calls.ts';
 import type { UpstreamDialer } from '../../src/relay/ports.ts';
 import { REPLAY_LIMITS } from '../../src/relay/replay-buffer.ts';
-import { SessionRegistry } from '../../src/relay/session-registry.ts';
+import { type IdleTimeouts, SessionRegistry } from '../../src/relay/session-registry.ts';
 import { FakeClock } from './fake-clock.ts';
 import { FakeServer } from './fake-server.ts';
 
@@ -30,6 +36,7 @@ export interface HttpFaceOptions {
   readonly forwardHeaders?: readonly string[];
   readonly pollAfterMs?: number;
   readonly sessionTimeoutMs?: number;
+  readonly idleTimeouts?: IdleTimeouts;
   readonly requestTimeoutMs?: number;
   readonly maxPerCaller?: number;
   readonly maxCallsPerSession?: number;
@@ -47,7 +54,7 @@ export interface HttpFaceOptions {
   /** How clients reach it through a reverse proxy. */
   readonly baseUrl?: URL;
   readonly httpSse?: EndpointConfig['httpSse'];
-  readonly tls?: HttpServerOptions['tls'];
+  readonly certificate?: CertificateSource;
   /** What stands in the place of the fake server; the test closes it. */
   readonly dialer?: (clock: FakeClock) => UpstreamDialer;
   /** The same for modern clients. */
@@ -104,6 +111,12 @@ export async function startHttpFace(t: ExecutionContext, options: HttpFaceOption
   return { port, clock, server, sessions, calls, live, http, logLines };
 }
 
+/** That of the test fixtures; it is never renewed. */
+export function fixtureCertificate(): CertificateSource {
+  const pem = (name: string): string => readFileSync(new URL(`../fixtures/tls/${name}.pem`, import.meta.url), 'utf8');
+  return { pair: { cert: pem('server'), key: pem('server-key') }, renewed: () => undefined };
+}
+
 interface Parts {
   readonly deps: Deps;
   readonly server: FakeServer;
@@ -120,7 +133,7 @@ function createAuthenticator({ authenticator, principalOf }: HttpFaceOptions): A
 function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, calls, live }: Parts): HttpServer {
   const callers = new Callers(createAuthenticator(options), options.mapHeaders);
   const { principalOf, environmentOf } = callers;
-  const { httpSse = 'served', baseUrl, tls } = options;
+  const { httpSse = 'served', baseUrl, certificate: tls } = options;
   const routes = createRoutes(
     {
       endpoints: { path: '/mcp', httpSse, ssePath: '/sse', messagePath: '/messages', baseUrl },
@@ -141,7 +154,7 @@ function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, ca
   return new HttpServer({
     host: options.host ?? '127.0.0.1',
     port: options.port ?? 0,
-    tls: options.tls,
+    certificate: options.certificate,
     socketLimits: options.socketLimits ?? SOCKET_LIMITS,
     access: new AccessPolicy({
       host: options.host ?? '127.0.0.1',
@@ -149,7 +162,7 @@ function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, ca
       allowOrigins: options.allowOrigins ?? [],
     }),
     callers,
-    openRoutes: healthRoutes(() => server.readiness()),
+    openRoutes: healthRoutes({ readiness: () => server.readiness(), hasRoom: () => sessions.hasRoom }),
     ...routes,
     publicRoutes: new Map([...(options.publicRoutes ?? []), ...routes.publicRoutes]),
     deps,

@@ -18,6 +18,7 @@ function createLink({ name = 'node server.js' } = {}) {
     pid: 1,
     stdin: new Writable({ write: (_chunk, _encoding, done) => done() }),
     lastHeardMs: 0,
+    isEnding: false,
     pauseOutput: () => undefined,
     resumeOutput: () => undefined,
     terminate: () => Promise.resolve(),

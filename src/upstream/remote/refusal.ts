@@ -4,7 +4,7 @@ import { parseAuthChallenge } from '../../http/auth-challenge.ts';
 import type { ResponseHead } from '../../http/http-call.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { readPayload } from '../../mcp/payload.ts';
-import { toPrintable } from '../../process/printable.ts';
+import { toPrintable } from '../../printable.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { ServerMessages } from './read-messages.ts';
 

@@ -291,9 +291,10 @@ test('LL-06: takes a message with any supported protocol version and with none',
   }
 });
 
-test('answers 503 with Retry-After when all sessions are taken, and disturbs nobody', async (t) => {
+test('answers 503 with Retry-After when all sessions are in use, and disturbs nobody', async (t) => {
   const face = await startHttpFace(t, { maxSessions: 1 });
   const session = await openStreamable(face);
+  await session.get();
   const answer = await post(face, JSON.stringify(initialize()));
   t.is(answer.headers['retry-after'], '30');
   await isRefused(t, answer, {

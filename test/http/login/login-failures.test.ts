@@ -142,7 +142,7 @@ const MISHAPS: readonly Mishap[] = [
     spoil: (world) => {
       world.resource = { authorization_servers: [`${world.issuer}/\u001b[2J\n\u202eforged${'x'.repeat(100_000)}`] };
     },
-    message: /^The server at http\S+ names http:\S+ \[2J forgedx{400,600}…\. Give a token/,
+    message: /^The server at http\S+ names http:\S+ ?forgedx{400,600}…\. Give a token/,
   },
   {
     title: 'an authorization server that registers nobody, and says so with null,',
