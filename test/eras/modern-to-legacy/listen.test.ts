@@ -4,6 +4,7 @@ import { canonicalCapabilities } from '../../../src/mcp/era-capabilities.ts';
 import { readPayload } from '../../../src/mcp/payload.ts';
 import { MAX_SUBSCRIBED } from '../../../src/mcp/subscribed-uris.ts';
 import type { LegacyPool } from '../../../src/relay/legacy-pool.ts';
+import { sessionFor } from '../../../src/relay/session-wanted.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { clientFrame } from '../../support/frames.ts';
@@ -123,7 +124,12 @@ test('of the resources that a client names no more are asked for than it can sub
   new ListenStream({
     clock: new FakeClock(),
     pool,
-    wanted: { principal: 'ada', capabilities: canonicalCapabilities({}), affinity: '' },
+    wanted: sessionFor({
+      principal: 'ada',
+      capabilities: canonicalCapabilities({}),
+      clientInfo: { name: 'c', version: '1' },
+      affinity: '',
+    }),
     request: clientFrame({ id: 1, method: 'subscriptions/listen', params }),
     headers: undefined,
     tasks: [],

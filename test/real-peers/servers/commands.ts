@@ -11,3 +11,5 @@ export const filesystem = (root: string): string[] => [
 ];
 
 export const RECORDER = node('./recorder.js');
+
+export const ASKER = node('./asker.js');
