@@ -72,11 +72,13 @@ export class LegacySession implements SoleOwner {
   /** Grows whenever the server may have other tools than before. */
   #toolsVersion = 0;
   #stopWaiting: (() => void) | undefined;
+  readonly lane: Lane;
   #isClosed = false;
 
   constructor(options: LegacySessionOptions) {
     const { dialer, deps, handshakeTimeoutMs, clientInfo, headers } = options;
     this.#options = options;
+    this.lane = { isOpen: true, headers };
     this.#declared = options.capabilities;
     this.roots = new RootsQuestions(deps.clock);
     this.elicitations = new Elicitations(deps.clock);
@@ -86,7 +88,6 @@ export class LegacySession implements SoleOwner {
       prewarm: false,
       handshakeTimeoutMs,
       clientInfo,
-      headers,
       owner: this,
     });
     this.#levelHold = new LevelHold({ clock: deps.clock, dial: (listener) => this.#server.dial(listener) });

@@ -31,7 +31,7 @@ import { requestDigest, stateError } from './request-state.ts';
 import { askOfTask, NO_METHOD, type TaskClient, taskExtensions, tasksToWatch } from './task-requests.ts';
 
 /** What all conversations with one server have in common. */
-export interface ConversationServices extends Omit<LegacyCallOptions, 'wanted' | 'request' | 'headers'> {
+export interface ConversationServices extends Omit<LegacyCallOptions, 'wanted' | 'request'> {
   /** Can what the server says on its own get here at all. */
   readonly unsolicited: boolean;
   readonly listening: ListeningPlaces;
@@ -149,7 +149,6 @@ export class Conversation implements UpstreamLink, Follower {
       hostedTasks: this.#client.declaresTasks ? hostedTasks : undefined,
       wanted: this.#wanted,
       request: frame,
-      headers: exchange?.lane.headers,
     });
     this.#followed(call.park);
     call.start(this);
@@ -183,7 +182,6 @@ export class Conversation implements UpstreamLink, Follower {
       pool: services.pool,
       wanted: this.#wanted,
       request: frame,
-      headers: exchange?.lane.headers,
       tasks,
       host: {
         tell: (told) => (told.isResponse ? this.#answer(told) : listener.fromServer(told, exchange)),

@@ -8,7 +8,6 @@ import { findRevision, OLDEST_REVISION } from '../../mcp/revisions.ts';
 import { URL_ELICITATION_REQUIRED } from '../../mcp/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { Lane } from '../../relay/lane.ts';
 import type { LegacyPool } from '../../relay/legacy-pool.ts';
 import type { SessionWanted } from '../../relay/session-wanted.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
@@ -45,8 +44,6 @@ export interface LegacyCallOptions {
   readonly request: Frame;
   /** Where its client can follow tasks; undefined: it waits for the result. */
   readonly hostedTasks: HostedTasks | undefined;
-  /** That the user lets pass with it; see `Lane`. */
-  readonly headers: Lane['headers'];
 }
 
 /**
@@ -86,7 +83,7 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
   #server: InitializeResult | undefined;
 
   constructor(options: LegacyCallOptions) {
-    const { deps, states, calls, taskTools, wanted, request, headers } = options;
+    const { deps, states, calls, taskTools, wanted, request } = options;
     this.#options = options;
     this.#method = request.method ?? '';
     const seat = new LegacySeat(this);
@@ -104,7 +101,7 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
     this.#park = park;
     const { clock } = deps;
     const exchangeFor = (message: Frame, method: string): Exchange => {
-      return upstreamExchange({ request: message, method, nowMs: clock.now(), headers });
+      return upstreamExchange({ request: message, method, nowMs: clock.now() });
     };
     const ready = (form: CallForm): void => this.#askRoots(form);
     this.#preparation = new CallPreparation({ clock, seat, taskTools, request, exchangeFor, ready });

@@ -34,14 +34,13 @@ export interface UpstreamRequest {
   /** What it counts as; see `Exchange`. */
   readonly method: string;
   readonly nowMs: number;
-  /** Of the client's request, that go along. */
-  readonly headers?: Lane['headers'];
 }
 
+const LANE: Lane = { isOpen: true };
+
 /** Its lane leads to no client: the one who asked may be gone while the server goes on. */
-export function upstreamExchange({ request, method, nowMs, headers }: UpstreamRequest): Exchange {
-  const lane = { isOpen: true, ...(headers && { headers }) };
-  return new Exchange(request.id ?? 0, method, lane, undefined, nowMs);
+export function upstreamExchange({ request, method, nowMs }: UpstreamRequest): Exchange {
+  return new Exchange(request.id ?? 0, method, LANE, undefined, nowMs);
 }
 
 /** A seat at a session of the pool, from the wish for one to its end. */

@@ -99,8 +99,8 @@ export class FromSeats {
     }
     const { progressToken } = rewritten;
     exchange.upstreamId = upstreamId;
-    const { method, lane, lastActiveMs } = exchange;
-    const upstream = this.#owner && new Exchange(upstreamId, method, lane, undefined, lastActiveMs);
+    const { method, lastActiveMs } = exchange;
+    const upstream = this.#owner && new Exchange(upstreamId, method, this.#owner.lane, undefined, lastActiveMs);
     const { bytes } = rewritten.frame;
     calls.add(upstreamId, {
       seat,

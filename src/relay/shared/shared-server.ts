@@ -8,7 +8,6 @@ import { LATEST_LEGACY_REVISION } from '../../mcp/revisions.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
 import { Exchange } from '../exchange.ts';
-import type { Lane } from '../lane.ts';
 import type { Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../ports.ts';
 import { FromSeats } from './from-seats.ts';
 import { FromServer } from './from-server.ts';
@@ -30,8 +29,6 @@ export interface SharedServerOptions {
   readonly handshakeTimeoutMs: number;
   /** What the server is told it talks to. */
   readonly clientInfo: Implementation;
-  /** Of the caller's HTTP request, that the user lets pass with the handshake; see `Lane`. */
-  readonly headers?: Lane['headers'];
   /** The one client all seats are for. Undefined: they are strangers to each other. */
   readonly owner?: SoleOwner;
 }
@@ -168,17 +165,16 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
   /** At once, or when nothing is left of the one before. Throws what the dialer throws; nothing has changed then. */
   #start(): void {
     if (!this.#succession.isClear) return this.#startAfter(0, this.#starting());
-    const { dialer, deps, clientInfo, headers, handshakeTimeoutMs } = this.#options;
+    const { dialer, deps, clientInfo, owner, handshakeTimeoutMs } = this.#options;
     const link = dialer.dial(this);
     const giveUp = (): void => this.#giveUp(link, this.#timedOut());
     const cancel = handshakeTimeoutMs === 0 ? () => {} : deps.clock.after(handshakeTimeoutMs, giveUp);
     this.#state = { kind: 'starting', link, cancel };
     const id = this.#shared.nextId();
     this.#shared.own.set(id, (answer) => this.#handshakeAnswered(link, answer));
-    const capabilities = this.#options.owner?.capabilities ?? CARRIED_CAPABILITIES;
+    const capabilities = owner?.capabilities ?? CARRIED_CAPABILITIES;
     const params = { protocolVersion: LATEST_LEGACY_REVISION.id, capabilities, clientInfo };
-    const lane = { isOpen: true, ...(headers && { headers }) };
-    const exchange = new Exchange(id, INITIALIZE, lane, undefined, deps.clock.now());
+    const exchange = owner && new Exchange(id, INITIALIZE, owner.lane, undefined, deps.clock.now());
     link.send(requestFrame(id, INITIALIZE, params), exchange);
   }
 

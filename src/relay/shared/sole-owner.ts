@@ -2,6 +2,7 @@ import type { Fields } from '../../mcp/payload.ts';
 import type { RpcError } from '../../mcp/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import type { Exchange } from '../exchange.ts';
+import type { Lane } from '../lane.ts';
 import type { InitializeResult } from './initialize-result.ts';
 
 /**
@@ -9,6 +10,8 @@ import type { InitializeResult } from './initialize-result.ts';
  * share, because it names no owner, is not hidden. What the server asks still goes only to the call that caused it.
  */
 export interface SoleOwner {
+  /** Of all that is sent to the server, whichever call it is for. */
+  readonly lane: Lane;
   /** What the server is told in `initialize`. */
   readonly capabilities: Fields;
   /** True: a server of this kind was told the wrong thing; `capabilities` is another now, and it must be told anew. */

@@ -131,7 +131,6 @@ test('of the resources that a client names no more are asked for than it can sub
       affinity: '',
     }),
     request: clientFrame({ id: 1, method: 'subscriptions/listen', params }),
-    headers: undefined,
     tasks: [],
     host: { tell: () => {}, serverDrained: () => {} },
   }).start();
