@@ -53,8 +53,8 @@ interface Entry {
   readonly affinity: string | undefined;
   /** Undefined: nobody else gets in. */
   key: string | undefined;
-  /** A call has it to itself; those that cannot be asked anything sit there as well. */
-  isLeased: boolean;
+  /** Calls that sit there and may be asked something; those that cannot be sit there as well. */
+  askable: number;
 }
 
 /**
@@ -79,11 +79,14 @@ export class LegacyPool {
   #freed = 0;
   /** The server has asked something in a call, so that it may do so again. */
   #asks = false;
+  /** Nothing but being the only one tells which call is asked. */
+  #keepsApart: boolean;
   #isClosed = false;
 
   constructor(options: LegacyPoolOptions) {
     this.#options = options;
     this.#limits = { ...LEGACY_POOL_LIMITS, ...options.limits };
+    this.#keepsApart = options.attribution === 'lease';
     this.#queue = new SessionQueue(this.#limits, options.deps.clock);
   }
 
@@ -109,14 +112,10 @@ export class LegacyPool {
   }
 
   /**
-   * As `take`, but no other call that may be asked something sits in the session before the link is closed. Where calls
-   * need not be kept apart for that, they share. Undefined: the taker was told. Throws when too many wait, too.
+   * As `take`, for a call that may be asked something: no other such call sits in the session before the link is closed.
+   * Where calls need not be kept apart for that, they share. Undefined: the taker was told. Throws when too many wait, too.
    */
   lease(wanted: SessionWanted, listener: ServerListener, taker: LeaseTaker): WaitingCall<PooledSeat> | undefined {
-    if (this.#options.attribution !== 'lease') {
-      taker.granted(this.take(wanted, listener));
-      return undefined;
-    }
     if (this.#isClosed) throw SHUTTING_DOWN;
     const seat = this.#queue.isEmpty ? this.#tryLease(wanted, listener) : undefined;
     if (seat !== undefined) {
@@ -136,16 +135,16 @@ export class LegacyPool {
   #tryLease(wanted: SessionWanted, listener: ServerListener): PooledSeat | undefined {
     const group = (wanted.key === undefined ? undefined : this.#byKey.get(wanted.key)) ?? [];
     const hasOthers = group.length > 0;
-    const entry = group.find(({ isLeased }) => !isLeased) ?? this.#open(wanted);
+    const entry = group.find(({ askable }) => askable === 0 || !this.#keepsApart) ?? this.#open(wanted);
     if (entry === undefined) return undefined;
     try {
-      entry.isLeased = true;
+      entry.askable += 1;
       return this.#sit(entry, listener, () => {
-        entry.isLeased = false;
+        entry.askable -= 1;
         this.#serve();
       });
     } catch (thrown) {
-      entry.isLeased = false;
+      entry.askable -= 1;
       // No more processes may run than do: one of them will be free.
       if (hasOthers && toBridgeError(thrown).code === 'ERR_SESSION_LIMIT') return undefined;
       throw thrown;
@@ -232,11 +231,14 @@ export class LegacyPool {
       onAsked: () => {
         this.#asks = true;
       },
+      onUnplaced: () => {
+        if (attribution === 'stream') this.#keepsApart = true;
+      },
       onDoubtful: (doubtful) => {
         if (this.#asks) this.#retire(doubtful);
       },
     });
-    const entry: Entry = { session, caller, affinity, key, isLeased: false };
+    const entry: Entry = { session, caller, affinity, key, askable: 0 };
     if (key !== undefined) this.#byKey.set(key, [...(this.#byKey.get(key) ?? []), entry]);
     return entry;
   }

@@ -30,7 +30,8 @@ export const RECONNECT_MS = 60_000;
 /**
  * How it is known which call a request of the server belongs to. Where it is not, nobody is asked.
  * - `lease`: nothing says so, as on stdio; so a session has one call at a time that could be meant.
- * - `stream`: by the stream it comes on; on one that is no call's, only while one call is open.
+ * - `stream`: by the stream it comes on. A server that asks on another one, which is no call's, is met like one on stdio
+ *   from then on.
  * - `none`: nothing says so, and all calls are in one process; only while one is open.
  */
 export type Attribution = 'lease' | 'stream' | 'none';
@@ -49,6 +50,8 @@ export interface LegacySessionOptions {
   readonly onIdle: (session: LegacySession) => void;
   /** The server asked something in a call. */
   readonly onAsked: () => void;
+  /** The server asked something that nothing tells the call of. */
+  readonly onUnplaced: () => void;
   /** A call was given up that the server may still be at work on, and ask something in. */
   readonly onDoubtful: (session: LegacySession) => void;
 }
@@ -163,6 +166,10 @@ export class LegacySession implements SoleOwner {
 
   asked(): void {
     this.#options.onAsked();
+  }
+
+  unplaced(): void {
+    this.#options.onUnplaced();
   }
 
   /** In one process for all it would not help to leave the session, and nobody could be asked any more. */

@@ -15,6 +15,7 @@ test('a server that is to be told anew is not started before the one that was to
     capabilities: { elicitation: { url: {} } },
     onIdle: () => {},
     onAsked: () => {},
+    onUnplaced: () => {},
     onDoubtful: () => {},
   });
   session.take(new FakeServerListener());

@@ -278,6 +278,7 @@ export class FromServer {
     const named = owner.callOf(frame);
     if (named !== undefined) return (named !== 'unknown' && this.#ownerWithId(named.upstreamId)) || NOBODY;
     if (known !== undefined && owner.knowsByStream) return this.#ownerOf(known) ?? NOBODY;
+    owner.unplaced();
     const sole = this.#state.calls.soleAsker();
     if (this.#state.givenUp.isEmpty || sole.kind === 'nobody') return sole;
     owner.asked();

@@ -24,6 +24,8 @@ export interface SoleOwner {
   callOf(question: Frame): Exchange | 'unknown' | undefined;
   /** A call is asked something, or would be if it were known which. */
   asked(): void;
+  /** It is not said which: only being the one that could be meant tells. */
+  unplaced(): void;
   /** The server may ask something in a call that was given up, so that what it asks may be that call's. */
   readonly mindsGivenUp: boolean;
   /** There is such a call. */

@@ -22,6 +22,25 @@ for (const attribution of ['stream', 'none'] as const) {
   });
 }
 
+test('calls share a session until the server asks on a stream that is no call’s; then each has one to itself', (t) => {
+  const bridge = new ModernBridge({ attribution: 'stream' });
+  const shared = [bridge.call(), bridge.call()];
+  const [first] = bridge.dialer.latest.link.sent.filter(({ frame }) => frame.method === 'tools/call');
+  bridge.saysOn(first?.exchange, { id: 'q', ...ASK });
+  bridge.call();
+  t.is(bridge.dialer.dialled.length, 1);
+  for (const { id, method } of bridge.heard())
+    if (method === 'tools/call') bridge.says({ id, result: { content: [] } });
+  t.is(shared[1]?.answer().result.resultType, 'complete');
+  bridge.collect();
+  const only = bridge.call();
+  bridge.says({ id: 'r', ...ASK });
+  bridge.collect();
+  t.is(only.answer().result.resultType, 'input_required');
+  bridge.call();
+  t.is(bridge.dialer.dialled.length, 2);
+});
+
 test('the stream that a question comes on is believed only where the transport keeps one for each call', (t) => {
   const bridge = new ModernBridge({ attribution: 'none' });
   const [first, second] = [bridge.call(), bridge.call()];
