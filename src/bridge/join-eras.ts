@@ -6,6 +6,7 @@ import { MAX_LISTENING } from '../eras/modern-to-legacy/listening-places.ts';
 import type { ParkingLimits } from '../eras/modern-to-legacy/parked-calls.ts';
 import { affinityOf, keepsStrangersApart } from '../http/auth/affinity.ts';
 import { LEGACY_POOL_LIMITS, type LegacyPoolLimits } from '../relay/legacy-pool.ts';
+import type { Attribution } from '../relay/legacy-session.ts';
 import type { UpstreamDialer } from '../relay/ports.ts';
 import { CLIENT_INFO } from './client-info.ts';
 
@@ -21,6 +22,7 @@ export function toLegacy(dialer: UpstreamDialer, config: Config, deps: Deps): Up
     deps,
     handshakeTimeoutMs: config.limits.requestTimeoutMs,
     clientInfo: CLIENT_INFO,
+    attribution: attributionOf(config),
     affinityOf: affinityOf(config),
     poolLimits: poolLimitsOf(config),
     parkingLimits: parkingLimitsOf(config),
@@ -42,9 +44,19 @@ export function parkingLimitsOf(config: Config): ParkingLimits {
 /** How many sessions of a legacy server there may be for clients that have none. */
 export function poolLimitsOf(config: Config): Partial<LegacyPoolLimits> {
   const total = config.sessions.poolSize;
+  const waiting = LEGACY_POOL_LIMITS.waiting;
   // One name that stands for many strangers, each with sessions of its own, is not one caller who takes too much.
+  const sharers = keepsStrangersApart(config) ? 1 : sharersOf(config);
   return {
     total,
-    perPrincipal: keepsStrangersApart(config) ? total : Math.min(total, LEGACY_POOL_LIMITS.perPrincipal),
+    perCaller: Math.ceil(total / sharers),
+    waiting,
+    waitingPerCaller: Math.ceil(waiting / sharers),
   };
+}
+
+/** A server over Streamable HTTP says what it asks on the stream of the call; one on a pipe says it to everybody there. */
+function attributionOf({ target, sessions }: Config): Attribution {
+  if (target.kind === 'url') return 'stream';
+  return sessions.isolation === 'shared' ? 'none' : 'lease';
 }

@@ -15,6 +15,8 @@ export interface ControlRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
+  /** Of the client's own request, that the user lets pass. */
+  readonly forwarded?: Readonly<Record<string, string>> | undefined;
   readonly body?: string;
   readonly cookies: SessionCookies;
   /** Finds the addresses of the host, where it is us who connect to it and no proxy. */
@@ -42,12 +44,13 @@ export class ControlClient {
   }
 
   /** Resolves with any status. Rejects with a BridgeError when there is no response, or one that is too long. */
-  async request({ method, url, headers, body, cookies, lookup, timeoutMs }: ControlRequest): Promise<ControlResponse> {
+  async request(request: ControlRequest): Promise<ControlResponse> {
+    const { method, url, headers, forwarded, body, cookies, lookup, timeoutMs } = request;
     const got = await this.#load();
     const agent = this.#http.agents.agentFor(url);
     const pending = got(url, {
       method,
-      headers: this.#http.headersFor(url, { headers, forwarded: undefined, cookies }),
+      headers: this.#http.headersFor(url, { headers, forwarded, cookies }),
       ...(body !== undefined && { body }),
       ...(lookup !== undefined && { dnsLookup: lookup as never }),
       // Agents of either kind are made by scheme; the types cannot know.

@@ -20,6 +20,8 @@ export interface CanonicalCapabilities {
   readonly capabilities: Fields;
   /** Equal for all capabilities that mean the same to a legacy server. */
   readonly key: string;
+  /** With these a server may ask its client something: for roots, a sample or an elicitation. */
+  readonly areAskable: boolean;
 }
 
 /**
@@ -27,18 +29,17 @@ export interface CanonicalCapabilities {
  * use the same session of a legacy server: it knows exactly what each of them can do.
  */
 export function canonicalCapabilities(declared: Fields): CanonicalCapabilities {
-  const canonical = sorted(
-    compact({
-      roots: isDeclared(declared.roots) ? {} : undefined,
-      sampling: pickDeclared(declared.sampling, ['context', 'tools']),
-      elicitation: withModes(pickDeclared(declared.elicitation, ['form', 'url'])),
-      experimental: nonEmpty(asFields(declared.experimental)),
-      extensions: nonEmpty(withoutTasks(asFields(declared.extensions))),
-    }),
-  );
-  const key = JSON.stringify(canonical);
+  const told = compact({
+    roots: isDeclared(declared.roots) ? {} : undefined,
+    sampling: pickDeclared(declared.sampling, ['context', 'tools']),
+    elicitation: withModes(pickDeclared(declared.elicitation, ['form', 'url'])),
+    experimental: nonEmpty(asFields(declared.experimental)),
+    extensions: nonEmpty(withoutTasks(asFields(declared.extensions))),
+  });
+  const key = JSON.stringify(sorted(told));
   return {
     key,
+    areAskable: told.roots !== undefined || told.sampling !== undefined || told.elicitation !== undefined,
     get capabilities() {
       return JSON.parse(key) as Fields;
     },

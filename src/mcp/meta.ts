@@ -17,5 +17,6 @@ export const META_RELATED_TASK = 'io.modelcontextprotocol/related-task';
 /** `clientInfo` and `serverInfo`. */
 export interface Implementation {
   readonly name: string;
+  readonly title?: string;
   readonly version: string;
 }

@@ -6,6 +6,7 @@ import type { Frame } from '../wire/frame.ts';
 import { type CallTimes, shortestOf } from './call-endings.ts';
 import { type CallHost, type CallListener, type CallPeer, CallRelay } from './call-relay.ts';
 import { CallerLinks, type NotifyingCaller } from './caller-links.ts';
+import type { Lane } from './lane.ts';
 import { OpenCalls } from './open-calls.ts';
 import type { CallerEnvironment, UpstreamDialer } from './ports.ts';
 
@@ -26,6 +27,8 @@ export interface CallRequest {
   readonly metadata: RequestMetadata;
   /** What its server's process is told about the caller. */
   readonly environment?: CallerEnvironment | undefined;
+  /** Of its HTTP request, that the user lets pass; see `Lane`. */
+  readonly headers?: Lane['headers'];
 }
 
 /** How often calls that take too long are looked for; shorter limits are checked more often. */
@@ -67,12 +70,12 @@ export class CallRegistry implements CallHost {
 
   /** Throws a BridgeError when there is no place or no server for one more; no peer was made then. */
   open(
-    { frame, principal, metadata, environment }: CallRequest,
+    { frame, principal, metadata, environment, headers }: CallRequest,
     createPeer: (listener: CallListener) => CallPeer,
   ): void {
     this.#checkPlace(principal, frame.bytes.length);
     const call = new CallRelay(this, principal, frame.bytes.length);
-    const link = this.#options.dialer.dial(call, { principal, metadata }, environment);
+    const link = this.#options.dialer.dial(call, { principal, metadata, headers }, environment);
     let peer: CallPeer;
     try {
       peer = createPeer(call);

@@ -1,7 +1,9 @@
 import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
 import type { Frame } from '../wire/frame.ts';
+import type { Lane } from './lane.ts';
 import type { CallerEnvironment, ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
+import { callerOf } from './session-wanted.ts';
 
 /** Callers that have a link; the one that was heard of longest ago loses its own. */
 export const MAX_CALLER_LINKS = 64;
@@ -16,6 +18,8 @@ export const MAX_KEPT_NOTIFICATION_BYTES = 256 * 1024;
 export interface NotifyingCaller {
   readonly principal: string;
   readonly environment?: CallerEnvironment | undefined;
+  /** Of its HTTP request, that the user lets pass; who shows other values has another link. */
+  readonly headers?: Lane['headers'];
 }
 
 interface CallerLink {
@@ -73,43 +77,44 @@ export class CallerLinks {
     }
   }
 
-  #take({ principal, environment }: NotifyingCaller): CallerLink {
-    const taken = this.#links.get(principal) ?? this.#dial(principal, environment);
+  #take(caller: NotifyingCaller): CallerLink {
+    const key = callerOf(caller);
+    const taken = this.#links.get(key) ?? this.#dial(key, caller);
     taken.lastUsedMs = this.#deps.clock.now();
-    this.#links.delete(principal);
-    this.#links.set(principal, taken);
+    this.#links.delete(key);
+    this.#links.set(key, taken);
     const [oldest] = this.#links.keys();
     if (this.#links.size > MAX_CALLER_LINKS && oldest !== undefined) this.#end(oldest, MADE_WAY);
     this.#cancelTimer ??= this.#deps.clock.after(IDLE_LINK_MS, () => this.#endIdle());
     return taken;
   }
 
-  #end(principal: string, reason: BridgeError): void {
-    const ended = this.#links.get(principal);
-    this.#links.delete(principal);
+  #end(key: string, reason: BridgeError): void {
+    const ended = this.#links.get(key);
+    this.#links.delete(key);
     ended?.link.close(reason);
   }
 
   /** One timer looks after all of them: a link ends within twice the time. What still has to be sent keeps its own. */
   #endIdle(): void {
     const nowMs = this.#deps.clock.now();
-    for (const [principal, { lastUsedMs, isFull }] of [...this.#links]) {
-      if (!isFull && nowMs - lastUsedMs >= IDLE_LINK_MS) this.#end(principal, IDLE);
+    for (const [key, { lastUsedMs, isFull }] of [...this.#links]) {
+      if (!isFull && nowMs - lastUsedMs >= IDLE_LINK_MS) this.#end(key, IDLE);
     }
     const isLast = this.#links.size === 0;
     this.#cancelTimer = isLast ? undefined : this.#deps.clock.after(IDLE_LINK_MS, () => this.#endIdle());
   }
 
-  #dial(principal: string, environment: CallerEnvironment | undefined): CallerLink {
+  #dial(key: string, { principal, environment, headers }: NotifyingCaller): CallerLink {
     const listener: ServerListener = {
       fromServer: () => {},
       serverFault: () => {},
       serverDrained: () => this.#drained(taken),
       serverClosed: () => {
-        if (this.#links.get(principal) === taken) this.#links.delete(principal);
+        if (this.#links.get(key) === taken) this.#links.delete(key);
       },
     };
-    const link = this.#dialer.dial(listener, { principal, metadata: undefined }, environment);
+    const link = this.#dialer.dial(listener, { principal, metadata: undefined, headers }, environment);
     const taken: CallerLink = { link, lastUsedMs: 0, isFull: false, waiting: [], waitingBytes: 0 };
     return taken;
   }
@@ -117,7 +122,7 @@ export class CallerLinks {
   close(reason: BridgeError): void {
     this.#cancelTimer?.();
     this.#cancelTimer = undefined;
-    for (const principal of [...this.#links.keys()]) this.#end(principal, reason);
+    for (const key of [...this.#links.keys()]) this.#end(key, reason);
   }
 }
 

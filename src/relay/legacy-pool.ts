@@ -1,38 +1,36 @@
 import type { Deps } from '../deps.ts';
-import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
-import { type CanonicalCapabilities, MAX_CAPABILITIES_LENGTH } from '../mcp/era-capabilities.ts';
-import type { Implementation } from '../mcp/meta.ts';
-import { LegacySession } from './legacy-session.ts';
+import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../errors.ts';
+import { MAX_CAPABILITIES_LENGTH } from '../mcp/era-capabilities.ts';
+import { type Attribution, LegacySession } from './legacy-session.ts';
 import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
+import { LEASE_WAIT_MS, SessionQueue, type SessionQueueLimits, type WaitingCall } from './session-queue.ts';
+import type { SessionWanted } from './session-wanted.ts';
 import type { InitializeResult } from './shared/initialize-result.ts';
 
-export interface LegacyPoolLimits {
-  /** Clients that declare other capabilities each time must not fill the pool. */
-  readonly perPrincipal: number;
+export interface LegacyPoolLimits extends SessionQueueLimits {
+  /** So that one caller, who may give itself many names, leaves room for others. */
+  readonly perCaller: number;
   /** Over stdio each session is a process. */
   readonly total: number;
   /** A session without calls ends after this long. */
   readonly idleMs: number;
 }
 
-export const LEGACY_POOL_LIMITS: LegacyPoolLimits = { perPrincipal: 8, total: 256, idleMs: 5 * 60_000 };
+export const LEGACY_POOL_LIMITS: LegacyPoolLimits = {
+  perCaller: 256,
+  total: 256,
+  idleMs: 5 * 60_000,
+  waiting: 1024,
+  waitingPerCaller: 1024,
+};
 
 export interface LegacyPoolOptions {
   readonly dialer: UpstreamDialer;
   readonly deps: Deps;
   /** A server that has not answered `initialize` by then is replaced; 0: no limit. */
   readonly handshakeTimeoutMs: number;
-  /** What the server is told it talks to. */
-  readonly clientInfo: Implementation;
+  readonly attribution: Attribution;
   readonly limits?: Partial<LegacyPoolLimits>;
-}
-
-/** Who wants a session; equal ones share one. */
-export interface SessionWanted {
-  readonly principal: string;
-  readonly capabilities: CanonicalCapabilities;
-  /** Keeps callers apart that have the same name. Undefined: a session of its own, which ends with its last seat. */
-  readonly affinity: string | undefined;
 }
 
 export interface PooledSeat {
@@ -41,27 +39,59 @@ export interface PooledSeat {
   readonly link: UpstreamLink;
 }
 
+/** Who waits for a session to itself. */
+export interface LeaseTaker {
+  /** At once, or when there is one. */
+  granted(seat: PooledSeat): void;
+  /** There was none in time. */
+  refused(error: BridgeError): void;
+}
+
+interface Entry {
+  readonly session: LegacySession;
+  readonly caller: string;
+  readonly affinity: string | undefined;
+  /** Undefined: nobody else gets in. */
+  key: string | undefined;
+  /** Calls that sit there and may be asked something; those that cannot be sit there as well. */
+  askable: number;
+}
+
 /**
- * Sessions of a legacy server for callers that have none of their own. A session is opened when somebody wants one with
- * exactly these capabilities, and kept warm for the next call.
+ * Sessions of a legacy server for callers that have none of their own. A session is opened when somebody wants one as
+ * exactly this client, and kept warm for the next call. Calls share it; one that needs it to itself, because its client
+ * may be asked something, gets the first one of its client that no other such call has, or waits for it.
  */
 export class LegacyPool {
   readonly #options: LegacyPoolOptions;
   readonly #limits: LegacyPoolLimits;
   /** Least recently used first. */
-  readonly #sessions = new Map<LegacySession, { readonly key: string | undefined }>();
-  #lastUsed: LegacySession | undefined;
-  readonly #byKey = new Map<string, LegacySession>();
+  readonly #entries = new Map<LegacySession, Entry>();
+  #lastUsed: Entry | undefined;
+  /**
+   * In the order of their opening: calls one after the other always meet in the first, where the server remembers what
+   * was done there.
+   */
+  readonly #byKey = new Map<string, Entry[]>();
   readonly #idleTimers = new Map<LegacySession, () => void>();
+  readonly #queue: SessionQueue<PooledSeat>;
+  /** How often since then something became free while those who wait were being served; 0: they are not. */
+  #freed = 0;
+  /** The server has asked something in a call, so that it may do so again. */
+  #asks = false;
+  /** Nothing but being the only one tells which call is asked. */
+  #keepsApart: boolean;
   #isClosed = false;
 
   constructor(options: LegacyPoolOptions) {
     this.#options = options;
     this.#limits = { ...LEGACY_POOL_LIMITS, ...options.limits };
+    this.#keepsApart = options.attribution === 'lease';
+    this.#queue = new SessionQueue(this.#limits, options.deps.clock);
   }
 
   get size(): number {
-    return this.#sessions.size;
+    return this.#entries.size;
   }
 
   get name(): string {
@@ -75,13 +105,59 @@ export class LegacyPool {
   /** Throws a BridgeError when there is no room, or the server cannot be reached now. */
   take(wanted: SessionWanted, listener: ServerListener): PooledSeat {
     if (this.#isClosed) throw SHUTTING_DOWN;
-    const key = keyOf(wanted);
-    const session = (key === undefined ? undefined : this.#byKey.get(key)) ?? this.#open(wanted, key);
+    const group = wanted.key === undefined ? undefined : this.#byKey.get(wanted.key);
+    const entry = group?.[0] ?? this.#open(wanted);
+    if (entry === undefined) throw this.#noRoom(wanted, 'are in use');
+    return this.#sit(entry, listener);
+  }
+
+  /**
+   * As `take`, for a call that may be asked something: no other such call sits in the session before the link is closed.
+   * Where calls need not be kept apart for that, they share. Undefined: the taker was told. Throws when too many wait, too.
+   */
+  lease(wanted: SessionWanted, listener: ServerListener, taker: LeaseTaker): WaitingCall<PooledSeat> | undefined {
+    if (this.#isClosed) throw SHUTTING_DOWN;
+    const seat = this.#queue.isEmpty ? this.#tryLease(wanted, listener) : undefined;
+    if (seat !== undefined) {
+      taker.granted(seat);
+      return undefined;
+    }
+    checkSize(wanted);
+    const { granted, refused } = taker;
+    const tooLate = (): BridgeError => this.#noRoom(wanted, `were in use for ${LEASE_WAIT_MS} ms`);
+    const waiting = this.#queue.add({ wanted, listener, granted, refused }, tooLate);
+    // Those before it may wait for something else.
+    this.#serve();
+    return waiting;
+  }
+
+  /** Undefined: none is free, and there is no room for another. */
+  #tryLease(wanted: SessionWanted, listener: ServerListener): PooledSeat | undefined {
+    const group = (wanted.key === undefined ? undefined : this.#byKey.get(wanted.key)) ?? [];
+    const hasOthers = group.length > 0;
+    const entry = group.find(({ askable }) => askable === 0 || !this.#keepsApart) ?? this.#open(wanted);
+    if (entry === undefined) return undefined;
+    try {
+      entry.askable += 1;
+      return this.#sit(entry, listener, () => {
+        entry.askable -= 1;
+        this.#serve();
+      });
+    } catch (thrown) {
+      entry.askable -= 1;
+      // No more processes may run than do: one of them will be free.
+      if (hasOthers && toBridgeError(thrown).code === 'ERR_SESSION_LIMIT') return undefined;
+      throw thrown;
+    }
+  }
+
+  #sit(entry: Entry, listener: ServerListener, left?: () => void): PooledSeat {
+    const { session } = entry;
     this.#idleTimers.get(session)?.();
     this.#idleTimers.delete(session);
-    this.#used(session, key);
+    this.#used(entry);
     try {
-      return { session, link: session.take(listener) };
+      return { session, link: session.take(listener, left) };
     } catch (thrown) {
       if (session.seats === 0) this.#end(session);
       throw thrown;
@@ -89,61 +165,134 @@ export class LegacyPool {
   }
 
   /** It is last in the order of use. */
-  #used(session: LegacySession, key: string | undefined): void {
-    if (session === this.#lastUsed) return;
-    this.#lastUsed = session;
-    this.#sessions.delete(session);
-    this.#sessions.set(session, { key });
+  #used(entry: Entry): void {
+    if (entry === this.#lastUsed) return;
+    this.#lastUsed = entry;
+    this.#entries.delete(entry.session);
+    this.#entries.set(entry.session, entry);
   }
 
-  /** What the server said of itself to a caller of this name, in whatever session that serves now. */
-  knownResult(principal: string): InitializeResult | undefined {
-    for (const session of this.#sessions.keys()) {
-      if (session.principal === principal && session.initializeResult !== undefined) return session.initializeResult;
+  /** Gives what is free to those who wait for it. */
+  #serve(): void {
+    this.#freed += 1;
+    if (this.#freed > 1) return;
+    let seen: number;
+    do {
+      seen = this.#freed;
+      this.#serveOnce();
+    } while (this.#freed > seen);
+    this.#freed = 0;
+  }
+
+  #serveOnce(): void {
+    const inVain = new Set<string | undefined>();
+    for (const waiting of this.#queue.toArray()) {
+      const { wanted, listener, granted, refused } = waiting.options;
+      if (!waiting.isWaiting || inVain.has(wanted.key ?? wanted.caller)) continue;
+      try {
+        const seat = this.#tryLease(wanted, listener);
+        if (seat === undefined) {
+          inVain.add(wanted.key ?? wanted.caller);
+          continue;
+        }
+        waiting.leave();
+        granted(seat);
+      } catch (thrown) {
+        waiting.leave();
+        refused(toBridgeError(thrown));
+      }
+    }
+  }
+
+  /** What the server said of itself to this caller, in whatever session that serves now. */
+  knownResult({ caller, affinity }: SessionWanted): InitializeResult | undefined {
+    for (const entry of this.#entries.values()) {
+      const isSame = entry.caller === caller && entry.affinity === affinity;
+      if (isSame && entry.session.initializeResult !== undefined) return entry.session.initializeResult;
     }
     return undefined;
   }
 
-  #open({ principal, capabilities }: SessionWanted, key: string | undefined): LegacySession {
-    if (capabilities.key.length > MAX_CAPABILITIES_LENGTH) throw tooManyCapabilities(capabilities.key.length);
-    this.#makeRoom(principal);
-    const { dialer, deps, handshakeTimeoutMs, clientInfo } = this.#options;
+  /** Undefined: there is no room. */
+  #open(wanted: SessionWanted): Entry | undefined {
+    checkSize(wanted);
+    if (!this.#makeRoom(wanted.caller)) return undefined;
+    const { key, caller, affinity, capabilities, clientInfo, headers } = wanted;
+    const { dialer, deps, handshakeTimeoutMs, attribution } = this.#options;
     const session = new LegacySession({
       dialer,
       deps,
       handshakeTimeoutMs,
+      attribution,
       clientInfo,
-      principal,
+      headers,
       capabilities: capabilities.capabilities,
       onIdle: (idle) => this.#idle(idle),
+      onAsked: () => {
+        this.#asks = true;
+      },
+      onUnplaced: () => {
+        if (attribution === 'stream') this.#keepsApart = true;
+      },
+      onDoubtful: (doubtful) => {
+        if (this.#asks) this.#retire(doubtful);
+      },
     });
-    if (key !== undefined) this.#byKey.set(key, session);
-    return session;
+    const entry: Entry = { session, caller, affinity, key, askable: 0 };
+    if (key !== undefined) this.#byKey.set(key, [...(this.#byKey.get(key) ?? []), entry]);
+    return entry;
   }
 
-  #makeRoom(principal: string): void {
-    const own = [...this.#sessions.keys()].filter((session) => session.principal === principal);
-    if (own.length >= this.#limits.perPrincipal) this.#evict(own, this.#limits.perPrincipal);
-    if (this.#sessions.size >= this.#limits.total) this.#evict([...this.#sessions.keys()], this.#limits.total);
+  /** False: there is none to be had. */
+  #makeRoom(caller: string): boolean {
+    const all = [...this.#entries.values()];
+    const own = all.filter((entry) => entry.caller === caller);
+    const { perCaller, total } = this.#limits;
+    const crowd = own.length >= perCaller ? own : all.length >= total ? all : undefined;
+    const idle = crowd?.find(({ session }) => session.seats === 0);
+    if (idle !== undefined) this.#end(idle.session);
+    return crowd === undefined || idle !== undefined;
   }
 
-  #evict(candidates: readonly LegacySession[], limit: number): void {
-    const idle = candidates.find(({ seats }) => seats === 0);
-    if (idle !== undefined) return this.#end(idle);
-    throw new BridgeError(
+  #noRoom({ caller }: SessionWanted, what: string): BridgeError {
+    const own = [...this.#entries.values()].filter((entry) => entry.caller === caller).length;
+    const { perCaller, total } = this.#limits;
+    const isOwn = own >= perCaller;
+    const whose = isOwn ? `${perCaller} sessions for this caller` : `${total} sessions for requests like this`;
+    return new BridgeError(
       'ERR_SESSION_LIMIT',
-      `${this.name} has ${limit} sessions for requests like this, the most allowed, and all are in use; try again later.`,
+      `${this.name} has ${whose}, the most allowed, and all ${what}; try again later, or raise --pool-size.`,
       { retryAfterMs: 1000 },
     );
   }
 
   #idle(session: LegacySession): void {
-    const entry = this.#sessions.get(session);
+    const entry = this.#entries.get(session);
     if (entry === undefined) return;
-    if (entry.key === undefined) return this.#end(session);
-    this.#idleTimers.get(session)?.();
-    const cancel = this.#options.deps.clock.after(this.#limits.idleMs, () => this.#end(session));
-    this.#idleTimers.set(session, cancel);
+    if (entry.key === undefined) {
+      this.#end(session);
+    } else {
+      this.#idleTimers.get(session)?.();
+      const cancel = this.#options.deps.clock.after(this.#limits.idleMs, () => this.#end(session));
+      this.#idleTimers.set(session, cancel);
+    }
+    this.#serve();
+  }
+
+  /** It cannot be told any more whose questions are asked there: who sits there may stay, and nobody comes after. */
+  #retire(session: LegacySession): void {
+    const entry = this.#entries.get(session);
+    if (entry === undefined) return;
+    this.#ungroup(entry);
+    entry.key = undefined;
+    if (session.seats === 0) this.#idle(session);
+  }
+
+  #ungroup(entry: Entry): void {
+    if (entry.key === undefined) return;
+    const others = (this.#byKey.get(entry.key) ?? []).filter((other) => other !== entry);
+    if (others.length === 0) this.#byKey.delete(entry.key);
+    else this.#byKey.set(entry.key, others);
   }
 
   #end(session: LegacySession): void {
@@ -152,18 +301,22 @@ export class LegacyPool {
   }
 
   #remove(session: LegacySession): void {
-    const key = this.#sessions.get(session)?.key;
-    this.#sessions.delete(session);
-    if (session === this.#lastUsed) this.#lastUsed = undefined;
-    if (key !== undefined) this.#byKey.delete(key);
+    const entry = this.#entries.get(session);
+    this.#entries.delete(session);
+    if (entry === this.#lastUsed) this.#lastUsed = undefined;
+    if (entry !== undefined) this.#ungroup(entry);
     this.#idleTimers.get(session)?.();
     this.#idleTimers.delete(session);
   }
 
-  /** Ends all sessions; those who sit there are told. */
+  /** Ends all sessions; those who sit there, or wait for one, are told. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    const sessions = [...this.#sessions.keys()];
+    for (const waiting of this.#queue.toArray()) {
+      waiting.leave();
+      waiting.options.refused(SHUTTING_DOWN);
+    }
+    const sessions = [...this.#entries.keys()];
     for (const session of sessions) this.#remove(session);
     await Promise.all(sessions.map((session) => session.close()));
     await this.#options.dialer.close();
@@ -175,11 +328,11 @@ export class LegacyPool {
 }
 
 /** They are kept as long as the session. */
+function checkSize({ capabilities }: SessionWanted): void {
+  if (capabilities.key.length > MAX_CAPABILITIES_LENGTH) throw tooManyCapabilities(capabilities.key.length);
+}
+
 export function tooManyCapabilities(length: number): BridgeError {
   const message = `The capabilities of this request have ${length} characters as JSON; a legacy server can be told ${MAX_CAPABILITIES_LENGTH}.`;
   return new BridgeError('ERR_WIRE_MESSAGE', message);
-}
-
-function keyOf({ principal, capabilities, affinity }: SessionWanted): string | undefined {
-  return affinity === undefined ? undefined : JSON.stringify([principal, affinity, capabilities.key]);
 }

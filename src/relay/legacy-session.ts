@@ -16,6 +16,7 @@ import { skipValue } from '../wire/scan-json.ts';
 import { errorFrame, resultFrame } from '../wire/write-message.ts';
 import { Elicitations } from './elicitations.ts';
 import type { Exchange } from './exchange.ts';
+import type { Lane } from './lane.ts';
 import { LevelHold } from './level-hold.ts';
 import type { ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
 import { RootsQuestions } from './roots-questions.ts';
@@ -26,20 +27,38 @@ import type { SoleOwner } from './shared/sole-owner.ts';
 /** A server that is not back by then is not waited for any longer by those who only listen. */
 export const RECONNECT_MS = 60_000;
 
+/**
+ * How it is known which call a request of the server belongs to. Where it is not, nobody is asked.
+ * - `lease`: nothing says so, as on stdio; so a session has one call at a time that could be meant.
+ * - `stream`: by the stream it comes on. A server that asks on another one, which is no call's, is met like one on stdio
+ *   from then on.
+ * - `none`: nothing says so, and all calls are in one process; only while one is open.
+ */
+export type Attribution = 'lease' | 'stream' | 'none';
+
 export interface LegacySessionOptions {
   readonly dialer: UpstreamDialer;
   readonly deps: Deps;
   readonly handshakeTimeoutMs: number;
+  readonly attribution: Attribution;
+  /** The server is told that it talks to this client. */
   readonly clientInfo: Implementation;
-  readonly principal: string;
+  /** Of the caller's HTTP request, that the user lets pass; see `Lane`. */
+  readonly headers?: Lane['headers'];
   readonly capabilities: Fields;
   /** Nobody sits here any more. */
   readonly onIdle: (session: LegacySession) => void;
+  /** The server asked something in a call. */
+  readonly onAsked: () => void;
+  /** The server asked something that nothing tells the call of. */
+  readonly onUnplaced: () => void;
+  /** A call was given up that the server may still be at work on, and ask something in. */
+  readonly onDoubtful: (session: LegacySession) => void;
 }
 
 /**
- * One session of a legacy server that serves one caller's calls, all with the same capabilities: the server knows
- * exactly what can be asked.
+ * One session of a legacy server that serves one client's calls, all with the same capabilities: the server knows
+ * exactly who calls and what can be asked.
  */
 export class LegacySession implements SoleOwner {
   readonly #options: LegacySessionOptions;
@@ -56,11 +75,13 @@ export class LegacySession implements SoleOwner {
   /** Grows whenever the server may have other tools than before. */
   #toolsVersion = 0;
   #stopWaiting: (() => void) | undefined;
+  readonly lane: Lane;
   #isClosed = false;
 
   constructor(options: LegacySessionOptions) {
-    const { dialer, deps, handshakeTimeoutMs, clientInfo } = options;
+    const { dialer, deps, handshakeTimeoutMs, clientInfo, headers } = options;
     this.#options = options;
+    this.lane = { isOpen: true, headers };
     this.#declared = options.capabilities;
     this.roots = new RootsQuestions(deps.clock);
     this.elicitations = new Elicitations(deps.clock);
@@ -73,10 +94,6 @@ export class LegacySession implements SoleOwner {
       owner: this,
     });
     this.#levelHold = new LevelHold({ clock: deps.clock, dial: (listener) => this.#server.dial(listener) });
-  }
-
-  get principal(): string {
-    return this.#options.principal;
   }
 
   get capabilities(): Fields {
@@ -96,8 +113,8 @@ export class LegacySession implements SoleOwner {
     return this.#toolsVersion;
   }
 
-  /** Throws a BridgeError when the server cannot be reached now. */
-  take(listener: ServerListener): UpstreamLink {
+  /** `left` is called once the seat is free again. Throws a BridgeError when the server cannot be reached now. */
+  take(listener: ServerListener, left?: () => void): UpstreamLink {
     const seat = this.#server.dial(listener);
     const place = this.#listeners.add(listener);
     this.#seats += 1;
@@ -112,6 +129,7 @@ export class LegacySession implements SoleOwner {
         isTaken = false;
         place.leave();
         this.#seats -= 1;
+        left?.();
         if (this.#seats === 0 && !this.#isClosed) this.#options.onIdle(this);
       },
     };
@@ -137,9 +155,30 @@ export class LegacySession implements SoleOwner {
     return refuseInput(this.#options.capabilities, method ?? '', params);
   }
 
-  callOf(question: Frame): Exchange | undefined {
+  get knowsByStream(): boolean {
+    return this.#options.attribution === 'stream';
+  }
+
+  callOf(question: Frame): Exchange | 'unknown' | undefined {
     const taskId = findRelatedTask(question);
-    return taskId === undefined ? undefined : this.tasks.get(taskId);
+    return taskId === undefined ? undefined : (this.tasks.get(taskId) ?? 'unknown');
+  }
+
+  asked(): void {
+    this.#options.onAsked();
+  }
+
+  unplaced(): void {
+    this.#options.onUnplaced();
+  }
+
+  /** In one process for all it would not help to leave the session, and nobody could be asked any more. */
+  get mindsGivenUp(): boolean {
+    return this.#options.attribution !== 'none' && isAskable(this.#options.capabilities);
+  }
+
+  doubtful(): void {
+    this.#options.onDoubtful(this);
   }
 
   takeOrphan(question: Frame, reply: (answer: Frame) => void): void {
@@ -152,6 +191,11 @@ export class LegacySession implements SoleOwner {
       default:
         return reply(errorFrame(0, NO_CALL));
     }
+  }
+
+  /** A call that could be asked something is over: what is asked from now on belongs to no handshake any more. */
+  callOver(): void {
+    this.roots.callOver();
   }
 
   orphanWithdrawn(id: JsonRpcId): void {
@@ -167,6 +211,7 @@ export class LegacySession implements SoleOwner {
   }
 
   served(): void {
+    this.roots.served();
     this.#toolsVersion += 1;
     this.#stopWaiting?.();
     this.#stopWaiting = undefined;
@@ -193,6 +238,10 @@ export class LegacySession implements SoleOwner {
     this.elicitations.close();
     return this.#server.close();
   }
+}
+
+function isAskable({ roots, sampling, elicitation }: Fields): boolean {
+  return roots !== undefined || sampling !== undefined || elicitation !== undefined;
 }
 
 const NO_CALL: RpcError = {

@@ -7,7 +7,7 @@ import { errorFrame, resultFrame } from '../wire/write-message.ts';
 
 /** Servers ask right after the handshake, which was made for a call that follows. */
 export const ROOTS_HOLD_MS = 10_000;
-/** Servers ask again before they use the answer. */
+/** Servers ask again before they use the answer, within the call it was given for. */
 export const ROOTS_MEMORY_MS = 60_000;
 /** They all ask the same: a server that needs more answers to it at once is not waiting for any. */
 export const MAX_HELD_ROOTS = 64;
@@ -37,6 +37,8 @@ export class RootsQuestions {
   /** Waiting ones and those that a call has taken. */
   readonly #open = new Map<JsonRpcId, Held>();
   #bytes = 0;
+  /** No call is over since the handshake: the server asks because of that, and not of a call it was late for. */
+  #isFresh = true;
   #remembered: { readonly result: Buffer; readonly untilMs: number } | undefined;
 
   constructor(clock: Clock) {
@@ -49,6 +51,7 @@ export class RootsQuestions {
     if (this.#remembered !== undefined && this.#clock.now() < this.#remembered.untilMs) {
       return reply(resultOf(this.#remembered.result));
     }
+    if (!this.#isFresh) return reply(errorFrame(0, NO_CALL));
     // A server that uses an id twice gets one answer.
     this.withdrawn(id);
     const bytes = this.#bytes + question.bytes.length;
@@ -84,6 +87,17 @@ export class RootsQuestions {
     this.#waiting.clear();
     for (const { cancel } of waiting) cancel();
     return waiting;
+  }
+
+  /** The server has been through a handshake, in which the client promised to tell its roots. */
+  served(): void {
+    this.#isFresh = true;
+  }
+
+  /** A call in which its client could be asked is over: the next one may be of a client with other roots. */
+  callOver(): void {
+    this.#isFresh = false;
+    this.#remembered = undefined;
   }
 
   withdrawn(id: JsonRpcId): void {
@@ -124,6 +138,8 @@ const TOO_MANY: RpcError = {
   code: INTERNAL_ERROR,
   message: `requests for the roots of the client are waiting, as many as may (${MAX_HELD_ROOTS}, ${MAX_HELD_ROOTS_BYTES} bytes)`,
 };
+
+const NO_CALL: RpcError = { code: INTERNAL_ERROR, message: 'no call of the client is open that asks for its roots' };
 
 const SESSION_ENDS: RpcError = { code: INTERNAL_ERROR, message: 'the session ends' };
 

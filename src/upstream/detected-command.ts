@@ -2,6 +2,7 @@ import type { Protocol } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../errors.ts';
 import { classifyInitialize } from '../mcp/classify-probe.ts';
+import { clientInfoOf } from '../mcp/client-info.ts';
 import { canonicalCapabilities } from '../mcp/era-capabilities.ts';
 import type { Implementation } from '../mcp/meta.ts';
 import { INITIALIZE } from '../mcp/methods.ts';
@@ -221,18 +222,20 @@ class DetectedCommand implements UpstreamDialer {
   #findWay(context: CallContext, first: Request, signal: AbortSignal): Promise<UpstreamDialer> {
     const known = this.#knownWay;
     if (known !== undefined) return Promise.resolve(known);
-    const capabilities = this.#ways.legacy?.capabilities ?? capabilitiesOf(context, first);
-    this.#detection ??= this.#detect(capabilities).finally(() => {
+    const { legacy } = this.#ways;
+    const { clientInfo } = this.#options;
+    const client = legacy === undefined ? clientOf(context, first, clientInfo) : { ...legacy, clientInfo };
+    this.#detection ??= this.#detect(client).finally(() => {
       this.#detection = undefined;
     });
     return untilAborted(this.#detection, signal);
   }
 
-  async #detect(capabilities: Fields): Promise<UpstreamDialer> {
+  async #detect({ capabilities, clientInfo }: ClientToTell): Promise<UpstreamDialer> {
     await this.#greeting?.catch(() => {});
     const known = this.#knownWay;
     if (known !== undefined) return known;
-    const { processes, clientInfo, deps } = this.#options;
+    const { processes, deps } = this.#options;
     const { clock, log } = deps;
     const { probeTimeoutMs = PROBE_TIMEOUT_MS, handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS } = this.#options;
     const detection = await detectStdio({
@@ -291,8 +294,16 @@ function refusedError(name: string, words: string): BridgeError {
   return new BridgeError('ERR_UPSTREAM_PROTOCOL', `Server "${name}" refused the handshake: ${words}.`);
 }
 
-/** Of the client that came first: a server that turns out legacy is told them, and can then serve it. */
-function capabilitiesOf({ metadata }: CallContext, { frame }: Request): Fields {
+/** What a server that turns out legacy has been told. */
+interface ClientToTell {
+  readonly capabilities: Fields;
+  readonly clientInfo: Implementation;
+}
+
+/** The client that came first: a server that turns out legacy is told of it, and can then serve it. */
+function clientOf({ metadata }: CallContext, { frame }: Request, fallback: Implementation): ClientToTell {
   const known = metadata ?? readRequestMetadata(frame);
-  return 'fault' in known ? {} : canonicalCapabilities(known.capabilities).capabilities;
+  if ('fault' in known) return { capabilities: {}, clientInfo: fallback };
+  const { capabilities } = canonicalCapabilities(known.capabilities);
+  return { capabilities, clientInfo: clientInfoOf(known.clientInfo, fallback) };
 }

@@ -19,14 +19,19 @@ function configOf(line: string): Config {
 
 const limits = (line: string) => poolLimitsOf(configOf(line));
 
-test('one caller gets a part of the pool', (t) => {
-  t.deepEqual(limits('--host 0.0.0.0 --auth-token env:TOKEN'), { total: 16, perPrincipal: 8 });
-  t.deepEqual(limits('--pool-size 4'), { total: 4, perPrincipal: 4 });
+test('where callers have several names one of them gets half of the pool and of those who wait for it, else all', (t) => {
+  t.like(limits('--auth-token a=env:TOKEN --auth-token b=env:OTHER'), {
+    total: 16,
+    perCaller: 8,
+    waitingPerCaller: 512,
+  });
+  t.like(limits('--host 0.0.0.0 --auth-token env:TOKEN'), { total: 16, perCaller: 16, waitingPerCaller: 1024 });
+  t.like(limits('--pool-size 4'), { total: 4, perCaller: 4 });
 });
 
 test('strangers, who all have one name and share no session, may use the whole pool', (t) => {
-  t.deepEqual(limits('--host 0.0.0.0 --allow-anonymous'), { total: 16, perPrincipal: 16 });
-  t.deepEqual(limits('--host 0.0.0.0 --allow-anonymous --isolation shared'), { total: 256, perPrincipal: 8 });
+  t.like(limits('--host 0.0.0.0 --allow-anonymous --map-header X-User=USER_ENV'), { total: 16, perCaller: 16 });
+  t.like(limits('--host 0.0.0.0 --allow-anonymous --isolation shared'), { total: 256, perCaller: 256 });
 });
 
 test('where callers have several names one of them has half of the waiting calls and their bytes, else all', (t) => {

@@ -36,11 +36,14 @@ export class RelayedClient {
   ended: BridgeError | undefined;
   /** Called with each request of the server. */
   onRequest: (request: Message) => void = () => {};
+  /** What forwarded headers its next messages bring along. */
+  headers: RelayedClientOptions['headers'];
   readonly #options: RelayedClientOptions;
   #lastId = 0;
 
   constructor(dialer: UpstreamDialer, options: RelayedClientOptions = {}) {
     this.#options = options;
+    this.headers = options.headers;
     this.relay = new Relay({
       log: createFakeDeps().log,
       clock: systemClock,
@@ -62,7 +65,7 @@ export class RelayedClient {
 
   /** Sends a message as it stands. */
   send(message: string | object): void {
-    const lane = Object.assign(new FakeLane(), this.#options.headers && { headers: this.#options.headers });
+    const lane = Object.assign(new FakeLane(), this.headers && { headers: this.headers });
     this.relay.fromClient(clientFrame(message), lane);
   }
 

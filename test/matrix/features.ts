@@ -55,10 +55,7 @@ export const FEATURES = {
     title: 'The client shows its name and version',
     outcomes: {
       ...sameEras,
-      'modern → legacy': impossible(
-        'a session may serve several clients with the same capabilities',
-        'the server is told the name of the bridge',
-      ),
+      'modern → legacy': translated('a session is opened in the name of the client'),
       'legacy → modern': translated('what `initialize` said goes with every request'),
     },
   },
@@ -226,7 +223,7 @@ export const FEATURES = {
       ...legacyOnly('a modern server keeps nothing for a client'),
       'modern → legacy': impossible(
         'a modern client does not say when it leaves, and has no name to keep a session under',
-        'clients with the same access and the same capabilities share a session, which ends when it was not used for a while',
+        'clients with the same access, name and capabilities use the same sessions, which ends when it was not used for a while',
       ),
       'legacy → modern': absent('a modern server keeps nothing for a client'),
     },

@@ -161,7 +161,7 @@ export const KEPT: readonly Protection[] = [
   },
   {
     promise: 'so is what it is told of the client',
-    file: 'src/eras/legacy-to-modern/client-profile.ts',
+    file: 'src/mcp/client-info.ts',
     tests: ['test/eras/legacy-to-modern/handshake.test.ts'],
     code: 'JSON.stringify(info).length <= MAX_INFO_LENGTH',
     without: 'JSON.stringify(info).length >= 0',

@@ -513,12 +513,14 @@ export const LIMITS: readonly Protection[] = [
   {
     promise: 'pooled sessions of a caller are limited',
     ...POOL,
-    code: 'if (own.length >= this.#limits.perPrincipal) this.#evict(own, this.#limits.perPrincipal);',
+    code: 'own.length >= perCaller ? own :',
+    without: '',
   },
   {
     promise: 'pooled sessions together are limited',
     ...POOL,
-    code: 'if (this.#sessions.size >= this.#limits.total) this.#evict([...this.#sessions.keys()], this.#limits.total);',
+    code: 'all.length >= total ? all : undefined',
+    without: 'undefined',
   },
   {
     promise: 'a pooled session without calls ends after a while',
@@ -531,8 +533,8 @@ export const LIMITS: readonly Protection[] = [
     promise: 'one caller gets a part of the pool',
     file: 'src/bridge/join-eras.ts',
     tests: ['test/bridge/join-eras.test.ts'],
-    code: 'Math.min(total, LEGACY_POOL_LIMITS.perPrincipal)',
-    without: 'total',
+    code: 'perCaller: Math.ceil(total / sharers)',
+    without: 'perCaller: total',
   },
   {
     promise: 'server processes are limited, those that are ending included',

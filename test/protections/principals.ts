@@ -10,8 +10,8 @@ const STATE = {
   tests: ['test/eras/modern-to-legacy/request-state.test.ts'],
 } as const;
 const POOL = {
-  file: 'src/relay/legacy-pool.ts',
-  code: 'JSON.stringify([principal, affinity, capabilities.key])',
+  file: 'src/relay/session-wanted.ts',
+  code: '[caller, affinity, capabilities.key, name, title, version]',
 } as const;
 const AFFINITY = { file: 'src/http/auth/affinity.ts', tests: ['test/http/auth/affinity.test.ts'] } as const;
 
@@ -85,27 +85,27 @@ export const PRINCIPALS: readonly Protection[] = [
     ...POOL,
     tests: ['test/eras/modern-to-legacy/calls.test.ts'],
     title: 'ML-02 ML-03*',
-    without: 'JSON.stringify([affinity, capabilities.key])',
+    without: '[affinity, capabilities.key, name, title, version]',
   },
   {
     promise: 'pooled sessions are for one set of capabilities',
     ...POOL,
     tests: ['test/eras/modern-to-legacy/calls.test.ts'],
     title: 'ML-02 ML-03*',
-    without: 'JSON.stringify([principal, affinity])',
+    without: '[caller, affinity, name, title, version]',
   },
   {
     promise: 'callers of one name who are strangers share no session',
     ...POOL,
     tests: ['test/eras/modern-to-legacy/affinity.test.ts'],
-    without: 'JSON.stringify([principal, capabilities.key])',
+    without: '[caller, capabilities.key, name, title, version]',
   },
   {
     promise: 'what a server said of itself to one caller is told to no other',
     file: 'src/relay/legacy-pool.ts',
     tests: ['test/relay/legacy-pool.test.ts'],
-    code: 'session.principal === principal && session.initializeResult !== undefined',
-    without: 'session.initializeResult !== undefined',
+    code: 'isSame && entry.session.initializeResult !== undefined',
+    without: 'entry.session.initializeResult !== undefined',
   },
   {
     promise: 'where nobody is asked for a name, those beyond this machine are strangers',
@@ -123,8 +123,8 @@ export const PRINCIPALS: readonly Protection[] = [
     promise: 'notifications of callers go out on links of their own',
     file: 'src/relay/caller-links.ts',
     tests: ['test/relay/call-registry.test.ts'],
-    code: 'this.#links.get(principal) ?? this.#dial(principal, environment)',
-    without: '[...this.#links.values()][0] ?? this.#dial(principal, environment)',
+    code: 'this.#links.get(key) ?? this.#dial(key, caller)',
+    without: '[...this.#links.values()][0] ?? this.#dial(key, caller)',
   },
   {
     promise: 'the tools a caller was shown say nothing about those of another',

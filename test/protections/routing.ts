@@ -71,12 +71,6 @@ export const ROUTING: readonly Protection[] = [
     without: 'if (this.isClosed)',
   },
   {
-    promise: 'a question asked in the wrong one of several calls is not lost when that one is over',
-    file: 'src/eras/modern-to-legacy/parked-call.ts',
-    tests: ['test/eras/modern-to-legacy/input.test.ts'],
-    code: "if (isOwing) return this.#hold(outcome, 'owing');",
-  },
-  {
     promise: 'at the end every open call gets an error',
     ...RELAY,
     tests: ['test/relay/relay-end.test.ts'],

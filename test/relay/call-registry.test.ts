@@ -18,7 +18,7 @@ test('each call is dialled with who asks and what its envelope says', (t) => {
   };
   bench.open({ principal: 'ann' });
   const metadata = { revision: '2026-07-28', capabilities: {}, clientInfo: undefined, logLevel: undefined };
-  t.deepEqual(contexts, [{ principal: 'ann', metadata }]);
+  t.deepEqual(contexts, [{ principal: 'ann', metadata, headers: undefined }]);
 });
 
 test('a dialer that cannot dial leaves nothing behind', (t) => {
@@ -202,8 +202,8 @@ test('notifications that come alone go out on one link a caller, which stays ope
   say('ann', 'three');
   const [ann, bob] = bench.dialer.dialled;
   t.deepEqual(contexts, [
-    { principal: 'ann', metadata: undefined },
-    { principal: 'bob', metadata: undefined },
+    { principal: 'ann', metadata: undefined, headers: undefined },
+    { principal: 'bob', metadata: undefined, headers: undefined },
   ]);
   t.deepEqual(
     ann?.link.sent.map(({ frame }) => frame.method),

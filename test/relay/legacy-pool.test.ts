@@ -1,24 +1,54 @@
 import test from 'ava';
+import { BridgeError } from '../../src/errors.ts';
 import { canonicalCapabilities, MAX_CAPABILITIES_LENGTH } from '../../src/mcp/era-capabilities.ts';
-import { LegacyPool, type LegacyPoolLimits } from '../../src/relay/legacy-pool.ts';
+import { LegacyPool, type LegacyPoolLimits, type PooledSeat } from '../../src/relay/legacy-pool.ts';
+import type { Attribution } from '../../src/relay/legacy-session.ts';
+import { LEASE_WAIT_MS } from '../../src/relay/session-queue.ts';
+import { sessionFor } from '../../src/relay/session-wanted.ts';
 import { createFakeDeps, FakeDialer, FakeServerListener } from '../support/fake-peers.ts';
 import { serverFrame } from '../support/frames.ts';
 import { EXITED, GONE } from './shared/shared-bridge.ts';
 
 const RESULT = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 's', version: '1' } };
 
-function createPool(limits: Partial<LegacyPoolLimits> = {}) {
+interface Lease {
+  readonly name: string;
+  seat: PooledSeat | undefined;
+  refused: BridgeError | undefined;
+  leave: () => void;
+}
+
+function createPool(limits: Partial<LegacyPoolLimits> = {}, attribution: Attribution = 'lease') {
   const dialer = new FakeDialer();
   const deps = createFakeDeps();
   const clientInfo = { name: 'bridge', version: '0' };
-  const pool = new LegacyPool({ dialer, deps, handshakeTimeoutMs: 0, clientInfo, limits });
+  const pool = new LegacyPool({ dialer, deps, handshakeTimeoutMs: 0, attribution, limits });
+  const wants = (principal: string, declared: object = {}, affinity: string | undefined = '') =>
+    sessionFor({ principal, capabilities: canonicalCapabilities({ ...declared }), clientInfo, affinity });
   const take = (principal: string, declared = {}, affinity: string | undefined = '') => {
     const listener = new FakeServerListener();
-    const seat = pool.take({ principal, capabilities: canonicalCapabilities(declared), affinity }, listener);
+    const seat = pool.take(wants(principal, declared, affinity), listener);
     return { ...seat, listener };
   };
+  /** For a call that may be asked something, at once or later. */
+  const lease = (name: string, declared: object = { roots: {} }) => {
+    const lease: Lease = { name, seat: undefined, refused: undefined, leave: () => {} };
+    const waiting = pool.lease(wants(name, declared), new FakeServerListener(), {
+      granted: (seat) => {
+        lease.seat = seat;
+      },
+      refused: (error) => {
+        lease.refused = error;
+      },
+    });
+    lease.leave = () => {
+      waiting?.leave();
+      lease.seat?.link.close(GONE);
+    };
+    return lease;
+  };
   const isClosed = (index: number) => (dialer.dialled[index]?.link.closedWith.length ?? 0) > 0;
-  return { dialer, deps, pool, take, isClosed };
+  return { dialer, deps, pool, wants, take, lease, isClosed };
 }
 
 test('one session is opened for all who want the same at once', (t) => {
@@ -46,7 +76,7 @@ test('in a full pool the session goes that nobody uses, and has not for longest'
 });
 
 test('one caller does not take the room of the others', (t) => {
-  const { take, isClosed } = createPool({ perPrincipal: 2 });
+  const { take, isClosed } = createPool({ perCaller: 2 });
   take('ada', {}, '1');
   const second = take('ada', {}, '2');
   t.throws(() => take('ada', {}, '3'), { code: 'ERR_SESSION_LIMIT' });
@@ -72,13 +102,13 @@ test('a server that cannot be started leaves nothing behind', (t) => {
 });
 
 test('what a server said of itself is known to its caller only', (t) => {
-  const { dialer, pool, take } = createPool();
+  const { dialer, pool, wants, take } = createPool();
   take('ada');
-  t.is(pool.knownResult('ada'), undefined);
+  t.is(pool.knownResult(wants('ada')), undefined);
   const { link, listener } = dialer.latest;
   listener.fromServer(serverFrame({ id: link.sent[0]?.frame.id, result: RESULT }));
-  t.like(pool.knownResult('ada'), { serverInfo: { name: 's' } });
-  t.is(pool.knownResult('bob'), undefined);
+  t.like(pool.knownResult(wants('ada')), { serverInfo: { name: 's' } });
+  t.is(pool.knownResult(wants('bob')), undefined);
 });
 
 test('the end of the pool ends all sessions and tells who sits there', async (t) => {
@@ -91,4 +121,142 @@ test('the end of the pool ends all sessions and tells who sits there', async (t)
   t.true(dialer.isClosed);
   t.is(deps.clock.pendingTimers, 0);
   t.throws(() => take('ada'), { code: 'ERR_SESSION_CLOSED' });
+});
+
+test('a call that may be asked something has a session to itself; others sit there as well', (t) => {
+  const { lease, take } = createPool();
+  const first = lease('ada');
+  const second = lease('ada');
+  t.truthy(second.seat);
+  t.false(first.seat?.session === second.seat?.session);
+  t.true(take('ada', { roots: {} }).session === first.seat?.session);
+});
+
+test('calls one after the other always meet the same session, whatever others were open between them', (t) => {
+  const { lease } = createPool();
+  const first = lease('ada');
+  const session = first.seat?.session;
+  const meanwhile = [lease('ada'), lease('ada')];
+  first.leave();
+  for (const call of meanwhile) call.leave();
+  for (let n = 0; n < 3; n += 1) {
+    const next = lease('ada');
+    t.true(next.seat !== undefined && next.seat.session === session);
+    next.leave();
+  }
+});
+
+test('a call waits for room and gets it in its turn', (t) => {
+  const { lease, dialer } = createPool({ total: 2 });
+  const [one, two] = [lease('ada'), lease('ada')];
+  const waiting = [lease('ada'), lease('bob'), lease('ada')];
+  const granted = () => waiting.map(({ seat }) => seat !== undefined);
+  t.deepEqual(granted(), [false, false, false]);
+  two.leave();
+  t.deepEqual(granted(), [true, false, false]);
+  t.is(waiting[0]?.seat?.session, two.seat?.session);
+  one.leave();
+  t.deepEqual(granted(), [true, true, false], 'the session of another client makes room');
+  t.is(dialer.dialled.length, 3);
+  waiting[1]?.leave();
+  t.deepEqual(granted(), [true, true, true]);
+});
+
+test('who comes later does not get in before those who wait', (t) => {
+  const { lease } = createPool({ total: 1 });
+  const first = lease('ada');
+  const waiting = lease('bob');
+  first.leave();
+  t.truthy(waiting.seat);
+  const [third, fourth] = [lease('ada'), lease('bob')];
+  waiting.leave();
+  t.truthy(third.seat);
+  t.is(fourth.seat, undefined);
+});
+
+test('a caller that has all it may have does not hold up others', (t) => {
+  const { lease } = createPool({ total: 3, perCaller: 1 });
+  lease('ada');
+  const waiting = lease('ada');
+  t.truthy(lease('bob').seat);
+  t.is(waiting.seat, undefined);
+});
+
+test('a call that was given up waits no more', (t) => {
+  const { lease, deps } = createPool({ total: 1 });
+  const first = lease('ada');
+  const gone = lease('ada');
+  const next = lease('ada');
+  gone.leave();
+  first.leave();
+  t.is(gone.seat, undefined);
+  t.truthy(next.seat);
+  next.leave();
+  t.is(deps.clock.pendingTimers, 1, 'of the session that is kept');
+});
+
+test('a call that waits for too long is refused, with the limit that it met', (t) => {
+  const { lease, deps } = createPool({ total: 2, perCaller: 1 });
+  const first = lease('ada');
+  const own = lease('ada');
+  lease('bob');
+  const others = lease('eve');
+  deps.clock.advance(LEASE_WAIT_MS - 1);
+  t.is(own.refused, undefined);
+  deps.clock.advance(1);
+  t.is(own.refused?.code, 'ERR_SESSION_LIMIT');
+  t.regex(own.refused?.message ?? '', /1 sessions for this caller.* in use for 50000 ms;.* --pool-size/);
+  t.regex(others.refused?.message ?? '', /2 sessions for requests like this.* in use for 50000 ms/);
+  first.leave();
+  t.is(own.seat, undefined);
+});
+
+test('no more calls wait than may, of one caller and together', (t) => {
+  const { lease } = createPool({ total: 1, waiting: 3, waitingPerCaller: 2 });
+  const first = lease('ada');
+  lease('ada');
+  lease('ada');
+  t.throws(() => lease('ada'), { code: 'ERR_SESSION_BUSY', message: /^2 calls of this caller wait/ });
+  lease('bob');
+  t.throws(() => lease('eve'), { code: 'ERR_SESSION_BUSY', message: /^3 calls wait/ });
+  first.leave();
+  t.notThrows(() => lease('eve'));
+});
+
+test('who waits is told why the server cannot be started, and the next one gets its chance', (t) => {
+  const { dialer, lease } = createPool({ total: 1 });
+  const first = lease('ada');
+  const waiting = [lease('bob'), lease('eve')];
+  dialer.failure = EXITED;
+  first.leave();
+  t.deepEqual(
+    waiting.map(({ refused }) => refused?.code),
+    [EXITED.code, EXITED.code],
+  );
+});
+
+test('a call waits where no more processes may run, if one of its client’s runs', (t) => {
+  const { dialer, lease } = createPool();
+  const first = lease('ada');
+  dialer.failure = new BridgeError('ERR_SESSION_LIMIT', 'as many run as may');
+  const waiting = lease('ada');
+  t.is(waiting.refused, undefined);
+  t.is(lease('bob').refused?.code, 'ERR_SESSION_LIMIT');
+  first.leave();
+  t.is(waiting.seat?.session, first.seat?.session);
+});
+
+test('where the transport tells which call is asked, calls share', (t) => {
+  const { lease, dialer } = createPool({}, 'stream');
+  t.is(lease('ada').seat?.session, lease('ada').seat?.session);
+  t.is(dialer.dialled.length, 1);
+});
+
+test('who waits when the pool ends is told so', async (t) => {
+  const { lease, pool, deps } = createPool({ total: 1 });
+  lease('ada');
+  const waiting = lease('ada');
+  await pool.close();
+  t.is(waiting.refused?.code, 'ERR_SESSION_CLOSED');
+  t.is(deps.clock.pendingTimers, 0);
 });

@@ -11,9 +11,12 @@ test('a server that is to be told anew is not started before the one that was to
     deps,
     handshakeTimeoutMs: 0,
     clientInfo: { name: 'bridge', version: '0' },
-    principal: 'ada',
+    attribution: 'lease',
     capabilities: { elicitation: { url: {} } },
     onIdle: () => {},
+    onAsked: () => {},
+    onUnplaced: () => {},
+    onDoubtful: () => {},
   });
   session.take(new FakeServerListener());
   const { link, listener } = dialer.latest;

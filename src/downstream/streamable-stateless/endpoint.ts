@@ -70,7 +70,8 @@ export class StatelessEndpoint {
       return this.#refuse({ httpStatus: 400, code: HEADER_MISMATCH, message: mismatch }, frame, response);
     }
     const environment = this.#options.environmentOf?.(request);
-    this.#open({ frame, principal, metadata: checked.ok, environment }, request, response);
+    const headers = forwardedHeaders(request, this.#options.forwardHeaders);
+    this.#open({ frame, principal, metadata: checked.ok, environment, headers }, request, response);
   }
 
   /**
@@ -80,8 +81,9 @@ export class StatelessEndpoint {
    */
   notify(frame: Frame, request: IncomingMessage): void {
     if (isClientNotification(frame.method ?? '')) return;
-    const { calls, principalOf, environmentOf } = this.#options;
-    calls.notify(frame, { principal: principalOf(request), environment: environmentOf?.(request) });
+    const { calls, principalOf, environmentOf, forwardHeaders } = this.#options;
+    const headers = forwardedHeaders(request, forwardHeaders);
+    calls.notify(frame, { principal: principalOf(request), environment: environmentOf?.(request), headers });
   }
 
   #refuse(refusal: ModernRefusal, { id }: Frame, response: ServerResponse): void {
@@ -90,8 +92,8 @@ export class StatelessEndpoint {
   }
 
   #open(call: CallRequest, request: IncomingMessage, response: ServerResponse): void {
-    const { calls, live, forwardHeaders } = this.#options;
-    const { frame, principal } = call;
+    const { calls, live } = this.#options;
+    const { frame, principal, headers } = call;
     try {
       calls.open(
         call,
@@ -104,7 +106,7 @@ export class StatelessEndpoint {
             live,
             backlog: this.#backlog,
             onAnswer: frame.method === LIST_TOOLS ? (answer) => this.#tools.note(principal, answer) : undefined,
-            forwarded: forwardedHeaders(request, forwardHeaders),
+            forwarded: headers,
             answerAs: parseAccept(request.headers.accept).prefersEventStream ? 'stream' : 'json',
           }),
       );

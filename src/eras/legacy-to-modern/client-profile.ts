@@ -1,4 +1,5 @@
 import { BridgeError } from '../../errors.ts';
+import { shortInfo } from '../../mcp/client-info.ts';
 import { MAX_CAPABILITIES_BYTES, MAX_CAPABILITIES_LENGTH, toModernCapabilities } from '../../mcp/era-capabilities.ts';
 import type { Implementation } from '../../mcp/meta.ts';
 import { readServerInfo } from '../../mcp/modern-results.ts';
@@ -6,10 +7,6 @@ import { asFields, type Fields, readPayload } from '../../mcp/payload.ts';
 import { findRevision, LATEST_LEGACY_REVISION, type Revision } from '../../mcp/revisions.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { findMember } from '../../wire/scan-json.ts';
-
-/** Characters of `clientInfo` as JSON that each request to the server repeats; of more, name and version are enough. */
-const MAX_INFO_LENGTH = 4096;
-const MAX_NAME_LENGTH = 256;
 
 /** What a client told of itself in its handshake, in the words of the modern era. */
 export interface ClientProfile {
@@ -40,10 +37,4 @@ export function readClientProfile(initialize: Frame, fallback: Implementation): 
 function tooManyCapabilities(length: number): BridgeError {
   const message = `The capabilities of this client have ${length} characters as JSON; a modern server, which is told them with each request, can be told ${MAX_CAPABILITIES_LENGTH}.`;
   return new BridgeError('ERR_WIRE_MESSAGE', message);
-}
-
-/** Icons, for one, may be pictures. */
-function shortInfo(info: Fields): Fields {
-  if (JSON.stringify(info).length <= MAX_INFO_LENGTH) return info;
-  return { name: String(info.name).slice(0, MAX_NAME_LENGTH), version: String(info.version).slice(0, MAX_NAME_LENGTH) };
 }

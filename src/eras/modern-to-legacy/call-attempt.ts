@@ -54,11 +54,6 @@ export class CallAttempt {
     seat.send(form === 'task' ? asTask(call, MAX_CALL_MS) : call, exchange);
   }
 
-  /** The client is being asked something: the call is not the one to ask next. */
-  waiting(isWaiting: boolean): void {
-    if (this.#state.kind === 'running') this.#state.exchange.openQuestions = isWaiting ? 1 : 0;
-  }
-
   /** Takes a response of the server, if it is one to this. */
   take(answer: Frame, exchange: Exchange): void {
     const state = this.#state;

@@ -1,6 +1,6 @@
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { findProgressToken } from '../../mcp/correlators.ts';
-import { canonicalCapabilities, MAX_CAPABILITIES_BYTES } from '../../mcp/era-capabilities.ts';
+import { MAX_CAPABILITIES_BYTES } from '../../mcp/era-capabilities.ts';
 import { type LogLevel, parseLogLevel } from '../../mcp/log-levels.ts';
 import { CANCELLED, DISCOVER, isInteractive, isTaskRequest } from '../../mcp/methods.ts';
 import { isClientNotification, isModernRequest, LISTEN } from '../../mcp/modern-methods.ts';
@@ -11,8 +11,9 @@ import { INVALID_REQUEST } from '../../mcp/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import { declaresTasks } from '../../mcp/task-extension.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import { type SessionWanted, tooManyCapabilities } from '../../relay/legacy-pool.ts';
+import { tooManyCapabilities } from '../../relay/legacy-pool.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
+import type { SessionWanted } from '../../relay/session-wanted.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
 import { QUOTE } from '../../wire/ascii.ts';
 import type { Frame } from '../../wire/frame.ts';
@@ -30,7 +31,7 @@ import { requestDigest, stateError } from './request-state.ts';
 import { askOfTask, NO_METHOD, type TaskClient, taskExtensions, tasksToWatch } from './task-requests.ts';
 
 /** What all conversations with one server have in common. */
-export interface ConversationServices extends Omit<LegacyCallOptions, 'wanted' | 'request' | 'headers'> {
+export interface ConversationServices extends Omit<LegacyCallOptions, 'wanted' | 'request'> {
   /** Can what the server says on its own get here at all. */
   readonly unsolicited: boolean;
   readonly listening: ListeningPlaces;
@@ -39,10 +40,8 @@ export interface ConversationServices extends Omit<LegacyCallOptions, 'wanted' |
 export interface ConversationOptions {
   readonly services: ConversationServices;
   readonly listener: ServerListener;
-  readonly principal: string;
+  readonly wanted: SessionWanted;
   readonly metadata: RequestMetadata;
-  /** Keeps this caller apart from others of its name; see `SessionWanted`. */
-  readonly affinity: string | undefined;
 }
 
 /**
@@ -86,15 +85,15 @@ export class Conversation implements UpstreamLink, Follower {
   #progressToken: Buffer | undefined;
 
   constructor(options: ConversationOptions) {
-    const { services, listener, principal, metadata, affinity } = options;
+    const { services, listener, wanted, metadata } = options;
     this.#options = { services, listener };
     const { capabilitiesBytes = 0 } = metadata;
     const isTooLarge = capabilitiesBytes > MAX_CAPABILITIES_BYTES;
     this.#refusal = isTooLarge ? tooManyCapabilities(capabilitiesBytes) : undefined;
     const declared = isTooLarge ? {} : metadata.capabilities;
-    this.#client = { principal, declaresTasks: declaresTasks(declared) };
+    this.#client = { principal: wanted.principal, declaresTasks: declaresTasks(declared) };
     this.logLevel = parseLogLevel(metadata.logLevel);
-    this.#wanted = { principal, capabilities: canonicalCapabilities(declared), affinity };
+    this.#wanted = wanted;
   }
 
   // ---- from the client
@@ -150,7 +149,6 @@ export class Conversation implements UpstreamLink, Follower {
       hostedTasks: this.#client.declaresTasks ? hostedTasks : undefined,
       wanted: this.#wanted,
       request: frame,
-      headers: exchange?.lane.headers,
     });
     this.#followed(call.park);
     call.start(this);
@@ -185,7 +183,6 @@ export class Conversation implements UpstreamLink, Follower {
       pool: services.pool,
       wanted: this.#wanted,
       request: frame,
-      headers: exchange?.lane.headers,
       tasks,
       host: {
         tell: (told) => (told.isResponse ? this.#answer(told) : listener.fromServer(told, exchange)),
@@ -197,7 +194,7 @@ export class Conversation implements UpstreamLink, Follower {
   }
 
   #discover(exchange: Exchange | undefined): void {
-    const known = this.#options.services.pool.knownResult(this.#wanted.principal);
+    const known = this.#options.services.pool.knownResult(this.#wanted);
     if (known !== undefined) return this.#discovered(known);
     const user: SeatUser = {
       opened: (result) => this.#discovered(result),
@@ -222,7 +219,7 @@ export class Conversation implements UpstreamLink, Follower {
     const state: LookingState = { kind: 'looking', exchange, stop: () => {} };
     this.#state = state;
     const client = this.#client;
-    const server = pool.knownResult(client.principal);
+    const server = pool.knownResult(this.#wanted);
     state.stop = askOfTask({ request, client, tasks, server }, (answer) => this.settle(answer));
   }
 

@@ -3,6 +3,7 @@ import { SHUTTING_DOWN } from '../../errors.ts';
 import type { Implementation } from '../../mcp/meta.ts';
 import type { RequestMetadata } from '../../mcp/request-metadata.ts';
 import { LegacyPool, type LegacyPoolLimits } from '../../relay/legacy-pool.ts';
+import type { Attribution } from '../../relay/legacy-session.ts';
 import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
 import { ParkedBytes } from '../parked-bytes.ts';
 import { ClientConversations } from './client-conversations.ts';
@@ -14,6 +15,7 @@ import { ListeningPlaces } from './listening-places.ts';
 import type { ParkedCall } from './parked-call.ts';
 import { PARKING_LIMITS, ParkedCalls, type ParkingLimits } from './parked-calls.ts';
 import { RequestStates } from './request-state.ts';
+import { SessionWishes } from './session-wishes.ts';
 import { TaskTools } from './task-tools.ts';
 
 export interface ModernToLegacyOptions {
@@ -22,8 +24,10 @@ export interface ModernToLegacyOptions {
   readonly deps: Deps;
   /** A server that has not answered `initialize` by then is replaced; 0: no limit. */
   readonly handshakeTimeoutMs: number;
-  /** What the server is told it talks to. */
+  /** How a client is called that does not say who it is. */
   readonly clientInfo: Implementation;
+  /** How requests of the server are known to belong to a call. Default: `lease`. */
+  readonly attribution?: Attribution;
   readonly poolLimits?: Partial<LegacyPoolLimits>;
   readonly parkingLimits?: Partial<ParkingLimits>;
   /** Subscriptions of one caller; default: as many as all together may have. */
@@ -54,12 +58,14 @@ class ModernToLegacyDialer implements UpstreamDialer {
   readonly #calls: ParkedCalls<ParkedCall<Follower>>;
   readonly #hostedTasks: HostedTasks;
   readonly #services: ConversationServices;
+  readonly #wishes: SessionWishes;
 
   constructor(options: ModernToLegacyOptions) {
-    const { dialer, deps, handshakeTimeoutMs, clientInfo, poolLimits, parkingLimits } = options;
+    const { dialer, deps, handshakeTimeoutMs, attribution = 'lease', poolLimits, parkingLimits } = options;
     this.#options = options;
+    this.#wishes = new SessionWishes(options.clientInfo, options.affinityOf);
     const limits = poolLimits && { limits: poolLimits };
-    this.#pool = new LegacyPool({ dialer, deps, handshakeTimeoutMs, clientInfo, ...limits });
+    this.#pool = new LegacyPool({ dialer, deps, handshakeTimeoutMs, attribution, ...limits });
     const parking = { ...PARKING_LIMITS, ...parkingLimits };
     const bytes = new ParkedBytes(parking);
     const outcomes = new KeptOutcomes(parking.bytes);
@@ -83,16 +89,15 @@ class ModernToLegacyDialer implements UpstreamDialer {
 
   dial(listener: ServerListener, context?: CallContext): UpstreamLink {
     if (context === undefined) throw new Error('modern requests say who they come from');
-    const { principal, metadata } = context;
-    if (metadata !== undefined) return this.#converse(listener, principal, metadata);
+    const { metadata } = context;
+    if (metadata !== undefined) return this.#converse(listener, context, metadata);
     const { log } = this.#options.deps;
-    return new ClientConversations({ log, listener, converse: (own, its) => this.#converse(own, principal, its) });
+    return new ClientConversations({ log, listener, converse: (own, its) => this.#converse(own, context, its) });
   }
 
-  #converse(listener: ServerListener, principal: string, metadata: RequestMetadata): Conversation {
-    const { affinityOf = () => '' } = this.#options;
-    const affinity = affinityOf({ principal, metadata });
-    return new Conversation({ services: this.#services, listener, principal, metadata, affinity });
+  #converse(listener: ServerListener, context: CallContext, metadata: RequestMetadata): Conversation {
+    const wanted = this.#wishes.of(context, metadata);
+    return new Conversation({ services: this.#services, listener, wanted, metadata });
   }
 
   readiness(): Readiness {

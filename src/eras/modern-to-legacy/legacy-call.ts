@@ -1,6 +1,6 @@
 import type { Deps } from '../../deps.ts';
 import { assertNever, BridgeError } from '../../errors.ts';
-import { CANCELLED, isInteractive } from '../../mcp/methods.ts';
+import { CANCELLED, isInteractive, mayAsk } from '../../mcp/methods.ts';
 import { readServerInfo } from '../../mcp/modern-results.ts';
 import { readPayload } from '../../mcp/payload.ts';
 import { featuresOf, type RevisionFeatures } from '../../mcp/revision-features.ts';
@@ -8,8 +8,8 @@ import { findRevision, OLDEST_REVISION } from '../../mcp/revisions.ts';
 import { URL_ELICITATION_REQUIRED } from '../../mcp/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { Lane } from '../../relay/lane.ts';
-import type { LegacyPool, SessionWanted } from '../../relay/legacy-pool.ts';
+import type { LegacyPool } from '../../relay/legacy-pool.ts';
+import type { SessionWanted } from '../../relay/session-wanted.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
@@ -44,8 +44,6 @@ export interface LegacyCallOptions {
   readonly request: Frame;
   /** Where its client can follow tasks; undefined: it waits for the result. */
   readonly hostedTasks: HostedTasks | undefined;
-  /** That the user lets pass with it; see `Lane`. */
-  readonly headers: Lane['headers'];
 }
 
 /**
@@ -85,7 +83,7 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
   #server: InitializeResult | undefined;
 
   constructor(options: LegacyCallOptions) {
-    const { deps, states, calls, taskTools, wanted, request, headers } = options;
+    const { deps, states, calls, taskTools, wanted, request } = options;
     this.#options = options;
     this.#method = request.method ?? '';
     const seat = new LegacySeat(this);
@@ -103,7 +101,7 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
     this.#park = park;
     const { clock } = deps;
     const exchangeFor = (message: Frame, method: string): Exchange => {
-      return upstreamExchange({ request: message, method, nowMs: clock.now(), headers });
+      return upstreamExchange({ request: message, method, nowMs: clock.now() });
     };
     const ready = (form: CallForm): void => this.#askRoots(form);
     this.#preparation = new CallPreparation({ clock, seat, taskTools, request, exchangeFor, ready });
@@ -121,7 +119,13 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
   /** Throws a BridgeError when there is no session to be had. */
   start(follower: Follower): void {
     this.#park.attach(follower);
-    this.#seat.open(this.#options.pool, this.#options.wanted);
+    const { pool, wanted } = this.#options;
+    if (this.#mayBeAsked) this.#seat.openAlone(pool, wanted);
+    else this.#seat.open(pool, wanted);
+  }
+
+  get #mayBeAsked(): boolean {
+    return this.#options.wanted.capabilities.areAskable && mayAsk(this.#method);
   }
 
   /** By which the client's requests follow the call. */
@@ -198,14 +202,6 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
     }
   }
 
-  waiting(isWaiting: boolean): void {
-    this.#attempt.waiting(isWaiting);
-  }
-
-  get hasSiblings(): boolean {
-    return this.#seat.session.seats > 1;
-  }
-
   over(): void {
     const step = this.#step;
     this.#step = OVER;
@@ -214,6 +210,7 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
     if (level !== undefined) this.#seat.session.holdLevel(level);
     this.#questions.clear();
     if (step.kind === 'completing') step.stop();
+    if (step.kind !== 'opening' && this.#mayBeAsked) this.#seat.session.callOver();
     if (step.kind !== 'adopted') this.#attempt.end();
   }
 

@@ -1,12 +1,14 @@
 import type { BridgeError } from '../../errors.ts';
 import { INITIALIZE } from '../../mcp/methods.ts';
 import { LATEST_LEGACY_REVISION } from '../../mcp/revisions.ts';
-import type { RpcError } from '../../mcp/rpc-errors.ts';
+import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import { Exchange } from '../../relay/exchange.ts';
 import type { Lane } from '../../relay/lane.ts';
-import type { LegacyPool, PooledSeat, SessionWanted } from '../../relay/legacy-pool.ts';
+import type { LegacyPool, PooledSeat } from '../../relay/legacy-pool.ts';
 import type { LegacySession } from '../../relay/legacy-session.ts';
 import type { ServerFault, ServerListener } from '../../relay/ports.ts';
+import type { WaitingCall } from '../../relay/session-queue.ts';
+import type { SessionWanted } from '../../relay/session-wanted.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { requestFrame } from '../../wire/write-message.ts';
@@ -32,14 +34,13 @@ export interface UpstreamRequest {
   /** What it counts as; see `Exchange`. */
   readonly method: string;
   readonly nowMs: number;
-  /** Of the client's request, that go along. */
-  readonly headers?: Lane['headers'];
 }
 
+const LANE: Lane = { isOpen: true };
+
 /** Its lane leads to no client: the one who asked may be gone while the server goes on. */
-export function upstreamExchange({ request, method, nowMs, headers }: UpstreamRequest): Exchange {
-  const lane = { isOpen: true, ...(headers && { headers }) };
-  return new Exchange(request.id ?? 0, method, lane, undefined, nowMs);
+export function upstreamExchange({ request, method, nowMs }: UpstreamRequest): Exchange {
+  return new Exchange(request.id ?? 0, method, LANE, undefined, nowMs);
 }
 
 /** A seat at a session of the pool, from the wish for one to its end. */
@@ -48,6 +49,8 @@ export class LegacySeat implements ServerListener {
   /** Of the question whether the server serves, where that had to be asked. */
   #hello: Exchange | undefined;
   #seat: PooledSeat | undefined;
+  /** Set once it had to wait for a session. */
+  #waiting: WaitingCall<PooledSeat> | undefined;
 
   constructor(user: SeatUser) {
     this.#user = user;
@@ -55,11 +58,22 @@ export class LegacySeat implements ServerListener {
 
   /** Throws a BridgeError when there is none to be had. */
   open(pool: LegacyPool, wanted: SessionWanted): void {
-    this.#seat = pool.take(wanted, this);
-    const known = this.#seat.session.initializeResult;
+    this.#sit(pool.take(wanted, this));
+  }
+
+  /** At a session that no other call has which may be asked something, as soon as there is one. Throws as `open`. */
+  openAlone(pool: LegacyPool, wanted: SessionWanted): void {
+    const granted = (seat: PooledSeat): void => this.#sit(seat);
+    const refused = (error: BridgeError): void => this.#user.refused(rpcErrorOf(error));
+    this.#waiting = pool.lease(wanted, this, { granted, refused });
+  }
+
+  #sit(seat: PooledSeat): void {
+    this.#seat = seat;
+    const known = seat.session.initializeResult;
     if (known !== undefined) return this.#user.opened(known);
     this.#hello = upstreamExchange({ request: HELLO, method: INITIALIZE, nowMs: 0 });
-    this.#seat.link.send(HELLO, this.#hello);
+    seat.link.send(HELLO, this.#hello);
   }
 
   /** From now on the seat is somebody else's. */
@@ -78,6 +92,7 @@ export class LegacySeat implements ServerListener {
   }
 
   close(reason: BridgeError): void {
+    this.#waiting?.leave();
     this.#seat?.link.close(reason);
   }
 

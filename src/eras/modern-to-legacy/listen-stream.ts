@@ -19,8 +19,8 @@ import { INVALID_PARAMS } from '../../mcp/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import { MAX_SUBSCRIBED } from '../../mcp/subscribed-uris.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { Lane } from '../../relay/lane.ts';
-import type { LegacyPool, SessionWanted } from '../../relay/legacy-pool.ts';
+import type { LegacyPool } from '../../relay/legacy-pool.ts';
+import type { SessionWanted } from '../../relay/session-wanted.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { idToken } from '../../wire/splice.ts';
@@ -49,8 +49,6 @@ export interface ListenOptions {
   readonly pool: LegacyPool;
   readonly wanted: SessionWanted;
   readonly request: Frame;
-  /** That the user lets pass with it; see `Lane`. */
-  readonly headers: Lane['headers'];
   /** That the client wants to hear of, too. */
   readonly tasks: readonly HostedTask[];
   readonly host: ListenHost;
@@ -98,7 +96,7 @@ export class ListenStream implements SeatUser {
   }
 
   opened(result: InitializeResult): void {
-    const { clock, headers } = this.#options;
+    const { clock } = this.#options;
     this.#serverInfo = readServerInfo(result.serverInfo);
     const wanted = this.#filter ?? NOTHING;
     const { tools, prompts, resources } = result.capabilities;
@@ -115,7 +113,7 @@ export class ListenStream implements SeatUser {
     this.#state = { kind: 'subscribing', open, cancel: clock.after(SUBSCRIBE_MS, () => this.#acknowledge()) };
     const requests = uris.map((uri, index) => {
       const request = requestFrame(index, SUBSCRIBE, { uri });
-      const exchange = upstreamExchange({ request, method: SUBSCRIBE, nowMs: clock.now(), headers });
+      const exchange = upstreamExchange({ request, method: SUBSCRIBE, nowMs: clock.now() });
       open.set(exchange, uri);
       return [request, exchange] as const;
     });

@@ -31,11 +31,7 @@ export interface CallHost<Observer> {
   joined(observer: Observer): void;
   /** Every question was answered, and somebody waits for the outcome again. */
   proceed(): void;
-  /** The client is, or is no longer, being asked. */
-  waiting(isWaiting: boolean): void;
-  /** Other calls run in the same session of the server: what it asks here may have been meant for one of them. */
-  readonly hasSiblings: boolean;
-  /** The outcome came and no question is open, or nobody wants it any more: let go of the server. Called once. */
+  /** The outcome came, or nobody wants it any more: let go of the server. Called once. */
   over(): void;
   /** Nobody can come back to it any more. May be called twice. */
   forgotten(): void;
@@ -45,8 +41,6 @@ export interface CallHost<Observer> {
  * - `running`: somebody waits for the outcome.
  * - `collecting`: the server has asked something and may ask more in the same moment.
  * - `parked`: the client was told what is asked and has not come back; nobody waits.
- * - `owing`: over, but a question is open that another call may wait for; a client that comes back answers it, and gets
- *   the outcome.
  * - `held`: over; a client that asks again gets the outcome once more.
  * - `done`: over, and nobody can ask again: the client was never asked anything.
  * - `dead`: given up, by the client or by time, or lost with the server.
@@ -56,7 +50,7 @@ type CallState =
   | { readonly kind: 'collecting'; readonly sinceMs: number; readonly cancel: () => void }
   | { readonly kind: 'parked'; readonly cancel: () => void; readonly told: Frame }
   | {
-      readonly kind: 'owing' | 'held';
+      readonly kind: 'held';
       readonly outcome: Frame;
       readonly kept: KeptOutcome;
       readonly cancel: () => void;
@@ -147,9 +141,6 @@ export class ParkedCall<Observer extends CallObserver> {
         if (round < this.#round) observer.settle(this.#state.told);
         else this.#resume(this.#state.cancel, request, observer);
         return true;
-      case 'owing':
-        this.#payUp(request);
-        return this.retry(round, request, observer);
       case 'held':
         this.#options.host.joined(observer);
         observer.settle(this.#state.outcome);
@@ -166,7 +157,6 @@ export class ParkedCall<Observer extends CallObserver> {
     cancelTimer();
     this.#state = RUNNING;
     this.attach(observer);
-    this.#options.host.waiting(false);
     if (this.#questions?.answer(request) === false) return this.#ask();
     if (this.state === 'running') this.#options.host.proceed();
   }
@@ -207,14 +197,11 @@ export class ParkedCall<Observer extends CallObserver> {
 
   /** The server has answered: `outcome` as the client gets it, under any id. */
   finished(outcome: Frame): void {
-    const isOwing = (this.#questions?.size ?? 0) > 0 && this.#options.host.hasSiblings;
-    if (isOwing && this.#state.kind === 'collecting') this.#ask();
     const wasAsked = this.#round > 0;
     if (!this.#leaveLive()) return;
-    if (isOwing) return this.#hold(outcome, 'owing');
     this.#questions?.takeAll();
     if (wasAsked) {
-      this.#hold(outcome, 'held');
+      this.#hold(outcome);
     } else {
       this.#state = DONE;
       this.#leaveCalls();
@@ -223,34 +210,20 @@ export class ParkedCall<Observer extends CallObserver> {
     this.#settle(outcome);
   }
 
-  #hold(outcome: Frame, kind: 'owing' | 'held'): void {
+  #hold(outcome: Frame): void {
     const { principal, requestBytes, clock, calls } = this.#options;
     const { id } = this;
     const bytes = outcome.bytes.length + requestBytes;
     const kept: KeptOutcome = { id, principal, bytes, giveUp: () => this.close() };
     const cancel = clock.after(RETENTION_MS, () => this.close());
-    this.#state = { kind, outcome, kept, cancel };
+    this.#state = { kind: 'held', outcome, kept, cancel };
     // What it held counts there from now on.
     calls.admit(this, 0);
     calls.outcomes.keep(kept);
   }
 
-  /** Passes on what the retry answers, refuses the rest, and lets go of the server. */
-  #payUp(retry?: Frame): void {
-    if (this.#state.kind !== 'owing') return;
-    this.#state = { ...this.#state, kind: 'held' };
-    if (retry !== undefined) this.#questions?.answer(retry);
-    for (const question of this.#questions?.takeAll() ?? []) question.refuse();
-    this.#options.calls.admit(this, 0);
-    this.#options.host.over();
-  }
-
   /** The server is gone. Who waits is told so; who comes back later finds nothing. */
   lost(failure: Frame): void {
-    if (this.#state.kind === 'owing') {
-      this.#questions?.takeAll();
-      return this.#payUp();
-    }
     if (!this.#leaveLive()) return;
     this.#questions?.takeAll();
     this.#forget();
@@ -262,7 +235,7 @@ export class ParkedCall<Observer extends CallObserver> {
 
   #ask(): void {
     this.#round += 1;
-    const { clock, states, principal, digest, host } = this.#options;
+    const { clock, states, principal, digest } = this.#options;
     const nowMs = clock.now();
     const expiresAtMs = Math.min(nowMs + PARK_MS, this.#deadlineMs);
     const contents = { callId: this.id, round: this.#round, expiresAtMs };
@@ -275,7 +248,6 @@ export class ParkedCall<Observer extends CallObserver> {
     if (this.#state.kind === 'collecting') this.#state.cancel();
     const cancel = clock.after(Math.max(0, expiresAtMs - nowMs), () => this.#giveUp());
     this.#state = { kind: 'parked', cancel, told };
-    host.waiting(true);
     this.#settle(told);
   }
 
@@ -296,7 +268,6 @@ export class ParkedCall<Observer extends CallObserver> {
 
   /** The bridge ends, or there is no room for the outcome any more. */
   close(): void {
-    this.#payUp();
     if (this.#state.kind === 'held') this.#state.cancel();
     this.#giveUp();
     this.#forget();

@@ -2,7 +2,8 @@ import type { Logger } from 'pino';
 import { BridgeError } from '../../errors.ts';
 import { stripMetadata } from '../../mcp/request-metadata.ts';
 import type { RpcError } from '../../mcp/rpc-errors.ts';
-import type { LegacyPool, SessionWanted } from '../../relay/legacy-pool.ts';
+import type { LegacyPool } from '../../relay/legacy-pool.ts';
+import type { SessionWanted } from '../../relay/session-wanted.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { LegacySeat, type SeatUser } from './legacy-seat.ts';
 

@@ -34,8 +34,6 @@ export class TaskOutcome {
     const { clock, seat, taskId } = this.#options;
     const request = requestFrame('task', TASK_RESULT, { taskId });
     const exchange = upstreamExchange({ request, method: CALL_TOOL, nowMs: clock.now() });
-    // What the server asks without naming the task is rather asked in a call.
-    exchange.openQuestions = 1;
     this.#open = exchange;
     seat.session.tasks.set(taskId, exchange);
     seat.send(request, exchange);

@@ -4,6 +4,7 @@ import { hasLookAlike } from '../../mcp/look-alikes.ts';
 import {
   CANCELLED,
   INITIALIZE,
+  mayAsk,
   PING,
   PROGRESS,
   ROOTS_CHANGED,
@@ -98,8 +99,8 @@ export class FromSeats {
     }
     const { progressToken } = rewritten;
     exchange.upstreamId = upstreamId;
-    const { method, lane, lastActiveMs } = exchange;
-    const upstream = this.#owner && new Exchange(upstreamId, method, lane, undefined, lastActiveMs);
+    const { method, lastActiveMs } = exchange;
+    const upstream = this.#owner && new Exchange(upstreamId, method, this.#owner.lane, undefined, lastActiveMs);
     const { bytes } = rewritten.frame;
     calls.add(upstreamId, {
       seat,
@@ -195,7 +196,14 @@ export class FromSeats {
     this.#state.withdrawn.add(call.bytes);
     const hasRoom = server.link.send(notification, call.upstream);
     call.over?.('withdrawn');
+    this.#givenUp(exchange);
     return hasRoom;
+  }
+
+  #givenUp({ upstreamId, method }: Exchange): void {
+    if (this.#owner?.mindsGivenUp !== true || !mayAsk(method)) return;
+    this.#state.givenUp.add(upstreamId);
+    this.#owner.doubtful();
   }
 
   #answer(server: ReadyServer, seat: Seat, frame: Frame): boolean {
@@ -214,9 +222,10 @@ export class FromSeats {
 
   /** The child is gone: nothing is answered any more, neither by it nor to it. */
   lost(reason: BridgeError): void {
-    const { own, calls, questions, withdrawn } = this.#state;
+    const { own, calls, questions, withdrawn, givenUp } = this.#state;
     own.clear();
     withdrawn.clear();
+    givenUp.clear();
     for (const { seat, exchange, upstream, idToken, over } of calls.takeAll()) {
       upstream?.settle();
       over?.('failed');
@@ -249,6 +258,7 @@ export class FromSeats {
       const params = { requestId: exchange.upstreamId, reason: 'the client left' };
       upstream?.cancel('client');
       server.link.send(notificationFrame(CANCELLED, params), upstream);
+      this.#givenUp(exchange);
     }
     for (const { serverId } of questions.takeOf(seat)) {
       server.link.send(errorFrame(serverId, rpcErrorOf(reason)));

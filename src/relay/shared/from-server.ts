@@ -77,7 +77,10 @@ export class FromServer {
     const own = this.#takeOwn(frame.id);
     if (own !== undefined) return own(frame);
     const call = this.#takeCall(frame.id);
-    if (call === undefined) return this.#log.debug({ id: frame.id }, 'server answered a request that is not open');
+    if (call === undefined) {
+      this.#state.givenUp.answered(frame.id);
+      return this.#log.debug({ id: frame.id }, 'server answered a request that is not open');
+    }
     call.upstream?.settle();
     call.over?.(frame.kind === 'result' ? 'succeeded' : 'failed');
     const { seat, exchange, idToken } = call;
@@ -146,7 +149,11 @@ export class FromServer {
 
   /** The call that an exchange on the shared link stands for. */
   #ownerOf(known: Exchange | undefined): SoleOne | undefined {
-    const call = known && this.#state.calls.get(known.id);
+    return known && this.#ownerWithId(known.id);
+  }
+
+  #ownerWithId(upstreamId: JsonRpcId): SoleOne | undefined {
+    const call = this.#state.calls.get(upstreamId);
     return call && { kind: 'one', seat: call.seat, exchange: call.exchange };
   }
 
@@ -225,7 +232,7 @@ export class FromServer {
 
   /** Returns why nobody can be asked this. */
   #passQuestion(link: UpstreamLink, frame: Frame, known: Exchange | undefined): BridgeError | undefined {
-    if (this.#owner !== undefined) return void this.#askOwner(this.#owner, link, frame, known);
+    if (this.#owner !== undefined) return this.#askOwner(this.#owner, link, frame, known);
     const params = readPayload(frame);
     const asked = this.#whomToAsk(frame, params);
     return asked instanceof BridgeError ? asked : this.#ask(asked, frame, params);
@@ -246,22 +253,38 @@ export class FromServer {
     return undefined;
   }
 
-  #askOwner(owner: SoleOwner, link: UpstreamLink, frame: Frame, known: Exchange | undefined): void {
+  /** Returns why nobody can be asked this. */
+  #askOwner(owner: SoleOwner, link: UpstreamLink, frame: Frame, known: Exchange | undefined): BridgeError | undefined {
     const serverId = frame.id as JsonRpcId;
     const refusal = owner.refuse(frame);
-    if (refusal !== undefined) return void link.send(errorFrame(serverId, refusal));
-    // A question on the stream of a call that cannot be answered with one is nobody's.
-    const latest = known === undefined || isInteractive(known.method) ? this.#state.calls.latestAsker() : NOBODY;
-    const asked =
-      latest.kind === 'one' ? (this.#ownerOf(known) ?? this.#ownerNamed(owner, frame) ?? latest) : undefined;
-    if (asked === undefined) return owner.takeOrphan(frame, (answer) => void link.send(withId(answer, serverId)));
+    if (refusal !== undefined) {
+      link.send(errorFrame(serverId, refusal));
+      return undefined;
+    }
+    const asked = this.#callOf(owner, frame, known);
+    if (asked.kind === 'ambiguous') return UNCLEAR_CALL;
+    // A call that cannot be answered with a question is as good as none.
+    if (asked.kind === 'nobody' || asked.exchange === undefined || !isInteractive(asked.exchange.method)) {
+      owner.takeOrphan(frame, (answer) => void link.send(withId(answer, serverId)));
+      return undefined;
+    }
+    owner.asked();
     const question = this.#state.questions.open(asked.seat, serverId);
     asked.seat.listener.fromServer(withId(frame, question.id), asked.exchange);
+    return undefined;
   }
 
-  #ownerNamed(owner: SoleOwner, frame: Frame): SoleOne | undefined {
-    const call = this.#state.calls.get(owner.callOf(frame)?.upstreamId);
-    return call && { kind: 'one', seat: call.seat, exchange: call.exchange };
+  /** The call that certainly caused the server to ask: it is named, or no other could have. */
+  #callOf(owner: SoleOwner, frame: Frame, known: Exchange | undefined): Owner {
+    const named = owner.callOf(frame);
+    if (named !== undefined) return (named !== 'unknown' && this.#ownerWithId(named.upstreamId)) || NOBODY;
+    if (known !== undefined && owner.knowsByStream) return this.#ownerOf(known) ?? NOBODY;
+    owner.unplaced();
+    const sole = this.#state.calls.soleAsker();
+    if (this.#state.givenUp.isEmpty || sole.kind === 'nobody') return sole;
+    owner.asked();
+    owner.doubtful();
+    return AMBIGUOUS;
   }
 
   #whomToAsk(frame: Frame, params: Fields | undefined): SoleOne | BridgeError {
@@ -302,3 +325,9 @@ const TOO_EARLY = new BridgeError(
 );
 
 const NOBODY: Owner = { kind: 'nobody' };
+const AMBIGUOUS: Owner = { kind: 'ambiguous' };
+
+const UNCLEAR_CALL = new BridgeError(
+  'ERR_SHARED_AMBIGUOUS',
+  'The request names no call, and several calls are open, or were given up, that it may belong to: nobody can be asked without guessing.',
+);

@@ -1,5 +1,5 @@
 import { CellMap } from '../../collections/cell-map.ts';
-import { isInteractive, mayAsk } from '../../mcp/methods.ts';
+import { mayAsk } from '../../mcp/methods.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Seat } from './seat.ts';
 
@@ -87,18 +87,15 @@ export class PendingCalls {
     return asking.length > 0 ? ownerOf(asking) : this.owner();
   }
 
-  /**
-   * The same where all seats are one caller's: the latest call that can be answered with a question, rather one whose
-   * client has none to answer yet.
-   */
-  latestAsker(): Owner {
-    let latest: PendingCall | undefined;
+  /** The only open call that the server may ask something in; `ambiguous`: there are several. */
+  soleAsker(): Owner {
+    let sole: PendingCall | undefined;
     for (const call of this.#calls.values()) {
-      if (!isInteractive(call.exchange.method)) continue;
-      const isWaiting = call.exchange.openQuestions > 0;
-      if (latest === undefined || !isWaiting || latest.exchange.openQuestions > 0) latest = call;
+      if (!mayAsk(call.exchange.method)) continue;
+      if (sole !== undefined) return { kind: 'ambiguous' };
+      sole = call;
     }
-    return latest === undefined ? { kind: 'nobody' } : { kind: 'one', seat: latest.seat, exchange: latest.exchange };
+    return sole === undefined ? { kind: 'nobody' } : { kind: 'one', seat: sole.seat, exchange: sole.exchange };
   }
 
   /** Whose calls are open, of those seats that meet the condition. */

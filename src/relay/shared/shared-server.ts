@@ -7,7 +7,7 @@ import { INITIALIZE, INITIALIZED } from '../../mcp/methods.ts';
 import { LATEST_LEGACY_REVISION } from '../../mcp/revisions.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
-import type { Exchange } from '../exchange.ts';
+import { Exchange } from '../exchange.ts';
 import type { Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../ports.ts';
 import { FromSeats } from './from-seats.ts';
 import { FromServer } from './from-server.ts';
@@ -29,7 +29,7 @@ export interface SharedServerOptions {
   readonly handshakeTimeoutMs: number;
   /** What the server is told it talks to. */
   readonly clientInfo: Implementation;
-  /** The one caller all seats are for. Undefined: they are strangers to each other. */
+  /** The one client all seats are for. Undefined: they are strangers to each other. */
   readonly owner?: SoleOwner;
 }
 
@@ -164,15 +164,17 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
   /** At once, or when nothing is left of the one before. Throws what the dialer throws; nothing has changed then. */
   #start(): void {
     if (!this.#succession.isClear) return this.#startAfter(0, this.#starting());
-    const { dialer, deps, clientInfo, handshakeTimeoutMs } = this.#options;
+    const { dialer, deps, clientInfo, owner, handshakeTimeoutMs } = this.#options;
     const link = dialer.dial(this);
     const giveUp = (): void => this.#giveUp(link, this.#timedOut());
     const cancel = handshakeTimeoutMs === 0 ? () => {} : deps.clock.after(handshakeTimeoutMs, giveUp);
     this.#state = { kind: 'starting', link, cancel };
     const id = this.#shared.nextId();
     this.#shared.own.set(id, (answer) => this.#handshakeAnswered(link, answer));
-    const capabilities = this.#options.owner?.capabilities ?? CARRIED_CAPABILITIES;
-    link.send(requestFrame(id, INITIALIZE, { protocolVersion: LATEST_LEGACY_REVISION.id, capabilities, clientInfo }));
+    const capabilities = owner?.capabilities ?? CARRIED_CAPABILITIES;
+    const params = { protocolVersion: LATEST_LEGACY_REVISION.id, capabilities, clientInfo };
+    const exchange = owner && new Exchange(id, INITIALIZE, owner.lane, undefined, deps.clock.now());
+    link.send(requestFrame(id, INITIALIZE, params), exchange);
   }
 
   #timedOut(): BridgeError {

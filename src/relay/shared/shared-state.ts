@@ -2,6 +2,7 @@ import { PlaceList } from '../../collections/place-list.ts';
 import type { Clock } from '../../deps.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { UpstreamLink } from '../ports.ts';
+import { GivenUpCalls } from './given-up-calls.ts';
 import type { InitializeResult } from './initialize-result.ts';
 import { LogLevels } from './log-levels.ts';
 import { PendingCalls } from './pending-calls.ts';
@@ -18,6 +19,7 @@ export class SharedState {
   readonly subscriptions = new SubscriptionTable<Seat>();
   readonly levels = new LogLevels<Seat>();
   readonly withdrawn: WithdrawnRequests;
+  readonly givenUp = new GivenUpCalls();
   /** Requests of the bridge itself whose answers matter, by id. */
   readonly own = new Map<number, (answer: Frame) => void>();
   #lastId = 0;

@@ -2,6 +2,7 @@ import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import { SessionCookies } from '../../http/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import { CallerHeaders } from '../remote/caller-headers.ts';
 import { Reachability } from '../remote/reachability.ts';
 import type { RemoteDialerOptions } from '../remote/remote-options.ts';
 import { HttpSseLink } from './link.ts';
@@ -30,7 +31,7 @@ class HttpSseDialer implements UpstreamDialer {
     }
     const { deps, ...remote } = this.#options;
     const link = new HttpSseLink({
-      environment: { ...remote, cookies: new SessionCookies(), log: deps.log },
+      environment: { ...remote, cookies: new SessionCookies(), caller: new CallerHeaders(), log: deps.log },
       listener,
       reachable: (error) => this.#reachability.note(error),
       left: () => this.#links.delete(link),

@@ -37,11 +37,13 @@ export interface HttpSseLinkOptions {
 }
 
 /**
+ * - `fresh`: nothing was sent yet, and there is no stream.
  * - `connecting`: the stream is open or opening, the endpoint not known; messages wait.
  * - `open`: messages are posted to the endpoint.
  * - `closed`: the relay has let go or has been told of the end. Nothing more is said to it.
  */
 type LinkState =
+  | { readonly kind: 'fresh' }
   | { readonly kind: 'connecting'; readonly cancelTimeout: () => void }
   | { readonly kind: 'open'; readonly endpoint: URL }
   | { readonly kind: 'closed' };
@@ -55,13 +57,15 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
   readonly #log: Logger;
   readonly #outbox: Outbox;
   readonly #messages: StreamMessages;
-  readonly #stream: EventStream;
+  /** Opened with the first message, whose sender may have to show something for it. */
+  #stream: EventStream | undefined;
+  #isPaused = false;
   #posts = new PlaceList<MessagePost>();
   readonly #lingering = new Lingering<MessagePost>(LINGERING_LIMITS, (post) => {
     post.abort();
     post.place?.leave();
   });
-  #state: LinkState;
+  #state: LinkState = { kind: 'fresh' };
   /** The open `initialize`, until its answer comes by. */
   #handshakeId: JsonRpcId | undefined;
   #headers = NO_SESSION.headers;
@@ -70,7 +74,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
 
   constructor(options: HttpSseLinkOptions) {
     const { environment, listener } = options;
-    const { http, url, cookies, timeouts, maxMessageBytes, log } = environment;
+    const { http, url, maxMessageBytes, log } = environment;
     this.#options = options;
     this.#log = log;
     this.#streamUrl = url;
@@ -87,17 +91,22 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
       message: (frame) => this.#received(frame),
       fault: (fault) => listener.serverFault(fault),
     });
+  }
+
+  #open(): EventStream {
+    const { http, url, cookies, caller, timeouts, maxMessageBytes, log } = this.#options.environment;
     const cancelTimeout = http.afterLimit(ENDPOINT_TIMEOUT_MS, () => this.#endpointTimedOut());
     this.#state = { kind: 'connecting', cancelTimeout };
-    this.#stream = new EventStream({
+    return new EventStream({
       http,
       url,
       headers: {},
       cookies,
+      caller,
       timeouts,
       maxMessageBytes,
       reconnects: false,
-      isPaused: false,
+      isPaused: this.#isPaused,
       log,
       listener: this,
     });
@@ -107,6 +116,8 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
 
   send(frame: Frame, exchange?: Exchange): boolean {
     if (this.#state.kind === 'closed') return true;
+    this.#options.environment.caller.note(frame, exchange);
+    this.#stream ??= this.#open();
     if (frame.method === CANCELLED && exchange !== undefined && this.#takeBack(exchange)) return true;
     if (frame.method === INITIALIZE) this.#handshakeId = frame.id;
     return this.#outbox.send(frame, exchange);
@@ -126,11 +137,13 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
   }
 
   pause(): void {
-    this.#stream.pause();
+    this.#isPaused = true;
+    this.#stream?.pause();
   }
 
   resume(): void {
-    this.#stream.resume();
+    this.#isPaused = false;
+    this.#stream?.resume();
   }
 
   close(reason: BridgeError): void {
@@ -258,7 +271,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     if (this.#state.kind === 'closed') return false;
     if (this.#state.kind === 'connecting') this.#state.cancelTimeout();
     this.#state = { kind: 'closed' };
-    this.#stream.close();
+    this.#stream?.close();
     this.#outbox.close();
     for (const post of this.#posts) post.abort();
     this.#posts = new PlaceList();

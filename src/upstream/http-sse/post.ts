@@ -40,7 +40,7 @@ export class MessagePost implements HttpHandler {
     message: Outgoing,
     host: PostHost,
   ) {
-    const { http, cookies, timeouts } = environment;
+    const { http, cookies, caller, timeouts } = environment;
     const { frame, exchange } = message;
     this.message = message;
     this.#url = target.url;
@@ -50,7 +50,7 @@ export class MessagePost implements HttpHandler {
         method: 'POST',
         url: target.url,
         headers: { 'Content-Type': JSON_TYPE, Accept: '*/*', ...target.headers },
-        forwarded: exchange?.lane.headers,
+        forwarded: caller.of(frame, exchange),
         body: frame.bytes,
         timeouts,
         cookies,

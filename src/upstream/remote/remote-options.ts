@@ -3,6 +3,7 @@ import type { RemoteTimeouts } from '../../config.ts';
 import type { Deps } from '../../deps.ts';
 import type { HttpClient } from '../../http/client.ts';
 import type { SessionCookies } from '../../http/cookies.ts';
+import type { CallerHeaders } from './caller-headers.ts';
 
 /** What every dialer of a remote server is made from. */
 export interface RemoteDialerOptions {
@@ -20,6 +21,7 @@ export interface RemoteEnvironment {
   readonly http: HttpClient;
   readonly url: URL;
   readonly cookies: SessionCookies;
+  readonly caller: CallerHeaders;
   readonly timeouts: RemoteTimeouts;
   readonly maxMessageBytes: number;
   readonly log: Logger;

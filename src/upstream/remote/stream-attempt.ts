@@ -6,6 +6,7 @@ import type { HttpCall, HttpHandler, ResponseHead } from '../../http/http-call.t
 import type { CallTimeouts } from '../../http/phase-timer.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { LAST_EVENT_ID_HEADER_OUT } from '../../mcp/headers.ts';
+import type { CallerHeaders } from './caller-headers.ts';
 import { encodeEventId } from './event-id.ts';
 import { MAX_REFUSAL_BYTES, readRefusal } from './refusal.ts';
 
@@ -15,6 +16,8 @@ export interface StreamTarget {
   /** Besides Accept and Last-Event-ID. */
   readonly headers: Readonly<Record<string, string>>;
   readonly cookies: SessionCookies;
+  /** Whose stream it is. */
+  readonly caller: CallerHeaders;
   readonly timeouts: CallTimeouts;
 }
 
@@ -46,7 +49,7 @@ export class StreamAttempt implements HttpHandler {
   #state: AttemptState = { kind: 'waiting' };
 
   constructor(target: StreamTarget, lastEventId: string | undefined, owner: StreamAttemptOwner) {
-    const { http, url, headers, cookies, timeouts } = target;
+    const { http, url, headers, cookies, caller, timeouts } = target;
     this.#target = target;
     this.#owner = owner;
     const resumedFrom = encodeEventId(lastEventId ?? '');
@@ -60,7 +63,7 @@ export class StreamAttempt implements HttpHandler {
           ...headers,
           ...(resumedFrom !== undefined && { [LAST_EVENT_ID_HEADER_OUT]: resumedFrom }),
         },
-        forwarded: undefined,
+        forwarded: caller.latest,
         body: undefined,
         // A stream lasts as long as the session, and some servers send its head with the first event only.
         timeouts: { ...timeouts, firstByteMs: 0, callMs: 0 },

@@ -18,7 +18,7 @@ const OWN_CALL_MS = 60_000;
 
 /** [spec 2025-11-25 transports#sending-messages-to-the-server] a POST for each message, open to both kinds of answer. */
 export function postRequest(
-  { url, cookies, timeouts }: RemoteEnvironment,
+  { url, cookies, caller, timeouts }: RemoteEnvironment,
   message: Outgoing,
   session: SessionKey,
 ): HttpRequest {
@@ -27,7 +27,7 @@ export function postRequest(
     method: 'POST',
     url,
     headers: { 'Content-Type': JSON_TYPE, Accept: ACCEPT_ANSWER, ...session.headers },
-    forwarded: exchange?.lane.headers,
+    forwarded: caller.of(frame, exchange),
     body: frame.bytes,
     timeouts: timeoutsOf(message, timeouts),
     cookies,
@@ -46,7 +46,7 @@ export interface Resumption {
 
 /** [spec 2025-11-25 transports#resumability-and-redelivery] always a GET, also for a stream that a POST opened. */
 export function resumeRequest(
-  { url, cookies, timeouts }: RemoteEnvironment,
+  { url, cookies, caller, timeouts }: RemoteEnvironment,
   { message, session, lastEventId, elapsedMs }: Resumption,
 ): HttpRequest {
   const limits = timeoutsOf(message, timeouts);
@@ -55,7 +55,7 @@ export function resumeRequest(
     method: 'GET',
     url,
     headers: { Accept: EVENT_STREAM_TYPE, ...session.headers, [LAST_EVENT_ID_HEADER_OUT]: lastEventId },
-    forwarded: message.exchange?.lane.headers,
+    forwarded: caller.latest,
     body: undefined,
     timeouts: { ...limits, callMs },
     cookies,

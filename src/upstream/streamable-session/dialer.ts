@@ -1,8 +1,9 @@
 import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
-import { ControlClient } from '../../http/control-client.ts';
+import { ControlClient, type ControlRequest } from '../../http/control-client.ts';
 import { SessionCookies } from '../../http/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import { CallerHeaders } from '../remote/caller-headers.ts';
 import { Reachability } from '../remote/reachability.ts';
 import type { RemoteDialerOptions } from '../remote/remote-options.ts';
 import type { SessionKey } from '../remote/session-key.ts';
@@ -39,13 +40,14 @@ class StreamableDialer implements UpstreamDialer {
     }
     const { deps, ...remote } = this.#options;
     const cookies = new SessionCookies();
+    const caller = new CallerHeaders();
     const link = new StreamableLink({
-      environment: { ...remote, cookies, log: deps.log },
+      environment: { ...remote, cookies, caller, log: deps.log },
       listener,
       reachable: (error) => this.#reachability.note(error),
       left: (session) => {
         this.#links.delete(link);
-        this.#endSession(session, cookies);
+        this.#endSession(session, { cookies, forwarded: caller.latest });
       },
     });
     this.#links.add(link);
@@ -53,11 +55,11 @@ class StreamableDialer implements UpstreamDialer {
   }
 
   /** [spec 2025-11-25 transports#session-management] DELETE when done; the server may answer 405. */
-  #endSession(session: SessionKey, cookies: SessionCookies): void {
+  #endSession(session: SessionKey, own: Pick<ControlRequest, 'cookies' | 'forwarded'>): void {
     if (session.id === undefined) return;
     const { url, deps } = this.#options;
     const ending = this.#control
-      .request({ method: 'DELETE', url, headers: session.headers, cookies, timeoutMs: DELETE_TIMEOUT_MS })
+      .request({ method: 'DELETE', url, headers: session.headers, ...own, timeoutMs: DELETE_TIMEOUT_MS })
       .then(
         ({ status }) => deps.log.debug({ status }, 'told the server that the session is over'),
         (error: unknown) => deps.log.debug({ err: error }, 'could not tell the server that the session is over'),

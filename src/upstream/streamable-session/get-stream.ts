@@ -34,7 +34,7 @@ export class GetStream implements EventStreamListener {
 
   constructor(options: GetStreamOptions) {
     const { environment, session, isPaused } = options;
-    const { http, url, cookies, timeouts, maxMessageBytes, log } = environment;
+    const { http, url, cookies, caller, timeouts, maxMessageBytes, log } = environment;
     this.#options = options;
     this.#log = log;
     this.#messages = new StreamMessages(options.messages);
@@ -44,6 +44,7 @@ export class GetStream implements EventStreamListener {
       url,
       headers: session.headers,
       cookies,
+      caller,
       timeouts,
       maxMessageBytes,
       reconnects: true,

@@ -66,6 +66,7 @@ export class StreamableLink implements UpstreamLink, CallHost<ServerCall>, Keepe
 
   send(frame: Frame, exchange?: Exchange): boolean {
     if (this.#isClosed) return true;
+    this.#options.environment.caller.note(frame, exchange);
     if (frame.method === CANCELLED && exchange !== undefined) return this.#cancel(frame, exchange);
     if (frame.isResponse) this.#delivery.answered(frame);
     if (frame.method === INITIALIZE && this.#keeper.state === 'none') this.#keeper.restored.initialize = frame;

@@ -17,20 +17,20 @@ import { ACCEPT_ANSWER } from '../streamable-session/call-requests.ts';
 export interface PostedMessage {
   readonly frame: Frame;
   readonly headers: readonly HeaderLine[];
-  /** Whose forwarded headers go along. */
+  /** Whose forwarded headers go along; undefined: those of the link's caller. */
   readonly lane: Lane | undefined;
 }
 
 /** [spec 2026-07-28 transports/streamable-http#sending-messages] a POST for each message, open to both kinds of answer. */
 export function postRequest(
-  { url, cookies, timeouts }: RemoteEnvironment,
+  { url, cookies, caller, timeouts }: RemoteEnvironment,
   { frame, headers, lane }: PostedMessage,
 ): HttpRequest {
   return {
     method: 'POST',
     url,
     headers: { 'Content-Type': JSON_TYPE, Accept: ACCEPT_ANSWER, ...Object.fromEntries(headers) },
-    forwarded: lane?.headers,
+    forwarded: lane === undefined ? caller.latest : lane.headers,
     body: frame.bytes,
     // A subscription lasts as long as its client wants it.
     timeouts: frame.method === LISTEN ? { ...timeouts, callMs: 0 } : timeouts,

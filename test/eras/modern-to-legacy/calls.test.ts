@@ -15,7 +15,7 @@ test('ML-01: a call goes to the server without its envelope, and comes back as a
   const told = bridge.dialer.latest.link.take().map(({ frame }) => frame.json() as { params?: object; id?: number });
   t.like(told[0], {
     method: 'initialize',
-    params: { protocolVersion: '2025-11-25', capabilities: { roots: {} }, clientInfo: { name: 'bridge' } },
+    params: { protocolVersion: '2025-11-25', capabilities: { roots: {} }, clientInfo: { name: 'c', version: '1' } },
   });
   t.like(told[1], { method: 'notifications/initialized' });
   t.deepEqual(told[2], {
@@ -60,13 +60,47 @@ test('discover waits for the server, and says why there is none', (t) => {
 
 test('ML-02 ML-03: a session serves one caller with exactly its capabilities', (t) => {
   const bridge = new ModernBridge();
-  bridge.call({}, { capabilities: { roots: {} } });
-  bridge.call({}, { capabilities: { roots: { listChanged: true } } });
+  const list = (capabilities: object, principal = 'ada') => bridge.ask('tools/list', {}, { capabilities, principal });
+  list({ roots: {} });
+  list({ roots: { listChanged: true } });
   t.is(bridge.dialer.dialled.length, 1);
-  bridge.call({}, { capabilities: { sampling: {} } });
+  list({ sampling: {} });
   t.is(bridge.dialer.dialled.length, 2);
-  bridge.call({}, { capabilities: { sampling: {} }, principal: 'bob' });
+  list({ sampling: {} }, 'bob');
   t.is(bridge.dialer.dialled.length, 3);
+});
+
+test('a session is opened in the name of its client, and serves no other; a nameless one has the name of the bridge', (t) => {
+  const bridge = new ModernBridge();
+  const list = (clientInfo: object | undefined) => bridge.ask('tools/list', {}, { clientInfo });
+  const told = () => bridge.dialer.latest.link.sent[0]?.frame.json() as { params: { clientInfo: object } };
+  list({ name: 'editor', title: 'The Editor', version: '2', icons: [{ src: 'data:,' }] });
+  t.deepEqual(told().params.clientInfo, { name: 'editor', title: 'The Editor', version: '2' });
+  list({ name: 'editor', title: 'The Editor', version: '2' });
+  t.is(bridge.dialer.dialled.length, 1);
+  for (const other of [
+    { name: 'editor', version: '2' },
+    { name: 'editor', version: '3' },
+    { name: 'Editor', version: '2' },
+  ]) {
+    list(other);
+    t.deepEqual(told().params.clientInfo, other);
+  }
+  list(undefined);
+  t.deepEqual(told().params.clientInfo, { name: 'bridge', version: '0' });
+  t.is(bridge.dialer.dialled.length, 5);
+});
+
+test('names without end are cut, and those who invent them take no more sessions than others', (t) => {
+  const bridge = new ModernBridge({ poolLimits: { perCaller: 3 } });
+  const clientInfo = { name: 'n'.repeat(100_000), title: 't'.repeat(100_000), version: '1' };
+  bridge.ask('tools/list', {}, { clientInfo }).leaves();
+  const told = bridge.dialer.latest.link.sent[0]?.frame.json() as { params: { clientInfo: object } };
+  t.deepEqual(told.params.clientInfo, { name: 'n'.repeat(256), version: '1' });
+  for (let n = 0; n < 20; n += 1)
+    bridge.ask('tools/list', {}, { clientInfo: { name: `n${n}`, version: '1' } }).leaves();
+  const open = bridge.dialer.dialled.filter(({ link }) => link.closedWith.length === 0);
+  t.is(open.length, 3);
 });
 
 test('a server that knows only forms is told anew, without elicitation, of a client that only opens URLs', (t) => {
@@ -228,9 +262,9 @@ test('ML-40: a tool stays, without the annotation of parameters and whatever els
 
 test('ML-26: progress goes to the call it is about, under its own token, increasing', (t) => {
   const bridge = new ModernBridge();
-  const a = bridge.call({}, { progressToken: 'a' });
+  const a = bridge.call({}, { progressToken: 'a', capabilities: {} });
   const first = bridge.heardOnly('tools/call');
-  const b = bridge.call({}, { progressToken: 'a' });
+  const b = bridge.call({}, { progressToken: 'a', capabilities: {} });
   const second = bridge.heardOnly('tools/call');
   t.not(first.params._meta.progressToken, second.params._meta.progressToken);
   for (const progress of [1, 1, 0, 2]) {
@@ -300,9 +334,12 @@ test('a server that ends fails its calls; the next call gets another one', (t) =
 });
 
 test('without room for another session the caller is told so', async (t) => {
-  const bridge = new ModernBridge({ poolLimits: { perPrincipal: 1 } });
+  const bridge = new ModernBridge({ poolLimits: { perCaller: 1 } });
   const first = bridge.call({}, { capabilities: { roots: {} } });
-  t.like(bridge.call().answer().error, { code: -32000, data: { bridge: { reason: 'ERR_SESSION_LIMIT' } } });
+  t.like(bridge.call({}, { capabilities: {} }).answer().error, {
+    code: -32000,
+    data: { bridge: { reason: 'ERR_SESSION_LIMIT' } },
+  });
   first.leaves();
   bridge.call();
   t.is(bridge.dialer.dialled.length, 2);

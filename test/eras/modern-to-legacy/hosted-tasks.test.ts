@@ -54,7 +54,8 @@ class FollowedTask {
   /** What `tasks/get` answers when the server says this. */
   get(said: object = {}): Message {
     const look = this.ask('tasks/get');
-    this.bridge.says({ id: this.bridge.heardOnly('tasks/get').id, result: { ...CREATED, ...said } });
+    const id = this.bridge.heard(0).find(({ method }) => method === 'tasks/get')?.id;
+    this.bridge.says({ id, result: { ...CREATED, ...said } }, 0);
     return look.answer();
   }
 
@@ -157,18 +158,18 @@ test('what a task asks is in its state until it is answered, each question under
   t.is(task.get().result.status, 'working');
 });
 
-test('what names no task is rather asked in a call, even when a task is later', (t) => {
+test('a task has its session to itself until it ends; a call meanwhile goes to another', (t) => {
   const task = new FollowedTask();
-  const call = task.bridge.call({ name: 'y' });
-  task.bridge.heardOnly('tools/call');
-  task.bridge.call({}, { capabilities: DECLARING });
-  const creation = task.bridge.heardOnly('tools/call');
-  task.bridge.says({ id: creation.id, result: { task: { ...CREATED, taskId: 'legacy-2' } } });
-  task.bridge.heardOnly('tasks/result');
-  task.bridge.says({ id: 'q', method: 'roots/list' });
-  task.bridge.collect();
-  t.is(call.answer().result.resultType, 'input_required');
-  t.is(task.get().result.status, 'working');
+  const { bridge } = task;
+  const sessionOf = () => {
+    const before = bridge.dialer.dialled.length;
+    bridge.call({ name: 'y' }).leaves();
+    return bridge.dialer.dialled.length === before ? 'known' : 'new';
+  };
+  t.is(sessionOf(), 'new');
+  t.is(sessionOf(), 'known');
+  bridge.says({ id: 'q', method: 'roots/list' }, 0);
+  t.deepEqual(Object.keys(task.get().result.inputRequests), ['roots-1'], 'what names no task can only be its');
 });
 
 test('a task is its owner’s alone, and only for clients that declare the extension', (t) => {
@@ -334,7 +335,7 @@ test('with too many tasks a call is waited for instead', (t) => {
 });
 
 test('with tasks that hold too much a call is waited for instead, until they end', (t) => {
-  const { bridge } = new FollowedTask({ parkingLimits: { bytesPerPrincipal: 5000 } });
+  const { bridge } = new FollowedTask({ attribution: 'stream', parkingLimits: { bytesPerPrincipal: 5000 } });
   bridge.heard();
   const create = (taskId: string): Message | undefined => {
     const call = bridge.call({ arguments: { text: 'x'.repeat(3000) } }, { capabilities: DECLARING });

@@ -4,6 +4,7 @@ import { canonicalCapabilities } from '../../../src/mcp/era-capabilities.ts';
 import { readPayload } from '../../../src/mcp/payload.ts';
 import { MAX_SUBSCRIBED } from '../../../src/mcp/subscribed-uris.ts';
 import type { LegacyPool } from '../../../src/relay/legacy-pool.ts';
+import { sessionFor } from '../../../src/relay/session-wanted.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
 import { createFakeDeps } from '../../support/fake-peers.ts';
 import { clientFrame } from '../../support/frames.ts';
@@ -125,9 +126,13 @@ test('of the resources that a client names no more are asked for than it can sub
     clock,
     log,
     pool,
-    wanted: { principal: 'ada', capabilities: canonicalCapabilities({}), affinity: '' },
+    wanted: sessionFor({
+      principal: 'ada',
+      capabilities: canonicalCapabilities({}),
+      clientInfo: { name: 'c', version: '1' },
+      affinity: '',
+    }),
     request: clientFrame({ id: 1, method: 'subscriptions/listen', params }),
-    headers: undefined,
     tasks: [],
     host: { tell: () => {}, serverDrained: () => {} },
   }).start();

@@ -48,7 +48,7 @@ test('a server without logging is not told of levels', (t) => {
 });
 
 test('ML-25: what may be about either of two calls with levels goes to neither; other calls do not count', (t) => {
-  const bridge = new ModernBridge();
+  const bridge = new ModernBridge({ attribution: 'stream' });
   const plain = bridge.call();
   bridge.heard();
   const first = bridge.call({}, { logLevel: 'debug' });

@@ -46,6 +46,8 @@ export interface AskOptions {
   readonly id?: JsonRpcId;
   readonly principal?: string;
   readonly capabilities?: object;
+  /** Undefined: it says nothing of itself. */
+  readonly clientInfo?: object | undefined;
   readonly logLevel?: string;
   readonly progressToken?: JsonRpcId;
   /** As the client wrote it. */
@@ -102,8 +104,13 @@ export class ModernBridge {
     this.dialer.dialled[session]?.listener.fromServer(serverFrame(message));
   }
 
-  exits(): void {
-    this.dialer.latest.listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', 'the server exited'));
+  /** Says something on the stream of a request, as only HTTP can. */
+  saysOn(exchange: Exchange | undefined, message: object): void {
+    this.dialer.latest.listener.fromServer(serverFrame(message), exchange);
+  }
+
+  exits(session = this.dialer.dialled.length - 1): void {
+    this.dialer.dialled[session]?.listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', 'the server exited'));
   }
 
   /** One request of a modern client, as a conversation of its own. */
@@ -133,10 +140,11 @@ export class ModernRequest {
 
   constructor(modern: UpstreamDialer, method: string, params: object | string, options: AskOptions) {
     const { id = 7, principal = 'ada', capabilities = {}, logLevel, progressToken, rawToken } = options;
+    const { clientInfo } = { clientInfo: { name: 'c', version: '1' }, ...options };
     const envelope = {
       'io.modelcontextprotocol/protocolVersion': '2026-07-28',
       'io.modelcontextprotocol/clientCapabilities': capabilities,
-      'io.modelcontextprotocol/clientInfo': { name: 'c', version: '1' },
+      ...(clientInfo !== undefined && { 'io.modelcontextprotocol/clientInfo': clientInfo }),
       ...(logLevel !== undefined && { 'io.modelcontextprotocol/logLevel': logLevel }),
       ...(progressToken !== undefined && { progressToken }),
     };

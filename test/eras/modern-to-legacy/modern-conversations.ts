@@ -36,8 +36,8 @@ export class Conversations {
     return this.open(options).request(method, params);
   }
 
-  async tool(name: string, args: object = {}): Promise<unknown> {
-    const { result } = await this.request('tools/call', { name, arguments: args });
+  async tool(name: string, args: object = {}, options?: ConversationOptions): Promise<unknown> {
+    const { result } = await this.request('tools/call', { name, arguments: args }, options);
     return result?.content?.[0]?.text;
   }
 }

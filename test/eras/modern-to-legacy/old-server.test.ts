@@ -19,11 +19,11 @@ test('ML-33: a call to a server of 2024-11-05 is answered on its stream; a withd
   });
   t.teardown(() => server.close());
   const client = new Conversations(t, dialHttpSse(server.url));
-  const answered = client.open();
+  const answered = client.open({ capabilities: {} });
   const id = answered.start('tools/call', { name: 'x', arguments: { a: 1 } });
   const call = await waitFor(() => calls[0]);
   t.deepEqual(call.message.params as object, { name: 'x', arguments: { a: 1 } });
-  const withdrawn = client.open();
+  const withdrawn = client.open({ capabilities: {} });
   const other = withdrawn.start('tools/call', { name: 'y' });
   const second = await waitFor(() => calls[1]);
   withdrawn.cancel(other);

@@ -45,8 +45,6 @@ class Trial {
       host: {
         joined: () => {},
         proceed: () => void this.did.push('goes on'),
-        waiting: () => {},
-        hasSiblings: false,
         over: () => void this.did.push('let go'),
         forgotten: () => {},
       },

@@ -74,13 +74,15 @@ for (const [name, dial] of Object.entries(TRANSPORTS)) {
 
   test(`ML-27: ${name}: a client that leaves withdraws its call`, async (t) => {
     const client = new Conversations(t, await dial(t));
-    await client.tool('state');
-    const waiting = client.open();
+    // They cannot be asked anything, so that they share a session.
+    const options = { capabilities: {} };
+    await client.tool('state', {}, options);
+    const waiting = client.open(options);
     waiting.start('tools/call', { name: 'wait' });
     // A withdrawal may overtake a call that is still on its way.
-    await waitFor(async () => (await client.tool('waiting')) === '1', { message: 'the call to arrive' });
+    await waitFor(async () => (await client.tool('waiting', {}, options)) === '1', { message: 'the call to arrive' });
     waiting.close();
-    const cancellations = async () => JSON.parse(String(await client.tool('state'))).cancellations;
+    const cancellations = async () => JSON.parse(String(await client.tool('state', {}, options))).cancellations;
     await waitFor(async () => (await cancellations()) === 1, { message: 'the withdrawal' });
     t.pass();
   });

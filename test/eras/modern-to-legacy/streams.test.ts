@@ -1,12 +1,6 @@
 import test from 'ava';
 import type { Exchange } from '../../../src/relay/exchange.ts';
-import { serverFrame } from '../../support/frames.ts';
 import { ALL, ModernBridge, SERVER_RESULT } from './modern-bridge.ts';
-
-/** Says something on the stream of a request, as only HTTP can. */
-function saysOn(bridge: ModernBridge, exchange: Exchange | undefined, message: object): void {
-  bridge.dialer.latest.listener.fromServer(serverFrame(message), exchange);
-}
 
 /** The exchange under which the server's transport knows the call sent last. */
 function sentLast(bridge: ModernBridge): Exchange | undefined {
@@ -14,41 +8,41 @@ function sentLast(bridge: ModernBridge): Exchange | undefined {
 }
 
 test('a question on the stream of a call is of that call, whatever was sent since', (t) => {
-  const bridge = new ModernBridge();
+  const bridge = new ModernBridge({ attribution: 'stream' });
   const first = bridge.call();
   const stream = sentLast(bridge);
   const second = bridge.call();
-  saysOn(bridge, stream, { id: 'q', method: 'roots/list' });
+  bridge.saysOn(stream, { id: 'q', method: 'roots/list' });
   bridge.collect();
   t.is(first.answer().result.resultType, 'input_required');
   t.deepEqual(second.told(), []);
 });
 
 test('a question on the stream of a list is of no call', (t) => {
-  const bridge = new ModernBridge();
+  const bridge = new ModernBridge({ attribution: 'stream' });
   const call = bridge.call();
   bridge.ask('tools/list', {}, { capabilities: ALL });
   const stream = sentLast(bridge);
   bridge.heard();
-  saysOn(bridge, stream, { id: 'q', method: 'elicitation/create', params: {} });
+  bridge.saysOn(stream, { id: 'q', method: 'elicitation/create', params: {} });
   t.like(bridge.heard()[0], { id: 'q', result: { action: 'cancel' } });
   bridge.collect();
   t.deepEqual(call.told(), []);
 });
 
 test('ML-25: a log message on the stream of a call goes to that one of several', (t) => {
-  const bridge = new ModernBridge({ greeting: SERVER_RESULT });
+  const bridge = new ModernBridge({ attribution: 'stream', greeting: SERVER_RESULT });
   const first = bridge.call({}, { logLevel: 'info' });
   bridge.says({ id: bridge.heardOnly('logging/setLevel').id, result: {} });
   const stream = sentLast(bridge);
   const second = bridge.call({}, { logLevel: 'info' });
-  saysOn(bridge, stream, { method: 'notifications/message', params: { level: 'info', data: 1 } });
+  bridge.saysOn(stream, { method: 'notifications/message', params: { level: 'info', data: 1 } });
   t.is(first.told().length, 1);
   t.deepEqual(second.told(), []);
 });
 
 test('a withdrawal names the call to the transport, too', (t) => {
-  const bridge = new ModernBridge();
+  const bridge = new ModernBridge({ attribution: 'stream' });
   const call = bridge.call();
   const stream = sentLast(bridge);
   call.leaves();

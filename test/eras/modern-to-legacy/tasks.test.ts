@@ -1,4 +1,5 @@
 import test from 'ava';
+import type { ModernToLegacyOptions } from '../../../src/eras/modern-to-legacy/dialer.ts';
 import { ModernBridge, SERVER_RESULT } from './modern-bridge.ts';
 
 const TASKS = { requests: { tools: { call: {} } }, cancel: {} };
@@ -7,8 +8,8 @@ const SLOW = { name: 'x', inputSchema: { type: 'object' }, execution: { taskSupp
 const QUICK = { name: 'y', inputSchema: { type: 'object' }, execution: { taskSupport: 'optional' } };
 
 /** A call of a tool that runs as a task, as far as the server has created it. */
-function createdTask() {
-  const bridge = new ModernBridge({ greeting: GREETING });
+function createdTask(options: Partial<ModernToLegacyOptions> = {}) {
+  const bridge = new ModernBridge({ greeting: GREETING, ...options });
   const call = bridge.call();
   bridge.says({ id: bridge.heardOnly('tools/list').id, result: { tools: [QUICK], nextCursor: 'n' } });
   const page = bridge.heardOnly('tools/list');
@@ -44,8 +45,8 @@ test('what a task asks is asked in the call', (t) => {
   t.is(again.answer().result.resultType, 'complete');
 });
 
-test('what names its task is asked in the call of that task, whatever was sent since', (t) => {
-  const { bridge, call } = createdTask();
+test('what names its task is asked in the call of that task, whatever was sent since; of an unknown one nobody is asked', (t) => {
+  const { bridge, call } = createdTask({ attribution: 'stream' });
   const later = bridge.call({ name: 'y' });
   bridge.heardOnly('tools/call');
   const ask = (id: string, taskId: string) => {
@@ -54,12 +55,12 @@ test('what names its task is asked in the call of that task, whatever was sent s
   };
   ask('of the task', 'task-1');
   ask('of no task', 'task-9');
+  t.like(bridge.heard(), [{ id: 'of no task', result: { action: 'cancel' } }]);
   bridge.collect();
   const answers = { 'elicitation-1': { action: 'decline' } };
   bridge.call({ requestState: call.answer().result.requestState, inputResponses: answers });
   t.like(bridge.heard(), [{ id: 'of the task' }]);
-  bridge.call({ name: 'y', requestState: later.answer().result.requestState, inputResponses: answers });
-  t.like(bridge.heard(), [{ id: 'of no task' }]);
+  t.deepEqual(later.told(), []);
 });
 
 test('who leaves ends the task', (t) => {
@@ -75,7 +76,7 @@ test('who leaves ends the task', (t) => {
 });
 
 test('tools are looked at once, until they change', (t) => {
-  const { bridge } = createdTask();
+  const { bridge } = createdTask({ attribution: 'stream' });
   bridge.call({ name: 'y' });
   t.deepEqual(bridge.heardOnly('tools/call').params, { name: 'y', arguments: {} });
   bridge.says({ method: 'notifications/tools/list_changed' });

@@ -57,14 +57,6 @@ export const CALLS: readonly Scenario[] = [
     },
   },
   {
-    title: 'the server learns the name of the bridge',
-    needs: [],
-    without: 'clientName',
-    async run(t, cell) {
-      t.like((await introductionOf(cell)).clientInfo, { name: 'mcp-portage' });
-    },
-  },
-  {
     title: 'a tool is called and answers with text, structured content and _meta',
     needs: ['calls'],
     async run(t, cell) {

@@ -14,3 +14,5 @@ export const RECORDER = node('./recorder.js');
 
 /** Speaks one era only. */
 export const extensions = (era: 'legacy' | 'modern'): string[] => [...node('./extensions.js'), era];
+
+export const ASKER = node('./asker.js');

@@ -3,6 +3,7 @@ import { EventSource } from 'eventsource';
 import { pino } from 'pino';
 import { SessionCookies } from '../../../src/http/cookies.ts';
 import { NO_TIMEOUTS } from '../../../src/http/phase-timer.ts';
+import { CallerHeaders } from '../../../src/upstream/remote/caller-headers.ts';
 import { EventStream } from '../../../src/upstream/remote/event-stream.ts';
 import { listenScripted, openStream } from '../../fixtures/http-servers/scripted.ts';
 import { createClient } from '../../http/recorded-call.ts';
@@ -101,6 +102,7 @@ function listenAsBridge(url: URL, { events }: Heard): () => void {
     url,
     headers: {},
     cookies: new SessionCookies(),
+    caller: new CallerHeaders(),
     timeouts: NO_TIMEOUTS,
     maxMessageBytes: 10_000,
     reconnects: true,

@@ -3,6 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { SessionCookies } from '../../../src/http/cookies.ts';
 import { NO_TIMEOUTS } from '../../../src/http/phase-timer.ts';
+import { CallerHeaders } from '../../../src/upstream/remote/caller-headers.ts';
 import { EventStream, type StreamEnd } from '../../../src/upstream/remote/event-stream.ts';
 import { listenScripted, openStream } from '../../fixtures/http-servers/scripted.ts';
 import { createClient } from '../../http/recorded-call.ts';
@@ -28,6 +29,7 @@ async function openStreams(t: ExecutionContext, { maxMessageBytes = 10_000 } = {
     url: server.url,
     headers: {},
     cookies: new SessionCookies(),
+    caller: new CallerHeaders(),
     timeouts: NO_TIMEOUTS,
     maxMessageBytes,
     reconnects: true,

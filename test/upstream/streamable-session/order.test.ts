@@ -142,7 +142,7 @@ test('a call withdrawn while it is being sent is not sent', async (t) => {
   t.false(server.order.includes('notifications/cancelled'));
 });
 
-test('passes the headers of a call on with that call only', async (t) => {
+test('passes the headers of a call on with that call, and those of the latest with what is no call', async (t) => {
   const server = await listenScripted();
   const headers = { 'x-request-id': '42', authorization: 'Bearer inbound' };
   const client = await connectClient(t, server, dialStreamable(server.url), { headers });
@@ -152,7 +152,7 @@ test('passes the headers of a call on with that call only', async (t) => {
   t.is(call?.headers.authorization, undefined);
   t.is(
     server.messages.find(({ message }) => message.method === 'notifications/initialized')?.headers['x-request-id'],
-    undefined,
+    '42',
   );
 });
 

@@ -1,0 +1,178 @@
+import test from 'ava';
+import { ALL, ModernBridge } from './modern-bridge.ts';
+
+const ASK = { method: 'elicitation/create', params: { message: 'who?', requestedSchema: { type: 'object' } } };
+const UNCLEAR = { error: { code: -32603, data: { bridge: { reason: 'ERR_SHARED_AMBIGUOUS' } } } };
+
+for (const attribution of ['stream', 'none'] as const) {
+  test(`attribution ${attribution}: what names no call is asked of nobody while several are open, else of the only one`, (t) => {
+    const bridge = new ModernBridge({ attribution });
+    const [first, second] = [bridge.call(), bridge.call()];
+    const [, { id } = {}] = bridge.heard();
+    t.is(bridge.dialer.dialled.length, 1);
+    bridge.says({ id: 'q', ...ASK });
+    t.like(bridge.heard()[0], { id: 'q', ...UNCLEAR });
+    bridge.collect();
+    t.deepEqual([...first.told(), ...second.told()], []);
+    bridge.says({ id, result: { content: [] } });
+    t.is(second.answer().result.resultType, 'complete');
+    bridge.says({ id: 'r', ...ASK });
+    bridge.collect();
+    t.is(first.answer().result.resultType, 'input_required');
+  });
+}
+
+test('calls share a session until the server asks on a stream that is no call’s; then each has one to itself', (t) => {
+  const bridge = new ModernBridge({ attribution: 'stream' });
+  const shared = [bridge.call(), bridge.call()];
+  const [first] = bridge.dialer.latest.link.sent.filter(({ frame }) => frame.method === 'tools/call');
+  bridge.saysOn(first?.exchange, { id: 'q', ...ASK });
+  bridge.call();
+  t.is(bridge.dialer.dialled.length, 1);
+  for (const { id, method } of bridge.heard())
+    if (method === 'tools/call') bridge.says({ id, result: { content: [] } });
+  t.is(shared[1]?.answer().result.resultType, 'complete');
+  bridge.collect();
+  const only = bridge.call();
+  bridge.says({ id: 'r', ...ASK });
+  bridge.collect();
+  t.is(only.answer().result.resultType, 'input_required');
+  bridge.call();
+  t.is(bridge.dialer.dialled.length, 2);
+});
+
+test('the stream that a question comes on is believed only where the transport keeps one for each call', (t) => {
+  const bridge = new ModernBridge({ attribution: 'none' });
+  const [first, second] = [bridge.call(), bridge.call()];
+  const [sent] = bridge.dialer.latest.link.sent.filter(({ frame }) => frame.method === 'tools/call');
+  bridge.heard();
+  bridge.saysOn(sent?.exchange, { id: 'q', ...ASK });
+  t.like(bridge.heard()[0], { id: 'q', ...UNCLEAR });
+  bridge.collect();
+  t.deepEqual([...first.told(), ...second.told()], []);
+});
+
+test('a question on the stream of a call that is over is asked of nobody', (t) => {
+  const bridge = new ModernBridge({ attribution: 'stream' });
+  bridge.call();
+  const sent = bridge.dialer.latest.link.sent.at(-1);
+  const [{ id } = {}] = bridge.heard();
+  const other = bridge.call();
+  bridge.heard();
+  bridge.says({ id, result: { content: [] } });
+  bridge.saysOn(sent?.exchange, { id: 'q', ...ASK });
+  t.like(bridge.heard()[0], { id: 'q', result: { action: 'cancel' } });
+  bridge.collect();
+  t.deepEqual(other.told(), []);
+});
+
+test('after a call was given up nobody is asked in its session, and the next call gets another', (t) => {
+  const bridge = new ModernBridge();
+  bridge.call().leaves();
+  const next = bridge.call();
+  t.is(bridge.dialer.dialled.length, 1, 'what the server remembers is not given up for what it may never ask');
+  bridge.heard();
+  bridge.says({ id: 'q', ...ASK });
+  t.like(bridge.heard()[0], { id: 'q', ...UNCLEAR });
+  bridge.collect();
+  t.deepEqual(next.told(), []);
+  next.leaves();
+  t.is(bridge.dialer.dialled[0]?.link.closedWith.length, 1);
+  bridge.call();
+  t.is(bridge.dialer.dialled.length, 2);
+});
+
+test('once the server has asked something, a session ends with the call that was given up', (t) => {
+  const bridge = new ModernBridge();
+  const call = bridge.call();
+  bridge.says({ id: 'q', ...ASK });
+  bridge.collect();
+  t.is(call.answer().result.resultType, 'input_required');
+  bridge.clock.advance(5 * 60_000);
+  t.is(bridge.dialer.dialled[0]?.link.closedWith.length, 1);
+  bridge.call().leaves();
+  t.is(bridge.dialer.dialled[1]?.link.closedWith.length, 1);
+  t.is(bridge.clock.pendingTimers, 0);
+});
+
+test('a call that was given up and is answered all the same is over', (t) => {
+  const bridge = new ModernBridge();
+  const call = bridge.call();
+  const [{ id } = {}] = bridge.heard();
+  call.leaves();
+  bridge.says({ id, result: { content: [] } });
+  const next = bridge.call();
+  bridge.says({ id: 'q', ...ASK });
+  bridge.collect();
+  t.is(next.answer().result.resultType, 'input_required');
+});
+
+test('clients that cannot be asked anything share a session, given up or not', (t) => {
+  const bridge = new ModernBridge();
+  const options = { capabilities: { experimental: { x: {} } } };
+  const [first] = [bridge.call({}, options), bridge.call({}, options)];
+  first?.leaves();
+  bridge.call({}, options);
+  t.is(bridge.dialer.dialled.length, 1);
+});
+
+test('who listens neither waits for a session nor keeps a call from it', (t) => {
+  const bridge = new ModernBridge({ poolLimits: { total: 1 } });
+  const listen = () =>
+    bridge.ask('subscriptions/listen', { notifications: { toolsListChanged: true } }, { capabilities: ALL });
+  const streams = [listen()];
+  const call = bridge.call();
+  streams.push(listen());
+  const { id } = bridge.heardOnly('tools/call');
+  for (const stream of streams) t.is(stream.told()[0]?.method, 'notifications/subscriptions/acknowledged');
+  bridge.says({ id: 'q', ...ASK });
+  bridge.collect();
+  t.is(call.answer().result.resultType, 'input_required');
+  for (const stream of streams) t.deepEqual(stream.told(), []);
+  const waiting = bridge.call();
+  call.leaves();
+  bridge.says({ id, result: { content: [] } });
+  t.is(bridge.heard().at(-1)?.method, 'tools/call');
+  t.deepEqual(waiting.told(), []);
+});
+
+test('a call that waits for a session leaves with its client, and is never sent', (t) => {
+  const bridge = new ModernBridge({ poolLimits: { total: 1 } });
+  const first = bridge.call();
+  const [waiting, next] = [bridge.call({ name: 'y' }), bridge.call({ name: 'z' })];
+  waiting.cancels();
+  const { id } = bridge.heardOnly('tools/call');
+  bridge.says({ id, result: { content: [] } });
+  t.is(first.answer().result.resultType, 'complete');
+  t.is(bridge.heardOnly('tools/call').params.name, 'z');
+  t.deepEqual([...waiting.told(), ...next.told()], []);
+});
+
+test('a call that waits too long is answered with the reason', (t) => {
+  const bridge = new ModernBridge({ poolLimits: { total: 1 } });
+  bridge.call();
+  const waiting = bridge.call();
+  bridge.clock.advance(50_000);
+  t.like(waiting.answer().error, { code: -32000, data: { bridge: { reason: 'ERR_SESSION_LIMIT' } } });
+});
+
+test('the roots that one call was told are not those of the next', (t) => {
+  const bridge = new ModernBridge();
+  bridge.ask('server/discover', {}, { capabilities: ALL });
+  bridge.says({ id: 'r', method: 'roots/list' });
+  const call = bridge.call();
+  bridge.collect();
+  const { requestState } = call.answer().result;
+  const roots = { roots: [{ uri: 'file:///ada' }] };
+  bridge.call({ requestState, inputResponses: { 'roots-1': roots } });
+  const [answered, sent] = bridge.heard();
+  t.like(answered, { id: 'r', result: roots });
+  bridge.says({ id: sent?.id, result: { content: [] } });
+  bridge.says({ id: 's', method: 'roots/list' });
+  t.like(bridge.heard()[0], { id: 's', error: { code: -32603 } }, 'no call is open that it could be asked in');
+  const next = bridge.call();
+  bridge.heard();
+  bridge.says({ id: 't', method: 'roots/list' });
+  bridge.collect();
+  t.deepEqual(Object.keys(next.answer().result.inputRequests), ['roots-1']);
+});
