@@ -37,10 +37,10 @@ export function toModernResult(frame: Frame, options: ModernResultOptions): Fram
   const { method, serverInfo, cache = NO_CACHING } = options;
   const { bytes, payloadStart } = frame;
   const keys = ['resultType', '_meta', 'ttlMs', 'cacheScope', 'content', 'tools'];
-  const result = ObjectEditor.read(bytes, frame.kind === 'result' ? payloadStart : -1, keys);
+  const result = ObjectEditor.readIn(frame, frame.kind === 'result' ? payloadStart : -1, keys);
   if (result === undefined) return undefined;
   result.set('resultType', COMPLETE);
-  changeMeta(bytes, result, { set: serverInfo && { [META_SERVER_INFO]: serverInfo }, remove: [META_RELATED_TASK] });
+  changeMeta(frame, result, { set: serverInfo && { [META_SERVER_INFO]: serverInfo }, remove: [META_RELATED_TASK] });
   if (isCacheable(method)) {
     result.set('ttlMs', encode(cache.ttlMs));
     result.set('cacheScope', encode(cache.cacheScope));
@@ -67,13 +67,12 @@ const specified = ['ttlMs', 'cacheScope', 'inputRequests', 'requestState'] as co
  * anything they do not know.
  */
 export function toLegacyResult(frame: Frame, method: string): Frame {
-  const { bytes, payloadStart } = frame;
-  const result = ObjectEditor.read(bytes, payloadStart, ['resultType', '_meta', ...specified]);
+  const result = ObjectEditor.readIn(frame, frame.payloadStart, ['resultType', '_meta', ...specified]);
   if (result === undefined) return frame;
   result.remove('resultType');
   // In the result of a vendor's method they may be the vendor's.
   if (isSpecified(method)) for (const key of specified) result.remove(key);
-  changeMeta(bytes, result, { set: undefined, remove: [META_SERVER_INFO, META_SUBSCRIPTION_ID] });
+  changeMeta(frame, result, { set: undefined, remove: [META_SERVER_INFO, META_SUBSCRIPTION_ID] });
   return editFrame(frame, result.edits());
 }
 
@@ -83,11 +82,11 @@ interface MetaChange {
 }
 
 /** A `_meta` that is left empty goes; one that was empty before stays. */
-function changeMeta(bytes: Buffer, result: ObjectEditor, change: MetaChange): void {
+function changeMeta(frame: Frame, result: ObjectEditor, change: MetaChange): void {
   const added = Object.entries(change.set ?? {});
   const span = result.value('_meta');
   const keys = [...added.map(([key]) => key), ...change.remove];
-  const meta = ObjectEditor.read(bytes, span?.start ?? -1, keys);
+  const meta = ObjectEditor.readIn(frame, span?.start ?? -1, keys);
   if (meta === undefined) {
     if (added.length > 0) result.set('_meta', encode(change.set));
     else result.remove('_meta');
