@@ -21,7 +21,7 @@ import {
   LIST_TOOLS,
   PING,
 } from './methods.ts';
-import { asFields, type Fields, parseSpan } from './payload.ts';
+import { asFields, type Fields, MAX_PARSED_VALUES, parseSpan } from './payload.ts';
 
 export interface RequestMetadata {
   /** As the client named it; not checked. */
@@ -112,22 +112,27 @@ function parsedLate(
 }
 
 interface ReadValue {
-  readonly state: 'missing' | 'unclear' | 'present';
+  readonly state: 'missing' | 'unclear' | 'too-much' | 'present';
   readonly value: unknown;
 }
 
 const MISSING: ReadValue = { state: 'missing', value: undefined };
 const UNCLEAR: ReadValue = { state: 'unclear', value: undefined };
+const TOO_MUCH: ReadValue = { state: 'too-much', value: undefined };
 
 function readValue(bytes: Buffer, found: Unmistakable): ReadValue {
   if (found === undefined) return MISSING;
-  return found === 'unclear' ? UNCLEAR : { state: 'present', value: parseSpan(bytes, found) };
+  if (found === 'unclear') return UNCLEAR;
+  const value = parseSpan(bytes, found);
+  // It is part of a message that is JSON, and no deeper than a message may be.
+  return value === undefined ? TOO_MUCH : { state: 'present', value };
 }
 
 function faultOf(key: string, { state }: ReadValue, expected: string): MetadataFault {
   const name = `params.${META}["${key}"]`;
   if (state === 'missing') return { fault: `${name} is missing; expected ${expected}` };
   if (state === 'unclear') return { fault: `${name} must occur once, and nothing that could be taken for it` };
+  if (state === 'too-much') return { fault: `${name} has more than ${MAX_PARSED_VALUES} values; expected ${expected}` };
   return { fault: `${name} must be ${expected}` };
 }
 

@@ -126,7 +126,10 @@ export function holdsMoreThan(bytes: Buffer, maxValues: number): boolean {
   return bytes.length >= 2 * maxValues && countValues(bytes, maxValues) > maxValues;
 }
 
-/** How many values the text has, those within others counted; some number beyond `limit` where it has more than that. */
+/**
+ * How many values the text has, those within others counted, and empty arrays and objects twice; some number beyond `limit`
+ * where it has more than that.
+ */
 export function countValues(bytes: Buffer, limit: number): number {
   // Each but the first follows upon a comma, or is the first one within another.
   let count = 1;

@@ -9,6 +9,7 @@ import { readFields } from '../../src/mcp/payload.ts';
 import { checkJson } from '../../src/wire/check-json.ts';
 import { findUniqueMember } from '../../src/wire/find-member.ts';
 import { Frame } from '../../src/wire/frame.ts';
+import { LineSplitter } from '../../src/wire/ndjson.ts';
 import { ObjectEditor } from '../../src/wire/object-editor.ts';
 import { outlineOf } from '../../src/wire/outline.ts';
 import { scanEnvelope } from '../../src/wire/scan-envelope.ts';
@@ -105,6 +106,24 @@ test('two messages in one line are looked for in one pass, however many braces i
     t.is(separateMessages(frameOf(whole, bytes)), undefined);
     t.true(work.reads <= READS_A_BYTE * whole.length, `${work.reads / whole.length} looks at a byte`);
   }
+});
+
+test('empty lines are not cut off one by one', (t) => {
+  const { bytes, work } = watched(Buffer.from(`${'\n'.repeat(SIZE)}{}\n`));
+  const cuts: number[] = [];
+  const chunk = new Proxy(bytes, {
+    get(target, key) {
+      const value: unknown = Reflect.get(target, key, target);
+      if (key === 'subarray' || key === 'indexOf') cuts.push(1);
+      return value;
+    },
+  });
+  const lines: string[] = [];
+  const splitter = new LineSplitter({ line: (line) => lines.push(line.toString()), oversized: () => {} }, SIZE);
+  splitter.push(chunk);
+  t.deepEqual(lines, ['{}']);
+  t.true(cuts.length < 10, `${cuts.length} cuts`);
+  t.true(work.reads <= 2 * bytes.length);
 });
 
 test('of a payload nothing is made but the members that are asked for', (t) => {

@@ -88,3 +88,12 @@ test('a refused state is answered as wrong params, with the reason in the data',
   t.is(error.code, -32602);
   t.deepEqual(error.data, { bridge: { reason: 'state_expired' } });
 });
+
+test('a call of any number of values is recognized when its client sends it again, and no other is', (t) => {
+  const rows = (last: number): number[] => [...Array.from({ length: 200_000 }, () => 0), last];
+  const first = digestOf('tools/call', { name: 'x', arguments: { rows: rows(1) } });
+  const retry = { inputResponses: { a: rows(1) }, requestState: 's', _meta: {} };
+  t.is(digestOf('tools/call', { arguments: { rows: rows(1) }, ...retry, name: 'x' }), first);
+  t.not(digestOf('tools/call', { name: 'x', arguments: { rows: rows(2) } }), first);
+  t.not(digestOf('tools/call', { name: 'y', arguments: { rows: rows(1) } }), first);
+});
