@@ -35,6 +35,14 @@ export const FILLING_NAMES = Object.keys(FILLINGS);
 
 export const kindOf = (filling) => FILLINGS[filling].kind;
 
+/** What was made last: it is asked for again and again. */
+let last = { filling: '', bytes: 0, text: '' };
+
+function repeated(filling, bytes) {
+  if (last.filling !== filling || last.bytes !== bytes) last = { filling, bytes, text: repeat(FILLINGS[filling], bytes) };
+  return last.text;
+}
+
 /** @returns the filling as it stands between its brackets or quotes, of about so many bytes */
 function repeat({ kind, unit }, bytes) {
   const separator = kind === 'array' || kind === 'object' ? ',' : '';
@@ -56,13 +64,11 @@ const BRACKETS = { string: '""', object: '{}', array: '[]', number: ['', ''], sp
 
 /** A JSON value of about so many bytes. */
 export function makeValue(filling, bytes) {
-  const parts = FILLINGS[filling];
-  const [open, close] = BRACKETS[parts.kind];
-  return `${open}${repeat(parts, bytes)}${close}`;
+  const [open, close] = BRACKETS[FILLINGS[filling].kind];
+  return `${open}${repeated(filling, bytes)}${close}`;
 }
 
 /** Members of an object, with a comma after each; a value of another kind is one member. */
 export function makeMembers(filling, bytes) {
-  const parts = FILLINGS[filling];
-  return parts.kind === 'object' ? `${repeat(parts, bytes)},` : `"x":${makeValue(filling, bytes)},`;
+  return FILLINGS[filling].kind === 'object' ? `${repeated(filling, bytes)},` : `"x":${makeValue(filling, bytes)},`;
 }
