@@ -2,7 +2,7 @@ import { assertNever, type BridgeError } from '../../errors.ts';
 import { toLegacyError } from '../../mcp/era-errors.ts';
 import { resultTypeOf, withInputAnswers } from '../../mcp/input-required.ts';
 import { CALL_TOOL, READ_RESOURCE } from '../../mcp/methods.ts';
-import { asFields, type Fields, readPayload } from '../../mcp/payload.ts';
+import { asFields, type Fields, readField, readFields } from '../../mcp/payload.ts';
 import { stampMetadata } from '../../mcp/request-metadata.ts';
 import { findCommonModern } from '../../mcp/revisions.ts';
 import { INVALID_PARAMS, UNSUPPORTED_REVISION } from '../../mcp/rpc-codes.ts';
@@ -106,7 +106,7 @@ export class ClientCall implements Asker {
       case 'input_required':
         return this.#require(frame);
       case 'task':
-        if (this.#declaresTasks) return this.#follow(readPayload(frame) ?? {});
+        if (this.#declaresTasks) return this.#follow(readFields(frame, CREATED_TASK));
         return this.#fail(violation(this.#host.serverName, 'it made a task of a call that did not allow it'));
       case undefined:
         return this.#fail(violation(this.#host.serverName, 'its result has a type that is no text'));
@@ -127,7 +127,7 @@ export class ClientCall implements Asker {
   }
 
   #refused(frame: Frame): void {
-    const { code, message, data } = readPayload(frame) ?? {};
+    const { code, message, data } = readFields(frame, ['code', 'message', 'data']);
     if (typeof code !== 'number' || typeof message !== 'string') return this.#end(withId(frame, this.exchange.id));
     if (this.#state.kind === 'asked') {
       // The server has not begun with it.
@@ -136,7 +136,7 @@ export class ClientCall implements Asker {
     }
     const said = { code, message, ...(data !== undefined && { data }) };
     const { method } = this.exchange;
-    const uri = method === READ_RESOURCE ? readPayload(this.#frame)?.uri : undefined;
+    const uri = method === READ_RESOURCE ? readField(this.#frame, 'uri') : undefined;
     const meant = toLegacyError(said, { method, uri: typeof uri === 'string' ? uri : undefined });
     this.#end(translatedError(frame, { id: this.exchange.id, said, meant }));
   }
@@ -264,6 +264,9 @@ export class ClientCall implements Asker {
     }
   }
 }
+
+/** What is looked at of a task that was made. */
+const CREATED_TASK = ['taskId', 'pollIntervalMs'];
 
 const ENDED: CallState = { kind: 'ended' };
 

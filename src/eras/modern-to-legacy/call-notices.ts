@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { type LogLevel, parseLogLevel, severityOf } from '../../mcp/log-levels.ts';
 import { isListChanged, LOG_MESSAGE, PROGRESS, RESOURCE_UPDATED, TASK_STATUS } from '../../mcp/methods.ts';
-import { readPayload } from '../../mcp/payload.ts';
+import { readField } from '../../mcp/payload.ts';
 import { readProgress } from '../../mcp/progress.ts';
 import { rewriteProgress } from '../../mcp/rewrite.ts';
 import type { Exchange } from '../../relay/exchange.ts';
@@ -108,7 +108,7 @@ function tellProgress(follower: Follower, frame: Frame): void {
 }
 
 function levelOf(frame: Frame): LogLevel | undefined {
-  return parseLogLevel(readPayload(frame)?.level);
+  return parseLogLevel(readField(frame, 'level'));
 }
 
 function isWanted(level: LogLevel | undefined, least: LogLevel | undefined): boolean {

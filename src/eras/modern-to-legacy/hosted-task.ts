@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { CANCELLED, isListChanged, RESOURCE_UPDATED } from '../../mcp/methods.ts';
-import { type Fields, readPayload } from '../../mcp/payload.ts';
+import type { Fields } from '../../mcp/payload.ts';
 import type { RevisionFeatures } from '../../mcp/revision-features.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import { CANCEL_TASK, GET_TASK, type TaskStatus, taskMembers, UNKNOWN_TASK } from '../../mcp/task-extension.ts';
@@ -18,7 +18,7 @@ import { type LegacySeat, type SeatUser, upstreamExchange } from './legacy-seat.
 import { type Answered, modernFailure, modernResult, taskEnd } from './modern-outcome.ts';
 import { type InputQuestion, OpenQuestions } from './open-questions.ts';
 import { TaskOutcome } from './task-outcome.ts';
-import { type CreatedTask, keptStatus } from './task-tools.ts';
+import { type CreatedTask, readStatus } from './task-tools.ts';
 
 /** For a server that does not say how often it wants to be asked, and the least and the most it is believed in. */
 export const DEFAULT_POLL_MS = 5000;
@@ -226,9 +226,9 @@ export class HostedTask implements SeatUser {
 
   /** That it has failed, or is complete, is believed when the outcome is here. */
   #said(frame: Frame): void {
-    const task = frame.kind === 'result' ? readPayload(frame) : undefined;
+    const task = frame.kind === 'result' ? readStatus(frame) : undefined;
     if (task === undefined || task.taskId !== this.#task.taskId) return;
-    this.#task = keptStatus(task);
+    this.#task = task;
     if (task.status === 'cancelled') this.#end('cancelled');
     else this.#changed();
   }

@@ -1,8 +1,11 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../../deps.ts';
-import { asFields, type Fields } from '../../mcp/payload.ts';
+import { asFields, type Fields, MAX_PARSED_VALUES, parseSpan } from '../../mcp/payload.ts';
 import { INVALID_PARAMS } from '../../mcp/rpc-codes.ts';
 import type { RpcError } from '../../mcp/rpc-errors.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { membersOf } from '../../wire/outline.ts';
+import { countValues, decodeString, type Span } from '../../wire/scan-json.ts';
 
 /** A sealed state has about 200 characters; whatever is longer is none, and is not looked at. */
 export const MAX_STATE_LENGTH = 4096;
@@ -119,20 +122,45 @@ export function stateError(fault: StateFault): RpcError {
   return { code: INVALID_PARAMS, message: MESSAGES[fault], data: { bridge: { reason: fault } } };
 }
 
+const PER_ATTEMPT: ReadonlySet<string> = new Set(['_meta', 'inputResponses', 'requestState']);
+
 /**
  * What makes two requests the same: the method and the params, without what belongs to one attempt. Two requests that
  * differ only beyond the precision of a double are taken for the same, which decides nothing: a retry's own params are
- * never sent on.
+ * never sent on. Params of more values than are made objects of must be spelled alike, which those of one client are.
  */
-export function requestDigest(method: string, params: Fields | undefined): string {
-  const { _meta: _, inputResponses: __, requestState: ___, ...salient } = params ?? {};
-  return digestOf(method, JSON.stringify(salient, sortMembers));
+export function requestDigest({ bytes, method = '', payloadStart, outline }: Frame): string {
+  const salient = new Map<string, Span>();
+  const members = membersOf(bytes, payloadStart, outline);
+  while (members.next()) {
+    const key = decodeString(bytes, members.keyStart, members.keyEnd);
+    if (key === undefined || PER_ATTEMPT.has(key)) continue;
+    salient.set(key, { start: members.valueStart, end: members.valueEnd() });
+  }
+  const spans = [...salient.values()];
+  const count = spans.reduce(
+    (sum, { start, end }) => sum + countValues(bytes.subarray(start, end), MAX_PARSED_VALUES),
+    0,
+  );
+  if (count <= MAX_PARSED_VALUES) {
+    const values = [...salient].map(([key, span]) => [key, parseSpan(bytes, span)] as const);
+    return digestOf(method, JSON.stringify(Object.fromEntries(values), sortMembers));
+  }
+  const hash = createHash('sha256');
+  for (const [key, { start, end }] of [...salient].sort(byKey)) {
+    hash.update(`${JSON.stringify(key)} ${end - start} `).update(bytes.subarray(start, end));
+  }
+  return digestOf(method, hash.digest());
+}
+
+function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : 1;
 }
 
 function sortMembers(_key: string, value: unknown): unknown {
   const fields = asFields(value);
   if (fields === undefined) return value;
-  return Object.fromEntries(Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return Object.fromEntries(Object.entries(fields).sort(byKey));
 }
 
 /** 22 characters. `purpose` keeps digests of different things apart. */

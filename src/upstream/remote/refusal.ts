@@ -3,7 +3,7 @@ import { BridgeError } from '../../errors.ts';
 import { parseAuthChallenge } from '../../http/auth-challenge.ts';
 import type { ResponseHead } from '../../http/http-call.ts';
 import { showUrl } from '../../http/shown-url.ts';
-import { readPayload } from '../../mcp/payload.ts';
+import { readField } from '../../mcp/payload.ts';
 import { toPrintable } from '../../printable.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { ServerMessages } from './read-messages.ts';
@@ -90,7 +90,7 @@ function descriptionIn(text: string): string | undefined {
 }
 
 function errorMessageOf(frame: Frame): string {
-  const message = readPayload(frame)?.message;
+  const message = readField(frame, 'message');
   return typeof message === 'string' ? message : '';
 }
 
