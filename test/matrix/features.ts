@@ -223,7 +223,7 @@ export const FEATURES = {
       ...legacyOnly('a modern server keeps nothing for a client'),
       'modern → legacy': impossible(
         'a modern client does not say when it leaves, and has no name to keep a session under',
-        'clients with the same access, name and capabilities use the same sessions, which ends when it was not used for a while',
+        'clients with the same access, name and capabilities use the same session, which ends when it was not used for a while',
       ),
       'legacy → modern': absent('a modern server keeps nothing for a client'),
     },
