@@ -8,7 +8,7 @@ import type { Filling } from '../stalls/shapes.js';
 import { StallClient } from '../stalls/stall-client.ts';
 import type { Effort } from './effort.ts';
 import { type Started, startService, startWatched, stop, waitForPort } from './processes.ts';
-import type { Records } from './records.ts';
+import { type Figure, Records } from './records.ts';
 
 const SERVER = join(rootPath, 'bench/stalls/server.js');
 const ANSWER_MS = 60_000;
@@ -26,8 +26,19 @@ async function ask({ child }: Started, wanted: 'block' | 'floor'): Promise<Watch
 }
 
 export async function measureStalls(effort: Effort, records: Records): Promise<void> {
-  for (const path of PATHS) await measurePath(path, effort, records);
+  const measured = new Records();
+  for (const path of PATHS) await measurePath(path, effort, measured);
+  const least = ({ values }: Figure): number => Math.min(...values);
+  const blocks = measured.figures.filter(({ metric }) => metric === 'blockMs').sort((a, b) => least(b) - least(a));
+  const worst = new Set(blocks.slice(0, KEPT).map(({ workload }) => workload));
+  for (const { metric, values, ...place } of measured.figures) {
+    if (worst.has(place.workload)) for (const value of values) records.add(place, { [metric]: value });
+  }
+  for (const gap of measured.gaps) records.addGap(gap);
 }
+
+/** Of hundreds; the others take less, and nobody would read of them. */
+const KEPT = 20;
 
 async function measurePath(path: StallPath, { rounds }: Effort, records: Records): Promise<void> {
   const port = await ownPort();

@@ -2,8 +2,6 @@
 import { findValues, type LastRun } from './last-run.ts';
 import { formatNumber } from './tables.ts';
 
-const SHOWN = 20;
-
 export function renderStalls(run: LastRun): string {
   const rows = run.figures
     .filter(({ case: name, metric }) => name === 'stalls' && metric === 'blockMs')
@@ -17,13 +15,6 @@ export function renderStalls(run: LastRun): string {
   return [
     '| bridge | message: filled with | ms | ÷ floor |',
     '|---|---|--:|--:|',
-    ...rows
-      .slice(0, SHOWN)
-      .map(
-        ({ workload, ms, floors }) =>
-          `| ${workload.split(' | ').join(' | ')} | ${formatNumber(ms)} | ${formatNumber(floors)}× |`,
-      ),
-    '',
-    `The ${Math.min(SHOWN, rows.length)} worst of ${rows.length}; the median of all is ${formatNumber(rows[Math.floor(rows.length / 2)]?.ms ?? Number.NaN)} ms.`,
+    ...rows.map(({ workload, ms, floors }) => `| ${workload} | ${formatNumber(ms)} | ${formatNumber(floors)}× |`),
   ].join('\n');
 }

@@ -73,8 +73,6 @@ const note = (name, params) => `{"jsonrpc":"2.0","method":"notifications/${name}
 const discovered = (id, more) =>
   result(id, `${more}"supportedVersions":["2026-07-28"],${HINTS}"capabilities":{"tools":{},"logging":{}},${META_INFO}`);
 
-export const PLACE_NAMES = Object.keys(PLACES);
-
 /** Messages, one a line, that answer this one. */
 function answer(bytes) {
   const head = bytes.toString('latin1', 0, 300);

@@ -1,7 +1,7 @@
 /** The tools of a legacy server as a modern client expects them. */
 
 import { itemSpans } from '../wire/array-items.ts';
-import { CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET } from '../wire/ascii.ts';
+import { CLOSE_BRACE, CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET } from '../wire/ascii.ts';
 import { ObjectEditor } from '../wire/object-editor.ts';
 import { isStringToken, MemberCursor, type Span, skipValue, skipWhitespace } from '../wire/scan-json.ts';
 import type { Edit } from '../wire/splice.ts';
@@ -77,6 +77,10 @@ class AnnotationWalk {
   /** Each of these returns where the value ends; -1 where that cannot be told. */
   #visit(start: number, role: Role, depth: number): number {
     const first = this.#bytes[start];
+    const second = this.#bytes[start + 1];
+    // A schema can have a million of them.
+    const isEmpty = first === OPEN_BRACE ? second === CLOSE_BRACE : first === OPEN_BRACKET && second === CLOSE_BRACKET;
+    if (isEmpty) return start + 2;
     if (depth <= MAX_SCHEMA_DEPTH && first === OPEN_BRACE) return this.#visitMembers(start, role, depth);
     if (depth <= MAX_SCHEMA_DEPTH && first === OPEN_BRACKET) return this.#visitItems(start, depth);
     return skipValue(this.#bytes, start);

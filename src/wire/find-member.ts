@@ -39,7 +39,7 @@ export function findUniqueMembers(
   const candidates = byInitial(keys);
   const members = membersOf(bytes, objectStart, outline);
   while (members.next()) {
-    const indices = candidates.get(Math.min(firstUnit(bytes, members.keyStart), BEYOND_ASCII));
+    const indices = candidates[Math.min(firstUnit(bytes, members.keyStart), BEYOND_ASCII)];
     if (indices === undefined) continue;
     for (const index of indices) {
       found[index] = take(found[index], bytes, members, keys[index] as string); // one of its indices
@@ -52,16 +52,16 @@ export function findUniqueMembers(
 const BEYOND_ASCII = 0x80;
 
 /** Which keys a key can be that begins with a unit: of many members few begin like one that is looked for. */
-function byInitial(keys: readonly string[]): ReadonlyMap<number, readonly number[]> {
-  const indices = new Map<number, number[]>();
+function byInitial(keys: readonly string[]): readonly (readonly number[] | undefined)[] {
+  const table: (number[] | undefined)[] = Array.from({ length: BEYOND_ASCII + 1 });
   for (const [index, key] of keys.entries()) {
     // After the opening quote of the empty key comes the other one.
     const initial = key === '' ? QUOTE : Math.min(key.charCodeAt(0), BEYOND_ASCII);
-    const known = indices.get(initial);
-    if (known === undefined) indices.set(initial, [index]);
-    else known.push(index);
+    const indices = table[initial];
+    if (indices === undefined) table[initial] = [index];
+    else indices.push(index);
   }
-  return indices;
+  return table;
 }
 
 /** What is known of `key` after the member at the cursor. */

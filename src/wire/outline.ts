@@ -46,6 +46,11 @@ export class Outline {
     return this.#notes.length <= MAX_MEMBERS * NOTES;
   }
 
+  /** Are members noted of what is the value of the last member of this level? */
+  notesWithin(level: number): boolean {
+    return level < LEVELS - 1 || (level === LEVELS - 1 && this.#isInMeta);
+  }
+
   /** @param level how many objects and arrays the member stands in */
   memberBegins(level: number, keyStart: number, valueStart: number): void {
     if (level >= LEVELS && (level > LEVELS || !this.#isInMeta)) return;
@@ -125,7 +130,7 @@ function walkMembers(bytes: Buffer, objectStart: number, { level, outline }: Wal
     const { keyStart, valueStart } = members;
     outline.memberBegins(level, keyStart, valueStart);
     if (!outline.isComplete) return -1;
-    if (level < LEVELS && bytes[valueStart] === OPEN_BRACE) {
+    if (outline.notesWithin(level) && bytes[valueStart] === OPEN_BRACE) {
       const end = walkMembers(bytes, valueStart, { level: level + 1, outline });
       if (end === -1) return -1;
       members.passTo(end);
