@@ -52,7 +52,9 @@ interface Entry {
   readonly caller: string;
   readonly affinity: string | undefined;
   /** Undefined: nobody else gets in. */
-  key: string | undefined;
+  readonly key: string | undefined;
+  /** It cannot be told any more whose questions are asked there: only calls that cannot be asked anything get in. */
+  isDoubtful: boolean;
   /** Calls that sit there and may be asked something; those that cannot be sit there as well. */
   askable: number;
 }
@@ -106,7 +108,7 @@ export class LegacyPool {
   take(wanted: SessionWanted, listener: ServerListener): PooledSeat {
     if (this.#isClosed) throw SHUTTING_DOWN;
     const group = wanted.key === undefined ? undefined : this.#byKey.get(wanted.key);
-    const entry = group?.[0] ?? this.#open(wanted);
+    const entry = group?.find(({ isDoubtful }) => !isDoubtful) ?? group?.at(-1) ?? this.#open(wanted);
     if (entry === undefined) throw this.#noRoom(wanted, 'are in use');
     return this.#sit(entry, listener);
   }
@@ -135,7 +137,8 @@ export class LegacyPool {
   #tryLease(wanted: SessionWanted, listener: ServerListener): PooledSeat | undefined {
     const group = (wanted.key === undefined ? undefined : this.#byKey.get(wanted.key)) ?? [];
     const hasOthers = group.length > 0;
-    const entry = group.find(({ askable }) => askable === 0 || !this.#keepsApart) ?? this.#open(wanted);
+    const isFree = ({ isDoubtful, askable }: Entry): boolean => !isDoubtful && (askable === 0 || !this.#keepsApart);
+    const entry = group.find(isFree) ?? this.#open(wanted);
     if (entry === undefined) return undefined;
     try {
       entry.askable += 1;
@@ -235,11 +238,12 @@ export class LegacyPool {
         if (attribution === 'stream') this.#keepsApart = true;
       },
       onDoubtful: (doubtful) => {
-        if (this.#asks) this.#retire(doubtful);
+        const entry = this.#entries.get(doubtful);
+        if (this.#asks && entry !== undefined) entry.isDoubtful = true;
       },
     });
-    const entry: Entry = { session, caller, affinity, key, askable: 0 };
-    if (key !== undefined) this.#byKey.set(key, [...(this.#byKey.get(key) ?? []), entry]);
+    const entry: Entry = { session, caller, affinity, key, isDoubtful: false, askable: 0 };
+    if (key !== undefined) this.#join(key, entry);
     return entry;
   }
 
@@ -269,7 +273,7 @@ export class LegacyPool {
   #idle(session: LegacySession): void {
     const entry = this.#entries.get(session);
     if (entry === undefined) return;
-    if (entry.key === undefined) {
+    if (entry.key === undefined || this.#isReplaced(entry)) {
       this.#end(session);
     } else {
       this.#idleTimers.get(session)?.();
@@ -279,13 +283,15 @@ export class LegacyPool {
     this.#serve();
   }
 
-  /** It cannot be told any more whose questions are asked there: who sits there may stay, and nobody comes after. */
-  #retire(session: LegacySession): void {
-    const entry = this.#entries.get(session);
-    if (entry === undefined) return;
-    this.#ungroup(entry);
-    entry.key = undefined;
-    if (session.seats === 0) this.#idle(session);
+  #isReplaced({ key = '', isDoubtful }: Entry): boolean {
+    return isDoubtful && this.#byKey.get(key)?.some((other) => !other.isDoubtful) === true;
+  }
+
+  #join(key: string, entry: Entry): void {
+    const others = this.#byKey.get(key) ?? [];
+    this.#byKey.set(key, [...others, entry]);
+    // They have served until there is another.
+    for (const { isDoubtful, session } of others) if (isDoubtful && session.seats === 0) this.#end(session);
   }
 
   #ungroup(entry: Entry): void {
