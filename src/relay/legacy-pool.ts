@@ -243,7 +243,7 @@ export class LegacyPool {
       },
     });
     const entry: Entry = { session, caller, affinity, key, isDoubtful: false, askable: 0 };
-    if (key !== undefined) this.#join(key, entry);
+    if (key !== undefined) this.#byKey.set(key, [...(this.#byKey.get(key) ?? []), entry]);
     return entry;
   }
 
@@ -273,7 +273,7 @@ export class LegacyPool {
   #idle(session: LegacySession): void {
     const entry = this.#entries.get(session);
     if (entry === undefined) return;
-    if (entry.key === undefined || this.#isReplaced(entry)) {
+    if (entry.key === undefined) {
       this.#end(session);
     } else {
       this.#idleTimers.get(session)?.();
@@ -281,17 +281,6 @@ export class LegacyPool {
       this.#idleTimers.set(session, cancel);
     }
     this.#serve();
-  }
-
-  #isReplaced({ key = '', isDoubtful }: Entry): boolean {
-    return isDoubtful && this.#byKey.get(key)?.some((other) => !other.isDoubtful) === true;
-  }
-
-  #join(key: string, entry: Entry): void {
-    const others = this.#byKey.get(key) ?? [];
-    this.#byKey.set(key, [...others, entry]);
-    // They have served until there is another.
-    for (const { isDoubtful, session } of others) if (isDoubtful && session.seats === 0) this.#end(session);
   }
 
   #ungroup(entry: Entry): void {
