@@ -52,7 +52,9 @@ interface Entry {
   readonly caller: string;
   readonly affinity: string | undefined;
   /** Undefined: nobody else gets in. */
-  key: string | undefined;
+  readonly key: string | undefined;
+  /** It cannot be told any more whose questions are asked there: only calls that cannot be asked anything get in. */
+  isDoubtful: boolean;
   /** Calls that sit there and may be asked something; those that cannot be sit there as well. */
   askable: number;
 }
@@ -106,7 +108,7 @@ export class LegacyPool {
   take(wanted: SessionWanted, listener: ServerListener): PooledSeat {
     if (this.#isClosed) throw SHUTTING_DOWN;
     const group = wanted.key === undefined ? undefined : this.#byKey.get(wanted.key);
-    const entry = group?.[0] ?? this.#open(wanted);
+    const entry = group?.find(({ isDoubtful }) => !isDoubtful) ?? group?.at(-1) ?? this.#open(wanted);
     if (entry === undefined) throw this.#noRoom(wanted, 'are in use');
     return this.#sit(entry, listener);
   }
@@ -135,7 +137,8 @@ export class LegacyPool {
   #tryLease(wanted: SessionWanted, listener: ServerListener): PooledSeat | undefined {
     const group = (wanted.key === undefined ? undefined : this.#byKey.get(wanted.key)) ?? [];
     const hasOthers = group.length > 0;
-    const entry = group.find(({ askable }) => askable === 0 || !this.#keepsApart) ?? this.#open(wanted);
+    const isFree = ({ isDoubtful, askable }: Entry): boolean => !isDoubtful && (askable === 0 || !this.#keepsApart);
+    const entry = group.find(isFree) ?? this.#open(wanted);
     if (entry === undefined) return undefined;
     try {
       entry.askable += 1;
@@ -235,10 +238,11 @@ export class LegacyPool {
         if (attribution === 'stream') this.#keepsApart = true;
       },
       onDoubtful: (doubtful) => {
-        if (this.#asks) this.#retire(doubtful);
+        const entry = this.#entries.get(doubtful);
+        if (this.#asks && entry !== undefined) entry.isDoubtful = true;
       },
     });
-    const entry: Entry = { session, caller, affinity, key, askable: 0 };
+    const entry: Entry = { session, caller, affinity, key, isDoubtful: false, askable: 0 };
     if (key !== undefined) this.#byKey.set(key, [...(this.#byKey.get(key) ?? []), entry]);
     return entry;
   }
@@ -277,15 +281,6 @@ export class LegacyPool {
       this.#idleTimers.set(session, cancel);
     }
     this.#serve();
-  }
-
-  /** It cannot be told any more whose questions are asked there: who sits there may stay, and nobody comes after. */
-  #retire(session: LegacySession): void {
-    const entry = this.#entries.get(session);
-    if (entry === undefined) return;
-    this.#ungroup(entry);
-    entry.key = undefined;
-    if (session.seats === 0) this.#idle(session);
   }
 
   #ungroup(entry: Entry): void {

@@ -169,7 +169,8 @@ onLinux('what is kept for clients that come back stays within --max-replay-bytes
 });
 
 onLinux('calls that wait for their clients hold what --max-parked-bytes says; the others are refused', async (t) => {
-  const { bridge } = await startFaulty(t, { options: ['--max-parked-bytes', '32m'] });
+  // Each has a session of the server to itself: there are more than calls that may wait.
+  const { bridge } = await startFaulty(t, { options: ['--max-parked-bytes', '16m', '--pool-size', '20'] });
   const memory = watchMemory(t, bridge);
   const port = Number(bridge.url.port);
   const capabilities = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} } } };
@@ -180,8 +181,8 @@ onLinux('calls that wait for their clients hold what --max-parked-bytes says; th
     outcomes.push(await (await postModern({ port }, asked)).text());
   }
   const waiting = outcomes.filter((text) => text.includes('input_required')).length;
-  t.true(waiting > 16 && waiting <= 32, `${waiting} wait`);
-  staysWithin(t, memory, 32, outcomes.length);
+  t.true(waiting > 8 && waiting <= 16, `${waiting} wait`);
+  staysWithin(t, memory, 16, outcomes.length);
   await bridge.stop();
   says(t, bridge, []);
 });

@@ -223,7 +223,7 @@ export const FEATURES = {
       ...legacyOnly('a modern server keeps nothing for a client'),
       'modern → legacy': impossible(
         'a modern client does not say when it leaves, and has no name to keep a session under',
-        'clients with the same access, name and capabilities use the same session, which ends when it was not used for a while',
+        'clients with the same access, name and capabilities use the same sessions, which end when they were not used for a while',
       ),
       'legacy → modern': absent('a modern server keeps nothing for a client'),
     },
@@ -244,7 +244,9 @@ export const FEATURES = {
     title: 'Questions to several clients at the same time',
     outcomes: {
       ...sameEras,
-      'modern → legacy': translated('each question goes to the call it came with'),
+      'modern → legacy': translated(
+        'a call that may be asked something has its session to itself, or a stream of its own that questions come on',
+      ),
       'legacy → modern': translated('each question is in the answer to its call'),
     },
   },

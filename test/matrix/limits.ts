@@ -60,9 +60,9 @@ export const LIMITS: readonly Limit[] = [
   {
     clients: MODERN_HTTP_CLIENTS,
     servers: ONE_STREAM,
-    features: ['manyLogging', 'manyQuestions'],
-    why: 'the server has one stream for all that it says in a session, and does not say which call it is about; clients without names of their own share the session',
-    seen: 'log messages that may be of several calls go to none; a question goes to the call that came last',
+    features: ['manyLogging'],
+    why: 'the server has one stream for all that it says in a session, and does not say which call it is about; clients of one name that cannot be asked anything share the session',
+    seen: 'log messages that may be of several calls go to none',
   },
   {
     clients: MODERN_HTTP_CLIENTS,

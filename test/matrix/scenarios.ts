@@ -11,8 +11,9 @@ import { TWO_CLIENTS } from './scenarios/two-clients.ts';
 export const CONVERSATION: readonly Scenario[] = [
   ...CALLS,
   ...LISTS,
-  ...DURING_CALLS,
+  // Before any call is withdrawn: what a server asks for the first time after that, in the same session, is refused.
   ...QUESTIONS,
+  ...DURING_CALLS,
   ...BETWEEN_CALLS,
   ...TWO_CLIENTS,
 ];

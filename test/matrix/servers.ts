@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import type { ClientKind } from './clients.ts';
@@ -71,8 +74,16 @@ export type ServerName = keyof typeof SERVERS;
 export const SERVER_NAMES = Object.keys(SERVERS) as readonly ServerName[];
 
 function onStdio(title: string, era: Era, program: string): ServerKind {
-  const target = ['--', process.execPath, program, 'stdio'];
-  return { title, era, over: 'stdio', start: async () => ({ target, look: undefined, stop: async () => {} }) };
+  return {
+    title,
+    era,
+    over: 'stdio',
+    start: async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-matrix-'));
+      const target = ['--', process.execPath, program, 'stdio', join(folder, 'record')];
+      return { target, look: undefined, stop: () => rm(folder, { recursive: true, force: true }) };
+    },
+  };
 }
 
 function overHttp(title: string, over: ServerKind['over'], kind: LegacyHttpKind): ServerKind {

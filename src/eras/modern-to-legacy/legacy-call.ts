@@ -1,6 +1,6 @@
 import type { Deps } from '../../deps.ts';
 import { assertNever, BridgeError } from '../../errors.ts';
-import { CANCELLED, isInteractive, mayAsk } from '../../mcp/methods.ts';
+import { CANCELLED, isInteractive } from '../../mcp/methods.ts';
 import { readServerInfo } from '../../mcp/modern-results.ts';
 import { featuresOf, type RevisionFeatures } from '../../mcp/revision-features.ts';
 import { findRevision, OLDEST_REVISION } from '../../mcp/revisions.ts';
@@ -124,7 +124,7 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
   }
 
   get #mayBeAsked(): boolean {
-    return this.#options.wanted.capabilities.areAskable && mayAsk(this.#method);
+    return this.#options.wanted.capabilities.areAskable && isInteractive(this.#method);
   }
 
   /** By which the client's requests follow the call. */

@@ -1,9 +1,9 @@
 import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import { SessionCookies } from '../../http/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
+import { callerOf } from '../../relay/caller.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
-import { callerOf } from '../../relay/session-wanted.ts';
 import { CallerHeaders } from '../remote/caller-headers.ts';
 import { Reachability } from '../remote/reachability.ts';
 import type { RemoteDialerOptions } from '../remote/remote-options.ts';

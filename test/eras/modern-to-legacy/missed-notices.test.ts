@@ -182,7 +182,7 @@ test('a retry that does not ask for progress is told none', (t) => {
 });
 
 test('what may be about either of two calls with levels is kept for neither', (t) => {
-  const bridge = new ModernBridge({ attribution: 'stream' });
+  const bridge = new ModernBridge({ attribution: 'none' });
   const parked = new Parked(LISTENING, bridge);
   const other = bridge.call({}, { id: 2, logLevel: 'info' });
   parked.log('error');
@@ -191,7 +191,7 @@ test('what may be about either of two calls with levels is kept for neither', (t
 });
 
 test('what is about another call is not kept', (t) => {
-  const bridge = new ModernBridge({ attribution: 'stream' });
+  const bridge = new ModernBridge({ attribution: 'none' });
   const parked = new Parked({}, bridge);
   const other = bridge.call({}, LISTENING);
   bridge.says({ id: bridge.heardOnly('logging/setLevel').id, result: {} });

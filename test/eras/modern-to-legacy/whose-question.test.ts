@@ -66,33 +66,36 @@ test('a question on the stream of a call that is over is asked of nobody', (t) =
   t.deepEqual(other.told(), []);
 });
 
-test('after a call was given up nobody is asked in its session, and the next call gets another', (t) => {
+test('after a call was given up nobody is asked in its session, and the call after that gets another', (t) => {
   const bridge = new ModernBridge();
   bridge.call().leaves();
   const next = bridge.call();
   t.is(bridge.dialer.dialled.length, 1, 'what the server remembers is not given up for what it may never ask');
-  bridge.heard();
+  const { id } = bridge.heard().at(-1) ?? {};
   bridge.says({ id: 'q', ...ASK });
   t.like(bridge.heard()[0], { id: 'q', ...UNCLEAR });
-  bridge.collect();
-  t.deepEqual(next.told(), []);
-  next.leaves();
-  t.is(bridge.dialer.dialled[0]?.link.closedWith.length, 1);
+  bridge.says({ id, result: { content: [] } });
+  t.is(next.answer().result.resultType, 'complete');
   bridge.call();
   t.is(bridge.dialer.dialled.length, 2);
+  bridge.clock.advance(5 * 60_000);
+  t.is(bridge.dialer.dialled[0]?.link.closedWith.length, 1, 'nobody uses it any more');
 });
 
-test('once the server has asked something, a session ends with the call that was given up', (t) => {
+test('once the server has asked something, the session of a call that was given up serves what cannot be asked only', (t) => {
   const bridge = new ModernBridge();
   const call = bridge.call();
   bridge.says({ id: 'q', ...ASK });
   bridge.collect();
   t.is(call.answer().result.resultType, 'input_required');
   bridge.clock.advance(5 * 60_000);
-  t.is(bridge.dialer.dialled[0]?.link.closedWith.length, 1);
-  bridge.call().leaves();
-  t.is(bridge.dialer.dialled[1]?.link.closedWith.length, 1);
-  t.is(bridge.clock.pendingTimers, 0);
+  bridge.heard();
+  bridge.ask('tools/list', {}, { capabilities: ALL }).leaves();
+  t.is(bridge.dialer.dialled.length, 1);
+  bridge.call();
+  t.is(bridge.dialer.dialled.length, 2);
+  bridge.ask('tools/list', {}, { capabilities: ALL });
+  t.is(bridge.heard(1).at(-1)?.method, 'tools/list');
 });
 
 test('a call that was given up and is answered all the same is over', (t) => {
@@ -175,4 +178,19 @@ test('the roots that one call was told are not those of the next', (t) => {
   bridge.says({ id: 't', method: 'roots/list' });
   bridge.collect();
   t.deepEqual(Object.keys(next.answer().result.inputRequests), ['roots-1']);
+});
+
+test('a call that no specification names meets the session of its client; while it is open nobody is asked there', (t) => {
+  const bridge = new ModernBridge();
+  const call = bridge.call();
+  const own = bridge.ask('acme/do', {}, { capabilities: ALL });
+  t.is(bridge.dialer.dialled.length, 1);
+  const [, { id } = {}] = bridge.heard();
+  bridge.says({ id: 'q', ...ASK });
+  t.like(bridge.heard()[0], { id: 'q', ...UNCLEAR });
+  bridge.says({ id, result: {} });
+  t.is(own.answer().result.resultType, 'complete');
+  bridge.says({ id: 'r', ...ASK });
+  bridge.collect();
+  t.is(call.answer().result.resultType, 'input_required');
 });

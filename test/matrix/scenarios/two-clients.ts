@@ -96,19 +96,6 @@ export const TWO_CLIENTS: readonly Scenario[] = [
     },
   },
   {
-    title: 'a question that may be of either of two clients is answered by one of them, and both calls end',
-    needs: ['questions'],
-    without: 'manyQuestions',
-    async run(t, cell) {
-      const clients = await pair(cell);
-      await forBoth(clients, async (client, name) => {
-        client.answer('sampling/createMessage', () => spoken(`${name} answers`));
-        const ask = { method: 'sampling/createMessage', params: samplingOf(`asked by ${name}`) };
-        t.regex((await client.callTool('ask', ask)).text, /(first|second) answers/);
-      });
-    },
-  },
-  {
     title: 'two clients have subscriptions of their own',
     needs: ['betweenCalls'],
     async run(t, cell) {
@@ -139,17 +126,20 @@ export const TWO_CLIENTS: readonly Scenario[] = [
     },
   },
   {
-    title: 'two clients with the same capabilities meet the same session',
+    title: 'two clients with the same name and capabilities meet the same session, one with another name does not',
     needs: ['session'],
     without: 'ownSession',
     async run(t, cell) {
+      const { front } = await cell.running();
       const [first, second] = [await cell.connected('first'), await cell.connected('second')];
+      const twin = await front.connect({ name: 'first' });
       await first.callTool('grow', { list: 'tools', name: 'of the first' });
-      const isThere = async () => (await namesIn(second, 'tools')).flat().includes('of the first');
-      if (cell.client === 'modernHttp' || cell.client === 'autoHttp') await waitFor(isThere, { message: 'the tool' });
+      const seenBy = async (client: MatrixClient) => (await namesIn(client, 'tools')).flat().includes('of the first');
       // On stdio each has a bridge of its own.
-      else t.false(await isThere());
-      t.pass();
+      if (cell.client === 'modernStdio' || cell.client === 'autoStdio') t.false(await seenBy(twin));
+      else await waitFor(() => seenBy(twin), { message: 'the tool' });
+      t.false(await seenBy(second));
+      await twin.close();
     },
   },
   {

@@ -1,5 +1,5 @@
 /**
- * The legacy server of the matrix as a process: `legacy.js stdio`, or `legacy.js <kind> [port]` for one over HTTP, which
+ * The legacy server of the matrix as a process: `legacy.js stdio [file]`, whose processes share the record in the file, or `legacy.js <kind> [port]` for one over HTTP, which
  * then prints its URL as a line of JSON, answers `GET /record` with what it saw, and ends when its stdin does.
  */
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
@@ -7,8 +7,6 @@ import { httpSse, stateful, stateless } from './legacy-http.js';
 import { LegacySession } from './legacy-server.js';
 import { ServerRecord } from './record.js';
 import { serveHttp } from './serve-http.js';
-
-const record = new ServerRecord();
 
 /** @type {Record<string, {path: string, handle: () => import('./legacy-http.js').Handle}>} */
 const HTTP_KINDS = {
@@ -20,13 +18,14 @@ const HTTP_KINDS = {
   'stateless-json': { path: '/mcp', handle: () => stateless(record, { isJson: true }) },
 };
 
-const [kind = '', port = '0'] = process.argv.slice(2);
+const [kind = '', place] = process.argv.slice(2);
+const record = new ServerRecord(kind === 'stdio' ? place : undefined);
 const http = HTTP_KINDS[kind];
 
 if (kind === 'stdio') await serveStdio();
-else if (http !== undefined) serveHttp({ path: http.path, port: Number(port), record, handle: http.handle() });
+else if (http !== undefined) serveHttp({ path: http.path, port: Number(place ?? 0), record, handle: http.handle() });
 else {
-  console.error(`usage: legacy.js stdio | (${Object.keys(HTTP_KINDS).join(' | ')}) [port]`);
+  console.error(`usage: legacy.js stdio [file] | (${Object.keys(HTTP_KINDS).join(' | ')}) [port]`);
   process.exitCode = 2;
 }
 
