@@ -7,7 +7,7 @@ export interface Lane {
   readonly isOpen: boolean;
   /**
    * Headers of the client's own HTTP request that the user lets pass to a remote server (`--forward-header`), names in
-   * lower case; they go along with this exchange's request only. Never credentials.
+   * lower case. They go along with this exchange's request, and the latest ones with what belongs to no request.
    */
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }

@@ -125,8 +125,9 @@ Sessions (serve)
   --max-caller-sessions <count>      Most sessions of one caller at a time; its own abandoned ones
                                      make room [half of --max-sessions where callers have several
                                      names, else all]
-  --pool-size <count>                Sessions of a legacy server kept for clients that have none of
-                                     their own [16 if each is a process, else 256]
+  --pool-size <count>                Sessions of a legacy server kept for clients that have none; a
+                                     call that can be asked something has one to itself [16 if each
+                                     is a process, else 256]
   --max-children <count>             Start no further server processes beyond this many, those that
                                      are ending included [twice --max-sessions, and --pool-size]
   --poll-after <duration>            Close a stream this old where the client can come back for the

@@ -62,7 +62,8 @@ export const SESSIONS_OPTIONS = [
   {
     name: 'pool-size',
     group: 'sessions',
-    describe: 'Sessions of a legacy server kept for clients that have none of their own',
+    describe:
+      'Sessions of a legacy server kept for clients that have none; a call that can be asked something has one to itself',
     kind: 'value',
     placeholder: 'count',
     defaultNote: '16 if each is a process, else 256',
