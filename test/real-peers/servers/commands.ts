@@ -1,18 +1,20 @@
 import { fileURLToPath } from 'node:url';
 
 /** Commands of the servers the bridge is put in front of, run with the Node that runs the tests. */
-const node = (specifier: string): string[] => [process.execPath, fileURLToPath(import.meta.resolve(specifier))];
+const node = (url: string): string[] => [process.execPath, fileURLToPath(url)];
+const published = (specifier: string): string[] => node(import.meta.resolve(specifier));
+const own = (name: string): string[] => node(new URL(`./${name}.js`, import.meta.url).href);
 
-export const EVERYTHING = [...node('@modelcontextprotocol/server-everything/dist/index.js'), 'stdio'];
+export const EVERYTHING = [...published('@modelcontextprotocol/server-everything/dist/index.js'), 'stdio'];
 
 export const filesystem = (root: string): string[] => [
-  ...node('@modelcontextprotocol/server-filesystem/dist/index.js'),
+  ...published('@modelcontextprotocol/server-filesystem/dist/index.js'),
   root,
 ];
 
-export const RECORDER = node('./recorder.js');
+export const RECORDER = own('recorder');
 
 /** Speaks one era only. */
-export const extensions = (era: 'legacy' | 'modern'): string[] => [...node('./extensions.js'), era];
+export const extensions = (era: 'legacy' | 'modern'): string[] => [...own('extensions'), era];
 
-export const ASKER = node('./asker.js');
+export const ASKER = own('asker');
