@@ -26,7 +26,7 @@ WORKDIR /home/node
 
 # Loopback inside a container reaches nobody. What may reach the port is decided where it is published, which cannot be
 # seen from here: whoever runs a server says how callers are authenticated, or --allow-anonymous.
-# Settings by environment, not by option, are also seen by the health check.
+# The health check goes by the options of the command line first, and then by the environment, as the bridge does.
 ENV MCP_PORTAGE_HOST=0.0.0.0 \
     MCP_PORTAGE_PORT=8000
 EXPOSE 8000

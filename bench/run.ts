@@ -10,6 +10,7 @@ import { Records } from './measure/records.ts';
 import { describeRun, type LastRun } from './report/last-run.ts';
 import { renderPage } from './report/page.ts';
 import { renderPlot } from './report/plot.ts';
+import { renderStalls } from './report/stall-table.ts';
 import { renderGaps, renderTables } from './report/tables.ts';
 import { renderTargets } from './report/target-table.ts';
 
@@ -57,6 +58,7 @@ if (given.mode === 'full') {
   writeFileSync(LAST_RUN, `${JSON.stringify(run, undefined, 1)}\n`);
   console.log(renderTables(run));
   console.log(renderTargets(run));
+  console.log(renderStalls(run));
 }
 if (given.jsonPath !== undefined) writeFileSync(given.jsonPath, `${JSON.stringify(run, undefined, 1)}\n`);
 console.log(renderGaps(run));

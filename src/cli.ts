@@ -7,10 +7,12 @@ import { type BridgeCommand, parseCommandLine } from './cli/command-line.ts';
 import { renderCompletion } from './cli/completion.ts';
 import { renderHelp } from './cli/help.ts';
 import { listenForSignals, type ProcessEvents, type RunningBridge, superviseBridge } from './cli/lifecycle.ts';
+import { allowsLiveLine, type LiveLine } from './cli/live-line.ts';
 import { type ProbeOptions, parseConfig } from './cli/parse-config.ts';
 import type { Config } from './config.ts';
 import { toBridgeError } from './errors.ts';
 import type { LogOptions } from './log.ts';
+import { escapeHidden, printableLines } from './printable.ts';
 import { VERSION } from './version.ts';
 
 interface Output {
@@ -33,6 +35,8 @@ export interface CliHost {
   /** Ends the process now. */
   exit(code: number): void;
   createLog(options: LogOptions): Promise<Logger>;
+  /** On stderr. */
+  createLiveLine(): Promise<LiveLine>;
   runBridge(config: Config, log: Logger): Promise<RunningBridge>;
   runProbe(request: ProbeRequest, log: Logger): Promise<ProbeResult>;
 }
@@ -44,6 +48,8 @@ export interface ProbeRequest extends ProbeOptions {
   readonly color: boolean;
   /** Aborted when the user wants it to end: what was found so far is reported. */
   readonly signal: AbortSignal;
+  /** Hears what is waited for from now on. */
+  readonly waiting: (what: string) => void;
 }
 
 export interface ProbeResult {
@@ -72,7 +78,8 @@ export async function runCli(argv: readonly string[], host: CliHost): Promise<vo
   } catch (thrown) {
     const error = toBridgeError(thrown);
     host.stderr.write(`mcp-portage: ${error.code}: ${error.message}\n`);
-    if (error.code === 'ERR_INTERNAL' && error.cause instanceof Error) host.stderr.write(`${error.cause.stack}\n`);
+    if (error.code === 'ERR_INTERNAL' && error.cause instanceof Error)
+      host.stderr.write(`${printableLines(error.cause.stack ?? '')}\n`);
     host.setExitCode(error.audiences.exit ?? 70);
   }
 }
@@ -82,15 +89,18 @@ const DEFAULT_COLUMNS = 100;
 
 /** Somebody tries it out by hand, and would wait for something to happen. */
 const FOR_CLIENTS =
-  'connect waits for an MCP client to write to its stdin; clients start this command themselves. To see what the server speaks, run mcp-portage probe with the same server, with --login on-demand to log in there';
+  'connect waits for an MCP client on its stdin; clients start this command themselves. To try the server by hand, run mcp-portage probe with it instead, and with --login on-demand to log in';
 
 async function run(command: BridgeCommand, host: CliHost): Promise<void> {
   const stderrIsTerminal = host.stderr.isTTY === true;
   const { config, probe, warnings } = parseConfig(command, { ...host, readFile: readHeaderFile, stderrIsTerminal });
   const found = await checkFiles(config);
-  const log = await host.createLog({ ...config.log, colors: stderrIsTerminal && !host.env.NO_COLOR });
+  const isLive = command.verb === 'probe' && allowsLiveLine({ stderrIsTerminal, env: host.env, log: config.log });
+  const live = isLive ? await host.createLiveLine() : undefined;
+  const colors = stderrIsTerminal && !host.env.NO_COLOR;
+  const log = await host.createLog({ ...config.log, colors, beforeLine: live && (() => live.erase()) });
   for (const warning of [...warnings, ...found]) log.warn(warning);
-  if (command.verb === 'probe') return await reportOn(config, probe, host, log);
+  if (command.verb === 'probe') return await reportOn({ config, probe, host, log, live });
   if (command.verb === 'connect' && host.stdinIsTerminal) log.info(FOR_CLIENTS);
   const start = () => host.runBridge(config, log);
   // Timers of the bridge keep no process alive, and when input has ended, nothing else does while one is all that is
@@ -103,15 +113,32 @@ async function run(command: BridgeCommand, host: CliHost): Promise<void> {
 
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
+interface ReportJob {
+  readonly config: Config;
+  readonly probe: ProbeOptions;
+  readonly host: CliHost;
+  readonly log: Logger;
+  readonly live: LiveLine | undefined;
+}
+
 /** The report is the product: it goes to stdout, and the exit code says in short what it says at length. */
-async function reportOn(config: Config, options: ProbeOptions, host: CliHost, log: Logger): Promise<void> {
+async function reportOn({ config, probe, host, log, live }: ReportJob): Promise<void> {
   const color = host.stdout.isTTY === true && !host.env.NO_COLOR;
   const width = host.stdout.columns ?? DEFAULT_COLUMNS;
-  const interruption = listenForSignals(host.events, (code) => host.exit(code));
+  const interruption = listenForSignals(host.events, (code) => {
+    live?.close();
+    host.exit(code);
+  });
   const { signal } = interruption;
-  const { report, exitCode } = await host.runProbe({ config, ...options, color, width, signal }, log);
-  host.stdout.write(report);
-  host.setExitCode(interruption.exitCode ?? exitCode);
+  const waiting = (what: string): void => live?.show(what);
+  try {
+    const { report, exitCode } = await host.runProbe({ config, ...probe, color, width, signal, waiting }, log);
+    live?.close();
+    host.stdout.write(report);
+    host.setExitCode(interruption.exitCode ?? exitCode);
+  } finally {
+    live?.close();
+  }
 }
 
 /** Runs the command line of this process. Called by src/start.ts; `keepCompiledCode` is for the next start. */
@@ -135,6 +162,13 @@ export function main(keepCompiledCode: () => void): Promise<void> {
     },
     exit: (code) => process.exit(code),
     createLog: async (options) => (await import('./log.ts')).createLog(options),
+    createLiveLine: async () => {
+      const [{ LiveLine }, { systemClock }] = await Promise.all([
+        import('./cli/live-line.ts'),
+        import('./cli/system-deps.ts'),
+      ]);
+      return new LiveLine(process.stderr, systemClock);
+    },
     runBridge: async (config, log) => {
       const [{ runBridge }, { createSystemDeps, systemClock }, { giveHeapRoom }, { keepOnce }] = await Promise.all([
         import('./bridge.ts'),
@@ -148,7 +182,7 @@ export function main(keepCompiledCode: () => void): Promise<void> {
       const { stdin, stdout } = process;
       return runBridge(config, createSystemDeps(log), () => ({ input: stdin, output: stdout, isOrphaned }));
     },
-    runProbe: async ({ config, timeoutMs, signal, format, ...look }, log) => {
+    runProbe: async ({ config, timeoutMs, signal, waiting, format, ...look }, log) => {
       const [{ runProbe }, { renderReport }, { exitCodeOf }, { createSystemDeps }] = await Promise.all([
         import('./probe/run-probe.ts'),
         import('./probe/render-report.ts'),
@@ -156,9 +190,10 @@ export function main(keepCompiledCode: () => void): Promise<void> {
         import('./cli/system-deps.ts'),
       ]);
       const { target, protocol, remote, child, limits } = config;
-      const settings = { protocol, remote, child, limits, timeoutMs, signal };
+      const settings = { protocol, remote, child, limits, timeoutMs, signal, waiting };
       const report = await runProbe(target, settings, createSystemDeps(log));
-      const text = format === 'json' ? `${JSON.stringify(report, undefined, 2)}\n` : renderReport(report, look);
+      const text =
+        format === 'json' ? `${escapeHidden(JSON.stringify(report, undefined, 2))}\n` : renderReport(report, look);
       return { report: text, exitCode: exitCodeOf(report) };
     },
   });

@@ -111,6 +111,8 @@ export interface ListenConfig {
 export interface EndpointConfig {
   /** Streamable HTTP. */
   readonly path: string;
+  /** HTTP+SSE, the transport of 2024-11-05, as a whole: its paths, and its streams at `path`. */
+  readonly httpSse: 'served' | 'off';
   /** HTTP+SSE: the GET stream and the POST endpoint it announces. */
   readonly ssePath: string;
   readonly messagePath: string;
@@ -182,6 +184,8 @@ export interface SessionConfig {
   /** Children kept started ahead of need. */
   readonly prewarm: number;
   readonly sessionTimeoutMs: number;
+  /** The same once no connection and no call is left: of a client that has left, and of one that never has a stream. */
+  readonly idleTimeouts: { readonly leftMs: number; readonly quietMs: number };
   readonly maxSessions: number;
   readonly maxSessionsPerCaller: number;
   /** Sessions of a legacy server for clients that have none of their own. */

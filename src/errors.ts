@@ -3,6 +3,7 @@
  * client, the shell. Conversion to those forms happens at the edges only (a transport, the command line).
  * Every code has a paragraph in docs/errors.md.
  */
+import { printableLines } from './printable.ts';
 
 /** What a code looks like to its three audiences. `undefined`: the code never reaches that audience. */
 export interface ErrorAudiences {
@@ -88,7 +89,10 @@ export interface BridgeErrorOptions {
   readonly retryAfterMs?: number;
 }
 
-/** Message style: what happened, to what, expected and got, then the way out. */
+/**
+ * Message style: what happened, to what, expected and got, then the way out. Whatever it quotes of a peer is made printable:
+ * messages end up in logs, on terminals and with other peers.
+ */
 export class BridgeError extends Error {
   override readonly name = 'BridgeError';
   readonly code: ErrorCode;
@@ -96,7 +100,7 @@ export class BridgeError extends Error {
   readonly retryAfterMs: number | undefined;
 
   constructor(code: ErrorCode, message: string, options: BridgeErrorOptions = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    super(printableLines(message), options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.data = options.data;
     this.retryAfterMs = options.retryAfterMs;

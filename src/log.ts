@@ -5,13 +5,15 @@
 import { type DestinationStream, type Logger, type LoggerOptions, pino, stdSerializers } from 'pino';
 import type { LogConfig } from './config.ts';
 import { PatientLines } from './io/patient-lines.ts';
-import { toPrintable } from './process/printable.ts';
+import { printableLine, printableLines, toPrintable } from './printable.ts';
 
 export interface LogOptions extends LogConfig {
   /** Colours for the pretty format. */
   readonly colors: boolean;
   /** Where lines go; stderr unless a test listens. */
   readonly destination?: DestinationStream;
+  /** Called before each line is written. */
+  readonly beforeLine?: (() => void) | undefined;
 }
 
 /** The pretty printer is loaded only when it is used. */
@@ -22,6 +24,15 @@ export async function createLog(options: LogOptions): Promise<Logger> {
     timestamp: pino.stdTimeFunctions.isoTime,
     // pino's own `redact`, with paths at three depths, costs 40 µs a line; this about 1.
     formatters: { level: (label) => ({ level: label }), log: redactCredentials },
+    hooks: {
+      logMethod(args, method) {
+        const [first, second] = args as readonly unknown[];
+        // Messages quote peers. What is written to the log is one line, whatever they said.
+        if (typeof first === 'string') method.call(this, printableLine(first));
+        else if (typeof second === 'string') method.call(this, first, printableLine(second));
+        else method.apply(this, args);
+      },
+    },
     serializers: {
       err: (error: Error) => redactCredentials(stdSerializers.err(error)),
       method: showChosen,
@@ -29,7 +40,8 @@ export async function createLog(options: LogOptions): Promise<Logger> {
       reason: showChosen,
     },
   };
-  const destination = options.destination ?? openStderr((dropped) => tellDropped(log, dropped));
+  const opened = options.destination ?? openStderr((dropped) => tellDropped(log, dropped));
+  const destination = announceLines(opened, options.beforeLine);
   const log = pino(settings, options.format === 'json' ? destination : await prettify(destination, options.colors));
   return log;
 }
@@ -43,6 +55,16 @@ const MAX_CHOSEN_LENGTH = 300;
  */
 function showChosen(value: unknown): unknown {
   return typeof value === 'string' ? toPrintable(value.slice(0, 2 * MAX_CHOSEN_LENGTH), MAX_CHOSEN_LENGTH) : value;
+}
+
+function announceLines(destination: DestinationStream, beforeLine: (() => void) | undefined): DestinationStream {
+  if (beforeLine === undefined) return destination;
+  return {
+    write: (line) => {
+      beforeLine();
+      destination.write(line);
+    },
+  };
 }
 
 function openStderr(onDropped: (count: number) => void): DestinationStream {
@@ -85,7 +107,10 @@ const CREDENTIAL_NAMES: ReadonlySet<string> = new Set(
 const MAX_DEPTH = 4;
 const CENSOR = '[redacted]';
 
-/** The same fields with credentials replaced. Copies only what has to change: most lines have nothing to hide. */
+/**
+ * The same fields with credentials replaced, and texts made printable. Copies only what has to change: most lines have
+ * nothing to hide.
+ */
 export function redactCredentials(fields: object): Record<string, unknown> {
   return redactObject(fields as Record<string, unknown>, 1);
 }
@@ -94,7 +119,7 @@ function redactObject(object: Record<string, unknown>, depth: number): Record<st
   let copy: Record<string, unknown> | undefined;
   for (const key in object) {
     const value = object[key];
-    const redacted = isCredentialName(key) ? CENSOR : redactValue(value, depth);
+    const redacted = isCredentialName(key) ? CENSOR : key === 'stack' ? showStack(value) : redactValue(value, depth);
     if (redacted === value) continue;
     copy ??= { ...object };
     copy[key] = redacted;
@@ -103,10 +128,16 @@ function redactObject(object: Record<string, unknown>, depth: number): Record<st
 }
 
 function redactValue(value: unknown, depth: number): unknown {
+  if (typeof value === 'string') return printableLine(value);
   // Errors have their own form in the log, made by a serializer.
   if (typeof value !== 'object' || value === null || value instanceof Error) return value;
   if (depth >= MAX_DEPTH) return value;
   return redactObject(value as Record<string, unknown>, depth + 1);
+}
+
+/** Of an error: it has lines of its own. */
+function showStack(value: unknown): unknown {
+  return typeof value === 'string' ? printableLines(value) : value;
 }
 
 function isCredentialName(key: string): boolean {

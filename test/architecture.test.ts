@@ -5,22 +5,25 @@ import test from 'ava';
 
 /** Which folder (or file) of src/ may import which; docs/architecture.md says why. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
-  'errors.ts': [],
+  'printable.ts': [],
+  'errors.ts': ['printable.ts'],
   'deps.ts': [],
   'config.ts': [],
   'version.ts': [],
-  'log.ts': ['config.ts', 'io', 'process/printable.ts'],
+  'log.ts': ['config.ts', 'io', 'printable.ts'],
   collections: [],
   wire: ['errors.ts'],
   mcp: ['wire', 'errors.ts'],
   relay: ['collections', 'wire', 'mcp', 'errors.ts', 'deps.ts'],
   eras: ['relay', 'collections', 'mcp', 'wire', 'errors.ts', 'deps.ts'],
-  http: ['wire', 'mcp', 'errors.ts', 'deps.ts', 'config.ts'],
+  http: ['printable.ts', 'wire', 'collections', 'mcp', 'errors.ts', 'deps.ts', 'config.ts'],
   io: ['wire'],
-  process: ['wire', 'errors.ts', 'deps.ts', 'config.ts'],
+  process: ['printable.ts', 'wire', 'errors.ts', 'deps.ts', 'config.ts'],
   downstream: ['relay', 'collections', 'io', 'mcp', 'wire', 'http', 'errors.ts', 'deps.ts'],
   upstream: [
+    'printable.ts',
     'relay/ports.ts',
+    'relay/caller.ts',
     'relay/exchange.ts',
     'relay/lane.ts',
     'relay/log-failure.ts',
@@ -36,6 +39,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'config.ts',
   ],
   probe: [
+    'printable.ts',
     'upstream',
     'relay/ports.ts',
     'mcp',
@@ -52,8 +56,10 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   cli: [
     'http/addresses.ts',
     'http/bearer-token.ts',
+    'http/certificate-pair.ts',
     'http/request-headers.ts',
     'http/proxy.ts',
+    'process/shown-words.ts',
     'errors.ts',
     'config.ts',
     'deps.ts',
@@ -62,7 +68,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   start: [],
   'start.ts': ['start', 'version.ts'],
-  'cli.ts': ['cli', 'bridge.ts', 'probe', 'log.ts', 'errors.ts', 'config.ts', 'version.ts'],
+  'cli.ts': ['printable.ts', 'cli', 'bridge.ts', 'probe', 'log.ts', 'errors.ts', 'config.ts', 'version.ts'],
 };
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../src');

@@ -4,11 +4,15 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { pino } from 'pino';
+import { LiveLine } from '../src/cli/live-line.ts';
 import { type CliHost, type ProbeRequest, runCli } from '../src/cli.ts';
 import type { Config } from '../src/config.ts';
 import { BridgeError } from '../src/errors.ts';
 import type { LogOptions } from '../src/log.ts';
 import { VERSION } from '../src/version.ts';
+import { FakeClock } from './support/fake-clock.ts';
+
+const ERASE = '\r\u001b[2K';
 
 /** Plays the world around the command line; the bridge ends with the given failure as soon as it runs. */
 async function run(argv: readonly string[], more: Partial<CliHost> = {}) {
@@ -39,6 +43,7 @@ async function run(argv: readonly string[], more: Partial<CliHost> = {}) {
         { write: (line) => seen.logged.push(JSON.parse(line).msg) },
       );
     },
+    createLiveLine: () => Promise.reject(new Error('stderr is no terminal')),
     runBridge: async (config) => {
       seen.config = config;
       throw new BridgeError('ERR_CONFIG_LISTEN', 'Port 8000 is in use.');
@@ -55,7 +60,7 @@ async function run(argv: readonly string[], more: Partial<CliHost> = {}) {
 test('--help, --version and completion go to stdout and run nothing', async (t) => {
   for (const [argv, expected] of [
     [['--help'], /^mcp-portage joins any MCP client to any MCP server/],
-    [['connect', '--help'], /^mcp-portage connect: a stdio face/],
+    [['connect', '--help'], /^mcp-portage connect: connects a stdio client to a server/],
     [['--version'], new RegExp(`^${VERSION}\n$`)],
     [['serve', '-v'], new RegExp(`^${VERSION}\n$`)],
     [['completion', 'bash'], /complete -F _mcp_portage mcp-portage\n$/],
@@ -175,4 +180,30 @@ test('a failure of our own shows its stack and exits with 70', async (t) => {
   const { stderr, exitCode } = await run(['--', 'x'], { createLog: () => Promise.reject(new TypeError('no log')) });
   t.regex(stderr, /^mcp-portage: ERR_INTERNAL: .*\nTypeError: no log\n {4}at /);
   t.is(exitCode, 70);
+});
+
+test('a probe on a terminal says there what it waits for, out of the way of the log and of the report', async (t) => {
+  const clock = new FakeClock();
+  let terminal = '';
+  const output = { write: (text: string) => (terminal += text), isTTY: true };
+  const live = new LiveLine(output, clock);
+  const { stdout, logOptions } = await run(['probe', '--', 'x'], {
+    stderr: output,
+    createLiveLine: async () => live,
+    runProbe: async ({ waiting }) => {
+      waiting('x to answer');
+      clock.advance(1000);
+      return { report: 'speaks stdio\n', exitCode: 0 };
+    },
+  });
+  t.is(terminal, `${ERASE}waiting for x to answer (1 s)${ERASE}`);
+  t.is(stdout, 'speaks stdio\n');
+  live.show('more');
+  t.is(clock.pendingTimers, 0);
+  t.is(typeof logOptions?.beforeLine, 'function');
+});
+
+test('nobody but a probe draws on the terminal', async (t) => {
+  const output = { write: () => undefined, isTTY: true };
+  t.is((await run(['--', 'x'], { stderr: output })).logOptions?.beforeLine, undefined);
 });

@@ -108,3 +108,26 @@ test('survives cycles', (t) => {
   fields.self = fields;
   t.notThrows(() => redactCredentials(fields));
 });
+
+test('who draws on the terminal hears of each line before it is written', async (t) => {
+  const order: string[] = [];
+  const destination = { write: (line: string) => void order.push(JSON.parse(line).msg) };
+  const { log } = await collect({ destination, beforeLine: () => void order.push('make room') });
+  log.debug('not written');
+  log.info('a line');
+  t.deepEqual(order, ['make room', 'a line']);
+});
+
+for (const format of ['json', 'pretty'] as const) {
+  test(`a line shows all that is in it, wherever peers are quoted, and stays one line (${format})`, async (t) => {
+    const { log, lines } = await collect({ format, level: 'debug' });
+    const hidden = 'a\u202eb\u200bc\u{e0041}d\u009b31me\u001b[31mf\ng';
+    log.info(hidden);
+    log.warn({ code: 'X', reason: hidden, nested: { said: hidden } }, `it said ${hidden}`);
+    for (const line of lines) t.regex(line, /abcd(31m)?efg.*\n$/);
+    // Those of a stack are set in.
+    log.error({ err: new Error(hidden) }, 'failed');
+    t.is(lines.length, 3);
+    for (const line of lines) t.notRegex(line, /(?!\n)[\p{Cc}\p{Cf}\p{Default_Ignorable_Code_Point}]/u);
+  });
+}

@@ -8,6 +8,7 @@ import type { Effort } from './effort.ts';
 import { measureInstalled } from './installed.ts';
 import { measureGrowth, measureIdle, measureOpening, measureSessions, measureStart } from './lifetimes.ts';
 import type { Records } from './records.ts';
+import { measureStalls } from './stalls.ts';
 
 export interface Step {
   readonly name: string;
@@ -83,6 +84,11 @@ const FIGURES: readonly Step[] = [
         await attempt(entrant, at, { effort, records }, () => measureGrowth(entrant, server, GROWTH.calls));
       }
     },
+  },
+  {
+    name: 'stalls',
+    kind: 'figures-only',
+    run: (_, effort, records) => measureStalls(effort, records),
   },
   {
     name: 'installed',

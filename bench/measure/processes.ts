@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 
 export interface Program {
   readonly args: readonly string[];
@@ -32,6 +33,13 @@ export function startService(program: Program): Started {
   return start(program, 'ignore');
 }
 
+/** A service that tells when it is asked how long its event loop stood still; see watch-loop.cjs. */
+export function startWatched({ args, env }: Program): Started {
+  return start({ args: ['--require', WATCH_LOOP, ...args], ...(env && { env }) }, 'ignore', ['ipc']);
+}
+
+const WATCH_LOOP = fileURLToPath(new URL('../stalls/watch-loop.cjs', import.meta.url));
+
 export function startPiped(program: Program): Piped {
   const started = start(program, 'pipe');
   const { stdin, stdout } = started.child;
@@ -39,9 +47,9 @@ export function startPiped(program: Program): Piped {
   return { ...started, stdin, stdout };
 }
 
-function start({ args, env }: Program, stdio: 'ignore' | 'pipe'): Started {
+function start({ args, env }: Program, stdio: 'ignore' | 'pipe', more: readonly 'ipc'[] = []): Started {
   const child = spawn(process.execPath, args, {
-    stdio: [stdio, stdio, 'ignore'],
+    stdio: [stdio, stdio, 'ignore', ...more],
     env: { ...process.env, ...env },
     detached: true,
   });

@@ -1,9 +1,19 @@
 /** The figures of one run, round by round, and what came of each attempt to get them. */
 /**
  * cpu: microseconds of processor time of the bridge's own process, for each call. p50Ms of a start or of an opening
- * session is its length.
+ * session is its length. blockMs is how long the event loop stood still at most, blockFloors the same in looks at 16 MiB.
  */
-export const METRICS = ['cpu', 'callsPerSecond', 'p50Ms', 'p99Ms', 'rssMiB', 'installedMiB', 'packages'] as const;
+export const METRICS = [
+  'cpu',
+  'callsPerSecond',
+  'p50Ms',
+  'p99Ms',
+  'rssMiB',
+  'blockMs',
+  'blockFloors',
+  'installedMiB',
+  'packages',
+] as const;
 export type Metric = (typeof METRICS)[number];
 
 export interface Figure {

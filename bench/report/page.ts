@@ -5,6 +5,7 @@ import { rootPath } from '../bridges/programs.ts';
 import { CASES } from '../cases.ts';
 import { renderGrowth } from './growth.ts';
 import type { LastRun } from './last-run.ts';
+import { renderStalls } from './stall-table.ts';
 import { renderGaps, renderTables } from './tables.ts';
 import { renderTargets } from './target-table.ts';
 
@@ -36,6 +37,14 @@ ${readFileSync(ACCOUNT, 'utf8').trim()}
 ## How cost grows
 
 ${renderGrowth(run)}
+
+## Worst messages
+
+How long one message of 16 MiB keeps the bridge from serving anybody else: the longest time in which its event loop stood
+still, by what the message is filled with and where. The floor is a loop that looks at each of its bytes once. To check
+that so many small values are JSON takes four or five such loops by itself. The worst of some hundreds that were tried:
+
+${renderStalls(run)}
 
 ## Who can do what
 

@@ -18,7 +18,10 @@ const GAP = 3;
 const PANEL_GAP = 30;
 const PLOT_WIDTH = 520;
 const RIGHT = 80;
-const TITLE_HEIGHT = 20;
+const LINE_HEIGHT = 15;
+const TITLE_GAP = 5;
+/** Fits into the width in bold letters of every common font; the widest take 0.7 em each on average. */
+const MAX_TITLE_LENGTH = 84;
 const TOP = 44;
 
 export function renderPlot(run: LastRun): string {
@@ -35,8 +38,11 @@ export function renderPlot(run: LastRun): string {
   let y = TOP;
   const parts: string[] = [];
   for (const { table, bars } of panels) {
-    parts.push(`<text x="8" y="${y + 12}" class="title">${escapeXml(table.title)}</text>`);
-    y += TITLE_HEIGHT;
+    for (const line of wrapTitle(table.title)) {
+      parts.push(`<text x="8" y="${y + 12}" class="title">${escapeXml(line)}</text>`);
+      y += LINE_HEIGHT;
+    }
+    y += TITLE_GAP;
     for (const { name, color, value } of bars) {
       const width = Math.max(1, widthOf(value)).toFixed(1);
       parts.push(
@@ -58,6 +64,17 @@ ${renderAxis(least, most, y, widthOf)}
 ${parts.join('\n')}
 </svg>
 `;
+}
+
+/** SVG breaks no lines. */
+function wrapTitle(title: string): readonly string[] {
+  const lines: string[] = [];
+  for (const word of title.split(' ')) {
+    const line = lines.at(-1);
+    if (line === undefined || line.length + 1 + word.length > MAX_TITLE_LENGTH) lines.push(word);
+    else lines[lines.length - 1] = `${line} ${word}`;
+  }
+  return lines;
 }
 
 /** A line at each power of ten. */

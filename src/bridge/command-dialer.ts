@@ -25,7 +25,15 @@ export interface ServerToStart {
 export function createCommandDialer(config: Config, server: ServerToStart, deps: Deps): UpstreamDialer {
   const { isolation, prewarm } = config.sessions;
   const { maxMessageBytes, shutdownGraceMs } = config.limits;
-  const processes = createStdioDialer({ ...server, child: config.child, maxMessageBytes, shutdownGraceMs, deps });
+  const trialClient = config.verb === 'serve' ? CLIENT_INFO : undefined;
+  const processes = createStdioDialer({
+    ...server,
+    child: config.child,
+    maxMessageBytes,
+    shutdownGraceMs,
+    deps,
+    trialClient,
+  });
   const detected = { protocol: config.protocol, clientInfo: CLIENT_INFO, deps };
   if (isolation === 'shared') {
     const joinEras = (dialers: EraDialers): EraWays => shareOne(dialers, config, deps);

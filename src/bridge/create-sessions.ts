@@ -15,6 +15,7 @@ export function createSessions(
     maxPerCaller: sessions.maxSessionsPerCaller,
     maxCallsPerSession: limits.maxInFlightPerSession,
     sessionTimeoutMs: sessions.sessionTimeoutMs,
+    idleTimeouts: sessions.idleTimeouts,
     requestTimeoutMs: limits.requestTimeoutMs,
     maxCallMs: limits.maxCallMs,
   });

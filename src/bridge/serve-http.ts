@@ -1,11 +1,11 @@
-import { readFile } from 'node:fs/promises';
 import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { healthRoutes } from '../downstream/health.ts';
 import { HttpServer, SOCKET_LIMITS } from '../downstream/http-server.ts';
 import { LiveStreams } from '../downstream/live-streams.ts';
-import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
+import { SHUTTING_DOWN } from '../errors.ts';
 import { AccessPolicy } from '../http/access-policy.ts';
+import { CertificateFiles } from '../http/certificate-files.ts';
 import { OpenCalls } from '../relay/open-calls.ts';
 import type { Readiness } from '../relay/ports.ts';
 import { createCalls } from './create-calls.ts';
@@ -17,7 +17,8 @@ import type { RunningBridge } from './running-bridge.ts';
 
 /** `mcp-portage serve`: clients of every era on one port. */
 export async function serveHttp(config: Config, deps: Deps): Promise<RunningBridge> {
-  const tls = await readTls(config);
+  const { tls } = config.listen;
+  const certificate = tls && new CertificateFiles({ ...tls, log: deps.log, clock: deps.clock });
   const dialer = await createDialer(config, deps);
   const openCalls = new OpenCalls(config.limits.maxInFlight);
   const sessions = createSessions(config, { dialer, openCalls, deps });
@@ -27,16 +28,17 @@ export async function serveHttp(config: Config, deps: Deps): Promise<RunningBrid
   const door = await createDoor(config, deps);
   const { principalOf, environmentOf } = door.callers;
   const readiness = (): Readiness => (isDraining ? { ready: false, error: SHUTTING_DOWN } : dialer.readiness());
+  const routes = createRoutes(config, { deps, sessions, calls, live, principalOf, environmentOf });
   const server = new HttpServer({
     host: config.listen.host,
     port: config.listen.port,
-    tls,
+    certificate,
     socketLimits: { ...SOCKET_LIMITS, maxHeaderBytes: config.limits.maxHeaderBytes },
     access: new AccessPolicy({ host: config.listen.host, ...config.access }),
     callers: door.callers,
-    openRoutes: healthRoutes(readiness),
-    publicRoutes: door.publicRoutes,
-    routes: createRoutes(config, { deps, sessions, calls, live, principalOf, environmentOf }),
+    openRoutes: healthRoutes({ readiness, hasRoom: () => sessions.hasRoom }),
+    ...routes,
+    publicRoutes: new Map([...door.publicRoutes, ...routes.publicRoutes]),
     deps,
   });
   let port: number;
@@ -63,18 +65,4 @@ export async function serveHttp(config: Config, deps: Deps): Promise<RunningBrid
     killNow: () => dialer.killNow(),
     ended: server.failed,
   };
-}
-
-async function readTls(config: Config): Promise<{ cert: Buffer; key: Buffer } | undefined> {
-  const { tls } = config.listen;
-  if (tls === undefined) return undefined;
-  return { cert: await readPem(tls.certFile, '--tls-cert'), key: await readPem(tls.keyFile, '--tls-key') };
-}
-
-async function readPem(file: string, option: string): Promise<Buffer> {
-  try {
-    return await readFile(file);
-  } catch (cause) {
-    throw new BridgeError('ERR_CONFIG_OPTION', `Cannot read the file given with ${option}: ${file}.`, { cause });
-  }
 }

@@ -4,6 +4,7 @@ import { access, readFile, stat } from 'node:fs/promises';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import type { AuthConfig, Config, RemoteConfig } from '../config.ts';
 import { BridgeError } from '../errors.ts';
+import { checkPair } from '../http/certificate-pair.ts';
 import { type FoundFile, warnOfOpenFile } from './remote-headers.ts';
 
 /** Resolves with warnings. Throws ERR_CONFIG_OPTION or ERR_CONFIG_COMBINATION. */
@@ -11,7 +12,7 @@ export async function checkFiles({ child, listen, remote, access: door }: Config
   if (child.cwd !== undefined) await checkDirectory(child.cwd);
   if (listen.tls !== undefined) {
     const { certFile, keyFile } = listen.tls;
-    await checkPair({ cert: 'tls-cert', key: 'tls-key' }, certFile, keyFile);
+    await checkPairOf({ cert: 'tls-cert', key: 'tls-key' }, certFile, keyFile);
   }
   await checkClientTls(remote.tls);
   return [
@@ -61,7 +62,7 @@ async function checkReadable(option: string, path: string): Promise<Stats> {
 async function checkClientTls({ caFile, certFile, keyFile }: RemoteConfig['tls']): Promise<void> {
   if (caFile !== undefined) await checkAuthorities(caFile);
   if (certFile !== undefined && keyFile !== undefined) {
-    await checkPair({ cert: 'client-cert', key: 'client-key' }, certFile, keyFile);
+    await checkPairOf({ cert: 'client-cert', key: 'client-key' }, certFile, keyFile);
   }
 }
 
@@ -93,11 +94,11 @@ interface PairNames {
   readonly key: string;
 }
 
-async function checkPair(names: PairNames, certFile: string, keyFile: string): Promise<void> {
+async function checkPairOf(names: PairNames, certFile: string, keyFile: string): Promise<void> {
   const cert = await readPem(names.cert, certFile);
   const key = await readPem(names.key, keyFile);
   try {
-    createSecureContext({ cert, key });
+    checkPair({ cert, key });
   } catch (cause) {
     throw new BridgeError(
       'ERR_CONFIG_COMBINATION',

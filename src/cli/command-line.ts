@@ -3,11 +3,14 @@ import { Parser } from 'yargs/helpers';
 import type { Target } from '../config.ts';
 import { BridgeError } from '../errors.ts';
 import { isShell, type Shell } from './completion.ts';
-import { explainStrayWord, explainUnknownOption } from './mistakes.ts';
+import { explainPeerUrl, explainUnknownOption } from './mistakes.ts';
 import { BRIDGE_VERBS, type BridgeVerb, type OptionSpec } from './option-spec.ts';
 import { OPTIONS, type OptionName } from './option-table.ts';
 import type { CommandLineOptions } from './options.ts';
 import { isUrlLike, parseTarget } from './parse-target.ts';
+import { explainStrayWord, explainWrongProgram, lineOf } from './stray-word.ts';
+import { suggest } from './suggest.ts';
+import { type Straightened, straighten } from './typography.ts';
 
 export type CommandLine =
   /** Of one verb, or of everything. */
@@ -30,25 +33,69 @@ type ParsedWords = { readonly [key: string]: unknown; readonly _: readonly (stri
  * @throws BridgeError ERR_CONFIG_OPTION that names the way out
  */
 export function parseCommandLine(argv: readonly string[], platform?: NodeJS.Platform): CommandLine {
+  const straightened = straighten(argv);
+  if (straightened !== undefined) throw refuseTypography(straightened, platform);
   // Everything after the first `--` is the server's own business: not even looked at.
-  const separator = argv.indexOf('--');
-  const head = separator === -1 ? argv : argv.slice(0, separator);
-  const command = separator === -1 ? [] : argv.slice(separator + 1);
+  const { head, command } = splitAtSeparator(argv);
 
   const parsed = splitIntoOptions(head);
   const { verb, words } = splitVerb(parsed._.map(String));
-  if (verb === 'help') return { kind: 'help', verb: BRIDGE_VERBS.find((candidate) => candidate === words[0]) };
+  if (verb === 'help') return { kind: 'help', verb: parseTopic(words) };
   if (parsed.help === true) return { kind: 'help', verb: BRIDGE_VERBS.find((candidate) => candidate === verb) };
-  if (parsed.version === true) return { kind: 'version' };
+  if (parsed.version === true || verb === 'version') return { kind: 'version' };
 
   if (verb === 'completion') {
-    refuseMistakes({ head, parsed, stray: undefined, hasCommand: separator !== -1, platform });
+    refuseMistakes({ head, parsed, verb: undefined, stray: undefined, command, platform });
     return { kind: 'completion', shell: parseShell(words) };
   }
   const stray = words.find((word) => !isUrlLike(word));
-  refuseMistakes({ head, parsed, stray, hasCommand: separator !== -1, platform });
-  const target = parseTarget(verb ?? 'serve', words, command);
+  refuseMistakes({ head, parsed, verb, stray, command, platform });
+  const wrong = words.length > 0 ? undefined : explainWrongProgram({ head, command: command ?? [], platform });
+  if (wrong !== undefined) throw new BridgeError('ERR_CONFIG_OPTION', wrong);
+  const target = parseTarget(verb ?? 'serve', words, command ?? []);
   return { kind: 'bridge', verb: verb ?? 'serve', target, options: collectOptions(parsed) };
+}
+
+interface SplitLine {
+  readonly head: readonly string[];
+  /** Undefined: there is no `--`. */
+  readonly command: readonly string[] | undefined;
+}
+
+function splitAtSeparator(argv: readonly string[]): SplitLine {
+  const separator = argv.indexOf('--');
+  if (separator === -1) return { head: argv, command: undefined };
+  return { head: argv.slice(0, separator), command: argv.slice(separator + 1) };
+}
+
+/** What is wrong beside that is told at once. */
+function refuseTypography({ word, kind, argv }: Straightened, platform: NodeJS.Platform | undefined): BridgeError {
+  const shown = JSON.stringify(word.split('=', 1)[0]);
+  const rule =
+    kind === 'long dash'
+      ? 'a long dash, which text editors put in place of hyphens. Options begin with "--"'
+      : `a curly quote, which text editors put in place of ' and ". The shell only knows the straight ones`;
+  const slip = `${shown} begins with ${rule}`;
+  try {
+    parseCommandLine(argv, platform);
+  } catch (thrown) {
+    if (!(thrown instanceof BridgeError)) throw thrown;
+    return new BridgeError(thrown.code, `${slip}.\n${thrown.message}`);
+  }
+  const { head, command } = splitAtSeparator(argv);
+  return new BridgeError('ERR_CONFIG_OPTION', `${slip}, as in\n  ${lineOf({ command, platform }, head)}`);
+}
+
+/** What `help` is asked about; undefined: everything. */
+function parseTopic([word]: readonly string[]): BridgeVerb | undefined {
+  const verb = BRIDGE_VERBS.find((candidate) => candidate === word);
+  if (verb !== undefined || word === undefined || VERBS.some((candidate) => candidate === word)) return verb;
+  const [meant] = suggest(word, BRIDGE_VERBS);
+  const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
+  throw new BridgeError(
+    'ERR_CONFIG_OPTION',
+    `There is no help on ${JSON.stringify(word)}, but on serve, connect and probe.${hint} mcp-portage help alone shows everything.`,
+  );
 }
 
 /**
@@ -63,7 +110,7 @@ function splitIntoOptions(head: readonly string[]): ParsedWords {
       'version',
       ...OPTIONS.filter((option: OptionSpec) => option.kind === 'flag').map(({ name }) => name),
     ],
-    alias: { help: 'h', version: 'v' },
+    alias: { help: 'h', version: ['v', 'V'] },
     configuration: {
       'camel-case-expansion': false,
       'dot-notation': false,
@@ -73,7 +120,7 @@ function splitIntoOptions(head: readonly string[]): ParsedWords {
   });
 }
 
-const VERBS = [...BRIDGE_VERBS, 'completion', 'help'] as const;
+const VERBS = [...BRIDGE_VERBS, 'completion', 'help', 'version'] as const;
 
 /** Without a verb, serve is meant. */
 function splitVerb(words: readonly string[]) {
@@ -81,31 +128,42 @@ function splitVerb(words: readonly string[]) {
   return { verb, words: verb === undefined ? words : words.slice(1) };
 }
 
-interface CheckedWords {
-  /** The command line up to `--`. */
-  readonly head: readonly string[];
+interface CheckedWords extends SplitLine {
   readonly parsed: ParsedWords;
+  readonly verb: BridgeVerb | undefined;
   /** The first word that is neither verb nor URL. */
   readonly stray: string | undefined;
-  readonly hasCommand: boolean;
   readonly platform: NodeJS.Platform | undefined;
 }
 
 /** Unknown options and a word that belongs behind `--`: explains what comes first, since the rest may follow from it. */
-function refuseMistakes({ head, parsed, stray, hasCommand, platform }: CheckedWords): void {
-  const strayAt = stray === undefined ? head.length : head.indexOf(stray);
-  const explanations = Object.keys(parsed)
-    .filter((key) => !KNOWN_KEYS.has(key))
-    .map((key) => ({ key, at: head.findIndex((token) => isOptionToken(token, key)) }))
-    .filter(({ at }) => at < strayAt)
-    .map(({ key, at }) => explainUnknownOption({ name: key, written: head[at] ?? `--${key}`, value: parsed[key] }));
+function refuseMistakes({ head, command, parsed, verb, stray, platform }: CheckedWords): void {
+  const strayAt = stray === undefined ? head.length : findStray(head, stray, verb);
+  const unknown = new Map(
+    Object.keys(parsed)
+      .filter((key) => !KNOWN_KEYS.has(key))
+      .map((key) => [head.findIndex((token) => isOptionToken(token, key)), key] as const)
+      // Of letters behind one dash the first is enough.
+      .reverse(),
+  );
+  const explanations = [...unknown]
+    .reverse()
+    .filter(([at]) => at < strayAt)
+    .map(([at, key]) => explainUnknownOption({ name: key, written: head[at] ?? `--${key}`, value: parsed[key] }));
+  const ofPeer = verb === undefined && explanations.length === 0 ? explainPeerUrl(head) : undefined;
+  if (ofPeer !== undefined) explanations.push(ofPeer);
   if (explanations.length > 0) throw new BridgeError('ERR_CONFIG_OPTION', explanations.join('\n'));
   if (stray !== undefined) {
     throw new BridgeError(
       'ERR_CONFIG_OPTION',
-      explainStrayWord({ head, at: strayAt, word: stray, hasCommand, platform }),
+      explainStrayWord({ head, at: strayAt, word: stray, verb, command, platform }),
     );
   }
+}
+
+/** Behind the verb: the same word may be given twice. */
+function findStray(head: readonly string[], stray: string, verb: BridgeVerb | undefined): number {
+  return head.indexOf(stray, verb === undefined ? 0 : head.indexOf(verb) + 1);
 }
 
 const KNOWN_KEYS: ReadonlySet<string> = new Set([
@@ -115,6 +173,7 @@ const KNOWN_KEYS: ReadonlySet<string> = new Set([
   'h',
   'version',
   'v',
+  'V',
   ...OPTIONS.map(({ name }) => name),
 ]);
 

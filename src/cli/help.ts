@@ -20,10 +20,10 @@ interface Topic {
 const TOPICS: readonly Topic[] = [
   {
     verb: 'serve',
-    about: 'an HTTP face for a server, Streamable HTTP and HTTP+SSE on one port',
+    about: 'serves an MCP server over HTTP, by Streamable HTTP and HTTP+SSE on one port',
     usage: [
-      { left: 'mcp-portage [serve] [options] -- <command> [args...]', right: 'HTTP face of a stdio server' },
-      { left: 'mcp-portage [serve] [options] <url>', right: 'HTTP face of a remote server' },
+      { left: 'mcp-portage [serve] [options] -- <command> [args...]', right: 'serve a stdio server over HTTP' },
+      { left: 'mcp-portage [serve] [options] <url>', right: 'serve a remote server over HTTP' },
     ],
     examples: [
       {
@@ -31,16 +31,19 @@ const TOPICS: readonly Topic[] = [
         right: 'serve the files of this directory',
       },
       { left: 'mcp-portage --isolation shared -- node server.js', right: 'one server process for all clients' },
-      { left: 'mcp-portage --port 9000 --env API_KEY -- uvx some-server', right: 'hand one variable on to the server' },
+      { left: 'mcp-portage --port 9000 --env API_KEY -- uvx some-server', right: 'pass one variable to the server' },
       { left: 'mcp-portage https://old.example/sse', right: 'let new clients use an old server' },
     ],
   },
   {
     verb: 'connect',
-    about: 'a stdio face for a server, started by the client that uses it',
+    about: 'connects a stdio client to a server; the client starts it',
     usage: [
-      { left: 'mcp-portage connect [options] <url>', right: 'stdio face of a remote server' },
-      { left: 'mcp-portage connect [options] -- <command> [args...]', right: 'stdio face of a stdio server' },
+      { left: 'mcp-portage connect [options] <url>', right: 'connect a stdio client to a remote server' },
+      {
+        left: 'mcp-portage connect [options] -- <command> [args...]',
+        right: 'connect a stdio client to a stdio server',
+      },
     ],
     examples: [
       { left: 'mcp-portage connect https://example.com/mcp', right: 'for a client that speaks stdio only' },
@@ -52,7 +55,7 @@ const TOPICS: readonly Topic[] = [
   },
   {
     verb: 'probe',
-    about: 'a report on what a server speaks and which clients can use it',
+    about: 'reports what a server speaks and which clients can use it',
     usage: [
       { left: 'mcp-portage probe [options] <url>', right: 'report on a remote server' },
       { left: 'mcp-portage probe [options] -- <command> [args...]', right: 'report on a stdio server' },

@@ -21,7 +21,7 @@ export function refuseMisplaced(commandLine: CommandLineOptions, use: OptionUse)
 }
 
 const WHY_NOT: Readonly<Record<BridgeVerb, string>> = {
-  serve: '`serve` runs until it is ended',
+  serve: '`serve` runs until it is stopped',
   connect: '`connect` does not listen: it speaks on its own stdin and stdout, with one client',
   probe: '`probe` only looks at the server, once',
 };

@@ -15,7 +15,7 @@ export const OPTION_GROUPS = {
   logging: 'Logging',
 } as const;
 
-/** What mcp-portage does with a server: an HTTP face, a stdio face, or a look at it. */
+/** What mcp-portage does with a server: serve it over HTTP, connect a stdio client to it, or report on it. */
 export const BRIDGE_VERBS = ['serve', 'connect', 'probe'] as const;
 export type BridgeVerb = (typeof BRIDGE_VERBS)[number];
 

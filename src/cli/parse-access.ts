@@ -161,10 +161,10 @@ function parseOAuth({ given, cwd, endpoints }: AccessRequest): AuthConfig['oauth
 }
 
 /** [spec 2025-11-25 basic/authorization#canonical-server-uri] What clients ask a token for unless told otherwise. */
-function ownUrls({ baseUrl, path, ssePath }: EndpointConfig): readonly string[] {
+function ownUrls({ baseUrl, path, ssePath, httpSse }: EndpointConfig): readonly string[] {
   if (baseUrl === undefined) return [];
   const base = baseUrl.href.replace(/\/$/, '');
-  return [`${base}${path}`, `${base}${ssePath}`];
+  return [path, ...(httpSse === 'served' ? [ssePath] : [])].map((endpoint) => `${base}${endpoint}`);
 }
 
 function sourceOfAuth(given: GivenOptions): string {

@@ -8,6 +8,7 @@ import type {
   LogConfig,
   Protocol,
   RemoteConfig,
+  Target,
 } from '../config.ts';
 import { BridgeError } from '../errors.ts';
 import { composeChildEnvironment, type EnvAssignment, type Environment } from './child-environment.ts';
@@ -90,14 +91,15 @@ export function parseConfig(
     log: parseLog(given, around, verb),
   };
   const probe: ProbeOptions = {
-    timeoutMs: given.optional('timeout', value.parsePositiveDuration) ?? defaultProbeTimeout(remote),
+    timeoutMs: given.optional('timeout', value.parsePositiveDuration) ?? defaultProbeTimeout(target, remote),
     format: given.required('json', value.parseFlag) ? 'json' : 'human',
   };
   return { config, probe, warnings: [...ofAccess, ...warnings, ...warnOfStrangers(around.env)] };
 }
 
-/** Users take their time. */
-function defaultProbeTimeout({ login }: RemoteConfig): number {
+/** Users take their time to log in, and a command may have to download a package first. */
+function defaultProbeTimeout({ kind }: Target, { login }: RemoteConfig): number {
+  if (kind === 'command') return 2 * 60_000;
   return login?.grant === 'authorization-code' ? 5 * 60_000 : 15_000;
 }
 
@@ -132,10 +134,16 @@ function parseEndpoints(given: GivenOptions): EndpointConfig {
     taken.set(path, given.sourceOf(name));
     return path;
   };
+  const path = claim('path');
+  const httpSse = given.required('sse', value.parseFlag) ? 'served' : 'off';
+  // What is not served takes no path from others.
+  const pathOf = (name: OptionName) =>
+    httpSse === 'served' ? claim(name) : given.required(name, value.parseEndpointPath);
   return {
-    path: claim('path'),
-    ssePath: claim('sse-path'),
-    messagePath: claim('message-path'),
+    path,
+    httpSse,
+    ssePath: pathOf('sse-path'),
+    messagePath: pathOf('message-path'),
     baseUrl: given.optional('base-url', value.parseBaseUrl),
   };
 }

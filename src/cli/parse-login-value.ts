@@ -7,7 +7,8 @@ export function parseCallback(text: string): Parsed<URL> {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   const isHere = url?.protocol === 'http:' && isLoopback(url.hostname.replace(/^\[|\]$/g, ''));
   const isPlain = url?.search === '' && url.hash === '' && url.username === '' && url.password === '';
-  if (url !== undefined && isHere && isPlain) return { ok: true, value: url };
+  // A cookie is set for the path, and a semicolon would end it there. [RFC 6265 4.1.1]
+  if (url !== undefined && isHere && isPlain && !url.pathname.includes(';')) return { ok: true, value: url };
   return {
     ok: false,
     expected: 'an http URL on this machine, like http://127.0.0.1:3334/callback or http://localhost:3334/callback',

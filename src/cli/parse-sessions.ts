@@ -8,6 +8,12 @@ import * as value from './parse-value.ts';
 const POOLED_PROCESSES = 16;
 const POOLED_SESSIONS = 256;
 
+/**
+ * A client that closed its stream and did not come back within this time has left, in all but a few cases; and what could
+ * be resumed of its calls is not kept for longer. See docs/decisions/0019-lifetimes.md.
+ */
+const LEFT_MS = 5 * 60_000;
+
 /** What the defaults of limits depend on. */
 interface Served {
   readonly target: Target;
@@ -20,10 +26,13 @@ export function parseSessions(given: GivenOptions, { target, access }: Served): 
   const isProcessEach = target.kind === 'command' && isolation === 'session';
   const poolSize =
     given.optional('pool-size', value.parsePositiveCount) ?? (isProcessEach ? POOLED_PROCESSES : POOLED_SESSIONS);
+  const sessionTimeoutMs = given.required('session-timeout', value.parsePositiveDuration);
+  const idleMs = given.optional('session-idle-timeout', value.parsePositiveDuration);
   const sessions: SessionConfig = {
     isolation,
     prewarm: given.required('prewarm', value.parseCount),
-    sessionTimeoutMs: given.required('session-timeout', value.parsePositiveDuration),
+    sessionTimeoutMs,
+    idleTimeouts: { leftMs: idleMs ?? LEFT_MS, quietMs: idleMs ?? sessionTimeoutMs },
     maxSessions,
     maxSessionsPerCaller:
       given.optional('max-caller-sessions', value.parsePositiveCount) ??

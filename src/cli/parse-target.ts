@@ -16,13 +16,11 @@ export function parseTarget(verb: BridgeVerb, words: readonly string[], command:
   const [url, ...more] = words;
   const [program, ...args] = command;
   if (url !== undefined) {
-    if (more.length > 0) throw refuse(`One URL is enough: a bridge leads to one server; got ${words.length}.`);
+    if (more.length > 0) throw refuse(`Each mcp-portage serves one server, so give one URL; got ${words.length}.`);
     if (program !== undefined) throw refuse('A URL and a command were given; leave out one of them.');
     return { kind: 'url', url: parseServerUrl(url) };
   }
   if (program === undefined || program === '') throw refuse(explainMissingTarget(verb));
-  if (isUrlLike(program))
-    throw refuse(`A URL stands before the options' end: mcp-portage ${verb} <url>, without \`--\`.`);
   return { kind: 'command', command: program, args };
 }
 
@@ -55,7 +53,7 @@ const SIMPLEST_URL = 'https://example.com/mcp';
 function explainMissingTarget(verb: BridgeVerb): string {
   const before = verb === 'serve' ? 'mcp-portage' : `mcp-portage ${verb}`;
   const examples = [SIMPLEST_COMMAND, SIMPLEST_URL].map((target) => `  ${before} ${target}`);
-  // A stdio face is mostly wanted for a server somewhere else.
+  // A stdio client mostly needs help with a server somewhere else.
   if (verb === 'connect') examples.reverse();
   return `No server to ${verb}${verb === 'connect' ? ' to' : ''}: give its command after \`--\`, or its URL, as in\n${examples.join('\n')}`;
 }

@@ -26,8 +26,9 @@ export function editDistance(from: string, to: string): number {
 }
 
 /**
- * The candidates the user most likely meant: the one nearest in spelling, otherwise those that contain the word as a
- * part (`timeout` → `session-timeout`, `request-timeout`). Empty when nothing is near.
+ * The candidates the user most likely meant: one that is a single slip away, otherwise those that contain it among their
+ * words (`timeout` → `session-timeout`, `request-timeout`), otherwise the one nearest in spelling. Empty when nothing is
+ * near.
  */
 export function suggest(word: string, candidates: readonly string[]): readonly string[] {
   const wanted = word.toLowerCase();
@@ -36,8 +37,9 @@ export function suggest(word: string, candidates: readonly string[]): readonly s
     const distance = editDistance(wanted, candidate);
     if (distance <= farthestSlip(wanted) && distance < (best?.distance ?? Infinity)) best = { candidate, distance };
   }
-  if (best !== undefined) return [best.candidate];
-  return candidates.filter((candidate) => candidate.split('-').includes(wanted)).slice(0, 3);
+  const containing = candidates.filter((candidate) => `-${candidate}-`.includes(`-${wanted}-`)).slice(0, 3);
+  if (best !== undefined && (best.distance <= 1 || containing.length === 0)) return [best.candidate];
+  return containing;
 }
 
 /** One slip in three letters; a shorter word resembles everything and so suggests nothing. */

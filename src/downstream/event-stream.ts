@@ -59,7 +59,7 @@ export class EventStream implements Ticking {
     return this.#state !== 'open' || !this.#writer.isFull;
   }
 
-  /** Takes a message, which becomes an event without other fields. False: full, `streamDrained` follows. */
+  /** Takes a message, which becomes an event of the type `message` without an id. False: full, `streamDrained` follows. */
   send(message: Buffer): boolean {
     if (this.#state !== 'open') return true;
     if (this.#sent.length === 0) process.nextTick(() => this.#flush());

@@ -1,12 +1,15 @@
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
-import { createServer as createTlsServer } from 'node:https';
+import { createServer as createTlsServer, type ServerOptions } from 'node:https';
 import { type AddressInfo, Server as NetServer } from 'node:net';
 import type { Deps } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
 import type { AccessPolicy } from '../http/access-policy.ts';
 import type { AuthRefusal } from '../http/auth/authenticator.ts';
 import type { Callers } from '../http/auth/callers.ts';
+import type { CertificatePair } from '../http/certificate-pair.ts';
 import { respondEmpty, respondError } from '../http/respond.ts';
+import { showRequestTarget } from '../http/shown-url.ts';
+import { isBrowserVisit } from './browser-page.ts';
 import { OpenConnections } from './open-connections.ts';
 
 /** Serves one path. Synchronous: whatever takes time goes on by callbacks. */
@@ -21,17 +24,26 @@ export type OpenRoute = (
 export interface HttpServerOptions {
   readonly host: string;
   readonly port: number;
-  /** PEM contents. */
-  readonly tls: { readonly cert: Buffer; readonly key: Buffer } | undefined;
+  /** Undefined: plain http. */
+  readonly certificate: CertificateSource | undefined;
   readonly access: AccessPolicy;
   readonly callers: Callers;
   /** Open to monitors: no Host or Origin check, they show nothing and change nothing. */
   readonly openRoutes: ReadonlyMap<string, OpenRoute>;
   /** Nobody is asked who they are; Host and Origin are checked. */
   readonly publicRoutes: ReadonlyMap<string, HttpRoute>;
+  /** What people get there who look with a browser. Nobody is asked who they are; Host and Origin are checked. */
+  readonly browserPages: ReadonlyMap<string, HttpRoute>;
   readonly routes: ReadonlyMap<string, HttpRoute>;
   readonly deps: Deps;
   readonly socketLimits?: SocketLimits;
+}
+
+/** A certificate that may be renewed while it is served. */
+export interface CertificateSource {
+  readonly pair: CertificatePair;
+  /** The pair for connections from now on; undefined: as before. */
+  renewed(): CertificatePair | undefined;
 }
 
 /** What a connection may cost before it has brought a request. */
@@ -91,9 +103,13 @@ export class HttpServer {
     };
     const handle: RequestListener = (request, response) => this.#handle(request, response);
     this.#server =
-      options.tls === undefined
+      options.certificate === undefined
         ? createServer(serverOptions, handle)
-        : createTlsServer({ ...serverOptions, handshakeTimeout: limits.headersTimeoutMs, ...options.tls }, handle);
+        : createSecureServer(
+            { ...serverOptions, handshakeTimeout: limits.headersTimeoutMs },
+            options.certificate,
+            handle,
+          );
     this.#server.maxConnections = limits.maxConnections;
     // Their bytes are limited. By number Node would drop what comes after the first thousand without a word: what a
     // proxy has added, and the second of what must come once.
@@ -132,9 +148,9 @@ export class HttpServer {
     if (request.method === 'OPTIONS') return respondEmpty(response, 204);
     const publicRoute = this.#options.publicRoutes.get(path);
     if (publicRoute !== undefined) return publicRoute(request, response, NO_QUERY);
-    const { routes } = this.#options;
-    // Some servers have it at `/mcp/`, and so do the settings of their clients.
-    const route = routes.get(path) ?? routes.get(path.replace(/\/$/, ''));
+    const page = isBrowserVisit(request) ? findRoute(this.#options.browserPages, path) : undefined;
+    if (page !== undefined) return page(request, response, NO_QUERY);
+    const route = findRoute(this.#options.routes, path);
     if (route === undefined) return respondError(response, this.#unknownPath(path));
     this.#options.callers.identify(request, (refusal) => {
       // The client may have left while keys were fetched.
@@ -173,8 +189,8 @@ export class HttpServer {
     response.once('close', () => {
       this.#connections.end(request.socket, response);
       if (!log.isLevelEnabled('debug')) return;
-      // Path without query: a query may hold a session id.
-      const path = request.url?.split('?', 1)[0];
+      // Without the query: it may hold a session id.
+      const path = showRequestTarget(request.url ?? '');
       const ms = Math.round(clock.now() - startedMs);
       log.debug({ method: request.method, path, status: response.statusCode, ms }, 'request');
     });
@@ -193,6 +209,22 @@ export class HttpServer {
     this.#server.close();
     this.#server.closeAllConnections();
   }
+}
+
+/** Some servers have it at `/mcp/`, and so do the settings of their clients. */
+function findRoute(routes: ReadonlyMap<string, HttpRoute>, path: string): HttpRoute | undefined {
+  return routes.get(path) ?? routes.get(path.replace(/\/$/, ''));
+}
+
+/** Connections that are established go on with the certificate that they have begun with. */
+function createSecureServer(options: ServerOptions, certificate: CertificateSource, handle: RequestListener): Server {
+  const server = createTlsServer({ ...options, ...certificate.pair }, handle);
+  // Before the listener of Node, which begins the handshake.
+  server.prependListener('connection', () => {
+    const pair = certificate.renewed();
+    if (pair !== undefined) server.setSecureContext({ ...pair });
+  });
+  return server;
 }
 
 function respondRefusal(response: ServerResponse, { error, challenge }: AuthRefusal): void {

@@ -36,6 +36,8 @@ export interface HttpSseEndpointOptions {
   readonly environmentOf?: (request: IncomingMessage) => CallerEnvironment | undefined;
   /** Path of the POST endpoint as clients see it, behind whatever proxy there is. */
   readonly announcedMessagePath: string;
+  /** Where this client finds Streamable HTTP. */
+  readonly streamableUrl: (request: IncomingMessage) => string;
 }
 
 interface OpenSession {
@@ -55,7 +57,9 @@ export class HttpSseEndpoint {
   }
 
   readonly openStream: HttpRoute = (request, response) => {
-    if (request.method !== 'GET') return refuseMethod(response, 'GET');
+    // Clients that try Streamable HTTP first take a 405 for a sign of an older server, and open the stream by GET.
+    // [spec 2025-11-25 transports#backwards-compatibility]
+    if (request.method !== 'GET') return refuseMethod(response, 'GET', this.#options.streamableUrl(request));
     const { sessions, live, forwardHeaders, principalOf, environmentOf } = this.#options;
     const headers = forwardedHeaders(request, forwardHeaders);
     try {
@@ -75,7 +79,7 @@ export class HttpSseEndpoint {
   };
 
   readonly takeMessage: HttpRoute = (request, response, query) => {
-    if (request.method !== 'POST') return refuseMethod(response, 'POST');
+    if (request.method !== 'POST') return refuseMethod(response, 'POST', this.#options.streamableUrl(request));
     const id = query.get(SESSION_PARAMETER);
     const find = () => this.#find(id, this.#options.principalOf(request));
     const session = find();
@@ -156,6 +160,11 @@ class HttpSsePeer implements DownstreamPeer, Lane, EventStreamOwner {
     return this.#stream.isOpen;
   }
 
+  /** It would be the end of the session. */
+  get hasLeft(): boolean {
+    return !this.#stream.isOpen;
+  }
+
   announce(messageUrl: string): void {
     this.#stream.write(encodeEvent({ event: 'endpoint', data: Buffer.from(messageUrl) }));
   }
@@ -197,7 +206,16 @@ class HttpSsePeer implements DownstreamPeer, Lane, EventStreamOwner {
   }
 }
 
-function refuseMethod(response: ServerResponse, allowed: 'GET' | 'POST'): void {
-  const error = new BridgeError('ERR_HTTP_METHOD', `Only ${allowed} is served here.`);
+/** What is served at the paths of HTTP+SSE where it is switched off. */
+export function refuseHttpSse(streamableUrl: HttpSseEndpointOptions['streamableUrl']): HttpRoute {
+  return (request, response) => {
+    const message = `HTTP+SSE is switched off here (--no-sse); Streamable HTTP is at ${streamableUrl(request)}.`;
+    respondError(response, new BridgeError('ERR_HTTP_PATH', message));
+  };
+}
+
+function refuseMethod(response: ServerResponse, allowed: 'GET' | 'POST', streamableUrl: string): void {
+  const message = `Only ${allowed} is served here, for clients of HTTP+SSE; Streamable HTTP is at ${streamableUrl}.`;
+  const error = new BridgeError('ERR_HTTP_METHOD', message);
   respondError(response, error, undefined, { Allow: allowed });
 }

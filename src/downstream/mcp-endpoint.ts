@@ -22,8 +22,8 @@ export interface McpEndpointOptions {
   readonly stateless: StatelessEndpoint;
   /** What bodies of POSTs may hold. */
   readonly bodies: TurnLimits;
-  /** Takes a GET without a session: an old client opening HTTP+SSE at this URL. */
-  readonly openWithoutSession: HttpRoute;
+  /** Takes a GET without a session: an old client opening HTTP+SSE at this URL. Undefined: that is not served. */
+  readonly openWithoutSession: HttpRoute | undefined;
 }
 
 /**
@@ -53,9 +53,10 @@ export class McpEndpoint {
 
   #get(request: IncomingMessage, response: ServerResponse, query: URLSearchParams): void {
     if (request.headers[SESSION_ID_HEADER] !== undefined) return this.#options.sessions.get(request, response);
+    const { openWithoutSession } = this.#options;
     const { eventStream } = parseAccept(request.headers.accept ?? '');
-    if (!eventStream || isModernCaller(request)) return refuseMethod(response);
-    this.#options.openWithoutSession(request, response, query);
+    if (openWithoutSession === undefined || !eventStream || isModernCaller(request)) return refuseMethod(response);
+    openWithoutSession(request, response, query);
   }
 
   #post(request: IncomingMessage, response: ServerResponse): void {

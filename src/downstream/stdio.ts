@@ -113,7 +113,9 @@ export class StdioFace implements LineSink {
       case 'request':
         return frame.method !== INITIALIZE && !this.#legacy.hasSession;
       case 'notification':
-        return frame.method === CANCELLED && this.#isOfModernCall(frame);
+        if (frame.method === CANCELLED) return this.#isOfModernCall(frame);
+        // [spec 2026-07-28 basic#meta] only requests must carry an envelope.
+        return !this.#legacy.hasSession;
       default:
         // [spec 2026-07-28 transports/stdio#sending-messages] modern clients write no responses.
         return false;

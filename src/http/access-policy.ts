@@ -19,11 +19,19 @@ export interface AccessOptions {
 
 const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]'];
 const WILDCARD_ADDRESSES = ['0.0.0.0', '::', '[::]'];
+/**
+ * A page that this server has sent, and the user (the address bar, a bookmark). `same-site` is no better than
+ * `cross-site`: all ports of localhost are one site. Whatever else there is counts as another origin, too.
+ */
+const OWN_SITES = ['same-origin', 'none'];
 
 /**
- * Who may call, judged by Host and Origin before anything else is looked at. A web page can reach a server on this
- * machine by making its own name point to 127.0.0.1 (DNS rebinding); its Host or Origin gives it away.
+ * Who may call, judged by Host, Origin and Sec-Fetch-Site before anything else is looked at. A web page can reach a
+ * server on this machine by making its own name point to 127.0.0.1 (DNS rebinding); its Host or Origin gives it away.
  * [spec 2025-11-25 transports#security-warning]
+ *
+ * A page can also use our address as that of an image, a script, a frame or a link. Browsers send no Origin with these,
+ * but say where the request comes from. [W3C Fetch Metadata 2.3]
  */
 export class AccessPolicy {
   readonly #hosts: ReadonlySet<string> | undefined;
@@ -40,17 +48,24 @@ export class AccessPolicy {
 
   /** Undefined: welcome. */
   check(request: IncomingMessage): BridgeError | undefined {
-    const { host, origin } = request.headers;
+    const { host, origin, 'sec-fetch-site': site } = request.headers;
     if (!this.#isKnownHost(host)) {
       return new BridgeError(
         'ERR_HTTP_HOST',
         `The Host header ${quoted(host)} is none of the names this server answers to; add it with --allow-host.`,
       );
     }
-    if (origin !== undefined && !this.#isAllowedOrigin(origin)) {
+    const isOwn = site === undefined || OWN_SITES.includes(site.toLowerCase());
+    if (origin !== undefined && !this.#isNamed(origin) && !(isOwn && isOfThisMachine(origin))) {
       return new BridgeError(
         'ERR_HTTP_ORIGIN',
         `The web origin ${quoted(origin)} may not call this server; allow it with --allow-origin.`,
+      );
+    }
+    if (origin === undefined && !isOwn) {
+      return new BridgeError(
+        'ERR_HTTP_ORIGIN',
+        `A page of another web origin may not call this server (Sec-Fetch-Site is ${quoted(site)}); pages that may are named with --allow-origin and call with fetch. To look at it in a browser, type its address.`,
       );
     }
     return undefined;
@@ -59,7 +74,7 @@ export class AccessPolicy {
   /** CORS headers for an origin that was named by --allow-origin; never a wildcard. */
   writeCors(request: IncomingMessage, response: ServerResponse): void {
     const { origin } = request.headers;
-    if (origin === undefined || !this.#origins.has(origin.toLowerCase())) return;
+    if (origin === undefined || !this.#isNamed(origin)) return;
     response.setHeader('Access-Control-Allow-Origin', origin);
     response.setHeader('Access-Control-Expose-Headers', `${SESSION_ID_HEADER_OUT}, WWW-Authenticate`);
     response.setHeader('Vary', 'Origin');
@@ -77,13 +92,18 @@ export class AccessPolicy {
     return this.#hosts.has(lower) || this.#hosts.has(withoutPort(lower));
   }
 
-  /** Pages served from this machine itself may call; `null` and everything else must be named. */
-  #isAllowedOrigin(origin: string): boolean {
-    const lower = origin.toLowerCase();
-    if (this.#origins.has(lower)) return true;
-    const host = /^https?:\/\/([^/]+)$/.exec(lower)?.[1];
-    return host !== undefined && LOOPBACK_NAMES.includes(withoutPort(host));
+  #isNamed(origin: string): boolean {
+    return this.#origins.has(origin.toLowerCase());
   }
+}
+
+/**
+ * Programs and old browsers may call with an Origin of this machine; where a browser says that the page is of another
+ * port, it has to be named. Such a page could not read an answer anyway, as only named ones get CORS headers.
+ */
+function isOfThisMachine(origin: string): boolean {
+  const host = /^https?:\/\/([^/]+)$/.exec(origin.toLowerCase())?.[1];
+  return host !== undefined && LOOPBACK_NAMES.includes(withoutPort(host));
 }
 
 const DEFAULT_CORS_HEADERS = [

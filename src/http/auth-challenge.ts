@@ -11,22 +11,60 @@ export interface AuthChallenge {
   readonly scope: string | undefined;
 }
 
-const PARAMETER = /([A-Za-z0-9_-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))/g;
+/**
+ * Space, a separator, a quoted text (which may lack its end) or a run of other characters. Every character begins one of
+ * these, and its first character tells which, so a text is read once from its beginning to its end.
+ */
+const LEXEME = /\s+|[,=]|"(?:[^"\\]|\\.)*"?|[^\s,="]+/gs;
+const NAME = /^[A-Za-z0-9_-]+$/;
+const QUOTED = /^"(.*)"$/s;
+
+/** The parts that a value of `WWW-Authenticate` consists of: joined, they are that value. */
+export function* lexAuthChallenge(text: string): Iterable<string> {
+  for (const [lexeme] of text.matchAll(LEXEME)) yield lexeme;
+}
 
 /** Reads `WWW-Authenticate`. Several challenges are read as one: only one of them names metadata. */
 export function parseAuthChallenge(headers: IncomingHttpHeaders): AuthChallenge {
   const text = headers['www-authenticate'] ?? '';
-  const parameters = new Map<string, string>();
-  for (const [, name = '', quoted, token] of text.matchAll(PARAMETER)) {
-    const value = quoted?.replace(/\\(.)/g, '$1') ?? token ?? '';
-    if (!parameters.has(name.toLowerCase())) parameters.set(name.toLowerCase(), value);
-  }
+  const parameters = readParameters(text);
   const metadata = parameters.get('resource_metadata');
-  const isWeb = metadata !== undefined && URL.canParse(metadata) && /^https?:/i.test(metadata);
+  const isWeb = metadata !== undefined && /^https?:/i.test(metadata) && URL.canParse(metadata);
   return {
     scheme: /^\s*([A-Za-z][A-Za-z0-9-]*)(?=\s|,|$)/.exec(text)?.[1],
     resourceMetadata: isWeb ? new URL(metadata) : undefined,
     error: parameters.get('error'),
     scope: parameters.get('scope'),
   };
+}
+
+/** By name in lower case; of a name that comes twice the first one counts. */
+function readParameters(text: string): ReadonlyMap<string, string> {
+  const parameters = new Map<string, string>();
+  let word: string | undefined;
+  /** Of the parameter whose value is being read; that of an unquoted one may come in several parts. */
+  let name: string | undefined;
+  let parts: string[] = [];
+  const finish = (value: string): void => {
+    if (name !== undefined && value !== '' && !parameters.has(name)) parameters.set(name, value);
+    name = undefined;
+    parts = [];
+    word = undefined;
+  };
+  for (const lexeme of lexAuthChallenge(text)) {
+    const isSpace = lexeme.trim() === '';
+    if (name === undefined) {
+      if (lexeme === '=' && word !== undefined && NAME.test(word)) name = word.toLowerCase();
+      else if (!isSpace) word = lexeme;
+    } else if (lexeme === ',' || (isSpace && parts.length > 0)) {
+      finish(parts.join(''));
+    } else if (lexeme.startsWith('"')) {
+      const quoted = parts.length === 0 ? QUOTED.exec(lexeme)?.[1] : undefined;
+      finish(quoted?.replace(/\\(.)/gs, '$1') ?? parts.join(''));
+    } else if (!isSpace) {
+      parts.push(lexeme);
+    }
+  }
+  finish(parts.join(''));
+  return parameters;
 }

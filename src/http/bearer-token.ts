@@ -5,9 +5,21 @@ import type { Credentials } from './credentials.ts';
 /** [RFC 6750 2.1] b64token; also keeps line breaks and whatever else is not a token out of the header. */
 const TOKEN = /^[A-Za-z0-9\-._~+/]+=*$/;
 
+/** Common servers take 8 to 16 KiB of headers, so a longer token reaches nobody; it would be sent with every request. */
+export const MAX_TOKEN_LENGTH = 16 * 1024;
+
 /** Could this be sent as a bearer token? */
 export function isBearerToken(text: string): boolean {
-  return TOKEN.test(text);
+  return findTokenFault(text) === undefined;
+}
+
+/** Why this is no bearer token, as the end of a sentence that does not show it; undefined: it is one. */
+export function findTokenFault(token: string): string | undefined {
+  if (token === '') return 'is empty';
+  if (token.length > MAX_TOKEN_LENGTH) {
+    return `has ${token.length} characters, more than the ${MAX_TOKEN_LENGTH} that a bearer token may have`;
+  }
+  return TOKEN.test(token) ? undefined : 'holds something that is no bearer token';
 }
 
 /** A token in a file that somebody else renews. Errors name the file, never what is in it. */
@@ -22,8 +34,8 @@ export class BearerTokenFile implements Credentials {
   /** Looks at the file each time (microseconds) and reads it when it has changed. Throws ERR_UPSTREAM_AUTH. */
   current(): string {
     const token = this.#read();
-    if (isBearerToken(token)) return token;
-    const fault = token === '' ? 'is empty' : 'holds something that is no bearer token';
+    const fault = findTokenFault(token);
+    if (fault === undefined) return token;
     throw this.#error(`The bearer token file ${this.#file.path} ${fault}; expected one token and nothing else`);
   }
 

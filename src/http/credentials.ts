@@ -28,6 +28,8 @@ export interface CredentialRefusal {
   readonly challenge: AuthChallenge;
   /** What was shown to the server. */
   readonly authorization: string | undefined;
+  /** Where the refusal came from; undefined: from a proxy, or the connection is gone. */
+  readonly peerAddress: string | undefined;
 }
 
 export type RenewalOutcome =

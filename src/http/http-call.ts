@@ -28,6 +28,10 @@ export interface ResponseHead {
   readonly headers: IncomingHttpHeaders;
   /** Where it came from, after redirects. */
   readonly url: URL;
+  /** The request carried an `Authorization`. */
+  readonly wasAuthorized: boolean;
+  /** A login was tried, and the server offers none. */
+  readonly offersNoLogin: boolean;
 }
 
 /** Whoever makes a request hears, in this order: `sent`, `response`, any number of `data`, then `end` or `error`. */

@@ -8,7 +8,7 @@ import { parseAuthChallenge } from './auth-challenge.ts';
 import { packingOf } from './content-encoding.ts';
 import type { CredentialRenewal, RenewalOutcome } from './credentials.ts';
 import { holdResponse, letGo, stopSending } from './held-response.ts';
-import type { HttpCall, HttpExchangeHost, HttpHandler, HttpRequest } from './http-call.ts';
+import type { HttpCall, HttpExchangeHost, HttpHandler, HttpRequest, ResponseHead } from './http-call.ts';
 import { codeOf, toConnectError, toRequestError } from './network-error.ts';
 import { PhaseTimer, timeoutError } from './phase-timer.ts';
 import { judgeRedirect } from './redirects.ts';
@@ -140,7 +140,9 @@ export class HttpExchange implements HttpCall {
     const { method } = this.#request;
     const verdict = judgeRedirect({ method, url: this.#url, status, location, hops: this.#hops });
     if (verdict.kind === 'follow') return this.#follow(verdict.url, message, response);
-    if (verdict.kind === 'refuse') return this.#refuse(status, `answered ${status}: ${verdict.reason}`);
+    if (verdict.kind === 'refuse') {
+      return this.#refuse(status, `answered ${status}: ${verdict.reason}; ${verdict.wayOut}`);
+    }
     const { renewal } = this.#host;
     if (renewal !== undefined && this.#isRenewing(renewal, response, status)) return;
     const packing = packingOf(headers['content-encoding']);
@@ -169,7 +171,10 @@ export class HttpExchange implements HttpCall {
     // What ends a session is not worth a login.
     if (this.#renewals >= MAX_RENEWALS || this.#request.method === 'DELETE') return false;
     const challenge = parseAuthChallenge(response.headers);
-    const renewing = renewal.refused({ status, challenge, authorization: this.#authorization });
+    const renewing = renewal.refused({
+      ...{ status, challenge, authorization: this.#authorization },
+      peerAddress: this.#peerAddressOf(response),
+    });
     if (renewing === undefined) return false;
     this.#renewals += 1;
     this.#wait();
@@ -178,6 +183,10 @@ export class HttpExchange implements HttpCall {
       if (this.#state === 'authorizing') this.#renewed(outcome, response, body);
     });
     return true;
+  }
+
+  #peerAddressOf({ socket }: IncomingMessage): string | undefined {
+    return this.#host.agents.proxyFor(this.#url) === undefined ? socket.remoteAddress : undefined;
   }
 
   #renewed(outcome: RenewalOutcome, response: IncomingMessage, body: Promise<Buffer>): void {
@@ -198,10 +207,11 @@ export class HttpExchange implements HttpCall {
   }
 
   /** The refusal stands after all. The handler may abort at each step. */
-  #replay({ statusCode: status = 0, headers }: IncomingMessage, body: Buffer): void {
+  #replay(response: IncomingMessage, body: Buffer): void {
     if (this.#state !== 'authorizing') return;
+    const { statusCode: status = 0 } = response;
     this.#state = 'receiving';
-    this.#handler.response({ status, headers, url: this.#url });
+    this.#handler.response(this.#headOf(response, status, true));
     if (this.#state === 'receiving' && body.length > 0) this.#handler.data(body);
     this.#ended();
   }
@@ -242,7 +252,12 @@ export class HttpExchange implements HttpCall {
     });
     response.on('error', (cause) => this.#fail(this.#cutError(cause)));
     if (this.#isPaused) response.pause();
-    this.#handler.response({ status, headers: response.headers, url: this.#url });
+    this.#handler.response(this.#headOf(response, status, false));
+  }
+
+  #headOf({ headers }: IncomingMessage, status: number, offersNoLogin: boolean): ResponseHead {
+    const wasAuthorized = this.#authorization !== undefined;
+    return { status, headers, url: this.#url, wasAuthorized, offersNoLogin };
   }
 
   #ended(): void {

@@ -1,3 +1,5 @@
+import { toPrintable } from '../printable.ts';
+
 /** So long is a name at most that holds digits among its letters; beyond, it is more likely a key or a UUID. */
 const LONGEST_NAME = 11;
 const LONGEST_SEGMENT = 40;
@@ -7,11 +9,43 @@ const LONGEST_SEGMENT = 40;
  * keys into the path. What looks like one there is shown as `…`.
  */
 export function showUrl(url: URL): string {
-  const path = url.pathname.split('/').map((segment) => (isLikeKey(segment) ? '…' : segment));
-  return `${url.protocol}//${url.host}${path.join('/')}`;
+  return `${url.protocol}//${url.host}${hideKeys(url.pathname)}`;
 }
 
-function isLikeKey(segment: string): boolean {
-  if (segment.length > LONGEST_SEGMENT) return true;
-  return segment.split(/[^a-z0-9]/i).some((word) => word.length > LONGEST_NAME && /\d/.test(word));
+/** Longer paths are cut in logs. */
+const LONGEST_PATH = 200;
+
+/** What a client has asked for, without the query, as it may stand in a log. A proxy's client asks for a whole URL. */
+export function showRequestTarget(target: string): string {
+  const [path = ''] = target.split(/[?#]/, 1);
+  const whole = path.startsWith('/') || !URL.canParse(path) ? undefined : new URL(path);
+  return toPrintable(whole === undefined ? hideKeys(path) : showUrl(whole), LONGEST_PATH);
+}
+
+/** A path of this machine, which may name what was fetched with a key. */
+export function showFile(path: string): string {
+  return toPrintable(hideKeys(path), LONGEST_PATH);
+}
+
+function hideKeys(path: string): string {
+  return path
+    .split(/([/\\])/)
+    .map((segment) => (isLikeKey(segment) ? '…' : segment))
+    .join('');
+}
+
+function isLikeKey(encoded: string): boolean {
+  if (encoded.length > LONGEST_SEGMENT) return true;
+  return decode(encoded)
+    .split(/[^a-z0-9]/i)
+    .some((word) => word.length > LONGEST_NAME && /\d/.test(word));
+}
+
+/** Percent signs would part a word that is one. */
+function decode(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
 }

@@ -3,9 +3,10 @@
  * and nothing outside this file knows where they are.
  */
 import { BACKSLASH, DIGIT_0, DIGIT_9, MINUS, OPEN_BRACE, QUOTE } from '../wire/ascii.ts';
+import { findUniqueMember } from '../wire/find-member.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { decodeId } from '../wire/scan-envelope.ts';
-import { findUniqueMember, type Span, skipValue } from '../wire/scan-json.ts';
+import { type Span, skipValue } from '../wire/scan-json.ts';
 import { findUnmistakable } from './look-alikes.ts';
 import { META_RELATED_TASK, META_SUBSCRIPTION_ID } from './meta.ts';
 
@@ -29,8 +30,8 @@ export function findProgressToken(frame: Frame): Correlator | undefined {
   // Most requests have none; a native search over the bytes says so at once. (A key spelled with escapes is missed:
   // the token then passes as it is and its progress finds no exchange.)
   if (frame.payloadStart < 0 || !frame.bytes.includes(PROGRESS_TOKEN, frame.payloadStart)) return undefined;
-  const meta = member(frame.bytes, frame.payloadStart, '_meta');
-  return meta && decodeToken(frame.bytes, member(frame.bytes, meta.start, 'progressToken'));
+  const meta = member(frame, frame.payloadStart, '_meta');
+  return meta && decodeToken(frame.bytes, member(frame, meta.start, 'progressToken'));
 }
 
 /**
@@ -54,7 +55,7 @@ function isStringOrNumber(first: number | undefined): boolean {
 
 /** `params.requestId` of `notifications/cancelled`. */
 export function findCancelledId(frame: Frame): Correlator | undefined {
-  return correlator(frame.bytes, frame.payloadStart, 'requestId');
+  return correlator(frame, frame.payloadStart, 'requestId');
 }
 
 /** The same where several clients share a server: undefined unless it is beyond doubt which id it will read. */
@@ -65,7 +66,7 @@ export function findSharedCancelledId(frame: Frame): Correlator | undefined {
 
 /** `params.progressToken` of `notifications/progress`. */
 export function findProgressOf(frame: Frame): Correlator | undefined {
-  return findLeadingToken(frame) ?? decodeToken(frame.bytes, member(frame.bytes, frame.payloadStart, 'progressToken'));
+  return findLeadingToken(frame) ?? decodeToken(frame.bytes, member(frame, frame.payloadStart, 'progressToken'));
 }
 
 /** Is this the token of a progress notification that starts with it? */
@@ -94,19 +95,19 @@ function findLeadingToken({ bytes, payloadStart }: Frame): Correlator | undefine
 /** `_meta["io.modelcontextprotocol/subscriptionId"]` of a notification, or of the answer that ends a subscription. */
 export function findSubscriptionId(frame: Frame): Correlator | undefined {
   if (frame.payloadStart < 0 || !frame.bytes.includes(SUBSCRIPTION_ID, frame.payloadStart)) return undefined;
-  const meta = member(frame.bytes, frame.payloadStart, '_meta');
-  return meta && correlator(frame.bytes, meta.start, META_SUBSCRIPTION_ID);
+  const meta = member(frame, frame.payloadStart, '_meta');
+  return meta && correlator(frame, meta.start, META_SUBSCRIPTION_ID);
 }
 
 /** `params._meta["io.modelcontextprotocol/related-task"].taskId` of what a server says within a task. */
-export function findRelatedTask({ bytes, payloadStart }: Frame): JsonRpcId | undefined {
-  const meta = member(bytes, payloadStart, '_meta');
-  const related = meta && member(bytes, meta.start, META_RELATED_TASK);
-  return related && correlator(bytes, related.start, 'taskId')?.value;
+export function findRelatedTask(frame: Frame): JsonRpcId | undefined {
+  const meta = member(frame, frame.payloadStart, '_meta');
+  const related = meta && member(frame, meta.start, META_RELATED_TASK);
+  return related && correlator(frame, related.start, 'taskId')?.value;
 }
 
-function correlator(bytes: Buffer, objectStart: number, key: string): Correlator | undefined {
-  return decode(bytes, member(bytes, objectStart, key));
+function correlator(frame: Frame, objectStart: number, key: string): Correlator | undefined {
+  return decode(frame.bytes, member(frame, objectStart, key));
 }
 
 function decode(bytes: Buffer, span: Span | undefined): Correlator | undefined {
@@ -126,8 +127,8 @@ function decodeToken(bytes: Buffer, span: Span | undefined): Correlator | undefi
 }
 
 /** A key that occurs twice is treated as absent: whoever reads the other one must not be led astray. */
-function member(bytes: Buffer, objectStart: number, key: string): Span | undefined {
+function member({ bytes, outline }: Frame, objectStart: number, key: string): Span | undefined {
   if (objectStart < 0 || bytes[objectStart] !== OPEN_BRACE) return undefined;
-  const span = findUniqueMember(bytes, objectStart, key);
+  const span = findUniqueMember(bytes, objectStart, key, outline);
   return span === 'duplicate' ? undefined : span;
 }

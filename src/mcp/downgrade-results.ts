@@ -6,14 +6,15 @@
 import { itemSpans } from '../wire/array-items.ts';
 import { OPEN_BRACE } from '../wire/ascii.ts';
 import { editFrame } from '../wire/edit-frame.ts';
+import { findMember } from '../wire/find-member.ts';
 import type { Frame } from '../wire/frame.ts';
 import { ObjectEditor } from '../wire/object-editor.ts';
-import { findMember, isStringToken, type Span } from '../wire/scan-json.ts';
+import { isStringToken, type Span } from '../wire/scan-json.ts';
 import type { Edit } from '../wire/splice.ts';
 import { downgradeBlock, textBlock } from './downgrade-blocks.ts';
 import { CALL_TOOL, GET_PROMPT, LIST_TOOLS } from './methods.ts';
-import { isObjectSchema, WRAPPED_OUTPUT, wrapOutputSchema } from './output-schema.ts';
-import { asFields, parseSpan } from './payload.ts';
+import { WRAPPED_OUTPUT, wrapOutputSchema } from './output-schema.ts';
+import { asFields, PartReader, parseSpan } from './payload.ts';
 import { featuresOf, type RevisionFeatures } from './revision-features.ts';
 import type { RevisionId } from './revisions.ts';
 
@@ -36,10 +37,10 @@ export function downgradeResult(frame: Frame, options: DowngradeOptions): Frame 
     case CALL_TOOL:
       return downgradeToolResult(frame, features, options.isWrapped);
     case LIST_TOOLS:
-      return editValues(frame, 'tools', (bytes, tool) => toolEdits(bytes, tool, features));
+      return editValues(frame, 'tools', (parts, tool) => toolEdits(parts, tool, features));
     case GET_PROMPT:
-      return editValues(frame, 'messages', (bytes, message, index) =>
-        messageEdits(bytes, message, { features, index }),
+      return editValues(frame, 'messages', (parts, message, index) =>
+        messageEdits(parts, message, { features, index }),
       );
     default:
       return frame;
@@ -47,8 +48,8 @@ export function downgradeResult(frame: Frame, options: DowngradeOptions): Frame 
 }
 
 /** Names of the tools in a result of `tools/list` whose output older clients get as a member of an object. */
-export function wrappedTools({ bytes, payloadStart }: Frame): readonly string[] {
-  const tools = itemSpans(bytes, findMember(bytes, payloadStart, 'tools')?.start ?? -1) ?? [];
+export function wrappedTools({ bytes, payloadStart, outline }: Frame): readonly string[] {
+  const tools = itemSpans(bytes, findMember(bytes, payloadStart, 'tools', outline)?.start ?? -1) ?? [];
   return tools.flatMap(({ start }) => {
     const schema = findMember(bytes, start, 'outputSchema');
     if (schema === undefined || hasObjectRoot(bytes, schema)) return [];
@@ -58,26 +59,28 @@ export function wrappedTools({ bytes, payloadStart }: Frame): readonly string[] 
   });
 }
 
-type ItemEdits = (bytes: Buffer, item: Span, index: number) => readonly Edit[];
+type ItemEdits = (parts: PartReader, item: Span, index: number) => readonly Edit[];
 
 /** Changes the items of one member of the result. */
 function editValues(frame: Frame, key: string, edit: ItemEdits): Frame {
-  const { bytes, payloadStart } = frame;
-  const items = itemSpans(bytes, findMember(bytes, payloadStart, key)?.start ?? -1) ?? [];
+  const { bytes, payloadStart, outline } = frame;
+  const items = itemSpans(bytes, findMember(bytes, payloadStart, key, outline)?.start ?? -1) ?? [];
+  const parts = new PartReader(bytes);
   return editFrame(
     frame,
-    items.flatMap((item, index) => edit(bytes, item, index)),
+    items.flatMap((item, index) => edit(parts, item, index)),
   );
 }
 
-function toolEdits(bytes: Buffer, { start }: Span, { structuredContent }: RevisionFeatures): readonly Edit[] {
+function toolEdits(parts: PartReader, { start }: Span, { structuredContent }: RevisionFeatures): readonly Edit[] {
+  const { bytes } = parts;
   const tool = ObjectEditor.read(bytes, start, ['outputSchema']);
   const schema = tool?.value('outputSchema');
   if (tool === undefined || schema === undefined) return [];
   if (!structuredContent) {
     tool.remove('outputSchema');
   } else if (!hasObjectRoot(bytes, schema)) {
-    const fields = asFields(parseSpan(bytes, schema));
+    const fields = asFields(parts.read(schema));
     if (fields === undefined) tool.remove('outputSchema');
     else tool.set('outputSchema', encode(wrapOutputSchema(fields)));
   }
@@ -87,16 +90,17 @@ function toolEdits(bytes: Buffer, { start }: Span, { structuredContent }: Revisi
 /** As `isObjectSchema`, without reading the whole of it. */
 function hasObjectRoot(bytes: Buffer, schema: Span): boolean {
   const type = findMember(bytes, schema.start, 'type');
-  return type !== undefined && isObjectSchema({ type: parseSpan(bytes, type) });
+  return type !== undefined && isStringToken(bytes, type.start, type.end, 'object');
 }
 
 function downgradeToolResult(frame: Frame, features: RevisionFeatures, isWrapped: boolean | undefined): Frame {
   const { bytes, payloadStart } = frame;
-  if (isWrapped !== true && passesAsItIs(bytes, payloadStart, features)) return frame;
-  const result = ObjectEditor.read(bytes, payloadStart, ['content', 'structuredContent']);
+  if (isWrapped !== true && passesAsItIs(frame, features)) return frame;
+  const result = ObjectEditor.readIn(frame, payloadStart, ['content', 'structuredContent']);
+  const parts = new PartReader(bytes);
   if (result === undefined) return frame;
   const content = itemSpans(bytes, result.value('content')?.start ?? -1) ?? [];
-  const contentEdits = content.flatMap((block, index) => blockEdits(bytes, block, { features, index }));
+  const contentEdits = content.flatMap((block, index) => blockEdits(parts, block, { features, index }));
   const structured = result.value('structuredContent');
   if (structured !== undefined && !features.structuredContent) {
     result.remove('structuredContent');
@@ -111,9 +115,9 @@ function downgradeToolResult(frame: Frame, features: RevisionFeatures, isWrapped
 }
 
 /** Most results: the client knows every type of content, and the output is an object or there is none. */
-function passesAsItIs(bytes: Buffer, resultStart: number, features: RevisionFeatures): boolean {
+function passesAsItIs({ bytes, payloadStart, outline }: Frame, features: RevisionFeatures): boolean {
   if (!features.audio || !features.resourceLinks || !features.structuredContent) return false;
-  const structured = findMember(bytes, resultStart, 'structuredContent');
+  const structured = findMember(bytes, payloadStart, 'structuredContent', outline);
   return structured === undefined || bytes[structured.start] === OPEN_BRACE;
 }
 
@@ -142,17 +146,18 @@ interface BlockContext {
   readonly index: number;
 }
 
-function messageEdits(bytes: Buffer, { start }: Span, context: BlockContext): readonly Edit[] {
-  const content = findMember(bytes, start, 'content');
-  return content === undefined ? [] : blockEdits(bytes, content, context);
+function messageEdits(parts: PartReader, { start }: Span, context: BlockContext): readonly Edit[] {
+  const content = findMember(parts.bytes, start, 'content');
+  return content === undefined ? [] : blockEdits(parts, content, context);
 }
 
 const newTypes = ['audio', 'resource_link'] as const;
 
-function blockEdits(bytes: Buffer, block: Span, { features, index }: BlockContext): readonly Edit[] {
+function blockEdits(parts: PartReader, block: Span, { features, index }: BlockContext): readonly Edit[] {
+  const { bytes } = parts;
   const type = findMember(bytes, block.start, 'type');
   if (type === undefined || !newTypes.some((name) => isStringToken(bytes, type.start, type.end, name))) return [];
-  const fields = asFields(parseSpan(bytes, block));
+  const fields = asFields(parts.read(block));
   const older = fields && downgradeBlock(fields, features, index);
   return older === undefined || older === fields ? [] : [{ ...block, replacement: encode(older) }];
 }

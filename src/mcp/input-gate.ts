@@ -1,6 +1,7 @@
 /** What a server may ask of a client. [spec 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow] */
 import { QUOTE } from '../wire/ascii.ts';
-import { decodeString, findMember, findUniqueMember, type Span } from '../wire/scan-json.ts';
+import { findMember, findUniqueMember } from '../wire/find-member.ts';
+import { decodeString, type Span } from '../wire/scan-json.ts';
 import { type ClientCapabilities, isDeclared, missingCapability } from './client-capabilities.ts';
 import { ELICIT, LIST_ROOTS, SAMPLE } from './methods.ts';
 import { asFields } from './payload.ts';

@@ -5,10 +5,11 @@
 import { OPEN_BRACE, QUOTE } from '../wire/ascii.ts';
 import { editFrame } from '../wire/edit-frame.ts';
 import { isNullToken } from '../wire/envelope-members.ts';
+import { findUniqueMember } from '../wire/find-member.ts';
 import type { Frame } from '../wire/frame.ts';
 import { joinMembers } from '../wire/join-members.ts';
 import { ObjectEditor } from '../wire/object-editor.ts';
-import { decodeString, findUniqueMember, isStringToken, MemberCursor, type Span } from '../wire/scan-json.ts';
+import { decodeString, isStringToken, MemberCursor, type Span } from '../wire/scan-json.ts';
 import type { ClientCapabilities } from './client-capabilities.ts';
 import { isInputMethod, refuseInput } from './input-gate.ts';
 import { ELICIT } from './methods.ts';
@@ -43,8 +44,8 @@ export interface InputFault {
  * `resultType` of a result; one that is not there means `complete`. Undefined: it is no text, or there are several.
  * [spec 2026-07-28 basic#resulttype]
  */
-export function resultTypeOf({ bytes, payloadStart }: Frame): string | undefined {
-  const span = findUniqueMember(bytes, payloadStart, 'resultType');
+export function resultTypeOf({ bytes, payloadStart, outline }: Frame): string | undefined {
+  const span = findUniqueMember(bytes, payloadStart, 'resultType', outline);
   if (span === undefined) return 'complete';
   if (span === 'duplicate' || bytes[span.start] !== QUOTE) return undefined;
   return decodeString(bytes, span.start, span.end);
@@ -66,6 +67,9 @@ export function readInputRequired(frame: Frame, capabilities: ClientCapabilities
   return { requests, requestState: state && Buffer.from(bytes.subarray(state.start, state.end)) };
 }
 
+/** Of one result. Nobody is asked as many at a time; so many are looked at. */
+const MAX_REQUESTS = 1000;
+
 function readRequests(
   bytes: Buffer,
   { start }: Span,
@@ -75,6 +79,7 @@ function readRequests(
   const requests = new Map<string, InputRequest>();
   const members = new MemberCursor(bytes, start);
   while (members.next()) {
+    if (requests.size === MAX_REQUESTS) return { fault: `inputRequests has more than ${MAX_REQUESTS} of them` };
     const key = decodeString(bytes, members.keyStart, members.keyEnd);
     if (key === undefined || requests.has(key)) return { fault: 'a key of inputRequests occurs twice' };
     const request = readRequest(bytes, members.valueStart);
@@ -115,7 +120,7 @@ export interface InputAnswers {
 
 /** The original request again, with what the server asked for. The caller gives it a new id. */
 export function withInputAnswers(frame: Frame, { responses, requestState }: InputAnswers): Frame {
-  const params = ObjectEditor.read(frame.bytes, frame.payloadStart, ['inputResponses', 'requestState']);
+  const params = ObjectEditor.readIn(frame, frame.payloadStart, ['inputResponses', 'requestState']);
   if (params === undefined) throw new Error('a request without params cannot require input');
   if (responses.size > 0) params.set('inputResponses', joinMembers(responses));
   else params.remove('inputResponses');

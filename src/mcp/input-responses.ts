@@ -3,16 +3,10 @@
  * [spec 2026-07-28 basic/patterns/mrtr#inputresponses]
  */
 import { OPEN_BRACE, OPEN_BRACKET, QUOTE } from '../wire/ascii.ts';
+import { findUniqueMember } from '../wire/find-member.ts';
 import type { Frame } from '../wire/frame.ts';
 import { ObjectEditor } from '../wire/object-editor.ts';
-import {
-  decodeString,
-  findUniqueMember,
-  isStringToken,
-  MemberCursor,
-  type Span,
-  skipValue,
-} from '../wire/scan-json.ts';
+import { decodeString, isStringToken, MemberCursor, type Span, skipValue } from '../wire/scan-json.ts';
 import { replaceSpans } from '../wire/splice.ts';
 import { ELICIT, LIST_ROOTS, SAMPLE } from './methods.ts';
 
@@ -22,6 +16,9 @@ export interface InputResponses {
   /** Keys without such an answer, to be asked for again. */
   readonly missing: readonly string[];
 }
+
+/** In one retry. Nobody is asked as many at a time; those after them are asked for again. */
+const MAX_RESPONSES = 1000;
 
 /**
  * `params.inputResponses` of a retry. `asked` gives the method of each request whose answer is still missing; answers
@@ -33,7 +30,7 @@ export function readInputResponses(frame: Frame, asked: ReadonlyMap<string, stri
   const answers = new Map<string, Buffer>();
   const seen = new Set<string>();
   const members = new MemberCursor(bytes, given);
-  while (members.next()) {
+  for (let count = 0; count < MAX_RESPONSES && members.next(); count += 1) {
     const key = decodeString(bytes, members.keyStart, members.keyEnd);
     const method = key === undefined ? undefined : asked.get(key);
     if (key === undefined || method === undefined) continue;
@@ -47,8 +44,8 @@ export function readInputResponses(frame: Frame, asked: ReadonlyMap<string, stri
 }
 
 /** Where its value begins; -1: there is none. */
-function findResponses({ bytes, payloadStart }: Frame): number {
-  const span = findUniqueMember(bytes, payloadStart, 'inputResponses');
+function findResponses({ bytes, payloadStart, outline }: Frame): number {
+  const span = findUniqueMember(bytes, payloadStart, 'inputResponses', outline);
   return span === undefined || span === 'duplicate' ? -1 : span.start;
 }
 

@@ -3,7 +3,7 @@ import type { Frame } from '../wire/frame.ts';
 import { notificationFrame } from '../wire/write-message.ts';
 import { META_SUBSCRIPTION_ID } from './meta.ts';
 import { PROMPTS_CHANGED, RESOURCE_UPDATED, RESOURCES_CHANGED, TOOLS_CHANGED } from './methods.ts';
-import { asFields, readPayload } from './payload.ts';
+import { asFields, readField } from './payload.ts';
 import { rewriteSubscriptionId } from './rewrite.ts';
 
 export interface ListenFilter {
@@ -18,7 +18,7 @@ const MAX_MISSED_UPDATES = 1000;
 
 /** `params.notifications` of the request, or of its acknowledgment. Undefined: there is none. */
 export function readListenFilter(frame: Frame): ListenFilter | undefined {
-  const filter = asFields(readPayload(frame)?.notifications);
+  const filter = asFields(readField(frame, 'notifications'));
   if (filter === undefined) return undefined;
   const { toolsListChanged, promptsListChanged, resourcesListChanged, resourceSubscriptions } = filter;
   const uris = Array.isArray(resourceSubscriptions) ? resourceSubscriptions : [];

@@ -4,17 +4,24 @@ import {
   CANCELLED,
   COMPLETE,
   DISCOVER,
+  ELICIT,
   GET_PROMPT,
   INITIALIZE,
   INITIALIZED,
   LIST_PROMPTS,
   LIST_RESOURCE_TEMPLATES,
   LIST_RESOURCES,
+  LIST_ROOTS,
   LIST_TOOLS,
   PING,
   PROGRESS,
   READ_RESOURCE,
   ROOTS_CHANGED,
+  SAMPLE,
+  SET_LEVEL,
+  SUBSCRIBE,
+  TASK_STATUS,
+  UNSUBSCRIBE,
 } from './methods.ts';
 
 /** Opens a stream of change notifications. [spec 2026-07-28 basic/patterns/subscriptions] */
@@ -32,8 +39,11 @@ const cacheable: ReadonlySet<string> = new Set([
   READ_RESOURCE,
 ]);
 
+/** Requests of extensions whose results must have the same hints. [SEP-2640 skills] */
+const cacheableExtensions: ReadonlySet<string> = new Set(['skills/list', 'skills/get']);
+
 /** Requests of the specification, with those of its tasks extension. */
-const requests: ReadonlySet<string> = new Set([
+const modern: ReadonlySet<string> = new Set([
   ...cacheable,
   CALL_TOOL,
   GET_PROMPT,
@@ -44,48 +54,49 @@ const requests: ReadonlySet<string> = new Set([
   'tasks/cancel',
 ]);
 
+/** Requests of earlier revisions that the modern era is without. [spec 2026-07-28 changelog] */
+const gone: ReadonlySet<string> = new Set([
+  INITIALIZE,
+  PING,
+  SET_LEVEL,
+  SUBSCRIBE,
+  UNSUBSCRIBE,
+  'tasks/result',
+  'tasks/list',
+]);
+
+/** Requests that only a server makes, in whatever form. */
+const ofServers: ReadonlySet<string> = new Set([SAMPLE, ELICIT, LIST_ROOTS]);
+
 /** What a client of any era says by itself. [schema 2025-11-25, 2026-07-28 ClientNotification] */
 const clientNotifications: ReadonlySet<string> = new Set([
   CANCELLED,
   PROGRESS,
   INITIALIZED,
   ROOTS_CHANGED,
-  'notifications/tasks/status',
+  TASK_STATUS,
 ]);
 
-/** First segments of method names that belong to the specification, of any era. */
-const reserved: ReadonlySet<string> = new Set([
-  'server',
-  'tools',
-  'resources',
-  'prompts',
-  'completion',
-  'logging',
-  'subscriptions',
-  'tasks',
-  'sampling',
-  'elicitation',
-  'roots',
-  'notifications',
-]);
-
-/** Is it a notification that the specification knows of? All others are a vendor's, whatever they are called. */
+/** Is it a notification that the specification knows of? All others are an extension's, whatever they are called. */
 export function isClientNotification(method: string): boolean {
   return clientNotifications.has(method);
 }
 
-/** Does the result of this request say how long it stays good? */
+/** Must the result of this request say how long it stays good? */
 export function isCacheable(method: string): boolean {
-  return cacheable.has(method);
+  return cacheable.has(method) || cacheableExtensions.has(method);
 }
 
-/** A request that a modern client may send: one of the specification, or a vendor's. */
+/**
+ * May a modern client send this request? Only names that are known not to be requests of this era are refused. An
+ * extension chooses its names freely, also below the first segments that the specification uses: SEP-2640 has
+ * `resources/directory/read`.
+ */
 export function isModernRequest(method: string): boolean {
-  return requests.has(method) || !isSpecified(method);
+  return !gone.has(method) && !ofServers.has(method) && !clientNotifications.has(method);
 }
 
-/** Is the name one that only the specification may give a meaning? */
+/** Is it a request that clients make by the specification, of any era? Of all others nobody here knows the members. */
 export function isSpecified(method: string): boolean {
-  const slash = method.indexOf('/');
-  return method === INITIALIZE || method === PING || (slash !== -1 && reserved.has(method.slice(0, slash)));
+  return modern.has(method) || gone.has(method);
 }

@@ -3,6 +3,7 @@ import { editFrame } from '../wire/edit-frame.ts';
 import { isNullToken } from '../wire/envelope-members.ts';
 import type { Frame } from '../wire/frame.ts';
 import { ObjectEditor } from '../wire/object-editor.ts';
+import { isStringToken } from '../wire/scan-json.ts';
 import { type ServerReach, toDiscoverCapabilities, toInitializeCapabilities } from './era-capabilities.ts';
 import { META_RELATED_TASK, META_SERVER_INFO, META_SUBSCRIPTION_ID } from './meta.ts';
 import { CALL_TOOL, LIST_TOOLS } from './methods.ts';
@@ -37,17 +38,24 @@ export function toModernResult(frame: Frame, options: ModernResultOptions): Fram
   const { method, serverInfo, cache = NO_CACHING } = options;
   const { bytes, payloadStart } = frame;
   const keys = ['resultType', '_meta', 'ttlMs', 'cacheScope', 'content', 'tools'];
-  const result = ObjectEditor.read(bytes, frame.kind === 'result' ? payloadStart : -1, keys);
+  const result = ObjectEditor.readIn(frame, frame.kind === 'result' ? payloadStart : -1, keys);
   if (result === undefined) return undefined;
   result.set('resultType', COMPLETE);
-  changeMeta(bytes, result, { set: serverInfo && { [META_SERVER_INFO]: serverInfo }, remove: [META_RELATED_TASK] });
-  if (isCacheable(method)) {
-    result.set('ttlMs', encode(cache.ttlMs));
-    result.set('cacheScope', encode(cache.cacheScope));
-  }
+  changeMeta(frame, result, { set: serverInfo && { [META_SERVER_INFO]: serverInfo }, remove: [META_RELATED_TASK] });
+  if (isCacheable(method)) setHints(result, method, cache);
   if (method === CALL_TOOL && isMissing(bytes, result, 'content')) result.set('content', EMPTY_LIST);
   if (method === LIST_TOOLS) editValue(result, 'tools', modernToolEdits(bytes, result.value('tools')?.start ?? -1));
   return editFrame(frame, result.edits());
+}
+
+/** What a method of an extension says of this it says in any era; of its own methods the specification says it since then. */
+function setHints(result: ObjectEditor, method: string, cache: CacheHints): void {
+  for (const [key, value] of [
+    ['ttlMs', cache.ttlMs],
+    ['cacheScope', cache.cacheScope],
+  ] as const) {
+    if (isSpecified(method) || result.value(key) === undefined) result.set(key, encode(value));
+  }
 }
 
 const COMPLETE = encode('complete');
@@ -67,13 +75,17 @@ const specified = ['ttlMs', 'cacheScope', 'inputRequests', 'requestState'] as co
  * anything they do not know.
  */
 export function toLegacyResult(frame: Frame, method: string): Frame {
-  const { bytes, payloadStart } = frame;
-  const result = ObjectEditor.read(bytes, payloadStart, ['resultType', '_meta', ...specified]);
+  const result = ObjectEditor.readIn(frame, frame.payloadStart, ['resultType', '_meta', ...specified]);
   if (result === undefined) return frame;
-  result.remove('resultType');
-  // In the result of a vendor's method they may be the vendor's.
-  if (isSpecified(method)) for (const key of specified) result.remove(key);
-  changeMeta(bytes, result, { set: undefined, remove: [META_SERVER_INFO, META_SUBSCRIPTION_ID] });
+  const { bytes } = frame;
+  const type = result.value('resultType');
+  // [spec 2026-07-28 basic#resulttype] Any other type is an extension's, and so is all that comes with it.
+  if (type === undefined || isStringToken(bytes, type.start, type.end, 'complete')) {
+    result.remove('resultType');
+    // In the result of an extension's method they may be the extension's.
+    if (isSpecified(method)) for (const key of specified) result.remove(key);
+  }
+  changeMeta(frame, result, { set: undefined, remove: [META_SERVER_INFO, META_SUBSCRIPTION_ID] });
   return editFrame(frame, result.edits());
 }
 
@@ -83,11 +95,11 @@ interface MetaChange {
 }
 
 /** A `_meta` that is left empty goes; one that was empty before stays. */
-function changeMeta(bytes: Buffer, result: ObjectEditor, change: MetaChange): void {
+function changeMeta(frame: Frame, result: ObjectEditor, change: MetaChange): void {
   const added = Object.entries(change.set ?? {});
   const span = result.value('_meta');
   const keys = [...added.map(([key]) => key), ...change.remove];
-  const meta = ObjectEditor.read(bytes, span?.start ?? -1, keys);
+  const meta = ObjectEditor.readIn(frame, span?.start ?? -1, keys);
   if (meta === undefined) {
     if (added.length > 0) result.set('_meta', encode(change.set));
     else result.remove('_meta');

@@ -1,11 +1,11 @@
 /** The tools of a legacy server as a modern client expects them. */
 
 import { itemSpans } from '../wire/array-items.ts';
-import { OPEN_BRACE, OPEN_BRACKET } from '../wire/ascii.ts';
+import { CLOSE_BRACE, CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET } from '../wire/ascii.ts';
 import { ObjectEditor } from '../wire/object-editor.ts';
-import { decodeString, isStringToken, MemberCursor, type Span } from '../wire/scan-json.ts';
+import { isStringToken, MemberCursor, type Span, skipValue, skipWhitespace } from '../wire/scan-json.ts';
 import type { Edit } from '../wire/splice.ts';
-import { isDataKeyword, isNameMap, PARAM_HEADER_KEYWORD } from './schema-keywords.ts';
+import { classifyKeyword, PARAM_HEADER_KEYWORD } from './schema-keywords.ts';
 
 const KEYWORD = Buffer.from(`"${PARAM_HEADER_KEYWORD}"`);
 /** Only escapes of this kind could spell the keyword otherwise. */
@@ -48,57 +48,88 @@ function schemaEdits(bytes: Buffer, { start, end }: Span): readonly Edit[] | und
   const schema = bytes.subarray(start, end);
   if (!schema.includes(KEYWORD) && !schema.includes(UNICODE_ESCAPE)) return root.edits();
   root.remove(PARAM_HEADER_KEYWORD);
-  const below = placesBelow(bytes, { start, depth: 0, isNameMap: false });
-  return [...root.edits(), ...annotationEdits(bytes, below)].sort((a, b) => a.start - b.start);
+  const walk = new AnnotationWalk(bytes);
+  walk.visitBelow(start);
+  return [...root.edits(), ...walk.edits].sort((a, b) => a.start - b.start);
 }
 
-/** A place where a schema, a map of names to schemas or a list of schemas begins. */
-interface Place {
-  readonly start: number;
-  readonly depth: number;
-  readonly isNameMap: boolean;
-}
+/** What a value is within a schema: one itself, or a list of some; a map of names to schemas; the schema all others are in. */
+type Role = 'schema' | 'names' | 'root';
 
 /**
  * Takes the names of headers out of a schema: a legacy server does not know what they oblige it to, and a modern client
- * hides a tool whose names are not right.
+ * hides a tool whose names are not right. Goes over each byte once, however deep it lies.
  */
-function annotationEdits(bytes: Buffer, roots: readonly Place[]): readonly Edit[] {
-  const edits: Edit[] = [];
-  const places = [...roots];
-  for (let place = places.pop(); place !== undefined; place = places.pop()) {
-    if (place.depth > MAX_SCHEMA_DEPTH) continue;
-    if (bytes[place.start] === OPEN_BRACKET) {
-      const depth = place.depth + 1;
-      for (const item of itemSpans(bytes, place.start) ?? []) {
-        places.push({ start: item.start, depth, isNameMap: false });
-      }
-      continue;
+class AnnotationWalk {
+  /** In order. One by one: there may be more than a call can have arguments. */
+  readonly edits: Edit[] = [];
+  readonly #bytes: Buffer;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  /** All within the schema at `start`, but for its own members. */
+  visitBelow(start: number): void {
+    this.#visitMembers(start, 'root', 0);
+  }
+
+  /** Each of these returns where the value ends; -1 where that cannot be told. */
+  #visit(start: number, role: Role, depth: number): number {
+    const first = this.#bytes[start];
+    const second = this.#bytes[start + 1];
+    // A schema can have a million of them.
+    const isEmpty = first === OPEN_BRACE ? second === CLOSE_BRACE : first === OPEN_BRACKET && second === CLOSE_BRACKET;
+    if (isEmpty) return start + 2;
+    if (depth <= MAX_SCHEMA_DEPTH && first === OPEN_BRACE) return this.#visitMembers(start, role, depth);
+    if (depth <= MAX_SCHEMA_DEPTH && first === OPEN_BRACKET) return this.#visitItems(start, depth);
+    return skipValue(this.#bytes, start);
+  }
+
+  #visitItems(start: number, depth: number): number {
+    const bytes = this.#bytes;
+    let at = skipWhitespace(bytes, start + 1);
+    while (at < bytes.length && bytes[at] !== CLOSE_BRACKET) {
+      const end = this.#visit(at, 'schema', depth + 1);
+      if (end === -1) return -1;
+      const next = skipWhitespace(bytes, end);
+      at = bytes[next] === COMMA ? skipWhitespace(bytes, next + 1) : next;
     }
-    if (bytes[place.start] !== OPEN_BRACE) continue;
-    // One by one: there may be more than a call can have arguments.
-    for (const edit of place.isNameMap ? [] : removeAnnotation(bytes, place.start)) edits.push(edit);
-    for (const below of placesBelow(bytes, place)) places.push(below);
+    return at < bytes.length ? at + 1 : -1;
   }
-  return edits;
+
+  #visitMembers(start: number, role: Role, depth: number): number {
+    const bytes = this.#bytes;
+    const members = new MemberCursor(bytes, start);
+    let hasKept = false;
+    let previousEnd = -1;
+    /** Where a member begins that goes, with nothing before it that stays: it goes up to the next one. */
+    let leadingStart = -1;
+    while (members.next()) {
+      const { keyStart, keyEnd, valueStart } = members;
+      if (leadingStart !== -1) this.#remove(leadingStart, keyStart);
+      leadingStart = -1;
+      const keyword = role === 'names' ? 'other' : classifyKeyword(bytes, keyStart, keyEnd);
+      if (keyword === 'header' && role === 'schema') {
+        if (hasKept) this.#remove(previousEnd, members.valueEnd());
+        else leadingStart = keyStart;
+      } else {
+        hasKept = true;
+        if (keyword === 'names' || keyword === 'other') {
+          const end = this.#visit(valueStart, keyword === 'names' ? 'names' : 'schema', depth + 1);
+          if (end === -1) return -1;
+          members.passTo(end);
+        }
+      }
+      previousEnd = members.valueEnd();
+    }
+    if (leadingStart !== -1) this.#remove(leadingStart, previousEnd);
+    return members.objectEnd;
+  }
+
+  #remove(start: number, end: number): void {
+    this.edits.push({ start, end, replacement: NOTHING });
+  }
 }
 
-function removeAnnotation(bytes: Buffer, start: number): readonly Edit[] {
-  const schema = ObjectEditor.read(bytes, start, [PARAM_HEADER_KEYWORD]);
-  schema?.remove(PARAM_HEADER_KEYWORD);
-  return schema?.edits() ?? [];
-}
-
-function placesBelow(bytes: Buffer, place: Place): readonly Place[] {
-  const below: Place[] = [];
-  const depth = place.depth + 1;
-  const members = new MemberCursor(bytes, place.start);
-  while (members.next()) {
-    const first = bytes[members.valueStart];
-    if (first !== OPEN_BRACE && first !== OPEN_BRACKET) continue;
-    const keyword = place.isNameMap ? undefined : decodeString(bytes, members.keyStart, members.keyEnd);
-    if (keyword === PARAM_HEADER_KEYWORD || (keyword !== undefined && isDataKeyword(keyword))) continue;
-    below.push({ start: members.valueStart, depth, isNameMap: keyword !== undefined && isNameMap(keyword) });
-  }
-  return below;
-}
+const NOTHING = Buffer.alloc(0);

@@ -2,8 +2,9 @@
  * Arguments of a tool call repeated in headers. [spec 2026-07-28 transports/streamable-http#custom-headers-from-tool-parameters]
  */
 import { OPEN_BRACE, OPEN_BRACKET } from '../wire/ascii.ts';
+import { findUniqueMembers } from '../wire/find-member.ts';
 import type { Frame } from '../wire/frame.ts';
-import { findUniqueMember } from '../wire/scan-json.ts';
+import type { Span } from '../wire/scan-json.ts';
 import type { ParamHeader, ParamType } from './header-annotations.ts';
 import {
   decodeHeaderValue,
@@ -29,8 +30,9 @@ const DECIMAL = /^-?\d+(?:\.\d+)?$/;
  */
 export function paramHeadersFor(annotations: readonly ParamHeader[], frame: Frame): readonly HeaderLine[] {
   const headers: HeaderLine[] = [];
-  for (const { name, path, type } of annotations) {
-    const value = readArgument(frame, path);
+  const values = readArguments(frame, annotations);
+  for (const [index, { name, type }] of annotations.entries()) {
+    const value = values[index];
     const text = value === 'unclear' || value === undefined ? undefined : textOfType(value.value, type);
     if (text !== undefined) headers.push([`${PARAM_HEADER_PREFIX_OUT}${name}`, encodeHeaderValue(text)]);
   }
@@ -46,16 +48,16 @@ export function checkParamHeaders(
   frame: Frame,
   headers: HeaderMap,
 ): string | undefined {
-  for (const annotation of annotations) {
-    const fault = checkParamHeader(annotation, frame, headers);
+  const values = readArguments(frame, annotations);
+  for (const [index, annotation] of annotations.entries()) {
+    const fault = checkParamHeader(annotation, values[index], headers);
     if (fault !== undefined) return fault;
   }
   return undefined;
 }
 
-function checkParamHeader({ name, path, type }: ParamHeader, frame: Frame, headers: HeaderMap): string | undefined {
+function checkParamHeader({ name, type }: ParamHeader, read: Argument, headers: HeaderMap): string | undefined {
   const header = `${PARAM_HEADER_PREFIX_OUT}${name}`;
-  const read = readArgument(frame, path);
   if (read === 'unclear') return `the value that ${header} repeats occurs several times`;
   const text = read && textOf(read.value);
   if (read === undefined || text === undefined) return undefined;
@@ -69,19 +71,51 @@ function checkParamHeader({ name, path, type }: ParamHeader, frame: Frame, heade
   return isEqual ? undefined : `the ${header} header does not match the arguments`;
 }
 
-/**
- * The value at a path of the arguments, read where it stands: arguments can be large, and one that occurs twice may be
- * read in two ways. Undefined: none, or none that a header could repeat.
- */
-function readArgument(frame: Frame, path: readonly string[]): { readonly value: Primitive } | 'unclear' | undefined {
-  const { bytes } = frame;
-  let span = findUnmistakable(frame, frame.payloadStart, 'arguments');
-  for (const key of path) {
-    if (span === undefined || span === 'unclear') return span;
-    const found = findUniqueMember(bytes, span.start, key);
-    span = found === 'duplicate' ? 'unclear' : found;
+/** Undefined: there is none, or none that a header could repeat. `unclear`: it occurs twice, and may be read in two ways. */
+type Argument = { readonly value: Primitive } | 'unclear' | undefined;
+
+interface Wanted {
+  readonly index: number;
+  /** From where the search has come to. */
+  readonly path: readonly string[];
+}
+
+/** The values at the paths of these annotations, in one walk over arguments that can be large. */
+function readArguments(frame: Frame, annotations: readonly ParamHeader[]): readonly Argument[] {
+  const found: Argument[] = annotations.map(() => undefined);
+  const given = findUnmistakable(frame, frame.payloadStart, 'arguments');
+  if (given === 'unclear') return found.fill('unclear');
+  const wanted = annotations.map(({ path }, index) => ({ index, path }));
+  if (given !== undefined) findArguments(frame.bytes, given.start, wanted, found);
+  return found;
+}
+
+function findArguments(bytes: Buffer, start: number, wanted: readonly Wanted[], found: Argument[]): void {
+  const byKey = new Map<string, Wanted[]>();
+  for (const one of wanted) {
+    const [key = ''] = one.path;
+    const same = byKey.get(key);
+    if (same === undefined) byKey.set(key, [one]);
+    else same.push(one);
   }
-  if (span === undefined || span === 'unclear') return span;
+  const keys = [...byKey.keys()];
+  for (const [at, span] of findUniqueMembers(bytes, start, keys).entries()) {
+    const here = byKey.get(keys[at] ?? '') ?? [];
+    if (span === undefined) continue;
+    if (span === 'duplicate') {
+      for (const { index } of here) found[index] = 'unclear';
+      continue;
+    }
+    const below: Wanted[] = [];
+    for (const { index, path } of here) {
+      if (path.length === 1) found[index] = readPrimitive(bytes, span);
+      else below.push({ index, path: path.slice(1) });
+    }
+    if (below.length > 0) findArguments(bytes, span.start, below, found);
+  }
+}
+
+function readPrimitive(bytes: Buffer, span: Span): Argument {
   if (bytes[span.start] === OPEN_BRACE || bytes[span.start] === OPEN_BRACKET) return undefined;
   const value = parseSpan(bytes, span);
   return isPrimitive(value) ? { value } : undefined;

@@ -1,18 +1,18 @@
 import { DIGIT_0, DIGIT_9 } from '../wire/ascii.ts';
+import { findUniqueMember } from '../wire/find-member.ts';
 import type { Frame } from '../wire/frame.ts';
-import { findUniqueMember } from '../wire/scan-json.ts';
-import { readPayload } from './payload.ts';
+import { readField } from './payload.ts';
 
 /** Longer integers may not be exact. */
 const MAX_DIGITS = 15;
 
 /** How far a `notifications/progress` says its call has come; undefined: it does not. Parses only if it must. */
 export function readProgress(frame: Frame): number | undefined {
-  const { bytes, payloadStart } = frame;
-  const span = payloadStart === -1 ? undefined : findUniqueMember(bytes, payloadStart, 'progress');
+  const { bytes, payloadStart, outline } = frame;
+  const span = payloadStart === -1 ? undefined : findUniqueMember(bytes, payloadStart, 'progress', outline);
   const plain = typeof span === 'object' ? readDigits(bytes, span.start, span.end) : undefined;
   if (plain !== undefined) return plain;
-  const progress = readPayload(frame)?.progress;
+  const progress = readField(frame, 'progress');
   return typeof progress === 'number' ? progress : undefined;
 }
 

@@ -4,10 +4,11 @@
  */
 import { CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET } from '../wire/ascii.ts';
 import { editFrame, withoutParams, withParams } from '../wire/edit-frame.ts';
+import { findMember } from '../wire/find-member.ts';
 import type { Frame } from '../wire/frame.ts';
 import { ObjectEditor } from '../wire/object-editor.ts';
 import { membersOf } from '../wire/outline.ts';
-import { findMember, isStringToken, skipWhitespace } from '../wire/scan-json.ts';
+import { isStringToken, skipWhitespace } from '../wire/scan-json.ts';
 import { parseLogLevel } from './log-levels.ts';
 import { findAllUnmistakable, findUnmistakable, type Unmistakable } from './look-alikes.ts';
 import { META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_LOG_LEVEL, META_PROTOCOL_VERSION } from './meta.ts';
@@ -20,7 +21,7 @@ import {
   LIST_TOOLS,
   PING,
 } from './methods.ts';
-import { asFields, type Fields, parseSpan } from './payload.ts';
+import { asFields, type Fields, MAX_PARSED_VALUES, parseSpan } from './payload.ts';
 
 export interface RequestMetadata {
   /** As the client named it; not checked. */
@@ -42,26 +43,17 @@ export interface MetadataFault {
 export const META = '_meta';
 const ENVELOPE_KEYS = [META_PROTOCOL_VERSION, META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_LOG_LEVEL] as const;
 
-/** The end of `_meta` as a key. It begins with a byte that is rare in any text, so that it is looked for fast. */
-const META_KEY = Buffer.from('_meta"');
-/** Part of every envelope key. Only escapes of this kind could spell either otherwise: `_`, `.` and letters have no short one. */
-const KEY_PREFIX = Buffer.from('io.modelcontextprotocol');
-const UNICODE_ESCAPE = Buffer.from('\\u');
-
 /**
  * Does the message say of itself that it is modern? Exact, also for a key that is spelled with escapes or a `_meta`
  * that occurs twice; whether the envelope is a good one is another question.
  */
 export function claimsModern(frame: Frame): boolean {
-  const { bytes, payloadStart, spelling } = frame;
+  const { bytes, payloadStart, outline } = frame;
   if (payloadStart === -1 || frame.isResponse) return false;
-  // Most legacy messages hold none of this; a native search over the bytes says so at once.
-  const holdsKeys = bytes.includes(META_KEY, payloadStart) && bytes.includes(KEY_PREFIX, payloadStart);
-  if (!holdsKeys && (spelling === 'plain' || !bytes.includes(UNICODE_ESCAPE, payloadStart))) return false;
-  const params = membersOf(bytes, payloadStart, frame.outline);
+  const params = membersOf(bytes, payloadStart, outline);
   while (params.next()) {
     if (!isStringToken(bytes, params.keyStart, params.keyEnd, META)) continue;
-    if (findMember(bytes, params.valueStart, META_PROTOCOL_VERSION) !== undefined) return true;
+    if (findMember(bytes, params.valueStart, META_PROTOCOL_VERSION, outline) !== undefined) return true;
   }
   return false;
 }
@@ -120,22 +112,27 @@ function parsedLate(
 }
 
 interface ReadValue {
-  readonly state: 'missing' | 'unclear' | 'present';
+  readonly state: 'missing' | 'unclear' | 'too-much' | 'present';
   readonly value: unknown;
 }
 
 const MISSING: ReadValue = { state: 'missing', value: undefined };
 const UNCLEAR: ReadValue = { state: 'unclear', value: undefined };
+const TOO_MUCH: ReadValue = { state: 'too-much', value: undefined };
 
 function readValue(bytes: Buffer, found: Unmistakable): ReadValue {
   if (found === undefined) return MISSING;
-  return found === 'unclear' ? UNCLEAR : { state: 'present', value: parseSpan(bytes, found) };
+  if (found === 'unclear') return UNCLEAR;
+  const value = parseSpan(bytes, found);
+  // It is part of a message that is JSON, and no deeper than a message may be.
+  return value === undefined ? TOO_MUCH : { state: 'present', value };
 }
 
 function faultOf(key: string, { state }: ReadValue, expected: string): MetadataFault {
   const name = `params.${META}["${key}"]`;
   if (state === 'missing') return { fault: `${name} is missing; expected ${expected}` };
   if (state === 'unclear') return { fault: `${name} must occur once, and nothing that could be taken for it` };
+  if (state === 'too-much') return { fault: `${name} has more than ${MAX_PARSED_VALUES} values; expected ${expected}` };
   return { fault: `${name} must be ${expected}` };
 }
 
@@ -191,14 +188,14 @@ export function stripMetadata(frame: Frame, { inputs = 'keep', also }: StripOpti
  */
 export function stampMetadata(frame: Frame, metadata: RequestMetadata): Frame {
   const { bytes, payloadStart } = frame;
-  const params = ObjectEditor.read(bytes, payloadStart, [META, 'task']);
+  const params = ObjectEditor.readIn(frame, payloadStart, [META, 'task']);
   if (params === undefined) {
     // PHP writes an empty object as an empty array.
     const isFree = payloadStart === -1 || isEmptyArray(bytes, payloadStart);
     return isFree ? withParams(frame, encode({ [META]: envelopeOf(metadata) })) : frame;
   }
   const envelope = envelopeOf(metadata);
-  const meta = ObjectEditor.read(bytes, params.value(META)?.start ?? -1, ENVELOPE_KEYS);
+  const meta = ObjectEditor.readIn(frame, params.value(META)?.start ?? -1, ENVELOPE_KEYS);
   if (meta === undefined) {
     params.set(META, encode(envelope));
   } else {

@@ -13,7 +13,7 @@ import type { ModernRefusal } from './validate-modern.ts';
 export type EraRoute =
   /** A modern request, to be checked by `validateModern`. */
   | { readonly kind: 'modern' }
-  /** A notification of a modern client. None means anything over HTTP: taken and dropped. */
+  /** A notification of a modern client. Those of the specification mean nothing over HTTP. */
   | { readonly kind: 'modern-notification' }
   /** Opens a legacy session, whatever session it names. */
   | { readonly kind: 'initialize' }

@@ -1,6 +1,6 @@
 import { BridgeError, ERROR_CODES, type ErrorCode } from '../errors.ts';
 import type { Frame } from '../wire/frame.ts';
-import { asFields, readPayload, showText } from './payload.ts';
+import { asFields, readFields, showText } from './payload.ts';
 import { INTERNAL_ERROR } from './rpc-codes.ts';
 
 /** Longer messages than ours are some server's. */
@@ -24,8 +24,8 @@ export function rpcErrorOf(error: BridgeError): RpcError {
 
 /** What a bridge, this one or one behind it, has told with an error; without its details. Undefined: the server's own. */
 export function failureToldBy(answer: Frame): BridgeError | undefined {
-  const error = readPayload(answer);
-  const reason = asFields(asFields(error?.data)?.bridge)?.reason;
+  const { data, message } = readFields(answer, ['data', 'message']);
+  const reason = asFields(asFields(data)?.bridge)?.reason;
   if (typeof reason !== 'string' || !Object.hasOwn(ERROR_CODES, reason)) return undefined;
-  return new BridgeError(reason as ErrorCode, showText(error?.message).slice(0, MAX_RETOLD_LENGTH));
+  return new BridgeError(reason as ErrorCode, showText(message).slice(0, MAX_RETOLD_LENGTH));
 }

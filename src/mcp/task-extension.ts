@@ -2,7 +2,7 @@
 import type { Frame } from '../wire/frame.ts';
 import { isDeclared } from './client-capabilities.ts';
 import { TASKS_EXTENSION } from './era-capabilities.ts';
-import { asFields, type Fields, readPayload } from './payload.ts';
+import { asFields, type Fields, readField } from './payload.ts';
 import { INVALID_PARAMS, MISSING_CAPABILITY } from './rpc-codes.ts';
 import type { RpcError } from './rpc-errors.ts';
 
@@ -38,13 +38,13 @@ export const TASK_GIVEN_UP: RpcError = {
 
 /** `params.taskId`. */
 export function readTaskId(request: Frame): string | undefined {
-  const taskId = readPayload(request)?.taskId;
+  const taskId = readField(request, 'taskId');
   return typeof taskId === 'string' ? taskId : undefined;
 }
 
 /** `params.notifications.taskIds` of a `subscriptions/listen`, each once; undefined: it does not ask for tasks. */
 export function readTaskIds(listen: Frame): readonly string[] | undefined {
-  const taskIds = asFields(readPayload(listen)?.notifications)?.taskIds;
+  const taskIds = asFields(readField(listen, 'notifications'))?.taskIds;
   if (!Array.isArray(taskIds)) return undefined;
   return [...new Set(taskIds.filter((taskId) => typeof taskId === 'string'))];
 }

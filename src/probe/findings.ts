@@ -1,3 +1,4 @@
+import type { BridgeError } from '../errors.ts';
 import type { Authorization, Offer } from './report.ts';
 import type { StepLog } from './step-log.ts';
 
@@ -15,6 +16,11 @@ export class Findings {
   offer<Draft extends Offer>(draft: Draft): Draft {
     this.offers.push(draft);
     return draft;
+  }
+
+  /** Why something ended, with the code to look it up by. */
+  failure({ message, code }: BridgeError): void {
+    this.problem(`${message} (${code})`);
   }
 
   problem(sentence: string): void {

@@ -64,7 +64,8 @@ export class HttpProbe {
     { head, words, error }: Pick<HttpAnswer, 'head' | 'words' | 'error'>,
   ): Promise<Progress> {
     if (kind === 'unreachable') {
-      this.findings.problem(error?.message ?? words);
+      if (error === undefined) this.findings.problem(words);
+      else this.findings.failure(error);
       return 'over';
     }
     if (kind === 'failing' || kind === 'busy') {

@@ -3,6 +3,7 @@ import type { Deps } from '../deps.ts';
 import { createModernRequest } from '../mcp/discover.ts';
 import type { Implementation } from '../mcp/meta.ts';
 import { INITIALIZED } from '../mcp/methods.ts';
+import { mayDownload } from '../process/command-name.ts';
 import type { UpstreamDialer } from '../relay/ports.ts';
 import { type LinkAnswer, LinkClient } from '../upstream/detect/ask/link-client.ts';
 import { detectStdio, PROBE_TIMEOUT_MS, type StdioDetection } from '../upstream/detect/attempts/detect-stdio.ts';
@@ -45,7 +46,15 @@ export class CommandProbe {
     const { maxMessageBytes } = limits;
     this.#options = options;
     this.#findings = findings;
-    this.#dialer = createStdioDialer({ target, child, maxMessageBytes, shutdownGraceMs: CLOSE_GRACE_MS, deps });
+    this.#dialer = createStdioDialer({
+      target,
+      child,
+      maxMessageBytes,
+      shutdownGraceMs: CLOSE_GRACE_MS,
+      // The report says it.
+      failureLevel: 'debug',
+      deps,
+    });
   }
 
   /** Rejects when the time is up, or with a BridgeError when the server does not get as far as an answer. */
@@ -69,6 +78,8 @@ export class CommandProbe {
 
   async #detect(): Promise<StdioDetection> {
     const { clientInfo, deps, signal, timeoutMs } = this.#options;
+    const { name } = this.#dialer;
+    this.#findings.steps.waitFor(`${name} to answer${mayDownload(name) ? '; a package may be downloading' : ''}`);
     const detected = detectStdio({
       dialer: this.#dialer,
       clientInfo,
@@ -82,6 +93,8 @@ export class CommandProbe {
       },
       // Half of the time is for what comes after a server that does not answer.
       probeTimeoutMs: Math.min(PROBE_TIMEOUT_MS, timeoutMs / 2),
+      // Slow to start is not broken; the time limit of the whole counts.
+      handshakeTimeoutMs: timeoutMs,
     }).then(
       (detection) => ({ detection }),
       (thrown: unknown) => ({ thrown }),

@@ -5,6 +5,8 @@ export interface ProbeConfig extends Pick<Config, 'protocol' | 'remote' | 'child
   readonly timeoutMs: number;
   /** Aborted: it ends sooner, and reports what it has. */
   readonly signal?: AbortSignal;
+  /** Hears what is waited for from now on: `the answer to initialize`. */
+  readonly waiting?: (what: string) => void;
 }
 
 /** A single question; one that gets no answer in this time gets none. */

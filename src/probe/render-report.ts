@@ -1,6 +1,14 @@
-import { toPrintable } from '../process/printable.ts';
+import { toPrintable } from '../printable.ts';
 import { type Column, Painter, type PaintOptions } from './painter.ts';
-import type { ClientAdvice, ClientKind, ItemCount, Offer, ProbeConclusion, ProbeReport } from './report.ts';
+import {
+  type ClientAdvice,
+  type ClientKind,
+  type ItemCount,
+  type Offer,
+  type ProbeConclusion,
+  type ProbeReport,
+  TRANSPORT_NAMES,
+} from './report.ts';
 
 export interface RenderOptions extends PaintOptions {
   /** Columns of the terminal. */
@@ -28,7 +36,7 @@ export function renderReport(report: ProbeReport, { color, width }: RenderOption
     painter.heading('Authorization');
     painter.columns([
       ['required', `${status}${scheme === undefined ? '' : `, ${toPrintable(scheme, 40)}`}`],
-      ['metadata', resourceMetadata ?? 'none found'],
+      ['metadata', resourceMetadata === undefined ? 'none found' : toPrintable(resourceMetadata, MAX_SHOWN_LENGTH)],
       ...(authorizationServers.length > 0 ? [['servers', showList(authorizationServers)] as Column] : []),
       ...(scopes.length > 0 ? [['scopes', showList(scopes)] as Column] : []),
       ['way in', authorizationServers.length > 0 ? `${LOGIN}, or ${TOKEN}` : TOKEN],
@@ -73,12 +81,6 @@ function paintVerdict(painter: Painter, verdict: ProbeConclusion): string {
       return painter.red('not usable');
   }
 }
-
-const TRANSPORT_NAMES: Readonly<Record<Offer['transport'], string>> = {
-  stdio: 'stdio',
-  'http-sse': 'HTTP+SSE',
-  'streamable-http': 'Streamable HTTP',
-};
 
 function renderOffer(painter: Painter, offer: Offer): void {
   const name = `${TRANSPORT_NAMES[offer.transport]}, ${offer.era}`;

@@ -29,6 +29,12 @@ export type ProbeConclusion = 'usable' | 'partly-usable' | 'unauthorized' | 'unu
 
 export type OfferTransport = 'stdio' | 'http-sse' | 'streamable-http';
 
+export const TRANSPORT_NAMES: Readonly<Record<OfferTransport, string>> = {
+  stdio: 'stdio',
+  'http-sse': 'HTTP+SSE',
+  'streamable-http': 'Streamable HTTP',
+};
+
 /** One way of speaking with the server. */
 export interface Offer {
   readonly transport: OfferTransport;

@@ -20,7 +20,7 @@ import { StepLog } from './step-log.ts';
  */
 export async function runProbe(target: Target, config: ProbeConfig, deps: Deps): Promise<ProbeReport> {
   const startedMs = deps.clock.now();
-  const findings = new Findings(new StepLog(deps.clock));
+  const findings = new Findings(new StepLog(deps.clock, config.waiting));
   const controller = new AbortController();
   const timeUp = new Error('the time is up');
   const interrupted = new Error('interrupted');
@@ -38,14 +38,16 @@ export async function runProbe(target: Target, config: ProbeConfig, deps: Deps):
       const pending = findings.steps.giveUp();
       const during = pending === undefined ? '' : ` while waiting for ${pending}`;
       const isSilent = target.kind === 'command' && findings.offers.every(({ works }) => !works);
-      findings.problem(`The time limit of ${config.timeoutMs} ms was reached${during}.${isSilent ? SILENCE : ''}`);
+      findings.problem(
+        `The time limit of ${showTime(config.timeoutMs)} was reached${during}.${isSilent ? SILENCE : ''}`,
+      );
     } else if (thrown === interrupted) {
       findings.steps.giveUp();
       findings.problem('It was interrupted; there may be more to find.');
     } else {
       const error = toBridgeError(thrown);
       if (error.code.startsWith('ERR_CONFIG') || error.code === 'ERR_INTERNAL') throw error;
-      findings.problem(error.message);
+      findings.failure(error);
     }
   } finally {
     cancel();
@@ -59,7 +61,11 @@ export async function runProbe(target: Target, config: ProbeConfig, deps: Deps):
 const HOLD_MS = 60_000;
 
 const SILENCE =
-  ' The server runs, but has not answered. It may be slow to start (give it more with --timeout), or not speak MCP on stdin and stdout; one that listens on a port is reached by its URL.';
+  ' The server runs but has not answered. It may be slow to start (allow more with --timeout), or may not speak MCP on stdin and stdout; a server that listens on a port is probed by its URL.';
+
+function showTime(ms: number): string {
+  return ms < 10_000 ? `${ms} ms` : `${Math.round(ms / 1000)} s`;
+}
 
 interface ProbeContext {
   readonly findings: Findings;

@@ -1,7 +1,7 @@
 import type { RemoteConfig, Target } from '../config.ts';
 import { showUrl } from '../http/shown-url.ts';
 import { nameCommand } from '../process/command-name.ts';
-import { toPrintable } from '../process/printable.ts';
+import { quoteForShell, showWords } from '../process/shown-words.ts';
 
 /** How the target is called at the top of the report. */
 export function nameTarget(target: Target): string {
@@ -12,9 +12,9 @@ export function nameTarget(target: Target): string {
 export function showTarget(target: Target, remote: RemoteConfig): string {
   if (target.kind === 'url') {
     const url = `${showUrl(target.url)}${target.url.search === '' ? '' : '?…'}`;
-    return [url, ...remoteOptions(remote)].map(quote).join(' ');
+    return [url, ...remoteOptions(remote)].map(quoteForShell).join(' ');
   }
-  return ['--', target.command, ...maskArguments(target.args)].map(quote).join(' ');
+  return `-- ${showWords([target.command, ...target.args])}`;
 }
 
 /** What was needed to reach the server is needed again. */
@@ -29,23 +29,4 @@ function remoteOptions({ headers, bearerTokenFile, tls }: RemoteConfig): readonl
     ...[...headers.keys()].flatMap((name) => ['--header', `${name}: …`]),
     ...Object.entries(files).flatMap(([option, file]) => (file === undefined ? [] : [option, file])),
   ];
-}
-
-const SECRET_NAME = /key|token|secret|passw|credential|auth/i;
-const MAX_WORD_LENGTH = 200;
-
-function maskArguments(args: readonly string[]): readonly string[] {
-  return args.map((arg, index) => {
-    const before = args[index - 1];
-    const isValue = before?.startsWith('-') === true && !before.includes('=') && !arg.startsWith('-');
-    if (isValue && SECRET_NAME.test(before)) return '…';
-    const [name = '', value] = arg.split(/=(.*)/s);
-    if (value !== undefined && SECRET_NAME.test(name)) return `${name}=…`;
-    return arg.replace(/\/\/[^/@\s]*@/g, '//…@');
-  });
-}
-
-function quote(word: string): string {
-  const text = toPrintable(word, MAX_WORD_LENGTH);
-  return /^[\w@%+=:,./…-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -12,23 +12,36 @@ export interface Answered {
 export class StepLog {
   readonly steps: Step[] = [];
   readonly #clock: Clock;
+  readonly #waiting: (what: string) => void;
   #pending: { readonly request: string; readonly startedMs: number } | undefined;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, waiting: (what: string) => void = () => undefined) {
     this.#clock = clock;
+    this.#waiting = waiting;
   }
 
   /** Runs one question and writes down its outcome. */
   async run<Answer extends Answered>(request: string, ask: () => Promise<Answer>): Promise<Answer> {
     this.#pending = { request, startedMs: this.#clock.now() };
+    this.waitFor(`the answer to ${request}`);
     const answer = await ask();
     this.#pending = undefined;
     this.add({ request, saw: answer.words, status: answer.head?.status, tookMs: answer.tookMs });
     return answer;
   }
 
+  /** Of what is no question to be written down. */
+  waitFor(what: string): void {
+    this.#waiting(what);
+  }
+
   add(step: Step): void {
     this.steps.push({ ...step, tookMs: Math.round(step.tookMs * 10) / 10 });
+  }
+
+  /** For questions at another path of the same server: the same log, with the path. */
+  at(path: string): StepLog {
+    return new StepLogAt(this, path, this.#clock);
   }
 
   /** The time is up: what was waited for counts as unanswered. Returns what that was. */
@@ -44,5 +57,24 @@ export class StepLog {
       tookMs: this.#clock.now() - startedMs,
     });
     return request;
+  }
+}
+
+class StepLogAt extends StepLog {
+  readonly #log: StepLog;
+  readonly #path: string;
+
+  constructor(log: StepLog, path: string, clock: Clock) {
+    super(clock);
+    this.#log = log;
+    this.#path = path;
+  }
+
+  override run<Answer extends Answered>(request: string, ask: () => Promise<Answer>): Promise<Answer> {
+    return this.#log.run(`${request} at ${this.#path}`, ask);
+  }
+
+  override add(step: Step): void {
+    this.#log.add({ ...step, request: `${step.request} at ${this.#path}` });
   }
 }

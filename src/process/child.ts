@@ -11,6 +11,8 @@ export interface ChildSpec {
   readonly cwd: string | undefined;
   /** The whole environment; nothing is added. */
   readonly env: Readonly<Record<string, string>>;
+  /** Names of variables it does not get; looked for on its stderr. */
+  readonly withheldEnv: readonly string[];
   /** What it has to end by itself when it is told to; see terminate.ts. */
   readonly graceMs: number;
 }
@@ -30,6 +32,8 @@ export interface Child {
   readonly stdin: Writable;
   /** When anything came from it last, on stdout or stderr, or when it was started; by the clock of the bridge. */
   readonly lastHeardMs: number;
+  /** It was told to end, or has exited and left others of its group behind. */
+  readonly isEnding: boolean;
   /** Stop and go on reading its stdout. Up to one buffer that was read before may still come. */
   pauseOutput(): void;
   resumeOutput(): void;
@@ -60,6 +64,8 @@ export interface ChildExit {
   readonly ranMs: number;
   /** The last lines of its stderr, printable and short enough for a message; see stderr-log.ts. */
   readonly stderrTail: readonly string[];
+  /** The withheld variables that its stderr named not long before the end. */
+  readonly namedOnStderr: readonly string[];
   /** We had begun to end it before it exited. */
   readonly terminated: boolean;
 }

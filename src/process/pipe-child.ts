@@ -20,10 +20,10 @@ function startPipeChild(spec: ChildSpec, listener: ChildListener, { log, clock }
   if (pid === undefined || stdin === null || stdout === null || stderr === null) {
     return awaitFailure(spec, listener, process);
   }
-  const { name, graceMs } = spec;
+  const { name, graceMs, withheldEnv } = spec;
   const childLog = log.child({ child: name, childPid: pid });
   const carried = { carrier: 'pipe', stdin, stdout, stderr } as const;
-  return new RunningChild({ name, process, pid, ...carried, graceMs, listener, clock, log: childLog });
+  return new RunningChild({ name, process, pid, ...carried, graceMs, withheldEnv, listener, clock, log: childLog });
 }
 
 /** Without a shell; on Windows cross-spawn starts .cmd files as well. */
@@ -50,6 +50,7 @@ export function awaitFailure(spec: ChildSpec, listener: ChildListener, process: 
     pid: undefined,
     stdin: new Writable({ write: (_chunk, _encoding, done) => done() }),
     lastHeardMs: Number.NEGATIVE_INFINITY,
+    isEnding: true,
     pauseOutput: () => undefined,
     resumeOutput: () => undefined,
     terminate: () => Promise.resolve(),

@@ -33,7 +33,7 @@ export function resolveCommand(lookup: CommandLookup, view: FileSystemView = sys
   const path = view.platform === 'win32' ? win32 : posix;
   const folder = path.resolve(view.currentFolder, cwd ?? '');
   if (cwd !== undefined && view.kindOf(folder) !== 'folder') {
-    throw spawnError(`its working folder ${folder} does not exist or is no folder; correct --cwd`);
+    throw spawnError(`its working folder ${folder} does not exist or is not a folder; correct --cwd`);
   }
   if (command === '') throw spawnError('the command is empty; write it after --');
 
@@ -48,18 +48,22 @@ export function resolveCommand(lookup: CommandLookup, view: FileSystemView = sys
   // As a shell takes it. The value is not shown: it may be a credential.
   const [variable] = /^\w+(?==)/.exec(command) ?? [];
   if (variable !== undefined) {
-    throw spawnError(`"${variable}=..." is no program; a variable for it stands before --, as --env ${variable}=...`);
+    throw spawnError(
+      `"${variable}=..." is not a program; variables of the server are set before --, as --env ${variable}=...`,
+    );
   }
   // As other bridges take it. The rest is not shown: arguments may be credentials.
   const [program] = /^[^\s/\\]+(?=\s)/.exec(command) ?? [];
   if (program !== undefined) {
-    throw spawnError(`"${program} ..." in quotes is one word, and no program; leave the quotes out: -- ${program} ...`);
+    throw spawnError(
+      `"${program} ..." in quotes is one word, not a program and its arguments; leave out the quotes: -- ${program} ...`,
+    );
   }
   if (hasFolder(command, view)) {
     throw spawnError(`${path.resolve(folder, command)} does not exist; correct the path after --`);
   }
   throw spawnError(
-    `"${command}" is in none of the ${searchPath(lookup, view).length} folders of the PATH it is started with; ` +
+    `"${command}" is in none of the ${searchPath(lookup, view).length} folders of its PATH; ` +
       'check the spelling, install it, give its full path, or set another PATH with --env PATH=…',
   );
 }

@@ -22,6 +22,8 @@ export interface RunningChildOptions {
   readonly stdout: Readable;
   readonly stderr: Readable;
   readonly graceMs: number;
+  /** See ChildSpec. */
+  readonly withheldEnv: readonly string[];
   readonly listener: ChildListener;
   readonly clock: Clock;
   /** Carries the child's name and pid. */
@@ -63,14 +65,14 @@ export class RunningChild implements Child {
   #cancelLingering: (() => void) | undefined = undefined;
 
   constructor(options: RunningChildOptions) {
-    const { name, pid, carrier, stdin, graceMs, clock, log } = options;
+    const { name, pid, carrier, stdin, graceMs, withheldEnv, clock, log } = options;
     this.name = name;
     this.pid = pid;
     this.stdin = stdin;
     this.#options = options;
     this.#startedMs = clock.now();
     this.#lastHeardMs = this.#startedMs;
-    this.#stderrLog = new StderrLog(log);
+    this.#stderrLog = new StderrLog(log, withheldEnv);
     const group = openProcessGroup(pid);
     this.#termination = new Termination({ carrier, graceMs, group, closeStdin: () => stdin.end(), clock, log });
     this.#listen();
@@ -79,6 +81,10 @@ export class RunningChild implements Child {
 
   get lastHeardMs(): number {
     return this.#lastHeardMs;
+  }
+
+  get isEnding(): boolean {
+    return this.#termination.hasBegun;
   }
 
   get gone(): Promise<void> {
@@ -187,6 +193,7 @@ export class RunningChild implements Child {
     const { exit } = this.#state;
     this.#state = { kind: 'ended' };
     this.#cancelLateOutput();
-    this.#options.listener.ended({ ...exit, stderrTail: this.#stderrLog.tail });
+    const { tail, named } = this.#stderrLog;
+    this.#options.listener.ended({ ...exit, stderrTail: tail, namedOnStderr: named });
   }
 }

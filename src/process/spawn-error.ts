@@ -33,7 +33,7 @@ function explain(code: string): string {
     case 'ENOENT':
       return 'the file is there, but the interpreter named in its first line is not; install it or correct that line';
     case 'EACCES':
-      return 'the system does not allow to execute it (EACCES); check the permissions of its file and folders';
+      return 'the system does not allow it to be executed (EACCES); check the permissions of its file and folders';
     case 'EMFILE':
     case 'ENFILE':
       return `too many files are open (${code}); allow more with ulimit -n, or fewer servers with --max-sessions`;

@@ -12,6 +12,8 @@ export interface RestartPolicyOptions {
   readonly clock: Clock;
   /** 0 ≤ x < 1; Math.random outside tests. */
   readonly random: () => number;
+  /** Called with each start that fails, and each answer. */
+  readonly noted?: (outcome: 'failed' | 'served') => void;
 }
 
 /**
@@ -34,6 +36,8 @@ type PolicyState =
 export class RestartPolicy {
   readonly #options: RestartPolicyOptions;
   #state: PolicyState = { kind: 'working', failures: 0 };
+  /** Why the last start came to nothing; undefined: it did not, or there was none. */
+  #failure: BridgeError | undefined;
 
   constructor(options: RestartPolicyOptions) {
     this.#options = options;
@@ -52,6 +56,17 @@ export class RestartPolicy {
   /** A child answered something: the server can run. */
   served(): void {
     this.#state = { kind: 'working', failures: 0 };
+    this.#failure = undefined;
+    this.#options.noted?.('served');
+  }
+
+  /**
+   * A child runs, and was given up because it has answered nothing in all of its time. That is no crash: the next one may
+   * be started at once.
+   */
+  unanswered(error: BridgeError): void {
+    this.#failure = error;
+    this.#options.noted?.('failed');
   }
 
   /**
@@ -63,6 +78,12 @@ export class RestartPolicy {
       if (this.#state.kind === 'working' && this.#state.failures === 0) this.#state = { kind: 'working', failures: 1 };
       return;
     }
+    this.#countFailure(error);
+    this.#failure = error;
+    this.#options.noted?.('failed');
+  }
+
+  #countFailure(error: BridgeError): void {
     const failures = this.#state.failures + 1;
     if (failures < CRASH_LOOP_FAILURES) {
       this.#state = { kind: 'working', failures };
@@ -84,12 +105,17 @@ export class RestartPolicy {
     return Math.round(fullMs * (0.5 + this.#options.random() / 2));
   }
 
+  /** Why the last child did not serve, until one does. */
+  get failure(): BridgeError | undefined {
+    return this.#failure;
+  }
+
   /** Why a child may not be started now. */
   refusal(): BridgeError | undefined {
     if (this.#state.kind === 'working') return undefined;
     const { untilMs, failures, lastError } = this.#state;
     const retryAfterMs = untilMs - this.#options.clock.now();
-    // Once the wait is over a call is let through; whoever asks first whether we are ready would never make it.
+    // Once the wait is over a call is let through.
     if (retryAfterMs <= 0) return undefined;
     const message =
       `Server "${this.#options.name}" failed ${failures} times in a row before it answered anything; ` +

@@ -19,6 +19,8 @@ import type { Lane } from './lane.ts';
 export interface DownstreamPeer {
   /** Somebody listens right now; such a session is not idle. */
   readonly isConnected: boolean;
+  /** It had a stream open that belongs to no call, has closed it, and has asked nothing since: most clients end so. */
+  readonly hasLeft: boolean;
   /**
    * Sends to the client: with an exchange on that exchange's lane, without one wherever this client takes what
    * belongs to no request. A response ends its exchange's lane. False: full, wait for `drained`.
@@ -92,7 +94,14 @@ export interface ServerFault {
   readonly id: Frame['id'];
 }
 
-export type Readiness = { readonly ready: true } | { readonly ready: false; readonly error: BridgeError };
+export type Readiness =
+  | { readonly ready: true }
+  | {
+      readonly ready: false;
+      readonly error: BridgeError;
+      /** It did not work last time; that is all that is known, and to dial is allowed. Absent: it would be refused. */
+      readonly mayTry?: true;
+    };
 
 /**
  * Who a modern request comes from. Each carries this itself; there is no session to know it from.

@@ -5,7 +5,7 @@ import { findCancelledId, findProgressToken } from '../mcp/correlators.ts';
 import { CANCELLED, INITIALIZE, PING } from '../mcp/methods.ts';
 import { LISTEN } from '../mcp/modern-methods.ts';
 import { ModernQuestions } from '../mcp/modern-questions.ts';
-import { readPayload } from '../mcp/payload.ts';
+import { readField } from '../mcp/payload.ts';
 import { type Era, findRevision, OLDEST_REVISION, type Revision } from '../mcp/revisions.ts';
 import { failureToldBy, rpcErrorOf } from '../mcp/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
@@ -371,5 +371,5 @@ export class Relay implements ClientListener, ServerListener {
 
 /** A server that names no revision, or one nobody knows, is served like the oldest: it takes no liberties. */
 function negotiatedRevision(frame: Frame): Revision {
-  return findRevision(readPayload(frame)?.protocolVersion) ?? OLDEST_REVISION;
+  return findRevision(readField(frame, 'protocolVersion')) ?? OLDEST_REVISION;
 }

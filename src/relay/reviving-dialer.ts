@@ -3,7 +3,7 @@ import { BridgeError, toBridgeError } from '../errors.ts';
 import { changeNotifications } from '../mcp/change-notifications.ts';
 import { findCancelledId } from '../mcp/correlators.ts';
 import { CANCELLED, INITIALIZE, INITIALIZED, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE } from '../mcp/methods.ts';
-import { asFields, readPayload, showText } from '../mcp/payload.ts';
+import { asFields, readField, readPayload, showText } from '../mcp/payload.ts';
 import { rpcErrorOf } from '../mcp/rpc-errors.ts';
 import { SubscribedUris, TOO_MANY_SUBSCRIBED } from '../mcp/subscribed-uris.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
@@ -329,5 +329,5 @@ function isStanding(method: string): boolean {
 }
 
 function uriOf(request: Frame): string {
-  return showText(readPayload(request)?.uri);
+  return showText(readField(request, 'uri'));
 }

@@ -1,8 +1,16 @@
 import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
+import { EvictionLog, findAbandoned, type SessionUse } from './abandoned-sessions.ts';
 import { type CallTimes, shortestOf } from './call-endings.ts';
 import type { OpenCalls } from './open-calls.ts';
-import type { CallContext, CallerEnvironment, ClientListener, DownstreamPeer, UpstreamDialer } from './ports.ts';
+import type {
+  CallContext,
+  CallerEnvironment,
+  ClientListener,
+  DownstreamPeer,
+  UpstreamDialer,
+  UpstreamLink,
+} from './ports.ts';
 import { Relay } from './relay.ts';
 
 export interface SessionRegistryOptions extends CallTimes {
@@ -15,8 +23,18 @@ export interface SessionRegistryOptions extends CallTimes {
   readonly maxCallsPerSession?: number;
   /** Counts the calls of all sessions, and of whoever shares it. */
   readonly openCalls?: OpenCalls;
-  /** A session that nobody has been connected to or has called for this long ends. */
+  /** A session that nobody has been connected to or has called for this long ends, calls included. */
   readonly sessionTimeoutMs: number;
+  /** When it ends before that; default: never. */
+  readonly idleTimeouts?: IdleTimeouts;
+}
+
+/** How long a session stays that nobody is connected to and that has no open call. */
+export interface IdleTimeouts {
+  /** Its client has closed its stream and asked nothing since, or never returned after `initialize`: it has left. */
+  readonly leftMs: number;
+  /** Its client calls without having a stream: that none is open says nothing. */
+  readonly quietMs: number;
 }
 
 /** For whom a session is opened. */
@@ -37,9 +55,43 @@ export interface Session<Peer extends DownstreamPeer = DownstreamPeer> {
   readonly relay: Relay;
 }
 
-interface Entry extends Session {
+class Entry implements Session, SessionUse {
+  readonly id: string;
+  readonly peer: DownstreamPeer;
+  readonly relay: Relay;
+  readonly link: UpstreamLink;
   readonly principal: string | undefined;
+  hasReturned = false;
+  /** When its client was connected or sent something. */
   lastSeenMs: number;
+  lastUsedMs: number;
+
+  constructor(session: Session, link: UpstreamLink, principal: string | undefined, nowMs: number) {
+    this.id = session.id;
+    this.peer = session.peer;
+    this.relay = session.relay;
+    this.link = link;
+    this.principal = principal;
+    this.lastSeenMs = nowMs;
+    this.lastUsedMs = nowMs;
+  }
+
+  get isUnattended(): boolean {
+    return !this.peer.isConnected && this.relay.openExchanges === 0;
+  }
+
+  /** Its client gave a sign of life. */
+  visited(nowMs: number): void {
+    this.hasReturned = true;
+    this.lastSeenMs = nowMs;
+    this.lastUsedMs = nowMs;
+  }
+
+  /** Called every now and then: what lasts is seen, not told. */
+  look(nowMs: number): void {
+    if (this.peer.isConnected) this.lastSeenMs = nowMs;
+    if (!this.isUnattended) this.lastUsedMs = nowMs;
+  }
 }
 
 /** How often idle sessions and calls that take too long are looked for; shorter limits are checked more often. */
@@ -50,11 +102,13 @@ const DRAIN_POLL_MS = 20;
 export class SessionRegistry {
   readonly #options: SessionRegistryOptions;
   readonly #entries = new Map<string, Entry>();
+  readonly #evictions: EvictionLog;
   #stopSweep: (() => void) | undefined;
   #isDraining = false;
 
   constructor(options: SessionRegistryOptions) {
     this.#options = options;
+    this.#evictions = new EvictionLog(options.deps);
   }
 
   get size(): number {
@@ -67,10 +121,11 @@ export class SessionRegistry {
    */
   open<Peer extends DownstreamPeer>(
     createPeer: (id: string, listener: ClientListener) => Peer,
-    { principal, context, environment }: SessionClient = {},
+    client: SessionClient = {},
   ): Session<Peer> {
+    const { principal, context } = client;
     this.#checkPlace(principal);
-    const { deps, dialer, requestTimeoutMs, maxCallMs, maxCallsPerSession, openCalls } = this.#options;
+    const { deps, requestTimeoutMs, maxCallMs, maxCallsPerSession, openCalls } = this.#options;
     const id = deps.randomId();
     const log = deps.log.child({ session: id.slice(0, 6) });
     const relay = new Relay({
@@ -87,7 +142,7 @@ export class SessionRegistry {
         log.debug({ code: reason.code, open: this.#entries.size }, `session ended: ${reason.message}`);
       },
     });
-    const link = dialer.dial(relay, context, environment);
+    const link = this.#dial(relay, client);
     let peer: Peer;
     try {
       peer = createPeer(id, relay);
@@ -98,13 +153,14 @@ export class SessionRegistry {
     relay.join(peer, link);
     // A client may be gone as soon as it has come; its session is then over and nobody would end it again.
     if (!relay.isClosed) {
-      this.#entries.set(id, { id, peer, relay, principal, lastSeenMs: deps.clock.now() });
+      this.#entries.set(id, new Entry({ id, peer, relay }, link, principal, deps.clock.now()));
       this.#startSweep();
       log.debug({ open: this.#entries.size }, 'session opened');
     }
     return { id, peer, relay };
   }
 
+  /** Ends an abandoned session where that makes room. */
   #checkPlace(principal: string | undefined): void {
     if (this.#isDraining) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no new sessions.', {
@@ -112,12 +168,41 @@ export class SessionRegistry {
       });
     }
     const { maxSessions, maxPerCaller = maxSessions } = this.#options;
-    if (this.#entries.size >= maxSessions) {
-      throw this.#noPlace(`All ${maxSessions} sessions are taken`, '--max-sessions');
-    }
     if (maxPerCaller < maxSessions && this.#countOf(principal) >= maxPerCaller) {
+      if (this.#evict(principal, 'own')) return;
       throw this.#noPlace(`This caller has ${maxPerCaller} sessions, the most allowed`, '--max-caller-sessions');
     }
+    if (this.#entries.size >= maxSessions && !this.#evict(principal, 'all')) {
+      throw this.#noPlace(`All ${maxSessions} sessions are taken`, '--max-sessions');
+    }
+  }
+
+  /** Every server process that there may be can belong to sessions, some of them abandoned. */
+  #dial(relay: Relay, { principal, context, environment }: SessionClient): UpstreamLink {
+    const { dialer } = this.#options;
+    try {
+      return dialer.dial(relay, context, environment);
+    } catch (thrown) {
+      const isFull = thrown instanceof BridgeError && thrown.code === 'ERR_SESSION_LIMIT';
+      if (!isFull || !this.#evict(principal, 'processes')) throw thrown;
+      return dialer.dial(relay, context, environment);
+    }
+  }
+
+  #evict(principal: string | undefined, among: 'own' | 'all' | 'processes'): boolean {
+    const entries = [...this.#entries.values()].filter(({ link }) => among !== 'processes' || link.gone !== undefined);
+    const abandoned = findAbandoned(entries, { principal, among: among === 'own' ? 'own' : 'all' });
+    if (abandoned === undefined) return false;
+    this.#evictions.evicted();
+    abandoned.relay.close(new BridgeError('ERR_SESSION_CLOSED', 'It was abandoned, and another session needed room.'));
+    return true;
+  }
+
+  /** As far as is known without trying: a caller may have reached a limit of its own, or have sessions that are in use. */
+  get hasRoom(): boolean {
+    if (this.#entries.size < this.#options.maxSessions) return true;
+    for (const entry of this.#entries.values()) if (entry.isUnattended) return true;
+    return false;
   }
 
   #countOf(principal: string | undefined): number {
@@ -127,7 +212,7 @@ export class SessionRegistry {
   }
 
   #noPlace(what: string, option: string): BridgeError {
-    const message = `${what}; end one (DELETE), wait for an idle one to time out, or raise ${option}.`;
+    const message = `${what}, and all of them are in use; end one (DELETE), try again later, or raise ${option}.`;
     return new BridgeError('ERR_SESSION_LIMIT', message, {
       retryAfterMs: Math.min(this.#options.sessionTimeoutMs, 30_000),
     });
@@ -140,14 +225,15 @@ export class SessionRegistry {
   visit(id: string, principal: string): Session | undefined {
     const entry = this.#entries.get(id);
     if (entry === undefined || entry.principal !== principal) return undefined;
-    entry.lastSeenMs = this.#options.deps.clock.now();
+    entry.visited(this.#options.deps.clock.now());
     return entry;
   }
 
   #startSweep(): void {
     const { clock } = this.#options.deps;
-    const { sessionTimeoutMs } = this.#options;
-    const shortestMs = Math.min(sessionTimeoutMs, shortestOf(this.#options) ?? sessionTimeoutMs);
+    const { sessionTimeoutMs, idleTimeouts } = this.#options;
+    const idleMs = Math.min(sessionTimeoutMs, idleTimeouts?.leftMs ?? sessionTimeoutMs);
+    const shortestMs = Math.min(idleMs, shortestOf(this.#options) ?? idleMs);
     const periodMs = Math.max(10, Math.min(MAX_SWEEP_MS, shortestMs / 4));
     this.#stopSweep ??= clock.every(periodMs, () => this.#sweep(clock.now()));
   }
@@ -155,12 +241,20 @@ export class SessionRegistry {
   #sweep(nowMs: number): void {
     for (const entry of [...this.#entries.values()]) {
       entry.relay.sweep(nowMs);
-      // An open call alone is no sign of life: its client may be gone, and what it is asked is never answered.
-      if (entry.peer.isConnected) entry.lastSeenMs = nowMs;
-      else if (nowMs - entry.lastSeenMs >= this.#options.sessionTimeoutMs) {
+      entry.look(nowMs);
+      if (this.#isOverdue(entry, nowMs)) {
         entry.relay.close(new BridgeError('ERR_SESSION_CLOSED', 'The session was idle for too long.'));
       }
     }
+  }
+
+  #isOverdue(entry: Entry, nowMs: number): boolean {
+    const { sessionTimeoutMs, idleTimeouts } = this.#options;
+    // An open call alone is no sign of life: its client may be gone, and what it is asked is never answered.
+    if (nowMs - entry.lastSeenMs >= sessionTimeoutMs) return true;
+    if (idleTimeouts === undefined) return false;
+    const hasLeft = entry.peer.hasLeft || !entry.hasReturned;
+    return nowMs - entry.lastUsedMs >= (hasLeft ? idleTimeouts.leftMs : idleTimeouts.quietMs);
   }
 
   /** No new sessions or calls; resolves when the open calls are answered or out of their time, or after `graceMs`. */
@@ -183,6 +277,7 @@ export class SessionRegistry {
     this.#isDraining = true;
     this.#stopSweep?.();
     this.#stopSweep = undefined;
+    this.#evictions.close();
     for (const { relay } of [...this.#entries.values()]) relay.close(reason);
   }
 }

@@ -1,7 +1,9 @@
 /**
  * Compiled code in a file of the user's cache folder. V8 runs it as it is, so it is read only where nobody but this user
- * could have written it. That it belongs to this V8 and its flags, V8 checks itself; to which program, the name says.
+ * could have written it, and only if it is what was written: V8 does not look, and damaged code ends the process. That it
+ * belongs to this V8 and its flags, V8 checks itself; to which program, the name says.
  */
+import { createHash } from 'node:crypto';
 import {
   closeSync,
   constants,
@@ -51,8 +53,12 @@ function nameRun(argv: readonly string[]): string {
 
 const VERBS = ['connect', 'probe'];
 
-/** The generation lies before the code, which V8 would have to copy if it did not begin at a multiple of eight. */
-const HEAD_BYTES = 8;
+/**
+ * The digest of all that follows, then the generation, then the code, which V8 would have to copy if it did not begin at a
+ * multiple of eight.
+ */
+const DIGEST_BYTES = 32;
+const HEAD_BYTES = DIGEST_BYTES + 8;
 const SUFFIX = '.v8';
 /** Enough for a few versions of the program and of Node; each takes about a megabyte. */
 export const MAX_FILES = 16;
@@ -69,7 +75,8 @@ export class CodeFile {
     try {
       const bytes = readPrivate(this.#path);
       if (bytes === undefined || bytes.length < HEAD_BYTES) return undefined;
-      return { code: bytes.subarray(HEAD_BYTES), generation: bytes.readUInt8(0) };
+      if (!digestOf(bytes.subarray(DIGEST_BYTES)).equals(bytes.subarray(0, DIGEST_BYTES))) return undefined;
+      return { code: bytes.subarray(HEAD_BYTES), generation: bytes.readUInt8(DIGEST_BYTES) };
     } catch {
       return undefined;
     }
@@ -80,15 +87,21 @@ export class CodeFile {
     const draft = `${this.#path}.${process.pid}`;
     try {
       makePrivateDirectory(dirname(this.#path));
-      const head = Buffer.alloc(HEAD_BYTES);
-      head.writeUInt8(generation, 0);
-      writeFileSync(draft, Buffer.concat([head, code]), { mode: 0o600, flag: 'wx' });
+      const bytes = Buffer.concat([Buffer.alloc(HEAD_BYTES), code]);
+      bytes.writeUInt8(generation, DIGEST_BYTES);
+      digestOf(bytes.subarray(DIGEST_BYTES)).copy(bytes);
+      writeFileSync(draft, bytes, { mode: 0o600, flag: 'wx' });
       renameSync(draft, this.#path);
       removeOldest(dirname(this.#path));
     } catch {
       remove(draft);
     }
   }
+}
+
+/** The program needs node:crypto anyway; of a megabyte it takes a millisecond. */
+function digestOf(bytes: Buffer): Buffer {
+  return createHash('sha256').update(bytes).digest();
 }
 
 function removeOldest(directory: string): void {

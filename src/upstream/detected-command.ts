@@ -157,10 +157,11 @@ class DetectedCommand implements UpstreamDialer {
       this.#modern.offer(connection);
       return this.#ways.legacyToModern;
     }
-    connection.close();
+    const failure = error ?? refusedError(this.name, words);
+    connection.close(failure);
     // The next attempt starts another one.
     await connection.gone;
-    throw error ?? refusedError(this.name, words);
+    throw failure;
   }
 
   /** A server of both eras that one process serves everybody with is left in the one it was met in. */
@@ -261,6 +262,9 @@ class DetectedCommand implements UpstreamDialer {
   // ---- as a dialer
 
   readiness(): Readiness {
+    if (this.#greeting !== undefined) {
+      return { ready: false, error: new BridgeError('ERR_UPSTREAM_STARTING', `${this.name} is starting.`) };
+    }
     const { modern, modernToLegacy, legacyToModern, legacy } = this.#ways;
     const known = [legacy?.dialer ?? this.#options.processes, modern, modernToLegacy, legacyToModern];
     return known.map((dialer) => dialer.readiness()).find(({ ready }) => !ready) ?? { ready: true };

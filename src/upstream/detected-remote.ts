@@ -6,6 +6,7 @@ import { showUrl } from '../http/shown-url.ts';
 import type { Exchange } from '../relay/exchange.ts';
 import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../relay/ports.ts';
 import type { EraWays, JoinEras } from './detect/era-ways.ts';
+import { FirstFailures } from './detect/first-failures.ts';
 import { RequestEras } from './detect/requests/request-eras.ts';
 import { RequestLinks } from './detect/requests/request-links.ts';
 import { createKeyOf, type KeyOf } from './detect/server-key.ts';
@@ -41,6 +42,7 @@ class DetectedRemote implements UpstreamDialer {
   readonly #eras: RequestEras;
   readonly #requests: RequestLinks;
   readonly #keyOf: KeyOf;
+  readonly #failures: FirstFailures;
   /** How the server takes an `initialize`. */
   readonly #sessionVerdicts: VerdictCache;
   /** Is it modern? A server of both eras is both. */
@@ -53,6 +55,7 @@ class DetectedRemote implements UpstreamDialer {
     this.name = showUrl(target.url);
     this.#protocol = remote.transport === 'sse' ? 'legacy' : protocol;
     this.#keyOf = createKeyOf(target.url, remote);
+    this.#failures = new FirstFailures(deps);
     this.#sessionVerdicts = new VerdictCache(deps.clock);
     this.#requestVerdicts = new VerdictCache(deps.clock);
     this.#modern = createStatelessDialer({
@@ -71,6 +74,7 @@ class DetectedRemote implements UpstreamDialer {
       http: this.#http,
       verdicts: this.#requestVerdicts,
       keyOf: this.#keyOf,
+      failures: this.#failures,
     });
     this.#requests = new RequestLinks(this.#eras, this.#ways);
   }
@@ -80,7 +84,7 @@ class DetectedRemote implements UpstreamDialer {
     const found: ModernTurn['found'] = (key, revision) =>
       this.#requestVerdicts.store(key, { kind: 'modern', revision });
     const modern = this.#protocol === 'legacy' ? undefined : { dialer, found };
-    return createSessionDialer(options, { verdicts, keyOf: this.#keyOf, modern });
+    return createSessionDialer(options, { verdicts, keyOf: this.#keyOf, failures: this.#failures, modern });
   }
 
   #doubted(exchange: Exchange | undefined): void {

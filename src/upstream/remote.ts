@@ -6,6 +6,7 @@ import type { Credentials } from '../http/credentials.ts';
 import { showUrl } from '../http/shown-url.ts';
 import type { Implementation } from '../mcp/meta.ts';
 import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../relay/ports.ts';
+import type { FirstFailures } from './detect/first-failures.ts';
 import type { KeyOf } from './detect/server-key.ts';
 import { DetectingLink } from './detect/sessions/detecting-link.ts';
 import { LinkFinder, type ModernTurn } from './detect/sessions/find-link.ts';
@@ -31,6 +32,7 @@ export interface SessionKnowledge {
   readonly verdicts: VerdictCache;
   readonly keyOf: KeyOf;
   readonly modern: ModernTurn | undefined;
+  readonly failures: FirstFailures;
 }
 
 /**

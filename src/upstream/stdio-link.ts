@@ -3,6 +3,7 @@ import type { Clock } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
 import { LineWriter } from '../io/line-writer.ts';
 import { type Child, type ChildExit, type ChildListener, describeExit, type EndReason } from '../process/child.ts';
+import { mayDownload } from '../process/command-name.ts';
 import type { RestartPolicy } from '../process/supervisor.ts';
 import type { ServerFault, ServerListener, UpstreamLink } from '../relay/ports.ts';
 import type { Frame } from '../wire/frame.ts';
@@ -10,13 +11,17 @@ import { AnswerLimit } from './answer-limit.ts';
 import { exitError } from './exit-error.ts';
 import { StdioMessages } from './stdio-messages.ts';
 
-/** A server that says nothing for so long before its first answer is worth a word: most are there within seconds. */
+/** Who waits for the first answer of a server wants to know soon that something happens: most are there by then. */
+const STARTING_MS = 2000;
+/** After so long without a word something may be wrong. */
 const SILENT_MS = 10_000;
 
 export interface StdioLinkOptions {
   readonly name: string;
   readonly maxMessageBytes: number;
   readonly withheldEnv: readonly string[];
+  /** How loud the log is about a process that fails: `debug` where whoever dials says it. */
+  readonly failureLevel: 'warn' | 'debug';
   readonly listener: ServerListener;
   readonly policy: RestartPolicy;
   readonly clock: Clock;
@@ -40,6 +45,7 @@ export class StdioLink implements UpstreamLink, ChildListener {
   readonly #writer: LineWriter;
   readonly #answers: AnswerLimit;
   #state: LinkState = 'open';
+  #isAsked = false;
   #hasServed = false;
   #cancelWarning: (() => void) | undefined = undefined;
 
@@ -74,7 +80,10 @@ export class StdioLink implements UpstreamLink, ChildListener {
 
   send(frame: Frame): boolean {
     if (this.#state === 'closed') return true;
-    if (!this.#hasServed && frame.kind === 'request') this.#cancelWarning ??= this.#watchSilence(SILENT_MS);
+    if (!this.#hasServed && frame.kind === 'request') {
+      this.#isAsked = true;
+      this.#cancelWarning ??= this.#watchStart();
+    }
     return !this.#answers.excludes(frame, this.#writer.isFull) && this.#writer.send(frame.bytes);
   }
 
@@ -88,6 +97,10 @@ export class StdioLink implements UpstreamLink, ChildListener {
   }
 
   close(reason: BridgeError): void {
+    // Whoever gives it up because it answers nothing gives one of our own reasons; a client that leaves is none.
+    if (this.#isAsked && !this.#hasServed && this.#state === 'open' && reason.code.startsWith('ERR_UPSTREAM_')) {
+      this.#options.policy.unanswered(reason);
+    }
     if (!this.#leave()) return;
     this.#options.log.debug({ child: this.#options.name, code: reason.code }, 'link closed, ending the server');
     this.#letGo(reason.code === 'ERR_UPSTREAM_HUNG' ? 'hung' : 'unwanted');
@@ -101,16 +114,16 @@ export class StdioLink implements UpstreamLink, ChildListener {
 
   closed(stream: 'stdin' | 'stdout'): void {
     if (this.#state === 'closed') return;
-    const { name, log } = this.#options;
+    const { name, failureLevel, log } = this.#options;
     const message = `Server "${name}" closed its ${stream} but went on running; it was ended.`;
     const error = new BridgeError('ERR_UPSTREAM_EXITED', message);
-    log.warn({ child: name, code: error.code }, message);
+    log[failureLevel]({ child: name, code: error.code }, message);
     this.#lost(error);
     this.#letGo('unwanted');
   }
 
   ended(exit: ChildExit): void {
-    const { name, withheldEnv, policy, log } = this.#options;
+    const { name, withheldEnv, failureLevel, policy, log } = this.#options;
     const described = { child: name, exitCode: exit.code };
     if (this.#state === 'closed') return log.info(described, `server ${describeExit(exit)}`);
     this.#messages.end();
@@ -119,14 +132,15 @@ export class StdioLink implements UpstreamLink, ChildListener {
     if (exit.terminated || (exit.code === 0 && this.#hasServed)) log.info(described, `server ${describeExit(exit)}`);
     else {
       // All that is known of it: nobody else says it again.
-      log.warn({ ...described, code: error.code }, error.message);
+      log[failureLevel]({ ...described, code: error.code }, error.message);
       policy.failed(error, this.#hasServed);
     }
     this.#tell(exitError(exit, { ...context, retryAfterMs: policy.delayMs() }));
   }
 
   failed(error: BridgeError): void {
-    this.#options.log.warn({ child: this.#options.name, code: error.code }, error.message);
+    const { log, failureLevel, name } = this.#options;
+    log[failureLevel]({ child: name, code: error.code }, error.message);
     this.#lost(error);
   }
 
@@ -159,17 +173,35 @@ export class StdioLink implements UpstreamLink, ChildListener {
     if (this.#leave()) this.#options.listener.serverClosed(error);
   }
 
-  /** One that prints what it is doing, such as to download, is not silent. */
-  #watchSilence(delayMs: number): () => void {
-    const { clock, log, name } = this.#options;
+  #watchStart(): () => void {
+    const { log, name } = this.#options;
+    return this.#whenSilent(STARTING_MS, () => {
+      const why = mayDownload(name) ? '; a package may be downloading' : '';
+      log.info({ child: name }, `starting ${name}, no answer yet${why}`);
+      this.#cancelWarning = this.#watchSilence();
+    });
+  }
+
+  #watchSilence(): () => void {
+    const { log, name } = this.#options;
+    // It has been silent for the time until the first word already.
+    return this.#whenSilent(
+      SILENT_MS,
+      () => {
+        const message = `no answer and nothing else for ${SILENT_MS / 1000} s: it is slow to start, or does not speak MCP on stdin and stdout. A server that listens on a port is reached by its URL`;
+        log.warn({ child: name }, message);
+      },
+      SILENT_MS - STARTING_MS,
+    );
+  }
+
+  /** One that prints what it is doing, such as to download, is not silent. Looked for after `delayMs` at the earliest. */
+  #whenSilent(silentMs: number, run: () => void, delayMs = silentMs): () => void {
+    const { clock } = this.#options;
     return clock.after(delayMs, () => {
-      const leftMs = this.#child.lastHeardMs + SILENT_MS - clock.now();
-      if (leftMs > 0) {
-        this.#cancelWarning = this.#watchSilence(leftMs);
-        return;
-      }
-      const message = `no answer and nothing else for ${SILENT_MS / 1000} s: it is slow to start, or does not speak MCP on stdin and stdout. A server that listens on a port is reached by its URL`;
-      log.warn({ child: name }, message);
+      const leftMs = this.#child.lastHeardMs + silentMs - clock.now();
+      if (leftMs > 0) this.#cancelWarning = this.#whenSilent(silentMs, run, leftMs);
+      else run();
     });
   }
 

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { BridgeError } from '../errors.ts';
-import { toPrintable } from '../process/printable.ts';
+import { toPrintable } from '../printable.ts';
 import type { ServerFault } from '../relay/ports.ts';
 import { CLOSE_BRACE, OPEN_BRACE, OPEN_BRACKET } from '../wire/ascii.ts';
 import { EnvelopeScanner } from '../wire/envelope-scanner.ts';

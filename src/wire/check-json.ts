@@ -16,12 +16,8 @@ import type { Outline } from './outline.ts';
 import { skipWhitespace } from './scan-json.ts';
 import { StringRuns } from './string-runs.ts';
 
-/**
- * - `plain`: valid, and no character is written as `\u` and its code.
- * - `valid`: valid, and some are.
- * - `too-deep`: what comes before the level that is one too many is JSON; the rest was not looked at.
- */
-export type JsonCheck = 'plain' | 'valid' | 'invalid' | 'too-deep';
+/** `too-deep`: what comes before the level that is one too many is JSON; the rest was not looked at. */
+export type JsonCheck = 'valid' | 'invalid' | 'too-deep';
 
 /**
  * Is this one JSON value, without whitespace before it? [RFC 8259] Builds nothing, so that it costs a hostile text no
@@ -31,21 +27,26 @@ export type JsonCheck = 'plain' | 'valid' | 'invalid' | 'too-deep';
  */
 export function checkJson(bytes: Buffer, maxDepth: number, outline?: Outline): JsonCheck {
   const runs = new StringRuns(bytes);
-  /** What closes each array and object that is open. */
+  /** What closes each array and object that is open, the first `depth` of them. */
   const open: number[] = [];
+  let depth = 0;
+  /** What closes the innermost one; 0: none is open. */
+  let closing = 0;
   let at = 0;
   for (;;) {
     const first = byteAt(bytes, at);
     if (first === OPEN_BRACE || first === OPEN_BRACKET) {
-      if (open.length === maxDepth) return 'too-deep';
+      if (depth === maxDepth) return 'too-deep';
       const close = first === OPEN_BRACE ? CLOSE_BRACE : CLOSE_BRACKET;
       at = toToken(bytes, at + 1);
       if (byteAt(bytes, at) !== close) {
-        open.push(close);
+        open[depth] = close;
+        depth += 1;
+        closing = close;
         if (close === CLOSE_BRACE) {
           const keyStart = at;
           at = checkKey(bytes, runs, keyStart);
-          outline?.memberBegins(open.length, keyStart, at);
+          outline?.memberBegins(depth, keyStart, at);
         }
         if (at === -1) return 'invalid';
         continue;
@@ -55,23 +56,24 @@ export function checkJson(bytes: Buffer, maxDepth: number, outline?: Outline): J
       at = first === QUOTE ? checkString(bytes, runs, at) : checkScalar(bytes, at);
       if (at === -1) return 'invalid';
     }
-    if (open[open.length - 1] === CLOSE_BRACE) outline?.memberEnds(open.length, at);
+    if (closing === CLOSE_BRACE) outline?.memberEnds(depth, at);
     at = toToken(bytes, at);
-    while (open.length > 0 && byteAt(bytes, at) === open[open.length - 1]) {
-      open.pop();
-      if (open[open.length - 1] === CLOSE_BRACE) outline?.memberEnds(open.length, at + 1);
+    while (depth > 0 && byteAt(bytes, at) === closing) {
+      depth -= 1;
+      closing = depth === 0 ? 0 : (open[depth - 1] as number);
+      if (closing === CLOSE_BRACE) outline?.memberEnds(depth, at + 1);
       at = toToken(bytes, at + 1);
     }
-    if (open.length === 0) {
+    if (depth === 0) {
       if (at < bytes.length) return 'invalid';
-      return runs.holdCodes ? 'valid' : 'plain';
+      return 'valid';
     }
     if (byteAt(bytes, at) !== COMMA) return 'invalid';
     at = toToken(bytes, at + 1);
-    if (open[open.length - 1] === CLOSE_BRACE) {
+    if (closing === CLOSE_BRACE) {
       const keyStart = at;
       at = checkKey(bytes, runs, keyStart);
-      outline?.memberBegins(open.length, keyStart, at);
+      outline?.memberBegins(depth, keyStart, at);
     }
     if (at === -1) return 'invalid';
   }
@@ -106,7 +108,6 @@ function checkString(bytes: Buffer, runs: StringRuns, pos: number): number {
     const byte = byteAt(bytes, at);
     if (byte === QUOTE) return at + 1;
     if (byte !== BACKSLASH) return -1;
-    if (byteAt(bytes, at + 1) === LOWER_U) runs.holdCodes = true;
     at = checkEscape(bytes, at + 1);
     if (at === -1) return -1;
   }

@@ -11,8 +11,7 @@ export type EnvelopeKey = SimpleKey | PayloadKey;
 
 const ENVELOPE_KEYS: readonly EnvelopeKey[] = ['jsonrpc', 'id', 'method', 'params', 'result', 'error'];
 
-/** `jsonrpc` with every letter written as an escape of six characters. */
-const LONGEST_SPELLING = 6 * 'jsonrpc'.length;
+const LONGEST_KEY = 'jsonrpc'.length;
 
 /** 2^53 has 16 digits; a longer number cannot be a safe integer. */
 const MAX_ID_DIGITS = 16;
@@ -22,9 +21,18 @@ export function classifyKey(bytes: Buffer, start: number, end: number): Envelope
   const length = end - start - 2;
   const key = keyOfLength(bytes, start, length);
   if (key !== undefined && isPlainKey(bytes, start, key)) return key;
-  if (length > LONGEST_SPELLING || !bytes.subarray(start, end).includes(BACKSLASH)) return undefined;
-  const decoded = decodeString(bytes, start, end);
-  return ENVELOPE_KEYS.find((known) => known === decoded);
+  if (!startsAsEscaped(bytes, start)) return undefined;
+  return ENVELOPE_KEYS.find((known) => isStringToken(bytes, start, end, known));
+}
+
+/** Any key of the envelope that is not spelled plainly has an escape, and before it no more than it has letters. */
+function startsAsEscaped(bytes: Buffer, start: number): boolean {
+  for (let at = start + 1; at <= start + LONGEST_KEY; at++) {
+    const byte = bytes[at];
+    if (byte === BACKSLASH) return true;
+    if (byte === undefined || byte === QUOTE) return false;
+  }
+  return false;
 }
 
 /** The one envelope key a plainly spelled token of this length can be. */

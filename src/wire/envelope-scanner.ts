@@ -3,6 +3,8 @@ import type { Envelope } from './frame.ts';
 import { scanEnvelope } from './scan-envelope.ts';
 import { skipValue } from './scan-json.ts';
 
+/** Longer lines are no usual notification; to go over one twice to learn from it costs more than it saves. */
+const MAX_LINE_BYTES = 16 * 1024;
 /** Longer heads are of no usual notification. */
 const MAX_HEAD_BYTES = 128;
 
@@ -21,6 +23,7 @@ export class EnvelopeScanner {
   /** The same as `scanEnvelope(bytes)`. */
   scan(bytes: Buffer): Envelope | undefined {
     const { head, envelope } = this.#known;
+    if (bytes.length > MAX_LINE_BYTES) return scanEnvelope(bytes);
     if (envelope !== undefined && startsWith(bytes, head) && endsWithPayload(bytes, envelope.payloadStart)) {
       return envelope;
     }

@@ -1,13 +1,10 @@
-import type { Outline } from './outline.ts';
+import { type Outline, outlineOf } from './outline.ts';
 import { parseJson } from './parse-json.ts';
 
 /** A JSON-RPC id as decoded. Fractions, null and integers beyond 2^53-1 are refused by the scanner. */
 export type JsonRpcId = string | number;
 
 export type FrameKind = 'request' | 'notification' | 'result' | 'error';
-
-/** `plain`: no character is written as `\u` and its code, so that a name can be searched for as it is. `any`: not known. */
-export type Spelling = 'plain' | 'any';
 
 /** What the envelope scan found: offsets into the bytes, nothing copied. -1 stands for "absent". */
 export interface Envelope {
@@ -20,6 +17,9 @@ export interface Envelope {
   /** First byte of the value of `params`, `result` or `error`; -1 when there is none. */
   readonly payloadStart: number;
 }
+
+/** To go over a shorter message again costs less than to note where its members stand. */
+const WORTH_AN_OUTLINE = 16 * 1024;
 
 /**
  * One JSON-RPC message as it travels through the bridge: its bytes, untouched, plus what the envelope scan found.
@@ -34,11 +34,10 @@ export class Frame {
   readonly idEnd: number;
   readonly method: string | undefined;
   readonly payloadStart: number;
-  readonly spelling: Spelling;
-  /** Of a message that was read in full; edits lose it. */
-  readonly outline: Outline | undefined;
+  /** `unread`: nobody has asked for it yet. */
+  #outline: Outline | 'unread' | undefined;
 
-  constructor(bytes: Buffer, envelope: Envelope, spelling: Spelling = 'any', outline?: Outline) {
+  constructor(bytes: Buffer, envelope: Envelope, outline?: Outline) {
     this.bytes = bytes;
     this.kind = envelope.kind;
     this.id = envelope.id;
@@ -46,8 +45,18 @@ export class Frame {
     this.idEnd = envelope.idEnd;
     this.method = envelope.method;
     this.payloadStart = envelope.payloadStart;
-    this.spelling = spelling;
-    this.outline = outline;
+    this.#outline = outline ?? 'unread';
+  }
+
+  /**
+   * Where its members stand. Of a message that was read in full it was made on the way; of another it is made once where
+   * that is worth it. Undefined: its members are found by walking.
+   */
+  get outline(): Outline | undefined {
+    if (this.#outline === 'unread') {
+      this.#outline = this.bytes.length < WORTH_AN_OUTLINE ? undefined : outlineOf(this.bytes);
+    }
+    return this.#outline;
   }
 
   /** A response of either kind. */

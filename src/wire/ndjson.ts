@@ -47,6 +47,7 @@ export class LineSplitter {
     this.#mayHoldCr ||= chunk.includes(CR);
     let start = 0;
     for (;;) {
+      start = this.#skipEmptyLines(chunk, start);
       const newline = chunk.indexOf(LF, start);
       if (newline === -1) break;
       this.#finishLine(chunk.subarray(start, newline));
@@ -58,6 +59,15 @@ export class LineSplitter {
   /** The stream is over: a last line without newline counts as a line. */
   end(): void {
     this.#finishLine(Buffer.alloc(0));
+  }
+
+  /** There may be a million of them; nothing is cut off for any. */
+  #skipEmptyLines(chunk: Buffer, start: number): number {
+    if (this.#pending.byteLength > 0 || this.#skipped !== undefined) return start;
+    let at = start;
+    while (chunk[at] === LF) at++;
+    if (at > start) this.#isFirstLine = false;
+    return at;
   }
 
   #keep(part: Buffer): void {

@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import { CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET } from './ascii.ts';
 import { checkJson } from './check-json.ts';
-import { Frame, type JsonRpcId, type Spelling } from './frame.ts';
+import { Frame, type JsonRpcId } from './frame.ts';
 import { toOneLine } from './one-line.ts';
-import { Outline } from './outline.ts';
+import { MAX_MEMBERS, Outline, walkOutline } from './outline.ts';
 import { type EnvelopeFault, scanStrictEnvelope } from './scan-envelope.ts';
 import { isWhitespace, skipValue, skipWhitespace } from './scan-json.ts';
 
@@ -38,17 +38,16 @@ export function readMessage(bytes: Buffer, limits: ReadLimits): ReadResult {
   const text = trimText(bytes);
   if (text.length === 0) return fault('parse', 'the message is empty');
   if (!isUtf8(text)) return fault('parse', 'the message is not valid UTF-8');
-  const outline = new Outline();
+  const outline = new Outline(text);
   const check = checkJson(text, limits.maxDepth, outline);
   if (check === 'too-deep') {
     return fault('message', `the message nests deeper than ${limits.maxDepth} arrays and objects`);
   }
   if (check === 'invalid') return fault('parse', 'the message is not valid JSON');
   toOneLine(text);
-  const spelling = check === 'plain' ? 'plain' : 'any';
-  if (text[0] === OPEN_BRACKET) return readBatch(text, spelling, limits.maxBatch);
+  if (text[0] === OPEN_BRACKET) return readBatch(text, limits.maxBatch);
   if (text[0] !== OPEN_BRACE) return fault('message', 'the JSON text is a plain value; expected an object or an array');
-  const frame = readFrame(text, spelling, outline.isComplete ? outline : undefined);
+  const frame = readFrame(text, outline);
   if (frame instanceof Frame) return { kind: 'message', frame };
   return { kind: 'fault', fault: 'message', reason: frame.fault, id: frame.id };
 }
@@ -66,26 +65,36 @@ function trimText(bytes: Buffer): Buffer {
   return bytes.subarray(start, end);
 }
 
-function readFrame(object: Buffer, spelling: Spelling, outline?: Outline): Frame | EnvelopeFault {
+const TOO_MANY_MEMBERS = `the message, its params or result, and the _meta of those have more than ${MAX_MEMBERS} members together`;
+
+function readFrame(object: Buffer, outline: Outline): Frame | EnvelopeFault {
   const envelope = scanStrictEnvelope(object, outline);
-  return 'fault' in envelope ? envelope : new Frame(object, envelope, spelling, outline);
+  if (!outline.isComplete) return { fault: TOO_MANY_MEMBERS, id: envelope.id };
+  return 'fault' in envelope ? envelope : new Frame(object, envelope, outline);
 }
 
-function readBatch(array: Buffer, spelling: Spelling, maxBatch: number): ReadResult {
+function readBatch(array: Buffer, maxBatch: number): ReadResult {
   const items: (Frame | EnvelopeFault)[] = [];
   let at = skipWhitespace(array, 1);
   if (array[at] === CLOSE_BRACKET) return fault('batch', 'the batch is empty; expected at least one message');
   while (at < array.length) {
     if (items.length === maxBatch) return fault('batch', `the batch holds more than ${maxBatch} messages`);
-    const end = skipValue(array, at);
-    items.push(
-      array[at] === OPEN_BRACE
-        ? readFrame(array.subarray(at, end), spelling)
-        : { fault: 'an item of the batch is not an object', id: undefined },
-    );
+    const item = readItem(array, at);
+    items.push(item.read);
+    const { end } = item;
     const next = skipWhitespace(array, end);
     if (array[next] !== COMMA) break;
     at = skipWhitespace(array, next + 1);
   }
   return { kind: 'batch', items };
+}
+
+function readItem(array: Buffer, start: number): { read: Frame | EnvelopeFault; end: number } {
+  if (array[start] !== OPEN_BRACE) {
+    return { read: { fault: 'an item of the batch is not an object', id: undefined }, end: skipValue(array, start) };
+  }
+  const { outline, end: length } = walkOutline(array.subarray(start));
+  // The walk ends early where there are too many members.
+  const end = length === -1 ? skipValue(array, start) : start + length;
+  return { read: readFrame(array.subarray(start, end), outline), end };
 }

@@ -3,20 +3,7 @@
  * They expect valid JSON. On anything else they answer with meaningless offsets or -1, but never throw, never loop
  * for ever, never read in more than linear time and never recurse.
  */
-import {
-  BACKSLASH,
-  CLOSE_BRACE,
-  CLOSE_BRACKET,
-  COLON,
-  COMMA,
-  CR,
-  LF,
-  OPEN_BRACE,
-  OPEN_BRACKET,
-  QUOTE,
-  SPACE,
-  TAB,
-} from './ascii.ts';
+import { BACKSLASH, CLOSE_BRACE, COLON, COMMA, CR, LF, OPEN_BRACE, OPEN_BRACKET, QUOTE, SPACE, TAB } from './ascii.ts';
 
 /** bytes[start, end). */
 export interface Span {
@@ -30,6 +17,9 @@ const NEAR_BYTES = 16;
 /** `[` and `{` differ in one bit only, as do `]` and `}`: setting it halves the comparisons in the loops below. */
 const BRACE_BIT = OPEN_BRACE ^ OPEN_BRACKET;
 
+const ENDS_SCALAR = new Uint8Array(256);
+for (const byte of Buffer.from(',]} \t\r\n')) ENDS_SCALAR[byte] = 1;
+
 const IS_STRUCTURE = new Uint8Array(256);
 for (const byte of Buffer.from('"[]{}')) IS_STRUCTURE[byte] = 1;
 
@@ -39,6 +29,8 @@ export function isWhitespace(byte: number | undefined): boolean {
 
 /** The first offset at or after `pos` that holds no whitespace; the buffer's length when there is none. */
 export function skipWhitespace(bytes: Buffer, pos: number): number {
+  // Mostly there is none.
+  if ((bytes[pos] as number) > SPACE) return pos;
   let at = pos;
   while (isWhitespace(bytes[at])) at++;
   return at;
@@ -103,10 +95,7 @@ function skipNested(bytes: Buffer, pos: number): number {
 
 function skipScalar(bytes: Buffer, pos: number): number {
   let at = pos;
-  for (; at < bytes.length; at++) {
-    const byte = bytes[at];
-    if (byte === COMMA || byte === CLOSE_BRACE || byte === CLOSE_BRACKET || isWhitespace(byte)) break;
-  }
+  while (at < bytes.length && ENDS_SCALAR[bytes[at] as number] === 0) at++;
   return at === pos ? -1 : at;
 }
 
@@ -129,6 +118,35 @@ export function isDeeperThan(bytes: Buffer, maxDepth: number): boolean {
     } else if (brace === CLOSE_BRACE) depth--;
   }
   return false;
+}
+
+/** Does the text have more values than this, those within others counted? Walks only if it could be so. */
+export function holdsMoreThan(bytes: Buffer, maxValues: number): boolean {
+  // A value has a byte of its own, and another one that keeps it apart from the next.
+  return bytes.length >= 2 * maxValues && countValues(bytes, maxValues) > maxValues;
+}
+
+/**
+ * How many values the text has, those within others counted, and empty arrays and objects twice; some number beyond `limit`
+ * where it has more than that.
+ */
+export function countValues(bytes: Buffer, limit: number): number {
+  // Each but the first follows upon a comma, or is the first one within another.
+  let count = 1;
+  let at = 0;
+  while (at < bytes.length) {
+    const byte = bytes[at] as number; // at < length
+    if (byte === QUOTE) {
+      at = skipString(bytes, at);
+      if (at === -1) return count;
+      continue;
+    }
+    at++;
+    if (byte !== COMMA && (byte | BRACE_BIT) !== OPEN_BRACE) continue;
+    count++;
+    if (count > limit) return count;
+  }
+  return count;
 }
 
 /** Counts `{` and `[`, also those in strings, up to `limit`. */
@@ -155,16 +173,77 @@ export function decodeString(bytes: Buffer, start: number, end: number): string 
   }
 }
 
-/** Is the string token bytes[start, end) the text `expected`, however it is spelled? Decodes only if it must. */
+/**
+ * Is the string token bytes[start, end) the text `expected`, however it is spelled? Compares character by character, and
+ * decodes none after the first that differs: a peer can send a million keys, each spelled with escapes.
+ */
 export function isStringToken(bytes: Buffer, start: number, end: number, expected: string): boolean {
-  const length = end - start - 2;
-  const shared = Math.min(length, expected.length);
-  for (let index = 0; index < shared; index++) {
-    const byte = bytes[start + 1 + index] as number; // within the token
-    if (byte === BACKSLASH || byte >= 0x80) return decodeString(bytes, start, end) === expected;
-    if (byte !== expected.charCodeAt(index)) return false;
+  const last = end - 1;
+  // No character is shorter than one byte.
+  if (last - start - 1 < expected.length) return false;
+  let at = start + 1;
+  for (let index = 0; index < expected.length; index++) {
+    if (at >= last) return false;
+    const byte = bytes[at] as number; // within the token
+    if (byte === BACKSLASH) {
+      if (escapedUnit(bytes, at + 1) !== expected.charCodeAt(index)) return false;
+      at += bytes[at + 1] === LOWER_U ? 6 : 2;
+    } else if (byte < 0x80) {
+      if (byte !== expected.charCodeAt(index)) return false;
+      at += 1;
+    } else {
+      const point = expected.codePointAt(index) as number; // index < length
+      const after = skipCharacter(bytes, at, point);
+      if (after === -1) return false;
+      at = after;
+      // Two units of UTF-16 make one character.
+      if (point > 0xffff) index += 1;
+    }
   }
-  return length === expected.length;
+  return at === last;
+}
+
+/** The offset after this character beyond ASCII in UTF-8; -1 where another one stands. */
+function skipCharacter(bytes: Buffer, start: number, point: number): number {
+  const length = point < 0x80 ? 0 : point < 0x800 ? 2 : point < 0x10000 ? 3 : 4;
+  for (let index = 0; index < length; index++) {
+    const bits = point >> (6 * (length - 1 - index));
+    const byte = index === 0 ? ((0xf00 >> length) & 0xff) | bits : 0x80 | (bits & 0x3f);
+    if (bytes[start + index] !== byte) return -1;
+  }
+  return length === 0 ? -1 : start + length;
+}
+
+const LOWER_U = 0x75;
+/** What stands for each byte after a backslash; 0 where that is no escape. */
+const ESCAPED_UNITS = new Uint8Array(256);
+for (const pair of ['""', '\\\\', '//', 'b\b', 'f\f', 'n\n', 'r\r', 't\t']) {
+  ESCAPED_UNITS[pair.charCodeAt(0)] = pair.charCodeAt(1);
+}
+
+/** The unit of UTF-16 that a string token begins with; of a character beyond ASCII some unit beyond ASCII. */
+export function firstUnit(bytes: Buffer, start: number): number {
+  const byte = bytes[start + 1] ?? -1;
+  return byte === BACKSLASH ? escapedUnit(bytes, start + 2) : byte;
+}
+
+/** The unit of UTF-16 that an escape stands for, whose backslash is before `pos`; -1 where it is none. */
+function escapedUnit(bytes: Buffer, pos: number): number {
+  const byte = bytes[pos] ?? 0;
+  if (byte !== LOWER_U) return ESCAPED_UNITS[byte] || -1;
+  let unit = 0;
+  for (let at = pos + 1; at < pos + 5; at++) {
+    const digit = HEX_DIGITS[bytes[at] ?? 0] as number; // 256 entries
+    if (digit === -1) return -1;
+    unit = unit * 16 + digit;
+  }
+  return unit;
+}
+
+const HEX_DIGITS = new Int8Array(256).fill(-1);
+for (const [value, digit] of [...'0123456789abcdef'].entries()) {
+  HEX_DIGITS[digit.charCodeAt(0)] = value;
+  HEX_DIGITS[digit.toUpperCase().charCodeAt(0)] = value;
 }
 
 /**
@@ -220,6 +299,11 @@ export class MemberCursor implements Members {
     return this.#valueEnd;
   }
 
+  /** The current value ends there, as was found by walking over it. */
+  passTo(end: number): void {
+    this.#valueEnd = end;
+  }
+
   #firstKey(): number {
     if (this.#bytes[this.#objectStart] !== OPEN_BRACE) return -1;
     const at = skipWhitespace(this.#bytes, this.#objectStart + 1);
@@ -236,32 +320,4 @@ export class MemberCursor implements Members {
     if (byte === CLOSE_BRACE) this.objectEnd = at + 1;
     return -1;
   }
-}
-
-/** The value of the first member called `key` in the object at `objectStart`. */
-export function findMember(bytes: Buffer, objectStart: number, key: string): Span | undefined {
-  const members = new MemberCursor(bytes, objectStart);
-  while (members.next()) {
-    if (!isStringToken(bytes, members.keyStart, members.keyEnd, key)) continue;
-    const end = members.valueEnd();
-    return end === -1 ? undefined : { start: members.valueStart, end };
-  }
-  return undefined;
-}
-
-/**
- * Like findMember, but reads the object to its end and says when the key occurs twice: parsers differ in which of the
- * two they take, so a check of one says nothing about what the other side will read.
- */
-export function findUniqueMember(bytes: Buffer, objectStart: number, key: string): Span | 'duplicate' | undefined {
-  let found: Span | undefined;
-  const members = new MemberCursor(bytes, objectStart);
-  while (members.next()) {
-    if (!isStringToken(bytes, members.keyStart, members.keyEnd, key)) continue;
-    if (found !== undefined) return 'duplicate';
-    const end = members.valueEnd();
-    if (end === -1) return undefined;
-    found = { start: members.valueStart, end };
-  }
-  return found;
 }

@@ -23,12 +23,18 @@ export function separateMessages({ bytes }: Frame): readonly Frame[] | undefined
   return frames;
 }
 
+const NEAR_BYTES = 32;
+
 /** In JSON `}{` and `} {` stand within strings only; what ended a line may have become a space. Native looks for `}`. */
 function hasSeam(bytes: Buffer): boolean {
   const last = bytes.length - 1;
-  for (let at = bytes.indexOf(CLOSE_BRACE); at !== -1 && at < last; at = bytes.indexOf(CLOSE_BRACE, at + 1)) {
-    const next = bytes[at + 1] === SPACE ? bytes[at + 2] : bytes[at + 1];
-    if (next === OPEN_BRACE) return true;
+  for (let at = bytes.indexOf(CLOSE_BRACE); at !== -1 && at < last; at = bytes.indexOf(CLOSE_BRACE, at)) {
+    // Where one brace is others are near, and a call for each would cost more than to look.
+    for (const near = Math.min(at + NEAR_BYTES, last); at < near; at++) {
+      if (bytes[at] !== CLOSE_BRACE) continue;
+      const next = bytes[at + 1] === SPACE ? bytes[at + 2] : bytes[at + 1];
+      if (next === OPEN_BRACE) return true;
+    }
   }
   return false;
 }

@@ -26,15 +26,19 @@ export function encodeEvent({ event, id, data }: EventFields): Buffer {
   return bytes;
 }
 
-const DATA = Buffer.from('data: ');
+/**
+ * `message` is what a missing event field means, so it could be left out; @ai-sdk/mcp before 1.0.51 skips events whose
+ * type is not written, and waits for ever.
+ */
+const MESSAGE_DATA = Buffer.from('event: message\ndata: ');
 const NUMBERED_DATA = Buffer.from('\ndata: ');
 
-/** Events without other fields, in one buffer. */
+/** Events of the type `message` without ids, in one buffer. */
 export function encodeEvents(data: readonly Buffer[]): Buffer {
-  const bytes = Buffer.allocUnsafe(lengthOf(data) + data.length * (DATA.length + 2));
+  const bytes = Buffer.allocUnsafe(lengthOf(data) + data.length * (MESSAGE_DATA.length + 2));
   let at = 0;
   for (const line of data) {
-    at = putShort(bytes, at, DATA);
+    at = putShort(bytes, at, MESSAGE_DATA);
     at = putLine(bytes, at, line);
   }
   return bytes;

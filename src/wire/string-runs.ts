@@ -19,8 +19,6 @@ export class StringRuns {
   /** The aligned part of the bytes, which begins at `#lead`. */
   readonly #words: Int32Array;
   readonly #lead: number;
-  /** Whoever reads what ends the runs has seen a character written as `\u` and its code. */
-  holdCodes = false;
 
   constructor(bytes: Buffer) {
     const { buffer, byteOffset, length } = bytes;

@@ -67,6 +67,12 @@ test('certificate and key have to be readable and to fit', async (t) => {
   t.regex(await withTls('cert.pem', 'key.pem'), /^ERR_CONFIG_COMBINATION: .* do not work together/);
 });
 
+test('a key file that is empty, as one that is about to be written, is no key', async (t) => {
+  const directory = await directoryOf(t, { 'empty.pem': '' });
+  const tls = { certFile: fixture('server.pem'), keyFile: join(directory, 'empty.pem') };
+  t.regex(await refusal({ listen: { ...config.listen, tls } }), /^ERR_CONFIG_COMBINATION: .* do not work together/);
+});
+
 const withRemote = (remote: Partial<RemoteConfig>) => ({ ...config, remote: { ...config.remote, ...remote } });
 const withClientTls = (tls: Partial<RemoteConfig['tls']>) => withRemote({ tls: { ...config.remote.tls, ...tls } });
 

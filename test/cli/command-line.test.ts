@@ -1,5 +1,7 @@
 import test from 'ava';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
+import type { OptionSpec } from '../../src/cli/option-spec.ts';
+import { OPTIONS } from '../../src/cli/option-table.ts';
 import { BridgeError } from '../../src/errors.ts';
 
 function parseBridge(...argv: string[]) {
@@ -7,6 +9,8 @@ function parseBridge(...argv: string[]) {
   if (parsed.kind !== 'bridge') throw new Error(`got ${parsed.kind}`);
   return { verb: parsed.verb, options: Object.fromEntries(parsed.options), target: parsed.target };
 }
+
+const EXAMPLE = { kind: 'url', url: new URL('https://example.com/mcp?tenant=1') } as const;
 
 function refusal(...argv: string[]): string {
   try {
@@ -59,7 +63,15 @@ test('a flag does not swallow the verb', (t) => {
 });
 
 test('help wins over everything else on the line, but not behind --', (t) => {
-  for (const argv of [['--help'], ['-h'], ['help'], ['serve', '--help'], ['--prot', '-h'], ['completion', '--help']]) {
+  for (const argv of [
+    ['--help'],
+    ['-h'],
+    ['help'],
+    ['help', 'help'],
+    ['serve', '--help'],
+    ['--prot', '-h'],
+    ['completion', '--help'],
+  ]) {
     t.is(parseCommandLine(argv).kind, 'help', argv.join(' '));
   }
   t.is(parseCommandLine(['--', 'a', '--help']).kind, 'bridge');
@@ -67,6 +79,7 @@ test('help wins over everything else on the line, but not behind --', (t) => {
 
 test('asks for the version, also beside a verb', (t) => {
   t.is(parseCommandLine(['--version']).kind, 'version');
+  for (const word of ['-v', '-V', 'version']) t.is(parseCommandLine([word]).kind, 'version', word);
   t.is(parseCommandLine(['serve', '-v']).kind, 'version');
 });
 
@@ -83,6 +96,27 @@ test('help may be about one verb', (t) => {
   t.deepEqual(parseCommandLine(['probe', '--help']), { kind: 'help', verb: 'probe' });
   t.deepEqual(parseCommandLine(['help', 'completion']), { kind: 'help', verb: undefined });
 });
+
+test('help on what is no command says what there is help on', (t) => {
+  t.is(
+    refusal('help', 'nonsense'),
+    'There is no help on "nonsense", but on serve, connect and probe. mcp-portage help alone shows everything.',
+  );
+  t.regex(refusal('help', 'conect'), /Did you mean connect\?/);
+});
+
+for (const option of OPTIONS.filter((candidate: OptionSpec) => candidate.kind === 'flag')) {
+  test(`--${option.name} and --no-${option.name} leave a URL behind them alone`, (t) => {
+    for (const [written, value] of [
+      [`--${option.name}`, 'true'],
+      [`--no-${option.name}`, 'false'],
+    ] as const) {
+      const { options, target } = parseBridge('serve', written, EXAMPLE.url.href);
+      t.deepEqual<unknown, unknown>(target, EXAMPLE);
+      t.deepEqual(options, { [option.name]: [value] });
+    }
+  });
+}
 
 test('a missing server is answered with the simplest right commands', (t) => {
   const everything = '-- npx -y @modelcontextprotocol/server-everything';
@@ -148,8 +182,6 @@ test('a misspelt verb names the right one', (t) => {
   t.is(refusal('conect', 'https://example.com/mcp'), 'Unknown command "conect"; did you mean connect?');
 });
 
-const EXAMPLE = { kind: 'url', url: new URL('https://example.com/mcp?tenant=1') } as const;
-
 test('a URL is a server that runs already, for every verb', (t) => {
   t.deepEqual(parseBridge(EXAMPLE.url.href), { verb: 'serve', options: {}, target: EXAMPLE });
   for (const verb of ['serve', 'connect', 'probe'] as const) {
@@ -174,17 +206,26 @@ test('a fragment is no part of the address', (t) => {
 });
 
 test('there is one server: not two URLs, and not a URL and a command', (t) => {
-  t.regex(refusal('https://a.example', 'https://b.example'), /^One URL is enough: .*; got 2\.$/);
+  t.regex(
+    refusal('https://a.example', 'https://b.example'),
+    /^Each mcp-portage serves one server, so give one URL; got 2\.$/,
+  );
   t.regex(refusal('https://a.example', '--', 'a'), /^A URL and a command were given/);
-  t.regex(refusal('connect', '--', 'https://a.example'), /^A URL stands before .*: mcp-portage connect <url>, without/);
+  t.regex(
+    refusal('connect', '--', 'https://a.example'),
+    /^A URL is not a command: leave out `--`, as in\n {2}mcp-portage connect https:\/\/a\.example$/,
+  );
 });
 
 test('a word after the URL, such as a port of mcp-remote, is not a command', (t) => {
   t.is(
     refusal('connect', 'https://a.example?key=secret', '3334'),
-    'Unexpected "3334": beside the URL there are only options. For the port of a login: --oauth-callback http://localhost:3334/callback',
+    'Unexpected "3334": all that can stand beside the URL are options. For the port of a login: --oauth-callback http://localhost:3334/callback',
   );
-  t.is(refusal('connect', 'https://a.example', 'word'), 'Unexpected "word": beside the URL there are only options.');
+  t.is(
+    refusal('connect', 'https://a.example', 'word'),
+    'Unexpected "word": all that can stand beside the URL are options.',
+  );
 });
 
 test('only http and https can be reached; others are named', (t) => {
@@ -194,8 +235,19 @@ test('only http and https can be reached; others are named', (t) => {
 });
 
 test('a URL without its scheme is told from a command without --', (t) => {
-  for (const word of ['localhost:8000/mcp', 'localhost', 'example.com:8443', '127.0.0.1/mcp', 'a.example.com/mcp']) {
-    t.is(refusal('connect', word), `Unexpected "${word}": a URL begins with http:// or https://.`);
+  for (const word of [
+    'localhost:8000/mcp',
+    'localhost',
+    'example.com',
+    'example.com:8443',
+    '127.0.0.1/mcp',
+    'a.example.com/mcp',
+  ]) {
+    const scheme = /^(localhost|127)/.test(word) ? 'http' : 'https';
+    t.is(
+      refusal('connect', word),
+      `Unexpected "${word}": a URL begins with http:// or https://, as in\n  mcp-portage connect ${scheme}://${word}`,
+    );
   }
   for (const word of ['./server.js', 'server.js', '../bin/server', 'node_modules/.bin/server', '.venv/bin/server']) {
     t.regex(refusal('connect', word), /the server's command goes after `--`/);
@@ -212,62 +264,17 @@ test('a user name or password in a URL is refused with the way out, and no URL i
   t.false(refusal('https://a.example?token=secret', '--', 'a').includes('secret'));
 });
 
-test('flags of other bridges are answered with ours', (t) => {
+test('a command that other bridges take as one option is shown behind --', (t) => {
   t.is(
     refusal('--stdio', 'npx -y some-server', '--port', '8000'),
     'Unknown option --stdio: the command goes after `--`, unquoted: mcp-portage -- npx -y some-server',
   );
-  t.regex(refusal('--outputTransport', 'streamableHttp', '--', 'a'), /^Unknown option --outputTransport: leave it out/);
-  t.regex(refusal('--server', 'stream', 'tsx', 'server.js'), /^Unknown option --server: leave it out/);
-  t.regex(refusal('--shell', '--', 'a'), /^Unknown option --shell: leave it out/);
-  t.regex(refusal('--pass-environment', '--', 'a'), /use --inherit-env\.$/);
-  t.regex(refusal('--healthEndpoint', '/h', '--', 'a'), /\/healthz and \/readyz/);
-  t.regex(refusal('--sse', 'https://example.com/sse'), /named by its URL alone: mcp-portage connect <url>/);
-  t.regex(refusal('--streamableHttp', 'https://example.com/mcp'), /named by its URL alone/);
-  t.regex(refusal('connect', 'http://h/mcp', '--allow-http'), /^Unknown option --allow-http: leave it out/);
-  t.regex(refusal('connect', 'http://h/mcp', '--no-verify-ssl'), /^Unknown option --no-verify-ssl: .* --ca\.$/);
 });
-
-/** Of the other bridges, the flags whose answer names an option of ours. */
-const ANSWERS: Readonly<Record<string, string>> = {
-  apiKey: '--auth-token',
-  cors: '--allow-origin',
-  debug: '--log-level',
-  silent: '--log-level',
-  endpoint: '--path',
-  sseEndpoint: '--sse-path',
-  maxBodySize: '--max-message-bytes',
-  sessionIdleTimeout: '--session-timeout',
-  gracefulShutdownTimeout: '--shutdown-grace',
-  eventStoreMaxEvents: '--max-replay-bytes',
-  upstreamProtocol: '--protocol',
-  sslCert: '--tls-cert',
-  'ping-interval': '--keep-alive',
-  'callback-path': '--oauth-callback',
-  'client-id': '--oauth-client-id',
-  'client-secret': '--oauth-secret-file',
-  'client-credentials': '--oauth-grant',
-  'client-metadata-url': '--oauth-client-document',
-  'token-url': '--oauth-issuer',
-  'static-oauth-client-info': '--oauth-client-id',
-  'static-oauth-client-metadata': '--oauth-client-document',
-};
-
-for (const [flag, option] of Object.entries(ANSWERS)) {
-  test(`--${flag} of another bridge is answered with ${option}`, (t) => {
-    const message = refusal(`--${flag}`, 'value', '--', 'a');
-    t.true(message.startsWith(`Unknown option --${flag}: `), message);
-    t.true(message.includes(option), message);
-    for (const named of message.slice(message.indexOf(': ')).match(/--[a-z][a-z-]+/g) ?? []) {
-      t.notThrows(() => parseCommandLine([`${named}=1`, '--', 'x']), named);
-    }
-  });
-}
 
 test('a time limit of another bridge, in milliseconds, is not taken for seconds', (t) => {
   t.is(
     refusal('--sessionTimeout', '60000', '--', 'a'),
-    'Unknown option --sessionTimeout; did you mean --session-timeout? A bare number is seconds there; milliseconds are written 60000ms.',
+    'Unknown option --sessionTimeout; did you mean --session-timeout? A bare number means seconds; milliseconds are written 60000ms.',
   );
   t.is(
     refusal('--sessionTimeout', '1m', '--', 'a'),
@@ -278,7 +285,7 @@ test('a time limit of another bridge, in milliseconds, is not taken for seconds'
 test('a credential is no option, and the message says why and what to do', (t) => {
   for (const flag of ['--bearer-token', '--oauth2Bearer', '--token']) {
     const message = refusal('connect', flag, 'secret', 'https://example.com/mcp');
-    t.regex(message, /other users can read command lines: set MCP_PORTAGE_BEARER_TOKEN, or use --bearer-token-file/);
+    t.regex(message, /other users can read them: set MCP_PORTAGE_BEARER_TOKEN, or use --bearer-token-file/);
     t.false(message.includes('secret'));
   }
 });

@@ -26,6 +26,7 @@ testInBash('completes every option', (t) => {
   for (const { name } of OPTIONS) t.true(offered.includes(`--${name}`), name);
   t.deepEqual(complete('mcp-portage serve --max-r'), ['--max-replay-bytes']);
   t.deepEqual(complete('mcp-portage --no-'), [
+    '--no-sse',
     '--no-allow-anonymous',
     '--no-inherit-env',
     '--no-pty',

@@ -1,6 +1,6 @@
 /** Logging in with the built program; `npm test` builds it first. */
 import { spawn } from 'node:child_process';
-import { readdirSync, statSync } from 'node:fs';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
@@ -96,13 +96,13 @@ test('a client is told what went wrong with a login, and never gets a 401', asyn
 
 test('without a login, and with a token of the user, a refusal is reported', async (t) => {
   const world = await protect(t, startStreamable());
-  for (const options of [
-    ['--login', 'never'],
-    ['--header', 'Authorization: Bearer of-the-user'],
-  ]) {
+  for (const [expected, ...options] of [
+    ['requires authorization', '--login', 'never'],
+    ['does not accept the token it was given', '--header', 'Authorization: Bearer of-the-user'],
+  ] as const) {
     const command = commandFor(world, temporaryFolder(t), ...options);
     const error = await t.throwsAsync(connectClient(new StdioClientTransport(command)));
-    t.regex(error?.message ?? '', /requires authorization, or does not accept the one it was given \(401\)/);
+    t.true(error?.message.includes(`${expected} (401)`), error?.message);
   }
   t.is(world.asked.length, 0);
 });
@@ -140,4 +140,31 @@ test('a probe logs in when it is told to, which serves whoever comes next', asyn
   t.teardown(close);
   await client.listTools();
   t.is(world.count('/authorize'), 1);
+});
+
+test('neither the command line of the browser nor the log has the address of the page to log in at', async (t) => {
+  const world = await protect(t, startStreamable());
+  const folder = temporaryFolder(t);
+  const opened = join(folder, 'opened');
+  const { args, env } = commandFor(world, folder, '--log-level', 'debug');
+  const transport = new StdioClientTransport({
+    ...{ command: process.execPath, args, stderr: 'pipe' },
+    env: { ...env, OPENED: opened },
+  });
+  let log = '';
+  transport.stderr?.on('data', (chunk) => {
+    log += chunk;
+  });
+  const { client, close } = await connectClient(transport);
+  t.teardown(close);
+  await client.listTools();
+  await close();
+  const [start = '', ...others] = readFileSync(opened, 'utf8').trim().split('\n');
+  t.deepEqual(others, []);
+  t.regex(start, /^http:\/\/127\.0\.0\.1:\d+\/callback\/start\/[\w-]{43}$/);
+  t.true(log.includes(start));
+  const asked = world.latest('/authorize').parameters;
+  for (const secret of ['/authorize', asked.get('state') ?? '', asked.get('code_challenge') ?? '']) {
+    t.false(log.includes(secret), secret);
+  }
 });

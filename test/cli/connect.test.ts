@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import test, { type ExecutionContext } from 'ava';
-import { event, listenScripted, openStream } from '../fixtures/http-servers/scripted.ts';
+import { type Act, event, listenScripted, openStream } from '../fixtures/http-servers/scripted.ts';
 import { EVERYTHING } from '../real-peers/servers/commands.ts';
 import { assertGone, descendantsOf } from '../support/processes.ts';
 import { connectClient } from '../support/sdk-client.ts';
@@ -214,6 +214,41 @@ test('a server that nobody runs at the URL is an answer to the client', async (t
   program.child.stdin.end();
   t.is((await program.exited).code, 0);
 });
+
+const refuse: Act = (_asked, response) => void response.writeHead(401, { 'WWW-Authenticate': 'Bearer' }).end();
+
+/** Of a modern client. */
+const requestAs = (id: number, method: string) => {
+  const protocolVersion = '2026-07-28';
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': protocolVersion,
+    'io.modelcontextprotocol/clientInfo': { name: 'by-hand', version: '1.0.0' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  return { jsonrpc: '2.0', id, method, params: { _meta } };
+};
+
+for (const [kind, options, expected] of [
+  ['offers no login', [], /requires authorization \(401\) and offers no login\. Give it a token with/],
+  ['is not logged in to', ['--login', 'never'], /requires authorization \(401\)\. .* --login on-demand\.$/],
+] as const) {
+  test(`a server that answers 401 and ${kind} is told of once in the log, however often its clients ask`, async (t) => {
+    const server = await closing(t, listenScripted({ initialize: refuse, POST: refuse, GET: refuse }));
+    const program = startConnect(t, [...options, server.url.href]);
+    program.send(requestAs(7, 'server/discover'));
+    t.regex(String((await program.answerTo(7)).error?.message), expected);
+    program.send(INITIALIZE);
+    t.regex(String((await program.answerTo(0)).error?.message), expected);
+    program.child.stdin.end();
+    t.is((await program.exited).code, 0);
+    const lines = program
+      .log()
+      .split('\n')
+      .filter((line) => line !== '');
+    t.is(lines.length, 1, program.log());
+    t.regex(JSON.parse(lines[0] ?? '').msg, expected);
+  });
+}
 
 test('a server that ends by itself ends the stdio face with an exit code that says so', async (t) => {
   const program = startConnect(t, stub('exits-after-initialize'));

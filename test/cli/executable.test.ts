@@ -9,6 +9,7 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
+import { CodeFile } from '../../src/start/code-file.ts';
 
 const EXECUTABLE = fileURLToPath(new URL('../../bin/mcp-portage.js', import.meta.url));
 /** A command that is found, started only when a client comes. */
@@ -46,7 +47,7 @@ async function whenListening(child: Program): Promise<readonly string[]> {
   for await (const chunk of child.stderr) {
     log += String(chunk);
     const urls = log.match(/http:\/\/[^\s"]+(?=")/g) ?? [];
-    if (/\/sse"/.test(log)) return [...new Set(urls)];
+    if (/\/readyz"/.test(log)) return [...new Set(urls)];
   }
   throw new Error(`ended before it listened: ${log}`);
 }
@@ -108,6 +109,23 @@ test('serves until SIGTERM, logs its URLs on stderr as JSON and keeps stdout cle
   t.is(await stdout, '');
 });
 
+test('with --no-sse it serves Streamable HTTP alone, and its log names no other endpoint', async (t) => {
+  const child = start(t, ['--port', '0', '--no-sse', '--path', '/sse', ...SERVER]);
+  const closed = once(child, 'close');
+  const urls = await whenListening(child);
+  t.deepEqual(
+    urls.map((url) => new URL(url).pathname),
+    ['/sse', '/healthz', '/readyz'],
+  );
+  const [url = ''] = urls;
+  t.is((await fetch(url, { headers: { Accept: 'text/event-stream' } })).status, 405);
+  const message = await fetch(new URL('/messages', url), { method: 'POST' });
+  t.is(message.status, 404);
+  t.true((await message.text()).includes(`Streamable HTTP is at ${url}`));
+  child.kill('SIGTERM');
+  t.deepEqual(await closed, [0, null]);
+});
+
 test('goes on serving when nobody reads its stderr any more', async (t) => {
   const child = start(t, ['--port', '0', '--log-level', 'debug', ...SERVER]);
   const closed = once(child, 'close');
@@ -139,7 +157,7 @@ test('without dist/ it says how to build', async (t) => {
   t.regex(stderr, /^mcp-portage is not built: .*`npm ci`/);
 });
 
-/** A run that ends by itself, with a cache folder of its own. Resolves with what it has kept: generation, code. */
+/** A run that ends by itself, with a cache folder of its own. Resolves with what it has kept. */
 async function runWithCache(t: ExecutionContext, directory: string) {
   const env = { XDG_CACHE_HOME: directory, LOCALAPPDATA: directory, NODE_DISABLE_COMPILE_CACHE: '' };
   // Its stdin has ended, so nothing is ever started.
@@ -147,24 +165,39 @@ async function runWithCache(t: ExecutionContext, directory: string) {
   t.deepEqual({ code, stdout, stderr }, { code: 0, stdout: '', stderr: '' });
   const [name = ''] = await readdir(join(directory, 'mcp-portage'));
   const path = join(directory, 'mcp-portage', name);
-  return { path, bytes: await readFile(path) };
+  return { path, kept: new CodeFile(path).read() };
 }
 
 test('keeps compiled code for the next start, which uses it and adds to it', async (t) => {
   const directory = await createDirectory(t);
-  const first = await runWithCache(t, directory);
-  t.is(first.bytes[0], 1);
+  t.is((await runWithCache(t, directory)).kept?.generation, 1);
   // V8 takes nothing but what it has compiled itself from this source, with these flags; then counting starts anew.
-  for (const generation of [2, 3, 4, 4]) t.is((await runWithCache(t, directory)).bytes[0], generation);
+  for (const generation of [2, 3, 4, 4]) t.is((await runWithCache(t, directory)).kept?.generation, generation);
 });
 
 test('compiled code that V8 does not take is compiled again', async (t) => {
   const directory = await createDirectory(t);
-  const { path, bytes } = await runWithCache(t, directory);
-  await writeFile(path, bytes.subarray(0, bytes.length / 2));
-  t.is((await runWithCache(t, directory)).bytes[0], 1);
-  await writeFile(path, Buffer.concat([bytes.subarray(0, 8), Buffer.alloc(1000)]));
-  t.is((await runWithCache(t, directory)).bytes[0], 1);
+  const { path } = await runWithCache(t, directory);
+  new CodeFile(path).write({ code: Buffer.alloc(1000), generation: 3 });
+  t.is((await runWithCache(t, directory)).kept?.generation, 1);
+});
+
+test('a damaged file of compiled code ends no start, and is replaced', async (t) => {
+  const directory = await createDirectory(t);
+  const { path } = await runWithCache(t, directory);
+  const good = await readFile(path);
+  const half = Math.floor(good.length / 2);
+  const damages = [
+    // As a loss of power leaves them, or a full disk; V8 would run these and end the process.
+    Buffer.concat([good.subarray(0, half), Buffer.alloc(4096), good.subarray(half + 4096)]),
+    good.map((byte, at) => (at > 1000 && at % 1000 === 0 ? byte ^ 0xff : byte)),
+    good.subarray(0, half),
+    Buffer.alloc(0),
+  ];
+  for (const damaged of damages) {
+    await writeFile(path, damaged);
+    t.is((await runWithCache(t, directory)).kept?.generation, 1);
+  }
 });
 
 async function createDirectory(t: ExecutionContext): Promise<string> {

@@ -37,27 +37,64 @@ test('a command whose -- was forgotten is not taken for such a value', (t) => {
   ]) {
     t.is(
       refusal(...head, 'npx', '-y', 'some-server'),
-      `Unexpected "npx": the server's command goes after \`--\`, as in\n  mcp-portage ${head.join(' ')} -- npx -y some-server`,
+      `Unexpected "npx": the server's command goes after \`--\`, as in\n  mcp-portage ${head.join(' ').replace('=1', '=…')} -- npx -y some-server`,
     );
   }
 });
 
 for (const [flag, wayOut] of [
-  ['--tunnel', /--base-url and --auth-token\.$/],
-  ['--corsAddAllowedHeader', /--allow-origin/],
-  ['--headers-timeout', /use --first-byte-timeout\.$/],
-  ['--device-code', /the address that the log names/],
+  // The quick starts of other bridges.
+  ['--streamableHttp', /mcp-portage connect <url> for a stdio client/],
+  ['--outputTransport', /leave it out/],
+  ['--stateful', /leave it out/],
+  ['--streamableHttpPath', /use --path\.$/],
+  ['--oauth2Bearer', /set MCP_PORTAGE_BEARER_TOKEN, or use --bearer-token-file\.$/],
+  ['--cors', /--allow-origin/],
+  ['--healthEndpoint', /\/healthz and \/readyz/],
+  ['--shell', /leave it out/],
+  ['--sse-port', /use --port\.$/],
+  ['--sse-host', /use --host\.$/],
+  ['--pass-environment', /use --inherit-env\.$/],
+  ['--named-server', /start one for each/],
+  ['--named-server-config', /configuration files are not read/],
+  ['--headers', /--header 'Name: value'$/],
+  ['--allow-http', /leave it out/],
+  // Habits.
   ['--url', /mcp-portage connect <url>/],
   ['--cmd', /mcp-portage -- <command> \[args\.\.\.\]$/],
+  ['--config', /configuration files are not read/],
+  ['--token', /use --bearer-token-file\.$/],
+  ['--bearer-token', /use --bearer-token-file\.$/],
+  ['--client-secret', /MCP_PORTAGE_OAUTH_CLIENT_SECRET, or use --oauth-secret-file\.$/],
   ['--verbose', /use --log-level debug\.$/],
+  ['--debug', /use --log-level debug\.$/],
   ['-H', /use --header 'Name: value'\.$/],
   ['-e', /use --env NAME=value\.$/],
   ['-p', /use --port\.$/],
-  ['-k', /name the authority to trust with --ca\.$/],
+  ['-c', /configuration files are not read/],
 ] as const) {
   test(`${flag} is answered with what to write here`, (t) => {
     const message = refusal(flag, 'value', '--', 'server');
     t.true(message.startsWith(`Unknown option ${flag}: `), message);
     t.regex(message, wayOut);
+    for (const named of message.slice(message.indexOf(': ')).match(/--[a-z][a-z-]+/g) ?? []) {
+      t.notThrows(() => parseCommandLine([`${named}=1`, '--', 'x']), named);
+    }
   });
 }
+
+test('an option with one dash gets the second, and no letter of it is told by itself', (t) => {
+  t.is(
+    refusal('serve', '-port', '80', '--', 'x'),
+    'Unknown option -port: names of options have two dashes; did you mean --port?',
+  );
+  t.is(refusal('-xyz', '--', 'x').split('\n').length, 1);
+});
+
+test('a URL behind --sse, as supergateway has it, is not served without a word', (t) => {
+  t.regex(refusal('--sse', 'https://a.example/sse'), /: give the URL without an option: mcp-portage connect <url>/);
+});
+
+test('the contrary of an option is not answered as if the option were meant', (t) => {
+  t.notRegex(refusal('--no-cors', 'https://a.example'), /allow-origin/);
+});

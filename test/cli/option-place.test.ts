@@ -17,6 +17,7 @@ const PLACES: Readonly<Record<OptionName, readonly string[]>> = {
   'tls-cert': LISTENING,
   'tls-key': LISTENING,
   path: LISTENING,
+  sse: LISTENING,
   'sse-path': LISTENING,
   'message-path': LISTENING,
   'base-url': LISTENING,
@@ -61,6 +62,7 @@ const PLACES: Readonly<Record<OptionName, readonly string[]>> = {
   isolation: ['serve command'],
   prewarm: ['serve command'],
   'session-timeout': LISTENING,
+  'session-idle-timeout': LISTENING,
   'max-sessions': LISTENING,
   'max-caller-sessions': LISTENING,
   'pool-size': LISTENING,
@@ -135,7 +137,7 @@ test(
   'serve',
   'command',
   'timeout',
-  '--timeout is for `probe`; `serve` runs until it is ended. Leave it out, or did you mean --session-timeout or --request-timeout or --hang-timeout?',
+  '--timeout is for `probe`; `serve` runs until it is stopped. Leave it out, or did you mean --session-timeout or --session-idle-timeout or --request-timeout or --hang-timeout?',
 );
 test(
   refuses,

@@ -153,6 +153,7 @@ test('tokens of an issuer must be made for this server: its URLs, unless another
     'https://tools.example/x/mcp',
     'https://tools.example/x/sse',
   ]);
+  t.deepEqual(oauthOf('--base-url=https://tools.example/x', '--no-sse')?.audiences, ['https://tools.example/x/mcp']);
   t.deepEqual(oauthOf('--base-url=https://tools.example', '--auth-audience=tools')?.audiences, ['tools']);
 });
 

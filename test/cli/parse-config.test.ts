@@ -50,13 +50,14 @@ const defaults = {
     proxyEnv: {},
   },
   listen: { host: '127.0.0.1', port: 8000, tls: undefined },
-  endpoints: { path: '/mcp', ssePath: '/sse', messagePath: '/messages', baseUrl: undefined },
+  endpoints: { path: '/mcp', httpSse: 'served', ssePath: '/sse', messagePath: '/messages', baseUrl: undefined },
   access: { allowHosts: [], allowOrigins: [], auth: undefined, callerNames: 'one', mapHeaders: [] },
   child: { cwd: undefined, env: {}, withheldEnv: [], pty: false },
   sessions: {
     isolation: 'session',
     prewarm: 0,
     sessionTimeoutMs: 1_800_000,
+    idleTimeouts: { leftMs: 300_000, quietMs: 1_800_000 },
     maxSessions: 256,
     maxSessionsPerCaller: 256,
     poolSize: 16,
@@ -82,7 +83,7 @@ const defaults = {
 } as const;
 
 test('the defaults are these', (t) => {
-  t.deepEqual(parse([]), { config: defaults, probe: { timeoutMs: 15_000, format: 'human' }, warnings: [] });
+  t.deepEqual(parse([]), { config: defaults, probe: { timeoutMs: 120_000, format: 'human' }, warnings: [] });
 });
 
 /** Of `connect`: a server that asks for a login gets one. */
@@ -125,6 +126,7 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   'tls-cert': ['cert.pem'],
   'tls-key': ['/etc/key.pem'],
   path: ['/a'],
+  sse: ['false'],
   'sse-path': ['/b'],
   'message-path': ['/c'],
   'base-url': ['https://example.com/tools/'],
@@ -173,6 +175,7 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   isolation: ['shared'],
   prewarm: ['1'],
   'session-timeout': ['1h'],
+  'session-idle-timeout': ['2m'],
   'max-sessions': ['5'],
   'max-caller-sessions': ['4'],
   'pool-size': ['3'],
@@ -201,7 +204,13 @@ const SURROUNDING = { EXTRA: 'x', ALICE: 'a-long-token-of-alice' };
 
 const listening = {
   listen: { host: '::1', port: 9000, tls: { certFile: '/work-dir/cert.pem', keyFile: '/etc/key.pem' } },
-  endpoints: { path: '/a', ssePath: '/b', messagePath: '/c', baseUrl: new URL('https://example.com/tools') },
+  endpoints: {
+    path: '/a',
+    httpSse: 'off',
+    ssePath: '/b',
+    messagePath: '/c',
+    baseUrl: new URL('https://example.com/tools'),
+  },
   access: {
     allowHosts: ['one.example', 'two.example:81', 'example.com'],
     allowOrigins: ['https://app.example.com'],
@@ -280,6 +289,7 @@ const everyOptionAsConfig = {
       isolation: 'shared',
       prewarm: 1,
       sessionTimeoutMs: 3_600_000,
+      idleTimeouts: { leftMs: 120_000, quietMs: 120_000 },
       maxSessions: 5,
       maxSessionsPerCaller: 4,
       poolSize: 3,
@@ -296,6 +306,7 @@ const everyOptionAsConfig = {
     sessions: {
       ...defaults.sessions,
       sessionTimeoutMs: 3_600_000,
+      idleTimeouts: { leftMs: 120_000, quietMs: 120_000 },
       maxSessions: 5,
       maxSessionsPerCaller: 4,
       poolSize: 3,
@@ -339,6 +350,13 @@ for (const [place, expected] of Object.entries(everyOptionAsConfig)) {
     t.deepEqual<unknown, unknown>(config, { ...expected, target });
   });
 }
+
+test('a probe of a command has time for a package to be fetched, one of a URL ends sooner', (t) => {
+  t.is(parseLine(['probe', '--', 'npx', 'server']).probe.timeoutMs, 120_000);
+  t.is(parseLine(['probe', 'https://example.com/mcp']).probe.timeoutMs, 15_000);
+  const login = parseLine(['probe', '--login', 'on-demand', 'https://example.com/mcp'], { HOME: '/home/me' });
+  t.is(login.probe.timeoutMs, 300_000);
+});
 
 test('the options of a probe are read', (t) => {
   t.deepEqual(parseLine(['probe', '--json', '--timeout', '7s', '--', 'server']).probe, {

@@ -117,6 +117,7 @@ test('the way back leads to this machine', (t) => {
     'http://example.com/callback',
     'http://u@localhost/',
     'http://localhost/?a=1',
+    'http://localhost/a;b',
     '1',
   ]) {
     t.regex(

@@ -60,6 +60,13 @@ test('nobody there: exit code 69, and the report says why', async (t) => {
   t.regex(stdout, /nothing listens there/);
 });
 
+test('a server that crashes is told of in the report, once, and nowhere else', async (t) => {
+  const { stdout, stderr, code } = await probe(t, ...stub('exits-before-initialize'));
+  t.is(code, 69);
+  t.is(stdout.match(/exited with code 3/g)?.length, 1, stdout);
+  t.is(stderr, '');
+});
+
 test('--timeout ends it with what was found', async (t) => {
   const { stdout, code } = await probe(t, '--timeout', '300ms', ...stub('never-answers'));
   t.is(code, 69);

@@ -29,6 +29,10 @@ test('suggests every name that contains the word as a part', (t) => {
   t.deepEqual(suggest('timeout', names), ['session-timeout', 'request-timeout']);
 });
 
+test('prefers a name that contains the words to one that is more than a slip away', (t) => {
+  t.deepEqual(suggest('client-id', ['client-key', 'oauth-client-id']), ['oauth-client-id']);
+});
+
 test('suggests nothing for a word that resembles nothing, nor for one too short to tell', (t) => {
   t.deepEqual(suggest('frobnicate', names), []);
   t.deepEqual(suggest('y', names), []);

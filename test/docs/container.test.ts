@@ -4,14 +4,18 @@ import { readFile, stat } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
+import { startBridge } from '../support/bridge.ts';
 import { ownPort } from '../support/own-port.ts';
 
 const ROOT = new URL('../../', import.meta.url);
 
 /** Runs the health check as the container does; its exit code. */
-async function check(env: Readonly<Record<string, string>>): Promise<unknown> {
+async function check(env: Readonly<Record<string, string>>, ...args: readonly string[]): Promise<unknown> {
   const script = fileURLToPath(new URL('scripts/healthcheck.js', ROOT));
-  const child = spawn(process.execPath, [script], { env: { PATH: process.env.PATH ?? '', ...env }, stdio: 'ignore' });
+  const child = spawn(process.execPath, [script, ...args], {
+    env: { PATH: process.env.PATH ?? '', ...env },
+    stdio: 'ignore',
+  });
   const [code] = await once(child, 'exit');
   return code;
 }
@@ -30,6 +34,41 @@ test('the health check is healthy only when /healthz answers 200', async (t) => 
   t.is(await check({ MCP_PORTAGE_PORT: String(port) }), 1);
   server.close();
   t.is(await check({ MCP_PORTAGE_PORT: String(port) }), 1);
+});
+
+const onLinux = process.platform === 'linux' ? test : test.skip;
+
+for (const written of ['--port PORT', '--port=PORT']) {
+  onLinux(`the health check follows the port of the command line, written ${written}`, async (t) => {
+    const port = await ownPort();
+    const options = written.replace('PORT', `${port}`).split(' ');
+    // Options of the server are not the bridge's.
+    const server = ['--', process.execPath, 'test/fixtures/servers/echo.js', '--port', '1'];
+    const bridge = await startBridge([...options, ...server], { env: { MCP_PORTAGE_PORT: '9' } });
+    t.teardown(() => bridge.stop());
+    t.is(bridge.url.port, `${port}`);
+    const env = { MCP_PORTAGE_HOST: '0.0.0.0', MCP_PORTAGE_PORT: '9' };
+    t.is(await check(env, `${bridge.pid}`), 0);
+    t.is(await check(env), 1, 'the process that it looks at otherwise is no bridge');
+    await bridge.stop();
+    t.is(await check({ MCP_PORTAGE_PORT: `${port}` }, `${bridge.pid}`), 1);
+  });
+}
+
+onLinux('the health check speaks https where the command line says so', async (t) => {
+  const pem = (name: string): string => fileURLToPath(new URL(`test/fixtures/tls/${name}.pem`, ROOT));
+  const tls = ['--tls-cert', pem('server'), '--tls-key', pem('server-key')];
+  const port = await ownPort();
+  const bridge = await startBridge([
+    '--port',
+    `${port}`,
+    ...tls,
+    '--',
+    process.execPath,
+    'test/fixtures/servers/echo.js',
+  ]);
+  t.teardown(() => bridge.stop());
+  t.is(await check({}, `${bridge.pid}`), 0);
 });
 
 test('everything the Dockerfile copies from this folder exists and is let in by .dockerignore', async (t) => {

@@ -1,4 +1,7 @@
 import test from 'ava';
+import type { HttpRoute } from '../../src/downstream/http-server.ts';
+import type { Authenticator } from '../../src/http/auth/authenticator.ts';
+import { respondEmpty } from '../../src/http/respond.ts';
 import { callHttp, type HttpAnswer } from '../support/http-call.ts';
 import { type HttpFace, startHttpFace } from '../support/http-face.ts';
 import { initialize, POST_HEADERS } from '../support/legacy-clients.ts';
@@ -24,6 +27,16 @@ const everywhere = [
   { method: 'GET', path: '/sse' },
   { method: 'POST', path: '/messages?sessionId=x' },
   { method: 'GET', path: '/nowhere' },
+  { method: 'GET', path: '/' },
+  { method: 'GET', path: '/.well-known/oauth-protected-resource/mcp' },
+];
+
+/** What browsers send with an <img>, a <script>, a link and an <iframe>: none of them has an Origin. */
+const EMBEDDED = [
+  { 'Sec-Fetch-Mode': 'no-cors', 'Sec-Fetch-Dest': 'image', Accept: 'image/avif,image/webp,*/*;q=0.8' },
+  { 'Sec-Fetch-Mode': 'no-cors', 'Sec-Fetch-Dest': 'script', Accept: '*/*' },
+  { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'document', Accept: 'text/html,*/*;q=0.8' },
+  { 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'iframe', Accept: 'text/html,*/*;q=0.8' },
 ];
 
 for (const { method, path } of everywhere) {
@@ -52,6 +65,53 @@ for (const { method, path } of everywhere) {
     t.is(face.server.connections.length, 0);
   });
 }
+
+for (const { method, path } of [...everywhere, { method: 'HEAD', path: '/mcp' }]) {
+  test(`refuses ${method} ${path} that a page of another origin makes a browser send, before anything is opened`, async (t) => {
+    let hasAuthenticated = false;
+    const authenticator: Authenticator = {
+      authenticate: (_request, decided) => {
+        hasAuthenticated = true;
+        decided({ kind: 'principal', principal: 'anybody' });
+      },
+    };
+    const publicRoutes = new Map<string, HttpRoute>([
+      ['/.well-known/oauth-protected-resource/mcp', (_request, response) => respondEmpty(response, 200)],
+    ]);
+    const face = await startHttpFace(t, { allowOrigins: [APP], authenticator, publicRoutes });
+    for (const site of ['cross-site', 'same-site']) {
+      for (const embedded of EMBEDDED) {
+        const headers = { ...POST_HEADERS, ...embedded, 'Sec-Fetch-Site': site };
+        const answer = await callHttp({ port: face.port, method, path, headers });
+        t.is(answer.status, 403);
+        t.deepEqual(corsHeaders(answer), []);
+        if (method === 'HEAD') continue;
+        const { error } = await answer.json<{ error: { message: string; data: { bridge: { reason: string } } } }>();
+        t.is(error.data.bridge.reason, 'ERR_HTTP_ORIGIN');
+        t.regex(error.message, new RegExp(`"${site}".*--allow-origin`));
+      }
+    }
+    t.is(face.server.connections.length, 0);
+    t.is(face.sessions.size, 0);
+    t.false(hasAuthenticated);
+  });
+}
+
+test('serves what the user opens and what our own pages load, and the fetch of a named origin from another site', async (t) => {
+  const face = await startHttpFace(t, { allowOrigins: [APP] });
+  for (const site of ['none', 'same-origin']) {
+    t.is((await postInitialize(face, { 'Sec-Fetch-Site': site })).status, 200, site);
+  }
+  for (const site of ['cross-site', 'same-site']) {
+    const answer = await postInitialize(face, { Origin: APP, 'Sec-Fetch-Site': site, 'Sec-Fetch-Mode': 'cors' });
+    t.is(answer.status, 200, site);
+    t.is(answer.headers['access-control-allow-origin'], APP);
+    const stream = await callHttp({ port: face.port, path: '/sse', headers: { Origin: APP, 'Sec-Fetch-Site': site } });
+    t.true(stream.isEventStream, site);
+    const asked = { Origin: APP, 'Sec-Fetch-Site': site, 'Access-Control-Request-Method': 'POST' };
+    t.is((await callHttp({ port: face.port, method: 'OPTIONS', headers: asked })).status, 204, site);
+  }
+});
 
 test('refuses before it reads: the body may still be on its way', async (t) => {
   const face = await startHttpFace(t);
@@ -144,8 +204,10 @@ test('names the headers of MCP in a preflight that asks for none', async (t) => 
 test('health routes are open under any name, to any page', async (t) => {
   const { port } = await startHttpFace(t);
   for (const path of ['/healthz', '/readyz']) {
-    const answer = await callHttp({ port, path, headers: { Host: 'lb.internal', Origin: EVIL } });
-    t.is(answer.status, 200);
-    t.deepEqual(corsHeaders(answer), []);
+    for (const page of [{ Origin: EVIL }, { 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'no-cors' }]) {
+      const answer = await callHttp({ port, path, headers: { Host: 'lb.internal', ...page } });
+      t.is(answer.status, 200);
+      t.deepEqual(corsHeaders(answer), []);
+    }
   }
 });

@@ -13,7 +13,13 @@ import { initialize, POST_HEADERS } from '../support/legacy-clients.ts';
 import { RawSocket } from '../support/raw-socket.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-const ENDPOINTS = { path: '/mcp', ssePath: '/sse', messagePath: '/messages', baseUrl: undefined };
+const ENDPOINTS = {
+  path: '/mcp',
+  httpSse: 'served',
+  ssePath: '/sse',
+  messagePath: '/messages',
+  baseUrl: undefined,
+} as const;
 const APP = 'https://app.example.com';
 
 interface Door {

@@ -3,6 +3,8 @@ import { BridgeError } from '../../src/errors.ts';
 import type { Authenticator, AuthVerdict } from '../../src/http/auth/authenticator.ts';
 import { callHttp } from '../support/http-call.ts';
 import { startHttpFace } from '../support/http-face.ts';
+import { openStreamable } from '../support/legacy-clients.ts';
+import { waitFor } from '../support/wait-for.ts';
 
 const REFUSED: AuthVerdict = {
   kind: 'refused',
@@ -32,6 +34,21 @@ test('says whether a call could be served now, and why not', async (t) => {
     reason: 'it keeps crashing',
   });
   t.is(server.connections.length, 0, 'asking starts nothing');
+});
+
+test('a bridge that has no room for another session stays ready for those it serves, and says that it is full', async (t) => {
+  const face = await startHttpFace(t, { maxSessions: 1 });
+  const session = await openStreamable(face);
+  const ask = async (): Promise<unknown> => {
+    const answer = await callHttp({ port: face.port, path: '/readyz' });
+    t.is(answer.status, 200);
+    return answer.json();
+  };
+  t.deepEqual(await ask(), { status: 'ready' }, 'nobody is connected to the session, so it would make room');
+  const stream = (await session.get()).events();
+  t.deepEqual(await ask(), { status: 'ready', sessions: 'full' });
+  stream.leave();
+  await waitFor(async () => !('sessions' in ((await ask()) as object)));
 });
 
 test('tells why only those who may call: strangers and foreign pages get the code', async (t) => {

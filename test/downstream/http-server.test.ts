@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
 import { callHttp } from '../support/http-call.ts';
-import { startHttpFace } from '../support/http-face.ts';
+import { fixtureCertificate, startHttpFace } from '../support/http-face.ts';
 import { call, notification, openInitializedSse, openStreamable, POST_HEADERS } from '../support/legacy-clients.ts';
 import { ownPort } from '../support/own-port.ts';
 import { RawSocket } from '../support/raw-socket.ts';
@@ -87,10 +87,10 @@ test('a refusal is kept by no cache for others, and its words are taken for no p
 });
 
 test('speaks TLS with the certificate it is given', async (t) => {
-  const pem = (name: string): Buffer => readFileSync(new URL(`../fixtures/tls/${name}.pem`, import.meta.url));
-  const { port } = await startHttpFace(t, { tls: { cert: pem('server'), key: pem('server-key') } });
+  const ca = readFileSync(new URL('../fixtures/tls/ca.pem', import.meta.url));
+  const { port } = await startHttpFace(t, { certificate: fixtureCertificate() });
   const body = await new Promise<string>((resolve, reject) => {
-    const options = { host: 'localhost', port, path: '/healthz', ca: pem('ca'), family: 4, agent: false };
+    const options = { host: 'localhost', port, path: '/healthz', ca, family: 4, agent: false };
     get(options, (response) => resolve(text(response))).on('error', reject);
   });
   t.is(body, '{"status":"ok"}');

@@ -12,8 +12,10 @@ import {
   openInitializedSse,
   openSse,
   openStreamable,
+  POST_HEADERS,
 } from '../support/legacy-clients.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { modern } from './streamable-stateless/modern-posts.ts';
 
 test('names the URL for messages first: relative, with an unguessable session id', async (t) => {
   const face = await startHttpFace(t);
@@ -24,7 +26,7 @@ test('names the URL for messages first: relative, with an unguessable session id
 });
 
 test('puts the path of a reverse proxy before the URL it names', async (t) => {
-  const session = await openSse(await startHttpFace(t, { pathPrefix: '/tools/mcp' }));
+  const session = await openSse(await startHttpFace(t, { baseUrl: new URL('https://a.example/tools/mcp') }));
   t.regex(session.endpoint, /^\/tools\/mcp\/messages\?sessionId=/);
 });
 
@@ -152,6 +154,62 @@ test(wrongMethod, '/sse', 'POST', 'GET');
 test(wrongMethod, '/sse', 'DELETE', 'GET');
 test(wrongMethod, '/messages', 'GET', 'POST');
 test(wrongMethod, '/messages', 'PUT', 'POST');
+
+test('tells a client that posts to the stream’s URL where Streamable HTTP is, and serves it when it falls back to GET', async (t) => {
+  for (const [baseUrl, streamable] of [
+    [undefined, 'http://127.0.0.1:PORT/mcp'],
+    [new URL('https://a.example/tools'), 'https://a.example/tools/mcp'],
+  ] as const) {
+    const face = await startHttpFace(t, baseUrl === undefined ? {} : { baseUrl });
+    for (const message of [initialize(), modern(1, 'server/discover')]) {
+      const body = JSON.stringify(message);
+      const answer = await callHttp({ port: face.port, method: 'POST', path: '/sse', headers: POST_HEADERS, body });
+      t.is(answer.status, 405);
+      t.is(answer.headers.allow, 'GET');
+      const { error } = await answer.json<{ error: { message: string } }>();
+      t.true(error.message.includes(`Streamable HTTP is at ${streamable.replace('PORT', `${face.port}`)}.`));
+    }
+    t.is(face.server.connections.length, 0);
+    const { endpoint } = await openSse(face);
+    t.regex(endpoint, /\/messages\?sessionId=/);
+  }
+});
+
+/** Whether a GET without a session opens HTTP+SSE at the path of Streamable HTTP where it is served. */
+const OPENS_AT_MCP = { '*/*': true, absent: false, 'text/event-stream': true };
+
+for (const [accept, opensAtMcp] of Object.entries(OPENS_AT_MCP)) {
+  test(`switched off, it is found nowhere by a client whose Accept is ${accept}`, async (t) => {
+    const headers = accept === 'absent' ? {} : { Accept: accept };
+    const on = await startHttpFace(t);
+    t.is((await callHttp({ port: on.port, path: '/mcp', headers })).isEventStream, opensAtMcp);
+    const { port, server } = await startHttpFace(t, { httpSse: 'off' });
+    const atMcp = await callHttp({ port, path: '/mcp', headers });
+    t.is(atMcp.status, 405);
+    for (const [method, path] of [
+      ['GET', '/sse'],
+      ['POST', '/sse'],
+      ['POST', '/messages?sessionId=x'],
+    ] as const) {
+      const answer = await callHttp({ port, method, path, headers });
+      t.is(answer.status, 404);
+      const { error } = await answer.json<{ error: { message: string; data: { bridge: { reason: string } } } }>();
+      t.is(error.data.bridge.reason, 'ERR_HTTP_PATH');
+      t.regex(error.message, new RegExp(`--no-sse.*Streamable HTTP is at http://127.0.0.1:${port}/mcp\\.`));
+    }
+    t.is(server.connections.length, 0);
+  });
+}
+
+test('switched off, it takes nothing from Streamable HTTP', async (t) => {
+  const face = await startHttpFace(t, { httpSse: 'off' });
+  const session = await openStreamable(face);
+  const stream = await callHttp({
+    port: face.port,
+    headers: { Accept: 'text/event-stream', 'Mcp-Session-Id': session.id },
+  });
+  t.true(stream.isEventStream);
+});
 
 test('answers 400 to a message without a session id, and 404 to one of an unknown session', async (t) => {
   const { port } = await startHttpFace(t);

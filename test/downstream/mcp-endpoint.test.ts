@@ -86,7 +86,7 @@ test('a request of a modern client that forgot its envelope is told so, and neve
     t.is(answer.status, 400);
     t.like(await answer.json<RpcBody>(), { id: 4, error: { code: -32602 } });
   }
-  t.is((await postBody(face, notification('notifications/x'), MODERN)).status, 202);
+  t.is((await postBody(face, notification('notifications/progress'), MODERN)).status, 202);
   t.is(face.server.connections.length, 0);
 });
 

@@ -1,10 +1,15 @@
-import { readFileSync } from 'node:fs';
 import test, { type ExecutionContext } from 'ava';
 import { KEEP_ALIVE_MS } from '../../src/downstream/event-stream.ts';
 import { SOCKET_LIMITS } from '../../src/downstream/http-server.ts';
 import { BODIES_AT_A_TIME, FREE_BODY_BYTES } from '../../src/http/body-budget.ts';
 import { callHttp } from '../support/http-call.ts';
-import { type HttpFace, type HttpFaceOptions, seriousLines, startHttpFace } from '../support/http-face.ts';
+import {
+  fixtureCertificate,
+  type HttpFace,
+  type HttpFaceOptions,
+  seriousLines,
+  startHttpFace,
+} from '../support/http-face.ts';
 import { initialize, openSse, POST_HEADERS } from '../support/legacy-clients.ts';
 import { RawSocket } from '../support/raw-socket.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -72,9 +77,8 @@ test('a connection that never says anything is closed', async (t) => {
 });
 
 test('a connection that never says anything is closed before its TLS is set up, too', async (t) => {
-  const pem = (name: string): Buffer => readFileSync(new URL(`../fixtures/tls/${name}.pem`, import.meta.url));
-  const tls = { cert: pem('server'), key: pem('server-key') };
-  const socket = await connect(t, await startHttpFace(t, { socketLimits: SHORT_HEADS, tls }));
+  const certificate = fixtureCertificate();
+  const socket = await connect(t, await startHttpFace(t, { socketLimits: SHORT_HEADS, certificate }));
   await socket.all();
   t.true(socket.isClosed);
 });

@@ -103,6 +103,15 @@ test('a cancellation that says itself it is modern is one, too', async (t) => {
   t.pass();
 });
 
+test('a notification without an envelope is of the era its client speaks', async (t) => {
+  const { server, say } = openFace(t);
+  say(modern(1, 'tools/list'));
+  await server.latest.next('tools/list');
+  say({ method: 'notifications/acme' });
+  await server.latest.next('notifications/acme');
+  t.is(server.connections.length, 1);
+});
+
 test('a modern notification before any request goes nowhere', async (t) => {
   const { server, say, next } = openFace(t);
   say({ method: 'notifications/cancelled', params: { requestId: 1, _meta: ENVELOPE } });

@@ -118,28 +118,40 @@ onLinux('clients that do not read hold 8 MiB each where their server cannot wait
   await recovered();
 });
 
-onLinux('a flood of session openings holds what the sessions there may be hold; others get 503', async (t) => {
-  const limits = ['--isolation', 'shared', '--max-sessions', '50'];
-  const { bridge, witness } = await startFaulty(t, { options: limits });
-  const memory = watchMemory(t, bridge);
-  const padded = { ...initialize(), padding: MEBIBYTE.slice(0, 512 * 1024) };
-  const body = JSON.stringify(padded);
-  const statuses: number[] = [];
-  const open = async (): Promise<void> => {
-    for (let n = 0; n < 50; n += 1) {
-      const answer = await callHttp({ port: Number(bridge.url.port), method: 'POST', headers: POST_HEADERS, body });
-      statuses.push(answer.status);
-      await drain(answer);
-    }
-  };
-  await Promise.all(Array.from({ length: 10 }, open));
-  t.is(statuses.filter((status) => status === 200).length, 48, 'two are there already');
-  t.is(statuses.filter((status) => status === 503).length, 452);
-  staysWithin(t, memory, 16 * 0.5, 500 * 0.5);
-  t.is((await witness.call('echo', 'undisturbed')).text, 'undisturbed');
-  await bridge.stop();
-  says(t, bridge, []);
-});
+onLinux(
+  'a flood of session openings holds what the sessions there may be hold; those that nobody came back to make room',
+  async (t) => {
+    const limits = ['--isolation', 'shared', '--max-sessions', '50'];
+    const { bridge, witness } = await startFaulty(t, { options: limits });
+    const memory = watchMemory(t, bridge);
+    const padded = { ...initialize(), padding: MEBIBYTE.slice(0, 512 * 1024) };
+    const body = JSON.stringify(padded);
+    const statuses: number[] = [];
+    const open = async (): Promise<void> => {
+      for (let n = 0; n < 50; n += 1) {
+        const answer = await callHttp({ port: Number(bridge.url.port), method: 'POST', headers: POST_HEADERS, body });
+        statuses.push(answer.status);
+        await drain(answer);
+      }
+    };
+    await Promise.all(Array.from({ length: 10 }, open));
+    t.true(statuses.filter((status) => status === 200).length > 48, 'two are there already');
+    t.deepEqual(
+      statuses.filter((status) => status !== 200 && status !== 503),
+      [],
+    );
+    staysWithin(t, memory, 16 * 0.5, 500 * 0.5);
+    t.is((await witness.call('echo', 'undisturbed')).text, 'undisturbed');
+    await bridge.stop();
+    const evictions = bridge.logs.filter(({ evicted }) => evicted !== undefined);
+    t.true(evictions.length > 0 && evictions.length <= 2, 'not a line for each');
+    says(
+      t,
+      bridge,
+      evictions.map(({ msg }) => `warn ${msg}`),
+    );
+  },
+);
 
 onLinux('what is kept for clients that come back stays within --max-replay-bytes for each session', async (t) => {
   const limits = ['--isolation', 'shared', '--max-replay-bytes', '2m', '--max-message-bytes', '2m'];
@@ -157,7 +169,8 @@ onLinux('what is kept for clients that come back stays within --max-replay-bytes
 });
 
 onLinux('calls that wait for their clients hold what --max-parked-bytes says; the others are refused', async (t) => {
-  const { bridge } = await startFaulty(t, { options: ['--max-parked-bytes', '32m'] });
+  // Each has a session of the server to itself: there are more than calls that may wait.
+  const { bridge } = await startFaulty(t, { options: ['--max-parked-bytes', '16m', '--pool-size', '20'] });
   const memory = watchMemory(t, bridge);
   const port = Number(bridge.url.port);
   const capabilities = { 'io.modelcontextprotocol/clientCapabilities': { elicitation: { form: {} } } };
@@ -168,8 +181,8 @@ onLinux('calls that wait for their clients hold what --max-parked-bytes says; th
     outcomes.push(await (await postModern({ port }, asked)).text());
   }
   const waiting = outcomes.filter((text) => text.includes('input_required')).length;
-  t.true(waiting > 16 && waiting <= 32, `${waiting} wait`);
-  staysWithin(t, memory, 32, outcomes.length);
+  t.true(waiting > 8 && waiting <= 16, `${waiting} wait`);
+  staysWithin(t, memory, 16, outcomes.length);
   await bridge.stop();
   says(t, bridge, []);
 });

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { createRandom } from '../wire/json-text.ts';
 
 /** What parsers trip over, wherever it stands. */
-const TOKENS: readonly Buffer[] = [
+export const TOKENS: readonly Buffer[] = [
   ...['"', '\\', '\\"', '\\\\', '{', '}', '[', ']', ',', ':', '{}', '[]', '{"', '"}', '":', ',"'],
   ...['\n', '\r', '\r\n', '\n\n', '\r\n\r\n', '\0', ' ', '\t', '\v', '\ufeff', '\u2028', '\u0085', 'é', '😀'],
   ...['"id":', '"id":1,', '"\\u0069d":2,', '"jsonrpc":"2.0",', '"method":"x",', '"result":{},', '"error":{},'],

@@ -48,6 +48,7 @@ async function run({ endMs, seed, targets }: Options): Promise<boolean> {
     console.log(`again: npm run fuzz -- --target ${target.name} --seed ${roundSeed} --minutes 0.001`);
   }
   watchdog.stop();
+  for (const { name, report } of targets) if (report !== undefined) console.log(`${name}:\n${report()}`);
   console.log([...tried].map(([name, count]) => `${name}: ${count}`).join(', '));
   return !hasFailed;
 }

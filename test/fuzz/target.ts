@@ -15,6 +15,8 @@ export interface FuzzTarget {
   /** How many inputs the ordinary test tries. */
   readonly runs: number;
   check(budget: FuzzBudget): Promise<FuzzOutcome>;
+  /** What there is to say when all rounds are over. */
+  report?(): string;
 }
 
 export interface FuzzOutcome {

@@ -8,12 +8,14 @@ import { legacyRelay, modernRelay } from './targets/relay.ts';
 import { requests } from './targets/requests.ts';
 import { sharedLegacy, sharedModern } from './targets/shared.ts';
 import { sse } from './targets/sse.ts';
+import { time } from './targets/time.ts';
 
 export const TARGETS: readonly FuzzTarget[] = [
   framing,
   envelope,
   oversized,
   sse,
+  time,
   headers,
   requests,
   legacyRelay,

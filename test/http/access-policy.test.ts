@@ -1,8 +1,8 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import test from 'ava';
 import { type AccessOptions, AccessPolicy } from '../../src/http/access-policy.ts';
 
-function check(options: Partial<AccessOptions>, headers: { host?: string; origin?: string }): string {
+function check(options: Partial<AccessOptions>, headers: IncomingHttpHeaders): string {
   const policy = new AccessPolicy({ host: '127.0.0.1', allowHosts: [], allowOrigins: [], ...options });
   return policy.check({ headers } as IncomingMessage)?.code ?? 'welcome';
 }
@@ -79,6 +79,31 @@ test(origin, 'http://localhost:5173', 'welcome', { allowOrigins: ['https://app.e
 test('takes a client without an origin: it is no web page', (t) => {
   t.is(check({}, { host: 'localhost' }), 'welcome');
 });
+
+const site = test.macro({
+  title: (_, value: string, origin: string | undefined, verdict: string) =>
+    `Sec-Fetch-Site ${value} with ${origin === undefined ? 'no Origin' : `the Origin ${origin}`} ${verdict === 'welcome' ? 'is welcome' : 'is refused'}`,
+  exec(t, value: string, origin: string | undefined, verdict: string) {
+    const headers = { host: 'localhost', 'sec-fetch-site': value, ...(origin !== undefined && { origin }) };
+    t.is(check({ allowOrigins: ['https://app.example.com'] }, headers), verdict);
+  },
+});
+
+for (const value of ['cross-site', 'same-site', 'Cross-Site', 'cross-site, none', 'something-new', '']) {
+  test(site, value, undefined, 'ERR_HTTP_ORIGIN');
+  test(site, value, 'https://evil.example.com', 'ERR_HTTP_ORIGIN');
+  test(site, value, 'https://app.example.com', 'welcome');
+  test(site, value, 'http://localhost:5173', 'ERR_HTTP_ORIGIN');
+}
+test('a page on another port of this machine may call once it is named', (t) => {
+  const headers = { host: 'localhost', origin: 'http://localhost:5173', 'sec-fetch-site': 'same-site' };
+  t.is(check({}, headers), 'ERR_HTTP_ORIGIN');
+  t.is(check({ allowOrigins: ['http://localhost:5173'] }, headers), 'welcome');
+});
+for (const value of ['none', 'same-origin']) {
+  test(site, value, undefined, 'welcome');
+  test(site, value, 'https://evil.example.com', 'ERR_HTTP_ORIGIN');
+}
 
 test('quotes what it refuses, cut and without control characters', (t) => {
   const policy = new AccessPolicy({ host: '127.0.0.1', allowHosts: [], allowOrigins: [] });

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { showUrl } from '../../src/http/shown-url.ts';
+import { showFile, showRequestTarget, showUrl } from '../../src/http/shown-url.ts';
 
 const shown: Readonly<Record<string, string>> = {
   'https://mcp.example/mcp': 'https://mcp.example/mcp',
@@ -20,3 +20,25 @@ for (const [url, expected] of Object.entries(shown)) {
     t.is(showUrl(new URL(url)), expected);
   });
 }
+
+const requested: Readonly<Record<string, string>> = {
+  '/mcp': '/mcp',
+  '/mcp?api_key=hunter2#hunter2': '/mcp',
+  '/s/sk_9hD3kQ0zLmT7vXw2/mcp': '/s/…/mcp',
+  '/s/%73k%5F9hD3kQ0zLmT7vXw2': '/s/…',
+  '/%zz': '/%zz',
+  'http://user:hunter2@localhost/mcp?x': 'http://localhost/mcp',
+  '*': '*',
+  [`/${'a/'.repeat(500)}`]: `/${'a/'.repeat(500)}`.slice(0, 200).concat('…'),
+};
+
+for (const [target, expected] of Object.entries(requested)) {
+  test(`a request for ${target.slice(0, 60)} is logged as one for ${expected.slice(0, 60)}`, (t) => {
+    t.is(showRequestTarget(target), expected);
+  });
+}
+
+test('a path of a file is shown without what looks like a key, on any system', (t) => {
+  t.is(showFile('/home/user/.cache/4eC39HqLyjWDarjtT1zdp7dc/bin/server'), '/home/user/.cache/…/bin/server');
+  t.is(showFile('C:\\Users\\4eC39HqLyjWDarjtT1zdp7dc\\server.cmd'), 'C:\\Users\\…\\server.cmd');
+});

@@ -85,24 +85,36 @@ export const FEATURES = {
       'legacy → modern': translated('−32602 of a resource that is not there becomes −32002'),
     },
   },
-  ownMethods: {
-    title: 'Methods that no specification names',
+  extensions: {
+    title: 'Extensions: what both sides declare of them, and the `_meta` of tools and resources (MCP Apps)',
     outcomes: {
       ...sameEras,
-      'modern → legacy': translated('as calls'),
-      'legacy → modern': translated('as calls'),
+      'modern → legacy': translated('as they were written, among the capabilities; tasks have a row of their own'),
+      'legacy → modern': translated('as they were written, among the capabilities; tasks have a row of their own'),
+    },
+  },
+  ownMethods: {
+    title: 'Methods of extensions and of vendors, whatever they are called',
+    outcomes: {
+      ...sameEras,
+      'modern → legacy': translated(
+        'as calls; refused are only methods of the specification that the modern era is without',
+      ),
+      'legacy → modern': translated('as calls, and types of result that extensions add stay'),
     },
   },
   ownNotificationsUp: {
-    title: 'Notifications of the client that no specification names',
+    title: 'Notifications of extensions and of vendors from the client',
     outcomes: {
       ...sameEras,
-      'modern → legacy': translated('without the envelope'),
+      'modern → legacy': translated(
+        'without the envelope, which says whose session is meant: over HTTP one that has none goes nowhere',
+      ),
       'legacy → modern': translated('with an envelope'),
     },
   },
   ownNotificationsDown: {
-    title: 'Notifications of the server during a call that no specification names',
+    title: 'Notifications of extensions and of vendors from the server during a call',
     outcomes: {
       ...sameEras,
       'modern → legacy': translated('they go with the call they came with'),
@@ -110,12 +122,12 @@ export const FEATURES = {
     },
   },
   ownNotificationsBetween: {
-    title: 'Notifications of the server between calls that no specification names',
+    title: 'Notifications of extensions and of vendors from the server between calls, outside of subscriptions',
     outcomes: {
       ...legacyOnly('a modern server speaks in answers and subscriptions only'),
       'modern → legacy': impossible(
         'a modern client hears answers and subscriptions only, and a subscription has room for the changes it names',
-        'nobody hears of it',
+        'nobody hears of it; it stands in the log on `debug`',
       ),
       'legacy → modern': absent('a modern server speaks in answers and subscriptions only'),
     },

@@ -10,6 +10,39 @@ interface FurtherRow {
 /** What has tests of its own besides the matrix; docs/compatibility.md shows it, too. */
 export const FURTHER_FEATURES: readonly FurtherRow[] = [
   {
+    title: 'Skills (SEP-2640): `skills/list`, `skills/get`, `resources/directory/read`',
+    outcomes: {
+      'modern → legacy': translated('as calls; lists and entries get the hints on caching that they must have'),
+      'legacy → modern': translated('as calls; the hints on caching stay'),
+    },
+    tests: { 'real-peers/extensions.test.ts': 'skillsPass' },
+  },
+  {
+    title: 'MCP Apps (SEP-1865): views, `ui://` resources, who sees which tool',
+    outcomes: {
+      'modern → legacy': translated('as tools and resources; the server learns what the client can show'),
+      'legacy → modern': translated('as tools and resources; the server learns what the client can show'),
+    },
+    tests: { 'real-peers/extensions.test.ts': 'appsPass' },
+  },
+  {
+    title: 'Changes that an extension adds to the filter of `subscriptions/listen`',
+    outcomes: {
+      'modern → legacy': impossible(
+        'which notifications its member of the filter stands for only the extension knows',
+        'the acknowledgment leaves it out; what the server says of it stands in the log on `debug`',
+      ),
+      'legacy → modern': impossible(
+        'a legacy client has no words for a filter, and its members only the extension knows',
+        'the server is not asked for them',
+      ),
+    },
+    tests: {
+      'eras/modern-to-legacy/calls.test.ts': 'skillsChanged',
+      'eras/legacy-to-modern/changes.test.ts': 'com.example/changing',
+    },
+  },
+  {
     title: 'Tasks',
     outcomes: {
       'modern → legacy': translated(

@@ -8,16 +8,17 @@ import {
   ResultSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import { textOf } from '../real-peers/text-of.ts';
-import type {
-  Answerer,
-  CallOptions,
-  ConnectOptions,
-  ListName,
-  MatrixClient,
-  Page,
-  ToolResult,
-  Traced,
-  TracedMessage,
+import {
+  type Answerer,
+  type CallOptions,
+  type ConnectOptions,
+  HOST_EXTENSIONS,
+  type ListName,
+  type MatrixClient,
+  type Page,
+  type ToolResult,
+  type Traced,
+  type TracedMessage,
 } from './matrix-client.ts';
 
 /** More than any call here may take, so that a hanging one fails with the title of its scenario. */
@@ -28,6 +29,7 @@ const CAPABILITIES: NonNullable<ConnectOptions['capabilities']> = {
   elicitation: {},
   roots: { listChanged: true },
   experimental: { 'example.com/x': {} },
+  extensions: HOST_EXTENSIONS,
 };
 
 /** Questions the SDK knows are checked by it on both ends; any other goes to its fallback. */

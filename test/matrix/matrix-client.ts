@@ -1,3 +1,9 @@
+/** What clients declare unless a test says otherwise. */
+export const HOST_EXTENSIONS = {
+  'io.modelcontextprotocol/ui': { mimeTypes: ['text/html;profile=mcp-app'] },
+  'com.example/host': { deep: [1, { b: null }], empty: {} },
+};
+
 /** A message on its way, as the client's transport saw it. */
 export interface Traced {
   readonly from: 'client' | 'server';

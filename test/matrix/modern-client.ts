@@ -7,17 +7,18 @@ import {
   type Transport,
 } from '@modelcontextprotocol/client';
 import { textOf } from '../real-peers/text-of.ts';
-import type {
-  Answerer,
-  CallOptions,
-  ConnectOptions,
-  Era,
-  ListName,
-  MatrixClient,
-  Page,
-  ToolResult,
-  Traced,
-  TracedMessage,
+import {
+  type Answerer,
+  type CallOptions,
+  type ConnectOptions,
+  type Era,
+  HOST_EXTENSIONS,
+  type ListName,
+  type MatrixClient,
+  type Page,
+  type ToolResult,
+  type Traced,
+  type TracedMessage,
 } from './matrix-client.ts';
 
 /** As of the legacy client. */
@@ -28,6 +29,7 @@ const CAPABILITIES: NonNullable<ConnectOptions['capabilities']> = {
   elicitation: { form: {} },
   roots: {},
   experimental: { 'example.com/x': {} },
+  extensions: HOST_EXTENSIONS,
 };
 
 const RESERVED = 'io.modelcontextprotocol/';

@@ -94,3 +94,12 @@ test('repeats a request with the answers of this round only', (t) => {
   const third = withInputAnswers(second, { responses: new Map([['c', Buffer.from('{}')]]), requestState: undefined });
   t.deepEqual(third, call('{"name":"x","inputResponses":{"c":{}}}'));
 });
+
+test('refuses more requests than anybody would ask at once', (t) => {
+  const requests = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, { method: 'roots/list' }]));
+  const read = (count: number) =>
+    readInputRequired(answer(JSON.stringify({ resultType: 'input_required', inputRequests: requests(count) })), all);
+  t.false('fault' in read(1000));
+  t.deepEqual(read(1001), { fault: 'inputRequests has more than 1000 of them' });
+});

@@ -91,3 +91,10 @@ for (const [title, method, result, expected, visit] of [
     t.is(toInputResponse({ method, isVisit: visit !== undefined }, frame)?.toString(), expected);
   });
 }
+
+test('looks at a thousand answers; those after them are missing', (t) => {
+  const others = Array.from({ length: 1000 }, (_, index) => `"other${index}":{}`).join(',');
+  const [first = ''] = asked.keys();
+  const { missing } = read(`{"inputResponses":{${others},"${first}":${sampled}}}`);
+  t.true(missing.includes(first));
+});

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { isInteractive, isListChanged, mayAsk } from '../../src/mcp/methods.ts';
+import { isInteractive, isListChanged, isTaskRequest, mayAsk } from '../../src/mcp/methods.ts';
 
 test('a server may ask its client during a tool call, a prompt and the reading of a resource', (t) => {
   for (const method of ['tools/call', 'prompts/get', 'resources/read']) t.true(isInteractive(method));
@@ -20,4 +20,9 @@ test('only of the plain requests of the specification it is certain that a quest
   for (const method of ['tools/call', 'prompts/get', 'resources/read', 'x-vendor/do', 'tools/', '']) {
     t.true(mayAsk(method), method);
   }
+});
+
+test('knows the requests about tasks of either era, and not everything that is named alike', (t) => {
+  for (const name of ['get', 'update', 'cancel', 'result', 'list']) t.true(isTaskRequest(`tasks/${name}`), name);
+  for (const method of ['tasks/pause', 'tasks/', 'tasks', 'x', 'constructor']) t.false(isTaskRequest(method), method);
 });

@@ -22,6 +22,24 @@ const resultOf = (frame: { json(): unknown } | undefined) =>
   (frame?.json() as { result?: unknown } | undefined)?.result;
 
 for (const [title, method, before, after] of [
+  [
+    'one of an extension that must say how long it stays good',
+    'skills/list',
+    '{"skills":[]}',
+    `{"skills":[],"resultType":"complete","_meta":{"${SERVER_INFO}":${info}},"ttlMs":0,"cacheScope":"private"}`,
+  ],
+  [
+    'one of an extension that says it already',
+    'skills/get',
+    '{"ttlMs":5,"skill":{},"cacheScope":"public"}',
+    `{"ttlMs":5,"skill":{},"cacheScope":"public","resultType":"complete","_meta":{"${SERVER_INFO}":${info}}}`,
+  ],
+  [
+    'one of the specification that says what its era cannot know',
+    'resources/read',
+    '{"contents":[],"ttlMs":5,"cacheScope":"public"}',
+    `{"contents":[],"ttlMs":0,"cacheScope":"private","resultType":"complete","_meta":{"${SERVER_INFO}":${info}}}`,
+  ],
   ['an empty one', 'vendor/x', '{}', `{"resultType":"complete","_meta":{"${SERVER_INFO}":${info}}}`],
   [
     'one with a type of its own',
@@ -134,13 +152,25 @@ for (const [title, method, before, after] of [
   [
     'one with all there is',
     'resources/read',
-    `{"resultType":"x","contents":[1e400],"ttlMs":1,"cacheScope":"public","requestState":"","inputRequests":{},` +
+    `{"resultType":"complete","contents":[1e400],"ttlMs":1,"cacheScope":"public","requestState":"","inputRequests":{},` +
       `"_meta":{"${SERVER_INFO}":{},"${SUBSCRIPTION}":1}}`,
     '{"contents":[1e400]}',
   ],
   ['one with a _meta of its own', 'm', `{"_meta":{"${SERVER_INFO}":{},"a":1}}`, '{"_meta":{"a":1}}'],
   ['one with an empty _meta', 'm', '{"_meta":{}}', '{"_meta":{}}'],
   ['one of a vendor', 'vendor/x', '{"resultType":"complete","ttlMs":1}', '{"ttlMs":1}'],
+  [
+    'one of an extension, below a segment that the specification uses',
+    'resources/directory/read',
+    '{"resources":[],"requestState":"r","ttlMs":1,"resultType":"complete"}',
+    '{"resources":[],"requestState":"r","ttlMs":1}',
+  ],
+  [
+    'one of a type that an extension has added',
+    'tools/call',
+    `{"resultType":"acme","requestState":"r","_meta":{"${SERVER_INFO}":{}}}`,
+    '{"resultType":"acme","requestState":"r"}',
+  ],
 ] as const) {
   test(`makes a legacy result of ${title}`, (t) => {
     const frame = toLegacyResult(answer(before), method);

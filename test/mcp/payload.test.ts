@@ -1,5 +1,5 @@
 import test from 'ava';
-import { asFields, parseSpan, readPayload, showText } from '../../src/mcp/payload.ts';
+import { asFields, MAX_PARSED_VALUES, parseSpan, readFields, readPayload, showText } from '../../src/mcp/payload.ts';
 import { serverFrame } from '../support/frames.ts';
 
 for (const [kind, text] of [
@@ -50,4 +50,30 @@ test('what stands where a text belongs is shown as it was written, whatever its 
   t.is(showText('a'), 'a');
   t.is(showText({ toString: 1, valueOf: 1 }), '{"toString":1,"valueOf":1}');
   t.is(showText(undefined), '');
+});
+
+const values = (count: number): string => `[${'0,'.repeat(count - 2)}0]`;
+const resultWith = (members: string) => serverFrame(`{"jsonrpc":"2.0","id":1,"result":{${members}}}`);
+
+test('of a text with more values than are looked at no objects are made', (t) => {
+  for (const [count, isRead] of [
+    [MAX_PARSED_VALUES, true],
+    [MAX_PARSED_VALUES + 1, false],
+    [5_000_000, false],
+  ] as const) {
+    const bytes = Buffer.from(values(count));
+    t.is(parseSpan(bytes, { start: 0, end: bytes.length }) !== undefined, isRead, String(count));
+  }
+  t.is(readPayload(resultWith(`"a":${values(MAX_PARSED_VALUES + 1)}`)), undefined);
+});
+
+test('a text of any length is read as long as it has few values', (t) => {
+  const picture = 'x,{['.repeat(1_000_000);
+  t.is(readPayload(resultWith(`"a":"${picture}"`))?.a, picture);
+});
+
+test('members that are asked for are read beside others of any size; the last of a name counts', (t) => {
+  const large = values(MAX_PARSED_VALUES + 1);
+  const frame = resultWith(`"code":1,"data":${large},"\\u0063ode":2,"message":"m"`);
+  t.deepEqual(readFields(frame, ['code', 'message', 'data', 'uri']), { code: 2, message: 'm', data: undefined });
 });

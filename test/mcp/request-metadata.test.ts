@@ -313,3 +313,10 @@ function envelopeIn(params: unknown): Record<string, unknown> {
   const meta = isObject(params) && isObject(params._meta) ? params._meta : {};
   return Object.fromEntries(Object.entries(meta).filter(([key]) => keys.includes(key)));
 }
+
+test('says of capabilities with more values than are looked at that it is their number', (t) => {
+  const read = readRequestMetadata(
+    withMeta({ ...full, [CAPABILITIES]: { a: Array.from({ length: 60_000 }, () => 0) } }),
+  );
+  t.regex('fault' in read ? read.fault : '', /clientCapabilities"\] has more than 50000 values; expected an object/);
+});

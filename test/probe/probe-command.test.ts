@@ -1,4 +1,5 @@
 /** The report on servers that are started, and that none of them stays behind. */
+import { setImmediate } from 'node:timers/promises';
 import test from 'ava';
 import type { CommandTarget } from '../../src/config.ts';
 import { fixture } from '../process/child-spec.ts';
@@ -107,7 +108,7 @@ test.serial('a server that never answers is reported when the time is up', async
   t.is(conclusionOf(report), 'unusable (69)');
   t.regex(
     report.problems.join(),
-    /time limit of 1000 ms was reached\. The server runs, but has not answered.* by its URL\.$/,
+    /time limit of 1000 ms was reached\. The server runs but has not answered.* by its URL\.$/,
   );
 });
 
@@ -127,7 +128,11 @@ test.serial('a server that does not want to end does not hold up the report for 
 test.serial('a server that exits is reported with its last words', async (t) => {
   const report = await probeServer('exits-before-initialize');
   t.is(conclusionOf(report), 'unusable (69)');
-  t.regex(report.problems.join(), /exited with code 3 .*SOME_KEY is not set/);
+  t.is(report.problems.length, 1);
+  t.regex(
+    report.problems[0] ?? '',
+    /^Server "node exits-before-initialize\.js" exited with code 3 .*SOME_KEY is not set .* \(ERR_UPSTREAM_EXITED\)$/,
+  );
 });
 
 test.serial('a program that does not exist is reported', async (t) => {
@@ -141,4 +146,26 @@ test.serial('--protocol pins the era', async (t) => {
   t.deepEqual(working(legacy), ['stdio legacy']);
   const modern = await probeServer('both-eras', [], { protocol: 'modern' });
   t.deepEqual(working(modern), ['stdio modern']);
+});
+
+test.serial('what is waited for is told as it changes', async (t) => {
+  const waits: string[] = [];
+  await probeServer('echo', [], { waiting: (what) => waits.push(what) });
+  t.deepEqual(waits, ['node echo.js to answer', 'the answer to tools/list']);
+});
+
+test.serial('a server that takes longer than a minute to start is waited for until the time limit', async (t) => {
+  const clock = new FakeClock();
+  const reporting = probeServer('never-answers', [], { timeoutMs: 120_000, clock });
+  await waitFor(() => descendantsOf(process.pid).some((pid) => !others.has(pid)), { message: 'a server' });
+  for (let second = 0; second < 120; second++) {
+    clock.advance(1000);
+    await setImmediate();
+  }
+  const { problems, steps } = await reporting;
+  t.regex(problems.join(), /^The time limit of 120 s was reached\. The server runs but has not answered\./);
+  t.deepEqual(
+    steps.map(({ saw }) => saw),
+    ['no answer within 10000 ms'],
+  );
 });

@@ -283,6 +283,69 @@ test('something that is no MCP server is reported with a hint', async (t) => {
   ]);
 });
 
+/** Plays a server whose MCP endpoint is at one path of it, and nothing anywhere else. */
+const onlyAt = (path: string, reply: (ask: Ask) => Reply) => (ask: Ask) =>
+  ask.received.path.split('?', 1)[0] === path ? reply(ask) : { status: 404 };
+
+for (const [given, path] of [
+  ['/', '/mcp'],
+  ['/wrong?tenant=1', '/mcp'],
+  ['/api/v1/wrong', '/api/v1/mcp'],
+  ['/api/', '/api/mcp'],
+  ['/sse', '/mcp'],
+  ['/api', '/mcp'],
+] as const) {
+  test(`a server at ${path} is found when the URL ends in ${given}, which answers 404`, async (t) => {
+    const server = await scripted(t, onlyAt(path, usual));
+    const headers = new Map([['x-api-key', 'secret']]);
+    const report = await probe(new URL(given, server.url), { remote: { headers } });
+    t.is(conclusionOf(report), 'unusable (69)');
+    const found = `${server.url.origin}${path}`;
+    const query = given.includes('?') ? '?…' : '';
+    t.deepEqual(report.problems, [
+      `Nothing is at this path (404), but ${found} speaks MCP: Streamable HTTP, legacy. For a report on it: mcp-portage probe ${query === '' ? found : `'${found}${query}'`} --header 'x-api-key: …'`,
+    ]);
+    t.true(report.steps.some(({ request, status }) => request === `POST initialize at ${path}` && status === 200));
+    t.deepEqual(Object.values(adviceIn(report)), Array(5).fill('none'), 'the URL that was given is of no use');
+    await sessionToEnd(server);
+  });
+}
+
+test('a server of HTTP+SSE is found beside a URL that answers 404', async (t) => {
+  const server = await serve(t, 'http-sse');
+  const report = await probe(new URL('/nothing', server.url));
+  t.regex(report.problems.join(), /^Nothing is at this path \(404\), but \S+\/sse speaks MCP: HTTP\+SSE, legacy\./);
+});
+
+test('a server that asks for authorization beside a URL that answers 404 is told as that', async (t) => {
+  const server = await scripted(
+    t,
+    onlyAt('/mcp', () => ({ status: 401 })),
+  );
+  const report = await probe(new URL('/nothing', server.url));
+  t.is(conclusionOf(report), 'unusable (69)');
+  t.regex(report.problems.join(), /\/mcp asks for authorization \(401\)\. For a report on it: mcp-portage probe /);
+});
+
+test('where nothing is beside a URL that answers 404 either, the report says so, and nothing but its origin was asked', async (t) => {
+  const server = await scripted(t, () => ({ status: 404 }));
+  const report = await probe(new URL('/a/b', server.url));
+  t.deepEqual(report.problems, [
+    'Nothing is at this path (404), and no MCP server at /mcp or /sse beside it. Check the URL.',
+  ]);
+  t.deepEqual(
+    [...new Set(server.received.map(({ path }) => path))],
+    ['/a/b', '/a/mcp', '/a/sse', '/a/b/mcp', '/a/b/sse', '/mcp', '/sse'],
+  );
+});
+
+test('what is pinned is pinned beside the URL, too', async (t) => {
+  const server = await scripted(t, onlyAt('/mcp', usual));
+  const report = await probe(new URL('/nothing', server.url), { remote: { transport: 'sse' } });
+  t.false(server.asked.some((what) => what.startsWith('POST')));
+  t.regex(report.problems.join(), /no MCP server at \/mcp or \/sse/);
+});
+
 test('the time limit ends the probe with what is known, names the question, and the session is ended', async (t) => {
   const server = await scripted(t, (ask) => (ask.what === 'POST tools/list' ? 'hang' : usual(ask)));
   const clock = new FakeClock();

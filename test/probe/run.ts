@@ -10,6 +10,7 @@ export interface ProbeRun {
   readonly remote?: Partial<RemoteConfig>;
   readonly timeoutMs?: number;
   readonly clock?: Clock;
+  readonly waiting?: (what: string) => void;
 }
 
 const LIMITS = {
@@ -31,7 +32,7 @@ const LIMITS = {
 /** Probes with everything at its default. */
 export function probe(
   target: URL | Target,
-  { protocol = 'auto', remote = {}, timeoutMs = 30_000, clock }: ProbeRun = {},
+  { protocol = 'auto', remote = {}, timeoutMs = 30_000, clock, waiting = () => undefined }: ProbeRun = {},
 ): Promise<ProbeReport> {
   const { deps } = createTestDeps();
   return runProbe(
@@ -42,6 +43,7 @@ export function probe(
       child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
       limits: LIMITS,
       timeoutMs,
+      waiting,
     },
     clock === undefined ? deps : { ...deps, clock },
   );

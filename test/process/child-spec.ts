@@ -21,5 +21,14 @@ export function scriptSpec(script: string, overrides: SpecOverrides = {}): Child
 
 function nodeSpec(args: readonly string[], overrides: SpecOverrides): ChildSpec {
   const env = { PATH: process.env.PATH ?? '' };
-  return { name: 'test', command: process.execPath, args, cwd: undefined, env, graceMs: 5000, ...overrides };
+  return {
+    name: 'test',
+    command: process.execPath,
+    args,
+    cwd: undefined,
+    env,
+    withheldEnv: [],
+    graceMs: 5000,
+    ...overrides,
+  };
 }

@@ -99,7 +99,7 @@ test('describes an exit by signal', async (t) => {
 });
 
 test('describes long lives in seconds', (t) => {
-  const exit = { code: 1, signal: null, ranMs: 3_600_000, stderrTail: [], terminated: true };
+  const exit = { code: 1, signal: null, ranMs: 3_600_000, stderrTail: [], namedOnStderr: [], terminated: true };
   t.is(describeExit(exit), 'exited with code 1 when told to after 3600 s');
 });
 

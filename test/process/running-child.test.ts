@@ -15,7 +15,17 @@ function start(script: string) {
   const listener = new RecordingListener();
   const { log } = collectLog();
   const carried = { carrier: 'pipe', stdin, stdout, stderr } as const;
-  new RunningChild({ name: 'test', process: exits, pid, ...carried, graceMs: 1000, listener, clock, log });
+  new RunningChild({
+    name: 'test',
+    process: exits,
+    pid,
+    ...carried,
+    graceMs: 1000,
+    withheldEnv: [],
+    listener,
+    clock,
+    log,
+  });
   return { pid, stdout, exits, clock, listener };
 }
 

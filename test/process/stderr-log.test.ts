@@ -1,5 +1,6 @@
 import test from 'ava';
 import {
+  MAX_LINES_SINCE_NAME,
   MAX_STDERR_LINE_BYTES,
   MAX_TAIL_LINE_LENGTH,
   MAX_TAIL_LINES,
@@ -51,4 +52,20 @@ test('a line can neither forge another one nor drive the terminal it is shown on
   stderr.push(Buffer.from('\u001b[31mred\u001b[0m\u2028{"level":50,"msg":"forged"}\r\u0007\n'));
   t.deepEqual(messagesOf(entries), ['red{"level":50,"msg":"forged"}']);
   t.deepEqual(stderr.tail, messagesOf(entries));
+});
+
+test('remembers which of the watched names were written, in the order in which they came last', (t) => {
+  const { log } = collectLog();
+  const stderr = new StderrLog(log, ['API_KEY', 'TOKEN', 'HOST_1', 'set', 'X']);
+  stderr.push(Buffer.from('API_KEY is not set, X neither\nMY_TOKEN, "TOKEN" and TOKENS\nset api_key or $API_KEY\n'));
+  t.deepEqual(stderr.named, ['TOKEN', 'API_KEY']);
+});
+
+test('forgets a name when many lines have come after it', (t) => {
+  const { log } = collectLog();
+  const stderr = new StderrLog(log, ['TOKEN']);
+  stderr.push(Buffer.from(`TOKEN is not set\n${'at a line of a stack trace\n'.repeat(MAX_LINES_SINCE_NAME)}`));
+  t.deepEqual(stderr.named, ['TOKEN']);
+  stderr.push(Buffer.from('one more\n'));
+  t.deepEqual(stderr.named, []);
 });

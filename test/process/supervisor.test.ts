@@ -54,6 +54,22 @@ test('is ready until the failures in a row make a crash loop', (t) => {
   t.truthy(policy.refusal());
 });
 
+test('tells of the last failure from the first one on, until a child answers', (t) => {
+  const { policy, clock } = createPolicy();
+  t.is(policy.failure, undefined);
+  crashTimes(policy, 1);
+  clock.advance(3_600_000);
+  t.is(policy.failure, crash);
+  policy.served();
+  t.is(policy.failure, undefined);
+  policy.failed(crash, true);
+  t.is(policy.failure, undefined, 'it can run: it has served');
+  const silent = new BridgeError('ERR_UPSTREAM_TIMEOUT', 'no answer');
+  for (let time = 0; time < CRASH_LOOP_FAILURES; time++) policy.unanswered(silent);
+  t.is(policy.failure, silent);
+  t.is(policy.refusal(), undefined, 'silence is no crash');
+});
+
 test('refuses starts in a crash loop with the time to wait and the last failure', (t) => {
   const { policy, clock } = createPolicy();
   crashTimes(policy, CRASH_LOOP_FAILURES);

@@ -22,7 +22,7 @@ export const ACCESS: readonly Protection[] = [
   {
     promise: 'an Origin that was not named is refused',
     ...POLICY,
-    code: 'origin !== undefined && !this.#isAllowedOrigin(origin)',
+    code: 'origin !== undefined && !this.#isNamed(origin) && !(isOwn && isOfThisMachine(origin))',
     without: 'false',
   },
   {
@@ -34,7 +34,8 @@ export const ACCESS: readonly Protection[] = [
   {
     promise: 'CORS is for origins that were named, not for those of this machine',
     ...CORS,
-    code: ' || !this.#origins.has(origin.toLowerCase())',
+    code: ' || !this.#isNamed(origin)) return',
+    without: ') return',
   },
   {
     promise: 'CORS names the origin itself, never a wildcard',

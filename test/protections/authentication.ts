@@ -129,14 +129,15 @@ export const AUTHENTICATION: readonly Protection[] = [
   {
     promise: 'the metadata names the resource as clients call it',
     ...METADATA,
-    code: 'endpoints.baseUrl !== undefined',
-    without: 'headers.host === undefined && endpoints.baseUrl !== undefined',
+    file: 'src/http/public-url.ts',
+    code: 'baseUrl !== undefined',
+    without: 'baseUrl === null',
   },
   {
     promise: 'a Host that is none does not get into the metadata',
-    ...METADATA,
+    file: 'src/http/public-url.ts',
     tests: ['test/http/auth/protected-resource.test.ts'],
-    code: "HOST.test(host) ? host : 'localhost'",
-    without: 'host',
+    code: "HOST.test(headers.host ?? '') ? headers.host : 'localhost'",
+    without: 'headers.host',
   },
 ];

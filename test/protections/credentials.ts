@@ -125,14 +125,14 @@ export const CREDENTIALS: readonly Protection[] = [
     promise: 'URLs are shown without their query',
     file: 'src/http/shown-url.ts',
     tests: ['test/http/shown-url.test.ts'],
-    code: "path.join('/')}",
-    without: "path.join('/') + url.search}",
+    code: 'hideKeys(url.pathname)}',
+    without: 'hideKeys(url.pathname) + url.search}',
   },
   {
     promise: 'requests are logged without their query, which may hold a session id',
     file: 'src/downstream/http-server.ts',
     tests: ['test/downstream/http-server.test.ts'],
-    code: "request.url?.split('?', 1)[0]",
+    code: "showRequestTarget(request.url ?? '')",
     without: 'request.url',
   },
   {

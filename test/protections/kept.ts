@@ -231,10 +231,10 @@ export const KEPT: readonly Protection[] = [
   },
   {
     promise: 'of a legacy task only its status is kept',
-    file: 'src/eras/modern-to-legacy/hosted-task.ts',
+    file: 'src/eras/modern-to-legacy/task-tools.ts',
     tests: ['test/eras/modern-to-legacy/hosted-tasks.test.ts'],
-    code: 'this.#task = keptStatus(task);',
-    without: 'this.#task = task;',
+    code: 'return keptStatus(readFields(result, STATUS_MEMBERS));',
+    without: 'return readPayload(result) ?? {};',
   },
   {
     promise: 'texts in the status of a task are limited',

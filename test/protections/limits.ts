@@ -143,7 +143,7 @@ export const LIMITS: readonly Protection[] = [
     promise: 'so is the time for the handshake of TLS before it',
     ...SOCKETS,
     title: 'a connection that never says anything*TLS*',
-    code: 'handshakeTimeout: limits.headersTimeoutMs, ',
+    code: ', handshakeTimeout: limits.headersTimeoutMs',
   },
   {
     promise: 'the time for a whole request is limited',
@@ -173,7 +173,7 @@ export const LIMITS: readonly Protection[] = [
   {
     promise: 'a session without its client ends after a while',
     ...SESSIONS,
-    code: 'nowMs - entry.lastSeenMs >= this.#options.sessionTimeoutMs',
+    code: 'nowMs - entry.lastSeenMs >= sessionTimeoutMs',
     without: 'false',
   },
   {
@@ -540,15 +540,15 @@ export const LIMITS: readonly Protection[] = [
     promise: 'server processes are limited, those that are ending included',
     file: 'src/upstream/child-limit.ts',
     tests: ['test/upstream/child-limit.test.ts'],
-    code: 'void gone.then(() => {\n      this.#count -= 1;\n    });',
-    without: 'void gone;\n    this.#count -= 1;',
+    code: 'void child.gone.then(() => this.#vacate(child));',
+    without: 'this.#vacate(child);',
   },
   {
     promise: 'each process that is started counts',
     file: 'src/upstream/stdio.ts',
     tests: ['test/upstream/stdio.test.ts'],
     title: 'starts no more processes than it is told*',
-    code: 'this.#limit.add(child.gone);',
+    code: 'place.fill(child);',
   },
   {
     promise: 'resources a client has subscribed to are limited where the bridge remembers them',

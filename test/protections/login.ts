@@ -28,10 +28,10 @@ export const LOGIN: readonly Protection[] = [
     without: 'false',
   },
   {
-    promise: 'a user is sent to a page with https only',
+    promise: 'a user is sent to a page with https only, and to none in a private network of ours',
     ...BROWSER,
     title: 'a login page that is no web page*',
-    code: ' || !isSecure(url)',
+    code: 'await login.guard.checkPage(url);',
   },
   {
     promise: 'the page of a login has an address that a program can be started with',
@@ -53,7 +53,7 @@ export const LOGIN: readonly Protection[] = [
     file: 'src/http/login/discover.ts',
     tests: FAILURES,
     title: 'a * that is n*',
-    code: "if (read !== undefined && !('fault' in read)) return read;",
+    code: "if (read !== undefined && 'metadata' in read) return read.metadata;",
     without: 'if (metadata !== undefined) return metadata;',
   },
   {
@@ -61,7 +61,7 @@ export const LOGIN: readonly Protection[] = [
     file: 'src/http/login/login-error.ts',
     tests: FAILURES,
     title: '*whose name would forge a log*',
-    code: "cut(problem.replace(UNPRINTABLE, ' ').replace(/\\.$/, ''), MAX_PROBLEM_LENGTH)",
+    code: "toPrintable(problem.replace(/\\s+/g, ' '), MAX_PROBLEM_LENGTH)",
     without: 'problem',
   },
   {
@@ -69,21 +69,22 @@ export const LOGIN: readonly Protection[] = [
     file: 'src/http/login/callback-listener.ts',
     tests: FAILURES,
     title: 'a page elsewhere*',
-    code: ' || !isOurs',
+    code: 'target?.pathname === this.#callback.pathname && isOurs',
+    without: 'target?.pathname === this.#callback.pathname',
   },
   {
     promise: 'metadata cannot lead a login out of https',
     ...GUARD,
     tests: FAILURES,
     title: 'a token endpoint without https*',
-    code: 'if (!isSecure(url)) {',
-    without: 'if (url === undefined) {',
+    code: 'if (!isSecure(url)) throw',
+    without: 'if (url === undefined) throw',
   },
   {
     promise: 'metadata of a server out there cannot name addresses of a private network',
     ...GUARD,
     tests: ['test/http/login/address-guard.test.ts'],
-    code: 'isNear && !(await this.#mayBeNear())',
+    code: 'isNearByName(url) && !(await this.#mayBeNear())',
     without: 'false',
   },
   {
@@ -106,7 +107,7 @@ export const LOGIN: readonly Protection[] = [
     promise: 'names that lead into a private network are not connected to',
     ...GUARD,
     tests: ['test/http/login/address-guard.test.ts'],
-    code: 'found.filter(({ address }) => !isPrivateAddress(address))',
+    code: 'found.filter(({ address }) => !isSpecialAddress(address))',
     without: 'found',
   },
   {
@@ -114,7 +115,8 @@ export const LOGIN: readonly Protection[] = [
     file: 'src/http/login/discover.ts',
     tests: FAILURES,
     title: 'metadata about another server*',
-    code: ' || !isAbout(resource, request.server)',
+    code: '!isAbout(resource, request.server)',
+    without: 'false',
   },
   {
     promise: 'only the issuer that the user trusts is used',
@@ -125,11 +127,11 @@ export const LOGIN: readonly Protection[] = [
     without: 'true',
   },
   {
-    promise: 'a token request is not sent on',
+    promise: 'a token request is not sent on to another origin',
     file: 'src/http/login/login-fetch.ts',
     tests: FAILURES,
-    title: 'a token endpoint that sends us on*',
-    code: "request.method === 'GET' ? redirectOf(target, answer, hops) : undefined",
+    title: 'a token endpoint that sends us to another origin*',
+    code: 'redirectOf({ method: request.method, url: target, hops }, answer)',
     without: 'answer.headers.location === undefined ? undefined : new URL(answer.headers.location)',
   },
   {
@@ -150,7 +152,8 @@ export const LOGIN: readonly Protection[] = [
     file: 'src/http/login/token-requests.ts',
     tests: FAILURES,
     title: 'a token that would break*',
-    code: ' || !isBearerToken(accessToken)',
+    code: 'const fault = findTokenFault(accessToken);',
+    without: 'const fault = undefined;',
   },
   {
     promise: 'a login is kept where nobody else can read it',

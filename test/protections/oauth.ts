@@ -68,14 +68,14 @@ export const OAUTH: readonly Protection[] = [
   {
     promise: 'requests that wait for keys are limited',
     ...JWT,
-    code: 'this.#waiting >= MAX_WAITING',
+    code: 'this.#taken >= this.#count',
     without: 'false',
   },
   {
     promise: 'a key that came after ours were fetched is asked for',
     ...JWT,
     code: 'if (newer === undefined) throw thrown;',
-    without: 'if (newer !== known) throw thrown;',
+    without: 'if (newer !== tried) throw thrown;',
   },
   {
     promise: 'without keys nobody comes in, and it is not the fault of the token',
@@ -88,12 +88,15 @@ export const OAUTH: readonly Protection[] = [
     code: 'if (ageMs >= FRESH_MS) this.#renew()',
     without: 'if (false) this.#renew()',
   },
-  { promise: 'keys that cannot be renewed are not believed for ever', ...KEYS, code: ' || ageMs >= USABLE_MS' },
+  {
+    promise: 'keys that cannot be renewed are not believed for ever',
+    ...KEYS,
+    code: 'if (ageMs >= USABLE_MS) return undefined;',
+  },
   {
     promise: 'unknown keys do not make the bridge ask its issuer again and again',
     ...KEYS,
-    code: 'nowMs - this.#unknownKeyMs < UNKNOWN_KEY_PAUSE_MS',
-    without: 'false',
+    code: 'if (leftMs > 0) throw notYet(leftMs);',
   },
   { promise: 'keys come over https, or from this machine', ...FETCH, code: '!isTrustworthy(url)', without: 'false' },
   {

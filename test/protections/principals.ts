@@ -26,7 +26,7 @@ export const PRINCIPALS: readonly Protection[] = [
     promise: 'no cache on the way tells a caller what another was refused with',
     file: 'src/http/respond.ts',
     tests: ['test/downstream/http-server.test.ts'],
-    code: "'Cache-Control': 'no-store',\n    // It may",
+    code: "'Cache-Control': 'no-store',\n  // It may",
     without: '// It may',
   },
   {
@@ -39,7 +39,7 @@ export const PRINCIPALS: readonly Protection[] = [
   {
     promise: 'a waiting call is its own caller’s',
     ...STATE,
-    code: "if (fields.p !== digestOf('principal', principal)) return { fault: 'state_principal' };",
+    code: ".update('.').update(principal)",
   },
   {
     promise: 'a waiting call goes on with the same request only',

@@ -13,7 +13,7 @@ type Verdict =
   | { readonly kind: 'missed'; readonly complaint: string };
 
 /** A test that fails for one of these says nothing about the promise: what was left is no program. */
-const NO_PROGRAM = /^.*(?:Transform failed|ReferenceError|ERR_MODULE_NOT_FOUND).*$/m;
+const NO_PROGRAM = /^.*(?:Build failed|ReferenceError|ERR_MODULE_NOT_FOUND).*$/m;
 
 const { values } = parseArgs({ options: { only: { type: 'string' } } });
 const chosen = PROTECTIONS.filter(({ promise, file }) => `${promise} ${file}`.includes(values.only ?? ''));

@@ -19,7 +19,7 @@ export const WIRE: readonly Protection[] = [
   {
     promise: 'what nests too deep is refused before it is looked at',
     ...CHECK,
-    code: "if (open.length === maxDepth) return 'too-deep';",
+    code: "if (depth === maxDepth) return 'too-deep';",
   },
   {
     promise: 'control characters in strings are no JSON',
@@ -48,7 +48,8 @@ export const WIRE: readonly Protection[] = [
   {
     promise: 'a payload that nests too deep to be walked is not read',
     ...PAYLOAD,
-    code: 'if (isDeeperThan(frame.bytes, MAX_DEPTH)) return undefined;',
+    code: 'return holdsMoreThan(text, MAX_PARSED_VALUES) || isDeeperThan(text, MAX_DEPTH);',
+    without: 'return holdsMoreThan(text, MAX_PARSED_VALUES);',
   },
   {
     promise: 'what is shown of a peer calls nothing of it',
@@ -75,7 +76,7 @@ export const WIRE: readonly Protection[] = [
   },
   {
     promise: 'a member that occurs twice is found nowhere',
-    file: 'src/wire/scan-json.ts',
+    file: 'src/wire/find-member.ts',
     tests: ['test/mcp/correlators.test.ts', 'test/eras/modern-to-legacy/input.test.ts'],
     code: "if (found !== undefined) return 'duplicate';",
   },
@@ -90,8 +91,7 @@ export const WIRE: readonly Protection[] = [
     promise: 'the outline of a message is of a few members, however many it has',
     file: 'src/wire/outline.ts',
     tests: ['test/wire/outline.test.ts'],
-    code: 'if (level > LEVELS || !this.isComplete) return;',
-    without: 'if (level > LEVELS) return;',
+    code: 'if (!this.isComplete) return;',
   },
   {
     promise: 'envelopes of a few clients are known by heart, however many there are',

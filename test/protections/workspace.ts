@@ -9,12 +9,11 @@ import { findStaleness, type Protection } from './protection.ts';
 
 const listProcesses = promisify(execFile);
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const LEFT_BEHIND = new Set(['.git', 'node_modules', 'dist', 'bench']);
+const LEFT_BEHIND = new Set(['.git', 'node_modules', 'build', 'dist', 'bench']);
 /** A test that hangs without its protection has noticed, too, but need not take AVA's two minutes to say so. */
 const HANG = '20s';
 /** A test that fails, hangs, or takes its process down. */
 const FAILURE = /^ +✘ (?:\[fail\]: )?((?<=: ).+|Timed out.*|.+ exited with .+)$/gm;
-const AVA = join(ROOT, 'node_modules/ava/entrypoints/cli.mjs');
 
 export interface TestRun {
   /** What AVA calls them; a run that hung or crashed is one of them. */
@@ -71,7 +70,7 @@ export class Workspace {
   /** Ends with the first test that fails: one is enough. */
   async test({ tests, title }: Pick<Protection, 'tests' | 'title'>): Promise<TestRun> {
     const match = title === undefined ? [] : ['--match', title];
-    const { output } = await this.#run([AVA, '--fail-fast', '--timeout', HANG, ...match, ...tests]);
+    const { output } = await this.#run(['scripts/test.js', '--fail-fast', '--timeout', HANG, ...match, ...tests]);
     const failed = [...output.matchAll(FAILURE)].map(([, what = '']) => what);
     return { failed, passed: [...output.matchAll(/^ +✔ /gm)].length, output };
   }

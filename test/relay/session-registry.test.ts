@@ -4,7 +4,7 @@ import { BridgeError } from '../../src/errors.ts';
 import { OpenCalls } from '../../src/relay/open-calls.ts';
 import type { ClientListener } from '../../src/relay/ports.ts';
 import { type Session, SessionRegistry, type SessionRegistryOptions } from '../../src/relay/session-registry.ts';
-import { createFakeDeps, FakeDialer, FakeLane, FakePeer } from '../support/fake-peers.ts';
+import { createFakeDeps, FakeDialer, FakeLane, FakePeer, remainsOf } from '../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
 
 const SESSION_TIMEOUT_MS = 10_000;
@@ -291,6 +291,129 @@ test('a client that is gone before its session is open leaves neither server nor
   t.deepEqual(peer.closedWith, [REASON]);
   t.deepEqual(registry.dialer.latest.link.closedWith, [REASON]);
   t.is(registry.sessions.size, 0);
+});
+
+/** Nobody is connected, but its client has come back since `initialize`. */
+function openAbandoned(registry: Registry, client = ALICE): Opened {
+  const session = registry.open(new FakePeer(), client);
+  session.peer.isConnected = false;
+  registry.sessions.visit(session.id, client.principal);
+  return session;
+}
+
+test('clients that never say goodbye lock nobody out: the session used longest ago makes room', (t) => {
+  const registry = new Registry({ maxSessions: 2 });
+  const [first, second] = [openAbandoned(registry), openAbandoned(registry)];
+  registry.deps.clock.advance(10);
+  registry.sessions.visit(first.id, 'alice');
+  t.true(registry.sessions.hasRoom);
+  t.notThrows(() => registry.open());
+  t.is(registry.sessions.visit(second.id, 'alice'), undefined, 'its client gets 404 and starts anew');
+  t.is(second.peer.closedWith[0]?.code, 'ERR_SESSION_CLOSED');
+  t.is(second.server.link.closedWith.length, 1, 'its server ends');
+  t.truthy(registry.sessions.visit(first.id, 'alice'));
+  t.is(registry.sessions.size, 2);
+});
+
+test('a session whose client never came back after initialize makes room first', (t) => {
+  const registry = new Registry({ maxSessions: 2 });
+  const useful = openAbandoned(registry);
+  registry.deps.clock.advance(5000);
+  const unused = registry.openIdle();
+  registry.open();
+  t.truthy(registry.sessions.visit(useful.id, 'alice'));
+  t.is(registry.sessions.visit(unused.id, 'alice'), undefined);
+});
+
+test('a session that somebody is connected to, or that has an open call, makes room for nobody', (t) => {
+  const registry = new Registry({ maxSessions: 2 });
+  registry.open();
+  const calling = openAbandoned(registry);
+  call(calling, 1);
+  t.false(registry.sessions.hasRoom);
+  t.like(
+    t.throws(() => registry.open()),
+    { code: 'ERR_SESSION_LIMIT' },
+  );
+  calling.server.listener.fromServer(serverFrame({ id: 1, result: {} }));
+  t.true(registry.sessions.hasRoom);
+  t.notThrows(() => registry.open());
+});
+
+test('a caller at its own limit ends its own abandoned session, and nobody else’s', (t) => {
+  const registry = new Registry({ maxSessions: 4, maxPerCaller: 2 });
+  const bobs = openAbandoned(registry, { principal: 'bob' });
+  registry.deps.clock.advance(10);
+  const alices = [openAbandoned(registry), openAbandoned(registry)] as const;
+  t.notThrows(() => registry.open());
+  t.is(registry.sessions.visit(alices[0].id, 'alice'), undefined);
+  t.truthy(registry.sessions.visit(bobs.id, 'bob'));
+});
+
+test('where all server processes are taken, an abandoned session that has one makes room', async (t) => {
+  const registry = new Registry();
+  const shared = openAbandoned(registry);
+  const own = openAbandoned(registry);
+  remainsOf(own.server.link);
+  registry.dialer.failure = new BridgeError('ERR_SESSION_LIMIT', 'all server processes run');
+  own.peer.close = () => {
+    registry.dialer.failure = undefined;
+  };
+  t.notThrows(() => registry.open());
+  t.truthy(registry.sessions.visit(shared.id, 'alice'), 'to end this one would not help');
+  t.is(registry.sessions.visit(own.id, 'alice'), undefined);
+});
+
+test('where that does not help, who comes is told to come again', (t) => {
+  const registry = new Registry();
+  openAbandoned(registry);
+  registry.dialer.failure = new BridgeError('ERR_SESSION_LIMIT', 'all server processes run', { retryAfterMs: 1000 });
+  t.is(
+    t.throws(() => registry.open()),
+    registry.dialer.failure,
+  );
+  t.is(registry.sessions.size, 1);
+});
+
+const IDLE = { sessionTimeoutMs: 1_800_000, idleTimeouts: { leftMs: 300_000, quietMs: 900_000 } };
+
+test('a session whose client closed its stream ends soon; one whose client never had one lives longer', (t) => {
+  const registry = new Registry(IDLE);
+  const left = openAbandoned(registry);
+  left.peer.hasLeft = true;
+  const quiet = openAbandoned(registry);
+  registry.deps.clock.advance(299_000);
+  t.is(registry.sessions.size, 2);
+  registry.deps.clock.advance(2000);
+  t.is(registry.sessions.size, 1);
+  t.is(left.peer.closedWith.length, 1);
+  registry.deps.clock.advance(600_000);
+  t.is(quiet.peer.closedWith.length, 1);
+});
+
+test('a session whose client never came back after initialize ends soon', (t) => {
+  const registry = new Registry(IDLE);
+  registry.openIdle();
+  registry.deps.clock.advance(301_000);
+  t.is(registry.sessions.size, 0);
+});
+
+test('the idle time begins with the end of the last call, and the session timeout goes on', (t) => {
+  const registry = new Registry(IDLE);
+  const [calling, lasting] = [openAbandoned(registry), openAbandoned(registry)];
+  for (const session of [calling, lasting]) {
+    session.peer.hasLeft = true;
+    call(session, 1);
+  }
+  registry.deps.clock.advance(600_000);
+  t.is(registry.sessions.size, 2);
+  calling.server.listener.fromServer(serverFrame({ id: 1, result: {} }));
+  registry.deps.clock.advance(299_000);
+  t.is(registry.sessions.size, 2);
+  registry.deps.clock.advance(2000);
+  t.is(registry.sessions.size, 1);
+  registry.deps.clock.advance(900_000);
+  t.is(registry.sessions.size, 0, 'an open call does not keep it for ever');
 });
 
 test('one caller may have so many sessions and no more, which leaves room for others', (t) => {

@@ -66,6 +66,25 @@ test('a file that is cut off, or is none, is nothing', async (t) => {
   t.is(find(home)?.read(), undefined);
 });
 
+test('a file that is damaged anywhere is nothing, and is replaced by what is written next', async (t) => {
+  const home = await createHome(t);
+  find(home)?.write(CODE);
+  const path = await findPath(home);
+  const good = await readFile(path);
+  for (let at = 0; at < good.length; at += 1) {
+    const damaged = Buffer.from(good);
+    damaged.writeUInt8(damaged.readUInt8(at) ^ 1, at);
+    await writeFile(path, damaged);
+    t.is(find(home)?.read(), undefined, `a bit of byte ${at}`);
+  }
+  await writeFile(path, good.subarray(0, -1));
+  t.is(find(home)?.read(), undefined, 'cut off');
+  await writeFile(path, Buffer.alloc(good.length));
+  t.is(find(home)?.read(), undefined, 'zeros, as a loss of power leaves them');
+  find(home)?.write(CODE);
+  t.is(find(home)?.read()?.generation, CODE.generation);
+});
+
 test('each verb and kind of server has a file of its own', async (t) => {
   const home = await createHome(t);
   find(home, { argv: ['connect', 'http://127.0.0.1/mcp'] })?.write(CODE);

@@ -2,6 +2,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { ExecutionContext } from 'ava';
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose';
+import type { Clock } from '../../src/deps.ts';
+import { HttpClient } from '../../src/http/client.ts';
 
 /** Right or wrong; undefined leaves one out. */
 export type Claims = Readonly<Record<string, unknown>>;
@@ -10,7 +12,8 @@ export type Claims = Readonly<Record<string, unknown>>;
 export interface IssuerKey {
   readonly kid: string;
   readonly jwk: JWK;
-  readonly sign: (claims: Claims) => Promise<string>;
+  /** `typ` of the header is `at+jwt` unless it says otherwise; undefined leaves it out. */
+  readonly sign: (claims: Claims, header?: { readonly typ: string | undefined }) => Promise<string>;
 }
 
 export async function createIssuerKey(kid: string, algorithm = 'ES256'): Promise<IssuerKey> {
@@ -18,8 +21,10 @@ export async function createIssuerKey(kid: string, algorithm = 'ES256'): Promise
   return {
     kid,
     jwk: { ...(await exportJWK(publicKey)), kid, alg: algorithm, use: 'sig' },
-    sign: (claims) =>
-      new SignJWT(claims as JWTPayload).setProtectedHeader({ alg: algorithm, kid, typ: 'at+jwt' }).sign(privateKey),
+    sign: (claims, { typ } = { typ: 'at+jwt' }) =>
+      new SignJWT(claims as JWTPayload)
+        .setProtectedHeader({ alg: algorithm, kid, ...(typ !== undefined && { typ }) })
+        .sign(privateKey),
   };
 }
 
@@ -30,6 +35,8 @@ export interface IssuerAnswer {
   readonly status: number;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Not before this. */
+  readonly after?: Promise<void>;
 }
 
 /** An authorization server as far as a resource server sees it: its documents, on this machine. */
@@ -45,9 +52,10 @@ export interface FakeIssuer {
 export async function startIssuer(t: ExecutionContext, path = ''): Promise<FakeIssuer> {
   const asked: string[] = [];
   const answers = new Map<string, IssuerAnswer>();
-  const server = createServer((request, response) => {
+  const server = createServer(async (request, response) => {
     asked.push(request.url ?? '');
-    const { status, body, headers } = answers.get(request.url ?? '') ?? { status: 404 };
+    const { status, body, headers, after } = answers.get(request.url ?? '') ?? { status: 404 };
+    await after;
     response.writeHead(status, headers).end(typeof body === 'string' ? body : JSON.stringify(body ?? {}));
   });
   // Longer than anybody here is idle.
@@ -62,6 +70,20 @@ export async function startIssuer(t: ExecutionContext, path = ''): Promise<FakeI
   const metadata = { issuer: url, jwks_uri: `${origin}/keys` };
   answers.set(`/.well-known/oauth-authorization-server${path}`, { status: 200, body: metadata });
   return { url, asked, answers };
+}
+
+/** What asks issuers for their documents; closed when the test ends. */
+export function createIssuerClient(t: ExecutionContext, clock: Clock): HttpClient {
+  const client = new HttpClient({
+    headers: new Map(),
+    bearerTokenFile: undefined,
+    tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
+    proxyEnv: {},
+    userAgent: 'test',
+    clock,
+  });
+  t.teardown(() => client.close());
+  return client;
 }
 
 export function publish(issuer: FakeIssuer, ...keys: readonly IssuerKey[]): void {

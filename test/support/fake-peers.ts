@@ -33,6 +33,7 @@ export class FakeLane implements Lane {
 
 export class FakePeer implements DownstreamPeer {
   isConnected = true;
+  hasLeft = false;
   /** What `send` answers. */
   hasRoom = true;
   isPaused = false;

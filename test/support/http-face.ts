@@ -1,27 +1,28 @@
+import { readFileSync } from 'node:fs';
 import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
+import { createRoutes } from '../../src/bridge/create-routes.ts';
 import { createSystemDeps } from '../../src/cli/system-deps.ts';
-import type { MappedHeader } from '../../src/config.ts';
+import type { EndpointConfig, MappedHeader } from '../../src/config.ts';
 import type { Deps } from '../../src/deps.ts';
 import { healthRoutes } from '../../src/downstream/health.ts';
-import { HttpServer, type HttpServerOptions, SOCKET_LIMITS } from '../../src/downstream/http-server.ts';
-import { HttpSseEndpoint } from '../../src/downstream/http-sse.ts';
-import { LiveStreams } from '../../src/downstream/live-streams.ts';
-import { McpEndpoint } from '../../src/downstream/mcp-endpoint.ts';
-import { StreamableEndpoint } from '../../src/downstream/streamable-session/endpoint.ts';
 import {
-  StatelessEndpoint,
-  type StatelessEndpointOptions,
-} from '../../src/downstream/streamable-stateless/endpoint.ts';
+  type CertificateSource,
+  HttpServer,
+  type HttpServerOptions,
+  SOCKET_LIMITS,
+} from '../../src/downstream/http-server.ts';
+import { LiveStreams } from '../../src/downstream/live-streams.ts';
+import type { StatelessEndpointOptions } from '../../src/downstream/streamable-stateless/endpoint.ts';
 import { BridgeError } from '../../src/errors.ts';
 import { AccessPolicy } from '../../src/http/access-policy.ts';
 import { type Authenticator, LETS_ANYONE_IN } from '../../src/http/auth/authenticator.ts';
 import { Callers } from '../../src/http/auth/callers.ts';
-import { BodyBudget } from '../../src/http/body-budget.ts';
 import { CallRegistry } from '../../src/relay/call-registry.ts';
 import { OpenCalls } from '../../src/relay/open-calls.ts';
 import type { UpstreamDialer } from '../../src/relay/ports.ts';
-import { SessionRegistry } from '../../src/relay/session-registry.ts';
+import { REPLAY_LIMITS } from '../../src/relay/replay-buffer.ts';
+import { type IdleTimeouts, SessionRegistry } from '../../src/relay/session-registry.ts';
 import { FakeClock } from './fake-clock.ts';
 import { FakeServer } from './fake-server.ts';
 
@@ -35,6 +36,7 @@ export interface HttpFaceOptions {
   readonly forwardHeaders?: readonly string[];
   readonly pollAfterMs?: number;
   readonly sessionTimeoutMs?: number;
+  readonly idleTimeouts?: IdleTimeouts;
   readonly requestTimeoutMs?: number;
   readonly maxPerCaller?: number;
   readonly maxCallsPerSession?: number;
@@ -49,9 +51,10 @@ export interface HttpFaceOptions {
   readonly authenticator?: Authenticator;
   readonly publicRoutes?: HttpServerOptions['publicRoutes'];
   readonly mapHeaders?: readonly MappedHeader[];
-  /** What a reverse proxy puts before every path. */
-  readonly pathPrefix?: string;
-  readonly tls?: HttpServerOptions['tls'];
+  /** How clients reach it through a reverse proxy. */
+  readonly baseUrl?: URL;
+  readonly httpSse?: EndpointConfig['httpSse'];
+  readonly certificate?: CertificateSource;
   /** What stands in the place of the fake server; the test closes it. */
   readonly dialer?: (clock: FakeClock) => UpstreamDialer;
   /** The same for modern clients. */
@@ -108,6 +111,12 @@ export async function startHttpFace(t: ExecutionContext, options: HttpFaceOption
   return { port, clock, server, sessions, calls, live, http, logLines };
 }
 
+/** That of the test fixtures; it is never renewed. */
+export function fixtureCertificate(): CertificateSource {
+  const pem = (name: string): string => readFileSync(new URL(`../fixtures/tls/${name}.pem`, import.meta.url), 'utf8');
+  return { pair: { cert: pem('server'), key: pem('server-key') }, renewed: () => undefined };
+}
+
 interface Parts {
   readonly deps: Deps;
   readonly server: FakeServer;
@@ -122,41 +131,30 @@ function createAuthenticator({ authenticator, principalOf }: HttpFaceOptions): A
 }
 
 function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, calls, live }: Parts): HttpServer {
-  const maxMessageBytes = options.maxMessageBytes ?? 16 * 1024 * 1024;
-  const bodies = {
-    maxMessageBytes,
-    maxJsonDepth: 1000,
-    bodies: new BodyBudget({ maxMessageBytes }),
-    maxWaitMs: options.requestTimeoutMs ?? 0,
-    clock: deps.clock,
-  };
   const callers = new Callers(createAuthenticator(options), options.mapHeaders);
   const { principalOf, environmentOf } = callers;
-  const shared = {
-    sessions,
-    live,
-    deps,
-    bodies,
-    forwardHeaders: options.forwardHeaders ?? [],
-    principalOf,
-    environmentOf,
-  };
-  const httpSse = new HttpSseEndpoint({ ...shared, announcedMessagePath: `${options.pathPrefix ?? ''}/messages` });
-  const endpoint = new McpEndpoint({
-    sessions: new StreamableEndpoint({
-      ...shared,
-      pollAfterMs: options.pollAfterMs ?? 0,
-      maxStreams: options.maxStreams ?? 100,
-      maxReplayBytes: options.maxReplayBytes,
-    }),
-    stateless: new StatelessEndpoint({ ...shared, calls }),
-    bodies,
-    openWithoutSession: httpSse.openStream,
-  });
+  const { httpSse = 'served', baseUrl, certificate: tls } = options;
+  const routes = createRoutes(
+    {
+      endpoints: { path: '/mcp', httpSse, ssePath: '/sse', messagePath: '/messages', baseUrl },
+      listen: { tls },
+      access: { callerNames: 'one' },
+      remote: { forwardHeaders: options.forwardHeaders ?? [] },
+      sessions: { pollAfterMs: options.pollAfterMs ?? 0 },
+      limits: {
+        maxMessageBytes: options.maxMessageBytes ?? 16 * 1024 * 1024,
+        maxJsonDepth: 1000,
+        maxReplayBytes: options.maxReplayBytes ?? REPLAY_LIMITS.maxBytes,
+        maxStreamsPerSession: options.maxStreams ?? 100,
+        requestTimeoutMs: options.requestTimeoutMs ?? 0,
+      },
+    },
+    { deps, sessions, calls, live, principalOf, environmentOf },
+  );
   return new HttpServer({
     host: options.host ?? '127.0.0.1',
     port: options.port ?? 0,
-    tls: options.tls,
+    certificate: options.certificate,
     socketLimits: options.socketLimits ?? SOCKET_LIMITS,
     access: new AccessPolicy({
       host: options.host ?? '127.0.0.1',
@@ -164,13 +162,9 @@ function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, ca
       allowOrigins: options.allowOrigins ?? [],
     }),
     callers,
-    openRoutes: healthRoutes(() => server.readiness()),
-    publicRoutes: options.publicRoutes ?? new Map(),
-    routes: new Map([
-      ['/mcp', endpoint.route],
-      ['/sse', httpSse.openStream],
-      ['/messages', httpSse.takeMessage],
-    ]),
+    openRoutes: healthRoutes({ readiness: () => server.readiness(), hasRoom: () => sessions.hasRoom }),
+    ...routes,
+    publicRoutes: new Map([...(options.publicRoutes ?? []), ...routes.publicRoutes]),
     deps,
   });
 }

@@ -45,6 +45,9 @@ export class LoginWorld {
   /** What the browser is sent back with; undefined: it is not. */
   comeBack: ((parameters: Fields, asked: URLSearchParams) => Fields) | undefined = (parameters) => parameters;
   answerToken: (asked: URLSearchParams, usual: Fields) => Answer = (_, body) => ({ status: 200, body });
+  /** Where tokens are given; other than metadata says where it sends clients on. */
+  tokenPath = '/token';
+  movedFrom: Readonly<Record<string, readonly [status: number, location: string]>> = {};
   answerRegistration: (json: Fields) => Answer = () => ({ status: 201, body: { client_id: 'registered-client' } });
   /** Does the server take the token, and what does it say if not? */
   judge: (token: string, request: IncomingMessage) => Answer | undefined = () => undefined;
@@ -100,12 +103,14 @@ export class LoginWorld {
     const { authorization } = request.headers;
     const json: Fields = isJson ? JSON.parse(body) : {};
     this.asked.push({ path: url.pathname, parameters, authorization, json });
+    const moved = this.movedFrom[url.pathname];
+    if (moved !== undefined) return send(response, moved[0], {}, { location: moved[1] });
     switch (url.pathname) {
       case this.metadataPath:
         return send(response, 200, this.#metadata());
       case '/authorize':
         return this.#authorize(parameters, response);
-      case '/token': {
+      case this.tokenPath: {
         const answer = this.#token(parameters);
         return send(response, answer.status, answer.body ?? {}, answer.headers);
       }

@@ -7,7 +7,6 @@ import { createTestDeps } from '../process/collected-log.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { type LoginWorld, startLoginWorld } from '../support/login-world.ts';
 import { REMOTE } from '../support/remote-config.ts';
-import { waitFor } from '../support/wait-for.ts';
 import { joinClient } from './connect.ts';
 import { CLIENT_INFO, joinErasWith } from './join-eras.ts';
 import { listTools } from './modern-request.ts';
@@ -53,10 +52,9 @@ function connectTo(t: ExecutionContext, world: LoginWorld) {
   });
   t.teardown(() => dialer.close());
   const logIn = async (): Promise<void> => {
-    await waitFor(() => user.log().includes('/authorize'));
+    const start = await user.startAddress();
     await clock.advanceInSteps(LONG_MS, 10_000);
-    const [, page = ''] = /(http:\/\/[^"\s]+\/authorize[^"\s]+)/.exec(user.log()) ?? [];
-    await fetch(page);
+    await user.browser.visit(start);
   };
   return { dialer, logIn };
 }

@@ -6,6 +6,7 @@ import { BridgeError } from '../../src/errors.ts';
 import type { UpstreamDialer } from '../../src/relay/ports.ts';
 import { LinkClient } from '../../src/upstream/detect/ask/link-client.ts';
 import { DECISION_TIMEOUT_MS } from '../../src/upstream/detect/attempts/deadline.ts';
+import { FirstFailures } from '../../src/upstream/detect/first-failures.ts';
 import { createKeyOf } from '../../src/upstream/detect/server-key.ts';
 import { MAX_HELD } from '../../src/upstream/detect/sessions/waiting-messages.ts';
 import { VerdictCache } from '../../src/upstream/detect/verdict-cache.ts';
@@ -47,7 +48,12 @@ function connectTo(
       clientInfo: { name: 'mcp-portage', version: '0' },
       deps: { ...deps, clock },
     },
-    { verdicts: new VerdictCache(clock), keyOf: createKeyOf(url, remote), modern: undefined },
+    {
+      verdicts: new VerdictCache(clock),
+      keyOf: createKeyOf(url, remote),
+      modern: undefined,
+      failures: new FirstFailures({ clock, log: deps.log }),
+    },
   );
   t.teardown(() => dialer.close());
   return dialer;

@@ -10,15 +10,15 @@ import { FakeClock } from '../support/fake-clock.ts';
 import { RecordingServerListener } from './recording-server-listener.ts';
 
 /** A link to a process that only exists as far as the link can tell. */
-function createLink() {
+function createLink({ name = 'node server.js' } = {}) {
   const clock = new FakeClock();
   const { log, entries } = collectLog();
-  const name = 'node server.js';
   const child = {
     name,
     pid: 1,
     stdin: new Writable({ write: (_chunk, _encoding, done) => done() }),
     lastHeardMs: 0,
+    isEnding: false,
     pauseOutput: () => undefined,
     resumeOutput: () => undefined,
     terminate: () => Promise.resolve(),
@@ -28,9 +28,20 @@ function createLink() {
   const listener = new RecordingServerListener();
   const policy = new RestartPolicy({ name, clock, random: () => 0 });
   const start = (): Child => child;
-  const link = new StdioLink({ name, maxMessageBytes: 1000, withheldEnv: [], listener, policy, clock, log, start });
+  const link = new StdioLink({
+    name,
+    maxMessageBytes: 1000,
+    withheldEnv: [],
+    failureLevel: 'warn',
+    listener,
+    policy,
+    clock,
+    log,
+    start,
+  });
   const warnings = () => entries.filter(({ level }) => level === 40).map(({ msg }) => msg);
-  return { link, child, clock, warnings };
+  const told = () => entries.map(({ msg }) => msg);
+  return { link, child, clock, warnings, told };
 }
 
 const ANSWER = Buffer.from('{"jsonrpc":"2.0","id":1,"result":{}}\n');
@@ -53,6 +64,27 @@ test('says once in the log that a server is silent for ten seconds before its fi
     /^no answer and nothing else for 10 s: .* does not speak MCP on stdin and stdout\. .* by its URL$/,
   );
 });
+
+for (const [name, message] of [
+  ['npx some-server', 'starting npx some-server, no answer yet; a package may be downloading'],
+  ['uvx', 'starting uvx, no answer yet; a package may be downloading'],
+  ['node server.js', 'starting node server.js, no answer yet'],
+] as const) {
+  test(`says in the log that it waits for ${name} when there is no answer after two seconds`, (t) => {
+    const { link, child, clock, told } = createLink({ name });
+    link.send(requestFrame(1, 'initialize'));
+    clock.advance(1000);
+    child.lastHeardMs = clock.now();
+    clock.advance(1999);
+    t.deepEqual(told(), [], 'it has just printed something');
+    clock.advance(1);
+    t.deepEqual(told(), [message]);
+    link.output(ANSWER);
+    clock.advance(60_000);
+    t.is(told().length, 1);
+    t.is(clock.pendingTimers, 0);
+  });
+}
 
 test('says nothing of a server that only prints, until it stops that, too', (t) => {
   const { link, child, clock, warnings } = createLink();

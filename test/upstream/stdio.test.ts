@@ -1,10 +1,14 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import type { Clock } from '../../src/deps.ts';
 import { BridgeError } from '../../src/errors.ts';
+import type { Implementation } from '../../src/mcp/meta.ts';
 import { loadOpenPty } from '../../src/process/pty-child.ts';
 import type { UpstreamDialer, UpstreamLink } from '../../src/relay/ports.ts';
 import { ChildLimit } from '../../src/upstream/child-limit.ts';
@@ -29,6 +33,9 @@ interface DialerSettings {
   readonly cwd?: string;
   readonly pty?: boolean;
   readonly children?: ChildLimit;
+  readonly trialClient?: Implementation;
+  /** In the place of the fixture. */
+  readonly script?: string;
   /** Default: the time of the system. */
   readonly clock?: Clock;
 }
@@ -55,15 +62,18 @@ function createDialer(
     cwd,
     pty = false,
     children,
+    trialClient,
+    script = fixture(name),
     clock = deps.clock,
   } = settings;
   const dialer = createStdioDialer({
-    target: { kind: 'command', command, args: [fixture(name), ...args] },
+    target: { kind: 'command', command, args: [script, ...args] },
     child: { cwd, env: { PATH: process.env.PATH ?? '' }, withheldEnv, pty },
     maxMessageBytes,
     shutdownGraceMs,
     deps: { ...deps, clock },
     children,
+    trialClient,
   });
   t.teardown(async () => {
     const pids = pidsIn(entries);
@@ -233,7 +243,7 @@ test('delivers at most what one read brought after the relay has paused', async 
 });
 
 test('tells how a server ended before it answered, with its last words and the variables it may miss', async (t) => {
-  const { dial } = createDialer(t, 'exits-before-initialize', ['3'], { withheldEnv: ['SOME_KEY', 'OTHER'] });
+  const { dial } = createDialer(t, 'exits-before-initialize', ['3'], { withheldEnv: ['THE_KEY', 'OTHER'] });
   const { listener, link } = dial();
   link.send(requestFrame(1, 'initialize'));
   const error = await listener.whenClosed();
@@ -243,6 +253,21 @@ test('tells how a server ended before it answered, with its last words and the v
     /^Server "node exits-before-initialize\.js" exited with code 3 after \d+ m?s, before it answered anything\. Its last words on stderr: SOME_KEY is not set \| cannot go on without it \(2 environment variables were withheld/,
   );
   t.true((error.retryAfterMs ?? 0) > 0);
+});
+
+test('names the withheld variable that a server named before it ended, and the option for it, in the error and the log', async (t) => {
+  const { dial, entries } = createDialer(t, 'exits-for-a-variable', ['GITHUB_TOKEN', 'deep'], {
+    withheldEnv: ['GITHUB_TOKEN', 'OTHER', 'not'],
+  });
+  const { listener, link } = dial();
+  link.send(requestFrame(1, 'initialize'));
+  const hint = ' (GITHUB_TOKEN is set here, but was withheld from the server; pass it on with --env GITHUB_TOKEN.)';
+  const { message } = await listener.whenClosed();
+  t.true(message.endsWith(hint), message);
+  t.true(
+    entries.some(({ level, msg }) => level === 40 && msg.endsWith(hint)),
+    'the log says so, too',
+  );
 });
 
 test('tells how a server ended after the handshake', async (t) => {
@@ -336,12 +361,11 @@ test('kills everything at once as a last resort', async (t) => {
 test('refuses to start a server that keeps failing, until the wait is over', async (t) => {
   const clock = new FakeClock();
   const { dialer, dial } = createDialer(t, 'exits-before-initialize', [], { clock });
+  t.true(dialer.readiness().ready, 'what never ran is ready');
   for (let attempt = 0; attempt < 5; attempt++) {
-    t.true(dialer.readiness().ready);
     await dial().listener.whenClosed();
+    t.false(dialer.readiness().ready);
   }
-  const readiness = dialer.readiness();
-  t.false(readiness.ready);
   const error = t.throws(() => dial(), { instanceOf: BridgeError });
   t.is(error?.code, 'ERR_UPSTREAM_CRASH_LOOP');
   t.true((error?.retryAfterMs ?? 0) > 0);
@@ -350,7 +374,7 @@ test('refuses to start a server that keeps failing, until the wait is over', asy
     /"node exits-before-initialize\.js" failed 5 times in a row .*Last failure: .*exited with code 3/,
   );
   clock.advance(error?.retryAfterMs ?? 0);
-  t.true(dialer.readiness().ready);
+  t.like(dialer.readiness(), { error: { code: 'ERR_UPSTREAM_EXITED' } });
   await dial().listener.whenClosed();
   t.false(dialer.readiness().ready);
 });
@@ -360,6 +384,35 @@ test('does not hold it against a server that clients leave before it answers', a
   for (let attempt = 0; attempt < 6; attempt++) dial().link.close(reason);
   await dialer.close();
   t.true(dialer.readiness().ready);
+});
+
+test('a server that was given up because it never answered is not ready, and can be started at once', async (t) => {
+  const { dialer, dial } = createDialer(t, 'never-answers', []);
+  const silent = new BridgeError('ERR_UPSTREAM_TIMEOUT', 'it did not answer initialize');
+  dial().link.close(silent);
+  t.true(dialer.readiness().ready, 'nobody has asked it anything');
+  for (let attempt = 0; attempt < 6; attempt++) {
+    const { link } = dial();
+    link.send(requestFrame('init', 'initialize'));
+    link.close(silent);
+    t.deepEqual(dialer.readiness(), { ready: false, error: silent, mayTry: true });
+  }
+});
+
+test('is tried again without a client where readiness decides whether any comes, and ready when it answers', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'mcp-portage-trial-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const script = join(folder, 'server.mjs');
+  writeFileSync(script, 'process.exit(3);');
+  const clock = new FakeClock();
+  const trialClient = { name: 'trial', version: '1' };
+  const { dialer, dial, entries } = createDialer(t, 'echo', [], { clock, script, trialClient });
+  await dial().listener.whenClosed();
+  t.false(dialer.readiness().ready);
+  writeFileSync(script, `import(${JSON.stringify(fixture('echo'))});`);
+  clock.advance(10_000);
+  await waitFor(() => dialer.readiness().ready);
+  await assertGone(pidsIn(entries));
 });
 
 test('does not hold a clean exit after serving against a server', async (t) => {
@@ -411,25 +464,38 @@ test('leaves no server behind that honours the end of its input, even if the bri
   await assertGone([pid]);
 });
 
-test('starts no more processes than it is told; those that are ending count', async (t) => {
+test('starts no more processes than it is told', async (t) => {
+  const { dial } = await converse(t, 'echo', [], { children: new ChildLimit(1) });
+  t.like(
+    t.throws(() => dial()),
+    { code: 'ERR_SESSION_LIMIT' },
+  );
+});
+
+test('starts the next process when the one that is ending is gone, with what was said meanwhile', async (t) => {
   const { dial, link, pid } = await converse(t, 'ignores-stdin-close', [], { children: new ChildLimit(1) });
-  t.like(
-    t.throws(() => dial()),
-    { code: 'ERR_SESSION_LIMIT' },
-  );
   link.close(reason);
+  const next = dial();
+  t.is(next.link.gone, undefined, 'nothing runs yet');
   t.like(
     t.throws(() => dial()),
     { code: 'ERR_SESSION_LIMIT' },
-    'it is still there',
+    'there is one place for one that waits',
   );
+  next.link.send(requestFrame(1, 'tools/list', {}));
+  t.true(isAlive(pid));
+  await waitFor(() => next.listener.frames.length > 0);
+  t.false(isAlive(pid));
+  t.truthy(next.link.gone);
+});
+
+test('starts nothing for who has left while it waited', async (t) => {
+  const { dial, link, pid } = await converse(t, 'ignores-stdin-close', [], { children: new ChildLimit(1) });
+  link.close(reason);
+  const next = dial();
+  next.link.send(requestFrame(1, 'tools/list', {}));
+  next.link.close(reason);
+  t.notThrows(() => dial().link.close(reason), 'the place is free for another one');
   await assertGone([pid]);
-  await waitFor(() => {
-    try {
-      return dial();
-    } catch {
-      return undefined;
-    }
-  });
-  t.pass();
+  t.is(next.link.gone, undefined);
 });

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { itemSpans } from '../../src/wire/array-items.ts';
+import { itemSpans, MAX_ITEMS } from '../../src/wire/array-items.ts';
 import { anyJson, JsonPrinter } from './json-text.ts';
 
 test('finds the items of any array', (t) => {
@@ -22,4 +22,10 @@ test('finds nothing in what is no array or does not end', (t) => {
     t.is(itemSpans(Buffer.from(text), 0), undefined, text);
   }
   t.is(itemSpans(Buffer.from('[]'), -1), undefined);
+});
+
+test('takes no list of more items than are looked at one by one', (t) => {
+  const list = (count: number) => Buffer.from(`[${'{},'.repeat(count - 1)}{}]`);
+  t.is(itemSpans(list(MAX_ITEMS), 0)?.length, MAX_ITEMS);
+  t.is(itemSpans(list(MAX_ITEMS + 1), 0), undefined);
 });

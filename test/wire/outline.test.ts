@@ -1,17 +1,18 @@
 import test from 'ava';
 import fc from 'fast-check';
 import { checkJson } from '../../src/wire/check-json.ts';
+import { findMember } from '../../src/wire/find-member.ts';
 import { Frame } from '../../src/wire/frame.ts';
-import { membersOf, Outline } from '../../src/wire/outline.ts';
+import { ObjectEditor } from '../../src/wire/object-editor.ts';
+import { MAX_MEMBERS, membersOf, Outline, walkOutline } from '../../src/wire/outline.ts';
 import { readMessage } from '../../src/wire/read-message.ts';
+import { scanEnvelope } from '../../src/wire/scan-envelope.ts';
 import { MemberCursor } from '../../src/wire/scan-json.ts';
 import { anyJson, anyText, JsonPrinter } from './json-text.ts';
-import { listMembers, objectsDownTo } from './list-members.ts';
-
-const LEVELS = 3;
+import { listMembers } from './list-members.ts';
 
 function outlineOf(bytes: Buffer): Outline {
-  const outline = new Outline();
+  const outline = new Outline(bytes);
   checkJson(bytes, 1000, outline);
   return outline;
 }
@@ -20,18 +21,48 @@ const anyObject = fc.dictionary(anyText, fc.oneof(anyJson, fc.dictionary(anyText
   maxKeys: 4,
 });
 
-test('has the members that walking finds, of the object and of those within it', (t) => {
+const anyPayload = fc.dictionary(
+  fc.oneof(anyText, fc.constantFrom('_meta', '_met', '_META')),
+  fc.oneof(anyJson, fc.dictionary(anyText, anyJson, { maxKeys: 4 })),
+  { maxKeys: 4 },
+);
+const anyMessage = fc.dictionary(fc.oneof(anyText, fc.constant('_meta')), fc.oneof(anyJson, anyPayload), {
+  maxKeys: 4,
+});
+
+/** Where the objects begin whose members are noted: the message, its members, and the `_meta` of those. */
+function notedObjects(bytes: Buffer): readonly number[] {
+  const { offsets } = listMembers(new MemberCursor(bytes, 0));
+  const metas = offsets.flatMap(([, , start]) => {
+    const span = findMember(bytes, start, '_meta');
+    return span === undefined ? [] : [span.start];
+  });
+  return [0, ...offsets.map(([, , start]) => start), ...metas].filter((start) => bytes[start] === 0x7b);
+}
+
+test('has the members that walking finds, of the message, its members and their _meta', (t) => {
   fc.assert(
-    fc.property(anyObject, fc.integer(), (object, seed) => {
+    fc.property(anyMessage, fc.integer(), (object, seed) => {
       const bytes = Buffer.from(new JsonPrinter(seed, { newlines: true }).value(object));
-      const outline = outlineOf(bytes);
-      if (!outline.isComplete) return;
-      for (const start of objectsDownTo(LEVELS, bytes)) {
-        const noted = outline.membersOf(bytes, start);
-        t.deepEqual(noted && listMembers(noted), listMembers(new MemberCursor(bytes, start)), bytes.toString());
+      for (const outline of [outlineOf(bytes), walkOutline(bytes).outline]) {
+        t.true(outline.isComplete);
+        for (const start of notedObjects(bytes)) {
+          const noted = outline.membersOf(bytes, start);
+          t.deepEqual(noted && listMembers(noted), listMembers(new MemberCursor(bytes, start)), bytes.toString());
+        }
       }
     }),
     { numRuns: 2000 },
+  );
+});
+
+test('finds where the object ends that it walks over', (t) => {
+  fc.assert(
+    fc.property(anyMessage, fc.integer(), (object, seed) => {
+      const bytes = Buffer.from(new JsonPrinter(seed, { newlines: false }).value(object));
+      t.is(walkOutline(Buffer.concat([bytes, Buffer.from(',{"a":1}')])).end, bytes.length);
+    }),
+    { numRuns: 300 },
   );
 });
 
@@ -60,11 +91,48 @@ const frameOf = (bytes: Buffer) => {
   return result.kind === 'message' ? result.frame : undefined;
 };
 
-test('a message keeps the outline of at most 64 members', (t) => {
-  t.not(frameOf(withParams(61))?.outline, undefined);
-  const frame = frameOf(withParams(62));
-  t.is(frame?.outline, undefined);
-  t.is(frame?.method, 'x');
+const TOO_MANY = /more than 1000 members together/;
+
+test('a message may have a thousand members beside those of its arguments', (t) => {
+  t.is(MAX_MEMBERS, 1000);
+  t.is(frameOf(withParams(MAX_MEMBERS - 3))?.method, 'x');
+  const result = readMessage(withParams(MAX_MEMBERS - 2), { maxDepth: 10, maxBatch: 10 });
+  t.is(result.kind, 'fault');
+  t.regex(result.kind === 'fault' ? result.reason : '', TOO_MANY);
+});
+
+test('a message with too many members is answered under its id where that comes before them', (t) => {
+  const many = '"a":1,'.repeat(MAX_MEMBERS);
+  for (const [text, id] of [
+    [`{"jsonrpc":"2.0","id":7,"method":"x","params":{${many}"b":1}}`, 7],
+    [`{"jsonrpc":"2.0","id":"q","method":"x","params":{"_meta":{${many}"b":1}}}`, 'q'],
+    [`{"jsonrpc":"2.0","method":"x",${many}"id":7}`, undefined],
+  ] as const) {
+    const result = readMessage(Buffer.from(text), { maxDepth: 10, maxBatch: 10 });
+    t.is(result.kind === 'fault' ? result.id : 'no fault', id);
+  }
+});
+
+test('arguments, results and what else a payload holds may have any number of members', (t) => {
+  const many = `{${'"a":1,'.repeat(100_000)}"b":1}`;
+  for (const params of [`{"name":"x","arguments":${many}}`, `{"_metb":${many}}`, `{"_meta":{"a":${many}}}`, '[]']) {
+    t.is(frameOf(Buffer.from(`{"jsonrpc":"2.0","method":"x","params":${params}}`))?.method, 'x');
+  }
+});
+
+test('one message of a batch that has too many members is refused alone', (t) => {
+  const small = '{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{"a":1}}}';
+  const result = readMessage(Buffer.from(`[${small}, ${withParams(MAX_MEMBERS)}, ${small}]`), {
+    maxDepth: 10,
+    maxBatch: 10,
+  });
+  const items = result.kind === 'batch' ? result.items : [];
+  t.deepEqual(
+    items.map((item) => (item instanceof Frame ? item.method : TOO_MANY.test(item.fault))),
+    ['x', true, 'x'],
+  );
+  const [first] = items;
+  t.not(first instanceof Frame ? first.outline?.membersOf(first.bytes, 0) : undefined, undefined);
 });
 
 test('notes no more of a text of any size', (t) => {
@@ -72,11 +140,33 @@ test('notes no more of a text of any size', (t) => {
   const outline = outlineOf(bytes);
   t.false(outline.isComplete);
   const noted = outline.membersOf(bytes, 0);
-  t.is(noted && listMembers(noted).offsets.length, 65);
+  t.deepEqual(noted && { count: listMembers(noted).offsets.length, end: noted.objectEnd }, {
+    count: MAX_MEMBERS,
+    end: -1,
+  });
 });
 
-test('messages of a batch have none', (t) => {
-  const result = readMessage(Buffer.from('[{"jsonrpc":"2.0","method":"x"}]'), { maxDepth: 10, maxBatch: 10 });
-  const [item] = result.kind === 'batch' ? result.items : [];
-  t.is(item instanceof Frame ? item.outline : 'no frame', undefined);
+const serverFrame = (text: string): Frame => {
+  const bytes = Buffer.from(text);
+  const envelope = scanEnvelope(bytes);
+  if (envelope === undefined) throw new Error('no message');
+  return new Frame(bytes, envelope);
+};
+
+test('a short message that was not read in full has none; of a long one it is made when it is asked for', (t) => {
+  t.is(serverFrame('{"jsonrpc":"2.0","id":1,"result":{"a":1}}').outline, undefined);
+  const frame = serverFrame(`{"jsonrpc":"2.0","id":1,"result":{"a":"${'x'.repeat(20_000)}","b":1}}`);
+  const { bytes, payloadStart, outline } = frame;
+  t.is(frame.outline, outline);
+  t.deepEqual(findMember(bytes, payloadStart, 'b', outline), findMember(bytes, payloadStart, 'b'));
+});
+
+test('of a long message with too many members the first ones are found, and its objects have no end', (t) => {
+  const { bytes, payloadStart, outline } = serverFrame(
+    `{"jsonrpc":"2.0","id":1,"result":{"first":1,${'"a":1234567890,'.repeat(2000)}"last":1}}`,
+  );
+  t.not(outline, undefined);
+  t.not(findMember(bytes, payloadStart, 'first', outline), undefined);
+  t.is(findMember(bytes, payloadStart, 'last', outline), undefined);
+  t.is(ObjectEditor.readIn({ bytes, outline }, payloadStart, ['first']), undefined);
 });

@@ -1,9 +1,8 @@
 import test from 'ava';
 import fc from 'fast-check';
+import { findMember, findUniqueMember } from '../../src/wire/find-member.ts';
 import {
   decodeString,
-  findMember,
-  findUniqueMember,
   isDeeperThan,
   isStringToken,
   skipString,

@@ -29,7 +29,7 @@ test('writes a priming event with an id and empty data', (t) => {
 const LINES = ['{"text":"é"}', '', `"${'x'.repeat(5000)}"`, '1'].map((text) => Buffer.from(text));
 
 test('several events in one buffer are what they would be one by one', (t) => {
-  const single = LINES.map((data) => encodeEvent({ data }));
+  const single = LINES.map((data) => encodeEvent({ event: 'message', data }));
   t.deepEqual(encodeEvents(LINES), Buffer.concat(single));
   t.is(encodeEvents([]).length, 0);
   for (const first of [1, 8, 99, 1_000_000]) {

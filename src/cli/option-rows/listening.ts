@@ -48,6 +48,14 @@ export const LISTENING_OPTIONS = [
     verbs: ['serve'],
   },
   {
+    name: 'sse',
+    group: 'endpoints',
+    describe: 'Serve HTTP+SSE, too, for old clients',
+    kind: 'flag',
+    default: 'true',
+    verbs: ['serve'],
+  },
+  {
     name: 'sse-path',
     group: 'endpoints',
     describe: 'HTTP+SSE: the stream old clients open',

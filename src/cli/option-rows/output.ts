@@ -16,7 +16,7 @@ export const OUTPUT_OPTIONS = [
     describe: 'Time for everything the probe does',
     kind: 'value',
     placeholder: 'duration',
-    defaultNote: '15s; 5m with a login',
+    defaultNote: '15s; 2m for a command, 5m with a login',
     verbs: ['probe'],
   },
   {

@@ -95,8 +95,8 @@ export class ModernConversation {
     if (this.#link?.peer !== peer) return;
     this.#link = undefined;
     const { log } = this.#options.deps;
-    // Closed by ourselves: nobody lost anything, and at the end no next request is to come.
-    const level = reason.code === 'ERR_SESSION_CLOSED' ? 'debug' : 'info';
+    // Closed by ourselves, or never let in: nobody lost anything. Why it was not let in is told where it was refused.
+    const level = reason.code === 'ERR_SESSION_CLOSED' || reason.code === 'ERR_UPSTREAM_AUTH' ? 'debug' : 'info';
     log[level]({ code: reason.code }, `the next modern request connects anew: ${reason.message}`);
   }
 

@@ -19,6 +19,7 @@ export interface PipePeerOptions {
 export class PipePeer implements DownstreamPeer, Lane {
   readonly isOpen = true;
   readonly isConnected = true;
+  readonly hasLeft = false;
   readonly #options: PipePeerOptions;
   #isFull = false;
 

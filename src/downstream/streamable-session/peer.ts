@@ -56,6 +56,8 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   readonly #places: StreamPlaces;
   readonly #waiting = new WaitingRoom();
   #getStream: ResumableStream | undefined;
+  /** The GET stream was open after the last call: when it closes, the client has left. */
+  #isListening = false;
   /** Ticks while there are lanes or something waits. */
   #place: Place<Ticking> | undefined;
   #nextStream = GET_STREAM + 1;
@@ -85,6 +87,10 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
 
   get isConnected(): boolean {
     return this.#latestConnectedLane() !== undefined || (this.#getStream?.isConnected ?? false);
+  }
+
+  get hasLeft(): boolean {
+    return this.#isListening && !this.isConnected;
   }
 
   negotiated(revision: Revision): void {
@@ -172,6 +178,8 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
       ...options,
       owner: this,
     });
+    // Who calls without the stream that it once had, lives without one: some clients do not open it again.
+    this.#isListening &&= this.#getStream?.isConnected ?? false;
     this.#place ??= this.#live.add(this);
     this.#flushQuestions();
     return lane;
@@ -194,6 +202,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     if (refusal !== undefined) return refusal;
     this.#getStream ??= this.#createStream(GET_STREAM);
     this.#getStream.open(response);
+    this.#isListening = true;
     this.#flushWaiting();
     return undefined;
   }
@@ -214,8 +223,10 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     if (refusal !== undefined) return refusal;
     if (stream !== undefined) stream.resume(response, missed);
     else this.#replayEnded(response, position.stream, missed);
-    if (position.stream === GET_STREAM) this.#flushWaiting();
-    else this.#flushQuestions();
+    if (position.stream === GET_STREAM) {
+      this.#isListening = true;
+      this.#flushWaiting();
+    } else this.#flushQuestions();
     return undefined;
   }
 

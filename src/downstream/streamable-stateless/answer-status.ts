@@ -2,8 +2,8 @@ import { modernHttpStatus } from '../../mcp/era-errors.ts';
 import { DISCOVER } from '../../mcp/methods.ts';
 import { parseSpan } from '../../mcp/payload.ts';
 import { failureToldBy } from '../../mcp/rpc-errors.ts';
+import { findUniqueMember } from '../../wire/find-member.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { findUniqueMember } from '../../wire/scan-json.ts';
 
 /** The HTTP status of an answer that travels as JSON. */
 export function answerStatus(method: string, answer: Frame): number {
@@ -24,8 +24,8 @@ function failureStatus(answer: Frame): number | undefined {
 
 const BAD_GATEWAY = 502;
 
-function readCode({ bytes, payloadStart }: Frame): number {
-  const span = findUniqueMember(bytes, payloadStart, 'code');
+function readCode({ bytes, payloadStart, outline }: Frame): number {
+  const span = findUniqueMember(bytes, payloadStart, 'code', outline);
   const code = span === undefined || span === 'duplicate' ? undefined : parseSpan(bytes, span);
   return typeof code === 'number' ? code : 0;
 }

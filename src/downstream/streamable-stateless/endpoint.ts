@@ -7,7 +7,6 @@ import { respondError } from '../../http/respond.ts';
 import { MetadataReader } from '../../mcp/metadata-reader.ts';
 import { LIST_TOOLS } from '../../mcp/methods.ts';
 import { isClientNotification, isModernRequest } from '../../mcp/modern-methods.ts';
-import { claimsModern } from '../../mcp/request-metadata.ts';
 import { MODERN_REVISION_IDS } from '../../mcp/revisions.ts';
 import { HEADER_MISMATCH } from '../../mcp/rpc-codes.ts';
 import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
@@ -77,10 +76,11 @@ export class StatelessEndpoint {
 
   /**
    * Takes a notification. Those of the specification mean nothing here: whose request a `notifications/cancelled` means
-   * cannot be told, for ids of several clients may be the same. What vendors have to say passes.
+   * cannot be told, for ids of several clients may be the same. What extensions have to say passes, also without an
+   * envelope: only requests must carry one. [spec 2026-07-28 basic#meta]
    */
   notify(frame: Frame, request: IncomingMessage): void {
-    if (isClientNotification(frame.method ?? '') || !claimsModern(frame)) return;
+    if (isClientNotification(frame.method ?? '')) return;
     const { calls, principalOf, environmentOf, forwardHeaders } = this.#options;
     const headers = forwardedHeaders(request, forwardHeaders);
     calls.notify(frame, { principal: principalOf(request), environment: environmentOf?.(request), headers });

@@ -1,14 +1,12 @@
 import { RecentNames } from '../../collections/recent-names.ts';
-import { lengthOf, type ParamHeader, readHeaderAnnotations } from '../../mcp/header-annotations.ts';
+import { lengthOf, type ParamHeader } from '../../mcp/header-annotations.ts';
 import { decodeHeaderValue, type HeaderMap } from '../../mcp/header-value.ts';
 import { NAME_HEADER } from '../../mcp/headers.ts';
 import { CALL_TOOL } from '../../mcp/methods.ts';
 import { checkParamHeaders } from '../../mcp/param-headers.ts';
-import { asFields, parseSpan } from '../../mcp/payload.ts';
 import { PARAM_HEADER_KEYWORD } from '../../mcp/schema-keywords.ts';
-import { itemSpans } from '../../wire/array-items.ts';
+import { readToolList } from '../../mcp/tool-list.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { findUniqueMember } from '../../wire/scan-json.ts';
 
 /** Callers whose tools are remembered; those who listed theirs longest ago are forgotten first. */
 const MAX_CALLERS = 256;
@@ -33,7 +31,11 @@ export class ListedTools {
     // Most servers name no headers; a native search over the bytes says so at once.
     if (answer.kind !== 'result' || (known === undefined && !answer.bytes.includes(KEYWORD))) return;
     const tools: ToolHeaders = known ?? new RecentNames(TOOL_LIMITS);
-    for (const { name, headers } of readTools(answer)) {
+    for (const { tool } of readToolList(answer)?.items ?? []) {
+      if (tool === undefined) continue;
+      const { name, annotations } = tool;
+      // No client may use a tool whose annotations are not valid, so there is nothing to check.
+      const headers = 'invalid' in annotations ? [] : annotations.headers;
       if (headers.length === 0) tools.delete(name);
       else tools.set(name, headers, lengthOf({ headers }));
     }
@@ -57,23 +59,4 @@ export class ListedTools {
     const annotations = tools.get(decodeHeaderValue(name) ?? '');
     return annotations && checkParamHeaders(annotations, request, headers);
   }
-}
-
-interface ListedTool {
-  readonly name: string;
-  readonly headers: readonly ParamHeader[];
-}
-
-function readTools({ bytes, payloadStart }: Frame): readonly ListedTool[] {
-  const list = findUniqueMember(bytes, payloadStart, 'tools');
-  const items = list === undefined || list === 'duplicate' ? undefined : itemSpans(bytes, list.start);
-  const tools: ListedTool[] = [];
-  for (const item of items ?? []) {
-    const { name, inputSchema } = asFields(parseSpan(bytes, item)) ?? {};
-    if (typeof name !== 'string') continue;
-    const annotations = readHeaderAnnotations(inputSchema);
-    // No client may use a tool whose annotations are not valid, so there is nothing to check.
-    tools.push({ name, headers: 'invalid' in annotations ? [] : annotations.headers });
-  }
-  return tools;
 }

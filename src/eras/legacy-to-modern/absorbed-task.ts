@@ -2,14 +2,14 @@ import { RecentNames } from '../../collections/recent-names.ts';
 import { assertNever, type BridgeError } from '../../errors.ts';
 import { TASKS_EXTENSION } from '../../mcp/era-capabilities.ts';
 import { type InputRequest, readInputRequired } from '../../mcp/input-required.ts';
-import { asFields, type Fields, readPayload } from '../../mcp/payload.ts';
+import { asFields, type Fields, readFields } from '../../mcp/payload.ts';
 import { type RequestMetadata, stampMetadata } from '../../mcp/request-metadata.ts';
 import { MISSING_CAPABILITY } from '../../mcp/rpc-codes.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import { withParams, withPayload } from '../../wire/edit-frame.ts';
+import { findMember } from '../../wire/find-member.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { joinMembers } from '../../wire/join-members.ts';
-import { findMember } from '../../wire/scan-json.ts';
 import { errorFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
 import { violation } from './call-failures.ts';
 import type { CallHost } from './call-host.ts';
@@ -121,7 +121,7 @@ export class AbsorbedTask implements Asker {
     const { exchange, host } = this.#options;
     exchange.lastActiveMs = host.clock.now();
     if (frame.kind === 'error') return this.#end(frame);
-    const task = readPayload(frame) ?? {};
+    const task = readFields(frame, ['status', 'pollIntervalMs']);
     switch (task.status) {
       case 'input_required':
         return this.#inputRequired(frame, task);

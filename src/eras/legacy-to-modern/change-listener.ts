@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import { type ListenFilter, readListenFilter } from '../../mcp/listen-filter.ts';
 import { PROMPTS_CHANGED, RESOURCE_UPDATED, RESOURCES_CHANGED, TOOLS_CHANGED } from '../../mcp/methods.ts';
-import { asFields, readPayload } from '../../mcp/payload.ts';
+import { asFields, readField, readFields } from '../../mcp/payload.ts';
 import type { RequestMetadata } from '../../mcp/request-metadata.ts';
 import { INTERNAL_ERROR, METHOD_NOT_FOUND } from '../../mcp/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
@@ -186,7 +186,7 @@ export class ChangeListener implements ListenOwner {
   // ---- what the server says
 
   changed(stream: ListenStream, frame: Frame): void {
-    const uri = frame.method === RESOURCE_UPDATED ? readPayload(frame)?.uri : undefined;
+    const uri = frame.method === RESOURCE_UPDATED ? readField(frame, 'uri') : undefined;
     // Unsubscribed, and the stream that brings it not replaced yet. One that was never named is a part of another.
     if (typeof uri === 'string' && !this.#uris.has(uri) && stream.asked.resourceSubscriptions.includes(uri)) return;
     if (this.#isRepeated(stream, `${frame.method} ${typeof uri === 'string' ? uri : ''}`)) return;
@@ -255,7 +255,7 @@ const UNAVAILABLE: RpcError = { code: METHOD_NOT_FOUND, message: 'The server doe
 const ENDED_EARLY: RpcError = { code: INTERNAL_ERROR, message: 'The server ended the subscription at once.' };
 
 function readError(answer: Frame): RpcError {
-  const { code, message, data } = readPayload(answer) ?? {};
+  const { code, message, data } = readFields(answer, ['code', 'message', 'data']);
   return {
     code: typeof code === 'number' ? code : INTERNAL_ERROR,
     message: typeof message === 'string' ? message : ENDED_EARLY.message,

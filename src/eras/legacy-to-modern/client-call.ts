@@ -2,7 +2,7 @@ import { assertNever, type BridgeError } from '../../errors.ts';
 import { toLegacyError } from '../../mcp/era-errors.ts';
 import { resultTypeOf, withInputAnswers } from '../../mcp/input-required.ts';
 import { CALL_TOOL, READ_RESOURCE } from '../../mcp/methods.ts';
-import { asFields, type Fields, readPayload } from '../../mcp/payload.ts';
+import { asFields, type Fields, readField, readFields } from '../../mcp/payload.ts';
 import { stampMetadata } from '../../mcp/request-metadata.ts';
 import { findCommonModern } from '../../mcp/revisions.ts';
 import { INVALID_PARAMS, UNSUPPORTED_REVISION } from '../../mcp/rpc-codes.ts';
@@ -102,20 +102,32 @@ export class ClientCall implements Asker {
     const type = resultTypeOf(frame);
     switch (type) {
       case 'complete':
-        return this.#end(this.#host.toLegacyResult(withId(frame, this.exchange.id), this.#frame));
+        return this.#end(this.#toLegacy(frame));
       case 'input_required':
         return this.#require(frame);
       case 'task':
-        if (this.#declaresTasks) return this.#follow(readPayload(frame) ?? {});
+        if (this.#declaresTasks) return this.#follow(readFields(frame, CREATED_TASK));
         return this.#fail(violation(this.#host.serverName, 'it made a task of a call that did not allow it'));
+      case undefined:
+        return this.#fail(violation(this.#host.serverName, 'its result has a type that is no text'));
       default:
-        // [spec 2026-07-28 basic#resulttype] what is not known is an error.
+        // [spec 2026-07-28 basic#resulttype] extensions may add types. What no side has declared is an error.
+        if (this.#declaresExtensions) return this.#end(this.#toLegacy(frame));
         return this.#fail(violation(this.#host.serverName, 'its result is of a type that is not known'));
     }
   }
 
+  #toLegacy(result: Frame): Frame {
+    return this.#host.toLegacyResult(withId(result, this.exchange.id), this.#frame);
+  }
+
+  /** Tasks do not count: they are the bridge's own affair. */
+  get #declaresExtensions(): boolean {
+    return this.#host.profile.capabilities.extensions !== undefined;
+  }
+
   #refused(frame: Frame): void {
-    const { code, message, data } = readPayload(frame) ?? {};
+    const { code, message, data } = readFields(frame, ['code', 'message', 'data']);
     if (typeof code !== 'number' || typeof message !== 'string') return this.#end(withId(frame, this.exchange.id));
     if (this.#state.kind === 'asked') {
       // The server has not begun with it.
@@ -124,7 +136,7 @@ export class ClientCall implements Asker {
     }
     const said = { code, message, ...(data !== undefined && { data }) };
     const { method } = this.exchange;
-    const uri = method === READ_RESOURCE ? readPayload(this.#frame)?.uri : undefined;
+    const uri = method === READ_RESOURCE ? readField(this.#frame, 'uri') : undefined;
     const meant = toLegacyError(said, { method, uri: typeof uri === 'string' ? uri : undefined });
     this.#end(translatedError(frame, { id: this.exchange.id, said, meant }));
   }
@@ -160,7 +172,7 @@ export class ClientCall implements Asker {
         hold: (bytes) => rounds.hold(bytes),
         onAnswered: (answer) => {
           if (answer.kind === 'error') this.#refused(answer);
-          else this.#end(this.#host.toLegacyResult(withId(answer, this.exchange.id), this.#frame));
+          else this.#end(this.#toLegacy(answer));
         },
         onViolation: (reason) => this.#fail(reason),
         onInputFailed: (reason) => this.#failInput(reason),
@@ -252,6 +264,9 @@ export class ClientCall implements Asker {
     }
   }
 }
+
+/** What is looked at of a task that was made. */
+const CREATED_TASK = ['taskId', 'pollIntervalMs'];
 
 const ENDED: CallState = { kind: 'ended' };
 

@@ -3,10 +3,10 @@ import { shortInfo } from '../../mcp/client-info.ts';
 import { MAX_CAPABILITIES_BYTES, MAX_CAPABILITIES_LENGTH, toModernCapabilities } from '../../mcp/era-capabilities.ts';
 import type { Implementation } from '../../mcp/meta.ts';
 import { readServerInfo } from '../../mcp/modern-results.ts';
-import { asFields, type Fields, readPayload } from '../../mcp/payload.ts';
+import { asFields, type Fields, readFields } from '../../mcp/payload.ts';
 import { findRevision, LATEST_LEGACY_REVISION, type Revision } from '../../mcp/revisions.ts';
+import { findMember } from '../../wire/find-member.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { findMember } from '../../wire/scan-json.ts';
 
 /** What a client told of itself in its handshake, in the words of the modern era. */
 export interface ClientProfile {
@@ -25,7 +25,11 @@ export function readClientProfile(initialize: Frame, fallback: Implementation): 
   const written = payloadStart === -1 ? undefined : findMember(bytes, payloadStart, 'capabilities');
   const writtenBytes = written === undefined ? 0 : written.end - written.start;
   if (writtenBytes > MAX_CAPABILITIES_BYTES) return tooManyCapabilities(writtenBytes);
-  const { protocolVersion, capabilities, clientInfo } = readPayload(initialize) ?? {};
+  const { protocolVersion, capabilities, clientInfo } = readFields(initialize, [
+    'protocolVersion',
+    'capabilities',
+    'clientInfo',
+  ]);
   // [spec 2025-11-25 basic/lifecycle#version-negotiation] a revision nobody knows gets the latest as an offer.
   const revision = findRevision(protocolVersion) ?? LATEST_LEGACY_REVISION;
   const declared = toModernCapabilities(asFields(capabilities) ?? {}, revision.id);

@@ -3,7 +3,7 @@ import { toLegacyInput } from '../../mcp/downgrade-inputs.ts';
 import { type InputRequest, isVisit } from '../../mcp/input-required.ts';
 import { type AskedInput, toInputResponse } from '../../mcp/input-responses.ts';
 import { CANCELLED } from '../../mcp/methods.ts';
-import { readPayload } from '../../mcp/payload.ts';
+import { readFields } from '../../mcp/payload.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import { withParams } from '../../wire/edit-frame.ts';
 import type { Frame } from '../../wire/frame.ts';
@@ -149,7 +149,7 @@ const NO_ANSWER = new BridgeError(
 );
 
 function describeError(answer: Frame): string {
-  const { code, message } = readPayload(answer) ?? {};
+  const { code, message } = readFields(answer, ['code', 'message']);
   const text = typeof message === 'string' ? `: ${message}` : '';
   return `error ${typeof code === 'number' ? code : 'without a code'}${text}`;
 }

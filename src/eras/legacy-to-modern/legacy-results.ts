@@ -2,10 +2,11 @@ import { RecentNames } from '../../collections/recent-names.ts';
 import { downgradeResult, wrappedTools } from '../../mcp/downgrade-results.ts';
 import { CALL_TOOL, LIST_TOOLS } from '../../mcp/methods.ts';
 import { toLegacyResult } from '../../mcp/modern-results.ts';
-import { readPayload } from '../../mcp/payload.ts';
+import { readField } from '../../mcp/payload.ts';
 import type { RevisionId } from '../../mcp/revisions.ts';
+import { findMember } from '../../wire/find-member.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { decodeString, findMember } from '../../wire/scan-json.ts';
+import { decodeString } from '../../wire/scan-json.ts';
 
 /** Of the tools of one server, and characters of their names; of a tool that is not known the value decides. */
 const WRAPPED_LIMITS = { count: 1000, length: 64 * 1024 };
@@ -32,7 +33,7 @@ export class LegacyResults {
 
   #readList(result: Frame, request: Frame): void {
     // A list begun anew replaces what was known; its further pages add to it.
-    if (readPayload(request)?.cursor === undefined) this.#wrapped.clear();
+    if (readField(request, 'cursor') === undefined) this.#wrapped.clear();
     for (const name of wrappedTools(result)) this.#wrapped.set(name, true);
   }
 

@@ -8,16 +8,15 @@ import {
   DISCOVER,
   INITIALIZE,
   INITIALIZED,
+  isTaskRequest,
   LOG_MESSAGE,
   PROGRESS,
-  ROOTS_CHANGED,
   SET_LEVEL,
   SUBSCRIBE,
-  TASKS_PREFIX,
   UNSUBSCRIBE,
 } from '../../mcp/methods.ts';
-import { LISTEN } from '../../mcp/modern-methods.ts';
-import { type Fields, readPayload } from '../../mcp/payload.ts';
+import { isClientNotification, LISTEN } from '../../mcp/modern-methods.ts';
+import { type Fields, readField } from '../../mcp/payload.ts';
 import { type RequestMetadata, stampMetadata } from '../../mcp/request-metadata.ts';
 import type { ModernRevisionId } from '../../mcp/revisions.ts';
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from '../../mcp/rpc-codes.ts';
@@ -125,7 +124,7 @@ export class OpenSession implements CallKeeper<ClientCall> {
         return this.#answer(exchange, notFound(exchange));
       default:
         // [spec 2025-11-25 basic/utilities/tasks] the server never declared them.
-        if (method.startsWith(TASKS_PREFIX)) return this.#answer(exchange, notFound(exchange));
+        if (isTaskRequest(method)) return this.#answer(exchange, notFound(exchange));
         return this.#call(frame, exchange);
     }
   }
@@ -144,7 +143,7 @@ export class OpenSession implements CallKeeper<ClientCall> {
   /** [spec 2026-07-28 server/utilities/logging#per-request-log-level] each request will say it from now on. */
   #setLevel(frame: Frame, exchange: Exchange): Frame {
     if (!this.#takesLevel) return notFound(exchange);
-    const level = parseLogLevel(readPayload(frame)?.level);
+    const level = parseLogLevel(readField(frame, 'level'));
     if (level === undefined) {
       return errorFrame(exchange.id, {
         code: INVALID_PARAMS,
@@ -157,7 +156,7 @@ export class OpenSession implements CallKeeper<ClientCall> {
 
   #subscription(frame: Frame, exchange: Exchange): true {
     if (!this.#takesSubscriptions) return this.#answer(exchange, notFound(exchange));
-    const uri = readPayload(frame)?.uri;
+    const uri = readField(frame, 'uri');
     if (typeof uri !== 'string') {
       const error = { code: INVALID_PARAMS, message: 'params.uri must be a string.' };
       return this.#answer(exchange, errorFrame(exchange.id, error));
@@ -179,16 +178,16 @@ export class OpenSession implements CallKeeper<ClientCall> {
         // Of what the client is asked, of which the server knows nothing.
         this.legs.get(findProgressOf(frame)?.value)?.owner.progressed();
         return true;
-      // A modern server asks for the roots when it needs them.
-      case ROOTS_CHANGED:
-        return true;
       default:
+        // [spec 2026-07-28 changelog] the others of the legacy era mean nothing to a modern server: it asks for the roots
+        // when it needs them, and its client runs no tasks.
+        if (isClientNotification(frame.method ?? '')) return true;
         return this.requests.notify(stampMetadata(frame, this.metadata()));
     }
   }
 
   #cancel(frame: Frame, exchange: Exchange): boolean {
-    const reason = readPayload(frame)?.reason;
+    const reason = readField(frame, 'reason');
     const call = this.#calls.get(exchange);
     if (call !== undefined) return call.cancel(typeof reason === 'string' ? reason : 'the client withdrew it');
     this.#changes.withdraw(exchange);
@@ -227,7 +226,7 @@ export class OpenSession implements CallKeeper<ClientCall> {
   /** The level may have been raised since the call that this belongs to was sent. */
   #isWanted(log: Frame): boolean {
     if (this.#logLevel === undefined) return false;
-    const level = parseLogLevel(readPayload(log)?.level);
+    const level = parseLogLevel(readField(log, 'level'));
     return level === undefined || severityOf(level) >= severityOf(this.#logLevel);
   }
 

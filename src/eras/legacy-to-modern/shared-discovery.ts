@@ -1,7 +1,7 @@
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { parseDiscovery } from '../../mcp/discover.ts';
-import { asFields, type Fields, readPayload } from '../../mcp/payload.ts';
+import { asFields, type Fields, readFields, readPayload } from '../../mcp/payload.ts';
 import {
   eraOf,
   findCommonModern,
@@ -138,7 +138,7 @@ export class SharedDiscovery {
 /** [spec 2026-07-28 basic/versioning] who is told of a revision that both know asks again with it. */
 function refusesOnlyNow(answer: Frame): boolean {
   if (answer.kind !== 'error') return false;
-  const { code, data } = readPayload(answer) ?? {};
+  const { code, data } = readFields(answer, ['code', 'data']);
   const supported = asFields(data)?.supported;
   const names = Array.isArray(supported) ? supported.filter((id) => typeof id === 'string') : [];
   return code === UNSUPPORTED_REVISION && findCommonModern(names) !== undefined;

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { type LogLevel, parseLogLevel, severityOf } from '../../mcp/log-levels.ts';
-import { isListChanged, LOG_MESSAGE, PROGRESS, RESOURCE_UPDATED } from '../../mcp/methods.ts';
-import { readPayload } from '../../mcp/payload.ts';
+import { isListChanged, LOG_MESSAGE, PROGRESS, RESOURCE_UPDATED, TASK_STATUS } from '../../mcp/methods.ts';
+import { readField } from '../../mcp/payload.ts';
 import { readProgress } from '../../mcp/progress.ts';
 import { rewriteProgress } from '../../mcp/rewrite.ts';
 import type { Exchange } from '../../relay/exchange.ts';
@@ -54,6 +54,12 @@ export class CallNotices {
         return this.#progressed(frame);
       case LOG_MESSAGE:
         return this.#logged(frame);
+      case TASK_STATUS:
+        // A modern client knows neither the notification nor the task: it has one of the bridge's.
+        return this.#options.log.debug(
+          { method: frame.method },
+          'notification dropped: the modern era does not have it',
+        );
       default:
         // Changes are for those who listen to them.
         if (exchange === undefined || isListChanged(frame.method) || frame.method === RESOURCE_UPDATED) return;
@@ -102,7 +108,7 @@ function tellProgress(follower: Follower, frame: Frame): void {
 }
 
 function levelOf(frame: Frame): LogLevel | undefined {
-  return parseLogLevel(readPayload(frame)?.level);
+  return parseLogLevel(readField(frame, 'level'));
 }
 
 function isWanted(level: LogLevel | undefined, least: LogLevel | undefined): boolean {

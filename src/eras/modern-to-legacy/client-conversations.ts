@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import { BridgeError } from '../../errors.ts';
 import { CANCELLED } from '../../mcp/methods.ts';
 import { type RequestMetadata, readRequestMetadata } from '../../mcp/request-metadata.ts';
@@ -11,6 +12,7 @@ import { idToken } from '../../wire/splice.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 
 export interface ClientConversationsOptions {
+  readonly log: Logger;
   readonly listener: ServerListener;
   /** A conversation for one message that carries this metadata; it says to `listener` what it has to say. */
   readonly converse: (listener: ServerListener, metadata: RequestMetadata) => UpstreamLink;
@@ -76,8 +78,10 @@ export class ClientConversations implements UpstreamLink {
   #notification(frame: Frame): boolean {
     const own = readRequestMetadata(frame);
     const metadata = 'fault' in own ? this.#latest : own;
-    // Who has asked nothing yet has no session that it could be for.
-    if (metadata === undefined) return true;
+    if (metadata === undefined) {
+      this.#options.log.debug({ method: frame.method }, 'notification dropped: its client has asked nothing yet');
+      return true;
+    }
     const serverDrained = (): void => {
       if (!this.#isClosed) this.#options.listener.serverDrained();
     };

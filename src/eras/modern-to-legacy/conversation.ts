@@ -2,10 +2,9 @@ import { BridgeError, toBridgeError } from '../../errors.ts';
 import { findProgressToken } from '../../mcp/correlators.ts';
 import { MAX_CAPABILITIES_BYTES } from '../../mcp/era-capabilities.ts';
 import { type LogLevel, parseLogLevel } from '../../mcp/log-levels.ts';
-import { CANCELLED, DISCOVER, isInteractive, TASKS_PREFIX } from '../../mcp/methods.ts';
+import { CANCELLED, DISCOVER, isInteractive, isTaskRequest } from '../../mcp/methods.ts';
 import { isClientNotification, isModernRequest, LISTEN } from '../../mcp/modern-methods.ts';
 import { discoverResult } from '../../mcp/modern-results.ts';
-import { readPayload } from '../../mcp/payload.ts';
 import type { RequestMetadata } from '../../mcp/request-metadata.ts';
 import { INVALID_REQUEST } from '../../mcp/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
@@ -16,8 +15,9 @@ import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { SessionWanted } from '../../relay/session-wanted.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
 import { QUOTE } from '../../wire/ascii.ts';
+import { findUniqueMember } from '../../wire/find-member.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { decodeString, findUniqueMember, type Span } from '../../wire/scan-json.ts';
+import { decodeString, type Span } from '../../wire/scan-json.ts';
 import { encodeId, idToken, withId } from '../../wire/splice.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import type { Follower } from './follower.ts';
@@ -132,12 +132,14 @@ export class Conversation implements UpstreamLink, Follower {
     if (this.#refusal !== undefined) throw this.#refusal;
     const method = frame.method ?? '';
     if (!isModernRequest(method)) return this.#refuse(NO_METHOD);
-    if (method.startsWith(TASKS_PREFIX)) return this.#askOfTask(frame, exchange);
+    if (isTaskRequest(method)) return this.#askOfTask(frame, exchange);
     if (method === DISCOVER) return this.#discover(exchange);
     if (method === LISTEN) return this.#listen(frame, exchange);
     const token = findProgressToken(frame);
     this.#progressToken = token && Buffer.from(frame.bytes.subarray(token.start, token.end));
-    const state = isInteractive(method) ? findUniqueMember(frame.bytes, frame.payloadStart, 'requestState') : undefined;
+    const state = isInteractive(method)
+      ? findUniqueMember(frame.bytes, frame.payloadStart, 'requestState', frame.outline)
+      : undefined;
     if (state !== undefined) return this.#retry(frame, state);
     const { deps, pool, calls, states, taskTools, hostedTasks } = this.#options.services;
     const call = new LegacyCall({
@@ -158,7 +160,7 @@ export class Conversation implements UpstreamLink, Follower {
     const { states, calls } = this.#options.services;
     const { principal } = this.#wanted;
     const state = span === 'duplicate' ? undefined : readString(frame.bytes, span);
-    const digest = requestDigest(frame.method ?? '', readPayload(frame));
+    const digest = requestDigest(frame);
     const opened = states.open(state, { principal, digest });
     if ('fault' in opened) return this.#refuse(stateError(opened.fault));
     const call = calls.find(opened.callId);
@@ -179,6 +181,7 @@ export class Conversation implements UpstreamLink, Follower {
     if (refusal !== undefined) return this.#refuse(rpcErrorOf(refusal));
     const stream = new ListenStream({
       clock: services.deps.clock,
+      log: services.deps.log,
       pool: services.pool,
       wanted: this.#wanted,
       request: frame,

@@ -91,7 +91,8 @@ class ModernToLegacyDialer implements UpstreamDialer {
     if (context === undefined) throw new Error('modern requests say who they come from');
     const { metadata } = context;
     if (metadata !== undefined) return this.#converse(listener, context, metadata);
-    return new ClientConversations({ listener, converse: (own, its) => this.#converse(own, context, its) });
+    const { log } = this.#options.deps;
+    return new ClientConversations({ log, listener, converse: (own, its) => this.#converse(own, context, its) });
   }
 
   #converse(listener: ServerListener, context: CallContext, metadata: RequestMetadata): Conversation {

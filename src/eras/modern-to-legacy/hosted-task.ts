@@ -1,7 +1,8 @@
+import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
-import { CANCELLED } from '../../mcp/methods.ts';
-import { type Fields, readPayload } from '../../mcp/payload.ts';
+import { CANCELLED, isListChanged, RESOURCE_UPDATED } from '../../mcp/methods.ts';
+import type { Fields } from '../../mcp/payload.ts';
 import type { RevisionFeatures } from '../../mcp/revision-features.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import { CANCEL_TASK, GET_TASK, type TaskStatus, taskMembers, UNKNOWN_TASK } from '../../mcp/task-extension.ts';
@@ -17,7 +18,7 @@ import { type LegacySeat, type SeatUser, upstreamExchange } from './legacy-seat.
 import { type Answered, modernFailure, modernResult, taskEnd } from './modern-outcome.ts';
 import { type InputQuestion, OpenQuestions } from './open-questions.ts';
 import { TaskOutcome } from './task-outcome.ts';
-import { type CreatedTask, keptStatus } from './task-tools.ts';
+import { type CreatedTask, readStatus } from './task-tools.ts';
 
 /** For a server that does not say how often it wants to be asked, and the least and the most it is believed in. */
 export const DEFAULT_POLL_MS = 5000;
@@ -31,6 +32,7 @@ export interface HostedTaskOptions {
   /** How long it is kept, whatever becomes of it. */
   readonly ttlMs: number;
   readonly clock: Clock;
+  readonly log: Logger;
   /** Of the call that became the task, and the task's own from now on. */
   readonly seat: LegacySeat;
   readonly answered: Answered;
@@ -201,8 +203,7 @@ export class HostedTask implements SeatUser {
 
   fromServer(frame: Frame, exchange: Exchange | undefined): void {
     if (frame.kind === 'request') return this.#asked.asked(frame, this.#options.features);
-    // [SEP-2663] progress and logs of tasks go to nobody.
-    if (frame.kind === 'notification') return frame.method === CANCELLED ? this.#asked.withdrawn(frame) : undefined;
+    if (frame.kind === 'notification') return this.#notified(frame);
     if (exchange === undefined || this.#state.kind !== 'working') return;
     exchange.settle();
     if (this.#outcome.isAnsweredBy(exchange)) return this.#answered(this.#outcome.take(frame));
@@ -214,11 +215,20 @@ export class HostedTask implements SeatUser {
     tell?.(frame.kind === 'error' ? modernFailure(frame, this.#options.answered) : this.#current());
   }
 
+  /** [SEP-2663] of a task nothing is told but its state, not even progress and logs. */
+  #notified(frame: Frame): void {
+    const { method } = frame;
+    if (method === CANCELLED) return this.#asked.withdrawn(frame);
+    // Changes are for those who listen to them.
+    if (isListChanged(method) || method === RESOURCE_UPDATED) return;
+    this.#options.log.debug({ method }, 'notification dropped: of a task only its state is told');
+  }
+
   /** That it has failed, or is complete, is believed when the outcome is here. */
   #said(frame: Frame): void {
-    const task = frame.kind === 'result' ? readPayload(frame) : undefined;
+    const task = frame.kind === 'result' ? readStatus(frame) : undefined;
     if (task === undefined || task.taskId !== this.#task.taskId) return;
-    this.#task = keptStatus(task);
+    this.#task = task;
     if (task.status === 'cancelled') this.#end('cancelled');
     else this.#changed();
   }

@@ -11,7 +11,7 @@ import { PARKING_LIMITS, type ParkingLimits } from './parked-calls.ts';
 /** As long as any other call may take; a server may want to keep its own tasks for less. */
 export const MAX_TASK_MS = MAX_CALL_MS;
 
-export type NewTask = Omit<HostedTaskOptions, 'id' | 'ttlMs' | 'clock' | 'held' | 'outcomes' | 'onGone'>;
+export type NewTask = Omit<HostedTaskOptions, 'id' | 'ttlMs' | 'clock' | 'log' | 'held' | 'outcomes' | 'onGone'>;
 
 /** The tasks modern clients know of, by the ids they know them by. */
 export class HostedTasks {
@@ -41,9 +41,18 @@ export class HostedTasks {
     if (!held.set(task.answered.request.bytes.length)) return undefined;
     const { ttl } = task.task;
     const ttlMs = typeof ttl === 'number' ? Math.min(Math.max(0, ttl), MAX_TASK_MS) : MAX_TASK_MS;
-    const { clock, randomId } = this.#deps;
+    const { clock, log, randomId } = this.#deps;
     const onGone = (gone: HostedTask): void => void this.#byId.delete(gone.id);
-    const hosted = new HostedTask({ ...task, id: randomId(), ttlMs, clock, held, outcomes: this.#outcomes, onGone });
+    const hosted = new HostedTask({
+      ...task,
+      id: randomId(),
+      ttlMs,
+      clock,
+      log,
+      held,
+      outcomes: this.#outcomes,
+      onGone,
+    });
     this.#byId.set(hosted.id, hosted);
     hosted.start();
     return hosted;

@@ -31,7 +31,7 @@ export class KeptNotices {
       this.dropped += 1;
       return;
     }
-    const kept = new Frame(ownBytes(notice.bytes), notice, notice.spelling);
+    const kept = new Frame(ownBytes(notice.bytes), notice);
     this.#notices.push(kept);
     this.#bytes += length;
     if (notice.method === PROGRESS) this.#latestProgress = kept;

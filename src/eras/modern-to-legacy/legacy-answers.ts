@@ -1,16 +1,17 @@
 /** What a modern client answered, as a legacy server of a given revision can take it; and errors, read from frames. */
 
 import { ELICIT, SAMPLE } from '../../mcp/methods.ts';
-import { asFields, readPayload } from '../../mcp/payload.ts';
+import { readField, readFields } from '../../mcp/payload.ts';
 import type { RevisionFeatures } from '../../mcp/revision-features.ts';
 import { INTERNAL_ERROR } from '../../mcp/rpc-codes.ts';
 import type { RpcError } from '../../mcp/rpc-errors.ts';
 import { itemSpans } from '../../wire/array-items.ts';
+import { OPEN_BRACE, OPEN_BRACKET } from '../../wire/ascii.ts';
 import { withPayload } from '../../wire/edit-frame.ts';
+import { findMember } from '../../wire/find-member.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { ObjectEditor } from '../../wire/object-editor.ts';
-import { parseJson } from '../../wire/parse-json.ts';
-import { findMember, isStringToken } from '../../wire/scan-json.ts';
+import { isStringToken, MemberCursor } from '../../wire/scan-json.ts';
 import { replaceSpans } from '../../wire/splice.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 
@@ -32,7 +33,7 @@ export function legacyAnswer({ question, response, features }: Answering): Frame
 
 function elicitAnswer(id: JsonRpcId, question: Frame, response: Buffer, { elicitation }: RevisionFeatures): Frame {
   if (elicitation !== 'modes' && hasList(response)) return cancelAnswer(id);
-  const mode = readPayload(question)?.mode;
+  const mode = readField(question, 'mode');
   if (mode !== 'url') return raw(id, response);
   // [spec 2025-11-25 client/elicitation#response-actions] consent to open a URL says nothing else.
   const result = ObjectEditor.read(response, 0, ['content']);
@@ -42,8 +43,11 @@ function elicitAnswer(id: JsonRpcId, question: Frame, response: Buffer, { elicit
 
 /** Several choices in one field came with 2025-11-25; to join them into one text would put words into the user's mouth. */
 function hasList(response: Buffer): boolean {
-  const content = asFields(asFields(parseJson(response))?.content);
-  return content !== undefined && Object.values(content).some((value) => Array.isArray(value));
+  const content = findMember(response, 0, 'content');
+  if (content === undefined || response[content.start] !== OPEN_BRACE) return false;
+  const members = new MemberCursor(response, content.start);
+  while (members.next()) if (response[members.valueStart] === OPEN_BRACKET) return true;
+  return false;
 }
 
 /** Before 2025-11-25 a message has one block, and none of them uses a tool; the first revision has no audio either. */
@@ -82,7 +86,7 @@ export function refusedAnswer(question: Frame): Frame {
 
 /** The error of a response, whatever its server took for one. */
 export function readRpcError(frame: Frame): RpcError {
-  const { code, message, data } = readPayload(frame) ?? {};
+  const { code, message, data } = readFields(frame, ['code', 'message', 'data']);
   return {
     // What is no number stands for no code; the map of eras replaces it.
     code: typeof code === 'number' ? code : Number.NaN,

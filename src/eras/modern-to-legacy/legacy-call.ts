@@ -2,7 +2,6 @@ import type { Deps } from '../../deps.ts';
 import { assertNever, BridgeError } from '../../errors.ts';
 import { CANCELLED, isInteractive } from '../../mcp/methods.ts';
 import { readServerInfo } from '../../mcp/modern-results.ts';
-import { readPayload } from '../../mcp/payload.ts';
 import { featuresOf, type RevisionFeatures } from '../../mcp/revision-features.ts';
 import { findRevision, OLDEST_REVISION } from '../../mcp/revisions.ts';
 import { URL_ELICITATION_REQUIRED } from '../../mcp/rpc-codes.ts';
@@ -95,7 +94,7 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
       host: this,
       principal: wanted.principal,
       requestBytes: request.bytes.length,
-      digest: () => requestDigest(this.#method, readPayload(request)),
+      digest: () => requestDigest(request),
     });
     this.#seat = seat;
     this.#park = park;

@@ -1,8 +1,16 @@
+import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { type ListenFilter, readListenFilter } from '../../mcp/listen-filter.ts';
 import { META_SERVER_INFO, META_SUBSCRIPTION_ID } from '../../mcp/meta.ts';
-import { PROMPTS_CHANGED, RESOURCE_UPDATED, RESOURCES_CHANGED, SUBSCRIBE, TOOLS_CHANGED } from '../../mcp/methods.ts';
+import {
+  isListChanged,
+  PROMPTS_CHANGED,
+  RESOURCE_UPDATED,
+  RESOURCES_CHANGED,
+  SUBSCRIBE,
+  TOOLS_CHANGED,
+} from '../../mcp/methods.ts';
 import { LISTEN_ACKNOWLEDGED } from '../../mcp/modern-methods.ts';
 import { readServerInfo } from '../../mcp/modern-results.ts';
 import { asFields, type Fields } from '../../mcp/payload.ts';
@@ -37,6 +45,7 @@ export interface ListenHost {
 
 export interface ListenOptions {
   readonly clock: Clock;
+  readonly log: Logger;
   readonly pool: LegacyPool;
   readonly wanted: SessionWanted;
   readonly request: Frame;
@@ -114,11 +123,21 @@ export class ListenStream implements SeatUser {
 
   fromServer(frame: Frame, exchange: Exchange | undefined): void {
     if (frame.isResponse) return this.#subscribed(frame, exchange);
-    if (frame.kind !== 'notification' || !this.#isWanted(frame.method)) return;
+    if (frame.kind !== 'notification') return;
+    if (!this.#isWanted(frame.method)) return this.#unwanted(frame);
     if (this.#state.kind === 'listening') return this.#options.host.tell(stampSubscription(frame, this.#id));
     // As long as it does not serve nothing can be acknowledged, however much it says; that a list has changed is enough.
     this.#keepEarly(this.#state.kind === 'opening' ? notificationFrame(frame.method ?? '') : frame);
     if (this.#early.size >= MAX_EARLY || this.#earlyBytes >= MAX_EARLY_BYTES) this.#acknowledge();
+  }
+
+  /** What an extension means by a member of the filter nobody knows here, so none was granted. */
+  #unwanted({ method }: Frame): void {
+    if (isListChanged(method)) return;
+    this.#options.log.debug(
+      { method },
+      'notification dropped: a subscription brings only changes that its filter names',
+    );
   }
 
   #keepEarly(change: Frame): void {

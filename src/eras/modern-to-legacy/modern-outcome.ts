@@ -3,7 +3,7 @@ import { toModernError } from '../../mcp/era-errors.ts';
 import { META_SERVER_INFO } from '../../mcp/meta.ts';
 import { GET_PROMPT } from '../../mcp/methods.ts';
 import { readServerInfo, toModernResult } from '../../mcp/modern-results.ts';
-import { readPayload } from '../../mcp/payload.ts';
+import { readField } from '../../mcp/payload.ts';
 import { INTERNAL_ERROR } from '../../mcp/rpc-codes.ts';
 import type { RpcError } from '../../mcp/rpc-errors.ts';
 import type { TaskStatus } from '../../mcp/task-extension.ts';
@@ -12,6 +12,7 @@ import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
 import { withPayload } from '../../wire/edit-frame.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { joinMembers } from '../../wire/join-members.ts';
+import { MAX_MEMBERS } from '../../wire/outline.ts';
 import { skipValue } from '../../wire/scan-json.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import { readRpcError } from './legacy-answers.ts';
@@ -44,7 +45,7 @@ export function modernFailure(answer: Frame, { request, server }: Answered): Fra
   const method = request.method ?? '';
   const capability = method === GET_PROMPT ? 'prompts' : 'tools';
   const isDeclared = server?.capabilities[capability] !== undefined;
-  const uri = readPayload(request)?.uri;
+  const uri = readField(request, 'uri');
   const context = { method, isDeclared, uri: typeof uri === 'string' ? uri : undefined };
   const said = readRpcError(answer);
   return translatedError(answer, { id: 0, said, meant: toModernError(said, context).error });
@@ -61,4 +62,7 @@ export function taskEnd(answer: Frame, answered: Answered): { status: TaskStatus
   return { status: 'completed', members: new Map([['result', payload]]) };
 }
 
-const NOT_A_RESULT: RpcError = { code: INTERNAL_ERROR, message: 'the server answered with a result that is no object' };
+const NOT_A_RESULT: RpcError = {
+  code: INTERNAL_ERROR,
+  message: `the server answered with a result that is no object, or has more than ${MAX_MEMBERS} members`,
+};

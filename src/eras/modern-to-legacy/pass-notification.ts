@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { BridgeError } from '../../errors.ts';
 import { stripMetadata } from '../../mcp/request-metadata.ts';
+import type { RpcError } from '../../mcp/rpc-errors.ts';
 import type { LegacyPool } from '../../relay/legacy-pool.ts';
 import type { SessionWanted } from '../../relay/session-wanted.ts';
 import type { Frame } from '../../wire/frame.ts';
@@ -22,7 +23,7 @@ export interface NotificationWay {
 type PassingState = 'waiting' | 'sent' | 'over';
 
 /**
- * Sends a vendor's notification to a session of its client, as soon as there is one. Nobody waits for it. False: the
+ * Sends a notification of an extension to a session of its client, as soon as there is one. Nobody waits for it. False: the
  * server has not taken it yet; `drained` follows.
  */
 export function passNotification(notification: Frame, way: NotificationWay): boolean {
@@ -43,11 +44,11 @@ class PassingNotification implements SeatUser {
 
   /** False: it is held up. */
   start(): boolean {
-    const { pool, wanted, log } = this.#way;
+    const { pool, wanted } = this.#way;
     try {
       this.#seat.open(pool, wanted);
     } catch (thrown) {
-      log.debug({ err: thrown }, 'notification dropped: the server cannot be reached');
+      this.#dropped({ err: thrown });
       return true;
     }
     this.#isHeldUp = this.#state !== 'over';
@@ -59,12 +60,12 @@ class PassingNotification implements SeatUser {
     if (this.#seat.send(stripMetadata(this.#notification))) this.#leave();
   }
 
-  refused(): void {
-    this.#leave();
+  refused({ code }: RpcError): void {
+    this.#dropped({ code });
   }
 
-  lost(): void {
-    this.#leave();
+  lost({ code }: BridgeError): void {
+    this.#dropped({ code });
   }
 
   fromServer(): void {}
@@ -72,6 +73,12 @@ class PassingNotification implements SeatUser {
   /** The session may say so before it serves. */
   serverDrained(): void {
     if (this.#state === 'sent') this.#leave();
+  }
+
+  #dropped(reason: object): void {
+    const { method } = this.#notification;
+    if (this.#state !== 'over') this.#way.log.debug({ method, ...reason }, 'notification dropped: no server takes it');
+    this.#leave();
   }
 
   #leave(): void {

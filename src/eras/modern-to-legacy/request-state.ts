@@ -1,8 +1,11 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '../../deps.ts';
-import { asFields, type Fields } from '../../mcp/payload.ts';
+import { asFields, type Fields, MAX_PARSED_VALUES, parseSpan } from '../../mcp/payload.ts';
 import { INVALID_PARAMS } from '../../mcp/rpc-codes.ts';
 import type { RpcError } from '../../mcp/rpc-errors.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { membersOf } from '../../wire/outline.ts';
+import { countValues, decodeString, type Span } from '../../wire/scan-json.ts';
 
 /** A sealed state has about 200 characters; whatever is longer is none, and is not looked at. */
 export const MAX_STATE_LENGTH = 4096;
@@ -16,27 +19,23 @@ export interface StateContents {
   readonly expiresAtMs: number;
 }
 
-/** What a state is bound to: the same caller, the same request. */
+/**
+ * What a state is bound to: the same caller, the same request. The caller is part of the seal, so that with somebody
+ * else's state a caller gets what any text gets that was never a state: nothing tells that it is one.
+ */
 export interface StateBinding {
   readonly principal: string;
   readonly digest: string;
 }
 
 /**
- * - `state_invalid`: not one of ours, or changed on the way.
+ * - `state_invalid`: none of this caller's, or changed on the way.
  * - `state_expired`: the client took too long.
- * - `state_principal`: somebody else's.
  * - `state_mismatch`: of another request.
  * - `state_lost`: the call it continues is gone, with its session or with the process that sealed the state.
  * - `state_given_up`: the call it continues is over, and there was no room to keep its outcome.
  */
-export type StateFault =
-  | 'state_invalid'
-  | 'state_expired'
-  | 'state_principal'
-  | 'state_mismatch'
-  | 'state_lost'
-  | 'state_given_up';
+export type StateFault = 'state_invalid' | 'state_expired' | 'state_mismatch' | 'state_lost' | 'state_given_up';
 
 export type OpenedState = StateContents | { readonly fault: StateFault };
 
@@ -63,11 +62,10 @@ export class RequestStates {
       c: callId,
       r: round,
       e: expiresAtMs,
-      p: digestOf('principal', principal),
       d: digest,
     };
     const payload = Buffer.from(JSON.stringify(fields)).toString('base64url');
-    return `${payload}.${this.#sign(payload).toString('base64url')}`;
+    return `${payload}.${this.#sign(payload, principal).toString('base64url')}`;
   }
 
   open(state: unknown, { principal, digest }: StateBinding): OpenedState {
@@ -76,26 +74,25 @@ export class RequestStates {
     const payload = state.slice(0, Math.max(0, dot));
     const fields = parse(payload);
     if (fields === undefined) return { fault: 'state_invalid' };
-    if (!this.#isSealed(payload, state.slice(dot + 1))) {
+    if (!isEqual(this.#sign(payload, principal), state.slice(dot + 1))) {
       return { fault: isForeign(fields.i, this.#instance) ? 'state_lost' : 'state_invalid' };
     }
     const { c: callId, r: round, e: expiresAtMs } = fields as { c: string; r: number; e: number }; // sealed by us
     if (expiresAtMs <= this.#clock.now()) return { fault: 'state_expired' };
-    if (fields.p !== digestOf('principal', principal)) return { fault: 'state_principal' };
     if (fields.d !== digest) return { fault: 'state_mismatch' };
     return { callId, round, expiresAtMs };
   }
 
-  #isSealed(payload: string, seal: string): boolean {
-    const expected = this.#sign(payload);
-    const given = Buffer.from(seal, 'base64url');
-    // Decoding forgives what encoding never writes; one state has one spelling.
-    return given.length === expected.length && timingSafeEqual(given, expected) && given.toString('base64url') === seal;
+  /** The payload is base64url, so no two pairs come to the same text. */
+  #sign(payload: string, principal: string): Buffer {
+    return createHmac('sha256', this.#key).update(payload).update('.').update(principal).digest();
   }
+}
 
-  #sign(payload: string): Buffer {
-    return createHmac('sha256', this.#key).update(payload).digest();
-  }
+function isEqual(expected: Buffer, seal: string): boolean {
+  const given = Buffer.from(seal, 'base64url');
+  // Decoding forgives what encoding never writes; one state has one spelling.
+  return given.length === expected.length && timingSafeEqual(given, expected) && given.toString('base64url') === seal;
 }
 
 function isForeign(instance: unknown, own: string): boolean {
@@ -111,10 +108,10 @@ function parse(payload: string): Fields | undefined {
 }
 
 const MESSAGES: Readonly<Record<StateFault, string>> = {
-  state_invalid: 'This requestState was not given out here, or was changed; send the request without it to start anew.',
+  state_invalid:
+    'This requestState was not given to this caller here, or was changed; send the request without it to start anew.',
   state_expired:
     'The time to answer has passed and the call was given up; send the request without requestState to start anew.',
-  state_principal: 'This requestState was given to another caller.',
   state_mismatch: 'This requestState belongs to a request with another method or other params.',
   state_lost: 'The call that this requestState continues is gone; it was not run again.',
   state_given_up:
@@ -125,20 +122,45 @@ export function stateError(fault: StateFault): RpcError {
   return { code: INVALID_PARAMS, message: MESSAGES[fault], data: { bridge: { reason: fault } } };
 }
 
+const PER_ATTEMPT: ReadonlySet<string> = new Set(['_meta', 'inputResponses', 'requestState']);
+
 /**
  * What makes two requests the same: the method and the params, without what belongs to one attempt. Two requests that
  * differ only beyond the precision of a double are taken for the same, which decides nothing: a retry's own params are
- * never sent on.
+ * never sent on. Params of more values than are made objects of must be spelled alike, which those of one client are.
  */
-export function requestDigest(method: string, params: Fields | undefined): string {
-  const { _meta: _, inputResponses: __, requestState: ___, ...salient } = params ?? {};
-  return digestOf(method, JSON.stringify(salient, sortMembers));
+export function requestDigest({ bytes, method = '', payloadStart, outline }: Frame): string {
+  const salient = new Map<string, Span>();
+  const members = membersOf(bytes, payloadStart, outline);
+  while (members.next()) {
+    const key = decodeString(bytes, members.keyStart, members.keyEnd);
+    if (key === undefined || PER_ATTEMPT.has(key)) continue;
+    salient.set(key, { start: members.valueStart, end: members.valueEnd() });
+  }
+  const spans = [...salient.values()];
+  const count = spans.reduce(
+    (sum, { start, end }) => sum + countValues(bytes.subarray(start, end), MAX_PARSED_VALUES),
+    0,
+  );
+  if (count <= MAX_PARSED_VALUES) {
+    const values = [...salient].map(([key, span]) => [key, parseSpan(bytes, span)] as const);
+    return digestOf(method, JSON.stringify(Object.fromEntries(values), sortMembers));
+  }
+  const hash = createHash('sha256');
+  for (const [key, { start, end }] of [...salient].sort(byKey)) {
+    hash.update(`${JSON.stringify(key)} ${end - start} `).update(bytes.subarray(start, end));
+  }
+  return digestOf(method, hash.digest());
+}
+
+function byKey([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number {
+  return a < b ? -1 : 1;
 }
 
 function sortMembers(_key: string, value: unknown): unknown {
   const fields = asFields(value);
   if (fields === undefined) return value;
-  return Object.fromEntries(Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return Object.fromEntries(Object.entries(fields).sort(byKey));
 }
 
 /** 22 characters. `purpose` keeps digests of different things apart. */

@@ -3,9 +3,11 @@
  * for its result. [spec 2025-11-25 basic/utilities/tasks#tool-level-negotiation]
  */
 import { RecentNames } from '../../collections/recent-names.ts';
-import { asFields, type Fields, readPayload } from '../../mcp/payload.ts';
+import { asFields, type Fields, parseSpan, readField, readFields } from '../../mcp/payload.ts';
 import type { LegacySession } from '../../relay/legacy-session.ts';
+import { itemSpans } from '../../wire/array-items.ts';
 import { editFrame } from '../../wire/edit-frame.ts';
+import { findMember, findUniqueMembers, type UniqueMember } from '../../wire/find-member.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { ObjectEditor } from '../../wire/object-editor.ts';
 
@@ -55,16 +57,23 @@ export class ToolPages {
 
   /** The cursor of the next page; undefined when there is none. */
   take(answer: Frame): string | undefined {
-    const result = answer.kind === 'result' ? readPayload(answer) : undefined;
-    const tools = Array.isArray(result?.tools) ? result.tools : [];
-    for (const tool of tools) {
-      const { name, execution } = asFields(tool) ?? {};
+    const { bytes, payloadStart, outline } = answer;
+    const isResult = answer.kind === 'result';
+    const list = isResult ? findMember(bytes, payloadStart, 'tools', outline) : undefined;
+    for (const { start } of itemSpans(bytes, list?.start ?? -1) ?? []) {
+      const [name, execution] = findUniqueMembers(bytes, start, ['name', 'execution']).map((span) =>
+        readSpan(bytes, span),
+      );
       if (typeof name === 'string' && asFields(execution)?.taskSupport === 'required') this.required.set(name, true);
     }
     this.#pages += 1;
-    const cursor = result?.nextCursor;
+    const cursor = isResult ? readField(answer, 'nextCursor') : undefined;
     return typeof cursor === 'string' && this.#pages < MAX_PAGES ? cursor : undefined;
   }
+}
+
+function readSpan(bytes: Buffer, span: UniqueMember): unknown {
+  return typeof span === 'object' ? parseSpan(bytes, span) : undefined;
 }
 
 /** The same call, to run as a task that is kept for so long. */
@@ -78,7 +87,7 @@ export type CreatedTask = Fields & { readonly taskId: string };
 
 /** The task a call has become; undefined: it was answered at once, or with an id that nobody can keep. */
 export function createdTask(result: Frame): CreatedTask | undefined {
-  const task = asFields(readPayload(result)?.task);
+  const task = asFields(readField(result, 'task'));
   const status = task && keptStatus(task);
   return typeof status?.taskId === 'string' ? { ...status, taskId: status.taskId } : undefined;
 }
@@ -87,8 +96,12 @@ export function createdTask(result: Frame): CreatedTask | undefined {
 export const MAX_STATUS_TEXT = 4096;
 const STATUS_MEMBERS = ['taskId', 'status', 'statusMessage', 'createdAt', 'lastUpdatedAt', 'ttl', 'pollInterval'];
 
-/** What is kept of what a server says of a task. */
-export function keptStatus(said: Fields): Fields {
+/** What is kept of what a server answers of a task. */
+export function readStatus(result: Frame): Fields {
+  return keptStatus(readFields(result, STATUS_MEMBERS));
+}
+
+function keptStatus(said: Fields): Fields {
   const kept = STATUS_MEMBERS.map((name) => [name, said[name]] as const).filter(
     ([, value]) => typeof value === 'number' || (typeof value === 'string' && value.length <= MAX_STATUS_TEXT),
   );

@@ -5,8 +5,9 @@ import { toModernResult } from '../../mcp/modern-results.ts';
 import { asFields, type Fields } from '../../mcp/payload.ts';
 import { INTERNAL_ERROR, MISSING_CAPABILITY } from '../../mcp/rpc-codes.ts';
 import type { RpcError } from '../../mcp/rpc-errors.ts';
+import { findMember } from '../../wire/find-member.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { parseJson } from '../../wire/parse-json.ts';
+import { isStringToken } from '../../wire/scan-json.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 
 /** How often one call may be refused for it. */
@@ -59,7 +60,8 @@ export const URL_MODE_MISSING: RpcError = {
 };
 
 export function isAccept(response: Buffer): boolean {
-  return asFields(parseJson(response))?.action === 'accept';
+  const action = findMember(response, 0, 'action');
+  return action !== undefined && isStringToken(response, action.start, action.end, 'accept');
 }
 
 /** The user did not agree, so that the call was not made. A model can read why. */

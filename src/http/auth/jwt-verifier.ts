@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { errors, type JWTPayload, jwtVerify } from 'jose';
+import { decodeProtectedHeader, errors, type JWTPayload, jwtVerify, type ProtectedHeaderParameters } from 'jose';
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import type { JwtOutcome, JwtVerifier } from './jwt-outcome.ts';
@@ -30,6 +30,16 @@ const REMEMBERED_MS = 60_000;
 const MAX_REMEMBERED = 1000;
 /** Requests that wait for an issuer's keys; more would only wait as well, and hold memory. */
 const MAX_WAITING = 1000;
+/** Tokens whose signatures are being checked, which takes a thread of the pool some time. */
+const MAX_CHECKING = 1000;
+/**
+ * [RFC 9068 2.1] `at+jwt` is an access token. Many issuers write `JWT` or nothing, with their ID tokens too; see
+ * `isOfAnotherKind`. Whatever else there is (`logout+jwt`, `dpop+jwt`, `secevent+jwt`) is no token to call with.
+ */
+const ACCESS_TOKEN_TYPES: readonly unknown[] = ['at+jwt', 'application/at+jwt'];
+const UNTOLD_TYPES: readonly unknown[] = ['jwt', 'application/jwt', undefined];
+/** An ID token has the first ones and an access token none. [OpenID Connect Core 2, 3.3.2.11] The last is an event. [RFC 8417 2.2] */
+const CLAIMS_OF_OTHER_KINDS = ['nonce', 'at_hash', 'c_hash', 'events'];
 
 export interface JwtVerifierOptions {
   readonly issuer: string;
@@ -59,7 +69,9 @@ class IssuerTokens implements JwtVerifier {
   readonly #options: JwtVerifierOptions;
   /** By the digest of the token; the oldest first. */
   readonly #remembered = new Map<string, Remembered>();
-  #waiting = 0;
+  /** Apart from each other: who waits for keys takes nothing from those whose keys are here. */
+  readonly #waiting = new Places(MAX_WAITING);
+  readonly #checking = new Places(MAX_CHECKING);
 
   constructor(options: JwtVerifierOptions) {
     this.#options = options;
@@ -71,19 +83,22 @@ class IssuerTokens implements JwtVerifier {
     const digest = createHash('sha256').update(token).digest('base64');
     const remembered = this.#remembered.get(digest);
     if (remembered !== undefined && this.#options.clock.now() < remembered.untilMs) return done(remembered.outcome);
-    if (this.#waiting >= MAX_WAITING) return done({ kind: 'unavailable', error: tooMany() });
-    this.#waiting += 1;
     void this.#check(token, digest)
       .catch((thrown: unknown) => classify(thrown))
-      .then((outcome) => {
-        this.#waiting -= 1;
-        done(outcome);
-      });
+      .then(done);
   }
 
   async #check(token: string, digest: string): Promise<JwtOutcome> {
     const { issuer, scopes, clock } = this.#options;
-    const payload = await this.#verifySignature(token);
+    const header = readHeader(token);
+    if (header === undefined) return { kind: 'invalid', reason: NO_JWT };
+    const type = typeof header.typ === 'string' ? header.typ.toLowerCase() : header.typ;
+    const isAccessToken = ACCESS_TOKEN_TYPES.includes(type);
+    if (!isAccessToken && !UNTOLD_TYPES.includes(type)) return { kind: 'invalid', reason: WRONG_TYPE };
+    const payload = await this.#verifySignature(token, `${header.alg} ${header.kid}`);
+    if (!isAccessToken && isOfAnotherKind(payload)) return { kind: 'invalid', reason: OTHER_KIND };
+    // [RFC 7800 3.1] Whoever has got hold of such a token must not be able to use it without the key.
+    if (payload.cnf !== undefined) return { kind: 'invalid', reason: BOUND };
     // [RFC 9068 2.2] Without a subject there is nobody to bind a session to. As text, what is none could be another's name.
     if (typeof payload.sub !== 'string' || payload.sub === '')
       return { kind: 'invalid', reason: 'it names no subject (sub)' };
@@ -97,17 +112,20 @@ class IssuerTokens implements JwtVerifier {
     return outcome;
   }
 
-  async #verifySignature(token: string): Promise<JWTPayload> {
-    const { keys } = this.#options;
-    const known = await keys.current();
-    try {
-      return await this.#verifyWith(known, token);
-    } catch (thrown) {
-      if (!(thrown instanceof errors.JWKSNoMatchingKey)) throw thrown;
-      // The issuer may have changed its keys since.
-      const newer = await keys.newer(known);
-      if (newer === undefined) throw thrown;
-      return await this.#verifyWith(newer, token);
+  async #verifySignature(token: string, keyName: string): Promise<JWTPayload> {
+    const source = this.#options.keys;
+    let keys = source.known() ?? (await this.#waiting.hold(() => source.current()));
+    for (;;) {
+      const tried = keys;
+      try {
+        return await this.#checking.hold(() => this.#verifyWith(tried, token));
+      } catch (thrown) {
+        if (!(thrown instanceof errors.JWKSNoMatchingKey)) throw thrown;
+        // The issuer may have changed its keys since.
+        const newer = await this.#waiting.hold(() => source.newer(tried, keyName));
+        if (newer === undefined) throw thrown;
+        keys = newer;
+      }
     }
   }
 
@@ -131,6 +149,45 @@ class IssuerTokens implements JwtVerifier {
     if (oldest !== undefined) this.#remembered.delete(oldest);
   }
 }
+
+/** A number of requests that something may be done for at a time; the others are turned away. */
+class Places {
+  readonly #count: number;
+  #taken = 0;
+
+  constructor(count: number) {
+    this.#count = count;
+  }
+
+  async hold<Result>(run: () => Promise<Result>): Promise<Result> {
+    if (this.#taken >= this.#count) throw tooMany();
+    this.#taken += 1;
+    try {
+      return await run();
+    } finally {
+      this.#taken -= 1;
+    }
+  }
+}
+
+/** What it says is checked only later. */
+function readHeader(token: string): ProtectedHeaderParameters | undefined {
+  try {
+    return decodeProtectedHeader(token);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Some issuers say in a claim of their own what kind of token it is: Keycloak in `typ`, Cognito in `token_use`. */
+function isOfAnotherKind(payload: JWTPayload): boolean {
+  if (CLAIMS_OF_OTHER_KINDS.some((claim) => payload[claim] !== undefined)) return true;
+  return payload.typ === 'ID' || payload.token_use === 'id';
+}
+
+const WRONG_TYPE = 'its type (typ) is not that of an access token; expected at+jwt, JWT or none';
+const OTHER_KIND = 'it is an ID token or an event by its claims, and an access token is needed';
+const BOUND = 'it is bound to a key (cnf), whose proof is not checked here; a plain bearer token is needed';
 
 /** [RFC 8693 4.2] `scope` is text with spaces; some issuers write `scp`, as text or as a list. */
 function scopesOf({ scope, scp }: JWTPayload): ReadonlySet<string> {
@@ -165,6 +222,6 @@ const CLAIM_REASONS: Readonly<Record<string, string>> = {
 };
 
 function tooMany(): BridgeError {
-  const message = 'Too many requests wait for the keys of the issuer; try again later.';
+  const message = 'Too many requests wait until their tokens can be checked; try again later.';
   return new BridgeError('ERR_AUTH_UNAVAILABLE', message, { retryAfterMs: 1000 });
 }

@@ -1,5 +1,6 @@
 import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
 import type { Logger } from 'pino';
+import { RecentNames } from '../../collections/recent-names.ts';
 import type { OAuthConfig } from '../../config.ts';
 import type { Clock, Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
@@ -11,11 +12,16 @@ import { createFetchJson } from './fetch-json.ts';
 /** The issuer's keys at one time; a newer set is another object. */
 export type KeySet = JWTVerifyGetKey;
 
-/** Where the keys come from that tokens are signed with. Both reject with ERR_AUTH_UNAVAILABLE. */
+/** Where the keys come from that tokens are signed with. Promises reject with ERR_AUTH_UNAVAILABLE. */
 export interface KeySource {
+  /** Undefined: there are none that may be used, and `current` has to be waited for. */
+  known(): KeySet | undefined;
   current(): Promise<KeySet>;
-  /** Asked when a token names a key that is not there. Undefined: there is nothing newer to be had now. */
-  newer(than: KeySet): Promise<KeySet | undefined>;
+  /**
+   * Asked when a token names a key that is not in a set: the keys that have come since. Undefined: the issuer was asked
+   * for this one, and does not have it. Rejects where that is not known, for the token may be good.
+   */
+  newer(than: KeySet, keyName: string): Promise<KeySet | undefined>;
 }
 
 /** Keys in a file, read again when it changes. */
@@ -24,6 +30,14 @@ export class FileKeys implements KeySource {
 
   constructor(path: string) {
     this.#file = new ChangingFile(path, (text) => toKeySet(JSON.parse(text)));
+  }
+
+  known(): KeySet | undefined {
+    try {
+      return this.#file.current();
+    } catch {
+      return undefined;
+    }
   }
 
   async current(): Promise<KeySet> {
@@ -59,8 +73,10 @@ export async function createKeySource(
 const FRESH_MS = 10 * 60_000;
 /** An issuer that cannot be reached for this long is not believed any more. */
 const USABLE_MS = 60 * 60_000;
-/** Anybody can name a key that does not exist; the issuer hears of it this often at most. */
+/** Anybody can name a key that does not exist; the issuer is asked because of one this often at most. */
 const UNKNOWN_KEY_PAUSE_MS = 30_000;
+/** Names of keys that the issuer was asked for, and of those it will be asked for: the latest. */
+const UNKNOWN_KEYS = { count: 1000, length: 64 * 1024 };
 /** After a failure nobody waits for another one at once. */
 const FAILURE_PAUSE_MS = 5000;
 
@@ -76,57 +92,82 @@ type Attempt =
   | { readonly kind: 'running'; readonly keys: Promise<KeySet> }
   | { readonly kind: 'failed'; readonly atMs: number; readonly error: BridgeError };
 
-/** Keys behind a URL, fetched once for all who wait, kept for a while and renewed when an unknown one appears. */
+/**
+ * Keys behind a URL, fetched once for all who wait, kept for a while and renewed when an unknown one appears.
+ *
+ * Whoever makes up keys takes nothing from others. Keys that are here are used without waiting for a fetch. One that is
+ * not may be fresh, so it is refused for good only after a fetch that began when its name was known already; until the
+ * next fetch is due, it is a matter of trying again.
+ */
 export class RemoteKeys implements KeySource {
   readonly #options: RemoteKeysOptions;
   #known: { readonly keys: KeySet; readonly atMs: number } | undefined;
   #attempt: Attempt = { kind: 'none' };
-  #unknownKeyMs = Number.NEGATIVE_INFINITY;
+  /** No unknown key makes for a fetch before this. */
+  #nextLookMs = Number.NEGATIVE_INFINITY;
+  /** Named since the last fetch began. */
+  #unknown = new RecentNames<true>(UNKNOWN_KEYS);
+  /** Named before the last successful fetch began, and not in what it brought. */
+  readonly #missing = new RecentNames<true>(UNKNOWN_KEYS);
 
   constructor(options: RemoteKeysOptions) {
     this.#options = options;
   }
 
-  async current(): Promise<KeySet> {
+  known(): KeySet | undefined {
     const known = this.#known;
-    const ageMs = known === undefined ? Number.POSITIVE_INFINITY : this.#options.clock.now() - known.atMs;
-    if (known === undefined || ageMs >= USABLE_MS) return this.#renew();
+    if (known === undefined) return undefined;
+    const ageMs = this.#options.clock.now() - known.atMs;
+    if (ageMs >= USABLE_MS) return undefined;
     // Logged where it fails; the next caller tries again.
     if (ageMs >= FRESH_MS) this.#renew().catch(() => undefined);
     return known.keys;
   }
 
-  async newer(than: KeySet): Promise<KeySet | undefined> {
-    if (this.#attempt.kind === 'running') return this.#attempt.keys;
-    if (this.#known !== undefined && this.#known.keys !== than) return this.#known.keys;
-    const nowMs = this.#options.clock.now();
-    if (nowMs - this.#unknownKeyMs < UNKNOWN_KEY_PAUSE_MS) return undefined;
-    this.#unknownKeyMs = nowMs;
-    return this.#renew();
+  async current(): Promise<KeySet> {
+    return this.known() ?? this.#renew();
   }
 
-  async #renew(): Promise<KeySet> {
+  async newer(than: KeySet, keyName: string): Promise<KeySet | undefined> {
+    if (this.#known !== undefined && this.#known.keys !== than) return this.#known.keys;
+    const nowMs = this.#options.clock.now();
+    const leftMs = this.#attempt.kind === 'running' ? 0 : this.#nextLookMs - nowMs;
+    if (leftMs > 0 && this.#missing.has(keyName)) return undefined;
+    this.#unknown.set(keyName, true);
+    if (leftMs > 0) throw notYet(leftMs);
+    return this.#renew(UNKNOWN_KEY_PAUSE_MS);
+  }
+
+  /** For so long after it begins, no unknown key makes for another one. */
+  async #renew(pauseMs = 0): Promise<KeySet> {
     const { clock } = this.#options;
     if (this.#attempt.kind === 'running') return this.#attempt.keys;
     if (this.#attempt.kind === 'failed' && clock.now() - this.#attempt.atMs < FAILURE_PAUSE_MS)
       throw this.#attempt.error;
     const keys = this.#fetch();
     this.#attempt = { kind: 'running', keys };
+    this.#nextLookMs = Math.max(this.#nextLookMs, clock.now() + pauseMs);
     return keys;
   }
 
   async #fetch(): Promise<KeySet> {
     const { fetch, clock, log } = this.#options;
+    const askedFor = this.#unknown;
+    this.#unknown = new RecentNames(UNKNOWN_KEYS);
     try {
       const keys = toKeySet(await fetch());
       this.#known = { keys, atMs: clock.now() };
       this.#attempt = { kind: 'none' };
+      for (const [name] of askedFor) this.#missing.set(name, true);
       return keys;
     } catch (cause) {
       const reason = cause instanceof BridgeError ? cause.message : 'the document is no set of keys';
       log.warn({ reason }, "the issuer's keys cannot be fetched");
       const error = unavailable("the issuer's keys cannot be fetched now", cause);
       this.#attempt = { kind: 'failed', atMs: clock.now(), error };
+      // Nothing was learnt of any key: the pause after a failure is the shorter one.
+      this.#nextLookMs = Number.NEGATIVE_INFINITY;
+      for (const [name] of askedFor) this.#unknown.set(name, true);
       throw error;
     }
   }
@@ -140,4 +181,10 @@ function toKeySet(document: unknown): KeySet {
 function unavailable(reason: string, cause: unknown): BridgeError {
   const message = `No token can be checked: ${reason}. Try again later.`;
   return new BridgeError('ERR_AUTH_UNAVAILABLE', message, { cause, retryAfterMs: FAILURE_PAUSE_MS });
+}
+
+function notYet(retryAfterMs: number): BridgeError {
+  const message =
+    "The token names a key that is not known here (yet), and the issuer's keys were fetched a moment ago; they are fetched again soon. Try again later.";
+  return new BridgeError('ERR_AUTH_UNAVAILABLE', message, { retryAfterMs });
 }

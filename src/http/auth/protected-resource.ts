@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import type { EndpointConfig } from '../../config.ts';
+import { createPublicUrl, type PublicUrl, type PublicUrlOptions } from '../public-url.ts';
 
 export interface ProtectedResourceOptions {
   readonly issuer: string;
   readonly scopes: readonly string[];
   readonly endpoints: EndpointConfig;
-  /** As it listens; what clients see may differ behind a reverse proxy, which is for --base-url to say. */
-  readonly scheme: 'http' | 'https';
+  readonly scheme: PublicUrlOptions['scheme'];
 }
 
 /** [RFC 9728 3] */
@@ -18,17 +18,19 @@ const WELL_KNOWN = '/.well-known/oauth-protected-resource';
  */
 export class ProtectedResource {
   readonly #options: ProtectedResourceOptions;
+  readonly #publicUrl: PublicUrl;
   /** Path of a document → path of the endpoint it is about. */
   readonly #documents: ReadonlyMap<string, string>;
 
   constructor(options: ProtectedResourceOptions) {
     this.#options = options;
-    const { path, ssePath, baseUrl } = options.endpoints;
+    const { path, ssePath, httpSse, baseUrl } = options.endpoints;
+    this.#publicUrl = createPublicUrl({ baseUrl, scheme: options.scheme });
     const prefix = baseUrl?.pathname.replace(/\/$/, '') ?? '';
     this.#documents = new Map([
       [WELL_KNOWN, path],
       // Some proxies hand on what is below their prefix, some also the well-known path with the prefix in it.
-      ...[path, ssePath].flatMap((endpoint) => [
+      ...(httpSse === 'served' ? [path, ssePath] : [path]).flatMap((endpoint) => [
         [`${WELL_KNOWN}${endpoint}`, endpoint] as const,
         [`${WELL_KNOWN}${prefix}${endpoint}`, endpoint] as const,
       ]),
@@ -43,7 +45,7 @@ export class ProtectedResource {
   describe(path: string, request: IncomingMessage): Readonly<Record<string, unknown>> {
     const { issuer, scopes } = this.#options;
     return {
-      resource: `${this.#baseFor(request)}${this.#documents.get(path) ?? ''}`,
+      resource: this.#publicUrl(this.#documents.get(path) ?? '', request),
       authorization_servers: [issuer],
       ...(scopes.length === 0 ? {} : { scopes_supported: scopes }),
       bearer_methods_supported: ['header'],
@@ -52,20 +54,10 @@ export class ProtectedResource {
 
   /** For the challenge to a request: where the document about its endpoint is. */
   urlFor(request: IncomingMessage): string {
-    const { path, ssePath, messagePath } = this.#options.endpoints;
+    const { path, ssePath, messagePath, httpSse } = this.#options.endpoints;
     // Endpoints are served with a slash behind them, too.
     const called = request.url?.split('?', 1)[0]?.replace(/\/$/, '');
-    const endpoint = called === ssePath || called === messagePath ? ssePath : path;
-    return `${this.#baseFor(request)}${WELL_KNOWN}${endpoint}`;
-  }
-
-  /** Without --base-url, as this client calls us; the name was checked together with its request. */
-  #baseFor({ headers }: IncomingMessage): string {
-    const { endpoints, scheme } = this.#options;
-    if (endpoints.baseUrl !== undefined) return endpoints.baseUrl.href.replace(/\/$/, '');
-    const host = headers.host ?? '';
-    return `${scheme}://${HOST.test(host) ? host : 'localhost'}`;
+    const isSse = httpSse === 'served' && (called === ssePath || called === messagePath);
+    return this.#publicUrl(`${WELL_KNOWN}${isSse ? ssePath : path}`, request);
   }
 }
-
-const HOST = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:\d{1,5})?$/i;

@@ -8,7 +8,7 @@ import {
 } from 'oauth4webapi';
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
-import { isSecure } from './address-guard.ts';
+import type { AddressGuard } from './address-guard.ts';
 import type { CallbackListener, CallbackVerdict } from './callback-listener.ts';
 import { describeOAuthError, loginError } from './login-error.ts';
 import type { OpenBrowser } from './open-browser.ts';
@@ -18,7 +18,7 @@ import type { CodeGrant } from './token-requests.ts';
 
 /** Less than a call may be silent, so that those who wait are told what they have waited for. */
 export const LOGIN_TIMEOUT_MS = 4 * 60_000;
-/** Of its address, which a program is started with and the log shows; servers take no longer ones. */
+/** Of its address, which the browser is sent to; servers take no longer ones. */
 const MAX_PAGE_LENGTH = 16 * 1024;
 /** How often to look whether the user has logged in through another process. */
 const LOOK_PERIOD_MS = 1000;
@@ -31,6 +31,7 @@ export interface BrowserLogin {
   readonly callback: string;
   readonly resource: string;
   readonly scopes: readonly string[];
+  readonly guard: Pick<AddressGuard, 'checkPage'>;
   readonly openBrowser: OpenBrowser | undefined;
   /** A login that another process has finished meanwhile. */
   readonly lookElsewhere: () => StoredLogin | undefined;
@@ -49,13 +50,15 @@ export async function authorizeInBrowser(login: BrowserLogin): Promise<BrowserOu
   const { authorizationServer: as, callback, log } = login;
   const verifier = generateRandomCodeVerifier();
   const state = generateRandomState();
-  const url = await createAuthorizationUrl(login, state, verifier);
+  const page = await createAuthorizationUrl(login, state, verifier);
   login.signal.throwIfAborted();
-  // At a level that most logs have: without this line nobody may know what the calls wait for.
-  log.warn(`the server asks for a login; if no browser opens, open ${url.href}`);
-  const waiting = waitForUser(login, state);
-  login.openBrowser?.(url);
-  const outcome = await waiting;
+  const begin = (start: URL): void => {
+    // At a level that most logs have: without this line nobody may know what the calls wait for. The page itself is shown
+    // nowhere: whoever sees its address could end this login with an account of their own.
+    log.warn(`the server asks for a login; if no browser opens, open ${start.href}`);
+    login.openBrowser?.(start);
+  };
+  const outcome = await waitForUser(login, { page, state, begin });
   if (outcome.kind === 'elsewhere') return outcome;
   log.debug({ issuer: as.issuer }, 'the user has come back from the browser');
   return { kind: 'code', grant: { parameters: outcome.parameters, callback, verifier } };
@@ -63,11 +66,11 @@ export async function authorizeInBrowser(login: BrowserLogin): Promise<BrowserOu
 
 async function createAuthorizationUrl(login: BrowserLogin, state: string, verifier: string): Promise<URL> {
   const { authorizationServer: as, clientId, callback, resource, scopes } = login;
-  const endpoint = as.authorization_endpoint ?? '';
-  const url = URL.canParse(endpoint) ? new URL(endpoint) : undefined;
-  if (url === undefined || !isSecure(url)) {
-    throw loginError(`${as.issuer} has no page to log in at`, 'Expected an authorization_endpoint with https.');
+  if (as.authorization_endpoint === undefined) {
+    throw loginError(`${as.issuer} has no page to log in at`, 'Expected an authorization_endpoint.');
   }
+  const url = new URL(as.authorization_endpoint);
+  await login.guard.checkPage(url);
   // [spec 2025-11-25 basic/authorization#authorization-code-protection] Absent means not supported: refuse.
   if (as.code_challenge_methods_supported?.includes('S256') !== true) {
     const problem = `${as.issuer} does not say that it supports PKCE with S256`;
@@ -95,7 +98,14 @@ type UserOutcome =
   | { readonly kind: 'code'; readonly parameters: URLSearchParams }
   | { readonly kind: 'elsewhere'; readonly login: StoredLogin };
 
-function waitForUser(login: BrowserLogin, state: string): Promise<UserOutcome> {
+interface Beginning {
+  readonly page: URL;
+  readonly state: string;
+  /** Takes the user to the address where the login begins. */
+  readonly begin: (start: URL) => void;
+}
+
+function waitForUser(login: BrowserLogin, { page, state, begin }: Beginning): Promise<UserOutcome> {
   const { authorizationServer: as, clientId, listener, lookElsewhere, clock, signal } = login;
   let leave = (): void => {};
   const outcome = new Promise<UserOutcome>((resolve, reject) => {
@@ -111,7 +121,7 @@ function waitForUser(login: BrowserLogin, state: string): Promise<UserOutcome> {
       cancel();
       signal.removeEventListener('abort', abort);
     };
-    listener.receive((parameters): CallbackVerdict => {
+    const receive = (parameters: URLSearchParams): CallbackVerdict => {
       // [spec 2025-11-25 basic/authorization#open-redirection] Not ours: the one that is may still come.
       if (parameters.get('state') !== state) return 'ignored';
       try {
@@ -121,7 +131,8 @@ function waitForUser(login: BrowserLogin, state: string): Promise<UserOutcome> {
         reject(toRefusal(thrown, as.issuer));
         return 'failed';
       }
-    });
+    };
+    begin(listener.offer({ page, receive, contested: () => reject(contested()) }));
   });
   return outcome.finally(() => leave());
 }
@@ -134,6 +145,13 @@ function toRefusal(thrown: unknown, issuer: string) {
   }
   const problem = `The browser came back from somebody else than ${issuer}, or without saying from whom`;
   return loginError(problem, 'Nothing of that is used; the next call asks again.');
+}
+
+function contested() {
+  return loginError(
+    'The address that begins the login was opened in two browsers, and nobody can tell which of them is yours',
+    'Nothing of that is used; the next call asks again. Open its address in one browser only.',
+  );
 }
 
 function tooLate() {

@@ -1,33 +1,70 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { timingSafeEqual } from 'node:crypto';
+import { createServer, type IncomingMessage, type OutgoingHttpHeaders, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { generateRandomState } from 'oauth4webapi';
 import { BridgeError } from '../../errors.ts';
 import { hostOf } from '../addresses.ts';
 
+const EVERY_ANSWER = { 'cache-control': 'no-store', 'referrer-policy': 'no-referrer', connection: 'close' };
 const PAGE_HEADERS = {
+  ...EVERY_ANSWER,
   'content-type': 'text/html; charset=utf-8',
   'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
-  'cache-control': 'no-store',
-  'referrer-policy': 'no-referrer',
-  connection: 'close',
 };
+
+/** Longer than a login may take: what is left of one that nobody has finished goes by itself. */
+const COOKIE_LIFETIME_S = 300;
+
+/** How else this machine may be called by whoever forwards the port of the listener from another one. */
+const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /** What a browser is told when it comes back. */
 export type CallbackVerdict = 'done' | 'failed' | 'ignored';
 
-const PAGES: Readonly<Record<CallbackVerdict, readonly [status: number, text: string]>> = {
+const PAGES: Readonly<Record<CallbackVerdict | 'stranger' | 'taken', readonly [status: number, text: string]>> = {
   done: [200, 'You have allowed it. You can close this page and go back to your program.'],
   failed: [400, 'This did not work. You can close this page; your program knows more.'],
   ignored: [400, 'Nobody is waiting for this answer.'],
+  stranger: [
+    403,
+    'This login was not begun in this browser, so what it brings is not taken. The login goes on waiting: finish it in the browser that has opened the address in the log of mcp-portage, or open that address in this browser if none has.',
+  ],
+  taken: [
+    410,
+    'This address works once, and another browser has opened it before. Nobody can tell which of them is yours, so this login has ended. Let your program call again, and open the new address in one browser only. If you have opened it just once, another user of this machine has opened it as well.',
+  ],
 };
 
+/** What a listener waits for. */
+export interface AwaitedLogin {
+  /** Where the user logs in: the browser that begins is redirected there. */
+  readonly page: URL;
+  /** The browser that began has come back with these. */
+  receive(parameters: URLSearchParams): CallbackVerdict;
+  /** A second browser has opened the start address, so nobody can tell which one is the user's. */
+  contested(): void;
+}
+
 /**
- * The address a browser comes back to after a login: one path on this machine, for as long as one login takes. Whoever
- * else finds it gets nothing from it.
+ * - `idle`: no login has been offered.
+ * - `offered`: whoever opens the start address first begins.
+ * - `begun`: one browser has, and is known by its cookie.
+ */
+type State =
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'offered'; readonly login: AwaitedLogin; readonly start: URL }
+  | { readonly kind: 'begun'; readonly login: AwaitedLogin; readonly start: URL; readonly secret: string };
+
+/**
+ * Where a login begins and ends in the browser: two paths on this machine, for as long as one login takes. The browser is
+ * opened with the start address only. Nobody can guess that; it sets a cookie and redirects to the page to log in at.
+ * Nobody can end the login without the cookie, and no second browser can begin it.
  */
 export class CallbackListener {
   readonly #server = createServer({ maxHeaderSize: 16 * 1024, requestTimeout: 10_000 });
-  readonly #callback: URL;
-  #receive: ((parameters: URLSearchParams) => CallbackVerdict) | undefined;
+  /** With the port that was chosen, once it listens. */
+  #callback: URL;
+  #state: State = { kind: 'idle' };
 
   /** @param callback http on this machine; port 0 picks a free one */
   constructor(callback: URL) {
@@ -50,29 +87,99 @@ export class CallbackListener {
     });
     const listening = new URL(this.#callback);
     listening.port = String((this.#server.address() as AddressInfo).port);
+    this.#callback = listening;
     return listening;
   }
 
-  /** Whoever comes from now on is shown to this function. */
-  receive(receive: (parameters: URLSearchParams) => CallbackVerdict): void {
-    this.#receive = receive;
+  /** Called once, after `listen`. Returns the start address, which only the user may learn. */
+  offer(login: AwaitedLogin): URL {
+    // Below the path of the callback, so that the cookie is sent to both and to nothing else.
+    const start = new URL(this.#callback);
+    start.pathname = `${start.pathname.replace(/\/$/, '')}/start/${generateRandomState()}`;
+    this.#state = { kind: 'offered', login, start };
+    return start;
   }
 
-  #answer({ method, url = '', headers }: IncomingMessage, response: ServerResponse): void {
+  #answer(request: IncomingMessage, response: ServerResponse): void {
+    const { method, url = '', headers } = request;
     const target = URL.canParse(url, 'http://callback') ? new URL(url, 'http://callback') : undefined;
+    const state = this.#state;
+    const isStart = state.kind !== 'idle' && target !== undefined && isEqual(target.pathname, state.start.pathname);
+    const host = headers.host?.replace(/:\d+$/, '').toLowerCase() ?? '';
     // A page elsewhere whose name was made to lead here has another Host.
-    const isOurs = headers.host?.replace(/:\d+$/, '') === this.#callback.hostname;
-    if (target?.pathname !== this.#callback.pathname || !isOurs)
-      return void response.writeHead(404, PAGE_HEADERS).end();
+    const isOurs = host === this.#callback.hostname;
+    const isKnown = isStart
+      ? isOurs || LOOPBACK_NAMES.has(host)
+      : target?.pathname === this.#callback.pathname && isOurs;
+    if (!isKnown) return void response.writeHead(404, PAGE_HEADERS).end();
     if (method !== 'GET') return void response.writeHead(405, { ...PAGE_HEADERS, allow: 'GET' }).end();
-    const [status, text] = PAGES[this.#receive?.(target.searchParams) ?? 'ignored'];
-    response.writeHead(status, PAGE_HEADERS).end(`<!doctype html><title>mcp-portage</title><p>${text}</p>\n`);
+    if (!isStart) return this.#end(request, target?.searchParams ?? new URLSearchParams(), response);
+    // The cookie has to be one for the name that the callback has.
+    if (isOurs) this.#begin(request, response);
+    else redirect(response, state.start);
+  }
+
+  #begin(request: IncomingMessage, response: ServerResponse): void {
+    const state = this.#state;
+    if (state.kind === 'idle') return show(response, 'ignored');
+    if (state.kind === 'offered') {
+      const secret = generateRandomState();
+      this.#state = { ...state, kind: 'begun', secret };
+      return redirect(response, state.login.page, this.#cookie(secret, COOKIE_LIFETIME_S));
+    }
+    // A browser may open a page again that its user has closed.
+    if (this.#hasBegun(request)) return redirect(response, state.login.page);
+    show(response, 'taken');
+    state.login.contested();
+  }
+
+  #end(request: IncomingMessage, parameters: URLSearchParams, response: ServerResponse): void {
+    const state = this.#state;
+    if (state.kind === 'idle') return show(response, 'ignored');
+    if (!this.#hasBegun(request)) return show(response, 'stranger');
+    const verdict = state.login.receive(parameters);
+    show(response, verdict, verdict === 'ignored' ? {} : { 'set-cookie': this.#cookie('', 0) });
+  }
+
+  #hasBegun({ headers }: IncomingMessage): boolean {
+    const state = this.#state;
+    if (state.kind !== 'begun') return false;
+    const expected = `${this.#cookieName}=${state.secret}`;
+    return (headers.cookie ?? '').split(';').some((pair) => isEqual(pair.trim(), expected));
+  }
+
+  #cookie(value: string, lifetimeS: number): string {
+    const { pathname } = this.#callback;
+    return `${this.#cookieName}=${value}; Path=${pathname}; Max-Age=${lifetimeS}; HttpOnly; SameSite=Lax`;
+  }
+
+  /** Browsers do not tell ports apart, and several logins may take place at once. */
+  get #cookieName(): string {
+    return `mcp-portage-login-${this.#callback.port || '80'}`;
   }
 
   /** May be called twice. A page that is being answered gets to its end. */
   close(): void {
-    this.#receive = undefined;
+    this.#state = { kind: 'idle' };
     this.#server.close();
     this.#server.closeIdleConnections();
   }
+}
+
+function redirect(response: ServerResponse, location: URL, cookie?: string): void {
+  const headers = { ...EVERY_ANSWER, location: location.href, ...(cookie !== undefined && { 'set-cookie': cookie }) };
+  response.writeHead(302, headers).end();
+}
+
+function show(response: ServerResponse, page: keyof typeof PAGES, headers: OutgoingHttpHeaders = {}): void {
+  const [status, text] = PAGES[page];
+  response
+    .writeHead(status, { ...PAGE_HEADERS, ...headers })
+    .end(`<!doctype html><title>mcp-portage</title><p>${text}</p>\n`);
+}
+
+/** In a time that tells nothing of what is expected but its length. */
+function isEqual(given: string, expected: string): boolean {
+  const [a, b] = [Buffer.from(given), Buffer.from(expected)];
+  return a.length === b.length && timingSafeEqual(a, b);
 }

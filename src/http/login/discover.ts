@@ -2,7 +2,7 @@ import { type AuthorizationServer, processDiscoveryResponse } from 'oauth4webapi
 import { showUrl } from '../shown-url.ts';
 import { loginError } from './login-error.ts';
 import type { LoginFetch } from './login-fetch.ts';
-import { readServerMetadata } from './server-metadata.ts';
+import { readResourceMetadata, readServerMetadata } from './metadata.ts';
 
 const RESOURCE_METADATA = '/.well-known/oauth-protected-resource';
 const SERVER_METADATA = '/.well-known/oauth-authorization-server';
@@ -32,17 +32,19 @@ export interface DiscoverRequest {
 export async function discover(request: DiscoverRequest): Promise<Surroundings | undefined> {
   const found = await findResourceMetadata(request);
   if (found === undefined) return discoverWithoutResource(request);
-  const { metadata, place } = found;
-  const resource = metadata.resource;
-  if (typeof resource !== 'string' || !isAbout(resource, request.server)) {
+  const { document, place } = found;
+  const metadata = readResourceMetadata(document);
+  if ('fault' in metadata) throw unusable(place, metadata.fault);
+  const { resource, authorizationServers, scopes } = metadata;
+  if (!isAbout(resource, request.server)) {
     const problem = `The metadata at ${showUrl(place)} is about another server than ${showUrl(request.server)}`;
     throw loginError(problem, 'No token is asked for: it would be for somebody else.');
   }
-  const issuers = stringsOf(metadata.authorization_servers).filter(isTrusted(request.issuer));
+  const issuers = authorizationServers.filter(isTrusted(request.issuer));
   for (const issuer of issuers.slice(0, MAX_AUTHORIZATION_SERVERS)) {
     const authorizationServer = await findAuthorizationServer(issuer, request.fetch);
     if (authorizationServer === undefined) continue;
-    return { authorizationServer, resource, scopes: stringsOf(metadata.scopes_supported) };
+    return { authorizationServer, resource, scopes };
   }
   const named = issuers.length === 0 ? 'names no authorization server' : `names ${issuers.join(', ')}`;
   const expected = request.issuer === undefined ? 'one with metadata' : `${request.issuer} and its metadata`;
@@ -69,8 +71,8 @@ async function findResourceMetadata({ server, resourceMetadata, fetch }: Discove
   for (const place of places) {
     const response = await fetch(place, JSON_GET);
     if (isMissing(response)) continue;
-    const metadata = await readObject(response);
-    if (metadata !== undefined) return { metadata, place };
+    const document = await readObject(response);
+    if (document !== undefined) return { document, place };
     throw loginError(`${showUrl(place)} answered ${response.status} without metadata`, 'Try again later.');
   }
   return undefined;
@@ -78,7 +80,6 @@ async function findResourceMetadata({ server, resourceMetadata, fetch }: Discove
 
 /** [spec 2025-11-25 basic/authorization#authorization-server-metadata-discovery] */
 async function findAuthorizationServer(issuer: string, fetch: LoginFetch): Promise<AuthorizationServer | undefined> {
-  if (!URL.canParse(issuer)) return undefined;
   const url = new URL(issuer);
   for (const place of placesOf(url)) {
     const response = await fetch(place, JSON_GET);
@@ -86,12 +87,15 @@ async function findAuthorizationServer(issuer: string, fetch: LoginFetch): Promi
     // [RFC 8414 3.3] Whose metadata it is has to be who was asked.
     const metadata = await processDiscoveryResponse(url, response).catch(() => undefined);
     const read = metadata && readServerMetadata(metadata);
-    if (read !== undefined && !('fault' in read)) return read;
-    const expected = read?.fault ?? `expected JSON whose issuer is ${issuer}`;
-    const problem = `The metadata at ${showUrl(place)} cannot be used; ${expected}`;
-    throw loginError(problem, 'It is wrong or hostile; tell the operators of the server.');
+    if (read !== undefined && 'metadata' in read) return read.metadata;
+    throw unusable(place, read?.fault ?? `expected JSON whose issuer is ${issuer}`);
   }
   return undefined;
+}
+
+function unusable(place: URL, fault: string) {
+  const problem = `The metadata at ${showUrl(place)} cannot be used; ${fault}`;
+  return loginError(problem, 'It is wrong or hostile; tell the operators of the server.');
 }
 
 function placesOf({ origin, pathname }: URL): readonly URL[] {
@@ -108,7 +112,7 @@ function isMissing({ status }: Response): boolean {
 
 async function readObject(response: Response): Promise<Readonly<Record<string, unknown>> | undefined> {
   const body: unknown = response.status === 200 ? await response.json().catch(() => undefined) : undefined;
-  return typeof body === 'object' && body !== null ? { ...body } : undefined;
+  return typeof body === 'object' && body !== null && !Array.isArray(body) ? { ...body } : undefined;
 }
 
 /** [RFC 9728 3.3] A document for the whole host speaks for each of its paths. */
@@ -126,8 +130,4 @@ export function canonicalUri({ origin, pathname, search }: URL): string {
 
 function isTrusted(issuer: string | undefined) {
   return (named: string): boolean => issuer === undefined || named === issuer;
-}
-
-function stringsOf(value: unknown): readonly string[] {
-  return Array.isArray(value) ? value.filter((item): item is string => typeof item === 'string') : [];
 }

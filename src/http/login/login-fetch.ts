@@ -44,7 +44,7 @@ export function createLoginFetch(http: HttpClient, guard: Pick<AddressGuard, 'ch
     let target = url;
     for (let hops = 0; ; hops += 1) {
       const answer = await ask(target, request);
-      const next = request.method === 'GET' ? redirectOf(target, answer, hops) : undefined;
+      const next = redirectOf({ method: request.method, url: target, hops }, answer);
       if (next === undefined) return toResponse(answer);
       target = next;
     }
@@ -58,12 +58,19 @@ function findRefusal(thrown: unknown): BridgeError | undefined {
   return findRefusal(thrown.cause);
 }
 
-/** Documents may move within their origin. A token request is never sent on. */
-function redirectOf(url: URL, { status, headers: { location } }: ControlResponse, hops: number): URL | undefined {
-  const verdict = judgeRedirect({ method: 'GET', url, status, location, hops });
+/** Documents may move within their origin, and a request with a secret goes on only where it stays what it is. */
+function redirectOf(request: Hop, { status, headers: { location } }: ControlResponse): URL | undefined {
+  const verdict = judgeRedirect({ ...request, status, location });
   if (verdict.kind === 'follow') return verdict.url;
   if (verdict.kind === 'none') return undefined;
-  throw loginError(`${showUrl(url)} answered with ${verdict.reason}`, 'Nothing is taken from there in a login.');
+  const wayOut = 'Nothing is sent there in a login; tell the operators of the server.';
+  throw loginError(`${showUrl(request.url)} answered ${status} with ${verdict.reason}`, wayOut);
+}
+
+interface Hop {
+  readonly method: LoginRequest['method'];
+  readonly url: URL;
+  readonly hops: number;
 }
 
 function toResponse({ status, headers, body }: ControlResponse): Response {

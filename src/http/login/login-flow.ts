@@ -4,7 +4,7 @@ import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import type { AuthChallenge } from '../auth-challenge.ts';
 import { showUrl } from '../shown-url.ts';
-import { isSecure } from './address-guard.ts';
+import { type AddressGuard, isSecure } from './address-guard.ts';
 import { authorizeInBrowser } from './authorize-in-browser.ts';
 import { CallbackListener } from './callback-listener.ts';
 import { findRegistration, identifyClient, useConfigured } from './client-identity.ts';
@@ -25,6 +25,7 @@ import {
 export interface LoginFlowOptions {
   readonly server: URL;
   readonly config: LoginConfig;
+  readonly guard: Pick<AddressGuard, 'checkPage'>;
   readonly fetch: LoginFetch;
   /** Undefined: the address is only logged. */
   readonly openBrowser: OpenBrowser | undefined;
@@ -98,7 +99,7 @@ export class LoginFlow {
 
   async #inBrowser(occasion: LoginOccasion, found: Surroundings): Promise<StoredLogin> {
     const { status, challenge, previous, lookElsewhere } = occasion;
-    const { config, openBrowser, deps, signal } = this.#options;
+    const { config, guard, openBrowser, deps, signal } = this.#options;
     const { authorizationServer, resource } = found;
     const registered = findRegistration(previous, authorizationServer.issuer);
     const { listener, callback } = await this.#listen(registered);
@@ -109,7 +110,7 @@ export class LoginFlow {
       client = await identifyClient({ config, authorizationServer, previous, callback, scopes, fetch });
       const outcome = await authorizeInBrowser({
         ...{ authorizationServer, clientId: client.id, listener, callback, resource, scopes, lookElsewhere, signal },
-        ...{ openBrowser, clock: deps.clock, log: deps.log },
+        ...{ guard, openBrowser, clock: deps.clock, log: deps.log },
       });
       if (outcome.kind === 'elsewhere') return outcome.login;
       const answer = await exchangeCode(this.#context(authorizationServer, client, resource), outcome.grant);

@@ -57,6 +57,8 @@ export class Login implements Credentials, CredentialRenewal {
   /** Scopes that users were sent to the browser for. */
   readonly #steppedUp = new Set<string>();
   #isStored = true;
+  /** Where the latest refusal came from. */
+  #peerAddress: string | undefined;
   #client: HttpClient | undefined;
 
   /** Throws ERR_CONFIG_OPTION when a login that is to be forgotten cannot be. */
@@ -111,6 +113,7 @@ export class Login implements Credentials, CredentialRenewal {
     if (status === 403 && challenge.error !== 'insufficient_scope') return undefined;
     if (authorization !== this.#authorization) return Promise.resolve(RENEWED);
     if (this.#pending !== undefined) return this.#pending;
+    this.#peerAddress = refusal.peerAddress;
     if (this.#failure !== undefined) {
       if (this.#options.deps.clock.now() < this.#failure.untilMs) return Promise.resolve(this.#failure.outcome);
       this.#failure = undefined;
@@ -122,8 +125,8 @@ export class Login implements Credentials, CredentialRenewal {
   /** Whoever has asked for just that and did not get it will not get it by asking once more. */
   #mayStepUp(scope: string | undefined): boolean {
     const wanted = splitScopes(scope);
-    const known = this.#login?.scopes ?? [];
-    if (this.#hasLoggedIn && wanted.length > 0 && wanted.every((name) => known.includes(name))) return false;
+    const known = new Set(this.#login?.scopes);
+    if (this.#hasLoggedIn && wanted.length > 0 && wanted.every((name) => known.has(name))) return false;
     const key = [...wanted].sort().join(' ');
     if (this.#steppedUp.has(key) || this.#steppedUp.size >= MAX_STEP_UPS) return false;
     this.#steppedUp.add(key);
@@ -168,9 +171,8 @@ export class Login implements Credentials, CredentialRenewal {
     const login = await flow.login({ status, challenge, previous, lookElsewhere, registrationFailed });
     if (login === undefined) {
       const { server, deps } = this.#options;
-      const way =
-        'it wants a token that you have to give it (MCP_PORTAGE_BEARER_TOKEN, --bearer-token-file or --header)';
-      deps.log.warn({ status }, `no login is offered by the server at ${showUrl(server)}; ${way}`);
+      // Whoever gets the refusal says what that means; see ResponseHead.
+      deps.log.debug({ status }, `no login is offered by the server at ${showUrl(server)}`);
       return REFUSED;
     }
     this.#hasLoggedIn = true;
@@ -246,8 +248,9 @@ export class Login implements Credentials, CredentialRenewal {
     ]);
     const { server, config, createClient, openBrowser, deps } = this.#options;
     this.#client ??= createClient();
-    const fetch = createLoginFetch(this.#client, new AddressGuard(server));
-    return new LoginFlow({ server, config, fetch, openBrowser, deps, signal: this.#closed.signal });
+    const guard = new AddressGuard(server, this.#peerAddress);
+    const fetch = createLoginFetch(this.#client, guard);
+    return new LoginFlow({ server, config, guard, fetch, openBrowser, deps, signal: this.#closed.signal });
   }
 
   close(): void {

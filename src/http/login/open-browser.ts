@@ -12,7 +12,7 @@ export function openBrowser(command: readonly string[], url: URL, log: Logger): 
   const [program = '', ...args] = command.map((word) => word.replaceAll('%s', url.href));
   const cannotOpen = ({ code }: NodeJS.ErrnoException): void => log.debug({ code }, 'cannot open a browser');
   try {
-    // No shell: the address was made by somebody else.
+    // No shell: nothing in an address shall be a command.
     const child = spawn(program, args, { detached: true, stdio: 'ignore' });
     child.on('error', cannotOpen);
     child.unref();

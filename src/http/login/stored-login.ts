@@ -1,3 +1,5 @@
+import { isBearerToken } from '../bearer-token.ts';
+
 /** What is kept of a login. Files of other versions, and those somebody has edited, are read with care. */
 export interface StoredLogin {
   /** Which authorization server all this comes from and may be shown to. */
@@ -66,7 +68,7 @@ function parseClient(value: unknown): LoginClient | undefined {
 
 function parseTokens(value: unknown): Tokens | undefined {
   const { accessToken, refreshToken, renewAtMs } = asFields(value);
-  if (!isText(accessToken)) return undefined;
+  if (!isText(accessToken) || !isBearerToken(accessToken)) return undefined;
   return {
     accessToken,
     refreshToken: isText(refreshToken) ? refreshToken : undefined,

@@ -12,11 +12,13 @@ import {
 } from 'oauth4webapi';
 import type { RegisteredClient } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
-import { isBearerToken } from '../bearer-token.ts';
+import { findTokenFault, MAX_TOKEN_LENGTH } from '../bearer-token.ts';
 import { authenticate } from './client-authentication.ts';
 import { describeOAuthError, loginError } from './login-error.ts';
 import type { LoginFetch } from './login-fetch.ts';
 import type { LoginClient, Tokens } from './stored-login.ts';
+
+const TELL_OPERATORS = 'Tell its operators.';
 
 /** A token is renewed so long before it expires, or a quarter of its life, whichever is less. */
 const RENEW_AHEAD_MS = 30_000;
@@ -101,7 +103,7 @@ async function askForTokens(context: TokenContext, ask: Ask): Promise<TokenAnswe
       return { kind: 'refused', reason: describeOAuthError(thrown.error, thrown.error_description) };
     }
     // Its own words are not shown, nor is it kept: it holds the answer.
-    throw loginError(`The token endpoint of ${as.issuer} did not answer as OAuth has it`, 'Tell its operators.');
+    throw loginError(`The token endpoint of ${as.issuer} did not answer as OAuth has it`, TELL_OPERATORS);
   }
 }
 
@@ -119,8 +121,14 @@ async function withoutIdToken(response: Response): Promise<Response> {
 
 function toTokens(answer: TokenEndpointResponse): Tokens {
   const { access_token: accessToken, refresh_token: refreshToken, expires_in: expiresIn } = answer;
-  if (answer.token_type !== 'bearer' || !isBearerToken(accessToken)) {
+  if (answer.token_type !== 'bearer') {
     throw loginError('The authorization server gave a token of another kind', 'Expected one of the type Bearer.');
+  }
+  const fault = findTokenFault(accessToken);
+  if (fault !== undefined) throw loginError(`The token that the authorization server gave ${fault}`, TELL_OPERATORS);
+  if (refreshToken !== undefined && refreshToken.length > MAX_TOKEN_LENGTH) {
+    const problem = `The refresh token that the authorization server gave has ${refreshToken.length} characters`;
+    throw loginError(problem, `Expected at most ${MAX_TOKEN_LENGTH}. ${TELL_OPERATORS}`);
   }
   return { accessToken, refreshToken, renewAtMs: renewAt(expiresIn) };
 }

@@ -9,7 +9,7 @@ import type { Exchange } from '../exchange.ts';
 import type { Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../ports.ts';
 import { HeldMessages, refuse } from '../shared/held-messages.ts';
 import { logEnd } from '../shared/log-end.ts';
-import { RestartPause } from '../shared/restart-pause.ts';
+import { dialRefusalOf, RestartPause } from '../shared/restart-pause.ts';
 import { Succession } from '../shared/succession.ts';
 import { FromModernSeats, type SeatMessage } from './from-modern-seats.ts';
 import { FromModernServer } from './from-modern-server.ts';
@@ -90,8 +90,7 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
   }
 
   #dialerRefusal(): BridgeError | undefined {
-    const readiness = this.#options.dialer.readiness();
-    return readiness.ready ? undefined : readiness.error;
+    return dialRefusalOf(this.#options.dialer.readiness());
   }
 
   // ---- clients

@@ -13,7 +13,7 @@ import {
   TASKS_PREFIX,
   UNSUBSCRIBE,
 } from '../../mcp/methods.ts';
-import { readPayload } from '../../mcp/payload.ts';
+import { readField } from '../../mcp/payload.ts';
 import { rewriteClientCancelled, rewriteRequest } from '../../mcp/rewrite.ts';
 import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import { TOO_MANY_SUBSCRIBED } from '../../mcp/subscribed-uris.ts';
@@ -132,7 +132,7 @@ export class FromSeats {
 
   #setLevel(server: ReadyServer, seat: Seat, frame: Frame, exchange: Exchange): boolean {
     const { levels } = this.#state;
-    const level = parseLogLevel(readPayload(frame)?.level);
+    const level = parseLogLevel(readField(frame, 'level'));
     // What the server has to say about an unknown level is its own business.
     if (level === undefined) return this.#forward(server, seat, frame, exchange);
     const mostVerbose = levels.mostVerbose();
@@ -149,7 +149,7 @@ export class FromSeats {
   }
 
   #subscribe(server: ReadyServer, seat: Seat, frame: Frame, exchange: Exchange): boolean {
-    const uri = readPayload(frame)?.uri;
+    const uri = readField(frame, 'uri');
     const { subscriptions } = this.#state;
     if (typeof uri !== 'string') return this.#forward(server, seat, frame, exchange);
     const isGranted = subscriptions.isGranted(uri);
@@ -165,7 +165,7 @@ export class FromSeats {
   }
 
   #unsubscribe(server: ReadyServer, seat: Seat, frame: Frame, exchange: Exchange): boolean {
-    const uri = readPayload(frame)?.uri;
+    const uri = readField(frame, 'uri');
     const { subscriptions } = this.#state;
     const isOthers = typeof uri === 'string' && subscriptions.has(uri) && !subscriptions.remove(uri, seat);
     return isOthers ? succeed(seat, frame, exchange) : this.#forward(server, seat, frame, exchange);

@@ -14,7 +14,7 @@ import {
   PROGRESS,
   RESOURCE_UPDATED,
 } from '../../mcp/methods.ts';
-import { asFields, type Fields, readPayload } from '../../mcp/payload.ts';
+import { asFields, type Fields, readField, readFields } from '../../mcp/payload.ts';
 import { rewriteProgress, rewriteServerCancelled } from '../../mcp/rewrite.ts';
 import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
@@ -109,7 +109,7 @@ export class FromServer {
   /** [spec 2025-11-25 client/elicitation#url-elicitation-required-error] the error names elicitations, too. */
   #noteElicitations(frame: Frame, seat: Seat): void {
     if (!frame.bytes.includes('"elicitationId"')) return;
-    const listed = asFields(readPayload(frame)?.data)?.elicitations;
+    const listed = asFields(readField(frame, 'data'))?.elicitations;
     if (!Array.isArray(listed)) return;
     for (const item of listed) this.#state.questions.noteElicitation(asFields(item)?.elicitationId, seat);
   }
@@ -158,7 +158,7 @@ export class FromServer {
   }
 
   #logMessage(frame: Frame, known: Exchange | undefined): void {
-    const level = parseLogLevel(readPayload(frame)?.level);
+    const level = parseLogLevel(readField(frame, 'level'));
     if (level === undefined) return;
     const { levels } = this.#state;
     const owner = this.#ownerOf(known) ?? this.#logOwner();
@@ -179,7 +179,7 @@ export class FromServer {
   }
 
   #resourceUpdated(frame: Frame): void {
-    const uri = readPayload(frame)?.uri;
+    const uri = readField(frame, 'uri');
     if (typeof uri !== 'string') return;
     const { subscriptions } = this.#state;
     const concerned = subscriptions.clientsFor(uri);
@@ -198,13 +198,14 @@ export class FromServer {
   }
 
   #elicitationComplete(frame: Frame): void {
-    const elicitationId = readPayload(frame)?.elicitationId;
+    const elicitationId = readField(frame, 'elicitationId');
     if (this.#owner === undefined) this.#state.questions.seatOfElicitation(elicitationId)?.listener.fromServer(frame);
     else if (typeof elicitationId === 'string') this.#owner.elicitationCompleted(elicitationId);
   }
 
   #toOwner(frame: Frame, owner: Owner): void {
-    const only = this.#state.seats.sole;
+    // A sole owner's seats are for what belongs to a call; where there is none, nobody is there to be told.
+    const only = this.#owner === undefined ? this.#state.seats.sole : undefined;
     if (owner.kind === 'one') owner.seat.listener.fromServer(frame, owner.exchange);
     else if (owner.kind === 'nobody' && only !== undefined) only.listener.fromServer(frame);
     else this.#log.debug({ method: frame.method }, 'notification dropped: it names no client');
@@ -232,7 +233,7 @@ export class FromServer {
   /** Returns why nobody can be asked this. */
   #passQuestion(link: UpstreamLink, frame: Frame, known: Exchange | undefined): BridgeError | undefined {
     if (this.#owner !== undefined) return this.#askOwner(this.#owner, link, frame, known);
-    const params = readPayload(frame);
+    const params = readFields(frame, ['mode', 'elicitationId']);
     const asked = this.#whomToAsk(frame, params);
     return asked instanceof BridgeError ? asked : this.#ask(asked, frame, params);
   }

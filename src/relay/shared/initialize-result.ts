@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { BridgeError } from '../../errors.ts';
-import { asFields, type Fields, readPayload, showText } from '../../mcp/payload.ts';
+import { asFields, type Fields, readField, readPayload, showText } from '../../mcp/payload.ts';
 import { featuresOf } from '../../mcp/revision-features.ts';
 import type { RevisionId } from '../../mcp/revisions.ts';
 import { failureToldBy } from '../../mcp/rpc-errors.ts';
@@ -38,7 +38,7 @@ export function refusalOf(name: string, answer: Frame): BridgeError {
   const told = failureToldBy(answer);
   // It never came to the server: below stands another shared one, whose process is gone.
   if (told !== undefined && isOfProcess(told)) return told;
-  const said = JSON.stringify(showText(readPayload(answer)?.message).slice(0, 200));
+  const said = JSON.stringify(showText(readField(answer, 'message')).slice(0, 200));
   return new BridgeError('ERR_UPSTREAM_PROTOCOL', `${name} refused initialize: ${said}`);
 }
 

@@ -20,10 +20,15 @@ export class RestartPause {
   }
 
   next(reason: BridgeError, readiness: Readiness): number {
-    const { retryAfterMs } = readiness.ready ? reason : readiness.error;
+    const { retryAfterMs } = dialRefusalOf(readiness) ?? reason;
     const pauseMs = this.#pauseMs;
     this.#pauseMs = Math.min(MAX_PAUSE_MS, pauseMs * 2);
     // Rounded up: a timer that fires early would find the dialer unwilling once more.
     return Math.ceil(Math.min(retryAfterMs ?? pauseMs, MAX_RETRY_AFTER_MS));
   }
+}
+
+/** Why a dialer would refuse to dial now. */
+export function dialRefusalOf(readiness: Readiness): BridgeError | undefined {
+  return readiness.ready || readiness.mayTry === true ? undefined : readiness.error;
 }

@@ -4,7 +4,7 @@ import type { BridgeError } from '../../errors.ts';
 import { type ClientCapabilities, missingCapability, readClientCapabilities } from '../../mcp/client-capabilities.ts';
 import { withoutUrlElicitation } from '../../mcp/downgrade-errors.ts';
 import { ELICIT, INITIALIZED } from '../../mcp/methods.ts';
-import { readPayload } from '../../mcp/payload.ts';
+import { readFields } from '../../mcp/payload.ts';
 import { findRevision, LATEST_LEGACY_REVISION, type RevisionId } from '../../mcp/revisions.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { Exchange } from '../exchange.ts';
@@ -66,10 +66,10 @@ export class Seat implements UpstreamLink {
 
   /** Reads what the client's `initialize` says about it. */
   introduce(initialize: Frame, serverRevision: unknown): void {
-    const params = readPayload(initialize);
+    const params = readFields(initialize, ['capabilities', 'protocolVersion']);
     this.isIntroduced = true;
     this.capabilities = readClientCapabilities(params);
-    this.revisionId = (findRevision(params?.protocolVersion) ?? LATEST_LEGACY_REVISION).id;
+    this.revisionId = (findRevision(params.protocolVersion) ?? LATEST_LEGACY_REVISION).id;
     this.older = OlderClient.of(this.revisionId, serverRevision);
   }
 

@@ -14,7 +14,7 @@ import { FromServer } from './from-server.ts';
 import { type HeldMessage, HeldMessages, refuse } from './held-messages.ts';
 import { type InitializeResult, isSameOffer, readInitializeResult, refusalOf } from './initialize-result.ts';
 import { logEnd } from './log-end.ts';
-import { RestartPause } from './restart-pause.ts';
+import { dialRefusalOf, RestartPause } from './restart-pause.ts';
 import { Seat, type SeatHost } from './seat.ts';
 import { type ReadyServer, SharedState } from './shared-state.ts';
 import type { SoleOwner } from './sole-owner.ts';
@@ -108,8 +108,7 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
   }
 
   #dialerRefusal(): BridgeError | undefined {
-    const readiness = this.#options.dialer.readiness();
-    return readiness.ready ? undefined : readiness.error;
+    return dialRefusalOf(this.#options.dialer.readiness());
   }
 
   // ---- clients

@@ -3,7 +3,7 @@ import { PlaceList } from '../../collections/place-list.ts';
 import { BridgeError } from '../../errors.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { CANCELLED, INITIALIZE } from '../../mcp/methods.ts';
-import { readPayload } from '../../mcp/payload.ts';
+import { readField } from '../../mcp/payload.ts';
 import { findRevision, OLDEST_REVISION } from '../../mcp/revisions.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
@@ -202,7 +202,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
 
   /** A newer revision may be agreed on over this transport, too; then its header is due. */
   #negotiated(frame: Frame): void {
-    const revision = findRevision(readPayload(frame)?.protocolVersion) ?? OLDEST_REVISION;
+    const revision = findRevision(readField(frame, 'protocolVersion')) ?? OLDEST_REVISION;
     this.#headers = createSessionKey(undefined, revision, 0).headers;
   }
 

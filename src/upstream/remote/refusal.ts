@@ -1,9 +1,10 @@
 import { STATUS_CODES } from 'node:http';
 import { BridgeError } from '../../errors.ts';
+import { parseAuthChallenge } from '../../http/auth-challenge.ts';
 import type { ResponseHead } from '../../http/http-call.ts';
 import { showUrl } from '../../http/shown-url.ts';
-import { readPayload } from '../../mcp/payload.ts';
-import { toPrintable } from '../../process/printable.ts';
+import { readField } from '../../mcp/payload.ts';
+import { toPrintable } from '../../printable.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { ServerMessages } from './read-messages.ts';
 
@@ -20,7 +21,8 @@ export interface Refusal {
   readonly error: BridgeError;
 }
 
-export function readRefusal(url: URL, { status, headers }: ResponseHead, body: Buffer): Refusal {
+export function readRefusal(url: URL, head: ResponseHead, body: Buffer): Refusal {
+  const { status, headers } = head;
   let frame: Frame | undefined;
   const messages = new ServerMessages((found) => {
     if (found.kind === 'error') frame ??= found;
@@ -30,7 +32,7 @@ export function readRefusal(url: URL, { status, headers }: ResponseHead, body: B
   const said = frame === undefined ? textOf(body, headers['content-type']) : errorMessageOf(frame);
   const shown = toPrintable(said, MAX_SHOWN_LENGTH);
   if (status === 401 || status === 403) {
-    return { status, frame, error: authorizationError(url, status, headers['www-authenticate'], shown) };
+    return { status, frame, error: authorizationError(url, head, shown) };
   }
   if (status === 407) {
     const message =
@@ -50,19 +52,22 @@ export function readRefusal(url: URL, { status, headers }: ResponseHead, body: B
  * [spec 2025-11-25 basic/authorization] a 401 says where to learn how to authorize; the user has to do it. A 403 may be no
  * matter of credentials, so what the server says of it is shown; with a 401 it may repeat those it refuses.
  */
-function authorizationError(url: URL, status: number, challenge: string | undefined, said: string): BridgeError {
-  const metadata = /resource_metadata="?([^",\s]+)/i.exec(challenge ?? '')?.[1];
-  const metadataUrl = metadata !== undefined && URL.canParse(metadata) ? showUrl(new URL(metadata)) : undefined;
+function authorizationError(url: URL, head: ResponseHead, said: string): BridgeError {
+  const { status, headers, wasAuthorized, offersNoLogin } = head;
+  const { resourceMetadata } = parseAuthChallenge(headers);
+  const metadataUrl = resourceMetadata && showUrl(resourceMetadata);
+  const noLogin = offersNoLogin ? ' and offers no login' : '';
+  const refusal = wasAuthorized ? 'does not accept the token it was given' : 'requires authorization';
   const what =
     status === 401
-      ? 'requires authorization, or does not accept the one it was given (401)'
-      : 'does not allow this with the authorization it was given (403)';
+      ? `${refusal} (401)${noLogin}`
+      : `does not allow this${wasAuthorized ? ' with the token it was given' : ''} (403)`;
   const where = metadataUrl === undefined ? '' : ` It describes how to get it at ${metadataUrl}.`;
   const words = said === '' || status === 401 ? '' : ` It says: "${said}"${/[.!?…]$/.test(said) ? '' : '.'}`;
-  const login = status === 401 ? ', or, if the server offers a login, --login on-demand' : '';
+  const login = status === 401 && !offersNoLogin ? ', or, if the server offers a login, --login on-demand' : '';
   return new BridgeError(
     'ERR_UPSTREAM_AUTH',
-    `The server at ${showUrl(url)} ${what}.${words}${where} Give a token with MCP_PORTAGE_BEARER_TOKEN, --bearer-token-file or --header${login}.`,
+    `The server at ${showUrl(url)} ${what}.${words}${where} Give it ${wasAuthorized ? 'another' : 'a'} token with MCP_PORTAGE_BEARER_TOKEN, --bearer-token-file or --header${login}.`,
     { data: { status, ...(metadataUrl !== undefined && { resourceMetadata: metadataUrl }) } },
   );
 }
@@ -85,7 +90,7 @@ function descriptionIn(text: string): string | undefined {
 }
 
 function errorMessageOf(frame: Frame): string {
-  const message = readPayload(frame)?.message;
+  const message = readField(frame, 'message');
   return typeof message === 'string' ? message : '';
 }
 

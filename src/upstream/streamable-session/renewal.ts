@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { BridgeError } from '../../errors.ts';
 import { CANCELLED, INITIALIZED, PING, PROGRESS, SET_LEVEL, SUBSCRIBE } from '../../mcp/methods.ts';
-import { readPayload } from '../../mcp/payload.ts';
+import { readField, readPayload } from '../../mcp/payload.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
 import type { InitializeResult, RestoredState } from './restored-state.ts';
@@ -33,7 +33,7 @@ export async function renewSession(state: RestoredState, own: OwnMessages): Prom
   const answer = await own.ask(state.initialize);
   const result: InitializeResult | undefined = answer.kind === 'result' ? readPayload(answer) : undefined;
   if (result === undefined) {
-    const message = readPayload(answer)?.message;
+    const message = readField(answer, 'message');
     const said = typeof message === 'string' ? message.slice(0, 200) : 'no reason';
     throw new BridgeError('ERR_UPSTREAM_PROTOCOL', `The server forgot the session and refuses a new one: ${said}`);
   }

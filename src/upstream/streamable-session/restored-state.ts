@@ -1,6 +1,6 @@
 import { announcingCapabilities } from '../../mcp/change-notifications.ts';
 import { SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE } from '../../mcp/methods.ts';
-import { readPayload } from '../../mcp/payload.ts';
+import { readFields } from '../../mcp/payload.ts';
 import { SubscribedUris } from '../../mcp/subscribed-uris.ts';
 import type { Frame } from '../../wire/frame.ts';
 
@@ -41,7 +41,7 @@ export class RestoredState {
   succeeded(request: Frame): void {
     const { method } = request;
     if (method !== SET_LEVEL && method !== SUBSCRIBE && method !== UNSUBSCRIBE) return;
-    const { uri, level } = readPayload(request) ?? {};
+    const { uri, level } = readFields(request, ['uri', 'level']);
     if (method === SET_LEVEL) this.logLevel = name(level);
     else if (typeof uri !== 'string') return;
     else if (method === UNSUBSCRIBE) this.#subscribed.delete(uri);

@@ -5,7 +5,7 @@ import { findHeaderFault, type HeaderLine } from '../../mcp/header-value.ts';
 import { findUnmistakable } from '../../mcp/look-alikes.ts';
 import { CALL_TOOL, CANCELLED, LIST_TOOLS, PROGRESS } from '../../mcp/methods.ts';
 import { paramHeadersFor } from '../../mcp/param-headers.ts';
-import { parseSpan, readPayload } from '../../mcp/payload.ts';
+import { parseSpan, readField } from '../../mcp/payload.ts';
 import { type RewrittenRequest, rewriteProgress } from '../../mcp/rewrite.ts';
 import { HEADER_MISMATCH } from '../../mcp/rpc-codes.ts';
 import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
@@ -149,7 +149,7 @@ export class RequestCall implements Call, PostHost {
 
   #checkRefusal(status: number, answer: Frame | undefined): void {
     if (answer?.kind === 'result') return;
-    const code = answer && readPayload(answer)?.code;
+    const code = answer && readField(answer, 'code');
     const { method } = this.message.frame;
     if (isForeignRefusal({ method, status, code })) this.#host.doubted(this);
   }
@@ -166,7 +166,7 @@ export class RequestCall implements Call, PostHost {
   /** [spec 2026-07-28 transports/streamable-http#client-behavior] the tool may want other headers than it used to */
   #isAboutHeaders(answer: Frame): boolean {
     if (answer.kind !== 'error' || this.message.frame.method !== CALL_TOOL || this.#hasCorrected) return false;
-    return readPayload(answer)?.code === HEADER_MISMATCH;
+    return readField(answer, 'code') === HEADER_MISMATCH;
   }
 
   /** The server has not acted on the call, so it can be sent again. */

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { RecentNames } from '../../collections/recent-names.ts';
 import type { Clock } from '../../deps.ts';
 import { type HeaderAnnotations, lengthOf } from '../../mcp/header-annotations.ts';
-import { toPrintable } from '../../process/printable.ts';
+import { toPrintable } from '../../printable.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { readToolPage, type ToolPage } from './tool-page.ts';
 

@@ -1,15 +1,8 @@
-import { type HeaderAnnotations, readHeaderAnnotations } from '../../mcp/header-annotations.ts';
-import { asFields, parseSpan } from '../../mcp/payload.ts';
-import { itemSpans } from '../../wire/array-items.ts';
+import { readFields } from '../../mcp/payload.ts';
+import { type ListedTool, readToolList, type ToolList } from '../../mcp/tool-list.ts';
 import { COMMA } from '../../wire/ascii.ts';
 import { editFrame } from '../../wire/edit-frame.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { findUniqueMember, type Span } from '../../wire/scan-json.ts';
-
-export interface ListedTool {
-  readonly name: string;
-  readonly annotations: HeaderAnnotations;
-}
 
 /** One page of `tools/list`. */
 export interface ToolPage {
@@ -27,36 +20,18 @@ export interface ToolPage {
 
 /** Undefined: it is no page of tools. */
 export function readToolPage(frame: Frame): ToolPage | undefined {
-  const { bytes, payloadStart } = frame;
-  if (frame.kind !== 'result') return undefined;
-  const list = findUniqueMember(bytes, payloadStart, 'tools');
-  const items = list === undefined || list === 'duplicate' ? undefined : itemSpans(bytes, list.start);
-  if (items === undefined || list === undefined || list === 'duplicate') return undefined;
-  const tools: ListedTool[] = [];
-  const kept: Span[] = [];
-  for (const item of items) {
-    const tool = readTool(bytes, item);
-    if (tool !== undefined) tools.push(tool);
-    if (tool === undefined || !('invalid' in tool.annotations)) kept.push(item);
-  }
-  const nextCursor = readMember(frame, 'nextCursor');
-  const ttlMs = readMember(frame, 'ttlMs');
+  const read = readToolList(frame);
+  if (read === undefined) return undefined;
+  const { list, items } = read;
+  const kept = items.filter(({ tool }) => tool === undefined || !('invalid' in tool.annotations));
+  const { nextCursor, ttlMs } = readFields(frame, ['nextCursor', 'ttlMs']);
+  const replacement = kept.length === items.length ? undefined : joinItems(frame.bytes, kept);
   return {
-    tools,
+    tools: items.flatMap(({ tool }) => tool ?? []),
     nextCursor: typeof nextCursor === 'string' ? nextCursor : undefined,
     ttlMs: typeof ttlMs === 'number' && ttlMs > 0 ? ttlMs : 0,
-    shown: kept.length === items.length ? frame : editFrame(frame, [{ ...list, replacement: joinItems(bytes, kept) }]),
+    shown: replacement === undefined ? frame : editFrame(frame, [{ ...list, replacement }]),
   };
-}
-
-function readTool(bytes: Buffer, item: Span): ListedTool | undefined {
-  const { name, inputSchema } = asFields(parseSpan(bytes, item)) ?? {};
-  return typeof name === 'string' ? { name, annotations: readHeaderAnnotations(inputSchema) } : undefined;
-}
-
-function readMember({ bytes, payloadStart }: Frame, key: string): unknown {
-  const span = findUniqueMember(bytes, payloadStart, key);
-  return span === undefined || span === 'duplicate' ? undefined : parseSpan(bytes, span);
 }
 
 const OPEN = Buffer.from('[');
@@ -64,7 +39,10 @@ const BETWEEN = Buffer.of(COMMA);
 const CLOSE = Buffer.from(']');
 
 /** The items byte for byte. */
-function joinItems(bytes: Buffer, items: readonly Span[]): Buffer {
-  const parts = items.flatMap(({ start, end }, index) => [index === 0 ? OPEN : BETWEEN, bytes.subarray(start, end)]);
+function joinItems(bytes: Buffer, items: ToolList['items']): Buffer {
+  const parts = items.flatMap(({ span: { start, end } }, index) => [
+    index === 0 ? OPEN : BETWEEN,
+    bytes.subarray(start, end),
+  ]);
   return Buffer.concat(items.length === 0 ? [OPEN, CLOSE] : [...parts, CLOSE]);
 }

@@ -239,7 +239,7 @@ test(wrongMethod, 'PATCH');
 
 test('answers 405 to a GET that has no session and wants no event stream', async (t) => {
   const { port } = await startHttpFace(t);
-  const answer = await callHttp({ port, headers: { Accept: 'text/html' } });
+  const answer = await callHttp({ port, headers: { Accept: 'application/json' } });
   t.is(answer.status, 405);
   t.is(answer.headers.allow, 'GET, POST, DELETE');
 });
@@ -291,9 +291,10 @@ test('LL-06: takes a message with any supported protocol version and with none',
   }
 });
 
-test('answers 503 with Retry-After when all sessions are taken, and disturbs nobody', async (t) => {
+test('answers 503 with Retry-After when all sessions are in use, and disturbs nobody', async (t) => {
   const face = await startHttpFace(t, { maxSessions: 1 });
   const session = await openStreamable(face);
+  await session.get();
   const answer = await post(face, JSON.stringify(initialize()));
   t.is(answer.headers['retry-after'], '30');
   await isRefused(t, answer, {

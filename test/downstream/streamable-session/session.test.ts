@@ -11,6 +11,7 @@ import {
   openInitializedSse,
   openStreamable,
   POST_HEADERS,
+  type StreamableSession,
 } from '../../support/legacy-clients.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -191,6 +192,49 @@ test('keeps a session alive as long as its GET stream is connected', async (t) =
   await waitFor(() => face.logLines.some((line) => line.includes('"method":"GET"')));
   face.clock.advance(61_000);
   t.is(face.sessions.size, 0);
+});
+
+const IDLE = { sessionTimeoutMs: 1_800_000, idleTimeouts: { leftMs: 60_000, quietMs: 600_000 } };
+
+async function leaveStream(face: HttpFace, session: StreamableSession): Promise<void> {
+  const count = () => face.logLines.filter((line) => line.includes('"method":"GET"')).length;
+  const before = count();
+  (await session.get()).events().leave();
+  await waitFor(() => count() > before);
+}
+
+test('ends a session soon whose client has closed its stream and not come back', async (t) => {
+  const face = await startHttpFace(t, IDLE);
+  const session = await openStreamable(face);
+  await leaveStream(face, session);
+  face.clock.advance(59_000);
+  t.is(face.sessions.size, 1);
+  face.clock.advance(2000);
+  t.is(face.sessions.size, 0);
+});
+
+test('a client that calls on after its stream has closed lives without one, and keeps its session longer', async (t) => {
+  const face = await startHttpFace(t, IDLE);
+  const session = await openStreamable(face);
+  await leaveStream(face, session);
+  const pending = session.post(call(1));
+  session.connection.answer(await session.connection.next('tools/call'));
+  t.is((await pending).status, 200);
+  face.clock.advance(590_000);
+  t.is(face.sessions.size, 1);
+  await leaveStream(face, session);
+  face.clock.advance(62_000);
+  t.is(face.sessions.size, 0, 'it had a stream again');
+});
+
+test('a client that never had a stream keeps its session longer, but not one that never came back', async (t) => {
+  const face = await startHttpFace(t, IDLE);
+  const session = await openStreamable(face);
+  await openStreamable(face);
+  t.is((await session.post(notification('notifications/initialized'))).status, 202);
+  face.clock.advance(61_000);
+  t.is(face.sessions.size, 1);
+  t.is((await session.post(notification('notifications/x'))).status, 202);
 });
 
 test('ends a session whose client leaves before initialize is answered: nobody knows its id', async (t) => {

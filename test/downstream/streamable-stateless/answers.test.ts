@@ -33,7 +33,7 @@ test('the request reaches the server byte for byte, dialled with its envelope', 
   await pending;
 });
 
-test('FMH-15: whatever comes before the response makes a stream, which ends with it', async (t) => {
+test('FMH-15: whatever comes before the response makes a stream of events named message, which ends with it', async (t) => {
   const face = await startHttpFace(t);
   const pending = postModern(face, modernCall(1, 'work', { progressToken: 7 }));
   const link = await nextCall(face, 1);
@@ -52,7 +52,7 @@ test('FMH-15: whatever comes before the response makes a stream, which ends with
     received.map(({ data }) => JSON.parse(data).method ?? 'response'),
     ['notifications/progress', 'notifications/message', 'response'],
   );
-  t.true(received.every(({ id, event }) => id === undefined && event === undefined));
+  t.true(received.every(({ id, event }) => id === undefined && event === 'message'));
   t.deepEqual(events.retries, []);
   t.deepEqual(link.answers, []);
   t.true(link.closedFor !== undefined);

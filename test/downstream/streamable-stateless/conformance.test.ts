@@ -154,7 +154,7 @@ test('FMH-05: answers 400 and -32022 to a version nobody knows, with those that 
 });
 
 for (const method of [
-  'tools/unknown',
+  'notifications/progress',
   'ping',
   'initialize',
   'logging/setLevel',
@@ -172,12 +172,14 @@ for (const method of [
   });
 }
 
-test('a method of a vendor reaches the server, whose -32601 gets 404', async (t) => {
-  const face = await startHttpFace(t);
-  face.server.scripts.set('vendor/x', (request, link) => link.refuse(request, -32601, 'not known here'));
-  const answer = await postModern(face, modern(1, 'vendor/x'));
-  await isRefused(t, answer, { status: 404, code: -32601, id: 1, way: /^not known here$/ });
-});
+for (const method of ['vendor/x', 'tools/unknown', 'resources/directory/read']) {
+  test(`${method}, which no specification names, reaches the server, whose -32601 gets 404`, async (t) => {
+    const face = await startHttpFace(t);
+    face.server.scripts.set(method, (request, link) => link.refuse(request, -32601, 'not known here'));
+    const answer = await postModern(face, modern(1, method));
+    await isRefused(t, answer, { status: 404, code: -32601, id: 1, way: /^not known here$/ });
+  });
+}
 
 test('FMH-09: answers 400 and -32600 to an array and to a response', async (t) => {
   const face = await startHttpFace(t);
@@ -228,7 +230,6 @@ test('FMH-12: answers 202 without a body to notifications, and does nothing abou
     [cancelled, { 'MCP-Protocol-Version': REVISION }],
     [enveloped, {}],
     [{ ...enveloped, method: 'notifications/roots/list_changed' }, headersOf(listTools)],
-    [{ jsonrpc: '2.0', method: 'acme/unclaimed' }, { 'MCP-Protocol-Version': REVISION }],
   ] as const) {
     const answer = await postBody(face, body, given);
     t.is(answer.status, 202);
@@ -241,15 +242,18 @@ test('FMH-12: answers 202 without a body to notifications, and does nothing abou
 
 test('passes notifications that the specification does not know, whatever they are called', async (t) => {
   const face = await startHttpFace(t);
-  for (const method of ['acme/told', 'notifications/acme']) {
+  for (const method of ['acme/told', 'notifications/acme', 'notifications/resources/moved']) {
     const answer = await postBody(face, { jsonrpc: '2.0', method, params: { n: 1, _meta: ENVELOPE } }, {});
     t.is(answer.status, 202);
   }
+  // [spec 2026-07-28 basic#meta] only requests must carry an envelope.
+  const bare = { jsonrpc: '2.0', method: 'acme/bare' };
+  t.is((await postBody(face, bare, { 'MCP-Protocol-Version': REVISION })).status, 202);
   const [link] = face.server.connections;
-  await waitFor(() => link?.received.length === 2, { message: 'both notifications' });
+  await waitFor(() => link?.received.length === 4, { message: 'all notifications' });
   t.deepEqual(
     link?.received.map(({ method }) => method),
-    ['acme/told', 'notifications/acme'],
+    ['acme/told', 'notifications/acme', 'notifications/resources/moved', 'acme/bare'],
   );
   t.is(face.server.connections.length, 1);
 });

@@ -1,6 +1,8 @@
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
-import { DISCOVERY, done, LegacyFront, META } from './legacy-session.ts';
+import { DISCOVERY, done, LegacyFront, META, TASKS_EXTENSION } from './legacy-session.ts';
+
+const notified = (method: string, params: object) => ({ jsonrpc: '2.0', method, params }) as never;
 
 const ELICITATION = { elicitation: { form: {}, url: {} } };
 
@@ -55,8 +57,37 @@ test('unknown methods and notifications pass with the envelope', (t) => {
   t.deepEqual(session.heard()[0]?.result, { ttlMs: 7 });
 });
 
-test('LM-27: roots/list_changed means nothing to a modern server, nor does progress of a client', (t) => {
+for (const method of ['resources/directory/read', 'skills/list', 'tasks/pause', 'server/x', 'notifications/replay']) {
+  test(`${method} of an extension passes, and so does all that is in its result`, (t) => {
+    const extensions = { 'com.example/x': { deep: [1, { b: null }] } };
+    const session = new LegacyFront().open({ capabilities: { extensions } });
+    session.call(1, { uri: 'skill://a', inputResponses: 1, _meta: { 'com.example/n': 1 } }, method);
+    const { params, ...request } = session.asked()[0] ?? {};
+    t.is(request.method, method);
+    t.like(params, { uri: 'skill://a', inputResponses: 1, _meta: { 'com.example/n': 1 } });
+    t.deepEqual(params._meta[`${META}clientCapabilities`], { extensions });
+    session.serverSays({ method: 'notifications/resources/moved', params: { uri: 'skill://a' } });
+    t.deepEqual(session.heard()[0], notified('notifications/resources/moved', { uri: 'skill://a' }));
+    const own = { ttlMs: 5, cacheScope: 'public', requestState: 'r', inputRequests: {}, _meta: { ui: {} } };
+    session.serverAnswers({ resultType: 'complete', ...own });
+    t.deepEqual(session.heard()[0]?.result, own);
+  });
+}
+
+test('a type of result that an extension has added is for clients that declare extensions', (t) => {
+  const declaring = new LegacyFront().open({ capabilities: { extensions: { 'com.example/later': {} } } });
+  declaring.call(1);
+  declaring.serverAnswers({ resultType: 'later', ticket: 't' });
+  t.deepEqual(declaring.heard()[0]?.result, { resultType: 'later', ticket: 't' });
+  const tasksOnly = new LegacyFront().open({ capabilities: { extensions: { [TASKS_EXTENSION]: {} } } });
+  tasksOnly.call(1);
+  tasksOnly.serverAnswers({ resultType: 'later', ticket: 't' });
+  t.is(tasksOnly.heard()[0]?.error.code, -32603);
+});
+
+test('LM-27: roots/list_changed means nothing to a modern server, nor does progress of a client or a state of its tasks', (t) => {
   const session = new LegacyFront().open();
+  session.says({ method: 'notifications/tasks/status', params: { taskId: '1', status: 'working' } });
   session.says({ method: 'notifications/roots/list_changed' });
   session.says({ method: 'notifications/progress', params: { progressToken: 1, progress: 1 } });
   t.deepEqual(session.asked(), []);
@@ -64,7 +95,10 @@ test('LM-27: roots/list_changed means nothing to a modern server, nor does progr
 
 test('tasks, and what only modern clients ask, are methods the server does not have', (t) => {
   const session = new LegacyFront().open();
-  for (const method of ['tasks/get', 'tasks/list', 'tasks/result', 'server/discover', 'subscriptions/listen']) {
+  for (const method of [
+    ...['tasks/get', 'tasks/list', 'tasks/result', 'tasks/cancel', 'tasks/update'],
+    ...['server/discover', 'subscriptions/listen'],
+  ]) {
     session.call(method, {}, method);
     t.is(session.heard()[0]?.error.code, -32601, method);
   }

@@ -53,6 +53,15 @@ test('after the handshake the server is asked to report what it announces, and t
   t.deepEqual(session.heard(), [{ jsonrpc: '2.0', method: TOOLS, params: { kept: 1 } } as never]);
 });
 
+test('changes that an extension announces are not asked for, as only it knows how; those that come pass', (t) => {
+  const extensions = { 'com.example/changing': { listChanged: true } };
+  const { capabilities } = DISCOVERY;
+  const session = new LegacyFront().open({}, { ...DISCOVERY, capabilities: { ...capabilities, extensions } });
+  t.deepEqual(settle(session)[0]?.params.notifications, LISTS);
+  within(session, 'notifications/changing/list_changed', { kept: 1 });
+  t.like(session.heard()[0], { method: 'notifications/changing/list_changed', params: { kept: 1 } });
+});
+
 test('a server that announces nothing is not asked to', (t) => {
   const session = new LegacyFront().open({}, { ...DISCOVERY, capabilities: { tools: {} } });
   session.clock.advance(100);

@@ -1,5 +1,7 @@
 import test from 'ava';
-import { ModernBridge, SERVER_RESULT } from './modern-bridge.ts';
+import { collectLog } from '../../process/collected-log.ts';
+import { createFakeDeps } from '../../support/fake-peers.ts';
+import { type Message, ModernBridge, SERVER_RESULT } from './modern-bridge.ts';
 
 const SERVER_META = { 'io.modelcontextprotocol/serverInfo': { name: 'old', version: '1' } };
 
@@ -141,6 +143,58 @@ test("a vendor's method goes to the server", (t) => {
   t.deepEqual(params, { requestState: 'mine' });
   bridge.says({ id, error: { code: -32601, message: 'no' } });
   t.is(call.answer().error?.code, -32601);
+});
+
+for (const method of ['resources/directory/read', 'skills/get', 'tasks/pause', 'server/x', 'notifications/replay']) {
+  test(`${method} of an extension goes to the server, and its result comes back`, (t) => {
+    const extensions = { 'com.example/x': { deep: [1, { b: null }] } };
+    const bridge = new ModernBridge();
+    const capabilities = { extensions: { ...extensions, 'io.modelcontextprotocol/tasks': {} } };
+    const call = bridge.ask(method, { uri: 'skill://a', inputResponses: 1 }, { capabilities });
+    const [initialize] = bridge.dialer.latest.link.sent.map(({ frame }) => frame.json() as Message);
+    t.deepEqual(initialize?.params.capabilities, { extensions });
+    const { id, params } = bridge.heardOnly(method);
+    t.deepEqual(params, { uri: 'skill://a', inputResponses: 1 });
+    bridge.says({ method: 'notifications/resources/moved', params: { uri: 'skill://a' } });
+    t.like(call.told()[0], { method: 'notifications/resources/moved', params: { uri: 'skill://a' } });
+    const own = { ttlMs: 5, cacheScope: 'public', requestState: 'r', inputRequests: {} };
+    bridge.says({ id, result: { ...own, _meta: { ui: {} } } });
+    t.like(call.answer().result, { ...own, resultType: 'complete', _meta: { ui: {} } });
+  });
+}
+
+test('what the modern era is known not to have is told to no client, not even during its call', (t) => {
+  const bridge = new ModernBridge();
+  const call = bridge.call();
+  bridge.says({ method: 'notifications/tasks/status', params: { taskId: '1', status: 'working' } });
+  bridge.says({ method: 'notifications/elicitation/complete', params: { elicitationId: 'e' } });
+  t.deepEqual(call.told(), []);
+  bridge.says({ method: 'notifications/tasks/moved', params: { taskId: '1' } });
+  t.is(call.told().length, 1);
+});
+
+test('what a server says of an extension while no call runs stands in the log', (t) => {
+  const { log, entries } = collectLog();
+  const bridge = new ModernBridge({ deps: { ...createFakeDeps(), log } });
+  const listening = bridge.ask('subscriptions/listen', {
+    notifications: { toolsListChanged: true, skillsChanged: true },
+  });
+  t.deepEqual(listening.answer().params.notifications, { toolsListChanged: true });
+  bridge.says({ method: 'notifications/skills/list_changed' });
+  t.deepEqual(listening.told(), []);
+  const dropped = entries.filter(({ msg }) => msg.startsWith('notification dropped'));
+  t.like(dropped, [{ level: 20, method: 'notifications/skills/list_changed' }]);
+});
+
+test('a subscription brings nothing that its filter cannot name, not even while it is being made', (t) => {
+  const { log, entries } = collectLog();
+  const bridge = new ModernBridge({ deps: { ...createFakeDeps(), log } });
+  const listening = bridge.ask('subscriptions/listen', { notifications: { resourceSubscriptions: ['a:b'] } });
+  const { id } = bridge.heardOnly('resources/subscribe');
+  bridge.says({ method: 'notifications/skills/list_changed' });
+  bridge.says({ id, result: {} });
+  t.is(listening.answer().method, 'notifications/subscriptions/acknowledged');
+  t.like(entries.at(-1), { level: 20, method: 'notifications/skills/list_changed' });
 });
 
 test('a server gets the arguments it expects, in the revision it speaks', (t) => {

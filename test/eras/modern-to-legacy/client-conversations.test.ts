@@ -7,7 +7,8 @@ import { Exchange } from '../../../src/relay/exchange.ts';
 import { MAX_OPEN_EXCHANGES } from '../../../src/relay/exchange-table.ts';
 import { Relay } from '../../../src/relay/relay.ts';
 import { notificationFrame } from '../../../src/wire/write-message.ts';
-import { FakeLane, FakePeer, FakeServerListener, messagesOf } from '../../support/fake-peers.ts';
+import { collectLog } from '../../process/collected-log.ts';
+import { createFakeDeps, FakeLane, FakePeer, FakeServerListener, messagesOf } from '../../support/fake-peers.ts';
 import { clientFrame } from '../../support/frames.ts';
 import { type Message, ModernBridge, SERVER_RESULT } from './modern-bridge.ts';
 
@@ -143,10 +144,12 @@ test('a request without metadata is refused, and the server hears nothing', (t) 
 });
 
 test("a vendor's notification without metadata goes to the session of the latest request", (t) => {
-  const bridge = new ModernBridge();
+  const { log, entries } = collectLog();
+  const bridge = new ModernBridge({ deps: { ...createFakeDeps(), log } });
   const client = new PipeClient(bridge);
   client.link.send(notificationFrame('acme/seen'));
   t.is(bridge.dialer.dialled.length, 0);
+  t.like(entries.at(-1), { level: 20, method: 'acme/seen' }, 'there is no session that it could be for');
   client.ask(1, 'tools/list');
   bridge.heard();
   client.link.send(notificationFrame('acme/seen', { n: 1 }));

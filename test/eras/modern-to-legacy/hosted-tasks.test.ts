@@ -2,6 +2,8 @@ import test from 'ava';
 import type { ModernToLegacyOptions } from '../../../src/eras/modern-to-legacy/dialer.ts';
 import { MAX_STATUS_TEXT } from '../../../src/eras/modern-to-legacy/task-tools.ts';
 import { BridgeError } from '../../../src/errors.ts';
+import { collectLog } from '../../process/collected-log.ts';
+import { createFakeDeps } from '../../support/fake-peers.ts';
 import { ALL, type AskOptions, type Message, ModernBridge, SERVER_RESULT } from './modern-bridge.ts';
 
 const EXTENSION = 'io.modelcontextprotocol/tasks';
@@ -127,6 +129,13 @@ test('a task that had ended before it was cancelled has its result; a cancelled 
   early.ask('tasks/cancel');
   early.ends({ error: { code: -32603, message: 'cancelled' } });
   t.is(early.ask('tasks/get').answer().result.status, 'cancelled');
+});
+
+test('of a task only its state is told; what else a server says of it stands in the log', (t) => {
+  const { log, entries } = collectLog();
+  const task = new FollowedTask({ deps: { ...createFakeDeps(), log } });
+  task.bridge.says({ method: 'notifications/x.example/seen' });
+  t.like(entries.at(-1), { level: 20, method: 'notifications/x.example/seen' });
 });
 
 test('what a task asks is in its state until it is answered, each question under a key of its own', (t) => {

@@ -162,7 +162,7 @@ test('ML-10: a state that does not fit is refused with the reason, and the serve
   const answers = { 'elicitation-1': ACCEPT };
   t.is(reasonOf(retry(parked, `A${state.slice(1)}`, answers).answer()), 'state_invalid');
   t.is(reasonOf(bridge.call({ requestState: 5 }).answer()), 'state_invalid');
-  t.is(reasonOf(retry(parked, state, answers, { principal: 'bob' }).answer()), 'state_principal');
+  t.is(reasonOf(retry(parked, state, answers, { principal: 'bob' }).answer()), 'state_invalid');
   t.is(reasonOf(bridge.call({ requestState: state, arguments: { a: 1 } }).answer()), 'state_mismatch');
   t.is(reasonOf(bridge.ask('prompts/get', { requestState: state, name: 'x' }).answer()), 'state_mismatch');
   t.deepEqual(bridge.heard(), []);

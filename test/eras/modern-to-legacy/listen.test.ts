@@ -6,7 +6,7 @@ import { MAX_SUBSCRIBED } from '../../../src/mcp/subscribed-uris.ts';
 import type { LegacyPool } from '../../../src/relay/legacy-pool.ts';
 import { sessionFor } from '../../../src/relay/session-wanted.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
+import { createFakeDeps } from '../../support/fake-peers.ts';
 import { clientFrame } from '../../support/frames.ts';
 import { type AskOptions, ModernBridge, type ModernRequest, SERVER_RESULT } from './modern-bridge.ts';
 
@@ -121,8 +121,10 @@ test('of the resources that a client names no more are asked for than it can sub
   const pool = { take: () => ({ session, link }) } as unknown as LegacyPool;
   const named = Array.from({ length: MAX_SUBSCRIBED + 1 }, (_, n) => `a:${n}`);
   const params = { notifications: { resourceSubscriptions: ['a:0', ...named] } };
+  const { clock, log } = createFakeDeps();
   new ListenStream({
-    clock: new FakeClock(),
+    clock,
+    log,
     pool,
     wanted: sessionFor({
       principal: 'ada',

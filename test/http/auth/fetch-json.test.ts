@@ -1,21 +1,9 @@
 import test, { type ExecutionContext } from 'ava';
 import { createFetchJson, isTrustworthy } from '../../../src/http/auth/fetch-json.ts';
-import { HttpClient } from '../../../src/http/client.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { startIssuer } from '../../support/fake-issuer.ts';
+import { createIssuerClient, startIssuer } from '../../support/fake-issuer.ts';
 
-function createFetch(t: ExecutionContext) {
-  const http = new HttpClient({
-    headers: new Map(),
-    bearerTokenFile: undefined,
-    tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
-    proxyEnv: {},
-    userAgent: 'test',
-    clock: new FakeClock(),
-  });
-  t.teardown(() => http.close());
-  return createFetchJson(http);
-}
+const createFetch = (t: ExecutionContext) => createFetchJson(createIssuerClient(t, new FakeClock()));
 
 test('keys are believed over https, or from this machine', (t) => {
   for (const url of ['https://auth.example/keys', 'http://127.0.0.1:9/', 'http://[::1]/', 'http://localhost:9/']) {

@@ -4,9 +4,10 @@ import { createLocalJWKSet, importJWK, type JWK, SignJWT } from 'jose';
 import { BridgeError } from '../../../src/errors.ts';
 import type { JwtOutcome, JwtVerifier } from '../../../src/http/auth/jwt-outcome.ts';
 import { createJwtVerifier } from '../../../src/http/auth/jwt-verifier.ts';
-import type { KeySource } from '../../../src/http/auth/key-source.ts';
+import type { KeySet, KeySource } from '../../../src/http/auth/key-source.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { type Claims, createIssuerKey, inSeconds } from '../../support/fake-issuer.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const ISSUER = 'https://auth.example';
 const AUDIENCE = 'https://tools.example/mcp';
@@ -25,10 +26,13 @@ class FakeKeys implements KeySource {
     this.#set = createLocalJWKSet({ keys: [...keys] });
   }
 
-  async current() {
+  known() {
     this.looks += 1;
-    if (this.isDown) throw new BridgeError('ERR_AUTH_UNAVAILABLE', 'down');
-    return this.#set;
+    return this.isDown ? undefined : this.#set;
+  }
+
+  async current(): Promise<KeySet> {
+    throw new BridgeError('ERR_AUTH_UNAVAILABLE', 'down');
   }
 
   async newer() {
@@ -245,12 +249,98 @@ test('a refusal is not remembered: the issuer may have the key a moment later', 
 });
 
 test('too many who wait are turned away and not let in', async (t) => {
-  const jwt = verifier({ current: () => new Promise(() => undefined), newer: async () => undefined });
+  const jwt = verifier({
+    known: () => undefined,
+    current: () => new Promise(() => undefined),
+    newer: async () => undefined,
+  });
   const token = await KEY.sign(claims());
   const outcomes: JwtOutcome[] = [];
   for (let count = 0; count < 1001; count += 1) jwt.verify(token, (outcome) => outcomes.push(outcome));
+  await waitFor(() => outcomes.length > 0);
   t.deepEqual(
     outcomes.map(({ kind }) => kind),
     ['unavailable'],
   );
+});
+
+test('so many tokens are checked at a time, good or not, and one more is asked to come again', async (t) => {
+  const jwt = verifier();
+  const token = await KEY.sign(claims());
+  const kinds: string[] = [];
+  for (let count = 0; count < 1001; count += 1) jwt.verify(token, ({ kind }) => kinds.push(kind));
+  await waitFor(() => kinds.length === 1001);
+  t.is(kinds.filter((kind) => kind === 'unavailable').length, 1);
+  t.is(kinds.filter((kind) => kind === 'principal').length, 1000);
+});
+
+const ofType = async (typ: string | undefined, more: Claims = {}): Promise<JwtOutcome> =>
+  verify(verifier(), await KEY.sign(claims(more), { typ }));
+
+test('a token is of the type of access tokens, or of one that issuers write when they tell none', async (t) => {
+  for (const typ of ['at+jwt', 'AT+JWT', 'application/at+jwt', 'Application/AT+JWT', 'JWT', 'jwt', undefined]) {
+    t.is((await ofType(typ)).kind, 'principal', typ);
+  }
+});
+
+for (const typ of ['logout+jwt', 'dpop+jwt', 'secevent+jwt', 'id_token+jwt', 'JOSE', 'at+jwt ', 'text/at+jwt', '']) {
+  test(`a token of the type ${JSON.stringify(typ)} is refused, and no key is looked for`, async (t) => {
+    const keys = new FakeKeys();
+    const outcome = await verify(verifier(keys), await KEY.sign(claims(), { typ }));
+    t.deepEqual(outcome, {
+      kind: 'invalid',
+      reason: 'its type (typ) is not that of an access token; expected at+jwt, JWT or none',
+    });
+    t.is(keys.looks + keys.asked, 0);
+  });
+}
+
+test('a token whose type is no text is refused', async (t) => {
+  const [, payload, signature] = (await KEY.sign(claims())).split('.');
+  for (const typ of [7, null, ['at+jwt'], { at: 'jwt' }]) {
+    const token = [encode({ alg: 'ES256', kid: 'one', typ }), payload, signature].join('.');
+    const outcome = await verify(verifier(), token);
+    t.like(outcome, { kind: 'invalid' });
+    if (outcome.kind === 'invalid') t.regex(outcome.reason, /type \(typ\)/);
+  }
+});
+
+const OF_OTHER_KINDS: Readonly<Record<string, Claims>> = {
+  'an ID token, by its nonce': { nonce: 'n-0S6_WzA2Mj' },
+  'an ID token, by the hash of its access token': { at_hash: '77QmUPtjPfzWtF2AnpK9RQ' },
+  'an ID token, by the hash of its code': { c_hash: 'LDktKdoQak3Pk0cnXxCltA' },
+  'an ID token of Keycloak': { typ: 'ID' },
+  'an ID token of Cognito': { token_use: 'id' },
+  'a logout token': { events: { 'http://schemas.openid.net/event/backchannel-logout': {} } },
+};
+
+for (const [kind, more] of Object.entries(OF_OTHER_KINDS)) {
+  test(`${kind}, is refused where its type does not say that it is an access token`, async (t) => {
+    for (const typ of ['JWT', undefined]) {
+      const outcome = await ofType(typ, more);
+      t.deepEqual(outcome, {
+        kind: 'invalid',
+        reason: 'it is an ID token or an event by its claims, and an access token is needed',
+      });
+    }
+    t.is((await ofType('at+jwt', more)).kind, 'principal');
+  });
+}
+
+test('a token that is bound to a key is refused, as nobody checks the proof', async (t) => {
+  for (const cnf of [
+    { jkt: '0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I' },
+    { 'x5t#S256': 'bwcK0esc3ACC3DB2Y5_lESsXE8o9ltc05O89jdN-dg2' },
+    { jwk: KEY.jwk },
+    {},
+    null,
+  ]) {
+    for (const typ of ['at+jwt', 'JWT', undefined]) {
+      const outcome = await ofType(typ, { cnf });
+      t.deepEqual(outcome, {
+        kind: 'invalid',
+        reason: 'it is bound to a key (cnf), whose proof is not checked here; a plain bearer token is needed',
+      });
+    }
+  }
 });

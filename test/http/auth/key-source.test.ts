@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { pino } from 'pino';
+import { BridgeError } from '../../../src/errors.ts';
 import { FileKeys, RemoteKeys } from '../../../src/http/auth/key-source.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
@@ -66,22 +67,95 @@ test('while the issuer is away it is not asked for each request', async (t) => {
 test('an unknown key makes for one look at the issuer, then for none during a while', async (t) => {
   const { keys, state, clock } = remoteKeys();
   const first = await keys.current();
-  const newer = await keys.newer(first);
+  const newer = await keys.newer(first, 'made up');
   t.not(newer, undefined);
   t.not(newer, first);
-  for (let count = 0; count < 100; count += 1) t.is(await keys.newer(await keys.current()), undefined);
+  for (let count = 0; count < 100; count += 1) {
+    t.is(await keys.newer(await keys.current(), 'made up'), undefined, 'the issuer does not have it');
+  }
   t.is(state.fetched, 2);
   clock.advance(30_000);
-  t.not(await keys.newer(await keys.current()), undefined);
+  t.not(await keys.newer(await keys.current(), 'made up'), undefined);
   t.is(state.fetched, 3);
+});
+
+test('a key that was named after the last look may be fresh: nobody knows until the next one', async (t) => {
+  const { keys, state, clock } = remoteKeys();
+  await keys.newer(await keys.current(), 'made up');
+  clock.advance(12_000);
+  const set = await keys.current();
+  const error = await t.throwsAsync(keys.newer(set, 'fresh'), { instanceOf: BridgeError });
+  t.is(error.code, 'ERR_AUTH_UNAVAILABLE');
+  t.is(error.retryAfterMs, 18_000);
+  t.is(state.fetched, 2);
+  clock.advance(18_000);
+  await keys.newer(await keys.current(), 'another');
+  t.is(state.fetched, 3);
+  t.is(await keys.newer(await keys.current(), 'fresh'), undefined, 'the look for another has told of this one, too');
+});
+
+test('a key that was named while the keys were being fetched is looked for anew', async (t) => {
+  const { keys, state, clock } = remoteKeys();
+  const first = await keys.current();
+  clock.advance(11 * 60_000);
+  let finish: (document: unknown) => void = () => undefined;
+  state.answer = () =>
+    new Promise((resolve) => {
+      finish = resolve;
+    });
+  t.is(keys.known(), first, 'and a renewal begins');
+  const waiting = keys.newer(first, 'fresh');
+  finish(EMPTY);
+  const second = await waiting;
+  t.is(state.fetched, 2);
+  state.answer = () => Promise.resolve(EMPTY);
+  const third = await keys.newer(second ?? first, 'fresh');
+  t.is(state.fetched, 3);
+  t.is(await keys.newer(third ?? first, 'fresh'), undefined);
+});
+
+test('after a look that failed the next one is not far', async (t) => {
+  const { keys, state, clock } = remoteKeys();
+  const first = await keys.current();
+  state.answer = down;
+  for (let count = 0; count < 5; count += 1) {
+    await t.throwsAsync(keys.newer(first, 'fresh'), { code: 'ERR_AUTH_UNAVAILABLE' });
+  }
+  t.is(state.fetched, 2);
+  t.is(keys.known(), first, 'what is known stays known');
+  state.answer = () => Promise.resolve(EMPTY);
+  clock.advance(5000);
+  const newer = await keys.newer(first, 'fresh');
+  t.is(state.fetched, 3);
+  t.is(await keys.newer(newer ?? first, 'fresh'), undefined);
+});
+
+test('of all the keys that are made up only the latest are remembered', async (t) => {
+  const { keys, clock } = remoteKeys();
+  await keys.newer(await keys.current(), 'made up');
+  const set = await keys.current();
+  const names = Array.from({ length: 3000 }, (_, index) => `made up ${index}`);
+  for (const name of names) await t.throwsAsync(keys.newer(set, name));
+  clock.advance(30_000);
+  const newer = (await keys.newer(set, 'x'.repeat(100_000))) ?? set;
+  const told = await Promise.all(
+    names.map((name) =>
+      keys.newer(newer, name).then(
+        () => true,
+        () => false,
+      ),
+    ),
+  );
+  t.is(told.indexOf(true), 2000);
+  t.is(told.filter(Boolean).length, 1000);
 });
 
 test('who had the old keys gets those that came meanwhile', async (t) => {
   const { keys, state } = remoteKeys();
   const first = await keys.current();
-  const [one, two] = await Promise.all([keys.newer(first), keys.newer(first)]);
+  const [one, two] = await Promise.all([keys.newer(first, 'a'), keys.newer(first, 'b')]);
   t.is(one, two);
-  t.is(await keys.newer(first), one);
+  t.is(await keys.newer(first, 'c'), one);
   t.is(state.fetched, 2);
 });
 

@@ -1,13 +1,18 @@
 import type { IncomingMessage } from 'node:http';
 import test from 'ava';
+import type { EndpointConfig } from '../../../src/config.ts';
 import { ProtectedResource } from '../../../src/http/auth/protected-resource.ts';
 
-const resource = new ProtectedResource({
-  issuer: 'https://auth.example',
-  scopes: [],
-  endpoints: { path: '/mcp', ssePath: '/sse', messagePath: '/messages', baseUrl: undefined },
-  scheme: 'http',
-});
+function resourceWith(httpSse: EndpointConfig['httpSse']): ProtectedResource {
+  return new ProtectedResource({
+    issuer: 'https://auth.example',
+    scopes: [],
+    endpoints: { path: '/mcp', httpSse, ssePath: '/sse', messagePath: '/messages', baseUrl: undefined },
+    scheme: 'http',
+  });
+}
+
+const resource = resourceWith('served');
 
 /** On all interfaces any Host is served, so what comes in it is not known to be one. */
 test('of a Host only a name or an address, with a port, gets into what clients are told', (t) => {
@@ -25,4 +30,12 @@ test('who is refused at an endpoint is told where the document about that endpoi
   for (const url of ['/sse', '/sse/', '/sse/?a=b', '/messages?sessionId=x', '/messages/?sessionId=x'])
     t.is(told(url), 'http://a/.well-known/oauth-protected-resource/sse', url);
   for (const url of ['/mcp', '/mcp/']) t.is(told(url), 'http://a/.well-known/oauth-protected-resource/mcp', url);
+});
+
+test('an endpoint that is not served is no resource', (t) => {
+  t.true(resource.paths.some((path) => path.endsWith('/sse')));
+  const withoutSse = resourceWith('off');
+  t.false(withoutSse.paths.some((path) => path.endsWith('/sse')));
+  const told = withoutSse.urlFor({ url: '/sse', headers: { host: 'a' } } as IncomingMessage);
+  t.is(told, 'http://a/.well-known/oauth-protected-resource/mcp');
 });

@@ -1,8 +1,39 @@
-import { createServer } from 'node:http';
+import { createServer, request as requestHttp } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { CallbackListener } from '../../../src/http/login/callback-listener.ts';
+import { Browser } from '../../support/browser.js';
 import { ownPort } from '../../support/own-port.ts';
+
+const PAGE = new URL('https://auth.example/authorize?state=s&a=%22%3B%24(x)');
+
+/** A listener with a login that was offered, and what has come of it. */
+async function offer(t: ExecutionContext, callback = 'http://127.0.0.1:0/callback') {
+  const listener = new CallbackListener(new URL(callback));
+  t.teardown(() => listener.close());
+  const back = await listener.listen();
+  const came: string[] = [];
+  const start = listener.offer({
+    page: PAGE,
+    receive: (parameters) => {
+      came.push(String(parameters));
+      return parameters.has('code') ? 'done' : parameters.has('error') ? 'failed' : 'ignored';
+    },
+    contested: () => came.push('contested'),
+  });
+  return { listener, back, start, came };
+}
+
+/** What is answered to a request with this Host. */
+function askAs(host: string, url: URL): Promise<{ status: number | undefined; location: string | undefined }> {
+  return new Promise((resolve, reject) => {
+    const request = requestHttp(url, { headers: { host } }, (response) => {
+      response.resume();
+      resolve({ status: response.statusCode, location: response.headers.location });
+    });
+    request.on('error', reject).end();
+  });
+}
 
 test('a port that is taken is an error that says what to do', async (t) => {
   const other = createServer();
@@ -14,20 +45,146 @@ test('a port that is taken is an error that says what to do', async (t) => {
   await t.throwsAsync(listener.listen(), { message: /EADDRINUSE.*--oauth-callback/ });
 });
 
+test('the start address leads to the page to log in at, and gives the browser a cookie that only it gets back', async (t) => {
+  const { back, start } = await offer(t);
+  t.is(start.origin, back.origin);
+  t.regex(start.href, /^http:\/\/127\.0\.0\.1:\d+\/callback\/start\/[\w-]{43}$/);
+  const begun = await new Browser().open(start);
+  t.is(begun.status, 302);
+  t.is(begun.headers.get('location'), PAGE.href);
+  t.is(begun.headers.get('cache-control'), 'no-store');
+  t.is(begun.headers.get('referrer-policy'), 'no-referrer');
+  t.regex(
+    begun.headers.get('set-cookie') ?? '',
+    /^mcp-portage-login-\d+=[\w-]{43}; Path=\/callback; Max-Age=300; HttpOnly; SameSite=Lax$/,
+  );
+});
+
+test('two logins have nothing in common that could be guessed', async (t) => {
+  const [one, other] = [await offer(t), await offer(t)];
+  t.not(one.start.pathname, other.start.pathname);
+  const cookies = await Promise.all([one, other].map(async ({ start }) => (await new Browser().open(start)).headers));
+  const [first, second] = cookies.map((headers) => headers.get('set-cookie'));
+  t.not(first?.split(/[=;]/)[1], second?.split(/[=;]/)[1]);
+});
+
+test('one browser can take part in several logins at once', async (t) => {
+  const [one, other] = [await offer(t), await offer(t)];
+  const browser = new Browser();
+  for (const { start } of [one, other]) await browser.open(start);
+  for (const { back } of [one, other]) t.is((await browser.open(`${back}?code=c`)).status, 200);
+});
+
 test('answers with a page that loads nothing and keeps nothing, and never repeats what came', async (t) => {
-  const listener = new CallbackListener(new URL('http://127.0.0.1:0/callback'));
-  t.teardown(() => listener.close());
-  const url = await listener.listen();
-  listener.receive((parameters) => (parameters.has('code') ? 'done' : 'failed'));
-  const done = await fetch(`${url}?code=secret-code`);
+  const { back, start, came } = await offer(t);
+  const browser = new Browser();
+  await browser.open(start);
+  const failed = await browser.open(`${back}?error=<script>`);
+  t.is(failed.status, 400);
+  t.false((await failed.text()).includes('script>'));
+  await browser.jar.removeAllCookies();
+  t.deepEqual(came, ['error=%3Cscript%3E']);
+});
+
+test('the browser that began ends the login, and its cookie goes', async (t) => {
+  const { back, start, came } = await offer(t);
+  const browser = new Browser();
+  await browser.open(start);
+  t.is((await browser.open(`${back}?nothing=1`)).status, 400);
+  const done = await browser.open(`${back}?code=secret-code`);
   t.is(done.status, 200);
   t.is(done.headers.get('cache-control'), 'no-store');
   t.is(done.headers.get('referrer-policy'), 'no-referrer');
   t.regex(done.headers.get('content-security-policy') ?? '', /default-src 'none'/);
   t.false((await done.text()).includes('secret-code'));
-  const failed = await fetch(`${url}?error=<script>`);
-  t.is(failed.status, 400);
-  t.false((await failed.text()).includes('script>'));
+  t.deepEqual(came, ['nothing=1', 'code=secret-code']);
+  t.deepEqual(await browser.jar.getCookies(back.href), []);
+});
+
+test('whoever comes back in another browser is told why that is not taken, and the login goes on waiting', async (t) => {
+  const { back, start, came } = await offer(t);
+  const browser = new Browser();
+  const refuse = async (cookie?: string) => {
+    const headers = cookie === undefined ? {} : { cookie };
+    const refused = await fetch(`${back}?code=evil&state=known`, { headers });
+    t.is(refused.status, 403, cookie);
+    t.regex(await refused.text(), /not begun in this browser.*The login goes on waiting/);
+  };
+  await refuse();
+  await refuse(`mcp-portage-login-${back.port}=`);
+  await browser.open(start);
+  const [cookie] = await browser.jar.getCookies(back.href);
+  const { key = '', value = '' } = cookie ?? {};
+  for (const shown of [undefined, `${key}=`, key, `${key}=${value}x`, `${key}=${value.slice(1)}`, `other=${value}`]) {
+    await refuse(shown);
+  }
+  t.deepEqual(came, []);
+  t.is((await browser.open(`${back}?code=mine`)).status, 200);
+  t.deepEqual(came, ['code=mine']);
+});
+
+test('the start address works for one browser; the visit of another says so and ends the login', async (t) => {
+  const { start, came } = await offer(t);
+  const browser = new Browser();
+  await browser.open(start);
+  const again = await browser.open(start);
+  t.is(again.status, 302, 'a page that was closed can be opened again');
+  t.is(again.headers.get('location'), PAGE.href);
+  t.is(again.headers.get('set-cookie'), null);
+  t.deepEqual(came, []);
+  const other = await new Browser().open(start);
+  t.is(other.status, 410);
+  t.is(other.headers.get('location'), null);
+  t.regex(await other.text(), /works once, and another browser has opened it before/);
+  t.deepEqual(came, ['contested']);
+});
+
+test('nothing but a GET begins or ends a login', async (t) => {
+  const { back, start, came } = await offer(t);
+  const browser = new Browser();
+  for (const method of ['HEAD', 'POST', 'OPTIONS']) t.is((await browser.open(start, { method })).status, 405, method);
+  t.is((await browser.open(start)).status, 302, 'they have used nothing up');
+  for (const method of ['HEAD', 'POST']) t.is((await browser.open(`${back}?code=c`, { method })).status, 405, method);
+  t.deepEqual(came, []);
+});
+
+test('only its own names lead to a login, and only its own name ends it', async (t) => {
+  const { back, start, came } = await offer(t);
+  const { port } = back;
+  for (const host of ['evil.example', `evil.example:${port}`, `127.0.0.1.evil.example:${port}`]) {
+    t.is((await askAs(host, start)).status, 404, host);
+    t.is((await askAs(host, new URL('?code=c', back))).status, 404, host);
+  }
+  // An editor that forwards the port from another machine calls it so; the cookie is for the name of the callback.
+  t.deepEqual(await askAs(`localhost:${port}`, start), { status: 302, location: start.href });
+  t.is((await askAs(`localhost:${port}`, new URL('?code=c', back))).status, 404);
+  t.deepEqual(await askAs(`127.0.0.1:${port}`, start), { status: 302, location: PAGE.href });
+  t.deepEqual(came, []);
+});
+
+test('other paths than those two are nobody’s', async (t) => {
+  const { back, start } = await offer(t);
+  const guessed = start.href.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A'));
+  for (const url of [guessed, `${start}/`, `${start}x`, new URL('start/', start).href, `${back}/`, back.origin]) {
+    t.is((await fetch(url, { redirect: 'manual' })).status, 404, url);
+  }
+  t.is((await fetch(start, { redirect: 'manual' })).status, 302);
+});
+
+test('a callback at the root, or one that ends in a slash, works alike', async (t) => {
+  for (const callback of ['http://127.0.0.1:0/', 'http://127.0.0.1:0/a/b/']) {
+    const { back, start, came } = await offer(t, callback);
+    const browser = new Browser();
+    t.is((await browser.open(start)).headers.get('location'), PAGE.href);
+    t.is((await browser.open(`${back}?code=c`)).status, 200);
+    t.deepEqual(came, ['code=c']);
+  }
+});
+
+test('nobody is waited for before a login is offered', async (t) => {
+  const listener = new CallbackListener(new URL('http://127.0.0.1:0/callback'));
+  t.teardown(() => listener.close());
+  t.is((await fetch(`${await listener.listen()}?code=c`)).status, 400);
 });
 
 test('listens on this machine only, and not at all when it is closed', async (t) => {
@@ -35,10 +192,7 @@ test('listens on this machine only, and not at all when it is closed', async (t)
   const listener = new CallbackListener(new URL(`http://localhost:${await ownPort()}/callback`));
   const url = await listener.listen();
   t.is(url.hostname, 'localhost');
-  t.is(
-    (await fetch(`http://127.0.0.1:${url.port}/callback`, { headers: { host: `localhost:${url.port}` } })).status,
-    404,
-  );
+  t.is((await askAs(`127.0.0.1:${url.port}`, new URL(`http://127.0.0.1:${url.port}/callback`))).status, 404);
   listener.close();
   listener.close();
   await t.throwsAsync(fetch(`http://127.0.0.1:${url.port}/callback`));

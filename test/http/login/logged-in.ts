@@ -9,6 +9,8 @@ import type { Clock } from '../../../src/deps.ts';
 import type { HttpClient } from '../../../src/http/client.ts';
 import type { HttpRequest } from '../../../src/http/http-call.ts';
 import { Login } from '../../../src/http/login/login.ts';
+import { Browser } from '../../support/browser.js';
+import { waitFor } from '../../support/wait-for.ts';
 import { closeAfter, createClient, RecordedCall } from '../recorded-call.ts';
 import { NO_OPTIONS } from './login-config.ts';
 
@@ -22,8 +24,13 @@ export interface LoginSettings extends Partial<LoginConfig> {
 export interface User {
   readonly login: Login;
   readonly http: HttpClient;
+  readonly browser: Browser;
+  /** What the browser was opened with. */
+  readonly opened: readonly URL[];
   /** Everything that was logged, as text. */
   readonly log: () => string;
+  /** Where a login begins, as the log says of the latest one, once it does. */
+  startAddress(): Promise<string>;
   /** Posts to the server, once. */
   call(request?: Partial<HttpRequest>): Promise<RecordedCall>;
 }
@@ -33,6 +40,8 @@ export function temporaryFolder(t: ExecutionContext): string {
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
+
+const START = /if no browser opens, open (http:[^"\s]+)/;
 
 /** Closed when the test ends. */
 export function createUser(t: ExecutionContext, server: URL, settings: LoginSettings = {}): User {
@@ -46,11 +55,18 @@ export function createUser(t: ExecutionContext, server: URL, settings: LoginSett
   };
   let ids = 0;
   const deps = { log, clock, randomId: () => `${process.pid}-${ids++}` };
-  // Goes where it is sent, as a browser does whose user agrees to everything.
-  const openBrowser = user === 'present' ? (page: URL) => void fetch(page).catch(() => {}) : undefined;
+  const browser = new Browser();
+  const opened: URL[] = [];
+  const visit = (page: URL): void => {
+    opened.push(page);
+    void browser.visit(page).catch(() => {});
+  };
+  const openBrowser = user === 'present' ? visit : undefined;
   const login = new Login({ server, config, createClient: () => createClient({ clock }), openBrowser, deps });
   const http = createClient({ credentials: login, clock });
   closeAfter(t, http, login);
   const call = (request?: Partial<HttpRequest>) => new RecordedCall(http, server, request).finished();
-  return { login, http, log: () => lines.join(''), call };
+  const findStart = () => lines.map((line) => START.exec(line)?.[1]).findLast((found) => found !== undefined);
+  const startAddress = () => waitFor(findStart, { message: 'a login to begin' });
+  return { login, http, browser, opened, log: () => lines.join(''), startAddress, call };
 }

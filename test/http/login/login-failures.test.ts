@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test from 'ava';
 import { FAILURE_PAUSE_MS } from '../../../src/http/login/login.ts';
+import { Browser } from '../../support/browser.js';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { startLoginWorld } from '../../support/login-world.ts';
 import { ownPort } from '../../support/own-port.ts';
@@ -103,7 +104,23 @@ const MISHAPS: readonly Mishap[] = [
     spoil: (world) => {
       world.answerToken = (_, body) => ({ status: 200, body: { ...body, access_token: 'a\r\nX-Evil: 1' } });
     },
-    message: /gave a token of another kind/,
+    message: /The token that the authorization server gave holds something that is no bearer token/,
+    isAsked: true,
+  },
+  {
+    title: 'a token that would be sent with each request, and has 900 KB,',
+    spoil: (world) => {
+      world.answerToken = (_, body) => ({ status: 200, body: { ...body, access_token: 'x'.repeat(900_000) } });
+    },
+    message: /The token that the authorization server gave has 900000 characters, more than the 16384 that/,
+    isAsked: true,
+  },
+  {
+    title: 'a refresh token of 900 KB',
+    spoil: (world) => {
+      world.answerToken = (_, body) => ({ status: 200, body: { ...body, refresh_token: 'x'.repeat(900_000) } });
+    },
+    message: /The refresh token that the authorization server gave has 900000 characters. Expected at most 16384/,
     isAsked: true,
   },
   {
@@ -123,9 +140,9 @@ const MISHAPS: readonly Mishap[] = [
   {
     title: 'an authorization server whose name would forge a log or fill it',
     spoil: (world) => {
-      world.resource = { authorization_servers: [`\u001b[2J\n\u202eforged${'x'.repeat(100_000)}`] };
+      world.resource = { authorization_servers: [`${world.issuer}/\u001b[2J\n\u202eforged${'x'.repeat(100_000)}`] };
     },
-    message: /^The server at http\S+ names {2}\[2J forgedx{400,600}…\. Give a token/,
+    message: /^The server at http\S+ names http:\S+ ?forgedx{400,600}…\. Give a token/,
   },
   {
     title: 'an authorization server that registers nobody, and says so with null,',
@@ -167,14 +184,28 @@ const MISHAPS: readonly Mishap[] = [
     spoil: (world) => {
       world.metadata = { authorization_endpoint: 'http://login.example/authorize' };
     },
-    message: /has no page to log in at/,
+    message: /login\.example\/authorize is to be opened in the browser for a login, but not over https/,
   },
   {
     title: 'a login page that is no web page',
     spoil: (world) => {
       world.metadata = { authorization_endpoint: 'file:///etc/passwd' };
     },
-    message: /has no page to log in at/,
+    message: /is to be opened in the browser for a login, but not over https/,
+  },
+  {
+    title: 'a login page with credentials in its URL',
+    spoil: (world) => {
+      world.metadata = { authorization_endpoint: 'https://eve:hunter2@login.example/authorize' };
+    },
+    message: /^(?!.*(eve|hunter2)).*in the browser for a login, but with a user name or a password in its URL/,
+  },
+  {
+    title: 'an authorization server without a login page',
+    spoil: (world) => {
+      world.metadata = { authorization_endpoint: undefined };
+    },
+    message: /has no page to log in at\. Expected an authorization_endpoint/,
   },
   {
     title: 'a token endpoint without https',
@@ -184,12 +215,27 @@ const MISHAPS: readonly Mishap[] = [
     message: /not over https/,
   },
   {
-    title: 'a token endpoint that sends us on',
+    title: 'a token endpoint that sends us to another origin',
     spoil: (world) => {
-      world.answerToken = () => ({ status: 307, body: {}, headers: { location: 'https://evil.example/token' } });
+      world.answerToken = () => ({ status: 307, body: {}, headers: { location: 'https://evil.example/token?a=b' } });
     },
-    message: /did not answer as OAuth has it/,
+    message: /\/token answered 307 with a redirect to another origin, https:\/\/evil\.example\. Nothing is sent there/,
     isAsked: true,
+  },
+  {
+    title: 'a token endpoint that wants its request as a GET elsewhere',
+    spoil: (world) => {
+      world.answerToken = () => ({ status: 302, body: {}, headers: { location: '/token/?a=b' } });
+    },
+    message: /\/token answered 302 with a redirect to http\S+\/token\/, with which a POST is not sent again\. Nothing/,
+    isAsked: true,
+  },
+  {
+    title: 'a registration that is sent on with 301',
+    spoil: (world) => {
+      world.answerRegistration = () => ({ status: 301, body: {}, headers: { location: '/register/' } });
+    },
+    message: /\/register answered 301 with a redirect to http\S+\/register\/, with which a POST is not sent again/,
   },
   {
     title: 'a token that the server does not take although it was given just now',
@@ -215,6 +261,17 @@ for (const { title, spoil, message, isAsked = false } of MISHAPS) {
   });
 }
 
+test('a token request that is sent on with 307 goes there, within the origin', async (t) => {
+  const world = await startLoginWorld(t);
+  world.tokenPath = '/moved/token';
+  world.movedFrom = { '/token': [307, '/moved/token'] };
+  t.is((await createUser(t, world.url).call()).body, 'served');
+  t.is(
+    world.latest('/moved/token').parameters.get('code_verifier'),
+    world.latest('/token').parameters.get('code_verifier'),
+  );
+});
+
 test('an answer with another state is nobody’s: the right one may still come', async (t) => {
   const world = await startLoginWorld(t);
   world.comeBack = undefined;
@@ -224,17 +281,55 @@ test('an answer with another state is nobody’s: the right one may still come',
   await waitFor(() => world.count('/authorize') === 1);
   const asked = world.latest('/authorize').parameters;
   const back = new URL(asked.get('redirect_uri') ?? '');
-  const visit = async (path: string, headers: Record<string, string> = {}) =>
-    (await fetch(new URL(path, back), { headers, method: headers.method ?? 'GET' })).status;
+  const visit = async (path: string, method = 'GET') =>
+    (await user.browser.open(new URL(path, back), { method })).status;
   t.is(await visit(`${back.pathname}?code=evil&state=guessed`), 400);
   t.is(await visit(`${back.pathname}?code=evil`), 400);
   t.is(await visit('/other?code=evil'), 404);
-  t.is(await visit(`${back.pathname}`, { method: 'POST' }), 405);
+  t.is(await visit(back.pathname, 'POST'), 405);
   t.is(world.count('/token'), 0);
   world.comeBack = (parameters) => parameters;
-  await fetch(`${world.issuer}/authorize?${asked}`);
+  await user.browser.visit(`${world.issuer}/authorize?${asked}`);
   t.is((await calling).body, 'served');
   await t.throwsAsync(fetch(back), undefined, 'nobody listens any more');
+});
+
+test('another user of this machine, who knows the address of the page, cannot end the login', async (t) => {
+  const world = await startLoginWorld(t);
+  const user = createUser(t, world.url, { user: 'absent' });
+  const calling = user.call();
+  const begun = await user.browser.open(await user.startAddress());
+  const page = begun.headers.get('location') ?? '';
+  const stranger = await new Browser().visit(page);
+  t.is(stranger.status, 403);
+  t.regex(stranger.text, /The login goes on waiting/);
+  t.is(world.count('/token'), 0);
+  await user.browser.visit(page);
+  t.is((await calling).body, 'served');
+  t.is(world.latest('/token').parameters.get('code'), 'code-2');
+});
+
+test('a login that two browsers have begun is nobody’s', async (t) => {
+  const world = await startLoginWorld(t);
+  const user = createUser(t, world.url, { user: 'absent' });
+  const calling = user.call();
+  const start = await user.startAddress();
+  await new Browser().open(start);
+  t.is((await user.browser.visit(start)).status, 410);
+  const { failure } = await calling;
+  t.is(failure?.code, 'ERR_UPSTREAM_AUTH');
+  t.regex(failure?.message ?? '', /opened in two browsers.*Open its address in one browser only/);
+  t.is(world.count('/token'), 0);
+});
+
+test('what opens the browser is given the start address, and never the page', async (t) => {
+  const world = await startLoginWorld(t);
+  const user = createUser(t, world.url);
+  await user.call();
+  t.deepEqual(
+    user.opened.map(({ href }) => href),
+    [await user.startAddress()],
+  );
 });
 
 test('a page elsewhere whose name leads here is not answered', async (t) => {
@@ -260,7 +355,7 @@ test('a login that nobody completes ends the calls that wait, and says what to d
   const call = new RecordedCall(user.http, world.url, {
     timeouts: { connectMs: 1000, firstByteMs: 1000, idleMs: 1000, callMs: 1000 },
   });
-  await waitFor(() => user.log().includes('/authorize'));
+  await user.startAddress();
   clock.advance(3 * 60_000);
   t.is(call.failure, undefined, 'the limits of the server are not those of the user');
   clock.advance(60_000);
@@ -295,7 +390,7 @@ test('a call that is given up does not end the login of the others', async (t) =
   await waitFor(() => world.count('/authorize') === 1);
   impatient.call.abort();
   world.comeBack = comeBack;
-  await fetch(`${world.issuer}/authorize?${world.latest('/authorize').parameters}`);
+  await user.browser.visit(`${world.issuer}/authorize?${world.latest('/authorize').parameters}`);
   t.is((await patient.finished()).body, 'served');
   t.deepEqual(impatient.order, ['sent']);
 });

@@ -1,6 +1,5 @@
 import test from 'ava';
 import { startLoginWorld } from '../../support/login-world.ts';
-import { waitFor } from '../../support/wait-for.ts';
 import { createUser, temporaryFolder } from './logged-in.ts';
 
 test('a token that the server does not take any more is refreshed without the user, and the refresh token rotated', async (t) => {
@@ -107,7 +106,7 @@ test('a login in one process ends that of another one that waits for the user', 
   const stateDirectory = temporaryFolder(t);
   const waiting = createUser(t, world.url, { stateDirectory, user: 'absent' });
   const calling = waiting.call();
-  await waitFor(() => waiting.log().includes('/authorize'));
+  await waiting.startAddress();
   await createUser(t, world.url, { stateDirectory }).call();
   t.is((await calling).body, 'served');
   t.is(world.count('/authorize'), 1);

@@ -88,3 +88,11 @@ test('a file that cannot be replaced leaves the old login in place, and nothing 
   t.throws(() => store.save(LOGIN));
   t.deepEqual(readdirSync(join(folder, 'logins')).length, 1);
 });
+
+test('a token that could not be sent is not used, whoever wrote it into the file', (t) => {
+  const store = createStore(temporaryFolder(t));
+  for (const accessToken of ['x'.repeat(900_000), 'a\r\nX-Evil: 1']) {
+    store.save({ ...LOGIN, tokens: { accessToken, refreshToken: undefined, renewAtMs: undefined } });
+    t.is(store.load()?.tokens, undefined);
+  }
+});

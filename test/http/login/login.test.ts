@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import test from 'ava';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { startLoginWorld } from '../../support/login-world.ts';
-import { waitFor } from '../../support/wait-for.ts';
 import { createUser, temporaryFolder } from './logged-in.ts';
 
 test('a server that wants a token gets one, and whoever called notices nothing but a delay', async (t) => {
@@ -35,14 +34,16 @@ test('a server that wants a token gets one, and whoever called notices nothing b
   });
 });
 
-test('neither token nor code nor verifier is in the log', async (t) => {
+test('neither token nor code nor verifier is in the log, nor the address of the page to log in at', async (t) => {
   const world = await startLoginWorld(t);
   const user = createUser(t, world.url);
   await user.call();
   const { parameters } = world.latest('/token');
   const log = user.log();
-  t.regex(log, /if no browser opens, open http:\/\/127\.0\.0\.1:\d+\/authorize\?/);
-  for (const secret of ['access-1', 'refresh-1', 'code-1', parameters.get('code_verifier') ?? '']) {
+  t.regex(log, /if no browser opens, open http:\/\/127\.0\.0\.1:\d+\/callback\/start\/[\w-]{43}"/);
+  const asked = world.latest('/authorize').parameters;
+  const ofThePage = [asked.get('state') ?? '', asked.get('code_challenge') ?? '', '/authorize'];
+  for (const secret of [...ofThePage, 'access-1', 'refresh-1', 'code-1', parameters.get('code_verifier') ?? '']) {
     t.false(log.includes(secret), secret);
   }
 });
@@ -98,7 +99,7 @@ test('a time limit for the server does not run while a user logs in, and begins 
   const clock = new FakeClock();
   const user = createUser(t, world.url, { clock, user: 'absent' });
   const calling = user.call();
-  await waitFor(() => user.log().includes('/authorize'));
+  const start = await user.startAddress();
   let hasStruck = false;
   const limit = (): void => {
     hasStruck = true;
@@ -107,8 +108,7 @@ test('a time limit for the server does not run while a user logs in, and begins 
   const cancel = user.http.afterLimit(60_000, () => t.fail('it was cancelled'));
   clock.advance(150_000);
   t.false(hasStruck);
-  const [, page = ''] = /(http:\/\/[^"\s]+\/authorize[^"\s]+)/.exec(user.log()) ?? [];
-  await fetch(page);
+  await user.browser.visit(start);
   t.is((await calling).body, 'served');
   cancel();
   clock.advance(60_000);

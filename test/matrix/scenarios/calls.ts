@@ -1,7 +1,7 @@
 import { type Cell, recordOf, seenByServer } from '../cell.ts';
-import type { TracedMessage } from '../matrix-client.ts';
+import { HOST_EXTENSIONS, type TracedMessage } from '../matrix-client.ts';
 import type { Scenario } from '../scenario.ts';
-import { bigText, INSTRUCTIONS } from '../servers/content.js';
+import { bigText, EXTENSIONS, INSTRUCTIONS } from '../servers/content.js';
 
 const MEBIBYTE = 1024 * 1024;
 
@@ -27,6 +27,15 @@ export const CALLS: readonly Scenario[] = [
         resources: { subscribe: true, listChanged: true },
         experimental: { 'example.com/matrix': { yes: true } },
       });
+    },
+  },
+  {
+    title: 'each side learns the extensions of the other, with all their settings',
+    needs: ['extensions'],
+    async run(t, cell) {
+      const { capabilities } = (await cell.main()).serverInfo() as Introduction;
+      t.deepEqual(capabilities?.extensions, EXTENSIONS);
+      t.deepEqual((await introductionOf(cell)).capabilities?.extensions, HOST_EXTENSIONS);
     },
   },
   {
@@ -130,30 +139,31 @@ export const CALLS: readonly Scenario[] = [
     },
   },
   {
-    title: 'methods nobody knows pass with their _meta, and so does what is answered',
+    title: 'methods of extensions pass with their _meta, and so does what is answered',
     needs: ['ownMethods'],
     async run(t, cell) {
       const client = await cell.main();
       const params = { deep: [{ er: null }, 1e-7], _meta: { 'example.com/trace': 'abc' } };
-      t.deepEqual(await client.request('custom/do', params), {
-        method: 'custom/do',
-        params,
-        _meta: { 'example.com/custom': true },
-      });
+      for (const method of ['custom/do', 'skills/get', 'resources/directory/read', 'tasks/pause', 'server/x']) {
+        const { ttlMs: _, cacheScope: __, ...result } = await client.request(method, params);
+        t.deepEqual(result, { method, params, _meta: { 'example.com/custom': true } });
+      }
       const method = 'no/such/method';
       await rejects(t, client.request(method), { code: -32601, message: /no method/, data: { method } });
     },
   },
   {
-    title: 'a notification nobody knows reaches the server',
+    title: 'notifications of extensions reach the server',
     needs: ['ownNotificationsUp'],
     async run(t, cell) {
       const client = await cell.main();
       const params = { from: cell.title, _meta: { 'example.com/n': 1 } };
-      await client.notify('custom/told', params);
-      const isIt = (value: unknown) => methodOf(value) === 'custom/told';
-      const { value } = await seenByServer(client, 'the notification', (entry) => isIt(entry.value));
-      t.like(value, { params });
+      for (const method of ['custom/told', 'notifications/roots/moved']) {
+        await client.notify(method, params);
+        const isIt = (value: unknown) => methodOf(value) === method;
+        const { value } = await seenByServer(client, method, (entry) => isIt(entry.value));
+        t.like(value, { params });
+      }
     },
   },
   {

@@ -117,15 +117,16 @@ export const DURING_CALLS: readonly Scenario[] = [
     },
   },
   {
-    title: 'a notification nobody knows reaches the client, with its _meta',
+    title: 'notifications of extensions reach the client, with their _meta',
     needs: ['ownNotificationsDown'],
     async run(t, cell) {
       const client = await cell.main();
-      const method = 'notifications/custom/during';
       const params = { deep: [1, { two: null }], _meta: { 'example.com/n': 'ü' } };
-      await client.callTool('notify', { method, params });
-      await waitFor(() => fromServer(client, method).length > 0, { message: 'the notification' });
-      t.deepEqual(fromServer(client, method)[0]?.params, params);
+      for (const method of ['notifications/custom/during', 'notifications/skills/list_changed']) {
+        await client.callTool('notify', { method, params });
+        await waitFor(() => fromServer(client, method).length > 0, { message: method });
+        t.deepEqual(fromServer(client, method)[0]?.params, params);
+      }
     },
   },
   {

@@ -1,6 +1,6 @@
 import type { ListName, MatrixClient } from '../matrix-client.ts';
 import type { Scenario } from '../scenario.ts';
-import { PROMPTS, RESOURCES } from '../servers/content.js';
+import { PROMPTS, RESOURCES, SUM_META, VIEW } from '../servers/content.js';
 
 /** Every page of a list, one after the other. */
 export async function namesIn(client: MatrixClient, list: ListName): Promise<readonly (readonly string[])[]> {
@@ -52,6 +52,19 @@ export const LISTS: readonly Scenario[] = [
       t.deepEqual([...Buffer.from(bytes?.blob ?? '', 'base64')], [...Array(256).keys()]);
       t.like(await client.listTemplates(), [{ uriTemplate: 'test://made/{of}' }]);
       t.like(await client.readResource('test://made/caf%C3%A9'), [{ text: 'made of café' }]);
+    },
+  },
+  {
+    title: 'tools and resources keep the _meta by which hosts show views of MCP Apps',
+    needs: ['extensions'],
+    async run(t, cell) {
+      const client = await cell.main();
+      const { items } = await client.list('tools');
+      t.deepEqual(
+        (items.find(({ name }) => name === 'sum') as { readonly _meta?: unknown } | undefined)?._meta,
+        SUM_META,
+      );
+      t.deepEqual(await client.readResource(VIEW.uri), [VIEW]);
     },
   },
   {

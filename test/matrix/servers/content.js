@@ -2,6 +2,20 @@
 
 export const INSTRUCTIONS = 'Ask for anything; „alles“ ist da. 🧭';
 
+export const EXTENSIONS = {
+  'io.modelcontextprotocol/skills': { directoryRead: true },
+  'com.example/matrix': { deep: [1, { b: null }], empty: {} },
+};
+
+/** Some of extensions that exist, some that no server knows yet, and some below names that the specification uses. */
+const OWN_METHODS = [
+  ...['skills/list', 'skills/get', 'resources/directory/read', 'tools/compare', 'tasks/pause', 'server/x'],
+  ...['prompts/publish', 'logging/rotate', 'notifications/replay', 'elicitation/list', 'ui/open'],
+];
+
+/** @param {string} method */
+export const isOwnMethod = (method) => method.startsWith('custom/') || OWN_METHODS.includes(method);
+
 /** Both ends of a page, in a cursor that no transport may take to pieces. */
 const CURSOR = /^after (\d+) é"\\\/\u2028=&%$/;
 const PAGE_SIZE = 4;
@@ -41,10 +55,24 @@ export const RESOURCES = Array.from({ length: 10 }, (_, index) => ({
 
 export const TEMPLATES = [{ uriTemplate: 'test://made/{of}', name: 'made of anything', mimeType: 'text/plain' }];
 
+/** [SEP-1865] as hosts of MCP Apps read it. */
+export const VIEW = {
+  uri: 'ui://matrix/view',
+  mimeType: 'text/html;profile=mcp-app',
+  text: '<!doctype html><title>\u2028é</title>',
+  _meta: {
+    ui: { csp: { connectDomains: ['https://a.example'], frameDomains: [] }, domain: 'x', prefersBorder: false },
+  },
+};
+
+/** Of the tool `sum`. */
+export const SUM_META = { ui: { resourceUri: VIEW.uri, visibility: ['model', 'app'] }, 'example.com/n': [1, null] };
+
 const BYTES = Buffer.from(Array.from({ length: 256 }, (_, index) => index));
 
 /** @param {string} uri @returns {object | undefined} */
 export function contentsOf(uri) {
+  if (uri === VIEW.uri) return VIEW;
   if (uri === 'test://bytes') return { uri, mimeType: 'application/octet-stream', blob: BYTES.toString('base64') };
   const made = /^test:\/\/made\/(.+)$/.exec(uri)?.[1];
   if (made !== undefined) return { uri, mimeType: 'text/plain', text: `made of ${decodeURIComponent(made)}` };

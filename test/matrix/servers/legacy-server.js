@@ -17,7 +17,7 @@ import {
   UnsubscribeRequestSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import { Catalogue, METHOD_NOT_FOUND, rpcError } from './catalogue.js';
-import { completionOf, INSTRUCTIONS, TEMPLATES } from './content.js';
+import { completionOf, EXTENSIONS, INSTRUCTIONS, isOwnMethod, TEMPLATES } from './content.js';
 
 const CAPABILITIES = {
   tools: { listChanged: true },
@@ -26,6 +26,7 @@ const CAPABILITIES = {
   logging: {},
   completions: {},
   experimental: { 'example.com/matrix': { yes: true } },
+  extensions: EXTENSIONS,
 };
 
 const RECORD = 'test/record';
@@ -189,8 +190,7 @@ export class LegacySession {
     });
     server.fallbackRequestHandler = async ({ method, params }) => {
       if (method === RECORD) return this.#recordSince(params);
-      if (method.startsWith('custom/'))
-        return { method, params: params ?? null, _meta: { 'example.com/custom': true } };
+      if (isOwnMethod(method)) return { method, params: params ?? null, _meta: { 'example.com/custom': true } };
       throw rpcError(METHOD_NOT_FOUND, `no method ${method}`, { method });
     };
   }

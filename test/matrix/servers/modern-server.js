@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Server } from '@modelcontextprotocol/server';
 import { Catalogue, INVALID_PARAMS, METHOD_NOT_FOUND, rpcError } from './catalogue.js';
-import { completionOf, INSTRUCTIONS, TEMPLATES } from './content.js';
+import { completionOf, EXTENSIONS, INSTRUCTIONS, isOwnMethod, TEMPLATES } from './content.js';
 
 const CAPABILITIES = {
   tools: { listChanged: true },
@@ -10,6 +10,7 @@ const CAPABILITIES = {
   logging: {},
   completions: {},
   experimental: { 'example.com/matrix': { yes: true } },
+  extensions: EXTENSIONS,
 };
 
 const RECORD = 'test/record';
@@ -115,7 +116,7 @@ export function createModernServer(host) {
   }));
   server.fallbackRequestHandler = async ({ method, params }) => {
     if (method === RECORD) return host.recordSince(params);
-    if (method.startsWith('custom/')) return { method, params: params ?? null, _meta: { 'example.com/custom': true } };
+    if (isOwnMethod(method)) return { method, params: params ?? null, _meta: { 'example.com/custom': true } };
     throw rpcError(METHOD_NOT_FOUND, `no method ${method}`, { method });
   };
   return server;

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { bigText } from './content.js';
+import { bigText, SUM_META } from './content.js';
 
 /** Long enough for the answer of the call to have left, short enough not to matter. */
 const AFTER_ANSWER_MS = 10;
@@ -58,6 +58,7 @@ sum.definition = {
     required: ['sum', 'exact'],
   },
   annotations: { readOnlyHint: true },
+  _meta: SUM_META,
 };
 
 /** Calls of `hold`. @type {Map<string, (value?: unknown) => void>} */

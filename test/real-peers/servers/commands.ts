@@ -12,4 +12,7 @@ export const filesystem = (root: string): string[] => [
 
 export const RECORDER = node('./recorder.js');
 
+/** Speaks one era only. */
+export const extensions = (era: 'legacy' | 'modern'): string[] => [...node('./extensions.js'), era];
+
 export const ASKER = node('./asker.js');

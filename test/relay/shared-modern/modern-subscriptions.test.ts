@@ -48,6 +48,28 @@ test('only the subscription id is changed, and it comes back as it was written',
   ]);
 });
 
+test('what an extension adds to the filter, and what it brings, pass', (t) => {
+  const bridge = new ModernBridge();
+  const client = bridge.connect();
+  const other = bridge.connect();
+  const notifications = { skillsChanged: true, deep: [1, { b: null }] };
+  client.says({ id: 'l', method: 'subscriptions/listen', params: { notifications } });
+  other.listen('l');
+  const [listen] = bridge.heard();
+  t.deepEqual(listen?.params?.notifications, notifications);
+  const within = (method: string, params: object) =>
+    bridge.says({ method, params: { ...params, _meta: { [SUBSCRIPTION_ID]: listen?.id } } });
+  within('notifications/subscriptions/acknowledged', { notifications });
+  within('notifications/skills/list_changed', { n: 1 });
+  const heard = client.heard();
+  t.deepEqual(heard[0]?.params?.notifications, notifications);
+  t.like(heard[1], {
+    method: 'notifications/skills/list_changed',
+    params: { n: 1, _meta: { [SUBSCRIPTION_ID]: 'l' } },
+  });
+  t.deepEqual(other.heard(), []);
+});
+
 test('what is of no open subscription reaches nobody', (t) => {
   const { bridge, clients, upstreamIds } = listening(1);
   const [client] = clients;

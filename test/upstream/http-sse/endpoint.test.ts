@@ -75,7 +75,7 @@ const wrongStarts: Record<string, { get: Answer; message: RegExp }> = {
   'a refusal': { get: (_, response) => void response.writeHead(405).end(), message: /answered 405/ },
   'a demand for authorization': {
     get: (_, response) => void response.writeHead(401).end(),
-    message: /\(401\)\. Give a token/,
+    message: /\(401\)\. Give it a token/,
   },
   'trouble of its own': {
     get: (_, response) => void response.writeHead(503).end('starting'),

@@ -2,8 +2,13 @@ import test from 'ava';
 import { readRefusal } from '../../../src/upstream/remote/refusal.ts';
 
 const URL_OF_SERVER = new URL('https://user:hunter2@mcp.example/mcp?key=hunter2');
-const refuse = (status: number, body: string, headers: Record<string, string> = {}) =>
-  readRefusal(URL_OF_SERVER, { status, headers, url: URL_OF_SERVER }, Buffer.from(body));
+const refuse = (
+  status: number,
+  body: string,
+  headers: Record<string, string> = {},
+  { wasAuthorized = false, offersNoLogin = false } = {},
+) =>
+  readRefusal(URL_OF_SERVER, { status, headers, url: URL_OF_SERVER, wasAuthorized, offersNoLogin }, Buffer.from(body));
 
 test('what a server says with its refusal is shown short and printable, the URL without what is secret', (t) => {
   const { error } = refuse(500, `\u001b[31mno\u001b[0m\r\n{"level":"error"}\u202e${'x'.repeat(1000)}`);
@@ -21,11 +26,28 @@ test('where to learn how to authorize is shown without what is secret, and only 
   t.notRegex(refuse(401, '', { 'www-authenticate': 'Bearer resource_metadata="no url"' }).error.message, /describes/);
 });
 
+test('what to do about a 401 depends on whether the server was shown a token, and on whether it offers a login', (t) => {
+  const where = 'The server at https://mcp.example/mcp';
+  const how = 'with MCP_PORTAGE_BEARER_TOKEN, --bearer-token-file or --header';
+  t.is(
+    refuse(401, '').error.message,
+    `${where} requires authorization (401). Give it a token ${how}, or, if the server offers a login, --login on-demand.`,
+  );
+  t.is(
+    refuse(401, '', {}, { offersNoLogin: true }).error.message,
+    `${where} requires authorization (401) and offers no login. Give it a token ${how}.`,
+  );
+  t.is(
+    refuse(401, '', {}, { wasAuthorized: true, offersNoLogin: true }).error.message,
+    `${where} does not accept the token it was given (401) and offers no login. Give it another token ${how}.`,
+  );
+});
+
 test('what a server says with a 403 is shown, as it may be no matter of credentials; with a 401 it may repeat them', (t) => {
   const body = '{"jsonrpc":"2.0","error":{"code":-32000,"message":"The Host header is none of mine."}}';
   t.is(
     refuse(403, body, { 'content-type': 'application/json' }).error.message,
-    'The server at https://mcp.example/mcp does not allow this with the authorization it was given (403). It says: "The Host header is none of mine." Give a token with MCP_PORTAGE_BEARER_TOKEN, --bearer-token-file or --header.',
+    'The server at https://mcp.example/mcp does not allow this (403). It says: "The Host header is none of mine." Give it a token with MCP_PORTAGE_BEARER_TOKEN, --bearer-token-file or --header.',
   );
   const page = '<!doctype html><html><title>Attention Required!</title><body>no</body></html>';
   t.regex(refuse(403, page, { 'content-type': 'text/html' }).error.message, /It says: "Attention Required!" Give/);

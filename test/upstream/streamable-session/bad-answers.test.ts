@@ -92,7 +92,7 @@ const failures: Record<string, { answer: Answer; reason: string; message: RegExp
         .end(),
     reason: 'ERR_UPSTREAM_AUTH',
     message:
-      /\(401\)\. It describes how to get it at https:\/\/s\.example\/\.well-known\/x\. Give a token with MCP_PORTAGE_BEARER_TOKEN, --bearer/,
+      /\(401\)\. It describes how to get it at https:\/\/s\.example\/\.well-known\/x\. Give it a token with MCP_PORTAGE_BEARER_TOKEN, --bearer/,
   },
   'a proxy’s demand for authorization': {
     answer: (_, response) => void response.writeHead(407).end(),
@@ -102,7 +102,7 @@ const failures: Record<string, { answer: Answer; reason: string; message: RegExp
   'a refusal of the authorization': {
     answer: (_, response) => void response.writeHead(403).end('no'),
     reason: 'ERR_UPSTREAM_AUTH',
-    message: /\(403\)\. It says: "no"\. Give a token/,
+    message: /\(403\)\. It says: "no"\. Give it a token/,
   },
 };
 

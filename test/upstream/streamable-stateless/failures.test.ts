@@ -84,12 +84,12 @@ const failures: Record<string, { readonly answer: Act; readonly reason: string; 
   'a request for authorization': {
     answer: (_, response) => void response.writeHead(401, { 'WWW-Authenticate': 'Bearer' }).end(),
     reason: 'ERR_UPSTREAM_AUTH',
-    message: /\(401\)\. Give a token/,
+    message: /\(401\)\. Give it a token/,
   },
   'a refusal of the authorization': {
     answer: (_, response) => void response.writeHead(403).end('no'),
     reason: 'ERR_UPSTREAM_AUTH',
-    message: /\(403\)\. It says: "no"\. Give a token/,
+    message: /\(403\)\. It says: "no"\. Give it a token/,
   },
 };
 

@@ -3,7 +3,7 @@ import { EVENT_STREAM_TYPE } from '../../../http/content-type.ts';
 import type { HttpHandler, ResponseHead } from '../../../http/http-call.ts';
 import { showUrl } from '../../../http/shown-url.ts';
 import type { ProbeOutcome } from '../../../mcp/classify-probe.ts';
-import { toPrintable } from '../../../process/printable.ts';
+import { toPrintable } from '../../../printable.ts';
 import { type DecodedEvent, SseDecoder } from '../../../wire/sse-decode.ts';
 import { askOnce, type HttpTarget } from './ask-once.ts';
 import { describeAttempt, describeOutcome } from './describe-outcome.ts';

@@ -3,7 +3,7 @@ import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http';
 import { assertNever, type BridgeError } from '../../../errors.ts';
 import type { ProbeOutcome } from '../../../mcp/classify-probe.ts';
 import type { RpcError } from '../../../mcp/rpc-errors.ts';
-import { toPrintable } from '../../../process/printable.ts';
+import { toPrintable } from '../../../printable.ts';
 
 /** What is shown of a server's own words. */
 const MAX_SHOWN_LENGTH = 200;

@@ -31,6 +31,7 @@ interface Pending {
 const FIRST_ID = 2 ** 31 - 1;
 const METHOD_NOT_FOUND = -32601;
 const LANE: Lane = { isOpen: true };
+const DONE = new BridgeError('ERR_SESSION_CLOSED', 'Everything that was to be asked has been asked.');
 
 /** A client of the bridge's own on a link: asks a few things, knows nothing else. */
 export class LinkClient implements ServerListener {
@@ -100,8 +101,8 @@ export class LinkClient implements ServerListener {
     return this.#link;
   }
 
-  close(): void {
-    const reason = new BridgeError('ERR_SESSION_CLOSED', 'Everything that was to be asked has been asked.');
+  /** @param reason default: everything has been asked */
+  close(reason = DONE): void {
     this.#end ??= reason;
     this.#link.close(reason);
     for (const { settle } of [...this.#pending.values()]) settle({ kind: 'lost' }, reason);

@@ -2,7 +2,7 @@
 import { BridgeError } from '../../../errors.ts';
 import { showUrl } from '../../../http/shown-url.ts';
 import { findCommonModern, MODERN_REVISION_IDS, REVISION_IDS } from '../../../mcp/revisions.ts';
-import { toPrintable } from '../../../process/printable.ts';
+import { toPrintable } from '../../../printable.ts';
 
 /** One thing that was tried. */
 export interface Attempt {

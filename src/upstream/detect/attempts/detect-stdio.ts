@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../../deps.ts';
-import { assertNever, BridgeError } from '../../../errors.ts';
+import { assertNever, BridgeError, toBridgeError } from '../../../errors.ts';
 import { classifyInitialize, classifyProbe, type ProbeVerdict } from '../../../mcp/classify-probe.ts';
 import { createDiscoverRequest, type Discovery, parseDiscovery } from '../../../mcp/discover.ts';
 import type { Implementation } from '../../../mcp/meta.ts';
@@ -69,7 +69,7 @@ export async function detectStdio(options: DetectStdioOptions): Promise<StdioDet
   try {
     return await detector.run();
   } catch (thrown) {
-    await detector.close();
+    await detector.close(toBridgeError(thrown));
     throw thrown;
   }
 }
@@ -93,8 +93,8 @@ class StdioDetector {
   }
 
   /** Resolves when nothing is left of the server. */
-  async close(): Promise<void> {
-    this.#client.close();
+  async close(reason: BridgeError): Promise<void> {
+    this.#client.close(reason);
     await this.#client.gone;
   }
 

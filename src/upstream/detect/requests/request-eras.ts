@@ -12,6 +12,7 @@ import { askEra } from '../attempts/detect-http.ts';
 import { PROBE_TIMEOUT_MS } from '../attempts/detect-stdio.ts';
 import { OwnAttempts } from '../attempts/own-attempts.ts';
 import { untilAborted } from '../attempts/wait.ts';
+import type { FirstFailures } from '../first-failures.ts';
 import type { KeyOf } from '../server-key.ts';
 import type { Verdict, VerdictCache } from '../verdict-cache.ts';
 
@@ -38,6 +39,7 @@ export interface RequestErasOptions {
   /** Is the server modern? */
   readonly verdicts: VerdictCache;
   readonly keyOf: KeyOf;
+  readonly failures: FirstFailures;
   readonly deps: Deps;
 }
 
@@ -46,7 +48,7 @@ export class RequestEras {
   readonly #options: RequestErasOptions;
   readonly #reachability: Reachability;
   readonly #confirmed = new WeakSet<Verdict>();
-  /** It has answered once. Until then the address may be wrong, and the log says what its clients are told. */
+  /** It has answered once. Until then the address may be wrong, and `failures` is told. */
   #wasThere = false;
 
   constructor(options: RequestErasOptions) {
@@ -93,7 +95,7 @@ export class RequestEras {
   }
 
   async #ask(forwarded: Forwarded): Promise<Verdict> {
-    const { url, http, clientInfo, maxMessageBytes, deps } = this.#options;
+    const { failures, url, http, clientInfo, maxMessageBytes, deps } = this.#options;
     const { clock, log } = deps;
     const deadline = new Deadline(http, showUrl(url));
     const { signal } = deadline;
@@ -107,7 +109,7 @@ export class RequestEras {
     } catch (thrown) {
       const error = toBridgeError(thrown);
       if (isOutOfReach(error)) this.#reachability.note(error);
-      if (!this.#wasThere) log.warn({ code: error.code }, error.message);
+      if (!this.#wasThere) failures.tell(error);
       throw error;
     } finally {
       deadline.clear();

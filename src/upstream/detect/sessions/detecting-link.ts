@@ -47,9 +47,19 @@ export class DetectingLink implements UpstreamLink {
   readonly #messages = new WaitingMessages();
   #state: LinkState = { kind: 'waiting' };
   #isPaused = false;
+  /** What was found; it outlasts the `open` state, for its process may be on its way out. */
+  #found: UpstreamLink | undefined;
 
   constructor(options: DetectingLinkOptions) {
     this.#options = options;
+  }
+
+  get lastHeardMs(): number | undefined {
+    return this.#found?.lastHeardMs;
+  }
+
+  get gone(): Promise<void> | undefined {
+    return this.#found?.gone;
   }
 
   // ---- from the relay
@@ -125,6 +135,7 @@ export class DetectingLink implements UpstreamLink {
   #open(found: FoundLink): void {
     const { listener } = this.#options;
     const link = found.open(listener);
+    this.#found = link;
     // What the server has said so far may have made the client leave.
     if (this.#isClosed) return link.close(CLIENT_LEFT);
     this.#state = { kind: 'open', link };

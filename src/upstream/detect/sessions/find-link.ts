@@ -13,6 +13,7 @@ import { PROBE_TIMEOUT_MS } from '../attempts/detect-stdio.ts';
 import { Trial } from '../attempts/trial.ts';
 import { TrialAttempts } from '../attempts/trial-attempts.ts';
 import { untilAborted } from '../attempts/wait.ts';
+import type { FirstFailures } from '../first-failures.ts';
 import type { Request } from '../found-link.ts';
 import type { KeyOf } from '../server-key.ts';
 import type { Verdict, VerdictCache } from '../verdict-cache.ts';
@@ -39,6 +40,7 @@ export interface LinkFinderOptions {
   /** How the server takes an `initialize`. */
   readonly verdicts: VerdictCache;
   readonly keyOf: KeyOf;
+  readonly failures: FirstFailures;
   readonly deps: Deps;
 }
 
@@ -50,8 +52,7 @@ export class LinkFinder {
   readonly #options: LinkFinderOptions;
   readonly #steps: readonly DetectStep[];
   /**
-   * It has been found once. Until then the address may be wrong, which who runs the bridge reads in the log: there may be
-   * no client in sight. Who loses a server later says so.
+   * It has been found once. Until then the address may be wrong, and `failures` is told. Who loses a server later says so.
    */
   #wasThere = false;
 
@@ -134,7 +135,7 @@ export class LinkFinder {
   }
 
   async #detect(key: string, initialize: Request, signal: AbortSignal, order: readonly DetectStep[]): Promise<Found> {
-    const { url, http, deps, streamable, httpSse, clientInfo, maxMessageBytes } = this.#options;
+    const { url, http, deps, failures, streamable, httpSse, clientInfo, maxMessageBytes } = this.#options;
     const deadline = new Deadline(http, showUrl(url), signal);
     const cookies = new SessionCookies();
     const forwarded = initialize.exchange?.lane.headers;
@@ -160,8 +161,7 @@ export class LinkFinder {
       if (trial === undefined) throw new Error('a transport was found without a link');
       return { ...detection, trial };
     } catch (thrown) {
-      const error = toBridgeError(thrown);
-      if (!this.#wasThere && !signal.aborted) deps.log.warn({ code: error.code }, error.message);
+      if (!this.#wasThere && !signal.aborted) failures.tell(toBridgeError(thrown));
       throw thrown;
     } finally {
       deadline.clear();

@@ -1,0 +1,3 @@
+export type Filling = string;
+export function makeValue(filling: Filling, bytes: number): string;
+export function makeMembers(filling: Filling, bytes: number): string;

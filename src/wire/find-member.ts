@@ -1,0 +1,73 @@
+/** Finds members of an object by their names. Keys are compared where they stand; see isStringToken. */
+import { QUOTE } from './ascii.ts';
+import { membersOf, type Outline } from './outline.ts';
+import { firstUnit, isStringToken, type Members, type Span } from './scan-json.ts';
+
+/** The value of the first member called `key` in the object at `objectStart`. */
+export function findMember(bytes: Buffer, objectStart: number, key: string, outline?: Outline): Span | undefined {
+  const members = membersOf(bytes, objectStart, outline);
+  while (members.next()) {
+    if (!isStringToken(bytes, members.keyStart, members.keyEnd, key)) continue;
+    const end = members.valueEnd();
+    return end === -1 ? undefined : { start: members.valueStart, end };
+  }
+  return undefined;
+}
+
+/** A member that occurs twice is a `duplicate`; undefined: there is none. */
+export type UniqueMember = Span | 'duplicate' | undefined;
+
+/**
+ * Like findMember, but reads the object to its end and says when the key occurs twice: parsers differ in which of the
+ * two they take, so a check of one says nothing about what the other side will read.
+ */
+export function findUniqueMember(bytes: Buffer, objectStart: number, key: string, outline?: Outline): UniqueMember {
+  let found: UniqueMember;
+  const members = membersOf(bytes, objectStart, outline);
+  while (found !== 'duplicate' && members.next()) found = take(found, bytes, members, key);
+  return found;
+}
+
+/** The same for several keys in one walk, in their order. */
+export function findUniqueMembers(
+  bytes: Buffer,
+  objectStart: number,
+  keys: readonly string[],
+  outline?: Outline,
+): UniqueMember[] {
+  const found: UniqueMember[] = keys.map(() => undefined);
+  const candidates = byInitial(keys);
+  const members = membersOf(bytes, objectStart, outline);
+  while (members.next()) {
+    const indices = candidates[Math.min(firstUnit(bytes, members.keyStart), BEYOND_ASCII)];
+    if (indices === undefined) continue;
+    for (const index of indices) {
+      found[index] = take(found[index], bytes, members, keys[index] as string); // one of its indices
+    }
+  }
+  return found;
+}
+
+/** Stands for all first units of characters that are not ASCII. */
+const BEYOND_ASCII = 0x80;
+
+/** Which keys a key can be that begins with a unit: of many members few begin like one that is looked for. */
+function byInitial(keys: readonly string[]): readonly (readonly number[] | undefined)[] {
+  const table: (number[] | undefined)[] = Array.from({ length: BEYOND_ASCII + 1 });
+  for (const [index, key] of keys.entries()) {
+    // After the opening quote of the empty key comes the other one.
+    const initial = key === '' ? QUOTE : Math.min(key.charCodeAt(0), BEYOND_ASCII);
+    const indices = table[initial];
+    if (indices === undefined) table[initial] = [index];
+    else indices.push(index);
+  }
+  return table;
+}
+
+/** What is known of `key` after the member at the cursor. */
+function take(found: UniqueMember, bytes: Buffer, members: Members, key: string): UniqueMember {
+  if (!isStringToken(bytes, members.keyStart, members.keyEnd, key)) return found;
+  if (found !== undefined) return 'duplicate';
+  const end = members.valueEnd();
+  return end === -1 ? undefined : { start: members.valueStart, end };
+}

@@ -1,0 +1,24 @@
+import { readFile } from 'node:fs/promises';
+import test from 'ava';
+import type { LastRun } from '../../bench/report/last-run.ts';
+import { renderPlot } from '../../bench/report/plot.ts';
+
+const root = new URL('../../', import.meta.url);
+const svg = await readFile(new URL('docs/performance.svg', root), 'utf8');
+
+test('the picture is drawn from the last run', async (t) => {
+  const run = JSON.parse(await readFile(new URL('bench/last-run.json', root), 'utf8')) as LastRun;
+  t.is(svg, renderPlot(run));
+});
+
+test('no text of the picture is clipped, whatever the font', (t) => {
+  const width = Number(/ width="(\d+)"/.exec(svg)?.[1]);
+  const texts = [...svg.matchAll(/<text x="([\d.]+)"([^>]*)>([^<]*)</g)];
+  t.true(texts.length > 100);
+  for (const [, x = '', attributes = '', text = ''] of texts) {
+    // Of bold Verdana, the widest of the common ones.
+    const length = text.length * 0.72 * (attributes.includes('title') ? 12 : 11);
+    if (attributes.includes('end')) t.true(Number(x) - length > 0, text);
+    else if (!attributes.includes('middle')) t.true(Number(x) + length < width, text);
+  }
+});
