@@ -23,7 +23,6 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   upstream: [
     'printable.ts',
     'relay/ports.ts',
-    'relay/caller.ts',
     'relay/exchange.ts',
     'relay/lane.ts',
     'relay/log-failure.ts',

@@ -3,7 +3,10 @@ import { ReadingWatch, type Written } from './reading-watch.ts';
 
 /** Bytes waiting for the client above which a response counts as full. */
 export const FULL_BYTES = 256 * 1024;
-/** A client is let go that lets this much pile up where its sender cannot be stopped (it is one of several on a link). */
+/**
+ * A client is let go that lets this much pile up beside the largest message that waits: where its sender cannot be stopped
+ * (it is one of several on a link), or has sent more before it could be.
+ */
 export const MAX_QUEUED_BYTES = 8 * 1024 * 1024;
 /** Handed to the socket at a time. Not less: each slice costs a turn of the event loop, 16 of them half an answer of 1 MiB. */
 export const SLICE_BYTES = 1024 * 1024;
@@ -19,6 +22,8 @@ export class ResponseWriter {
   /** Index of the first pending part; what lies before it is cut off now and then, not one by one. */
   #first = 0;
   #pendingBytes = 0;
+  /** Of the messages that wait, the size of the largest. */
+  #largestBytes = 0;
   #givenBytes = 0;
   /** - `idle`: the socket takes bytes. - `scheduled`: and gets some at the end of this turn. - `blocked`: it has enough. */
   #socket: 'idle' | 'scheduled' | 'blocked' = 'idle';
@@ -45,7 +50,7 @@ export class ResponseWriter {
   /** False: full. */
   write(bytes: Buffer): boolean {
     this.#add(bytes);
-    if (this.queuedBytes > MAX_QUEUED_BYTES + bytes.length) this.#response.destroy();
+    if (this.queuedBytes > MAX_QUEUED_BYTES + this.#largestBytes) this.#response.destroy();
     else if (this.#socket === 'idle') {
       this.#socket = 'scheduled';
       process.nextTick(() => this.#socket === 'scheduled' && this.#flush());
@@ -88,6 +93,7 @@ export class ResponseWriter {
 
   #add(bytes: Buffer): void {
     this.#pending.push(bytes);
+    if (this.#pendingBytes === 0 || bytes.length > this.#largestBytes) this.#largestBytes = bytes.length;
     this.#pendingBytes += bytes.length;
     this.#givenBytes += bytes.length;
     if (this.queuedBytes >= FULL_BYTES) this.#isFull = true;

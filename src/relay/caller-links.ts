@@ -1,9 +1,9 @@
 import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
 import type { Frame } from '../wire/frame.ts';
-import { callerOf } from './caller.ts';
 import type { Lane } from './lane.ts';
 import type { CallerEnvironment, ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
+import { callerOf } from './session-wanted.ts';
 
 /** Callers that have a link; the one that was heard of longest ago loses its own. */
 export const MAX_CALLER_LINKS = 64;

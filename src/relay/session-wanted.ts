@@ -1,13 +1,18 @@
+import { createHash } from 'node:crypto';
 import type { CanonicalCapabilities } from '../mcp/era-capabilities.ts';
 import type { Implementation } from '../mcp/meta.ts';
-import { type Caller, callerOf } from './caller.ts';
+import type { Lane } from './lane.ts';
 
 /** Whose session of a legacy server is wanted, and what the server is told of the client. */
-export interface SessionClient extends Caller {
+export interface SessionClient {
+  /** The authenticated caller, or one name for all where nobody is asked. */
+  readonly principal: string;
   readonly capabilities: CanonicalCapabilities;
   readonly clientInfo: Implementation;
   /** Keeps callers apart that have the same name. Undefined: a session of its own, which ends with its last seat. */
   readonly affinity: string | undefined;
+  /** What the user lets pass of the caller's HTTP request; see `Lane`. Who shows other values is another caller. */
+  readonly headers?: Lane['headers'];
 }
 
 /** A session that is wanted; who wants one with an equal `key` can use the same. */
@@ -24,4 +29,15 @@ export function sessionFor(client: SessionClient): SessionWanted {
   const { name, title, version } = clientInfo;
   const parts = [caller, affinity, capabilities.key, name, title, version];
   return { ...client, caller, key: affinity === undefined ? undefined : JSON.stringify(parts) };
+}
+
+/** Equal for requests of one caller that let the same pass to the server. */
+export function callerOf({ principal, headers }: Pick<SessionClient, 'principal' | 'headers'>): string {
+  return headers === undefined ? principal : JSON.stringify([principal, digestOf(headers)]);
+}
+
+/** The values may be credentials, which belong into no key. */
+function digestOf(headers: NonNullable<Lane['headers']>): string {
+  const entries = Object.entries(headers).sort(([one], [other]) => (one < other ? -1 : 1));
+  return createHash('sha256').update(JSON.stringify(entries)).digest('base64');
 }

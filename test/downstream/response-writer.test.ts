@@ -208,9 +208,22 @@ test('keeps a client for which nothing waits, for ever', async (t) => {
   t.false(response.destroyed);
 });
 
-test('lets a client go for which more than 8 MiB wait, but takes one message of any size', (t) => {
+test('lets a client go for which more than 8 MiB wait beside the largest message, whatever its size', (t) => {
   const { response, writer } = createWriter(0);
   writer.write(Buffer.alloc(3 * MAX_QUEUED_BYTES));
+  // What the server sent in the same moment, such as the answer to a call behind its progress.
+  writer.write(Buffer.alloc(MAX_QUEUED_BYTES));
+  t.false(response.destroyed);
+  writer.write(Buffer.alloc(1));
+  t.true(response.destroyed);
+});
+
+test('a large message that was read makes no room for others', async (t) => {
+  const { response, writer } = createWriter();
+  writer.write(Buffer.alloc(3 * MAX_QUEUED_BYTES));
+  await turn();
+  response.room = 0;
+  for (let n = 0; n < 3; n += 1) writer.write(Buffer.alloc(MAX_QUEUED_BYTES / 2));
   t.false(response.destroyed);
   writer.write(Buffer.alloc(1));
   t.true(response.destroyed);

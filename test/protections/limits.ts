@@ -597,7 +597,7 @@ export const LIMITS: readonly Protection[] = [
   {
     promise: 'bytes unread by a client whose server cannot wait are limited',
     ...WRITER,
-    code: 'this.queuedBytes > MAX_QUEUED_BYTES + bytes.length',
+    code: 'this.queuedBytes > MAX_QUEUED_BYTES + this.#largestBytes',
     without: 'false',
   },
   {

@@ -1,7 +1,6 @@
 import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import { SessionCookies } from '../../http/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
-import { callerOf } from '../../relay/caller.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
 import { CallerHeaders } from '../remote/caller-headers.ts';
