@@ -8,7 +8,7 @@ import { waitFor } from '../support/wait-for.ts';
 import { recordOf, seenByServer } from './cell.ts';
 import { CLIENTS, type ClientKind, type ClientName } from './clients.ts';
 import { type Front, startFront } from './fronts.ts';
-import { fromServer, type MatrixClient } from './matrix-client.ts';
+import { type ConnectOptions, fromServer, type MatrixClient } from './matrix-client.ts';
 import { fence, updatesOf } from './scenarios/between-calls.ts';
 import { methodOf } from './scenarios/calls.ts';
 import { SERVERS, startLegacyHttp, startModernHttp } from './servers.ts';

@@ -11,8 +11,8 @@ import { ToolHeaders } from './tool-headers.ts';
 
 /** Open at one server for all clients together: each is a connection for as long as its client lives. */
 const MAX_SUBSCRIPTIONS = 1024;
-/** Callers whose view of the tools is remembered; the one that was not heard of for longest is forgotten. */
-const MAX_CALLERS = 256;
+/** Principals whose view of the tools is remembered; the one that was not heard of for longest is forgotten. */
+const MAX_PRINCIPALS = 256;
 
 export interface StatelessDialerOptions extends RemoteDialerOptions {
   /**
@@ -32,7 +32,7 @@ class StatelessDialer implements UpstreamDialer, StatelessServer {
   readonly #options: StatelessDialerOptions;
   readonly #reachability: Reachability;
   readonly #links = new Set<UpstreamLink>();
-  /** By caller; the one heard of last is at the end. */
+  /** By principal; the one heard of last is at the end. */
   readonly #tools = new Map<string, ToolHeaders>();
   #lastId = 0;
   #subscriptions = 0;
@@ -52,21 +52,21 @@ class StatelessDialer implements UpstreamDialer, StatelessServer {
     // Cookies of one client are never shown with the requests of another.
     const cookies = new SessionCookies();
     const environment = { ...remote, cookies, caller: new CallerHeaders(context?.headers), log: deps.log };
-    const tools = this.#toolsOf(context && callerOf(context));
+    const tools = this.#toolsOf(context?.principal);
     const link = new StatelessLink({ environment, listener, tools, server: this });
     this.#links.add(link);
     return link;
   }
 
   /** A server may show each caller other tools; who is not known shares with nobody. */
-  #toolsOf(caller: string | undefined): ToolHeaders {
+  #toolsOf(principal: string | undefined): ToolHeaders {
     const { clock, log } = this.#options.deps;
-    if (caller === undefined) return new ToolHeaders(clock, log);
-    const tools = this.#tools.get(caller) ?? new ToolHeaders(clock, log);
-    this.#tools.delete(caller);
-    this.#tools.set(caller, tools);
+    if (principal === undefined) return new ToolHeaders(clock, log);
+    const tools = this.#tools.get(principal) ?? new ToolHeaders(clock, log);
+    this.#tools.delete(principal);
+    this.#tools.set(principal, tools);
     const [oldest] = this.#tools.keys();
-    if (this.#tools.size > MAX_CALLERS && oldest !== undefined) this.#tools.delete(oldest);
+    if (this.#tools.size > MAX_PRINCIPALS && oldest !== undefined) this.#tools.delete(oldest);
     return tools;
   }
 
