@@ -8,7 +8,7 @@ import { waitFor } from '../support/wait-for.ts';
 import { recordOf, seenByServer } from './cell.ts';
 import { CLIENTS, type ClientKind, type ClientName } from './clients.ts';
 import { type Front, startFront } from './fronts.ts';
-import { fromServer, type MatrixClient } from './matrix-client.ts';
+import { type ConnectOptions, fromServer, type MatrixClient } from './matrix-client.ts';
 import { fence, updatesOf } from './scenarios/between-calls.ts';
 import { methodOf } from './scenarios/calls.ts';
 import { SERVERS, startLegacyHttp, startModernHttp } from './servers.ts';
@@ -156,7 +156,8 @@ for (const server of ['stdio', 'modernStdio'] as const) {
     const title = `${CLIENTS[client].title} → ${SERVERS[server].title}`;
     test.serial(`${title}: a call fails when the server exits, and the session ${fate}`, async (t) => {
       const { target } = await SERVERS[server].start();
-      const { front, main, connectAnew, ends } = await connect(t, client, target);
+      // A client that can be asked something has a process for each of its calls, and only one of them would exit.
+      const { front, main, connectAnew, ends } = await connect(t, client, target, { capabilities: {} });
       const processes = front.processes();
       const failure = await failureWhen(main, () => void main.callTool('exit', { code: 3 }).catch(() => undefined));
       t.like(failure, { code: -32603, data: { bridge: { reason: 'ERR_UPSTREAM_EXITED', exitCode: 3 } } });
@@ -197,14 +198,19 @@ interface Connected {
   ends(log: readonly string[]): Promise<void>;
 }
 
-async function connect(t: ExecutionContext, client: ClientName, target: readonly string[]): Promise<Connected> {
+async function connect(
+  t: ExecutionContext,
+  client: ClientName,
+  target: readonly string[],
+  options: Omit<ConnectOptions, 'name'> = {},
+): Promise<Connected> {
   const front = await startFront(client, target);
   const clients: MatrixClient[] = [];
   const stop = (): Promise<void> =>
     Promise.allSettled(clients.splice(0).map((connected) => connected.close())).then(() => front.stop());
   t.teardown(stop);
   const connectAs = async (name: string): Promise<MatrixClient> => {
-    const connected = await front.connect({ name });
+    const connected = await front.connect({ name, ...options });
     clients.push(connected);
     return connected;
   };

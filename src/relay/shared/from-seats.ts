@@ -204,6 +204,7 @@ export class FromSeats {
     if (this.#owner?.mindsGivenUp !== true || !mayAsk(method)) return;
     this.#state.givenUp.add(upstreamId);
     this.#owner.doubtful();
+    this.#state.unclear.look();
   }
 
   #answer(server: ReadyServer, seat: Seat, frame: Frame): boolean {
@@ -222,10 +223,11 @@ export class FromSeats {
 
   /** The child is gone: nothing is answered any more, neither by it nor to it. */
   lost(reason: BridgeError): void {
-    const { own, calls, questions, withdrawn, givenUp } = this.#state;
+    const { own, calls, questions, withdrawn, givenUp, unclear } = this.#state;
     own.clear();
     withdrawn.clear();
     givenUp.clear();
+    unclear.clear();
     for (const { seat, exchange, upstream, idToken, over } of calls.takeAll()) {
       upstream?.settle();
       over?.('failed');

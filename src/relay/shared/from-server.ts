@@ -7,7 +7,6 @@ import {
   CANCELLED,
   ELICIT,
   ELICITATION_COMPLETE,
-  isInteractive,
   isListChanged,
   LOG_MESSAGE,
   PING,
@@ -24,15 +23,14 @@ import { errorFrame, notificationFrame, resultFrame } from '../../wire/write-mes
 import type { Exchange } from '../exchange.ts';
 import type { ServerFault, UpstreamLink } from '../ports.ts';
 import { refusalOfId } from '../questions.ts';
-import type { Owner, PendingCall } from './pending-calls.ts';
+import { OwnerQuestions } from './owner-questions.ts';
+import type { Owner, PendingCall, SoleOne } from './pending-calls.ts';
 import type { Seat } from './seat.ts';
 import type { SharedState } from './shared-state.ts';
 import type { SoleOwner } from './sole-owner.ts';
 
 /** Of the name of a method. */
 const MAX_SHOWN_LENGTH = 100;
-
-type SoleOne = Extract<Owner, { kind: 'one' }>;
 
 /**
  * Takes what a shared server says and gives each message to the client it belongs to: by id, by token, by
@@ -43,6 +41,7 @@ export class FromServer {
   readonly #state: SharedState;
   readonly #log: Logger;
   readonly #owner: SoleOwner | undefined;
+  readonly #ownerQuestions: OwnerQuestions | undefined;
   /** Why questions were refused so far. */
   readonly #noted = new Set<string>();
 
@@ -50,6 +49,7 @@ export class FromServer {
     this.#state = state;
     this.#log = log;
     this.#owner = owner;
+    this.#ownerQuestions = owner && new OwnerQuestions(state, owner);
   }
 
   /** `known`: the exchange on the shared link that the message belongs to, where its transport can tell. */
@@ -89,6 +89,7 @@ export class FromServer {
     // A sole owner deals with errors of its own accord.
     const told = this.#owner === undefined ? seat.answered(answer, exchange.method) : answer;
     seat.listener.fromServer(told, exchange);
+    this.#state.unclear.look();
   }
 
   /** Without an id it can only be about what is open if that is one thing: a server could not read a request. */
@@ -149,12 +150,7 @@ export class FromServer {
 
   /** The call that an exchange on the shared link stands for. */
   #ownerOf(known: Exchange | undefined): SoleOne | undefined {
-    return known && this.#ownerWithId(known.id);
-  }
-
-  #ownerWithId(upstreamId: JsonRpcId): SoleOne | undefined {
-    const call = this.#state.calls.get(upstreamId);
-    return call && { kind: 'one', seat: call.seat, exchange: call.exchange };
+    return known && this.#state.calls.ownerWithId(known.id);
   }
 
   #logMessage(frame: Frame, known: Exchange | undefined): void {
@@ -190,7 +186,7 @@ export class FromServer {
 
   #questionWithdrawn(frame: Frame): void {
     const withdrawn = findCancelledId(frame);
-    if (withdrawn === undefined) return;
+    if (withdrawn === undefined || this.#state.unclear.withdrawn(withdrawn.value)) return;
     const question = this.#state.questions.takeWithdrawn(withdrawn.value);
     if (question === undefined) return this.#owner?.orphanWithdrawn(withdrawn.value);
     const { id, seat } = question;
@@ -218,9 +214,12 @@ export class FromServer {
     // The one question the bridge can answer for everybody.
     if (frame.method === PING) return void link.send(resultFrame(serverId, {}));
     const refusal = refusalOfId(serverId) ?? this.#passQuestion(link, frame, known);
-    if (refusal === undefined) return;
-    this.#noteRefusal(refusal, frame);
-    link.send(errorFrame(serverId, rpcErrorOf(refusal)));
+    if (refusal !== undefined) this.#refuse(link, frame, refusal);
+  }
+
+  #refuse(link: UpstreamLink, frame: Frame, reason: BridgeError): void {
+    this.#noteRefusal(reason, frame);
+    link.send(errorFrame(frame.id as JsonRpcId, rpcErrorOf(reason)));
   }
 
   /** Once for each kind: the server may go on asking for as long as it runs. */
@@ -232,7 +231,10 @@ export class FromServer {
 
   /** Returns why nobody can be asked this. */
   #passQuestion(link: UpstreamLink, frame: Frame, known: Exchange | undefined): BridgeError | undefined {
-    if (this.#owner !== undefined) return this.#askOwner(this.#owner, link, frame, known);
+    if (this.#ownerQuestions !== undefined) {
+      const refuse = (reason: BridgeError): void => this.#refuse(link, frame, reason);
+      return this.#ownerQuestions.take({ link, question: frame, known, refuse });
+    }
     const params = readFields(frame, ['mode', 'elicitationId']);
     const asked = this.#whomToAsk(frame, params);
     return asked instanceof BridgeError ? asked : this.#ask(asked, frame, params);
@@ -251,40 +253,6 @@ export class FromServer {
     if (frame.method === ELICIT) questions.noteElicitation(params?.elicitationId, seat);
     seat.early.add(() => questions.isOpen(question) && send(), asked.bytes.length);
     return undefined;
-  }
-
-  /** Returns why nobody can be asked this. */
-  #askOwner(owner: SoleOwner, link: UpstreamLink, frame: Frame, known: Exchange | undefined): BridgeError | undefined {
-    const serverId = frame.id as JsonRpcId;
-    const refusal = owner.refuse(frame);
-    if (refusal !== undefined) {
-      link.send(errorFrame(serverId, refusal));
-      return undefined;
-    }
-    const asked = this.#callOf(owner, frame, known);
-    if (asked.kind === 'ambiguous') return UNCLEAR_CALL;
-    // A call that cannot be answered with a question is as good as none.
-    if (asked.kind === 'nobody' || asked.exchange === undefined || !isInteractive(asked.exchange.method)) {
-      owner.takeOrphan(frame, (answer) => void link.send(withId(answer, serverId)));
-      return undefined;
-    }
-    owner.asked();
-    const question = this.#state.questions.open(asked.seat, serverId);
-    asked.seat.listener.fromServer(withId(frame, question.id), asked.exchange);
-    return undefined;
-  }
-
-  /** The call that certainly caused the server to ask: it is named, or no other could have. */
-  #callOf(owner: SoleOwner, frame: Frame, known: Exchange | undefined): Owner {
-    const named = owner.callOf(frame);
-    if (named !== undefined) return (named !== 'unknown' && this.#ownerWithId(named.upstreamId)) || NOBODY;
-    if (known !== undefined && owner.knowsByStream) return this.#ownerOf(known) ?? NOBODY;
-    owner.unplaced();
-    const sole = this.#state.calls.soleAsker();
-    if (this.#state.givenUp.isEmpty || sole.kind === 'nobody') return sole;
-    owner.asked();
-    owner.doubtful();
-    return AMBIGUOUS;
   }
 
   #whomToAsk(frame: Frame, params: Fields | undefined): SoleOne | BridgeError {
@@ -322,12 +290,4 @@ export class FromServer {
 const TOO_EARLY = new BridgeError(
   'ERR_SESSION_BUSY',
   'The client has not finished its handshake, and enough waits for it to be asked.',
-);
-
-const NOBODY: Owner = { kind: 'nobody' };
-const AMBIGUOUS: Owner = { kind: 'ambiguous' };
-
-const UNCLEAR_CALL = new BridgeError(
-  'ERR_SHARED_AMBIGUOUS',
-  'The request names no call, and several calls are open, or were given up, that it may belong to: nobody can be asked without guessing.',
 );

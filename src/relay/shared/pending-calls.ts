@@ -1,5 +1,6 @@
 import { CellMap } from '../../collections/cell-map.ts';
 import { mayAsk } from '../../mcp/methods.ts';
+import type { JsonRpcId } from '../../wire/frame.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Seat } from './seat.ts';
 
@@ -27,6 +28,8 @@ export type Owner =
   | { readonly kind: 'nobody' }
   | { readonly kind: 'ambiguous' };
 
+export type SoleOne = Extract<Owner, { kind: 'one' }>;
+
 /** The open calls of all clients of a shared server, by the id they have on its link. */
 export class PendingCalls {
   readonly #calls = new CellMap<number, PendingCall>();
@@ -42,6 +45,12 @@ export class PendingCalls {
 
   get(upstreamId: unknown): PendingCall | undefined {
     return typeof upstreamId === 'number' ? this.#calls.get(upstreamId) : undefined;
+  }
+
+  /** The call of this id as the owner of a message. */
+  ownerWithId(upstreamId: JsonRpcId): SoleOne | undefined {
+    const call = this.get(upstreamId);
+    return call && { kind: 'one', seat: call.seat, exchange: call.exchange };
   }
 
   take(upstreamId: unknown): PendingCall | undefined {
@@ -87,11 +96,11 @@ export class PendingCalls {
     return asking.length > 0 ? ownerOf(asking) : this.owner();
   }
 
-  /** The only open call that the server may ask something in; `ambiguous`: there are several. */
-  soleAsker(): Owner {
+  /** The only open call, of those up to this id, that the server may ask something in; `ambiguous`: there are several. */
+  soleAsker(lastId: number): Owner {
     let sole: PendingCall | undefined;
     for (const call of this.#calls.values()) {
-      if (!mayAsk(call.exchange.method)) continue;
+      if (call.exchange.upstreamId > lastId || !mayAsk(call.exchange.method)) continue;
       if (sole !== undefined) return { kind: 'ambiguous' };
       sole = call;
     }

@@ -323,6 +323,7 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
     const link = this.#link();
     if (this.#state.kind === 'starting' || this.#state.kind === 'restarting') this.#state.cancel();
     this.#state = { kind: 'closed' };
+    this.#shared.unclear.clear();
     for (const seat of this.#shared.seats.toArray()) seat.listener.serverClosed(SHUTTING_DOWN);
     link?.close(SHUTTING_DOWN);
     await this.#options.dialer.close();

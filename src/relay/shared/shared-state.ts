@@ -9,6 +9,7 @@ import { PendingCalls } from './pending-calls.ts';
 import type { Seat } from './seat.ts';
 import { ServerQuestions } from './server-questions.ts';
 import { SubscriptionTable } from './subscription-table.ts';
+import { UnclearQuestions } from './unclear-questions.ts';
 import { WithdrawnRequests } from './withdrawn-requests.ts';
 
 /** What a shared server knows of its clients; it outlives the child, so that a new one can be brought up to date. */
@@ -20,12 +21,19 @@ export class SharedState {
   readonly levels = new LogLevels<Seat>();
   readonly withdrawn: WithdrawnRequests;
   readonly givenUp = new GivenUpCalls();
+  readonly unclear: UnclearQuestions;
   /** Requests of the bridge itself whose answers matter, by id. */
   readonly own = new Map<number, (answer: Frame) => void>();
   #lastId = 0;
 
   constructor(clock: Clock) {
     this.withdrawn = new WithdrawnRequests(clock);
+    this.unclear = new UnclearQuestions(clock);
+  }
+
+  /** Of the latest request. */
+  get lastId(): number {
+    return this.#lastId;
   }
 
   /** Ids on the shared link: integers, which every server echoes unchanged, never used twice. */

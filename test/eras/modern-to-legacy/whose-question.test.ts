@@ -1,26 +1,57 @@
 import test from 'ava';
+import { MAX_UNCLEAR, MAX_UNCLEAR_BYTES, UNCLEAR_HOLD_MS } from '../../../src/relay/shared/unclear-questions.ts';
 import { ALL, ModernBridge } from './modern-bridge.ts';
 
 const ASK = { method: 'elicitation/create', params: { message: 'who?', requestedSchema: { type: 'object' } } };
 const UNCLEAR = { error: { code: -32603, data: { bridge: { reason: 'ERR_SHARED_AMBIGUOUS' } } } };
 
 for (const attribution of ['stream', 'none'] as const) {
-  test(`attribution ${attribution}: what names no call is asked of nobody while several are open, else of the only one`, (t) => {
+  test(`attribution ${attribution}: what names no call waits until only one can be meant; new calls do not count`, (t) => {
     const bridge = new ModernBridge({ attribution });
     const [first, second] = [bridge.call(), bridge.call()];
     const [, { id } = {}] = bridge.heard();
     t.is(bridge.dialer.dialled.length, 1);
     bridge.says({ id: 'q', ...ASK });
-    t.like(bridge.heard()[0], { id: 'q', ...UNCLEAR });
     bridge.collect();
-    t.deepEqual([...first.told(), ...second.told()], []);
-    bridge.says({ id, result: { content: [] } });
+    t.deepEqual([...first.told(), ...second.told(), ...bridge.heard()], []);
+    bridge.call();
+    bridge.says({ id, result: { content: [] } }, 0);
     t.is(second.answer().result.resultType, 'complete');
-    bridge.says({ id: 'r', ...ASK });
     bridge.collect();
     t.is(first.answer().result.resultType, 'input_required');
   });
+
+  test(`attribution ${attribution}: while several calls can be meant nobody is asked, and the server is told so`, (t) => {
+    const bridge = new ModernBridge({ attribution });
+    const calls = [bridge.call(), bridge.call()];
+    bridge.heard();
+    bridge.says({ id: 'q', ...ASK });
+    bridge.says({ id: 'withdrawn', ...ASK });
+    bridge.says({ method: 'notifications/cancelled', params: { requestId: 'withdrawn' } });
+    bridge.clock.advance(UNCLEAR_HOLD_MS - 1);
+    t.deepEqual(bridge.heard(), []);
+    bridge.clock.advance(1);
+    t.like(bridge.heard(), [{ id: 'q', ...UNCLEAR }]);
+    for (const call of calls) t.deepEqual(call.told(), []);
+    bridge.says({ id: 'r', ...ASK });
+    bridge.exits();
+    bridge.clock.advance(UNCLEAR_HOLD_MS);
+    for (const call of calls) t.is(call.answer().error?.code, -32603);
+  });
 }
+
+test('no more is kept until it is clear than may be', (t) => {
+  const bridge = new ModernBridge({ attribution: 'none' });
+  for (let n = 0; n < 2; n += 1) bridge.call();
+  bridge.heard();
+  for (let n = 0; n <= MAX_UNCLEAR; n += 1) bridge.says({ id: n, ...ASK });
+  t.like(bridge.heard(), [{ id: MAX_UNCLEAR, ...UNCLEAR }]);
+  const large = new ModernBridge({ attribution: 'none' });
+  for (let n = 0; n < 2; n += 1) large.call();
+  large.heard();
+  large.says({ id: 'q', ...ASK, params: { ...ASK.params, message: 'x'.repeat(MAX_UNCLEAR_BYTES) } });
+  t.like(large.heard(), [{ id: 'q', ...UNCLEAR }]);
+});
 
 test('calls share a session until the server asks on a stream that is no call’s; then each has one to itself', (t) => {
   const bridge = new ModernBridge({ attribution: 'stream' });
@@ -47,8 +78,8 @@ test('the stream that a question comes on is believed only where the transport k
   const [sent] = bridge.dialer.latest.link.sent.filter(({ frame }) => frame.method === 'tools/call');
   bridge.heard();
   bridge.saysOn(sent?.exchange, { id: 'q', ...ASK });
+  bridge.clock.advance(UNCLEAR_HOLD_MS);
   t.like(bridge.heard()[0], { id: 'q', ...UNCLEAR });
-  bridge.collect();
   t.deepEqual([...first.told(), ...second.told()], []);
 });
 
@@ -180,17 +211,17 @@ test('the roots that one call was told are not those of the next', (t) => {
   t.deepEqual(Object.keys(next.answer().result.inputRequests), ['roots-1']);
 });
 
-test('a call that no specification names meets the session of its client; while it is open nobody is asked there', (t) => {
+test('a call that no specification names meets the session of its client; what is asked waits until it is over', (t) => {
   const bridge = new ModernBridge();
   const call = bridge.call();
   const own = bridge.ask('acme/do', {}, { capabilities: ALL });
   t.is(bridge.dialer.dialled.length, 1);
   const [, { id } = {}] = bridge.heard();
   bridge.says({ id: 'q', ...ASK });
-  t.like(bridge.heard()[0], { id: 'q', ...UNCLEAR });
+  bridge.collect();
+  t.deepEqual([...call.told(), ...bridge.heard()], []);
   bridge.says({ id, result: {} });
   t.is(own.answer().result.resultType, 'complete');
-  bridge.says({ id: 'r', ...ASK });
   bridge.collect();
   t.is(call.answer().result.resultType, 'input_required');
 });
