@@ -75,9 +75,12 @@ class StdioFront implements Front {
 
 const below = ({ pid }: ServerPipe): number[] => (pid === null ? [] : [pid, ...descendantsOf(pid)]);
 
+/** As many processes for modern clients as a scenario needs at once; more would only take longer to end together. */
+const POOL = ['--pool-size', '8'];
+
 /** `mcp-portage serve …`, one for all clients. */
 async function serve(kind: ClientKind, target: readonly string[]): Promise<Front> {
-  const bridge = await startBridge(target);
+  const bridge = await startBridge(target[0] === '--' ? [...POOL, ...target] : target);
   const door: Door = { kind: 'url', url: kind.over === 'httpSse' ? bridge.sseUrl : bridge.url };
   return {
     logs: bridge.logs,
