@@ -184,7 +184,7 @@ export interface SessionConfig {
   /** Children kept started ahead of need. */
   readonly prewarm: number;
   readonly sessionTimeoutMs: number;
-  /** The same once no connection and no call is left: of a client that has left, and of one that never has a stream. */
+  /** How long a session without a connection or an open call stays: after its client left, and of a client that uses no stream. */
   readonly idleTimeouts: { readonly leftMs: number; readonly quietMs: number };
   readonly maxSessions: number;
   readonly maxSessionsPerCaller: number;

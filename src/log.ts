@@ -135,7 +135,7 @@ function redactValue(value: unknown, depth: number): unknown {
   return redactObject(value as Record<string, unknown>, depth + 1);
 }
 
-/** Of an error: it has lines of its own. */
+/** Makes the stack of an error printable, whose lines stay apart. */
 function showStack(value: unknown): unknown {
   return typeof value === 'string' ? printableLines(value) : value;
 }

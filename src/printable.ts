@@ -5,7 +5,7 @@ import { stripVTControlCharacters } from 'node:util';
  * fillers, variation selectors, tags. They forge lines, drive terminals, and hide text or make it look like another.
  */
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
-/** The same but for the end of a line. */
+/** All hidden characters except the end of a line. */
 const HIDDEN_IN_LINES = /(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 /** Most texts are plain, and cost one look. */
 const PLAIN = /^[\x20-\x7e]*$/;
@@ -19,13 +19,13 @@ export function toPrintable(text: string, maxLength: number): string {
   return clean.length <= maxLength ? clean : `${clean.slice(0, maxLength)}…`;
 }
 
-/** The same of any length. */
+/** Makes a text fit for one line, whatever its length; see `toPrintable`. */
 export function printableLine(text: string): string {
   if (PLAIN.test(text)) return text;
   return stripVTControlCharacters(text).replaceAll('\t', ' ').replace(HIDDEN, '');
 }
 
-/** The same for text of ours with several lines, in which others are quoted. */
+/** Makes a text of several lines printable, in which peers are quoted; its line breaks stay. */
 export function printableLines(text: string): string {
   if (PLAIN.test(text)) return text;
   return stripVTControlCharacters(text).replaceAll('\t', ' ').replace(HIDDEN_IN_LINES, '');

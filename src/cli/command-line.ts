@@ -143,7 +143,7 @@ function refuseMistakes({ head, command, parsed, verb, stray, platform }: Checke
     Object.keys(parsed)
       .filter((key) => !KNOWN_KEYS.has(key))
       .map((key) => [head.findIndex((token) => isOptionToken(token, key)), key] as const)
-      // Of letters behind one dash the first is enough.
+      // Several letters behind one dash are one word, which is explained once, by its first letter.
       .reverse(),
   );
   const explanations = [...unknown]

@@ -18,7 +18,7 @@ export interface StrayWord {
   readonly platform: NodeJS.Platform | undefined;
 }
 
-/** Of a word before `--` that is neither verb nor URL. */
+/** Explains a word before `--` that is neither a verb nor a URL, and what to write instead. */
 export function explainStrayWord(stray: StrayWord): string {
   const { head, at, word, command } = stray;
   if (word === '') return 'One of the arguments is empty; is a variable of the shell not set?';
@@ -172,7 +172,7 @@ interface GivenCommand {
   readonly platform: NodeJS.Platform | undefined;
 }
 
-/** Of the word behind `--`, where it cannot be a program. */
+/** Explains the word behind `--` where it cannot be a program; undefined: it can be one. */
 export function explainWrongProgram({ head, command, platform }: GivenCommand): string | undefined {
   const [program, ...args] = command;
   if (program === undefined) return undefined;

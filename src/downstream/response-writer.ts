@@ -22,7 +22,7 @@ export class ResponseWriter {
   /** Index of the first pending part; what lies before it is cut off now and then, not one by one. */
   #first = 0;
   #pendingBytes = 0;
-  /** Of the messages that wait, the size of the largest. */
+  /** Size of the largest message among those that wait. */
   #largestBytes = 0;
   #givenBytes = 0;
   /** - `idle`: the socket takes bytes. - `scheduled`: and gets some at the end of this turn. - `blocked`: it has enough. */

@@ -47,7 +47,7 @@ const SPECIAL_IPV4 = [
 const SPECIAL_IPV6 = [
   // Loopback, unspecified, IPv4 in deprecated forms, translators of a network's own, discard-only.
   ['::', 3],
-  // Of the protocols themselves: Teredo, which hides an IPv4 address of each end, benchmarks, ORCHID. [RFC 2928, 4380]
+  // This block serves protocols: Teredo, which hides an IPv4 address of each end, benchmarks, ORCHID. [RFC 2928, 4380]
   ['2001::', 23],
   ['2001:db8::', 32],
   // 6to4, which holds an IPv4 address. Whoever has one of these can be reached at that. [RFC 3056]

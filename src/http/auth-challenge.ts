@@ -42,7 +42,7 @@ export function parseAuthChallenge(headers: IncomingHttpHeaders): AuthChallenge 
 function readParameters(text: string): ReadonlyMap<string, string> {
   const parameters = new Map<string, string>();
   let word: string | undefined;
-  /** Of the parameter whose value is being read; that of an unquoted one may come in several parts. */
+  /** Name and value of the parameter that is being read; an unquoted value may come in several parts. */
   let name: string | undefined;
   let parts: string[] = [];
   const finish = (value: string): void => {

@@ -15,7 +15,7 @@ export interface ControlRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
-  /** Of the client's own request, that the user lets pass. */
+  /** Headers of the client's own request that the user lets pass (`--forward-header`). */
   readonly forwarded?: Readonly<Record<string, string>> | undefined;
   readonly body?: string;
   readonly cookies: SessionCookies;

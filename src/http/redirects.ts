@@ -30,7 +30,7 @@ export function judgeRedirect(request: {
   if (!URL.canParse(location, url.href)) return refuse('a redirect to something that is no URL', TELL_OPERATORS);
   const target = new URL(location, url);
   if (target.origin !== url.origin) {
-    // Of a place that nobody here has named, the path may be anything.
+    // The path is not shown: another server chose it, and it may hold a credential.
     const shown = target.origin === 'null' ? target.protocol : target.origin;
     return refuse(`a redirect to another origin, ${shown}`, 'if the server has moved, use its URL there');
   }

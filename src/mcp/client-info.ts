@@ -4,7 +4,7 @@ import type { Fields } from './payload.ts';
 
 /** Characters of `clientInfo` as JSON that are passed on, and kept as long as a session; icons, for one, may be pictures. */
 export const MAX_INFO_LENGTH = 4096;
-/** Of its texts, where it is longer than that. */
+/** Name and version are cut to this many characters where the whole is over its limit. */
 const MAX_NAME_LENGTH = 256;
 
 /** The whole of it, or name and version where it is too long to be repeated. Both are strings. */

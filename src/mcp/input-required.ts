@@ -67,7 +67,7 @@ export function readInputRequired(frame: Frame, capabilities: ClientCapabilities
   return { requests, requestState: state && Buffer.from(bytes.subarray(state.start, state.end)) };
 }
 
-/** Of one result. Nobody is asked as many at a time; so many are looked at. */
+/** Input requests of one result that are looked at. It is more than anybody is asked at a time. */
 const MAX_REQUESTS = 1000;
 
 function readRequests(

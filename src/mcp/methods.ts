@@ -14,7 +14,7 @@ export const COMPLETE = 'completion/complete';
 export const CALL_TOOL = 'tools/call';
 export const GET_PROMPT = 'prompts/get';
 export const READ_RESOURCE = 'resources/read';
-/** Of requests that may name a task by its id, known or not: what nobody may ask where strangers share a server. */
+/** Requests below this prefix may name a task by its id, so they are refused where strangers share a server. */
 export const TASKS_PREFIX = 'tasks/';
 
 export const INITIALIZED = 'notifications/initialized';
@@ -27,7 +27,7 @@ export const PROMPTS_CHANGED = 'notifications/prompts/list_changed';
 export const RESOURCES_CHANGED = 'notifications/resources/list_changed';
 export const ROOTS_CHANGED = 'notifications/roots/list_changed';
 export const ELICITATION_COMPLETE = 'notifications/elicitation/complete';
-/** Of 2025-11-25, in both directions. */
+/** 2025-11-25 has this notification in both directions. */
 export const TASK_STATUS = 'notifications/tasks/status';
 
 export const SAMPLE = 'sampling/createMessage';
@@ -62,7 +62,7 @@ export function mayAsk(method: string): boolean {
   return !quiet.has(method);
 }
 
-/** Of 2025-11-25 and of the tasks extension, which share some names. */
+/** The task requests of 2025-11-25 and of the tasks extension, which share some names. */
 const taskRequests: ReadonlySet<string> = new Set([
   'tasks/get',
   'tasks/update',

@@ -13,7 +13,7 @@ export interface ListedTool {
 }
 
 export interface ToolList {
-  /** Of the array that the tools stand in. */
+  /** The array that holds the tools. */
   readonly list: Span;
   readonly items: readonly {
     readonly span: Span;

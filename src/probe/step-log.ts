@@ -30,7 +30,7 @@ export class StepLog {
     return answer;
   }
 
-  /** Of what is no question to be written down. */
+  /** Shows what the probe waits for where that is no request whose steps are recorded. */
   waitFor(what: string): void {
     this.#waiting(what);
   }

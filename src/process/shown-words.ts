@@ -12,7 +12,7 @@ function maskCredentials(words: readonly string[]): readonly string[] {
   return words.map((word, index) => {
     const before = words[index - 1] ?? '';
     const isValue = before.startsWith('-') && !before.includes('=') && !word.startsWith('-');
-    // Of options of ours the name is part of the value: `--env NAME=value`, `--header 'Name: value'`.
+    // The values of these options begin with a name, which is shown: `--env NAME=value`, `--header 'Name: value'`.
     const named = before === '--env' ? /^(\w+=)./s : before === '--header' ? /^([\w-]+: *)./s : undefined;
     const name = named?.exec(word)?.[1];
     if (name !== undefined) return `${name}…`;

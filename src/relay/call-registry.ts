@@ -27,7 +27,7 @@ export interface CallRequest {
   readonly metadata: RequestMetadata;
   /** What its server's process is told about the caller. */
   readonly environment?: CallerEnvironment | undefined;
-  /** Of its HTTP request, that the user lets pass; see `Lane`. */
+  /** Headers of the caller's HTTP request that the user lets pass; see `Lane`. */
   readonly headers?: Lane['headers'];
 }
 

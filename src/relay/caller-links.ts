@@ -18,7 +18,7 @@ export const MAX_KEPT_NOTIFICATION_BYTES = 256 * 1024;
 export interface NotifyingCaller {
   readonly principal: string;
   readonly environment?: CallerEnvironment | undefined;
-  /** Of its HTTP request, that the user lets pass; who shows other values has another link. */
+  /** Headers of the caller's HTTP request that the user lets pass; other values get another link. */
   readonly headers?: Lane['headers'];
 }
 

@@ -43,7 +43,7 @@ export interface LegacySessionOptions {
   readonly attribution: Attribution;
   /** The server is told that it talks to this client. */
   readonly clientInfo: Implementation;
-  /** Of the caller's HTTP request, that the user lets pass; see `Lane`. */
+  /** Headers of the caller's HTTP request that the user lets pass; see `Lane`. */
   readonly headers?: Lane['headers'];
   readonly capabilities: Fields;
   /** Nobody sits here any more. */

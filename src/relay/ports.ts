@@ -112,7 +112,7 @@ export interface CallContext {
   readonly principal: string;
   /** Undefined: the link is for many requests of one client, each of which brings its own. */
   readonly metadata: RequestMetadata | undefined;
-  /** Of its HTTP request, that the user lets pass; see `Lane`. */
+  /** Headers of the caller's HTTP request that the user lets pass; see `Lane`. */
   readonly headers?: Lane['headers'];
 }
 

@@ -10,7 +10,7 @@ export const LEASE_WAIT_MS = 50_000;
 export interface SessionQueueLimits {
   /** Calls that wait for a session. */
   readonly waiting: number;
-  /** Of these, one caller's. */
+  /** Calls of one caller that may wait. */
   readonly waitingPerCaller: number;
 }
 

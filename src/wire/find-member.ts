@@ -28,7 +28,7 @@ export function findUniqueMember(bytes: Buffer, objectStart: number, key: string
   return found;
 }
 
-/** The same for several keys in one walk, in their order. */
+/** Finds several members as `findUniqueMember` does, in one walk; the answers are in the order of the keys. */
 export function findUniqueMembers(
   bytes: Buffer,
   objectStart: number,

@@ -5,7 +5,7 @@
 import { BACKSLASH, OPEN_BRACE, QUOTE } from './ascii.ts';
 import { isStringToken, MemberCursor, type Members } from './scan-json.ts';
 
-/** Of the message, of its payload, and of the `_meta` of that. For other members nobody looks twice. */
+/** Members are noted of the message, of its payload and of the payload's `_meta`. Nobody looks twice for others. */
 const LEVELS = 3;
 const META = '_meta';
 const UNDERSCORE = META.charCodeAt(0);
@@ -25,8 +25,8 @@ const VALUE_END = 3;
 const NOTES = 4;
 
 /**
- * Of a text that turns out not to be JSON it says nothing of use. Of one with too many members it has the first ones, and
- * no object that they stand in has an end.
+ * An outline of text that turns out not to be JSON says nothing of use. Where there are too many members it has the first
+ * ones, and no object that they stand in has an end.
  */
 export class Outline {
   readonly #bytes: Buffer;
@@ -66,7 +66,7 @@ export class Outline {
     if (this.isComplete) this.#notes[(this.#last[level] as number) + VALUE_END] = end;
   }
 
-  /** The same as a MemberCursor; undefined: they were not noted, because they are not among those that are. */
+  /** The members of an object, as a MemberCursor finds them; undefined: those of this object were not noted. */
   membersOf(bytes: Buffer, objectStart: number): Members | undefined {
     if (bytes[objectStart] !== OPEN_BRACE) return undefined;
     const notes = this.#notes;
@@ -113,7 +113,7 @@ export function walkOutline(bytes: Buffer): { readonly outline: Outline; readonl
   return { outline, end: walkMembers(bytes, 0, { level: 1, outline }) };
 }
 
-/** Of a whole message; undefined: it is none. Of one with too many members it has the first ones. */
+/** The outline of a whole message; undefined: it is none. With too many members it has the first ones. */
 export function outlineOf(message: Buffer): Outline | undefined {
   const { outline, end } = walkOutline(message);
   return end === message.length || !outline.isComplete ? outline : undefined;

@@ -1,14 +1,6 @@
 import test from 'ava';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
-
-function refusal(...argv: readonly string[]): string {
-  try {
-    parseCommandLine(argv);
-  } catch (thrown) {
-    return (thrown as Error).message;
-  }
-  return 'accepted';
-}
+import { refusal } from './refusal.ts';
 
 for (const [written, wayOut] of [
   [

@@ -1,14 +1,6 @@
 import test from 'ava';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
-
-function refusal(...argv: readonly string[]): string {
-  try {
-    parseCommandLine(argv);
-  } catch (thrown) {
-    return (thrown as Error).message;
-  }
-  return 'accepted';
-}
+import { refusal } from './refusal.ts';
 
 /** What was typed, and what is shown in its place. */
 const CORRECTED: readonly (readonly [typed: string, shown: string, why: RegExp])[] = [

@@ -1,14 +1,5 @@
 import test from 'ava';
-import { parseCommandLine } from '../../src/cli/command-line.ts';
-
-function refusal(...argv: readonly string[]): string {
-  try {
-    parseCommandLine(argv);
-  } catch (thrown) {
-    return (thrown as Error).message;
-  }
-  return 'accepted';
-}
+import { refusal } from './refusal.ts';
 
 /** As the shell splits what was copied from a text document. */
 const COPIED: readonly (readonly [typed: string, shown: string])[] = [

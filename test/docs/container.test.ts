@@ -36,6 +36,7 @@ test('the health check is healthy only when /healthz answers 200', async (t) => 
   t.is(await check({ MCP_PORTAGE_PORT: String(port) }), 1);
 });
 
+/** The image is Linux: the check reads the command line of process 1 from /proc. */
 const onLinux = process.platform === 'linux' ? test : test.skip;
 
 for (const written of ['--port PORT', '--port=PORT']) {

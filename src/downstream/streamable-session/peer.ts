@@ -178,7 +178,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
       ...options,
       owner: this,
     });
-    // Who calls without the stream that it once had, lives without one: some clients do not open it again.
+    // A client that calls after its stream was closed has not left: some clients never open the stream again.
     this.#isListening &&= this.#getStream?.isConnected ?? false;
     this.#place ??= this.#live.add(this);
     this.#flushQuestions();

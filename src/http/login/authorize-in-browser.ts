@@ -18,7 +18,7 @@ import type { CodeGrant } from './token-requests.ts';
 
 /** Less than a call may be silent, so that those who wait are told what they have waited for. */
 export const LOGIN_TIMEOUT_MS = 4 * 60_000;
-/** Of its address, which the browser is sent to; servers take no longer ones. */
+/** Characters of the address of the login page. Servers accept no longer request lines. */
 const MAX_PAGE_LENGTH = 16 * 1024;
 /** How often to look whether the user has logged in through another process. */
 const LOOK_PERIOD_MS = 1000;

@@ -1,4 +1,4 @@
-/** Ids; of a server that is given up on more often, it is not known any more which of them it has ended. */
+/** Ids that are remembered. Beyond that it is not known any more which calls the server has ended. */
 export const MAX_GIVEN_UP = 1000;
 
 /**

@@ -31,7 +31,7 @@ export class SharedState {
     this.unclear = new UnclearQuestions(clock);
   }
 
-  /** Of the latest request. */
+  /** The id of the latest request on the shared link. */
   get lastId(): number {
     return this.#lastId;
   }

@@ -10,7 +10,7 @@ import type { InitializeResult } from './initialize-result.ts';
  * share, because it names no owner, is not hidden. What the server asks still goes only to the call that caused it.
  */
 export interface SoleOwner {
-  /** Of all that is sent to the server, whichever call it is for. */
+  /** The lane of everything that is sent to the server, whichever call it is for. */
   readonly lane: Lane;
   /** What the server is told in `initialize`. */
   readonly capabilities: Fields;
