@@ -3,10 +3,13 @@
  * docs/decisions/0001-one-bundle.md says why dependencies are bundled, and why as CommonJS.
  */
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { basename } from 'node:path';
 import { build } from 'esbuild';
 
 const OUT = 'dist';
+/** Ends the name of a file that is being written. */
+const DRAFT = '.draft';
 /** Large, and needed by modules only that are imported dynamically: code that is not there need not be read. */
 const SELDOM = ['got', 'oauth4webapi', 'pino-pretty'];
 
@@ -48,11 +51,21 @@ const starter = await build({
 });
 const licenses = await collectLicenses(Object.keys(program.metafile.inputs));
 
-// Only now, so that a failed build leaves the last good one in place.
-await rm(OUT, { recursive: true, force: true });
-await mkdir(OUT);
-for (const { path, contents } of [...program.outputFiles, ...starter.outputFiles]) await writeFile(path, contents);
-await writeFile(`${OUT}/THIRD-PARTY-LICENSES.txt`, licenses);
+// Only now, so that a failed build leaves the last good one in place; and each file whole at once, since tests may be running it.
+await mkdir(OUT, { recursive: true });
+const written = new Set();
+for (const { path, contents } of [...program.outputFiles, ...starter.outputFiles]) await put(basename(path), contents);
+await put('THIRD-PARTY-LICENSES.txt', licenses);
+for (const name of await readdir(OUT)) {
+  if (!written.has(name) && !name.endsWith(DRAFT)) await rm(`${OUT}/${name}`, { recursive: true, force: true });
+}
+
+async function put(name, contents) {
+  const draft = `${OUT}/${name}.${process.pid}${DRAFT}`;
+  await writeFile(draft, contents);
+  await rename(draft, `${OUT}/${name}`);
+  written.add(name);
+}
 
 /** In hexadecimal digits. */
 function digestOf(files, name) {
