@@ -1,0 +1,78 @@
+/**
+ * `npm run mutation` changes src/ in thousands of small ways, one at a time (each is a mutant), and runs the tests that
+ * reach the changed place: a mutant that no test notices has survived, and shows what the tests do not look at.
+ * `-- --mutate src/http/access-policy.ts` tries one part. docs/reliability.md says what has been found this way.
+ */
+
+import { existsSync } from 'node:fs';
+import { testFilesIn } from './scripts/bundle-tests.js';
+
+/** The parts that carry the promises, and the tests that are there to notice when one of them is broken. */
+const PARTS = [
+  { source: 'src/http/access-policy.ts', tests: ['test/http/access-policy.test.ts', 'test/downstream/access.test.ts'] },
+  {
+    source: 'src/http/auth',
+    tests: ['test/http/auth', 'test/downstream/authentication.test.ts', 'test/downstream/mapped-headers.test.ts'],
+  },
+  { source: 'src/http/login', tests: ['test/http/login'] },
+  { source: 'src/relay', tests: ['test/relay', 'test/eras'] },
+  { source: 'src/wire', tests: ['test/wire'] },
+  { source: 'src/process', tests: ['test/process'] },
+];
+
+/** What `--mutate` names, without line numbers; undefined when everything is to be tried. */
+const named = namedBy(process.argv);
+/**
+ * Only the tests of the parts that are named are built and run, as the tests of everything else would pass through the same
+ * lines for hours. They run in this order until one of them fails, so the test of a file that is named itself comes first.
+ */
+const testFiles = [
+  ...(named ?? [])
+    .map((source) => source.replace(/^src\/(.*)\.ts$/, 'test/$1.test.ts'))
+    .filter((file) => existsSync(file)),
+  ...PARTS.filter(({ source }) => named === undefined || named.some((pattern) => pattern.startsWith(source)))
+    .flatMap(({ tests }) => tests)
+    .flatMap((place) => testFilesIn(place).toSorted()),
+].filter((file, index, all) => all.indexOf(file) === index);
+
+export default {
+  mutate: PARTS.map(({ source }) => (source.endsWith('.ts') ? source : `${source}/**/*.ts`)),
+  testRunner: 'tap',
+  plugins: ['@stryker-mutator/tap-runner'],
+  // The mutant that is tried is chosen while a test runs, so that one bundle of each test file serves all of them.
+  buildCommand: `node scripts/mutation/build.js ${testFiles.join(' ')}`,
+  tap: {
+    testFiles: testFiles.map((file) => `build/mutation/${file.replace(/\.ts$/, '.js')}`),
+    // AVA's command line, which starts a process for the test file; both hooks have to be in that one.
+    nodeArgs: [
+      'node_modules/ava/entrypoints/cli.mjs',
+      '--tap',
+      '--fail-fast',
+      '--node-arguments=--require={{hookFile}} --require=./scripts/mutation/hook.cjs',
+      '{{testFile}}',
+    ],
+    // The hook writes its file when the process ends by itself.
+    forceBail: false,
+  },
+  coverageAnalysis: 'perTest',
+  // In percent: the run fails when fewer mutants are noticed.
+  thresholds: { high: 100, low: 95, break: 90 },
+  concurrency: 1,
+  // What TypeScript or Biome would refuse is not looked for here: only what a test can notice.
+  disableTypeChecks: true,
+  // Stryker would rewrite tsconfig.json with functions that TypeScript 7 does not have; esbuild needs nothing rewritten.
+  tsconfigFile: 'tsconfig-is-left-alone.json',
+  ignorePatterns: ['build', 'dist', 'bench', 'docs', 'coverage'],
+  tempDirName: 'build/stryker',
+  reporters: ['clear-text', 'progress-append-only', 'html', 'json'],
+  htmlReporter: { fileName: 'build/mutation.html' },
+  jsonReporter: { fileName: 'build/mutation.json' },
+  clearTextReporter: { logTests: false, allowColor: false },
+};
+
+function namedBy(args) {
+  const at = args.findIndex((arg) => /^(-m|--mutate)(=|$)/.test(arg));
+  if (at < 0) return undefined;
+  const patterns = args[at].includes('=') ? args[at].slice(args[at].indexOf('=') + 1) : (args[at + 1] ?? '');
+  return patterns.split(',').map((pattern) => pattern.replace(/:[\d:-]+$/, ''));
+}
