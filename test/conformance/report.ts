@@ -30,20 +30,21 @@ function summarize(score: Score, scenario?: string): string {
   return `${count('SUCCESS')}/${count('SUCCESS', 'FAILURE', 'WARNING')}`;
 }
 
-/** @param target what was compared with the direct score */
+/** Prints what differs as expected, and returns a line for each check that fails the run. */
 export function printDifferences(
   target: string,
   { lost, expected, stale }: Comparison,
   allowed: readonly ExpectedDifference[],
-): void {
-  for (const { check, direct: before, bridged: after, explanation } of lost) {
-    console.log(`\n${target}: ${check} has to be ${before} and is ${after} through the bridge. ${explanation ?? ''}`);
-  }
+): string[] {
   for (const { check, direct: before, bridged: after } of expected) {
     console.log(`\n${target}: ${check} has to be ${before} and is ${after} through the bridge, as expected:`);
     console.log(`  ${allowed.find((entry) => covers(entry, check))?.reason}`);
   }
-  for (const { check } of stale) {
-    console.log(`\n${target}: ${check} passes; its entry in expected-differences.json has to go.`);
-  }
+  return [
+    ...lost.map(
+      ({ check, direct: before, bridged: after, explanation }) =>
+        `${target}: ${check} has to be ${before} and is ${after} through the bridge. ${explanation ?? ''}`,
+    ),
+    ...stale.map(({ check }) => `${target}: ${check} passes; its entry in expected-differences.json has to go.`),
+  ];
 }

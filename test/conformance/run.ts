@@ -27,17 +27,19 @@ const allowed: Readonly<Record<string, Readonly<Record<string, readonly Expected
 );
 
 let passed = 0;
-let failed = 0;
+/** A line for each check that failed, said at the end, where a reader of a long log looks. */
+const failures: string[] = [];
 const turns = new Turns(AT_A_TIME);
 const roles = (['2025-11-25', '2026-07-28'] satisfies SuiteRevision[]).flatMap((revision) =>
   [scoreServerRole, scoreClientRole, scoreAuthorizationRole].map((score) => score({ suite, revision, results, turns })),
 );
 for (const role of roles) judge(await role);
 
-if (failed === 0) await rm(results, { recursive: true });
+for (const failure of failures) console.log(`\n${failure}`);
+if (failures.length === 0) await rm(results, { recursive: true });
 else console.log(`\nDetails of every check: ${results}`);
-console.log(`\nconformance: ${passed} passed, ${failed} failed`);
-process.exitCode = failed === 0 ? 0 : 1;
+console.log(`\nconformance: ${passed} passed, ${failures.length} failed`);
+process.exitCode = failures.length === 0 ? 0 : 1;
 
 function judge({ title, baseline, direct, bridged }: RoleScores): void {
   console.log(`\n${title}`);
@@ -46,14 +48,14 @@ function judge({ title, baseline, direct, bridged }: RoleScores): void {
     ([, { status, isRequired }]) => isRequired && (status === 'FAILURE' || status === 'WARNING'),
   );
   for (const [check, { status, explanation }] of unsound) {
-    console.log(`\n${check} does not pass directly (${status}): the fixture is at fault. ${explanation ?? ''}`);
+    failures.push(
+      `${title}: ${check} does not pass directly (${status}): the fixture is at fault. ${explanation ?? ''}`,
+    );
   }
-  failed += unsound.length;
   for (const [target, score] of Object.entries(bridged)) {
     const expected = allowed[title]?.[target] ?? [];
     const comparison = compareScores(direct, score, expected);
-    printDifferences(`${title}, ${target}`, comparison, expected);
+    failures.push(...printDifferences(`${title}, ${target}`, comparison, expected));
     passed += comparison.passed;
-    failed += comparison.lost.length + comparison.stale.length;
   }
 }
