@@ -2,7 +2,13 @@
  * What is measured: for each pair of transports the bridges that can join it, how they are started, and why the others
  * are missing.
  */
-import { type Face, type HttpTransport, openHttpClient, startHttpFace, startStdioFace } from './bridges/face.ts';
+import {
+  type Endpoint,
+  type HttpTransport,
+  openHttpClient,
+  startHttpEndpoint,
+  startStdioEndpoint,
+} from './bridges/endpoint.ts';
 import {
   floor,
   isInstalled,
@@ -36,7 +42,7 @@ export interface HttpServer {
 
 export interface Entrant {
   readonly name: Contender;
-  start(server: HttpServer): Promise<Face>;
+  start(server: HttpServer): Promise<Endpoint>;
   /** Whether its clients may all count their calls from one, as real ones do. The floor keeps nobody apart. */
   readonly ids: 'own' | 'common';
   /** One where its pipes have room for one client only. */
@@ -74,13 +80,13 @@ const SOME = [workloads.SMALL_32, workloads.SMALL_1, workloads.RESULT_1M];
 
 function onHttp(name: Contender, path: string, program: (port: string, server: HttpServer) => Program): Entrant {
   const transport: HttpTransport = path === '/sse' ? 'http-sse' : 'streamable';
-  const start = (server: HttpServer): Promise<Face> =>
-    startHttpFace({ transport, path, program: (port) => program(String(port), server) });
+  const start = (server: HttpServer): Promise<Endpoint> =>
+    startHttpEndpoint({ transport, path, program: (port) => program(String(port), server) });
   return { name, ids: 'own', start };
 }
 
 function onStdio(name: Contender, program: (server: HttpServer) => Program): Entrant {
-  return { name, ids: 'own', start: (server) => startStdioFace(program(server)) };
+  return { name, ids: 'own', start: (server) => startStdioEndpoint(program(server)) };
 }
 
 /** The client straight at the server, without a bridge. */

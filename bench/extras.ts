@@ -1,5 +1,5 @@
 /** What is measured besides calls: starting, opening sessions, memory, and how cost grows. */
-import { startHttpFace, startStdioFace } from './bridges/face.ts';
+import { startHttpEndpoint, startStdioEndpoint } from './bridges/endpoint.ts';
 import { asFirst, floor, mcpProxy, portage, stdioServer, supergateway } from './bridges/programs.ts';
 import { CONNECT, type Contender, type Entrant, STREAMABLE } from './cases.ts';
 import type { Program } from './measure/processes.ts';
@@ -8,7 +8,7 @@ const SERVER = ['node', ...stdioServer('legacy')];
 
 function onHttp(name: Contender, program: (port: string) => Program, ids: Entrant['ids'] = 'own'): Entrant {
   const start = () =>
-    startHttpFace({ transport: 'streamable', path: '/mcp', program: (port) => program(String(port)) });
+    startHttpEndpoint({ transport: 'streamable', path: '/mcp', program: (port) => program(String(port)) });
   return { name, ids, start };
 }
 
@@ -62,7 +62,7 @@ const except = (entrants: readonly Entrant[], ...names: Contender[]): Entrant[] 
 const FIRST = onHttp('mcp-portage-first', (port) => asFirst(portage('--port', port, '--', ...SERVER)));
 const FIRST_CONNECT: Entrant = {
   ...FIRST,
-  start: ({ port }) => startStdioFace(asFirst(portage('connect', `http://127.0.0.1:${port}/mcp`))),
+  start: ({ port }) => startStdioEndpoint(asFirst(portage('connect', `http://127.0.0.1:${port}/mcp`))),
 };
 
 /** Cold starts: the time and processor time from its spawn to its first answer. */

@@ -43,7 +43,7 @@ export interface CliHost {
 
 export interface ProbeRequest extends ProbeOptions {
   readonly config: Config;
-  /** Of the terminal the report is for. */
+  /** The width of the terminal that the report is written to. */
   readonly width: number;
   readonly color: boolean;
   /** Aborted when the user wants it to end: what was found so far is reported. */
@@ -53,7 +53,7 @@ export interface ProbeRequest extends ProbeOptions {
 }
 
 export interface ProbeResult {
-  /** For stdout, as the request wanted it. */
+  /** The text for stdout, in the format that was asked for. */
   readonly report: string;
   readonly exitCode: number;
 }
@@ -170,14 +170,14 @@ export function main(keepCompiledCode: () => void): Promise<void> {
       return new LiveLine(process.stderr, systemClock);
     },
     runBridge: async (config, log) => {
-      const [{ runBridge }, { createSystemDeps, systemClock }, { giveHeapRoom }, { keepOnce }] = await Promise.all([
+      const [{ runBridge }, { createSystemDeps, systemClock }, { giveHeapHeadroom }, { keepOnce }] = await Promise.all([
         import('./bridge.ts'),
         import('./cli/system-deps.ts'),
         import('./cli/heap-growth.ts'),
         import('./cli/keep-compiled-code.ts'),
       ]);
-      const room = giveHeapRoom(systemClock);
-      keepOnce(() => room.without(keepCompiledCode), { clock: systemClock, events: process });
+      const headroom = giveHeapHeadroom(systemClock);
+      keepOnce(() => headroom.without(keepCompiledCode), { clock: systemClock, events: process });
       // Pipes are written without waiting for whoever reads them; a client that stops reading stops only its own side.
       const { stdin, stdout } = process;
       return runBridge(config, createSystemDeps(log), () => ({ input: stdin, output: stdout, isOrphaned }));

@@ -1,6 +1,6 @@
 /** What the user asked for, parsed once; inside the bridge nothing re-checks it. Times in ms, sizes in bytes. */
 export interface Config {
-  /** The face towards the client: `serve` listens for HTTP, `connect` speaks on this process's own stdin and stdout. */
+  /** The side towards the client: `serve` listens for HTTP, `connect` speaks on this process's own stdin and stdout. */
   readonly verb: 'serve' | 'connect';
   readonly target: Target;
   readonly protocol: Protocol;
@@ -17,7 +17,7 @@ export interface Config {
 /** The server that is carried to the client. */
 export type Target = CommandTarget | UrlTarget;
 
-/** A server to start: the words after `--`. */
+/** A server to start: the arguments after `--`. */
 export interface CommandTarget {
   readonly kind: 'command';
   readonly command: string;
@@ -152,11 +152,11 @@ export type TokenSource =
   /** Re-read when it changes. */
   | { readonly kind: 'file'; readonly principal: string; readonly file: string };
 
-/** Whose access tokens are taken, and for what. */
+/** The issuer whose access tokens are accepted, and what a token must be for. */
 export interface OAuthConfig {
   /** As the issuer writes itself: compared as text. */
   readonly issuer: string;
-  /** At least one. */
+  /** Holds one audience at least. */
   readonly audiences: readonly string[];
   readonly keys: KeyLocation;
   readonly scopes: readonly string[];
@@ -200,11 +200,11 @@ export interface LimitConfig {
   readonly maxMessageBytes: number;
   /** Levels of arrays and objects in a message of a client. */
   readonly maxJsonDepth: number;
-  /** Of the head of an HTTP request of a client. */
+  /** Limits the head of an HTTP request of a client. */
   readonly maxHeaderBytes: number;
   /** Calls of all clients together that wait for an answer. */
   readonly maxInFlight: number;
-  /** The same of one session, or of one caller that has a name but no sessions. */
+  /** Calls of one session, or of one caller with a name but no sessions, that wait for an answer. */
   readonly maxInFlightPerSession: number;
   /** Event streams of one session over Streamable HTTP, and calls whose answer may become one. */
   readonly maxStreamsPerSession: number;

@@ -3,6 +3,15 @@
  * client, the shell. Conversion to those forms happens at the edges only (a transport, the command line).
  * Every code has a paragraph in docs/errors.md.
  */
+import {
+  INTERNAL_ERROR,
+  INVALID_PARAMS,
+  INVALID_REQUEST,
+  METHOD_NOT_FOUND,
+  PARSE_ERROR,
+  SESSION_ERROR,
+  SESSION_NOT_FOUND,
+} from './mcp/rpc-codes.ts';
 import { printableLines } from './printable.ts';
 
 /** What a code looks like to its three audiences. `undefined`: the code never reaches that audience. */
@@ -15,65 +24,57 @@ export interface ErrorAudiences {
   readonly exit: number | undefined;
 }
 
-const RPC_PARSE = -32700;
-const RPC_INVALID_REQUEST = -32600;
-const RPC_INVALID_PARAMS = -32602;
-const RPC_INTERNAL = -32603;
-/** Server-defined range; what the official SDKs use for session trouble. */
-const RPC_SESSION = -32000;
-const RPC_SESSION_UNKNOWN = -32001;
-
 const codes = {
   ERR_CONFIG_OPTION: { rpc: undefined, http: undefined, exit: 2 },
   ERR_CONFIG_COMBINATION: { rpc: undefined, http: undefined, exit: 2 },
   ERR_CONFIG_LISTEN: { rpc: undefined, http: undefined, exit: 69 },
-  ERR_WIRE_PARSE: { rpc: RPC_PARSE, http: 400, exit: undefined },
-  ERR_WIRE_MESSAGE: { rpc: RPC_INVALID_REQUEST, http: 400, exit: undefined },
-  ERR_WIRE_FRAME_TOO_LARGE: { rpc: RPC_INVALID_REQUEST, http: 413, exit: undefined },
-  ERR_WIRE_BATCH: { rpc: RPC_INVALID_REQUEST, http: 400, exit: undefined },
-  ERR_HTTP_HOST: { rpc: RPC_SESSION, http: 403, exit: undefined },
-  ERR_HTTP_ORIGIN: { rpc: RPC_SESSION, http: 403, exit: undefined },
-  ERR_HTTP_PATH: { rpc: RPC_SESSION, http: 404, exit: undefined },
-  ERR_HTTP_METHOD: { rpc: RPC_SESSION, http: 405, exit: undefined },
-  ERR_HTTP_ACCEPT: { rpc: RPC_SESSION, http: 406, exit: undefined },
-  ERR_HTTP_CONTENT_TYPE: { rpc: RPC_SESSION, http: 415, exit: undefined },
-  ERR_HTTP_RESUME: { rpc: RPC_SESSION, http: 400, exit: undefined },
-  ERR_HTTP_HEADER: { rpc: RPC_SESSION, http: 400, exit: undefined },
-  ERR_AUTH_REQUIRED: { rpc: RPC_SESSION, http: 401, exit: undefined },
-  ERR_AUTH_REQUEST: { rpc: RPC_SESSION, http: 400, exit: undefined },
-  ERR_AUTH_TOKEN: { rpc: RPC_SESSION, http: 401, exit: undefined },
-  ERR_AUTH_SCOPE: { rpc: RPC_SESSION, http: 403, exit: undefined },
-  ERR_AUTH_UNAVAILABLE: { rpc: RPC_SESSION, http: 503, exit: undefined },
-  ERR_UNSUPPORTED_REVISION: { rpc: RPC_SESSION, http: 400, exit: undefined },
-  ERR_SESSION_MISSING: { rpc: RPC_SESSION, http: 400, exit: undefined },
-  ERR_SESSION_UNKNOWN: { rpc: RPC_SESSION_UNKNOWN, http: 404, exit: undefined },
-  ERR_SESSION_LIMIT: { rpc: RPC_SESSION, http: 503, exit: undefined },
-  ERR_SESSION_CLOSED: { rpc: RPC_SESSION, http: 503, exit: undefined },
-  ERR_SESSION_BUSY: { rpc: RPC_SESSION, http: 503, exit: undefined },
-  ERR_UPSTREAM_SPAWN: { rpc: RPC_INTERNAL, http: 502, exit: 69 },
-  ERR_UPSTREAM_EXITED: { rpc: RPC_INTERNAL, http: 502, exit: 70 },
-  ERR_UPSTREAM_HUNG: { rpc: RPC_INTERNAL, http: 502, exit: undefined },
-  ERR_UPSTREAM_CLOSED: { rpc: RPC_INTERNAL, http: 502, exit: 70 },
-  ERR_UPSTREAM_CRASH_LOOP: { rpc: RPC_INTERNAL, http: 503, exit: 70 },
-  ERR_UPSTREAM_STARTING: { rpc: RPC_INTERNAL, http: 503, exit: undefined },
-  ERR_UPSTREAM_TIMEOUT: { rpc: RPC_INTERNAL, http: 504, exit: undefined },
-  ERR_UPSTREAM_PROTOCOL: { rpc: RPC_INTERNAL, http: 502, exit: undefined },
-  ERR_UPSTREAM_CONNECT: { rpc: RPC_INTERNAL, http: 502, exit: 69 },
-  ERR_UPSTREAM_TOO_LARGE: { rpc: RPC_INTERNAL, http: 502, exit: undefined },
-  ERR_UPSTREAM_UNREADABLE: { rpc: RPC_INTERNAL, http: 502, exit: 69 },
-  ERR_UPSTREAM_HTTP: { rpc: RPC_INTERNAL, http: 502, exit: 69 },
-  ERR_UPSTREAM_AUTH: { rpc: RPC_INTERNAL, http: 502, exit: 77 },
-  ERR_UPSTREAM_DELIVERY: { rpc: RPC_INTERNAL, http: 502, exit: undefined },
-  ERR_UPSTREAM_TOOL: { rpc: RPC_INVALID_PARAMS, http: undefined, exit: undefined },
-  ERR_UPSTREAM_HEADERS: { rpc: RPC_INVALID_PARAMS, http: undefined, exit: undefined },
-  ERR_UPSTREAM_DETECT: { rpc: RPC_INTERNAL, http: 502, exit: 69 },
-  ERR_UPSTREAM_REVISION: { rpc: RPC_INTERNAL, http: 502, exit: 69 },
-  ERR_SHARED_AMBIGUOUS: { rpc: RPC_INTERNAL, http: undefined, exit: undefined },
-  ERR_SHARED_METHOD: { rpc: -32601, http: undefined, exit: undefined },
-  ERR_CLIENT_NO_STREAM: { rpc: RPC_INTERNAL, http: undefined, exit: undefined },
-  ERR_CLIENT_CAPABILITY: { rpc: -32601, http: undefined, exit: undefined },
-  ERR_CLIENT_INPUT: { rpc: RPC_INTERNAL, http: undefined, exit: undefined },
-  ERR_INTERNAL: { rpc: RPC_INTERNAL, http: 500, exit: 70 },
+  ERR_WIRE_PARSE: { rpc: PARSE_ERROR, http: 400, exit: undefined },
+  ERR_WIRE_MESSAGE: { rpc: INVALID_REQUEST, http: 400, exit: undefined },
+  ERR_WIRE_FRAME_TOO_LARGE: { rpc: INVALID_REQUEST, http: 413, exit: undefined },
+  ERR_WIRE_BATCH: { rpc: INVALID_REQUEST, http: 400, exit: undefined },
+  ERR_HTTP_HOST: { rpc: SESSION_ERROR, http: 403, exit: undefined },
+  ERR_HTTP_ORIGIN: { rpc: SESSION_ERROR, http: 403, exit: undefined },
+  ERR_HTTP_PATH: { rpc: SESSION_ERROR, http: 404, exit: undefined },
+  ERR_HTTP_METHOD: { rpc: SESSION_ERROR, http: 405, exit: undefined },
+  ERR_HTTP_ACCEPT: { rpc: SESSION_ERROR, http: 406, exit: undefined },
+  ERR_HTTP_CONTENT_TYPE: { rpc: SESSION_ERROR, http: 415, exit: undefined },
+  ERR_HTTP_RESUME: { rpc: SESSION_ERROR, http: 400, exit: undefined },
+  ERR_HTTP_HEADER: { rpc: SESSION_ERROR, http: 400, exit: undefined },
+  ERR_AUTH_REQUIRED: { rpc: SESSION_ERROR, http: 401, exit: undefined },
+  ERR_AUTH_REQUEST: { rpc: SESSION_ERROR, http: 400, exit: undefined },
+  ERR_AUTH_TOKEN: { rpc: SESSION_ERROR, http: 401, exit: undefined },
+  ERR_AUTH_SCOPE: { rpc: SESSION_ERROR, http: 403, exit: undefined },
+  ERR_AUTH_UNAVAILABLE: { rpc: SESSION_ERROR, http: 503, exit: undefined },
+  ERR_UNSUPPORTED_REVISION: { rpc: SESSION_ERROR, http: 400, exit: undefined },
+  ERR_SESSION_MISSING: { rpc: SESSION_ERROR, http: 400, exit: undefined },
+  ERR_SESSION_UNKNOWN: { rpc: SESSION_NOT_FOUND, http: 404, exit: undefined },
+  ERR_SESSION_LIMIT: { rpc: SESSION_ERROR, http: 503, exit: undefined },
+  ERR_SESSION_CLOSED: { rpc: SESSION_ERROR, http: 503, exit: undefined },
+  ERR_SESSION_BUSY: { rpc: SESSION_ERROR, http: 503, exit: undefined },
+  ERR_UPSTREAM_SPAWN: { rpc: INTERNAL_ERROR, http: 502, exit: 69 },
+  ERR_UPSTREAM_EXITED: { rpc: INTERNAL_ERROR, http: 502, exit: 70 },
+  ERR_UPSTREAM_HUNG: { rpc: INTERNAL_ERROR, http: 502, exit: undefined },
+  ERR_UPSTREAM_CLOSED: { rpc: INTERNAL_ERROR, http: 502, exit: 70 },
+  ERR_UPSTREAM_CRASH_LOOP: { rpc: INTERNAL_ERROR, http: 503, exit: 70 },
+  ERR_UPSTREAM_STARTING: { rpc: INTERNAL_ERROR, http: 503, exit: undefined },
+  ERR_UPSTREAM_TIMEOUT: { rpc: INTERNAL_ERROR, http: 504, exit: undefined },
+  ERR_UPSTREAM_PROTOCOL: { rpc: INTERNAL_ERROR, http: 502, exit: undefined },
+  ERR_UPSTREAM_CONNECT: { rpc: INTERNAL_ERROR, http: 502, exit: 69 },
+  ERR_UPSTREAM_TOO_LARGE: { rpc: INTERNAL_ERROR, http: 502, exit: undefined },
+  ERR_UPSTREAM_UNREADABLE: { rpc: INTERNAL_ERROR, http: 502, exit: 69 },
+  ERR_UPSTREAM_HTTP: { rpc: INTERNAL_ERROR, http: 502, exit: 69 },
+  ERR_UPSTREAM_AUTH: { rpc: INTERNAL_ERROR, http: 502, exit: 77 },
+  ERR_UPSTREAM_DELIVERY: { rpc: INTERNAL_ERROR, http: 502, exit: undefined },
+  ERR_UPSTREAM_TOOL: { rpc: INVALID_PARAMS, http: undefined, exit: undefined },
+  ERR_UPSTREAM_HEADERS: { rpc: INVALID_PARAMS, http: undefined, exit: undefined },
+  ERR_UPSTREAM_DETECT: { rpc: INTERNAL_ERROR, http: 502, exit: 69 },
+  ERR_UPSTREAM_REVISION: { rpc: INTERNAL_ERROR, http: 502, exit: 69 },
+  ERR_SHARED_AMBIGUOUS: { rpc: INTERNAL_ERROR, http: undefined, exit: undefined },
+  ERR_SHARED_METHOD: { rpc: METHOD_NOT_FOUND, http: undefined, exit: undefined },
+  ERR_CLIENT_NO_STREAM: { rpc: INTERNAL_ERROR, http: undefined, exit: undefined },
+  ERR_CLIENT_CAPABILITY: { rpc: METHOD_NOT_FOUND, http: undefined, exit: undefined },
+  ERR_CLIENT_INPUT: { rpc: INTERNAL_ERROR, http: undefined, exit: undefined },
+  ERR_INTERNAL: { rpc: INTERNAL_ERROR, http: 500, exit: 70 },
 } as const satisfies Record<string, ErrorAudiences>;
 
 export type ErrorCode = keyof typeof codes;

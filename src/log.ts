@@ -108,7 +108,7 @@ const MAX_DEPTH = 4;
 const CENSOR = '[redacted]';
 
 /**
- * The same fields with credentials replaced, and texts made printable. Copies only what has to change: most lines have
+ * Replaces credentials in the fields, and makes texts printable. Copies only what has to change: most lines have
  * nothing to hide.
  */
 export function redactCredentials(fields: object): Record<string, unknown> {

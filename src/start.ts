@@ -9,7 +9,7 @@ import { Script } from 'node:vm';
 import { findCodeFile } from './start/code-file.ts';
 import { VERSION } from './version.ts';
 
-/** Of dist/cli.cjs; scripts/build.js puts it here. */
+/** The digest of dist/cli.cjs; scripts/build.js puts it here. */
 declare const PROGRAM_DIGEST: string;
 
 interface Program {

@@ -1,4 +1,4 @@
-/** argv: URL. The floor of a stdio face for an HTTP+SSE server. */
+/** argv: URL. The floor of a stdio endpoint for an HTTP+SSE server. */
 import { Agent, get, request } from 'node:http';
 import { createLineSplitter } from '../server/lines.js';
 import { createBatch } from './child.js';

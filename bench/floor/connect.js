@@ -1,4 +1,4 @@
-/** argv: URL. The floor of a stdio face for a Streamable HTTP server, of either era: a post for each line. */
+/** argv: URL. The floor of a stdio endpoint for a Streamable HTTP server, of either era: a post for each line. */
 import { Agent, request } from 'node:http';
 import { createLineSplitter } from '../server/lines.js';
 import { createBatch } from './child.js';

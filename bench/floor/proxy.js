@@ -1,4 +1,4 @@
-/** argv: port, URL. The floor of an HTTP face for an HTTP server: requests and responses pass as they are. */
+/** argv: port, URL. The floor of HTTP endpoints for an HTTP server: requests and responses pass as they are. */
 import { Agent, createServer, request } from 'node:http';
 
 const url = new URL(process.argv[3]);

@@ -1,5 +1,5 @@
 /** All bridges of one case, alive side by side and measured in turn, round by round. */
-import type { Face } from '../bridges/face.ts';
+import type { Endpoint } from '../bridges/endpoint.ts';
 import { type Case, type Entrant, type HttpServer, whyMissing } from '../cases.ts';
 import type { Client } from '../load/client.ts';
 import { drive } from '../load/drive.ts';
@@ -50,7 +50,7 @@ interface ContestantOptions extends ContestOptions {
 
 class Contestant {
   readonly #options: ContestantOptions;
-  #face: Face | undefined;
+  #endpoint: Endpoint | undefined;
   #clients: Client[] = [];
   readonly #failed = new Map<Workload, number>();
   #isOut = false;
@@ -80,7 +80,7 @@ class Contestant {
     if (this.#isOut || (this.#failed.get(workload) ?? 0) >= MAX_FAILURES) return;
     try {
       const clients = await this.#open();
-      const pid = this.#face?.started.pid ?? 0;
+      const pid = this.#endpoint?.started.pid ?? 0;
       const edges: (number | undefined)[] = [];
       const driven = await drive({
         clients,
@@ -110,22 +110,25 @@ class Contestant {
     for (const client of this.#clients) await client.close().catch(() => undefined);
     this.#clients = [];
     // The server on HTTP serves the other bridges, too.
-    if (this.#face !== undefined && this.#face.started !== this.#options.server.started) await stop(this.#face.started);
-    this.#face = undefined;
+    if (this.#endpoint !== undefined && this.#endpoint.started !== this.#options.server.started)
+      await stop(this.#endpoint.started);
+    this.#endpoint = undefined;
   }
 
   /** Starts the bridge where it does not run: at first, and after it failed. */
   async #open(): Promise<readonly Client[]> {
-    if (this.#face !== undefined && !hasExited(this.#face.started)) return this.#clients;
+    if (this.#endpoint !== undefined && !hasExited(this.#endpoint.started)) return this.#clients;
     const { contest, entrant, server } = this.#options;
     this.#clients = [];
-    this.#face = await entrant.start(server);
+    this.#endpoint = await entrant.start(server);
     const common = new Numbers();
     const answersIn = entrant.answersIn ?? contest.era;
     const count = Math.min(contest.clients, entrant.maxClients ?? contest.clients);
     for (let index = 0; index < count; index += 1) {
       const numbers = entrant.ids === 'own' ? new Numbers() : common;
-      this.#clients.push(await this.#face.openClient({ name: `client${index}`, era: contest.era, answersIn, numbers }));
+      this.#clients.push(
+        await this.#endpoint.openClient({ name: `client${index}`, era: contest.era, answersIn, numbers }),
+      );
     }
     return this.#clients;
   }

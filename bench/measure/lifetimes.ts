@@ -1,6 +1,6 @@
 /** Starting a bridge, opening sessions on it, and the memory it holds. */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Face } from '../bridges/face.ts';
+import type { Endpoint } from '../bridges/endpoint.ts';
 import type { Entrant, HttpServer } from '../cases.ts';
 import type { Opener } from '../extras.ts';
 import type { Client } from '../load/client.ts';
@@ -18,21 +18,25 @@ type Values = Partial<Record<Metric, number | undefined>>;
 /** Long enough for what a bridge does after its last answer, and for a collection of garbage where it does one. */
 const SETTLE_MS = 500;
 
-async function withFace<T>(entrant: Entrant, server: HttpServer, use: (face: Face) => Promise<T>): Promise<T> {
-  const face = await entrant.start(server);
+async function withEndpoint<T>(
+  entrant: Entrant,
+  server: HttpServer,
+  use: (endpoint: Endpoint) => Promise<T>,
+): Promise<T> {
+  const endpoint = await entrant.start(server);
   try {
-    return await use(face);
+    return await use(endpoint);
   } finally {
-    await stop(face.started);
+    await stop(endpoint.started);
   }
 }
 
-async function openClients(face: Face, entrant: Entrant, count: number): Promise<Client[]> {
+async function openClients(endpoint: Endpoint, entrant: Entrant, count: number): Promise<Client[]> {
   const clients: Client[] = [];
   const common = new Numbers();
   for (let index = 0; index < count; index += 1) {
     const numbers = entrant.ids === 'own' ? new Numbers() : common;
-    clients.push(await face.openClient({ name: `client${index}`, era: 'legacy', answersIn: 'legacy', numbers }));
+    clients.push(await endpoint.openClient({ name: `client${index}`, era: 'legacy', answersIn: 'legacy', numbers }));
   }
   return clients;
 }
@@ -40,23 +44,23 @@ async function openClients(face: Face, entrant: Entrant, count: number): Promise
 /** From its spawn to its first answer. */
 export async function measureStart(entrant: Entrant, server: HttpServer): Promise<Values> {
   const startedAt = performance.now();
-  return withFace(entrant, server, async (face) => {
-    await openClients(face, entrant, 1);
-    return { p50Ms: performance.now() - startedAt, cpu: toMicros(readCpuNanos(face.started.pid)) };
+  return withEndpoint(entrant, server, async (endpoint) => {
+    await openClients(endpoint, entrant, 1);
+    return { p50Ms: performance.now() - startedAt, cpu: toMicros(readCpuNanos(endpoint.started.pid)) };
   });
 }
 
 /** Sessions one after the other, each closed only when all were opened. */
 export async function measureOpening({ entrant, sessions, prewarmed }: Opener, server: HttpServer): Promise<Values> {
-  return withFace(entrant, server, async (face) => {
-    const { pid } = face.started;
-    const clients = await openClients(face, entrant, 2);
+  return withEndpoint(entrant, server, async (endpoint) => {
+    const { pid } = endpoint.started;
+    const clients = await openClients(endpoint, entrant, 2);
     const before = readCpuNanos(pid);
     const lengths: number[] = [];
     for (let index = 0; index < sessions; index += 1) {
       if (prewarmed > 0) await waitForChildren(pid, clients.length + prewarmed);
       const startedAt = performance.now();
-      const [client] = await openClients(face, entrant, 1);
+      const [client] = await openClients(endpoint, entrant, 1);
       lengths.push(performance.now() - startedAt);
       if (client !== undefined) clients.push(client);
     }
@@ -81,10 +85,10 @@ async function waitForChildren(pid: number, count: number): Promise<void> {
 }
 
 export async function measureIdle(entrant: Entrant, server: HttpServer): Promise<Values> {
-  return withFace(entrant, server, async (face) => {
-    await openClients(face, entrant, 1);
+  return withEndpoint(entrant, server, async (endpoint) => {
+    await openClients(endpoint, entrant, 1);
     await delay(SETTLE_MS);
-    return { rssMiB: readRssMiB(face.started.pid) };
+    return { rssMiB: readRssMiB(endpoint.started.pid) };
   });
 }
 
@@ -95,9 +99,9 @@ export async function measureSessions(
   count: number,
   { sliceMs, warmUpCalls, maxWarmUpMs }: Effort,
 ): Promise<Values> {
-  return withFace(entrant, server, async (face) => {
-    const { pid } = face.started;
-    const clients = await openClients(face, entrant, count);
+  return withEndpoint(entrant, server, async (endpoint) => {
+    const { pid } = endpoint.started;
+    const clients = await openClients(endpoint, entrant, count);
     await delay(SETTLE_MS);
     const rssMiB = readRssMiB(pid);
     await drive({ clients, workload: SMALL_32, forMs: maxWarmUpMs, maxCalls: warmUpCalls });
@@ -117,15 +121,15 @@ export async function measureSessions(
 
 /** What memory grows by over many calls, from when a tenth of them has warmed everything up. */
 export async function measureGrowth(entrant: Entrant, server: HttpServer, calls: number): Promise<Values> {
-  return withFace(entrant, server, async (face) => {
-    const clients = await openClients(face, entrant, 2);
+  return withEndpoint(entrant, server, async (endpoint) => {
+    const clients = await openClients(endpoint, entrant, 2);
     const limits = { clients, workload: SMALL_32, forMs: Number.POSITIVE_INFINITY };
     await drive({ ...limits, maxCalls: calls / 10 });
     await delay(SETTLE_MS);
-    const before = readRssMiB(face.started.pid);
+    const before = readRssMiB(endpoint.started.pid);
     await drive({ ...limits, maxCalls: calls });
     await delay(SETTLE_MS);
-    const after = readRssMiB(face.started.pid);
+    const after = readRssMiB(endpoint.started.pid);
     return { rssMiB: before === undefined || after === undefined ? undefined : after - before };
   });
 }

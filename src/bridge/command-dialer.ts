@@ -6,7 +6,7 @@ import type { UpstreamDialer } from '../relay/ports.ts';
 import { SharedServer } from '../relay/shared/shared-server.ts';
 import { SharedModernServer } from '../relay/shared-modern/shared-modern-server.ts';
 import type { ChildLimit } from '../upstream/child-limit.ts';
-import type { EraDialers, EraWays } from '../upstream/detect/era-ways.ts';
+import type { EraDialers, JoinedDialers } from '../upstream/detect/joined-dialers.ts';
 import { createDetectedCommandDialer } from '../upstream/detected-command.ts';
 import { createStdioDialer } from '../upstream/stdio.ts';
 import { CLIENT_INFO } from './client-info.ts';
@@ -36,7 +36,7 @@ export function createCommandDialer(config: Config, server: ServerToStart, deps:
   });
   const detected = { protocol: config.protocol, clientInfo: CLIENT_INFO, deps };
   if (isolation === 'shared') {
-    const joinEras = (dialers: EraDialers): EraWays => shareOne(dialers, config, deps);
+    const joinEras = (dialers: EraDialers): JoinedDialers => shareOne(dialers, config, deps);
     return createDetectedCommandDialer({ ...detected, processes, joinEras, isAwaited: prewarm > 0 });
   }
   return createDetectedCommandDialer({
@@ -47,7 +47,7 @@ export function createCommandDialer(config: Config, server: ServerToStart, deps:
 }
 
 /** A process for each session. A modern server keeps none, so its requests can go to one for all. */
-function keepApart(dialers: EraDialers, config: Config, deps: Deps): EraWays {
+function keepApart(dialers: EraDialers, config: Config, deps: Deps): JoinedDialers {
   const legacyToModern = toModern(dialers.modern, deps);
   if (config.verb === 'connect') {
     // One client on a pipe has the server to itself: its messages pass as they are, and what hangs ends when it leaves.
@@ -62,7 +62,7 @@ function keepApart(dialers: EraDialers, config: Config, deps: Deps): EraWays {
 }
 
 /** One process for everybody. */
-function shareOne(dialers: EraDialers, config: Config, deps: Deps): EraWays {
+function shareOne(dialers: EraDialers, config: Config, deps: Deps): JoinedDialers {
   const handshakeTimeoutMs = config.limits.requestTimeoutMs;
   const options = { deps, prewarm: false };
   const watched = watchProcesses(dialers, config, deps);

@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
-import { StdioFace } from '../downstream/stdio.ts';
+import { StdioEndpoint } from '../downstream/stdio.ts';
 import { assertNever, BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import { OpenCalls } from '../relay/open-calls.ts';
 import { createDialer } from './create-dialer.ts';
@@ -24,11 +24,11 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
   const sessions = createSessions(config, { dialer, openCalls: new OpenCalls(config.limits.maxInFlight), deps });
   const { maxMessageBytes, maxJsonDepth, shutdownGraceMs, requestTimeoutMs } = config.limits;
   const limits = { maxMessageBytes, maxJsonDepth, untakenTimeoutMs: requestTimeoutMs };
-  const face = new StdioFace({ input, output, sessions, deps, ...limits });
+  const endpoint = new StdioEndpoint({ input, output, sessions, deps, ...limits });
   const ending = new StdioEnding({
     clock: deps.clock,
     graceMs: shutdownGraceMs,
-    answer: () => sessions.drain().then(() => face.flush()),
+    answer: () => sessions.drain().then(() => endpoint.flush()),
     close() {
       sessions.close(SHUTTING_DOWN);
       return dialer.close();
@@ -39,18 +39,18 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
     pressed = resolve;
   });
   // The end of the pipe and a signal are seen in any order.
-  void Promise.all([face.clientGone, isPressed]).then(() => {
+  void Promise.all([endpoint.clientGone, isPressed]).then(() => {
     ending.close();
     urgency.abort();
     deps.clock.after(LAST_CHANCE_MS, () => dialer.killNow());
   });
-  void face.clientGone.then(() => {
+  void endpoint.clientGone.then(() => {
     const stop = deps.clock.every(ORPHAN_CHECK_MS, () => {
-      if (isOrphaned()) face.readerGone();
+      if (isOrphaned()) endpoint.readerGone();
     });
     void ending.finished.then(stop);
   });
-  void face.unread.then(() => {
+  void endpoint.unread.then(() => {
     deps.log.debug('the client is gone; running calls may finish');
     ending.leave();
   });
@@ -61,7 +61,7 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
     return ending.finished;
   };
   const end = async (): Promise<BridgeError | undefined> => {
-    const ended = await face.ended;
+    const ended = await endpoint.ended;
     switch (ended.kind) {
       case 'input':
         deps.log.debug('the client has ended its input; what was asked is still answered');

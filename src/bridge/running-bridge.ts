@@ -2,7 +2,7 @@ import type { Readable, Writable } from 'node:stream';
 import type { BridgeError } from '../errors.ts';
 
 export interface RunningBridge {
-  /** Where it can be reached, for people; empty for a stdio face. */
+  /** Where it can be reached, for people; empty for a stdio endpoint. */
   readonly urls: readonly { readonly label: string; readonly url: string }[];
   /** Takes nothing new, lets open calls finish within the grace time, ends streams, then the server's processes. */
   shutdown(signal: NodeJS.Signals): Promise<void>;
@@ -12,7 +12,7 @@ export interface RunningBridge {
   readonly ended: Promise<BridgeError | undefined>;
 }
 
-/** The client's end of a stdio face. */
+/** The client's end of a stdio endpoint. */
 export interface ClientPipes {
   readonly input: Readable;
   readonly output: Writable;

@@ -8,9 +8,9 @@ import { AccessPolicy } from '../http/access-policy.ts';
 import { CertificateFiles } from '../http/certificate-files.ts';
 import { OpenCalls } from '../relay/open-calls.ts';
 import type { Readiness } from '../relay/ports.ts';
+import { createAdmission } from './create-admission.ts';
 import { createCalls } from './create-calls.ts';
 import { createDialer } from './create-dialer.ts';
-import { createDoor } from './create-door.ts';
 import { createRoutes, createUrls } from './create-routes.ts';
 import { createSessions } from './create-sessions.ts';
 import type { RunningBridge } from './running-bridge.ts';
@@ -25,8 +25,8 @@ export async function serveHttp(config: Config, deps: Deps): Promise<RunningBrid
   const calls = createCalls(config, { dialer, openCalls, deps });
   const live = new LiveStreams(deps.clock);
   let isDraining = false;
-  const door = await createDoor(config, deps);
-  const { principalOf, environmentOf } = door.callers;
+  const admission = await createAdmission(config, deps);
+  const { principalOf, environmentOf } = admission.callers;
   const readiness = (): Readiness => (isDraining ? { ready: false, error: SHUTTING_DOWN } : dialer.readiness());
   const routes = createRoutes(config, { deps, sessions, calls, live, principalOf, environmentOf });
   const server = new HttpServer({
@@ -35,10 +35,10 @@ export async function serveHttp(config: Config, deps: Deps): Promise<RunningBrid
     certificate,
     socketLimits: { ...SOCKET_LIMITS, maxHeaderBytes: config.limits.maxHeaderBytes },
     access: new AccessPolicy({ host: config.listen.host, ...config.access }),
-    callers: door.callers,
-    openRoutes: healthRoutes({ readiness, hasRoom: () => sessions.hasRoom }),
+    callers: admission.callers,
+    openRoutes: healthRoutes({ readiness, hasCapacity: () => sessions.hasCapacity }),
     ...routes,
-    publicRoutes: new Map([...door.publicRoutes, ...routes.publicRoutes]),
+    publicRoutes: new Map([...admission.publicRoutes, ...routes.publicRoutes]),
     deps,
   });
   let port: number;
@@ -60,7 +60,7 @@ export async function serveHttp(config: Config, deps: Deps): Promise<RunningBrid
       await dialer.close();
       live.close();
       server.close();
-      door.close();
+      admission.close();
     },
     killNow: () => dialer.killNow(),
     ended: server.failed,

@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { createWatchingDialer } from '../relay/watching-dialer.ts';
-import type { EraDialers } from '../upstream/detect/era-ways.ts';
+import type { EraDialers } from '../upstream/detect/joined-dialers.ts';
 import { CLIENT_INFO } from './client-info.ts';
 
 /** For processes that no client could end by leaving: they serve several, or clients that have no sessions. */

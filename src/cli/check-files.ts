@@ -8,7 +8,7 @@ import { checkPair } from '../http/certificate-pair.ts';
 import { type FoundFile, warnOfOpenFile } from './remote-headers.ts';
 
 /** Resolves with warnings. Throws ERR_CONFIG_OPTION or ERR_CONFIG_COMBINATION. */
-export async function checkFiles({ child, listen, remote, access: door }: Config): Promise<readonly string[]> {
+export async function checkFiles({ child, listen, remote, access }: Config): Promise<readonly string[]> {
   if (child.cwd !== undefined) await checkDirectory(child.cwd);
   if (listen.tls !== undefined) {
     const { certFile, keyFile } = listen.tls;
@@ -17,7 +17,7 @@ export async function checkFiles({ child, listen, remote, access: door }: Config
   await checkClientTls(remote.tls);
   return [
     ...(remote.bearerTokenFile === undefined ? [] : await checkTokenFile('bearer-token-file', remote.bearerTokenFile)),
-    ...(door.auth === undefined ? [] : await checkAuth(door.auth)),
+    ...(access.auth === undefined ? [] : await checkAuth(access.auth)),
   ];
 }
 

@@ -1,4 +1,4 @@
-/** From the words of the command line to what is asked for. Values stay text here; parse-config.ts gives them types. */
+/** From the command line's arguments to what is asked for. Values stay text here; parse-config.ts gives them types. */
 import { Parser } from 'yargs/helpers';
 import type { Target } from '../config.ts';
 import { BridgeError } from '../errors.ts';
@@ -8,12 +8,12 @@ import { BRIDGE_VERBS, type BridgeVerb, type OptionSpec } from './option-spec.ts
 import { OPTIONS, type OptionName } from './option-table.ts';
 import type { CommandLineOptions } from './options.ts';
 import { isUrlLike, parseTarget } from './parse-target.ts';
-import { explainStrayWord, explainWrongProgram, lineOf } from './stray-word.ts';
 import { suggest } from './suggest.ts';
 import { type Straightened, straighten } from './typography.ts';
+import { explainUnexpectedArgument, explainWrongProgram, lineOf } from './unexpected-argument.ts';
 
 export type CommandLine =
-  /** Of one verb, or of everything. */
+  /** Show the help on one verb; undefined: the help on everything. */
   | { readonly kind: 'help'; readonly verb: BridgeVerb | undefined }
   | { readonly kind: 'version' }
   | { readonly kind: 'completion'; readonly shell: Shell }
@@ -26,7 +26,7 @@ export interface BridgeCommand {
   readonly options: CommandLineOptions;
 }
 
-type ParsedWords = { readonly [key: string]: unknown; readonly _: readonly (string | number)[] };
+type ParsedLine = { readonly [key: string]: unknown; readonly _: readonly (string | number)[] };
 
 /**
  * @param platform whose shells the way out is written for
@@ -39,20 +39,20 @@ export function parseCommandLine(argv: readonly string[], platform?: NodeJS.Plat
   const { head, command } = splitAtSeparator(argv);
 
   const parsed = splitIntoOptions(head);
-  const { verb, words } = splitVerb(parsed._.map(String));
-  if (verb === 'help') return { kind: 'help', verb: parseTopic(words) };
+  const { verb, positionals } = splitVerb(parsed._.map(String));
+  if (verb === 'help') return { kind: 'help', verb: parseTopic(positionals) };
   if (parsed.help === true) return { kind: 'help', verb: BRIDGE_VERBS.find((candidate) => candidate === verb) };
   if (parsed.version === true || verb === 'version') return { kind: 'version' };
 
   if (verb === 'completion') {
     refuseMistakes({ head, parsed, verb: undefined, stray: undefined, command, platform });
-    return { kind: 'completion', shell: parseShell(words) };
+    return { kind: 'completion', shell: parseShell(positionals) };
   }
-  const stray = words.find((word) => !isUrlLike(word));
+  const stray = positionals.find((argument) => !isUrlLike(argument));
   refuseMistakes({ head, parsed, verb, stray, command, platform });
-  const wrong = words.length > 0 ? undefined : explainWrongProgram({ head, command: command ?? [], platform });
+  const wrong = positionals.length > 0 ? undefined : explainWrongProgram({ head, command: command ?? [], platform });
   if (wrong !== undefined) throw new BridgeError('ERR_CONFIG_OPTION', wrong);
-  const target = parseTarget(verb ?? 'serve', words, command ?? []);
+  const target = parseTarget(verb ?? 'serve', positionals, command ?? []);
   return { kind: 'bridge', verb: verb ?? 'serve', target, options: collectOptions(parsed) };
 }
 
@@ -102,7 +102,7 @@ function parseTopic([word]: readonly string[]): BridgeVerb | undefined {
  * yargs' parser alone, without its help and its checks: help.ts has the names of values and one width for all groups,
  * and mistakes.ts can say more than "unknown argument".
  */
-function splitIntoOptions(head: readonly string[]): ParsedWords {
+function splitIntoOptions(head: readonly string[]): ParsedLine {
   return Parser([...head], {
     // Options with a value have no type here: as a string, one without its value would come out empty.
     boolean: [
@@ -122,28 +122,28 @@ function splitIntoOptions(head: readonly string[]): ParsedWords {
 
 const VERBS = [...BRIDGE_VERBS, 'completion', 'help', 'version'] as const;
 
-/** Without a verb, serve is meant. */
-function splitVerb(words: readonly string[]) {
-  const verb = VERBS.find((candidate) => candidate === words[0]);
-  return { verb, words: verb === undefined ? words : words.slice(1) };
+/** Takes the verb off the arguments. Undefined: there is none, which means serve. */
+function splitVerb(positionals: readonly string[]) {
+  const verb = VERBS.find((candidate) => candidate === positionals[0]);
+  return { verb, positionals: verb === undefined ? positionals : positionals.slice(1) };
 }
 
-interface CheckedWords extends SplitLine {
-  readonly parsed: ParsedWords;
+interface CheckedLine extends SplitLine {
+  readonly parsed: ParsedLine;
   readonly verb: BridgeVerb | undefined;
-  /** The first word that is neither verb nor URL. */
+  /** The first argument that is neither verb nor URL. */
   readonly stray: string | undefined;
   readonly platform: NodeJS.Platform | undefined;
 }
 
-/** Unknown options and a word that belongs behind `--`: explains what comes first, since the rest may follow from it. */
-function refuseMistakes({ head, command, parsed, verb, stray, platform }: CheckedWords): void {
+/** Unknown options and an argument that belongs behind `--`: explains the first mistake, which may have caused the rest. */
+function refuseMistakes({ head, command, parsed, verb, stray, platform }: CheckedLine): void {
   const strayAt = stray === undefined ? head.length : findStray(head, stray, verb);
   const unknown = new Map(
     Object.keys(parsed)
       .filter((key) => !KNOWN_KEYS.has(key))
       .map((key) => [head.findIndex((token) => isOptionToken(token, key)), key] as const)
-      // Several letters behind one dash are one word, which is explained once, by its first letter.
+      // Several letters behind one dash are one argument, which is explained once, by its first letter.
       .reverse(),
   );
   const explanations = [...unknown]
@@ -156,12 +156,12 @@ function refuseMistakes({ head, command, parsed, verb, stray, platform }: Checke
   if (stray !== undefined) {
     throw new BridgeError(
       'ERR_CONFIG_OPTION',
-      explainStrayWord({ head, at: strayAt, word: stray, verb, command, platform }),
+      explainUnexpectedArgument({ head, at: strayAt, argument: stray, verb, command, platform }),
     );
   }
 }
 
-/** Behind the verb: the same word may be given twice. */
+/** Behind the verb: the same argument may be given twice. */
 function findStray(head: readonly string[], stray: string, verb: BridgeVerb | undefined): number {
   return head.indexOf(stray, verb === undefined ? 0 : head.indexOf(verb) + 1);
 }
@@ -183,7 +183,7 @@ function isOptionToken(token: string, key: string): boolean {
   return name === `--${key}` || name === `--no-${key}` || name === `-${key}`;
 }
 
-function collectOptions(parsed: ParsedWords): CommandLineOptions {
+function collectOptions(parsed: ParsedLine): CommandLineOptions {
   const options = new Map<OptionName, readonly string[]>();
   for (const option of OPTIONS) {
     const raw = parsed[option.name];
@@ -210,11 +210,11 @@ function readValue(option: OptionSpec, value: unknown): string {
   return String(value);
 }
 
-function parseShell(words: readonly string[]): Shell {
-  const shell = words[0];
-  if (shell !== undefined && isShell(shell) && words.length === 1) return shell;
+function parseShell(positionals: readonly string[]): Shell {
+  const shell = positionals[0];
+  if (shell !== undefined && isShell(shell) && positionals.length === 1) return shell;
   throw new BridgeError(
     'ERR_CONFIG_OPTION',
-    `completion: expected bash or zsh; got ${words.length === 0 ? 'nothing' : JSON.stringify(words.join(' '))}. Try: source <(mcp-portage completion bash)`,
+    `completion: expected bash or zsh; got ${positionals.length === 0 ? 'nothing' : JSON.stringify(positionals.join(' '))}. Try: source <(mcp-portage completion bash)`,
   );
 }

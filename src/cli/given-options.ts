@@ -1,7 +1,7 @@
 /** What was set, and where: the command line wins over the environment, the environment over the default. */
 import { BridgeError } from '../errors.ts';
 import type { Environment } from './child-environment.ts';
-import { isInPlace, type OptionUse, refuseMisplaced } from './option-place.ts';
+import { isApplicable, type OptionUse, refuseInapplicable } from './option-scope.ts';
 import type { OptionSpec } from './option-spec.ts';
 import { OPTIONS, type OptionName } from './option-table.ts';
 import { type CommandLineOptions, envNameOf, findOption } from './options.ts';
@@ -18,10 +18,10 @@ export class GivenOptions {
   readonly #given: ReadonlyMap<string, Given>;
 
   constructor(commandLine: CommandLineOptions, env: Environment, use: OptionUse) {
-    refuseMisplaced(commandLine, use);
+    refuseInapplicable(commandLine, use);
     const given = new Map<string, Given>();
     // A variable may be there for other uses: a container sets MCP_PORTAGE_PORT whatever is run in it.
-    for (const option of OPTIONS.filter((candidate) => isInPlace(candidate, use))) {
+    for (const option of OPTIONS.filter((candidate) => isApplicable(candidate, use))) {
       const found = fromCommandLine(option, commandLine.get(option.name)) ?? fromEnvironment(option, env);
       if (found !== undefined) given.set(option.name, found);
     }
@@ -43,14 +43,14 @@ export class GivenOptions {
     return text === undefined ? undefined : this.#parse(name, text, parse);
   }
 
-  /** For options that have a default. */
+  /** Reads an option that has a default. */
   required<T>(name: OptionName, parse: (text: string) => Parsed<T>): T {
     const value = this.optional(name, parse);
     if (value === undefined) throw new Error(`option ${name} has no default`);
     return value;
   }
 
-  /** As written, in order. */
+  /** The values of an option as they were written, in order. */
   texts(name: OptionName): readonly string[] {
     return this.#given.get(name)?.texts ?? [];
   }

@@ -6,27 +6,27 @@ import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import type { Clock } from '../deps.ts';
 
 /** Growth allowed to a small heap. Half a second of messages of a megabyte; less than the process takes anyway. */
-export const ROOM_BYTES = 64 * 1024 * 1024;
-/** A heap that is larger than the room may double at least, whoever decides; V8 knows better then. */
+export const HEADROOM_BYTES = 64 * 1024 * 1024;
+/** A heap that is larger than the headroom may double at least, whoever decides; V8 knows better then. */
 const LEAST_PERCENT = 100;
 /** What the flag means when it is not set: V8 decides. */
 const V8_DECIDES = 0;
 /** A heap does not become a large one faster than this. */
 const REVIEW_MS = 2000;
 
-/** The growth in percent that gives a heap of this size its room; 0: V8 decides. */
+/** The growth in percent that gives a heap of this size its headroom; 0: V8 decides. */
 export function growthPercent(usedBytes: number): number {
-  const percent = Math.floor((ROOM_BYTES / Math.max(1, usedBytes)) * 100);
+  const percent = Math.floor((HEADROOM_BYTES / Math.max(1, usedBytes)) * 100);
   return percent <= LEAST_PERCENT ? V8_DECIDES : percent;
 }
 
-export interface HeapRoom {
-  /** Runs something as if it had not been given: V8 does not use compiled code again that was kept with other flags. */
+export interface HeapHeadroom {
+  /** Runs something without the headroom: V8 does not use compiled code again that was kept with other flags. */
   without(run: () => void): void;
 }
 
-/** Gives the heap of this process room from now on. V8 reads the flag at the end of each full collection. */
-export function giveHeapRoom(clock: Clock): HeapRoom {
+/** Gives the heap of this process headroom from now on. V8 reads the flag at the end of each full collection. */
+export function giveHeapHeadroom(clock: Clock): HeapHeadroom {
   let current = V8_DECIDES;
   const set = (percent: number): void => {
     if (percent === current) return;

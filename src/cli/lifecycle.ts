@@ -74,7 +74,7 @@ function hurries(signal: Signal): boolean {
   return signal !== 'SIGHUP';
 }
 
-/** As shells have it. */
+/** The exit code that shells report for a process ended by this signal. */
 function exitCodeAfter(signal: Signal): number {
   return 128 + constants.signals[signal];
 }

@@ -43,7 +43,7 @@ export class LiveLine {
     this.#stop = clock.every(TICK_MS, () => this.#draw());
   }
 
-  /** From now on it is this that is waited for. */
+  /** Shows from now on that this is waited for. */
   show(what: string): void {
     this.#what = what;
     if (this.#isDrawn) this.#draw();
@@ -67,9 +67,9 @@ export class LiveLine {
     const seconds = Math.floor((this.#clock.now() - this.#startedMs) / 1000);
     const time = ` (${seconds} s)`;
     // One column is left free: a full line makes some terminals go on to the next.
-    const room = (this.#output.columns ?? DEFAULT_COLUMNS) - 1 - time.length;
+    const width = (this.#output.columns ?? DEFAULT_COLUMNS) - 1 - time.length;
     const text = `waiting for ${this.#what}`;
-    const shown = text.length <= room ? text : `${text.slice(0, Math.max(0, room - 1))}…`;
+    const shown = text.length <= width ? text : `${text.slice(0, Math.max(0, width - 1))}…`;
     this.#output.write(`${ERASE}${shown}${time}`);
     this.#isDrawn = true;
   }

@@ -30,7 +30,7 @@ export interface Surroundings extends RemoteSurroundings {
 }
 
 export interface ProbeOptions {
-  /** For everything together. */
+  /** The time limit for everything together. */
   readonly timeoutMs: number;
   readonly format: 'human' | 'json';
 }

@@ -146,7 +146,7 @@ function findSecret({ given, env, cwd, readFile }: LoginRequest): FoundSecret {
 const USUAL_BROWSER = ['xdg-open', '%s'];
 const BROWSERS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
   darwin: ['open', '%s'],
-  // Of those that come with the system, the one that takes an address as it is.
+  // This is the one program that comes with Windows and takes an address as it is.
   win32: ['rundll32', 'url.dll,FileProtocolHandler', '%s'],
 };
 

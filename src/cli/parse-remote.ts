@@ -69,7 +69,7 @@ export function parseRemote(
 
 const NO_HEADERS: RemoteHeaders = { headers: new Map(), warnings: [] };
 const NO_LOGIN = { login: undefined, warnings: [] };
-/** Those we know by their name. */
+/** Headers that are known to carry credentials. */
 const CREDENTIALS: readonly string[] = ['authorization', 'cookie', 'x-api-key'];
 
 function parseHeaders(given: GivenOptions, around: RemoteSurroundings): RemoteHeaders {

@@ -4,19 +4,20 @@ import { BridgeError } from '../errors.ts';
 import type { BridgeVerb } from './option-spec.ts';
 
 /** `scheme://…`, of whatever scheme. */
-export function isUrlLike(word: string): boolean {
-  return /^[a-z][a-z0-9+.-]*:\/\//i.test(word);
+export function isUrlLike(argument: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(argument);
 }
 
 /**
- * `words`: what stands before `--`, URLs all of them. `command`: what stands behind it. Throws ERR_CONFIG_OPTION; URLs
+ * `positionals`: what stands before `--`, URLs all of them. `command`: what stands behind it. Throws ERR_CONFIG_OPTION; URLs
  * are never repeated in messages, since they can hold credentials.
  */
-export function parseTarget(verb: BridgeVerb, words: readonly string[], command: readonly string[]): Target {
-  const [url, ...more] = words;
+export function parseTarget(verb: BridgeVerb, positionals: readonly string[], command: readonly string[]): Target {
+  const [url, ...more] = positionals;
   const [program, ...args] = command;
   if (url !== undefined) {
-    if (more.length > 0) throw refuse(`Each mcp-portage serves one server, so give one URL; got ${words.length}.`);
+    if (more.length > 0)
+      throw refuse(`Each mcp-portage serves one server, so give one URL; got ${positionals.length}.`);
     if (program !== undefined) throw refuse('A URL and a command were given; leave out one of them.');
     return { kind: 'url', url: parseServerUrl(url) };
   }
@@ -24,8 +25,8 @@ export function parseTarget(verb: BridgeVerb, words: readonly string[], command:
   return { kind: 'command', command: program, args };
 }
 
-function parseServerUrl(word: string): URL {
-  const scheme = word.slice(0, word.indexOf(':')).toLowerCase();
+function parseServerUrl(argument: string): URL {
+  const scheme = argument.slice(0, argument.indexOf(':')).toLowerCase();
   if (scheme === 'ws' || scheme === 'wss') {
     throw refuse(
       `${scheme}:// is not supported: MCP has no WebSocket transport; expected the server's http or https URL.`,
@@ -34,9 +35,9 @@ function parseServerUrl(word: string): URL {
   if (scheme !== 'http' && scheme !== 'https') {
     throw refuse(`${scheme}:// is not supported; expected a URL that begins with https:// or http://.`);
   }
-  if (!URL.canParse(word))
+  if (!URL.canParse(argument))
     throw refuse('The URL of the server cannot be read; expected one like https://example.com/mcp.');
-  const url = new URL(word);
+  const url = new URL(argument);
   if (url.username !== '' || url.password !== '') {
     throw refuse(
       `The URL has a user name or password in it, where other users of this machine can read it. Leave it out, and send it in a header taken from the environment: --header 'Authorization: Basic \${CREDENTIAL}', where CREDENTIAL is the base64 form of user:password.`,

@@ -40,7 +40,7 @@ export function composeRemoteHeaders(sources: HeaderSources): RemoteHeaders {
   return { headers, warnings: file.warnings };
 }
 
-/** In the words of a log line. */
+/** The text of a log line about a file with credentials that others can read. */
 export function warnOfOpenFile(source: string): string {
   return `${source}: every user of this machine can read this file; chmod 600 keeps the credentials in it private.`;
 }

@@ -57,7 +57,7 @@ export class RecentNames<Value> {
     this.#length = 0;
   }
 
-  /** From the oldest on. */
+  /** The names and values, the oldest first. */
   *[Symbol.iterator](): Generator<readonly [name: string, value: Value], undefined> {
     for (const [name, { value }] of this.#known) yield [name, value];
   }

@@ -2,32 +2,32 @@ import type { Lane } from '../relay/lane.ts';
 import type { Frame } from '../wire/frame.ts';
 import { joinArray } from '../wire/join-array.ts';
 import { ownBytes } from '../wire/own-bytes.ts';
-import type { CollectingRoom } from './collecting-room.ts';
+import type { BatchBudget } from './batch-budget.ts';
 
 export interface BatchLaneOptions {
   /** Answers the client waits for. */
   readonly expected: number;
-  readonly room: CollectingRoom;
+  readonly budget: BatchBudget;
   /** Writes a line. False: the pipe is full. */
   readonly write: (line: Buffer) => boolean;
 }
 
 /**
- * The answers to one array of requests on a pipe. They leave together, as one array; where there is no room to wait for
- * the others, those that are there leave as an array, and the others in one that follows. A client finds them by their
- * ids. [spec 2025-03-26 basic#batching]
+ * The answers to one array of requests on a pipe. They leave together, as one array; where the budget is too small to
+ * wait for the others, those that are there leave as an array, and the others in one that follows. A client finds them
+ * by their ids. [spec 2025-03-26 basic#batching]
  */
 export class BatchLane implements Lane {
-  readonly #room: CollectingRoom;
+  readonly #budget: BatchBudget;
   readonly #write: (line: Buffer) => boolean;
   #answers: Buffer[] = [];
-  /** What they take of the room. */
+  /** What they take of the budget. */
   #collectedBytes = 0;
   #expected: number;
 
-  constructor({ expected, room, write }: BatchLaneOptions) {
+  constructor({ expected, budget, write }: BatchLaneOptions) {
     this.#expected = expected;
-    this.#room = room;
+    this.#budget = budget;
     this.#write = write;
   }
 
@@ -38,7 +38,7 @@ export class BatchLane implements Lane {
   /** Takes one answer. False: the pipe is full. */
   send({ bytes }: Frame): boolean {
     this.#expected -= 1;
-    if (this.#expected === 0 || !this.#room.take(bytes.length)) {
+    if (this.#expected === 0 || !this.#budget.take(bytes.length)) {
       this.#answers.push(bytes);
       return this.#leave();
     }
@@ -56,7 +56,7 @@ export class BatchLane implements Lane {
   #leave(): boolean {
     const line = joinArray(this.#answers);
     this.#answers = [];
-    this.#room.give(this.#collectedBytes);
+    this.#budget.give(this.#collectedBytes);
     this.#collectedBytes = 0;
     return this.#write(line);
   }

@@ -10,7 +10,7 @@ import type { HttpRoute } from './http-server.ts';
  * server process by it; but they ask for HTML first, and newer ones say that the answer is for a window.
  * [W3C Fetch Metadata 2.2]
  */
-export function isBrowserVisit({ method, headers }: IncomingMessage): boolean {
+export function isBrowserNavigation({ method, headers }: IncomingMessage): boolean {
   if (method !== 'GET' && method !== 'HEAD') return false;
   if (headers[SESSION_ID_HEADER] !== undefined) return false;
   if (headers['sec-fetch-mode'] === 'navigate' || headers['sec-fetch-dest'] === 'document') return true;
@@ -21,7 +21,7 @@ export function isBrowserVisit({ method, headers }: IncomingMessage): boolean {
 const HTML_FIRST = /^\s*(text\/html|application\/xhtml\+xml)\b/i;
 
 export interface Endpoint {
-  /** For people. */
+  /** The name of the transport, as people read it. */
   readonly transport: string;
   readonly path: string;
 }

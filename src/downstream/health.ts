@@ -5,7 +5,7 @@ import type { OpenRoute } from './http-server.ts';
 export interface HealthSources {
   readonly readiness: () => Readiness;
   /** One more session could be opened now. */
-  readonly hasRoom: () => boolean;
+  readonly hasCapacity: () => boolean;
 }
 
 /**
@@ -16,7 +16,7 @@ export interface HealthSources {
  * A bridge that has no room for a further session is ready: it serves those who have one, and calls that need none. Who
  * took it out of service would lock out all of them. So it only says that it is full.
  */
-export function healthRoutes({ readiness, hasRoom }: HealthSources): ReadonlyMap<string, OpenRoute> {
+export function healthRoutes({ readiness, hasCapacity }: HealthSources): ReadonlyMap<string, OpenRoute> {
   return new Map<string, OpenRoute>([
     ['/healthz', (response) => respondJson(response, 200, { status: 'ok' })],
     [
@@ -24,7 +24,7 @@ export function healthRoutes({ readiness, hasRoom }: HealthSources): ReadonlyMap
       (response, askWhetherWelcome) => {
         const state = readiness();
         if (state.ready)
-          return respondJson(response, 200, { status: 'ready', ...(!hasRoom() && { sessions: 'full' }) });
+          return respondJson(response, 200, { status: 'ready', ...(!hasCapacity() && { sessions: 'full' }) });
         const { code, message: reason } = state.error;
         askWhetherWelcome((isWelcome) =>
           respondJson(response, 503, { status: 'not ready', code, ...(isWelcome && { reason }) }),

@@ -9,7 +9,7 @@ import type { Callers } from '../http/auth/callers.ts';
 import type { CertificatePair } from '../http/certificate-pair.ts';
 import { respondEmpty, respondError } from '../http/respond.ts';
 import { showRequestTarget } from '../http/shown-url.ts';
-import { isBrowserVisit } from './browser-page.ts';
+import { isBrowserNavigation } from './browser-page.ts';
 import { OpenConnections } from './open-connections.ts';
 
 /** Serves one path. Synchronous: whatever takes time goes on by callbacks. */
@@ -48,7 +48,7 @@ export interface CertificateSource {
 
 /** What a connection may cost before it has brought a request. */
 export interface SocketLimits {
-  /** Of all clients together; further ones are closed at once. */
+  /** Limits the connections of all clients together; further ones are closed at once. */
   readonly maxConnections: number;
   /** Names, values and the request line together; more is answered 431 by Node itself. */
   readonly maxHeaderBytes: number;
@@ -78,7 +78,7 @@ const KEEP_ALIVE_MS = 75_000;
 const DROP_LOG_PAUSE_MS = 60_000;
 const NO_QUERY = new URLSearchParams();
 
-/** The HTTP face: one listening socket, every path on it. */
+/** The HTTP server of the bridge: one listening socket, with every path on it. */
 export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #server: Server;
@@ -97,8 +97,8 @@ export class HttpServer {
       headersTimeout: limits.headersTimeoutMs,
       requestTimeout: limits.requestTimeoutMs,
       connectionsCheckingInterval: limits.checkIntervalMs,
-      // Of a header that must come once Node would take the first; a proxy on the way may have gone by the last. What
-      // comes twice is joined and thereby nobody's name, token or type. [RFC 9110 5.3, RFC 9112 3.2]
+      // Where a header that must come once comes twice, Node would take the first, and a proxy before it may have taken
+      // the last. Joined, the two are nobody's name, token or type. [RFC 9110 5.3, RFC 9112 3.2]
       joinDuplicateHeaders: true,
     };
     const handle: RequestListener = (request, response) => this.#handle(request, response);
@@ -148,7 +148,7 @@ export class HttpServer {
     if (request.method === 'OPTIONS') return respondEmpty(response, 204);
     const publicRoute = this.#options.publicRoutes.get(path);
     if (publicRoute !== undefined) return publicRoute(request, response, NO_QUERY);
-    const page = isBrowserVisit(request) ? findRoute(this.#options.browserPages, path) : undefined;
+    const page = isBrowserNavigation(request) ? findRoute(this.#options.browserPages, path) : undefined;
     if (page !== undefined) return page(request, response, NO_QUERY);
     const route = findRoute(this.#options.routes, path);
     if (route === undefined) return respondError(response, this.#unknownPath(path));

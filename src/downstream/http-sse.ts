@@ -13,7 +13,7 @@ import type { SessionRegistry } from '../relay/session-registry.ts';
 import { Frame } from '../wire/frame.ts';
 import { encodeEvent } from '../wire/sse-encode.ts';
 import { errorFrame } from '../wire/write-message.ts';
-import { EventStream, type EventStreamOwner } from './event-stream.ts';
+import { type EventStreamOwner, EventStreamWriter } from './event-stream-writer.ts';
 import type { HttpRoute } from './http-server.ts';
 import type { LiveStreams } from './live-streams.ts';
 import { readInTurn, type TurnLimits } from './read-in-turn.ts';
@@ -101,7 +101,7 @@ export class HttpSseEndpoint {
         `The ${SESSION_PARAMETER} parameter is missing; post to the URL that the stream's endpoint event names.`,
       );
     }
-    const session = this.#options.sessions.visit(id, principal);
+    const session = this.#options.sessions.use(id, principal);
     if (session?.peer instanceof HttpSsePeer) return { peer: session.peer, relay: session.relay };
     return new BridgeError('ERR_SESSION_UNKNOWN', 'This session does not exist (any more); open a new stream.');
   }
@@ -139,13 +139,13 @@ class HttpSsePeer implements DownstreamPeer, Lane, EventStreamOwner {
   readonly gate = new TurnGate();
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly #listener: ClientListener;
-  readonly #stream: EventStream;
+  readonly #stream: EventStreamWriter;
   #revision: Revision = OLDEST_REVISION;
 
   constructor({ response, live, listener, headers }: HttpSsePeerOptions) {
     this.headers = headers;
     this.#listener = listener;
-    this.#stream = new EventStream(response, live, this);
+    this.#stream = new EventStreamWriter(response, live, this);
   }
 
   get revision(): Revision {
@@ -170,9 +170,9 @@ class HttpSsePeer implements DownstreamPeer, Lane, EventStreamOwner {
   }
 
   send(frame: Frame): boolean {
-    const hasRoom = this.#stream.write(encodeEvent({ event: 'message', data: frame.bytes }));
-    if (!hasRoom) this.gate.close('reader');
-    return hasRoom;
+    const hasCapacity = this.#stream.write(encodeEvent({ event: 'message', data: frame.bytes }));
+    if (!hasCapacity) this.gate.close('reader');
+    return hasCapacity;
   }
 
   /** The stream is the lane of other calls too. */

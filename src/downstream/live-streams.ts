@@ -1,4 +1,4 @@
-import { type Place, PlaceList } from '../collections/place-list.ts';
+import { LinkedList, type ListNode } from '../collections/linked-list.ts';
 import type { Clock } from '../deps.ts';
 
 /** Something with an open response that wants to be looked at now and then. */
@@ -9,12 +9,12 @@ export interface Ticking {
 const TICK_MS = 1000;
 
 /**
- * One timer for all open responses of the HTTP face: keep-alive comments, stalled readers, calls that have waited
+ * One timer for all open responses of the HTTP server: keep-alive comments, stalled readers, calls that have waited
  * long enough for a stream. A timer each would be two per call.
  */
 export class LiveStreams {
   readonly #clock: Clock;
-  #members = new PlaceList<Ticking>();
+  #members = new LinkedList<Ticking>();
   #stop: (() => void) | undefined;
 
   constructor(clock: Clock) {
@@ -25,8 +25,8 @@ export class LiveStreams {
     return this.#clock.now();
   }
 
-  /** It ticks until it leaves its place. */
-  add(member: Ticking): Place<Ticking> {
+  /** The member ticks until its node is removed. */
+  add(member: Ticking): ListNode<Ticking> {
     this.#stop ??= this.#clock.every(TICK_MS, () => this.#tick());
     return this.#members.add(member);
   }
@@ -34,7 +34,7 @@ export class LiveStreams {
   close(): void {
     this.#stop?.();
     this.#stop = undefined;
-    this.#members = new PlaceList();
+    this.#members = new LinkedList();
   }
 
   #tick(): void {

@@ -7,8 +7,11 @@ import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { type ReadResult, readMessage } from '../wire/read-message.ts';
 import type { EnvelopeFault } from '../wire/scan-envelope.ts';
 
-/** [spec 2025-03-26 basic#batching] sets no limit. */
-const MAX_BATCH = 100;
+/**
+ * Limits of what a client sends at once. A batch of a hundred messages is more than any client was seen to send. Each value
+ * costs as much time as a hundred bytes of a string: 16 MiB with three million of them would keep all other clients waiting.
+ */
+export const CLIENT_LIMITS = { maxBatch: 100, maxValues: 1_000_000 };
 
 export interface PostLimits extends BodyLimits {
   /** Levels of arrays and objects. */
@@ -51,7 +54,7 @@ export function readPost(request: IncomingMessage, limits: PostLimits, handler: 
   if (undeclared !== undefined) return handler.refused(undeclared);
   readBody(request, limits, (error, body) => {
     if (error !== undefined) return handler.refused(error);
-    const result = readMessage(body, { maxDepth: limits.maxJsonDepth, maxBatch: MAX_BATCH });
+    const result = readMessage(body, { ...CLIENT_LIMITS, maxDepth: limits.maxJsonDepth });
     if (result.kind !== 'fault') return handler.accepted(result);
     const message = `The body was refused: ${result.reason}. Instead, ${waysOut[result.fault]}.`;
     handler.refused(new BridgeError(faultCodes[result.fault], message), result.id);

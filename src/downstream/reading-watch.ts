@@ -5,9 +5,9 @@ export const STALL_MS = 30_000;
 
 /** How far the writing to a client has come. */
 export interface Written {
-  /** In all. */
+  /** All bytes that were written. */
   readonly bytes: number;
-  /** Of these, what the operating system has not taken yet. */
+  /** The part of them that the operating system has not taken yet. */
   readonly queuedBytes: number;
   readonly socket: Socket | null;
 }

@@ -17,7 +17,7 @@ export const SLICE_BYTES = 1024 * 1024;
  */
 export class ResponseWriter {
   readonly #response: ServerResponse;
-  readonly #onRoom: () => void;
+  readonly #onDrain: () => void;
   #pending: Buffer[] = [];
   /** Index of the first pending part; what lies before it is cut off now and then, not one by one. */
   #first = 0;
@@ -31,10 +31,10 @@ export class ResponseWriter {
   #isEnding = false;
   readonly #reading: ReadingWatch;
 
-  /** `onRoom` is called when there is room again after `write` has returned false. */
-  constructor(response: ServerResponse, nowMs: number, onRoom: () => void) {
+  /** `onDrain` is called when there is capacity again after `write` has returned false. */
+  constructor(response: ServerResponse, nowMs: number, onDrain: () => void) {
     this.#response = response;
-    this.#onRoom = onRoom;
+    this.#onDrain = onDrain;
     this.#reading = new ReadingWatch(nowMs);
   }
 
@@ -111,7 +111,7 @@ export class ResponseWriter {
     if (this.#isEnding && !this.#response.writableEnded) this.#response.end();
     if (!this.#isFull) return;
     this.#isFull = false;
-    this.#onRoom();
+    this.#onDrain();
   }
 
   #takeSlice(): Buffer {
@@ -119,11 +119,11 @@ export class ResponseWriter {
     let length = 0;
     while (length < SLICE_BYTES && length < this.#pendingBytes) {
       const part = this.#pending[this.#first] as Buffer;
-      const room = SLICE_BYTES - length;
-      if (part.length <= room) this.#first += 1;
-      else this.#pending[this.#first] = part.subarray(room);
-      parts.push(part.length <= room ? part : part.subarray(0, room));
-      length += Math.min(part.length, room);
+      const capacity = SLICE_BYTES - length;
+      if (part.length <= capacity) this.#first += 1;
+      else this.#pending[this.#first] = part.subarray(capacity);
+      parts.push(part.length <= capacity ? part : part.subarray(0, capacity));
+      length += Math.min(part.length, capacity);
     }
     this.#pendingBytes -= length;
     if (this.#pendingBytes === 0 || this.#first > MAX_SPENT_PARTS) {

@@ -13,13 +13,12 @@ import { type LineSink, LineSplitter, type OversizedLine } from '../wire/ndjson.
 import { type ReadResult, readMessage } from '../wire/read-message.ts';
 import { type EnvelopeFault, recoverEnvelope } from '../wire/scan-envelope.ts';
 import { errorFrame } from '../wire/write-message.ts';
+import { CLIENT_LIMITS } from './read-post.ts';
 import { LegacyConversation } from './stdio/legacy-conversation.ts';
 import { ModernConversation } from './stdio/modern-conversation.ts';
 import { SharedInput } from './stdio/shared-input.ts';
 
-const MAX_BATCH = 100;
-
-export interface StdioFaceOptions {
+export interface StdioEndpointOptions {
   readonly input: Readable;
   readonly output: Writable;
   readonly sessions: SessionRegistry;
@@ -46,8 +45,8 @@ export type StdioEnd =
  * One client on a pair of pipes, in both eras at once: each message says itself which one it is of.
  * [spec 2026-07-28 basic/versioning]
  */
-export class StdioFace implements LineSink {
-  readonly #options: StdioFaceOptions;
+export class StdioEndpoint implements LineSink {
+  readonly #options: StdioEndpointOptions;
   readonly #writer: LineWriter;
   readonly #splitter: LineSplitter;
   readonly #legacy: LegacyConversation;
@@ -68,7 +67,7 @@ export class StdioFace implements LineSink {
     this.#resolveUnread = resolve;
   });
 
-  constructor(options: StdioFaceOptions) {
+  constructor(options: StdioEndpointOptions) {
     this.#options = options;
     const { input, output, sessions, deps, untakenTimeoutMs = 0 } = options;
     this.#writer = new LineWriter(output, () => this.#drained());
@@ -97,7 +96,7 @@ export class StdioFace implements LineSink {
   // ---- lines of the client
 
   line(bytes: Buffer): void {
-    const result = readMessage(bytes, { maxDepth: this.#options.maxJsonDepth, maxBatch: MAX_BATCH });
+    const result = readMessage(bytes, { ...CLIENT_LIMITS, maxDepth: this.#options.maxJsonDepth });
     if (result.kind === 'fault') return this.#refuse(faultError(result), result.id);
     if (result.kind === 'batch') return this.#batch(result.items);
     const { frame } = result;

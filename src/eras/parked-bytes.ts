@@ -1,6 +1,6 @@
 export interface ParkedBytesLimits {
   readonly bytes: number;
-  /** Of them, for one caller. */
+  /** The part of the bytes that one caller may hold. */
   readonly bytesPerPrincipal: number;
 }
 

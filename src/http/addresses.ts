@@ -81,7 +81,7 @@ export function isSpecialAddress(address: string): boolean {
   return (ipv4InIpv6.check(bare, 'ipv6') ? specialIpv4 : specialIpv6).check(bare, 'ipv6');
 }
 
-/** Of a URL, where addresses of IPv6 stand in brackets. */
+/** The host of a URL without the brackets that IPv6 addresses have there. */
 export function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '');
 }

@@ -13,7 +13,7 @@ import { findProxy, type ProxyEnvironment } from './proxy.ts';
  * closing connection is lost without anybody knowing whether it arrived.
  */
 const IDLE_SOCKET_MS = 4000;
-/** Of those, so many are kept for each server. */
+/** Idle connections that are kept for each server. */
 const MAX_IDLE_SOCKETS = 64;
 /**
  * So often an idle connection that waits for an answer is checked for a peer that vanished (laptop asleep, cable). The

@@ -38,7 +38,7 @@ export function parseAccept(accept: string | undefined): Acceptance {
 
 interface MediaRange {
   readonly type: string;
-  /** From 0, not acceptable, to 1. */
+  /** The quality value, from 0, which is not acceptable, to 1. */
   readonly weight: number;
   readonly index: number;
 }

@@ -21,7 +21,7 @@ export interface ControlRequest {
   readonly cookies: SessionCookies;
   /** Finds the addresses of the host, where it is us who connect to it and no proxy. */
   readonly lookup?: LookupFunction;
-  /** For everything together. */
+  /** The time limit for everything together. */
   readonly timeoutMs: number;
 }
 

@@ -59,7 +59,7 @@ export interface HttpCall {
 export interface HttpExchangeHost {
   readonly agents: Agents;
   readonly clock: Clock;
-  /** For credentials that can be got again. */
+  /** Renews the credentials; undefined: they cannot be had again. */
   readonly renewal: CredentialRenewal | undefined;
   /** Everything that goes into the head of a request. Throws BridgeError ERR_UPSTREAM_AUTH without a usable token. */
   headersFor(url: URL, request: RequestHeaders): Readonly<Record<string, string>>;

@@ -74,7 +74,7 @@ export function askForTls({ protocol }: URL, code: unknown): string {
   return protocol === 'http:' && code === 'ECONNRESET' ? '. If it speaks TLS on this port, use https://' : '';
 }
 
-/** Without its password. */
+/** The name of the proxy in messages, without its user name and password. */
 export function nameProxy({ protocol, host }: URL): string {
   return `proxy ${protocol}//${host} of the environment`;
 }

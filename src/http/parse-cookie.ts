@@ -5,7 +5,7 @@ import { parseSetCookie } from 'set-cookie-parser';
 export interface Cookie {
   readonly name: string;
   readonly value: string;
-  /** Who set it. */
+  /** The origin that set the cookie. */
   readonly origin: string;
   readonly domain: string;
   readonly path: string;

@@ -39,7 +39,7 @@ export function respondEmpty(response: ServerResponse, status: 200 | 202 | 204):
   response.writeHead(status, status === 204 ? {} : { 'Content-Length': 0 }).end();
 }
 
-/** For people. */
+/** Responds with text that people read. */
 export function respondText(response: ServerResponse, status: number, text: string): void {
   const body = Buffer.from(text);
   response

@@ -31,10 +31,10 @@ const beginnings: readonly (readonly [beginning: RegExp, Finding])[] = [
   [/^(?:09|0a|0d|[2-6].|7[0-9a-e])+$/, { what: 'text that is no HTTP', wayOut: CHECK_URL }],
 ];
 const BYTES: Finding = { what: 'bytes that are no HTTP', wayOut: CHECK_URL };
-/** As much of an answer as is looked at. */
+/** The amount of an answer that is looked at. */
 const LOOKED_AT = 32;
 
-/** Whose code this is: Node's parser of HTTP. */
+/** Is this an error code of Node's HTTP parser? */
 export function isParserCode(code: string | undefined): code is string {
   return code?.startsWith('HPE_') === true;
 }

@@ -14,24 +14,24 @@ const NEWLINE = Buffer.of(LF);
  * with several the first of the next is kept, too.
  *
  * Whatever is sent is taken: the queue is bounded by the caller, who stops its source when `send` returns false and
- * goes on when told that there is room. What a caller sends in between (answers, cancellations) is taken as well.
+ * goes on when told that there is capacity. What a caller sends in between (answers, cancellations) is taken as well.
  */
 export class LineWriter {
   readonly #stream: Writable;
-  readonly #onRoom: () => void;
+  readonly #onDrain: () => void;
   #queue: Buffer[] = [];
   #queuedBytes = 0;
   #linesInTurn = 0;
   /** The last turn brought several messages, so this one is likely to bring several. */
   #isBurst = false;
-  /** `send` has returned false and `onRoom` has not been called since. */
-  #owesRoom = false;
+  /** `send` has returned false and `onDrain` has not been called since. */
+  #owesDrain = false;
 
-  /** @param onRoom called once after `send` returned false, when there is room again; never from within `send` */
-  constructor(stream: Writable, onRoom: () => void) {
+  /** @param onDrain called once after `send` returned false, when there is capacity again; never from within `send` */
+  constructor(stream: Writable, onDrain: () => void) {
     this.#stream = stream;
-    this.#onRoom = onRoom;
-    stream.on('drain', () => this.#tellRoom());
+    this.#onDrain = onDrain;
+    stream.on('drain', () => this.#tellDrained());
   }
 
   /** The bytes must not change afterwards. False: full. A stream that has ended swallows everything. */
@@ -46,7 +46,7 @@ export class LineWriter {
       this.#queuedBytes += line.length + NEWLINE.length;
     }
     if (!this.isFull) return true;
-    this.#owesRoom = true;
+    this.#owesDrain = true;
     return false;
   }
 
@@ -68,13 +68,13 @@ export class LineWriter {
     this.#isBurst = this.#linesInTurn > 1;
     this.#linesInTurn = 0;
     this.flush();
-    this.#tellRoom();
+    this.#tellDrained();
   }
 
-  #tellRoom(): void {
-    if (!this.#owesRoom || this.isFull) return;
-    this.#owesRoom = false;
-    this.#onRoom();
+  #tellDrained(): void {
+    if (!this.#owesDrain || this.isFull) return;
+    this.#owesDrain = false;
+    this.#onDrain();
   }
 
   #write(lines: readonly Buffer[]): void {

@@ -2,7 +2,7 @@ import { writeSync } from 'node:fs';
 
 /**
  * Lines to a file descriptor whose reader may be slow or asleep, for a log: whoever writes one never waits. A line goes
- * out before `write` returns if there is room, so what was logged before a crash is there to be read. Without room
+ * out before `write` returns if the descriptor takes it, so what was logged before a crash is there to be read. Other
  * lines are kept up to a limit, and beyond it they are dropped and counted.
  *
  * The descriptor has to be non-blocking where it can be full: a pipe or a socket. Files take everything, and a terminal
@@ -22,11 +22,11 @@ export class PatientLines {
     this.#options = options;
   }
 
-  /** With its line break. */
+  /** Writes a line, which ends with its line break, or keeps it for later. */
   write(line: string): void {
     if (this.#isBroken) return;
     const bytes = Buffer.from(line);
-    // Once lines are lost all are, until there is room again: a log with a single gap, whose size is told, can be read.
+    // Once a line is lost, all are until the descriptor takes lines again: a log with one gap of known size can be read.
     if (this.#dropped > 0 || this.#waitingBytes + bytes.length > MAX_WAITING_BYTES) {
       this.#dropped += 1;
       return;
@@ -79,7 +79,7 @@ export class PatientLines {
 
 export interface PatientLinesOptions {
   readonly fd: number;
-  /** There is room again after this many lines were lost; may write a line about it. */
+  /** The descriptor takes lines again after this many were lost; may write a line about it. */
   readonly onDropped: (count: number) => void;
   /** As `fs.writeSync`; a test plays a full pipe with it. */
   readonly write?: (fd: number, bytes: Buffer) => number;
@@ -89,7 +89,7 @@ const NOTHING = Buffer.alloc(0);
 
 /** Some thousands of lines: enough for a reader that was busy, too little to matter for memory. */
 export const MAX_WAITING_BYTES = 1024 * 1024;
-/** Nobody tells when a pipe that is written like this has room. */
+/** A pipe that is written like this reports no drain, so it is tried again. */
 const RETRY_MS = 50;
 /** Longer nobody wants to wait for the end of a process. */
 const MAX_FLUSH_MS = 500;

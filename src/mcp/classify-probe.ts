@@ -3,12 +3,13 @@
  * how long and in which order. [spec 2026-07-28 transports/stdio#backward-compatibility,
  * transports/streamable-http#backward-compatibility]
  */
+
 import { assertNever } from '../errors.ts';
 import { isStringArray, parseDiscovery } from './discover.ts';
 import { DISCOVER } from './methods.ts';
 import { asFields } from './payload.ts';
 import { eraOf, findCommonModern, findRevision, LATEST_MODERN_REVISION, type ModernRevisionId } from './revisions.ts';
-import { METHOD_NOT_FOUND } from './rpc-codes.ts';
+import { HEADER_MISMATCH, METHOD_NOT_FOUND, MISSING_CAPABILITY, UNSUPPORTED_REVISION } from './rpc-codes.ts';
 import type { RpcError } from './rpc-errors.ts';
 
 /** What came of one question. */
@@ -30,7 +31,7 @@ export type ProbeOutcome =
 
 export interface HttpStatus {
   readonly status: number;
-  /** From `Retry-After`. */
+  /** The pause that `Retry-After` asks for. */
   readonly retryAfterMs: number | undefined;
 }
 
@@ -63,10 +64,6 @@ export interface ProbeContext {
   readonly isRetry: boolean;
 }
 
-/** [spec 2026-07-28 schema] */
-const HEADER_MISMATCH = -32020;
-const MISSING_CAPABILITY = -32021;
-const UNSUPPORTED_VERSION = -32022;
 /** What builds of the draft called the three. -32001 is also what legacy SDKs say for "session not found". */
 const DRAFT_CODES: ReadonlySet<number> = new Set([-32001, -32003, -32004]);
 
@@ -127,7 +124,7 @@ type ErrorOutcome = Extract<ProbeOutcome, { kind: 'error' }>;
 function classifyError({ error, http }: ErrorOutcome, context: ProbeContext): ProbeVerdict {
   const data = asFields(error.data) ?? {};
   switch (error.code) {
-    case UNSUPPORTED_VERSION:
+    case UNSUPPORTED_REVISION:
       return classifySupported(data.supported, context.isRetry);
     case HEADER_MISMATCH:
       if (http?.status !== 400) return LEGACY;
@@ -163,7 +160,7 @@ function classifyDraft(supported: unknown): ProbeVerdict {
 export interface RequestRefusal {
   readonly method: string | undefined;
   readonly status: number;
-  /** Of the JSON-RPC error that answered the request; undefined: the response held none. */
+  /** The code of the JSON-RPC error that answered the request; undefined: the response held none. */
   readonly code: unknown;
 }
 
@@ -234,7 +231,7 @@ function initializeStatus(http: HttpStatus | undefined): InitializeVerdict | und
 /** [spec 2026-07-28 versioning] a modern server should name its revisions in whatever it answers to `initialize`. */
 function classifyRefusal({ error, http }: ErrorOutcome): InitializeVerdict {
   const supported = asFields(error.data)?.supported;
-  if (error.code === UNSUPPORTED_VERSION && isStringArray(supported)) {
+  if (error.code === UNSUPPORTED_REVISION && isStringArray(supported)) {
     const isModern = supported.some((id) => eraOf(id) === 'modern');
     if (isModern && !supported.some((id) => eraOf(id) === 'legacy')) return { kind: 'modern', supported };
   }

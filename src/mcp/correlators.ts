@@ -35,8 +35,9 @@ export function findProgressToken(frame: Frame): Correlator | undefined {
 }
 
 /**
- * The same where several clients share a server: the token it will read must be beyond doubt, because one that was not
- * replaced may be that of another client. `unclear`: it is not, or the value is of a type that some take for a number.
+ * As `findProgressToken`, for a server that several clients share: it must be certain which token the server will read,
+ * because one that was not replaced may be that of another client. `unclear`: it is not certain, or the value is of a
+ * type that some take for a number.
  */
 export function findSharedProgressToken(frame: Frame): Span | 'unclear' | undefined {
   const { bytes } = frame;
@@ -58,7 +59,7 @@ export function findCancelledId(frame: Frame): Correlator | undefined {
   return correlator(frame, frame.payloadStart, 'requestId');
 }
 
-/** The same where several clients share a server: undefined unless it is beyond doubt which id it will read. */
+/** As `findCancelledId`, for a server that several clients share: undefined unless it is certain which id it reads. */
 export function findSharedCancelledId(frame: Frame): Correlator | undefined {
   const span = findUnmistakable(frame, frame.payloadStart, 'requestId');
   return span === 'unclear' ? undefined : decode(frame.bytes, span);
@@ -75,8 +76,8 @@ export function isLeadingToken({ payloadStart }: Frame, { start }: Correlator): 
 }
 
 /**
- * The same where the token comes first in params, as most servers write it, and nothing after it could be another one:
- * that would need its `T`, or a backslash to spell it otherwise. Undefined: it takes a closer look.
+ * As `findProgressOf`, where the token comes first in params, as most servers write it, and nothing after it could be
+ * another one: that would need its `T`, or a backslash to spell it otherwise. Undefined: it takes a closer look.
  */
 function findLeadingToken({ bytes, payloadStart }: Frame): Correlator | undefined {
   const start = payloadStart + LEADING_TOKEN.length;

@@ -3,8 +3,8 @@ import { type Fields, showText } from './payload.ts';
 import type { RevisionFeatures } from './revision-features.ts';
 
 /**
- * The same block when the revision knows it. `index`: its place among its siblings, so that what gets an address of its
- * own gets one unlike theirs.
+ * Returns the block unchanged where the revision knows it. `index`: its position among its siblings, so that what gets
+ * an address of its own gets one unlike theirs.
  */
 export function downgradeBlock(block: Fields, features: RevisionFeatures, index: number): Fields {
   if (block.type === 'audio' && !features.audio) return audioAsResource(block, index);

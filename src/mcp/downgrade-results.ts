@@ -3,14 +3,13 @@
  * for byte.
  */
 
-import { itemSpans } from '../wire/array-items.ts';
+import { itemEditors, itemSpans } from '../wire/array-items.ts';
 import { OPEN_BRACE } from '../wire/ascii.ts';
 import { editFrame } from '../wire/edit-frame.ts';
 import { findMember } from '../wire/find-member.ts';
 import type { Frame } from '../wire/frame.ts';
 import { ObjectEditor } from '../wire/object-editor.ts';
-import { isStringToken, type Span } from '../wire/scan-json.ts';
-import type { Edit } from '../wire/splice.ts';
+import { type Edit, isStringToken, type Span } from '../wire/scan-json.ts';
 import { downgradeBlock, textBlock } from './downgrade-blocks.ts';
 import { CALL_TOOL, GET_PROMPT, LIST_TOOLS } from './methods.ts';
 import { WRAPPED_OUTPUT, wrapOutputSchema } from './output-schema.ts';
@@ -19,12 +18,12 @@ import { featuresOf, type RevisionFeatures } from './revision-features.ts';
 import type { RevisionId } from './revisions.ts';
 
 export interface DowngradeOptions {
-  /** Of the request that the result answers. */
+  /** The method of the request that the result answers. */
   readonly method: string;
   readonly clientRevision: RevisionId;
   /**
-   * Of a `tools/call`: the tool's output has another schema than that of an object, as `wrapsOutput` read it from the
-   * list. Unknown without: then the value decides.
+   * True for a `tools/call` whose tool has an output schema other than that of an object, as `wrapsOutput` read it from
+   * the list. Undefined: it is not known, and the value decides.
    */
   readonly isWrapped?: boolean | undefined;
 }
@@ -37,7 +36,7 @@ export function downgradeResult(frame: Frame, options: DowngradeOptions): Frame 
     case CALL_TOOL:
       return downgradeToolResult(frame, features, options.isWrapped);
     case LIST_TOOLS:
-      return editValues(frame, 'tools', (parts, tool) => toolEdits(parts, tool, features));
+      return downgradeTools(frame, options.clientRevision).frame;
     case GET_PROMPT:
       return editValues(frame, 'messages', (parts, message, index) =>
         messageEdits(parts, message, { features, index }),
@@ -47,16 +46,38 @@ export function downgradeResult(frame: Frame, options: DowngradeOptions): Frame 
   }
 }
 
-/** Names of the tools in a result of `tools/list` whose output older clients get as a member of an object. */
-export function wrappedTools({ bytes, payloadStart, outline }: Frame): readonly string[] {
-  const tools = itemSpans(bytes, findMember(bytes, payloadStart, 'tools', outline)?.start ?? -1) ?? [];
-  return tools.flatMap(({ start }) => {
-    const schema = findMember(bytes, start, 'outputSchema');
-    if (schema === undefined || hasObjectRoot(bytes, schema)) return [];
-    const name = findMember(bytes, start, 'name');
+export interface DowngradedTools {
+  readonly frame: Frame;
+  /** Names of the tools whose output older clients get as a member of an object. */
+  readonly wrapped: readonly string[];
+}
+
+/** A page of `tools/list` for a client of an older revision, and what to remember of it for calls. */
+export function downgradeTools(frame: Frame, clientRevision: RevisionId): DowngradedTools {
+  const { bytes, payloadStart, outline } = frame;
+  const list = frame.kind === 'result' ? findMember(bytes, payloadStart, 'tools', outline) : undefined;
+  const tools = itemEditors(bytes, list?.start ?? -1, ['name', 'outputSchema']) ?? [];
+  const parts = new PartReader(bytes);
+  const features = featuresOf(clientRevision);
+  const wrapped: string[] = [];
+  const edits = tools.flatMap((tool) => {
+    const schema = tool.value('outputSchema');
+    if (schema === undefined) return [];
+    const isWrapped = !hasObjectRoot(bytes, schema);
+    const name = isWrapped ? tool.value('name') : undefined;
     const read = name && parseSpan(bytes, name);
-    return typeof read === 'string' ? [read] : [];
+    if (typeof read === 'string') wrapped.push(read);
+    if (!features.structuredContent) tool.remove('outputSchema');
+    else if (isWrapped) wrapOutput(tool, parts.read(schema));
+    return tool.edits();
   });
+  return { frame: editFrame(frame, edits), wrapped };
+}
+
+function wrapOutput(tool: ObjectEditor, schema: unknown): void {
+  const fields = asFields(schema);
+  if (fields === undefined) tool.remove('outputSchema');
+  else tool.set('outputSchema', encode(wrapOutputSchema(fields)));
 }
 
 type ItemEdits = (parts: PartReader, item: Span, index: number) => readonly Edit[];
@@ -72,22 +93,7 @@ function editValues(frame: Frame, key: string, edit: ItemEdits): Frame {
   );
 }
 
-function toolEdits(parts: PartReader, { start }: Span, { structuredContent }: RevisionFeatures): readonly Edit[] {
-  const { bytes } = parts;
-  const tool = ObjectEditor.read(bytes, start, ['outputSchema']);
-  const schema = tool?.value('outputSchema');
-  if (tool === undefined || schema === undefined) return [];
-  if (!structuredContent) {
-    tool.remove('outputSchema');
-  } else if (!hasObjectRoot(bytes, schema)) {
-    const fields = asFields(parts.read(schema));
-    if (fields === undefined) tool.remove('outputSchema');
-    else tool.set('outputSchema', encode(wrapOutputSchema(fields)));
-  }
-  return tool.edits();
-}
-
-/** As `isObjectSchema`, without reading the whole of it. */
+/** Legacy schemas of output say `object` at their root; all others are wrapped, whatever they may come to. */
 function hasObjectRoot(bytes: Buffer, schema: Span): boolean {
   const type = findMember(bytes, schema.start, 'type');
   return type !== undefined && isStringToken(bytes, type.start, type.end, 'object');
@@ -142,7 +148,7 @@ function textEdits(bytes: Buffer, result: ObjectEditor, { start, end }: Span): r
 
 interface BlockContext {
   readonly features: RevisionFeatures;
-  /** Among its siblings. */
+  /** The position of the block among its siblings. */
   readonly index: number;
 }
 

@@ -16,7 +16,7 @@ export const MAX_CAPABILITIES_LENGTH = 16 * 1024;
 export const MAX_CAPABILITIES_BYTES = 4 * MAX_CAPABILITIES_LENGTH;
 
 export interface CanonicalCapabilities {
-  /** Read anew at each look: as objects they take many times the room of their text, and calls wait with them. */
+  /** Read anew at each look: as objects they take many times the memory of their text, and calls wait with them. */
   readonly capabilities: Fields;
   /** Equal for all capabilities that mean the same to a legacy server. */
   readonly key: string;
@@ -82,7 +82,7 @@ export interface ServerReach {
   readonly unsolicited: boolean;
 }
 
-/** Of all others nobody here knows what they mean. */
+/** The capabilities of the specification; the bridge cannot know what others mean. */
 const specified: ReadonlySet<string> = new Set([
   'tools',
   'prompts',

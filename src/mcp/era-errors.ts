@@ -20,13 +20,13 @@ export interface ModernErrorContext {
   readonly method: string;
   /** The server declared the capability that the method belongs to. */
   readonly isDeclared: boolean;
-  /** Of `resources/read`. */
+  /** The URI of a `resources/read`. */
   readonly uri?: string | undefined;
 }
 
 export interface ModernError {
   readonly error: RpcError;
-  /** As long as no stream has been started. */
+  /** The status of the HTTP response, if no stream has been started. */
   readonly httpStatus: number;
 }
 
@@ -66,7 +66,7 @@ function toModernMissing(error: RpcError, { method, uri }: ModernErrorContext): 
 /** What a modern server was asked. */
 export interface LegacyErrorContext {
   readonly method: string;
-  /** Of `resources/read`. */
+  /** The URI of a `resources/read`. */
   readonly uri?: string | undefined;
 }
 
@@ -87,7 +87,7 @@ export function toLegacyError(error: RpcError, { method, uri }: LegacyErrorConte
   }
 }
 
-/** The same error under another code, which says what became of it in `data.bridge`. */
+/** Gives the error another code, and says in `data.bridge` why. */
 export function replaceCode(error: RpcError, code: number, bridge: Fields): RpcError {
   const data = asFields(error.data);
   const rest = error.data === undefined || data !== undefined ? bridge : { ...bridge, originalData: error.data };

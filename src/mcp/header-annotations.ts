@@ -44,7 +44,7 @@ export function readHeaderAnnotations(inputSchema: unknown): HeaderAnnotations {
 }
 
 /** Where in the schema the walk is. */
-interface Place {
+interface SchemaPosition {
   readonly path: readonly string[];
   /** Only properties, and properties of those, lead here: the value has one place in any arguments. */
   readonly isReachable: boolean;
@@ -67,30 +67,30 @@ class AnnotationWalk {
   readonly #names = new Set<string>();
   #nodes = 0;
 
-  visit(node: unknown, place: Place): void {
-    if (this.fault !== undefined || place.depth > MAX_DEPTH || ++this.#nodes > MAX_NODES) return;
-    const below: Place = { path: place.path, isReachable: false, depth: place.depth + 1 };
+  visit(node: unknown, position: SchemaPosition): void {
+    if (this.fault !== undefined || position.depth > MAX_DEPTH || ++this.#nodes > MAX_NODES) return;
+    const below: SchemaPosition = { path: position.path, isReachable: false, depth: position.depth + 1 };
     if (Array.isArray(node)) {
       for (const item of node) this.visit(item, below);
       return;
     }
     const schema = asFields(node);
     if (schema === undefined) return;
-    if (Object.hasOwn(schema, PARAM_HEADER_KEYWORD)) this.#read(schema, place);
+    if (Object.hasOwn(schema, PARAM_HEADER_KEYWORD)) this.#read(schema, position);
     for (const [keyword, value] of Object.entries(schema)) {
-      if (isNameMap(keyword)) this.#visitNamed(keyword, value, place);
+      if (isNameMap(keyword)) this.#visitNamed(keyword, value, position);
       else if (isSchemaKeyword(keyword)) this.visit(value, below);
     }
   }
 
-  #visitNamed(keyword: string, named: unknown, place: Place): void {
-    const isReachable = place.isReachable && keyword === 'properties';
+  #visitNamed(keyword: string, named: unknown, position: SchemaPosition): void {
+    const isReachable = position.isReachable && keyword === 'properties';
     for (const [name, schema] of Object.entries(asFields(named) ?? {})) {
-      this.visit(schema, { path: [...place.path, name], isReachable, depth: place.depth + 1 });
+      this.visit(schema, { path: [...position.path, name], isReachable, depth: position.depth + 1 });
     }
   }
 
-  #read(schema: Fields, { path, isReachable }: Place): void {
+  #read(schema: Fields, { path, isReachable }: SchemaPosition): void {
     const name = schema[PARAM_HEADER_KEYWORD];
     const { type } = schema;
     if (!isReachable || path.length === 0) this.fault = 'a header is named where no single argument has its place';

@@ -18,17 +18,17 @@ const PLAIN = /^[\x20-\x7e]+$/;
 /** What may arrive: `field-vchar`, SP and HTAB, without the obsolete bytes above ASCII. */
 const FIELD_VALUE = /^[\t\x20-\x7e]*$/;
 const LONE_SURROGATE = /\p{Surrogate}/u;
-/** With padding, as the encoder writes it. */
+/** Base64 with padding, as the encoder writes it. */
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 /** In place of a value that no header can have; an encoded value is never empty. */
 export const INEXPRESSIBLE = '';
-/** Of what cannot be encoded. */
+/** The fault of text that cannot be encoded. */
 export const NO_UNICODE = 'is no Unicode text: it has half of a surrogate pair, which no header can repeat';
 
 /** Servers and proxies cut or refuse longer lines. */
 export const MAX_HEADER_BYTES = 8 * 1024;
-/** Of all headers together that mirror one body; Node's own limit for a whole head is 16 KiB. */
+/** Limits all headers together that mirror one body; Node's own limit for a whole head is 16 KiB. */
 export const MAX_HEADERS_BYTES = 16 * 1024;
 export const MAX_HEADERS = 64;
 

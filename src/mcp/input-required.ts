@@ -21,15 +21,15 @@ export interface InputRequest {
   readonly params: Buffer | undefined;
 }
 
-/** Is the user to visit a URL, rather than to fill in a form? */
-export function isVisit({ method, params }: InputRequest): boolean {
+/** Is it an elicitation in URL mode, rather than one with a form? */
+export function isUrlMode({ method, params }: InputRequest): boolean {
   if (method !== ELICIT || params === undefined) return false;
   const mode = findUniqueMember(params, 0, 'mode');
   return typeof mode === 'object' && isStringToken(params, mode.start, mode.end, 'url');
 }
 
 export interface InputRequired {
-  /** By the server's key. */
+  /** The input requests by the server's keys. */
   readonly requests: ReadonlyMap<string, InputRequest>;
   /** The token as the server wrote it, to be given back as it is. Opaque, and possibly a secret. */
   readonly requestState: Buffer | undefined;
@@ -114,7 +114,7 @@ function findValue(bytes: Buffer, objectStart: number, key: string): Span | 'dup
 export interface InputAnswers {
   /** JSON text of each answer, by the server's key. Those of this round only. */
   readonly responses: ReadonlyMap<string, Buffer>;
-  /** As `readInputRequired` gave it. */
+  /** The state as `readInputRequired` returned it. */
   readonly requestState: Buffer | undefined;
 }
 

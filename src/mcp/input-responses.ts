@@ -83,26 +83,26 @@ function startsWith(bytes: Buffer, objectStart: number, key: string, first: numb
 /** What a client was asked, as far as its answer depends on it. */
 export interface AskedInput {
   readonly method: string;
-  /** It was to visit a URL. */
-  readonly isVisit: boolean;
+  /** It was an elicitation in URL mode. */
+  readonly isUrlMode: boolean;
 }
 
 /**
  * A legacy client's result as the answer to an input request of a modern server, as JSON text. Undefined: it is no
  * answer to such a request.
  */
-export function toInputResponse({ method, isVisit }: AskedInput, { bytes, payloadStart }: Frame): Buffer | undefined {
+export function toInputResponse({ method, isUrlMode }: AskedInput, { bytes, payloadStart }: Frame): Buffer | undefined {
   const span = { start: payloadStart, end: skipValue(bytes, payloadStart) };
   if (span.end === -1 || !isInputResponse(method, bytes, span)) return undefined;
   const text = bytes.subarray(span.start, span.end);
-  return method === ELICIT ? withoutIdleContent(text, isVisit) : text;
+  return method === ELICIT ? withoutIdleContent(text, isUrlMode) : text;
 }
 
 /** [spec 2026-07-28 client/elicitation#response-actions] only who accepted a form has said something. */
-function withoutIdleContent(text: Buffer, isVisit: boolean): Buffer {
+function withoutIdleContent(text: Buffer, isUrlMode: boolean): Buffer {
   const result = ObjectEditor.read(text, 0, ['action', 'content']);
   const action = result?.value('action');
   if (result === undefined || action === undefined) return text;
-  if (isVisit || !isStringToken(text, action.start, action.end, 'accept')) result.remove('content');
+  if (isUrlMode || !isStringToken(text, action.start, action.end, 'accept')) result.remove('content');
   return replaceSpans(text, result.edits());
 }

@@ -45,7 +45,7 @@ export function findUnmistakable({ bytes, outline }: MessageText, objectStart: n
   return found;
 }
 
-/** The same for several keys at once, in their order. */
+/** As `findUnmistakable`, for several keys at once; the values have the order of the keys. */
 export function findAllUnmistakable(
   { bytes, outline }: MessageText,
   objectStart: number,

@@ -5,7 +5,7 @@ export const META_CLIENT_CAPABILITIES = 'io.modelcontextprotocol/clientCapabilit
 export const META_CLIENT_INFO = 'io.modelcontextprotocol/clientInfo';
 export const META_LOG_LEVEL = 'io.modelcontextprotocol/logLevel';
 
-/** In results. */
+/** This key stands in results. */
 export const META_SERVER_INFO = 'io.modelcontextprotocol/serverInfo';
 
 /** In what a `subscriptions/listen` brings: the id of that request. */

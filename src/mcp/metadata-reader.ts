@@ -22,7 +22,7 @@ export class MetadataReader {
   readonly #known: Known[] = [];
   #oldest = 0;
 
-  /** The same as `readRequestMetadata(frame)`. */
+  /** Returns what `readRequestMetadata(frame)` would. */
   read(frame: Frame): RequestMetadata | MetadataFault {
     const meta = findUnmistakable(frame, frame.payloadStart, META);
     if (meta === undefined || meta === 'unclear') return readRequestMetadata(frame);

@@ -22,7 +22,7 @@ export interface CacheHints {
 export const NO_CACHING: CacheHints = { ttlMs: 0, cacheScope: 'private' };
 
 export interface ModernResultOptions {
-  /** Of the request that it answers. */
+  /** The method of the request that the result answers. */
   readonly method: string;
   /** The server's own name and version. */
   readonly serverInfo: Fields | undefined;
@@ -61,7 +61,7 @@ function setHints(result: ObjectEditor, method: string, cache: CacheHints): void
 const COMPLETE = encode('complete');
 const EMPTY_LIST = encode([]);
 
-/** In some languages an empty list is null. */
+/** Is the member absent or null? Servers in some languages write an empty list as null. */
 function isMissing(bytes: Buffer, object: ObjectEditor, key: string): boolean {
   const span = object.value(key);
   return span === undefined || isNullToken(bytes, span.start, span.end);

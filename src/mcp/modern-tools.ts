@@ -1,10 +1,9 @@
 /** The tools of a legacy server as a modern client expects them. */
 
-import { itemSpans } from '../wire/array-items.ts';
+import { itemEditors } from '../wire/array-items.ts';
 import { CLOSE_BRACE, CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET } from '../wire/ascii.ts';
 import { ObjectEditor } from '../wire/object-editor.ts';
-import { isStringToken, MemberCursor, type Span, skipValue, skipWhitespace } from '../wire/scan-json.ts';
-import type { Edit } from '../wire/splice.ts';
+import { type Edit, isStringToken, MemberCursor, type Span, skipValue, skipWhitespace } from '../wire/scan-json.ts';
 import { classifyKeyword, PARAM_HEADER_KEYWORD } from './schema-keywords.ts';
 
 const KEYWORD = Buffer.from(`"${PARAM_HEADER_KEYWORD}"`);
@@ -21,13 +20,11 @@ const MAX_SCHEMA_DEPTH = 64;
  * `maximum`, would come out as another number.
  */
 export function modernToolEdits(bytes: Buffer, toolsStart: number): readonly Edit[] {
-  const tools = itemSpans(bytes, toolsStart) ?? [];
+  const tools = itemEditors(bytes, toolsStart, ['execution', 'inputSchema']) ?? [];
   return tools.flatMap((tool) => toolEdits(bytes, tool));
 }
 
-function toolEdits(bytes: Buffer, { start }: Span): readonly Edit[] {
-  const tool = ObjectEditor.read(bytes, start, ['execution', 'inputSchema']);
-  if (tool === undefined) return [];
+function toolEdits(bytes: Buffer, tool: ObjectEditor): readonly Edit[] {
   // How to run it as a task of 2025-11-25, of which a modern client cannot make use.
   tool.remove('execution');
   const schema = tool.value('inputSchema');

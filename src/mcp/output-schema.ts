@@ -14,11 +14,6 @@ const WRAPPED_POINTER = `/properties/${WRAPPED_OUTPUT}`;
 /** Beyond any schema of use; a recursion must end somewhere. */
 const MAX_DEPTH = 200;
 
-/** Legacy schemas of output say `object` at their root; all others are wrapped, whatever they may come to. */
-export function isObjectSchema(schema: unknown): boolean {
-  return asFields(schema)?.type === 'object';
-}
-
 /** What the schema of an output becomes that is put into an object. References within it still lead to their target. */
 export function wrapOutputSchema(schema: Fields): Fields {
   const dialect = typeof schema.$schema === 'string' ? { $schema: schema.$schema } : {};

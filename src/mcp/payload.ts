@@ -114,7 +114,7 @@ export class PartReader {
     return this.#left >= 0;
   }
 
-  /** The same as `parseSpan`. Undefined also: there were too many values before it. */
+  /** Returns what `parseSpan` would; undefined also where too many values came before. */
   read(span: Span): unknown {
     if (!this.isComplete) return undefined;
     this.#left -= countValues(this.bytes.subarray(span.start, span.end), this.#left);

@@ -24,7 +24,7 @@ import {
 import { asFields, type Fields, MAX_PARSED_VALUES, parseSpan } from './payload.ts';
 
 export interface RequestMetadata {
-  /** As the client named it; not checked. */
+  /** The revision as the client named it; not checked. */
   readonly revision: string;
   readonly capabilities: Fields;
   /** As the client wrote them, where that is much: then they are parsed anew at each look. */
@@ -85,14 +85,14 @@ export function readRequestMetadata(frame: Frame): RequestMetadata | MetadataFau
   return lengthOf(found[1]) + lengthOf(found[2]) <= MAX_PARSED_BYTES ? metadata : parsedLate(metadata, bytes, found);
 }
 
-/** Metadata is kept as long as its call, and objects may take twenty times the room of their text. */
+/** Metadata is kept as long as its call, and objects may take twenty times the memory of their text. */
 const MAX_PARSED_BYTES = 2048;
 
 function lengthOf(found: Unmistakable): number {
   return found === undefined || found === 'unclear' ? 0 : found.end - found.start;
 }
 
-/** The same, with what may be large parsed anew at each look. */
+/** The metadata as an object that parses its large members anew whenever they are read. */
 function parsedLate(
   { revision, logLevel }: RequestMetadata,
   bytes: Buffer,

@@ -41,13 +41,13 @@ export function findRevision(id: unknown): Revision | undefined {
   return typeof id === 'string' ? byId.get(id) : undefined;
 }
 
-/** Of two legacy revisions: did the first one come before the other? */
+/** Did the first of two legacy revisions come before the other? */
 export function isEarlierRevision(id: RevisionId, other: RevisionId): boolean {
   const indexOf = (wanted: RevisionId): number => revisions.findIndex((revision) => revision.id === wanted);
   return indexOf(id) < indexOf(other);
 }
 
-/** For error messages. */
+/** The names of the revisions, for error messages. */
 export const REVISION_IDS: readonly string[] = revisions.map((revision) => revision.id);
 
 export type ModernRevisionId = '2026-07-28';
@@ -57,7 +57,7 @@ const modernRevisions: readonly ModernRevisionId[] = ['2026-07-28'];
 
 /** What the bridge asks for where it speaks for itself to a server of the modern era. */
 export const LATEST_MODERN_REVISION = modernRevisions[modernRevisions.length - 1] as ModernRevisionId;
-/** For error messages. */
+/** The names of the modern revisions, for error messages. */
 export const MODERN_REVISION_IDS: readonly string[] = modernRevisions;
 
 /** The newest modern revision that is spoken here and in the list. */

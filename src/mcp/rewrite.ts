@@ -1,8 +1,8 @@
 import { editFrame } from '../wire/edit-frame.ts';
 import { Frame, type JsonRpcId } from '../wire/frame.ts';
 import { scanEnvelope } from '../wire/scan-envelope.ts';
-import type { Span } from '../wire/scan-json.ts';
-import { type Edit, encodeId, replaceSpans } from '../wire/splice.ts';
+import type { Edit, Span } from '../wire/scan-json.ts';
+import { encodeId, replaceSpans } from '../wire/splice.ts';
 import {
   findCancelledId,
   findProgressOf,
@@ -62,6 +62,8 @@ function replace(frame: Frame, found: Span | undefined, replacement: Buffer): Fr
 
 /** Undefined: no message any more. Of a server's message only the envelope is known to be JSON. */
 function edit(frame: Frame, only: Edit): Frame | undefined {
+  // A message that has an outline was walked over as a whole, so another value in it leaves the others where they are.
+  if (frame.outline?.isComplete === true) return editFrame(frame, [only]);
   const bytes = replaceSpans(frame.bytes, [only]);
   const envelope = scanEnvelope(bytes);
   return envelope && new Frame(bytes, envelope);

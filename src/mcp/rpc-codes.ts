@@ -7,6 +7,10 @@ export const METHOD_NOT_FOUND = -32601;
 export const INVALID_PARAMS = -32602;
 export const INTERNAL_ERROR = -32603;
 
+/** What the official SDKs say of trouble with a session, of the range that each server may use as it likes. */
+export const SESSION_ERROR = -32000;
+export const SESSION_NOT_FOUND = -32001;
+
 /** [spec 2026-07-28 schema] Over HTTP all three come with status 400. */
 export const HEADER_MISMATCH = -32020;
 export const MISSING_CAPABILITY = -32021;

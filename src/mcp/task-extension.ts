@@ -8,7 +8,7 @@ import type { RpcError } from './rpc-errors.ts';
 
 export const GET_TASK = 'tasks/get';
 export const UPDATE_TASK = 'tasks/update';
-/** Of 2025-11-25, too. */
+/** This method exists in 2025-11-25, too. */
 export const CANCEL_TASK = 'tasks/cancel';
 /** A task has changed; goes to those who listen to it. */
 export const TASK_CHANGED = 'notifications/tasks';
@@ -28,7 +28,7 @@ export const TASKS_MISSING: RpcError = {
 /** Also where there is one, but of somebody else. */
 export const UNKNOWN_TASK: RpcError = { code: INVALID_PARAMS, message: 'there is no such task' };
 
-/** Its client did not come for it in time. */
+/** The error of a task whose client did not come for it in time. */
 export const TASK_GIVEN_UP: RpcError = {
   code: INVALID_PARAMS,
   message:
@@ -50,7 +50,7 @@ export function readTaskIds(listen: Frame): readonly string[] | undefined {
 }
 
 export interface TaskView {
-  /** As the client knows it. */
+  /** The id by which the client knows the task. */
   readonly taskId: string;
   readonly status: TaskStatus;
   /** What a server of 2025-11-25 said of it last. */

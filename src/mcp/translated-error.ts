@@ -15,7 +15,7 @@ export interface ErrorTranslation {
   readonly meant: RpcError;
 }
 
-/** Of the response nothing but its error is taken: some servers write a `result` of null beside it. */
+/** Takes nothing but the error from the response: some servers write a `result` of null beside it. */
 export function translatedError(frame: Frame, { id, said, meant }: ErrorTranslation): Frame {
   const answer = errorFrame(id, meant);
   const written = readPayload(frame);

@@ -29,16 +29,16 @@ export async function findAuthorization(question: AuthorizationQuestion): Promis
   const { target, head } = question;
   const challenge = parseAuthChallenge(head.headers);
   const fromHeader = challenge.resourceMetadata;
-  const places = fromHeader === undefined ? wellKnownPlaces(target.url) : [fromHeader];
+  const urls = fromHeader === undefined ? wellKnownUrls(target.url) : [fromHeader];
   const scopes = challenge.scope?.split(' ').filter((scope) => scope !== '') ?? [];
-  for (const place of places) {
-    const isNear = place.origin === target.url.origin;
-    const metadata = isNear ? await readMetadata(place, question) : undefined;
+  for (const url of urls) {
+    const isNear = url.origin === target.url.origin;
+    const metadata = isNear ? await readMetadata(url, question) : undefined;
     if (metadata === undefined && fromHeader === undefined) continue;
     return {
       status: head.status,
       scheme: challenge.scheme,
-      resourceMetadata: showUrl(place),
+      resourceMetadata: showUrl(url),
       metadataSource: fromHeader === undefined ? 'well-known' : 'header',
       authorizationServers: namesIn(metadata?.authorization_servers),
       scopes: scopes.length > 0 ? scopes : namesIn(metadata?.scopes_supported),
@@ -55,9 +55,9 @@ export async function findAuthorization(question: AuthorizationQuestion): Promis
 }
 
 /** For the path of the endpoint first, then for the whole server. */
-function wellKnownPlaces({ origin, pathname }: URL): readonly URL[] {
+function wellKnownUrls({ origin, pathname }: URL): readonly URL[] {
   const path = pathname.replace(/\/$/, '');
-  return [...new Set([`${WELL_KNOWN}${path}`, WELL_KNOWN])].map((place) => new URL(place, origin));
+  return [...new Set([`${WELL_KNOWN}${path}`, WELL_KNOWN])].map((wellKnown) => new URL(wellKnown, origin));
 }
 
 async function readMetadata(url: URL, { target, steps, signal }: AuthorizationQuestion): Promise<Fields | undefined> {

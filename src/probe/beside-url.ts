@@ -29,7 +29,7 @@ export interface Beside {
   readonly url: URL;
   /** What was found there. */
   readonly there: Findings;
-  /** Those of the URL that was given. */
+  /** The findings about the URL that was given. */
   readonly findings: Findings;
   readonly remote: RemoteConfig;
 }

@@ -5,11 +5,11 @@ interface ClientTraits {
   readonly client: ClientKind;
   readonly transport: OfferTransport;
   readonly era: Era;
-  /** The verb that gives mcp-portage the face this client needs. */
+  /** The verb with which mcp-portage serves the transport this client needs. */
   readonly verb: 'serve' | 'connect';
 }
 
-/** In the order of the table. */
+/** The kinds of clients, in the order of the report's table. */
 const CLIENTS: readonly ClientTraits[] = [
   { client: 'stdio-legacy', transport: 'stdio', era: 'legacy', verb: 'connect' },
   { client: 'http-sse', transport: 'http-sse', era: 'legacy', verb: 'serve' },

@@ -18,7 +18,7 @@ export interface HttpProbeOptions {
   readonly protocol: Protocol;
   readonly remote: RemoteConfig;
   readonly http: HttpClient;
-  /** Of `http`; closed with it. */
+  /** The credentials that `http` uses; closed with it. */
   readonly credentials: Credentials | undefined;
   readonly maxMessageBytes: number;
   readonly clientInfo: Implementation;

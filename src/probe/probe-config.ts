@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts';
 
 export interface ProbeConfig extends Pick<Config, 'protocol' | 'remote' | 'child' | 'limits'> {
-  /** For everything but the clearing up. */
+  /** The time limit for everything but the clearing up. */
   readonly timeoutMs: number;
   /** Aborted: it ends sooner, and reports what it has. */
   readonly signal?: AbortSignal;

@@ -10,7 +10,7 @@ type Way = (probe: HttpProbe) => Promise<Progress>;
 /** Tries every way of speaking with a server at a URL, one after the other, and clears up behind itself. */
 export class UrlProbe {
   readonly #probe: HttpProbe;
-  /** At other paths. */
+  /** The probes of other paths. */
   readonly #others: HttpProbe[] = [];
   readonly #ways: readonly Way[];
 

@@ -1,7 +1,7 @@
 import type { RemoteConfig, Target } from '../config.ts';
 import { showUrl } from '../http/shown-url.ts';
 import { nameCommand } from '../process/command-name.ts';
-import { quoteForShell, showWords } from '../process/shown-words.ts';
+import { quoteForShell, showArguments } from '../process/shown-arguments.ts';
 
 /** How the target is called at the top of the report. */
 export function nameTarget(target: Target): string {
@@ -14,7 +14,7 @@ export function showTarget(target: Target, remote: RemoteConfig): string {
     const url = `${showUrl(target.url)}${target.url.search === '' ? '' : '?…'}`;
     return [url, ...remoteOptions(remote)].map(quoteForShell).join(' ');
   }
-  return `-- ${showWords([target.command, ...target.args])}`;
+  return `-- ${showArguments([target.command, ...target.args])}`;
 }
 
 /** What was needed to reach the server is needed again. */

@@ -2,7 +2,7 @@
  * Children on a pseudo-terminal (--pty), for servers that behave differently without one. Their stdin and stdout are
  * the terminal; stderr stays a pipe, so that log lines never land inside a message.
  *
- * Of node-pty only the call that opens a pair of descriptors is used. Its own way of starting processes loses what a
+ * Only one call of node-pty is used, which opens a pair of descriptors. Its own way of starting processes loses what a
  * child wrote last, has no backpressure and changes the environment.
  */
 import { closeSync, constants, openSync } from 'node:fs';

@@ -61,7 +61,7 @@ export class RunningChild implements Child {
   #openOutputs = 2;
   #isPaused = false;
   #cancelLateOutput: () => void = () => undefined;
-  /** Of the stream that closed first. */
+  /** Cancels the time limit that began when the first of the two streams closed. */
   #cancelLingering: (() => void) | undefined = undefined;
 
   constructor(options: RunningChildOptions) {

@@ -61,8 +61,8 @@ export class StderrLog {
   }
 
   #keep(part: Buffer): void {
-    const room = MAX_STDERR_LINE_BYTES - this.#line.byteLength;
-    if (room > 0 && part.length > 0) this.#line.append(part.subarray(0, room));
+    const capacity = MAX_STDERR_LINE_BYTES - this.#line.byteLength;
+    if (capacity > 0 && part.length > 0) this.#line.append(part.subarray(0, capacity));
   }
 
   #finishLine(): void {

@@ -16,7 +16,7 @@ export interface TerminationStep {
 const AFTER_KILL_MS = 1000;
 /** Members that outlive their leader get at most this long to follow it. */
 const MAX_FOLLOW_MS = 1000;
-/** There is no event for the end of a group. */
+/** The pause between two looks at a process group, for the end of which there is no event. */
 const GROUP_POLL_MS = 40;
 
 /**

@@ -1,10 +1,10 @@
-import { PlaceList } from '../collections/place-list.ts';
+import { LinkedList } from '../collections/linked-list.ts';
 import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
 import type { RequestMetadata } from '../mcp/request-metadata.ts';
 import type { Frame } from '../wire/frame.ts';
 import { type CallTimes, shortestOf } from './call-endings.ts';
-import { type CallHost, type CallListener, type CallPeer, CallRelay } from './call-relay.ts';
+import { type CallListener, type CallPeer, CallRelay, type CallRelayHost } from './call-relay.ts';
 import { CallerLinks, type NotifyingCaller } from './caller-links.ts';
 import type { Lane } from './lane.ts';
 import { OpenCalls } from './open-calls.ts';
@@ -36,12 +36,12 @@ const MAX_SWEEP_MS = 1000;
 const DRAIN_POLL_MS = 20;
 
 /** All modern calls of the bridge that are open: requests that belong to no session. */
-export class CallRegistry implements CallHost {
+export class CallRegistry implements CallRelayHost {
   readonly #options: CallRegistryOptions;
   readonly #openCalls: OpenCalls;
   readonly #maxPerCaller: number;
   readonly #shortestMs: number | undefined;
-  readonly #calls = new PlaceList<CallRelay>();
+  readonly #calls = new LinkedList<CallRelay>();
   #size = 0;
   readonly #callerLinks: CallerLinks;
   readonly #perPrincipal = new Map<string, number>();
@@ -68,12 +68,12 @@ export class CallRegistry implements CallHost {
     return this.#size;
   }
 
-  /** Throws a BridgeError when there is no place or no server for one more; no peer was made then. */
+  /** Throws a BridgeError when a limit is reached or there is no server for one more; no peer was made then. */
   open(
     { frame, principal, metadata, environment, headers }: CallRequest,
     createPeer: (listener: CallListener) => CallPeer,
   ): void {
-    this.#checkPlace(principal, frame.bytes.length);
+    this.#checkLimits(principal, frame.bytes.length);
     const call = new CallRelay(this, principal, frame.bytes.length);
     const link = this.#options.dialer.dial(call, { principal, metadata, headers }, environment);
     let peer: CallPeer;
@@ -83,7 +83,7 @@ export class CallRegistry implements CallHost {
       link.close(toBridgeError(thrown));
       throw thrown;
     }
-    call.place = this.#calls.add(call);
+    call.node = this.#calls.add(call);
     this.#size += 1;
     this.#openCalls.opened(call.requestBytes);
     this.#count(principal, 1);
@@ -96,7 +96,7 @@ export class CallRegistry implements CallHost {
     if (!this.#isDraining) this.#callerLinks.send(notification, caller);
   }
 
-  #checkPlace(principal: string, requestBytes: number): void {
+  #checkLimits(principal: string, requestBytes: number): void {
     if (this.#isDraining) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and takes no new calls.', RETRY);
     }
@@ -109,7 +109,7 @@ export class CallRegistry implements CallHost {
   }
 
   ended(call: CallRelay): void {
-    call.place?.leave();
+    call.node?.remove();
     this.#size -= 1;
     this.#openCalls.closed(call.requestBytes);
     this.#count(call.principal, -1);

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Place } from '../collections/place-list.ts';
+import type { ListNode } from '../collections/linked-list.ts';
 import type { Clock } from '../deps.ts';
 import { assertNever, BridgeError } from '../errors.ts';
 import { findProgressToken } from '../mcp/correlators.ts';
@@ -32,7 +32,7 @@ export interface CallListener {
 }
 
 /** What a call needs of those who keep it. */
-export interface CallHost {
+export interface CallRelayHost {
   readonly log: Logger;
   readonly clock: Clock;
   /** Called once. */
@@ -62,13 +62,13 @@ const OVER: CallState = { kind: 'over' };
 export class CallRelay implements ServerListener, CallListener {
   readonly principal: string;
   readonly requestBytes: number;
-  /** Among the open ones. */
-  place: Place<CallRelay> | undefined;
-  readonly #host: CallHost;
+  /** Its node in the list of open calls. */
+  node: ListNode<CallRelay> | undefined;
+  readonly #host: CallRelayHost;
   #questions: ModernQuestions | undefined = undefined;
   #state: CallState = DIALLING;
 
-  constructor(host: CallHost, principal: string, requestBytes: number) {
+  constructor(host: CallRelayHost, principal: string, requestBytes: number) {
     this.#host = host;
     this.principal = principal;
     this.requestBytes = requestBytes;

@@ -11,7 +11,7 @@ export const MAX_CALLER_LINKS = 64;
 export const IDLE_LINK_MS = 5 * 60_000;
 /** Notifications of one caller that wait while its server starts, or takes nothing. */
 export const MAX_KEPT_NOTIFICATIONS = 100;
-/** The same in bytes. */
+/** Bytes of notifications of one caller that wait while its server starts, or takes nothing. */
 export const MAX_KEPT_NOTIFICATION_BYTES = 256 * 1024;
 
 /** Who sends something that belongs to no call. */
@@ -128,9 +128,9 @@ export class CallerLinks {
 
 function keep(taken: CallerLink, notification: Frame): void {
   const { length } = notification.bytes;
-  const hasRoom =
+  const hasCapacity =
     taken.waiting.length < MAX_KEPT_NOTIFICATIONS && taken.waitingBytes + length <= MAX_KEPT_NOTIFICATION_BYTES;
-  if (!hasRoom) throw NO_ROOM;
+  if (!hasCapacity) throw NO_CAPACITY;
   taken.waiting.push(notification);
   taken.waitingBytes += length;
 }
@@ -141,6 +141,6 @@ function pass(taken: CallerLink, notification: Frame): void {
   if (taken.link.send(notification)) taken.isFull = false;
 }
 
-const NO_ROOM = new BridgeError('ERR_SESSION_BUSY', 'The server does not take what this caller has sent before.');
+const NO_CAPACITY = new BridgeError('ERR_SESSION_BUSY', 'The server does not take what this caller has sent before.');
 const IDLE = new BridgeError('ERR_SESSION_CLOSED', 'No notification was sent for a long time.');
 const MADE_WAY = new BridgeError('ERR_SESSION_CLOSED', 'Others have sent notifications since.');

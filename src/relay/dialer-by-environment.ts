@@ -68,11 +68,11 @@ export class DialerByEnvironment implements UpstreamDialer {
   }
 
   #create(environment: CallerEnvironment): Entry {
-    if (this.#entries.size >= MAX_DIALERS) this.#makeRoom();
+    if (this.#entries.size >= MAX_DIALERS) this.#evictIdle();
     return { dialer: this.#options.create(environment), links: 0, cancelEnd: undefined };
   }
 
-  #makeRoom(): void {
+  #evictIdle(): void {
     const idle = [...this.#entries].find(([, { links }]) => links === 0);
     if (idle !== undefined) return this.#end(...idle);
     const message = `${this.name} runs for ${MAX_DIALERS} different callers, the most possible; try again later.`;

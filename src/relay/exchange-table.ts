@@ -19,7 +19,7 @@ export const INITIALIZE_TOO_LARGE = new BridgeError(
 export class ExchangeTable {
   readonly #openCalls: OpenCalls;
   readonly #maxOpen: number;
-  /** In the order they were opened. */
+  /** The exchanges in the order they were opened. */
   readonly #byId = new CellMap<JsonRpcId, Exchange>();
   readonly #byToken = new CellMap<JsonRpcId, Exchange>();
 
@@ -48,7 +48,7 @@ export class ExchangeTable {
       return new BridgeError('ERR_SESSION_BUSY', message);
     }
     if (method !== INITIALIZE) return this.#openCalls.refusalOf(requestBytes);
-    // A session without a handshake would only take a place; how many there are is limited by itself.
+    // A session without a handshake would only take a slot; how many there are is limited by itself.
     return requestBytes > MAX_INITIALIZE_BYTES ? INITIALIZE_TOO_LARGE : undefined;
   }
 

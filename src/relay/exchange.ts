@@ -1,7 +1,7 @@
 import type { JsonRpcId } from '../wire/frame.ts';
 import type { Lane } from './lane.ts';
 
-/** Who withdrew a request. */
+/** What withdrew a request. */
 export type CancelledBy = 'client' | 'timeout';
 
 /**
@@ -31,7 +31,7 @@ export class Exchange {
   upstreamId = 0;
   /** Requests of the server that wait for this client because of this exchange: a person may be thinking. */
   openQuestions = 0;
-  /** Of its request, where a client sent it. */
+  /** The size of its request, where a client sent it. */
   requestBytes = 0;
   /** When it arrived, by the clock of the bridge. */
   readonly openedAtMs: number;

@@ -33,17 +33,17 @@ export interface LegacyPoolOptions {
   readonly limits?: Partial<LegacyPoolLimits>;
 }
 
-export interface PooledSeat {
+export interface PooledSession {
   readonly session: LegacySession;
-  /** Closing it frees the seat. */
+  /** Closing it gives the session back. */
   readonly link: UpstreamLink;
 }
 
-/** Who waits for a session to itself. */
+/** Waits for a session to itself. */
 export interface LeaseTaker {
-  /** At once, or when there is one. */
-  granted(seat: PooledSeat): void;
-  /** There was none in time. */
+  /** Called at once, or when there is a session. */
+  granted(pooled: PooledSession): void;
+  /** Called when there was no session in time. */
   refused(error: BridgeError): void;
 }
 
@@ -55,7 +55,7 @@ interface Entry {
   readonly key: string | undefined;
   /** It cannot be told any more whose questions are asked there: only calls that cannot be asked anything get in. */
   isDoubtful: boolean;
-  /** Calls that sit there and may be asked something; those that cannot be sit there as well. */
+  /** Counts the calls in the session that may be asked something; calls that cannot be asked share it with them. */
   askable: number;
 }
 
@@ -76,7 +76,7 @@ export class LegacyPool {
    */
   readonly #byKey = new Map<string, Entry[]>();
   readonly #idleTimers = new Map<LegacySession, () => void>();
-  readonly #queue: SessionQueue<PooledSeat>;
+  readonly #queue: SessionQueue<PooledSession>;
   /** How often since then something became free while those who wait were being served; 0: they are not. */
   #freed = 0;
   /** The server has asked something in a call, so that it may do so again. */
@@ -105,28 +105,28 @@ export class LegacyPool {
   }
 
   /** Throws a BridgeError when there is no room, or the server cannot be reached now. */
-  take(wanted: SessionWanted, listener: ServerListener): PooledSeat {
+  take(wanted: SessionWanted, listener: ServerListener): PooledSession {
     if (this.#isClosed) throw SHUTTING_DOWN;
     const group = wanted.key === undefined ? undefined : this.#byKey.get(wanted.key);
     const entry = group?.find(({ isDoubtful }) => !isDoubtful) ?? group?.at(-1) ?? this.#open(wanted);
-    if (entry === undefined) throw this.#noRoom(wanted, 'are in use');
-    return this.#sit(entry, listener);
+    if (entry === undefined) throw this.#limitReached(wanted, 'are in use');
+    return this.#attach(entry, listener);
   }
 
   /**
-   * As `take`, for a call that may be asked something: no other such call sits in the session before the link is closed.
+   * As `take`, for a call that may be asked something: no other such call uses the session before the link is closed.
    * Where calls need not be kept apart for that, they share. Undefined: the taker was told. Throws when too many wait, too.
    */
-  lease(wanted: SessionWanted, listener: ServerListener, taker: LeaseTaker): WaitingCall<PooledSeat> | undefined {
+  lease(wanted: SessionWanted, listener: ServerListener, taker: LeaseTaker): WaitingCall<PooledSession> | undefined {
     if (this.#isClosed) throw SHUTTING_DOWN;
-    const seat = this.#queue.isEmpty ? this.#tryLease(wanted, listener) : undefined;
-    if (seat !== undefined) {
-      taker.granted(seat);
+    const pooled = this.#queue.isEmpty ? this.#tryLease(wanted, listener) : undefined;
+    if (pooled !== undefined) {
+      taker.granted(pooled);
       return undefined;
     }
     checkSize(wanted);
     const { granted, refused } = taker;
-    const tooLate = (): BridgeError => this.#noRoom(wanted, `were in use for ${LEASE_WAIT_MS} ms`);
+    const tooLate = (): BridgeError => this.#limitReached(wanted, `were in use for ${LEASE_WAIT_MS} ms`);
     const waiting = this.#queue.add({ wanted, listener, granted, refused }, tooLate);
     // Those before it may wait for something else.
     this.#serve();
@@ -134,7 +134,7 @@ export class LegacyPool {
   }
 
   /** Undefined: none is free, and there is no room for another. */
-  #tryLease(wanted: SessionWanted, listener: ServerListener): PooledSeat | undefined {
+  #tryLease(wanted: SessionWanted, listener: ServerListener): PooledSession | undefined {
     const group = (wanted.key === undefined ? undefined : this.#byKey.get(wanted.key)) ?? [];
     const hasOthers = group.length > 0;
     const isFree = ({ isDoubtful, askable }: Entry): boolean => !isDoubtful && (askable === 0 || !this.#keepsApart);
@@ -142,7 +142,7 @@ export class LegacyPool {
     if (entry === undefined) return undefined;
     try {
       entry.askable += 1;
-      return this.#sit(entry, listener, () => {
+      return this.#attach(entry, listener, () => {
         entry.askable -= 1;
         this.#serve();
       });
@@ -154,7 +154,7 @@ export class LegacyPool {
     }
   }
 
-  #sit(entry: Entry, listener: ServerListener, left?: () => void): PooledSeat {
+  #attach(entry: Entry, listener: ServerListener, left?: () => void): PooledSession {
     const { session } = entry;
     this.#idleTimers.get(session)?.();
     this.#idleTimers.delete(session);
@@ -162,7 +162,7 @@ export class LegacyPool {
     try {
       return { session, link: session.take(listener, left) };
     } catch (thrown) {
-      if (session.seats === 0) this.#end(session);
+      if (session.users === 0) this.#end(session);
       throw thrown;
     }
   }
@@ -193,13 +193,13 @@ export class LegacyPool {
       const { wanted, listener, granted, refused } = waiting.options;
       if (!waiting.isWaiting || inVain.has(wanted.key ?? wanted.caller)) continue;
       try {
-        const seat = this.#tryLease(wanted, listener);
-        if (seat === undefined) {
+        const pooled = this.#tryLease(wanted, listener);
+        if (pooled === undefined) {
           inVain.add(wanted.key ?? wanted.caller);
           continue;
         }
         waiting.leave();
-        granted(seat);
+        granted(pooled);
       } catch (thrown) {
         waiting.leave();
         refused(toBridgeError(thrown));
@@ -216,10 +216,10 @@ export class LegacyPool {
     return undefined;
   }
 
-  /** Undefined: there is no room. */
+  /** Undefined: the pool has no capacity for another session. */
   #open(wanted: SessionWanted): Entry | undefined {
     checkSize(wanted);
-    if (!this.#makeRoom(wanted.caller)) return undefined;
+    if (!this.#freeCapacity(wanted.caller)) return undefined;
     const { key, caller, affinity, capabilities, clientInfo, headers } = wanted;
     const { dialer, deps, handshakeTimeoutMs, attribution } = this.#options;
     const session = new LegacySession({
@@ -247,18 +247,18 @@ export class LegacyPool {
     return entry;
   }
 
-  /** False: there is none to be had. */
-  #makeRoom(caller: string): boolean {
+  /** Ends an idle session where the pool is full. False: the pool is full, and no session of it is idle. */
+  #freeCapacity(caller: string): boolean {
     const all = [...this.#entries.values()];
     const own = all.filter((entry) => entry.caller === caller);
     const { perCaller, total } = this.#limits;
     const crowd = own.length >= perCaller ? own : all.length >= total ? all : undefined;
-    const idle = crowd?.find(({ session }) => session.seats === 0);
+    const idle = crowd?.find(({ session }) => session.users === 0);
     if (idle !== undefined) this.#end(idle.session);
     return crowd === undefined || idle !== undefined;
   }
 
-  #noRoom({ caller }: SessionWanted, what: string): BridgeError {
+  #limitReached({ caller }: SessionWanted, what: string): BridgeError {
     const own = [...this.#entries.values()].filter((entry) => entry.caller === caller).length;
     const { perCaller, total } = this.#limits;
     const isOwn = own >= perCaller;
@@ -304,7 +304,7 @@ export class LegacyPool {
     this.#idleTimers.delete(session);
   }
 
-  /** Ends all sessions; those who sit there, or wait for one, are told. */
+  /** Ends all sessions; those who use one, or wait for one, are told. */
   async close(): Promise<void> {
     this.#isClosed = true;
     for (const waiting of this.#queue.toArray()) {

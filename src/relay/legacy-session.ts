@@ -1,4 +1,4 @@
-import { PlaceList } from '../collections/place-list.ts';
+import { LinkedList } from '../collections/linked-list.ts';
 import type { Deps } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
 import { findRelatedTask } from '../mcp/correlators.ts';
@@ -46,7 +46,7 @@ export interface LegacySessionOptions {
   /** Headers of the caller's HTTP request that the user lets pass; see `Lane`. */
   readonly headers?: Lane['headers'];
   readonly capabilities: Fields;
-  /** Nobody sits here any more. */
+  /** Nobody uses the session any more. */
   readonly onIdle: (session: LegacySession) => void;
   /** The server asked something in a call. */
   readonly onAsked: () => void;
@@ -63,8 +63,8 @@ export interface LegacySessionOptions {
 export class LegacySession implements SoleOwner {
   readonly #options: LegacySessionOptions;
   readonly #server: SharedServer;
-  readonly #listeners = new PlaceList<ServerListener>();
-  #seats = 0;
+  readonly #listeners = new LinkedList<ServerListener>();
+  #users = 0;
   readonly roots: RootsQuestions;
   readonly elicitations: Elicitations;
   readonly #levelHold: LevelHold;
@@ -100,8 +100,8 @@ export class LegacySession implements SoleOwner {
     return this.#declared;
   }
 
-  get seats(): number {
-    return this.#seats;
+  get users(): number {
+    return this.#users;
   }
 
   /** What the server said of itself; undefined while none serves. */
@@ -113,24 +113,25 @@ export class LegacySession implements SoleOwner {
     return this.#toolsVersion;
   }
 
-  /** `left` is called once the seat is free again. Throws a BridgeError when the server cannot be reached now. */
+  /** `left` is called once the link is closed. Throws a BridgeError when the server cannot be reached now. */
   take(listener: ServerListener, left?: () => void): UpstreamLink {
-    const seat = this.#server.dial(listener);
-    const place = this.#listeners.add(listener);
-    this.#seats += 1;
+    const link = this.#server.dial(listener);
+    const node = this.#listeners.add(listener);
+    this.#users += 1;
     let isTaken = true;
     return {
-      send: (frame, exchange) => seat.send(frame, exchange),
-      pause: () => seat.pause(),
-      resume: () => seat.resume(),
+      process: link.process,
+      send: (frame, exchange) => link.send(frame, exchange),
+      pause: () => link.pause(),
+      resume: () => link.resume(),
       close: (reason) => {
-        seat.close(reason);
+        link.close(reason);
         if (!isTaken) return;
         isTaken = false;
-        place.leave();
-        this.#seats -= 1;
+        node.remove();
+        this.#users -= 1;
         left?.();
-        if (this.#seats === 0 && !this.#isClosed) this.#options.onIdle(this);
+        if (this.#users === 0 && !this.#isClosed) this.#options.onIdle(this);
       },
     };
   }

@@ -9,17 +9,17 @@ import type { ServerListener, UpstreamLink } from './ports.ts';
 
 /** Requests come in quick succession; a server is not told of each that it may be quieter again. */
 export const LEVEL_HOLD_MS = 5000;
-/** There is no level for nothing at all. */
+/** The quietest level there is; none turns log messages off. */
 const QUIETEST: LogLevel = 'emergency';
 
 export interface LevelHoldOptions {
   readonly clock: Clock;
-  /** A seat at the server whose level is held. */
+  /** Opens a link to the server whose level is held. */
   readonly dial: (listener: ServerListener) => UpstreamLink;
 }
 
 /**
- * - `idle`: the level is what the seats want.
+ * - `idle`: the level is what the clients want.
  * - `holding`: it stays what it was for those that have left.
  * - `releasing`: the server is told that they are gone.
  */

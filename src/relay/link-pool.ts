@@ -7,7 +7,7 @@ import type { Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLi
 
 /** Messages a spare server may send before it has a client; then it is made to wait. */
 const MAX_EARLY_FRAMES = 100;
-/** The same in bytes; what it had said already is taken. */
+/** Bytes a spare may send before a client has it; a message that exceeds the limit is still taken. */
 const MAX_EARLY_BYTES = 1024 * 1024;
 /** A spare that could not be started is tried again after this long. */
 const REFILL_RETRY_MS = 1000;

@@ -4,7 +4,7 @@ import { BridgeError } from '../errors.ts';
 export const MAX_OPEN_CALLS = 4096;
 /** What their requests may hold besides: some ways to a server keep a request until it is answered. */
 export const MAX_OPEN_BYTES = 256 * 1024 * 1024;
-/** Requests up to here are limited by their number, so that small calls go on when large ones have no place. */
+/** Requests up to here are limited by their number, so that small calls go on when large ones are refused. */
 const SMALL_REQUEST_BYTES = 16 * 1024;
 
 const RETRY = { retryAfterMs: 1000 };
@@ -14,7 +14,7 @@ export class OpenCalls {
   readonly limit: number;
   readonly #maxBytes: number;
   #count = 0;
-  /** Of large requests. */
+  /** The bytes of large requests together. */
   #bytes = 0;
 
   /** @param maxBytes of large requests together; the one that exceeds it is still taken */
@@ -27,7 +27,7 @@ export class OpenCalls {
     return this.#count;
   }
 
-  /** Why there is no place for one more with a request of this size; undefined: there is. */
+  /** Why one more call with a request of this size is refused; undefined: it is not. */
   refusalOf(requestBytes: number): BridgeError | undefined {
     if (this.#count >= this.limit) {
       const message = `${this.limit} calls of all clients together are unanswered, the most allowed here; wait for answers, or close subscriptions, before sending more.`;
@@ -45,7 +45,7 @@ export class OpenCalls {
     if (requestBytes > SMALL_REQUEST_BYTES) this.#bytes += requestBytes;
   }
 
-  /** Of a call that was opened with as many bytes. */
+  /** Called with the same number of bytes as `opened` was for the call. */
   closed(requestBytes: number): void {
     this.#count -= 1;
     if (requestBytes > SMALL_REQUEST_BYTES) this.#bytes -= requestBytes;

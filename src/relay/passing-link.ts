@@ -1,7 +1,7 @@
 import type { BridgeError } from '../errors.ts';
 import type { Frame } from '../wire/frame.ts';
 import type { Exchange } from './exchange.ts';
-import type { ServerFault, ServerListener, UpstreamLink } from './ports.ts';
+import type { ServerFault, ServerListener, ServerProcess, UpstreamLink } from './ports.ts';
 
 /** A link made of a link: what a subclass does not change passes as it is, in both directions. */
 export abstract class PassingLink implements UpstreamLink, ServerListener {
@@ -13,12 +13,8 @@ export abstract class PassingLink implements UpstreamLink, ServerListener {
     this.listener = listener;
   }
 
-  get lastHeardMs(): number | undefined {
-    return this.link.lastHeardMs;
-  }
-
-  get gone(): Promise<void> | undefined {
-    return this.link.gone;
+  get process(): ServerProcess | undefined {
+    return this.link.process;
   }
 
   send(frame: Frame, exchange?: Exchange): boolean {

@@ -40,7 +40,7 @@ export interface DownstreamPeer {
 /** What a downstream transport tells the relay. */
 export interface ClientListener {
   fromClient(frame: Frame, lane: Lane): void;
-  /** The client's side has room again. */
+  /** The client's side has capacity again. */
   clientDrained(): void;
   /** A request of the server found no way to the client in time; the server gets this answer. */
   undeliverable(request: Frame, reason: BridgeError): void;
@@ -48,18 +48,18 @@ export interface ClientListener {
   clientClosed(reason: BridgeError): void;
 }
 
+/** A server's process as those see it who watch over its link. */
+export interface ServerProcess {
+  /** When anything came from it last, be it a byte of a message or on stderr; its start counts. */
+  readonly lastHeardMs: number;
+  /** Resolves when nothing runs any more of it, its whole group. Never rejects. */
+  readonly gone: Promise<void>;
+}
+
 /** The server as the relay sees it. Implemented by each file in upstream/ and by relay/shared/. */
 export interface UpstreamLink {
-  /**
-   * When anything came from the server's process last, be it a byte of a message or on stderr; its start counts.
-   * Undefined where the server is no process of the bridge.
-   */
-  readonly lastHeardMs?: number | undefined;
-  /**
-   * Resolves when nothing runs any more of what the server's process was, its whole group. Never rejects. Undefined where
-   * the server is no process of the bridge.
-   */
-  readonly gone?: Promise<void> | undefined;
+  /** The process that the server runs in; undefined where the bridge has not started one for it, or not yet. */
+  readonly process: ServerProcess | undefined;
   /**
    * Sends to the server. `exchange` is given for requests, and for notifications about a request (cancelled).
    * False: full, wait for `serverDrained`.

@@ -11,7 +11,7 @@ export interface ReplayLimits {
 /** Enough to survive a change of network; what was sent last stays even if it alone exceeds `maxBytes`. */
 export const REPLAY_LIMITS: ReplayLimits = { maxEvents: 1000, maxBytes: 5 * 1024 * 1024, maxAgeMs: 5 * 60_000 };
 
-/** An event's place: which stream of the session, and the how manieth of it, from 1. */
+/** The position of an event: the stream of the session, and the number of the event within that stream, from 1. */
 export interface EventPosition {
   readonly stream: number;
   readonly sequence: number;
@@ -26,14 +26,14 @@ interface StoredRun extends EventPosition {
 }
 
 /**
- * The recent events of all streams of one session, oldest first. An event id names stream and place, so resuming
- * replays exactly the stream that broke. [spec 2025-11-25 transports#resumability-and-redelivery]
+ * The recent events of all streams of one session, oldest first. An event id holds the position, so resuming replays
+ * exactly the stream that broke. [spec 2025-11-25 transports#resumability-and-redelivery]
  */
 export class ReplayBuffer {
   readonly #clock: Clock;
   readonly #limits: ReplayLimits;
   #runs: (StoredRun | undefined)[] = [];
-  /** Index of the oldest run; the places before it are cut off now and then, not one by one. */
+  /** Index of the oldest run; the entries before it are cut off now and then, not one by one. */
   #first = 0;
   /** Events at the start of the oldest run that are kept no longer; their bytes are let go with the run. */
   #spent = 0;
@@ -92,7 +92,7 @@ export class ReplayBuffer {
       this.#spent = 0;
       this.#count = countWithout;
       this.#bytes -= bytes.length;
-      if (this.#first >= MAX_SPENT_PLACES) this.#cutOff();
+      if (this.#first >= MAX_SPENT_ENTRIES) this.#cutOff();
     }
     const excess = Math.max(0, this.#count - maxEvents);
     this.#spent += excess;
@@ -107,8 +107,8 @@ export class ReplayBuffer {
 
 /** Enough for the cost of a run to vanish beside that of its events. */
 const MAX_RUN_BYTES = 64 * 1024;
-/** Places of runs that are gone which the list may still hold. */
-const MAX_SPENT_PLACES = 1024;
+/** Empty entries, of runs that are gone, which the list may still hold. */
+const MAX_SPENT_ENTRIES = 1024;
 
 /** Visible ASCII, unique in the session. [spec 2025-11-25 transports#resumability-and-redelivery] */
 export function formatEventId(position: EventPosition): string {

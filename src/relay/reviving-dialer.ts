@@ -93,6 +93,10 @@ class RevivingLink implements UpstreamLink, ServerListener {
 
   // ---- from the client
 
+  get process(): undefined {
+    return undefined;
+  }
+
   send(frame: Frame, exchange?: Exchange): boolean {
     switch (this.#state.kind) {
       case 'live':
@@ -268,7 +272,7 @@ class RevivingLink implements UpstreamLink, ServerListener {
     this.serverClosed(reason);
   }
 
-  /** Of a connection that could not be made nobody else is told, unless a message waits. */
+  /** Nobody but the log is told of a connection that could not be made, unless a message waits. */
   #notRevived(reason: BridgeError): void {
     this.#deps.log.warn({ code: reason.code }, `not reconnected: ${reason.message}`);
     this.#failWaiting(reason);
@@ -297,13 +301,13 @@ class RevivingLink implements UpstreamLink, ServerListener {
     }
     const waiting = this.#waiting;
     this.#waiting = [];
-    let hasRoom = true;
+    let hasCapacity = true;
     for (const { frame, exchange } of waiting) {
       const isOver = exchange !== undefined && exchange.state.kind !== 'open';
-      hasRoom = (isOver || this.send(frame, exchange)) && hasRoom;
+      hasCapacity = (isOver || this.send(frame, exchange)) && hasCapacity;
     }
     // The lost connection may have been full; it will never drain.
-    if (hasRoom) this.#listener.serverDrained();
+    if (hasCapacity) this.#listener.serverDrained();
   }
 
   #repeat(link: UpstreamLink, request: Frame, answered: (answer: Frame) => void): void {

@@ -1,4 +1,4 @@
-import { type Place, PlaceList } from '../collections/place-list.ts';
+import { LinkedList, type ListNode } from '../collections/linked-list.ts';
 import type { Clock } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
 import type { ServerListener } from './ports.ts';
@@ -14,21 +14,21 @@ export interface SessionQueueLimits {
   readonly waitingPerCaller: number;
 }
 
-export interface WaitingCallOptions<Seat> {
+export interface WaitingCallOptions<Session> {
   readonly wanted: SessionWanted;
   readonly listener: ServerListener;
   /** It has a session to itself. Called once, unless `refused` is. */
-  readonly granted: (seat: Seat) => void;
+  readonly granted: (session: Session) => void;
   readonly refused: (error: BridgeError) => void;
 }
 
 /** A call that waits for a session of its own. */
-export class WaitingCall<Seat> {
-  readonly options: WaitingCallOptions<Seat>;
+export class WaitingCall<Session> {
+  readonly options: WaitingCallOptions<Session>;
   readonly #left: () => void;
   #isWaiting = true;
 
-  constructor(options: WaitingCallOptions<Seat>, left: () => void) {
+  constructor(options: WaitingCallOptions<Session>, left: () => void) {
     this.options = options;
     this.#left = left;
   }
@@ -46,10 +46,10 @@ export class WaitingCall<Seat> {
 }
 
 /** Calls that wait for a session of their own, first come first served. */
-export class SessionQueue<Seat> {
+export class SessionQueue<Session> {
   readonly #limits: SessionQueueLimits;
   readonly #clock: Clock;
-  readonly #calls = new PlaceList<WaitingCall<Seat>>();
+  readonly #calls = new LinkedList<WaitingCall<Session>>();
   readonly #perCaller = new Map<string, number>();
   #size = 0;
 
@@ -63,23 +63,23 @@ export class SessionQueue<Seat> {
   }
 
   /** Throws a BridgeError when too many wait. `tooLate` says why there was none for so long. */
-  add(options: WaitingCallOptions<Seat>, tooLate: () => BridgeError): WaitingCall<Seat> {
+  add(options: WaitingCallOptions<Session>, tooLate: () => BridgeError): WaitingCall<Session> {
     const { caller } = options.wanted;
     const own = this.#perCaller.get(caller) ?? 0;
     const { waiting, waitingPerCaller } = this.#limits;
     if (own >= waitingPerCaller) throw tooMany(waitingPerCaller, ' of this caller');
     if (this.#size >= waiting) throw tooMany(waiting, '');
-    let place: Place<WaitingCall<Seat>> | undefined;
+    let node: ListNode<WaitingCall<Session>> | undefined;
     const cancelTimer = this.#clock.after(LEASE_WAIT_MS, () => {
       call.leave();
       options.refused(tooLate());
     });
-    const call = new WaitingCall<Seat>(options, () => {
+    const call = new WaitingCall<Session>(options, () => {
       cancelTimer();
-      place?.leave();
+      node?.remove();
       this.#count(caller, -1);
     });
-    place = this.#calls.add(call);
+    node = this.#calls.add(call);
     this.#count(caller, 1);
     return call;
   }
@@ -91,8 +91,8 @@ export class SessionQueue<Seat> {
     else this.#perCaller.set(caller, own);
   }
 
-  /** In their order. */
-  toArray(): readonly WaitingCall<Seat>[] {
+  /** The waiting calls, in the order of arrival. */
+  toArray(): readonly WaitingCall<Session>[] {
     return this.#calls.toArray();
   }
 }

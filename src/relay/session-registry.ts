@@ -37,7 +37,7 @@ export interface IdleTimeouts {
   readonly quietMs: number;
 }
 
-/** For whom a session is opened. */
+/** The client that a session is opened for. */
 export interface SessionClient {
   /** Who is let back in by the session's id. Absent: nobody, for the client stays on its pipe. */
   readonly principal?: string;
@@ -80,8 +80,8 @@ class Entry implements Session, SessionUse {
     return !this.peer.isConnected && this.relay.openExchanges === 0;
   }
 
-  /** Its client gave a sign of life. */
-  visited(nowMs: number): void {
+  /** Called when the client of the session gave a sign of life. */
+  used(nowMs: number): void {
     this.hasReturned = true;
     this.lastSeenMs = nowMs;
     this.lastUsedMs = nowMs;
@@ -116,15 +116,15 @@ export class SessionRegistry {
   }
 
   /**
-   * Throws a BridgeError when there is no place or no server for one more. With a context it is for the modern requests
-   * of one client on a pipe, which are no session to the client but are bounded, drained and closed like one.
+   * Throws a BridgeError when a limit is reached or there is no server for one more. With a context it is for the modern
+   * requests of one client on a pipe, which are no session to the client but are bounded, drained and closed like one.
    */
   open<Peer extends DownstreamPeer>(
     createPeer: (id: string, listener: ClientListener) => Peer,
     client: SessionClient = {},
   ): Session<Peer> {
     const { principal, context } = client;
-    this.#checkPlace(principal);
+    this.#checkLimits(principal);
     const { deps, requestTimeoutMs, maxCallMs, maxCallsPerSession, openCalls } = this.#options;
     const id = deps.randomId();
     const log = deps.log.child({ session: id.slice(0, 6) });
@@ -161,7 +161,7 @@ export class SessionRegistry {
   }
 
   /** Ends an abandoned session where that makes room. */
-  #checkPlace(principal: string | undefined): void {
+  #checkLimits(principal: string | undefined): void {
     if (this.#isDraining) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no new sessions.', {
         retryAfterMs: 1000,
@@ -170,10 +170,10 @@ export class SessionRegistry {
     const { maxSessions, maxPerCaller = maxSessions } = this.#options;
     if (maxPerCaller < maxSessions && this.#countOf(principal) >= maxPerCaller) {
       if (this.#evict(principal, 'own')) return;
-      throw this.#noPlace(`This caller has ${maxPerCaller} sessions, the most allowed`, '--max-caller-sessions');
+      throw this.#limitReached(`This caller has ${maxPerCaller} sessions, the most allowed`, '--max-caller-sessions');
     }
     if (this.#entries.size >= maxSessions && !this.#evict(principal, 'all')) {
-      throw this.#noPlace(`All ${maxSessions} sessions are taken`, '--max-sessions');
+      throw this.#limitReached(`All ${maxSessions} sessions are taken`, '--max-sessions');
     }
   }
 
@@ -190,7 +190,9 @@ export class SessionRegistry {
   }
 
   #evict(principal: string | undefined, among: 'own' | 'all' | 'processes'): boolean {
-    const entries = [...this.#entries.values()].filter(({ link }) => among !== 'processes' || link.gone !== undefined);
+    const entries = [...this.#entries.values()].filter(
+      ({ link }) => among !== 'processes' || link.process !== undefined,
+    );
     const abandoned = findAbandoned(entries, { principal, among: among === 'own' ? 'own' : 'all' });
     if (abandoned === undefined) return false;
     this.#evictions.evicted();
@@ -199,7 +201,7 @@ export class SessionRegistry {
   }
 
   /** As far as is known without trying: a caller may have reached a limit of its own, or have sessions that are in use. */
-  get hasRoom(): boolean {
+  get hasCapacity(): boolean {
     if (this.#entries.size < this.#options.maxSessions) return true;
     for (const entry of this.#entries.values()) if (entry.isUnattended) return true;
     return false;
@@ -211,7 +213,7 @@ export class SessionRegistry {
     return count;
   }
 
-  #noPlace(what: string, option: string): BridgeError {
+  #limitReached(what: string, option: string): BridgeError {
     const message = `${what}, and all of them are in use; end one (DELETE), try again later, or raise ${option}.`;
     return new BridgeError('ERR_SESSION_LIMIT', message, {
       retryAfterMs: Math.min(this.#options.sessionTimeoutMs, 30_000),
@@ -222,10 +224,10 @@ export class SessionRegistry {
    * The session with this id, on behalf of its client: counts as a sign of life. For everybody else there is no such
    * session: an id that got lost lets nobody in, and nobody learns that it exists.
    */
-  visit(id: string, principal: string): Session | undefined {
+  use(id: string, principal: string): Session | undefined {
     const entry = this.#entries.get(id);
     if (entry === undefined || entry.principal !== principal) return undefined;
-    entry.visited(this.#options.deps.clock.now());
+    entry.used(this.#options.deps.clock.now());
     return entry;
   }
 

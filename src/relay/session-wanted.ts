@@ -9,7 +9,7 @@ export interface SessionClient {
   readonly principal: string;
   readonly capabilities: CanonicalCapabilities;
   readonly clientInfo: Implementation;
-  /** Keeps callers apart that have the same name. Undefined: a session of its own, which ends with its last seat. */
+  /** Keeps callers apart that have the same name. Undefined: a session of its own, which ends with its last user. */
   readonly affinity: string | undefined;
   /** What the user lets pass of the caller's HTTP request; see `Lane`. Who shows other values is another caller. */
   readonly headers?: Lane['headers'];

@@ -13,11 +13,11 @@ import type { ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
 export interface WatchOptions {
   /** Silence allowed to a call. */
   readonly requestTimeoutMs: number;
-  /** From the question to the verdict. */
+  /** The time from asking a silent server until it counts as hung. */
   readonly hangTimeoutMs: number;
   /** What the server speaks. */
   readonly era: Era;
-  /** Who asks. */
+  /** The name that the bridge gives itself when it asks. */
   readonly clientInfo: Implementation;
   readonly deps: Deps;
 }
@@ -69,13 +69,13 @@ class WatchedLink extends PassingLink {
 
   override send(frame: Frame, exchange?: Exchange): boolean {
     if (frame.kind === 'request') this.#noteRequest();
-    const hasRoom = super.send(frame, exchange);
+    const hasCapacity = super.send(frame, exchange);
     if (frame.method === CANCELLED) this.#givenUp();
-    return hasRoom;
+    return hasCapacity;
   }
 
   #noteRequest(): void {
-    const { lastHeardMs } = this.link;
+    const lastHeardMs = this.link.process?.lastHeardMs;
     if (lastHeardMs === this.#lastHeardThenMs) return;
     this.#lastHeardThenMs = lastHeardMs;
     this.#waitingSinceMs = this.#options.deps.clock.now();
@@ -84,7 +84,7 @@ class WatchedLink extends PassingLink {
   // ---- is it alive?
 
   #givenUp(): void {
-    const { lastHeardMs } = this.link;
+    const lastHeardMs = this.link.process?.lastHeardMs;
     if (lastHeardMs === undefined || this.#state !== 'open' || this.#cancelVerdict !== undefined) return;
     const { requestTimeoutMs, deps } = this.#options;
     const silentMs = deps.clock.now() - Math.max(lastHeardMs, this.#waitingSinceMs);
@@ -104,7 +104,7 @@ class WatchedLink extends PassingLink {
     const dueMs = deps.clock.now() + hangTimeoutMs;
     this.#cancelVerdict = deps.clock.after(hangTimeoutMs, () => {
       this.#cancelVerdict = undefined;
-      const { lastHeardMs } = this.link;
+      const lastHeardMs = this.link.process?.lastHeardMs;
       if (lastHeardMs === undefined || lastHeardMs >= askedMs) return;
       if (deps.clock.now() - dueMs >= LATE_MS) this.#awaitLife(askedMs);
       else this.#giveUp(lastHeardMs);

@@ -25,7 +25,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export interface CodeFileOptions {
   readonly argv: readonly string[];
   readonly env: Environment;
-  /** Of the program, in hexadecimal digits. */
+  /** The digest of the program, in hexadecimal digits. */
   readonly digest: string;
 }
 

@@ -15,8 +15,8 @@ import { isModernServer } from './detect/ask/ask-modern.ts';
 import { LinkClient } from './detect/ask/link-client.ts';
 import { detectStdio, HANDSHAKE_TIMEOUT_MS, PROBE_TIMEOUT_MS } from './detect/attempts/detect-stdio.ts';
 import { untilAborted } from './detect/attempts/wait.ts';
-import type { EraWays, JoinEras } from './detect/era-ways.ts';
 import type { FindLink, Request } from './detect/found-link.ts';
+import type { JoinEras, JoinedDialers } from './detect/joined-dialers.ts';
 import { DetectingLink } from './detect/sessions/detecting-link.ts';
 import { FirstSession } from './detect/sessions/first-session.ts';
 import { StartedProcesses } from './detect/sessions/started-processes.ts';
@@ -27,13 +27,13 @@ export interface DetectedCommandOptions {
   readonly processes: UpstreamDialer;
   readonly protocol: Protocol;
   readonly joinEras: JoinEras;
-  /** Who asks where no client does. */
+  /** The name that the bridge gives itself when it asks on its own account. */
   readonly clientInfo: Implementation;
   readonly deps: Deps;
   /** Silence of a server allowed after `server/discover`; the default gives package runners their time. */
   readonly probeTimeoutMs?: number;
   readonly handshakeTimeoutMs?: number;
-  /** Find out at once instead of with the first client, for ways that can be made ready. */
+  /** Find out at once instead of with the first client, for dialers that can be made ready. */
   readonly isAwaited?: boolean;
 }
 
@@ -42,7 +42,7 @@ const RETRY_MS = 1000;
 
 /**
  * A server that is started, for clients of both eras. What it speaks is found out with the first client of an era, in
- * that client's era first, and with a process that then serves that client. Owns the processes and the ways it has made.
+ * that client's era first, and with a process that then serves that client. Owns the processes and all dialers it made.
  */
 export function createDetectedCommandDialer(options: DetectedCommandOptions): UpstreamDialer {
   return new DetectedCommand(options);
@@ -55,7 +55,7 @@ class DetectedCommand implements UpstreamDialer {
   readonly #options: DetectedCommandOptions;
   readonly #legacy: StartedProcesses;
   readonly #modern: StartedProcesses;
-  readonly #ways: EraWays;
+  readonly #joined: JoinedDialers;
   /** Servers that exit at a question of the other era are not asked again. */
   readonly #verdicts: VerdictCache;
   readonly #links = new Set<DetectingLink>();
@@ -71,7 +71,7 @@ class DetectedCommand implements UpstreamDialer {
     this.#options = options;
     this.#legacy = new StartedProcesses(processes, deps.clock);
     this.#modern = new StartedProcesses(processes, deps.clock);
-    this.#ways = joinEras({ legacy: this.#legacy, modern: this.#modern });
+    this.#joined = joinEras({ legacy: this.#legacy, modern: this.#modern });
     this.#verdicts = new VerdictCache(deps.clock);
     this.#speaksLegacy = speaks('legacy', protocol);
     this.#speaksModern = speaks('modern', protocol);
@@ -92,13 +92,13 @@ class DetectedCommand implements UpstreamDialer {
   // ---- sessions of legacy clients
 
   #dialSession(listener: ServerListener): UpstreamLink {
-    if (this.#ways.legacy !== undefined) return this.#dialShared(listener);
+    if (this.#joined.legacy !== undefined) return this.#dialShared(listener);
     const { processes, clientInfo, deps, probeTimeoutMs = PROBE_TIMEOUT_MS } = this.#options;
     switch (this.#speaksLegacy) {
       case 'yes':
         return processes.dial(listener);
       case 'no':
-        return this.#ways.legacyToModern.dial(listener);
+        return this.#joined.legacyToModern.dial(listener);
       case 'unknown':
         return new FirstSession({
           processes,
@@ -126,13 +126,13 @@ class DetectedCommand implements UpstreamDialer {
 
   get #sharedWay(): UpstreamDialer | undefined {
     if (this.#speaksLegacy === 'unknown') return undefined;
-    return this.#speaksLegacy === 'yes' ? this.#ways.legacy?.dialer : this.#ways.legacyToModern;
+    return this.#speaksLegacy === 'yes' ? this.#joined.legacy?.dialer : this.#joined.legacyToModern;
   }
 
   #greet(): Promise<UpstreamDialer> {
     const known = this.#sharedWay;
     if (known !== undefined) return Promise.resolve(known);
-    this.#greeting ??= this.#greetAs(this.#ways.legacy?.capabilities ?? {}).finally(() => {
+    this.#greeting ??= this.#greetAs(this.#joined.legacy?.capabilities ?? {}).finally(() => {
       this.#greeting = undefined;
     });
     return this.#greeting;
@@ -150,12 +150,12 @@ class DetectedCommand implements UpstreamDialer {
     if (outcome.kind === 'result' && classifyInitialize(outcome).kind === 'accepted') {
       this.#found('legacy');
       this.#legacy.offer(connection, { params, result: asFields(outcome.result) ?? {} });
-      return this.#ways.legacy?.dialer ?? processes;
+      return this.#joined.legacy?.dialer ?? processes;
     }
     if (await isModernServer(outcome, { connection, clientInfo, probeTimeoutMs })) {
       this.#found('modern');
       this.#modern.offer(connection);
-      return this.#ways.legacyToModern;
+      return this.#joined.legacyToModern;
     }
     const failure = error ?? refusedError(this.name, words);
     connection.close(failure);
@@ -166,7 +166,7 @@ class DetectedCommand implements UpstreamDialer {
 
   /** A server of both eras that one process serves everybody with is left in the one it was met in. */
   #found(era: Era): void {
-    const isOnly = this.#ways.legacy !== undefined;
+    const isOnly = this.#joined.legacy !== undefined;
     if (era === 'legacy') {
       this.#speaksLegacy = 'yes';
       this.#speaksModern = 'no';
@@ -178,7 +178,7 @@ class DetectedCommand implements UpstreamDialer {
 
   #await(): void {
     this.#greet().then(
-      (way) => this.#ways.warm?.(way === this.#ways.legacyToModern ? 'modern' : 'legacy'),
+      (dialer) => this.#joined.warm?.(dialer === this.#joined.legacyToModern ? 'modern' : 'legacy'),
       (thrown) => {
         // It was ended with the bridge, and nobody waits for it.
         if (this.#isClosed) return;
@@ -193,7 +193,7 @@ class DetectedCommand implements UpstreamDialer {
     this.#speaksLegacy = 'no';
     this.#speaksModern = 'yes';
     this.#modern.offer(connection);
-    return this.#ways.legacyToModern.dial(listener);
+    return this.#joined.legacyToModern.dial(listener);
   }
 
   // ---- requests of modern clients
@@ -215,14 +215,14 @@ class DetectedCommand implements UpstreamDialer {
 
   get #knownWay(): UpstreamDialer | undefined {
     if (this.#speaksModern === 'unknown') return undefined;
-    return this.#speaksModern === 'yes' ? this.#ways.modern : this.#ways.modernToLegacy;
+    return this.#speaksModern === 'yes' ? this.#joined.modern : this.#joined.modernToLegacy;
   }
 
   /** One process shows it to all who wait; whose client leaves meanwhile does not matter. */
   #findWay(context: CallContext, first: Request, signal: AbortSignal): Promise<UpstreamDialer> {
     const known = this.#knownWay;
     if (known !== undefined) return Promise.resolve(known);
-    const { legacy } = this.#ways;
+    const { legacy } = this.#joined;
     const { clientInfo } = this.#options;
     const client = legacy === undefined ? clientOf(context, first, clientInfo) : { ...legacy, clientInfo };
     this.#detection ??= this.#detect(client).finally(() => {
@@ -252,11 +252,11 @@ class DetectedCommand implements UpstreamDialer {
     this.#found(detection.era);
     if (detection.era === 'modern') {
       this.#modern.offer(detection.connection);
-      return this.#ways.modern;
+      return this.#joined.modern;
     }
     const params = { protocolVersion: LATEST_LEGACY_REVISION.id, capabilities, clientInfo };
     this.#legacy.offer(detection.connection, { params, result: asFields(detection.handshake) ?? {} });
-    return this.#ways.modernToLegacy;
+    return this.#joined.modernToLegacy;
   }
 
   // ---- as a dialer
@@ -265,7 +265,7 @@ class DetectedCommand implements UpstreamDialer {
     if (this.#greeting !== undefined) {
       return { ready: false, error: new BridgeError('ERR_UPSTREAM_STARTING', `${this.name} is starting.`) };
     }
-    const { modern, modernToLegacy, legacyToModern, legacy } = this.#ways;
+    const { modern, modernToLegacy, legacyToModern, legacy } = this.#joined;
     const known = [legacy?.dialer ?? this.#options.processes, modern, modernToLegacy, legacyToModern];
     return known.map((dialer) => dialer.readiness()).find(({ ready }) => !ready) ?? { ready: true };
   }
@@ -274,9 +274,9 @@ class DetectedCommand implements UpstreamDialer {
     this.#isClosed = true;
     this.#cancelRetry?.();
     for (const link of [...this.#links]) link.close(SHUTTING_DOWN);
-    const { legacyToModern, modernToLegacy, modern, legacy } = this.#ways;
-    const ways = [legacyToModern, modernToLegacy, modern, legacy?.dialer, this.#legacy, this.#modern];
-    await Promise.all(ways.map((way) => way?.close()));
+    const { legacyToModern, modernToLegacy, modern, legacy } = this.#joined;
+    const dialers = [legacyToModern, modernToLegacy, modern, legacy?.dialer, this.#legacy, this.#modern];
+    await Promise.all(dialers.map((dialer) => dialer?.close()));
     await this.#options.processes.close();
   }
 

@@ -5,8 +5,8 @@ import type { Credentials } from '../http/credentials.ts';
 import { showUrl } from '../http/shown-url.ts';
 import type { Exchange } from '../relay/exchange.ts';
 import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../relay/ports.ts';
-import type { EraWays, JoinEras } from './detect/era-ways.ts';
 import { FirstFailures } from './detect/first-failures.ts';
+import type { JoinEras, JoinedDialers } from './detect/joined-dialers.ts';
 import { RequestEras } from './detect/requests/request-eras.ts';
 import { RequestLinks } from './detect/requests/request-links.ts';
 import { createKeyOf, type KeyOf } from './detect/server-key.ts';
@@ -22,7 +22,7 @@ export interface DetectedRemoteOptions extends RemoteOptions {
 /**
  * A server at a URL, for clients of both eras. What it speaks is found out with the first message of the first client of
  * an era, in that client's era first: a server of both eras translates nothing. `--protocol` and `--transport` narrow
- * that down. Owns the ways it has made.
+ * that down. Owns the dialers it has made.
  * @throws BridgeError ERR_CONFIG_OPTION when a certificate file cannot be used
  */
 export function createDetectedRemoteDialer(options: DetectedRemoteOptions): UpstreamDialer {
@@ -32,10 +32,10 @@ export function createDetectedRemoteDialer(options: DetectedRemoteOptions): Upst
 class DetectedRemote implements UpstreamDialer {
   readonly name: string;
   readonly #protocol: Protocol;
-  readonly #ways: EraWays;
+  readonly #joined: JoinedDialers;
   readonly #legacy: UpstreamDialer;
   readonly #modern: UpstreamDialer;
-  /** For sessions of legacy clients. */
+  /** The dialer for sessions of legacy clients. */
   readonly #sessions: UpstreamDialer;
   readonly #http: HttpClient;
   readonly #credentials: Credentials | undefined;
@@ -65,8 +65,8 @@ class DetectedRemote implements UpstreamDialer {
     // The one below the pool never asks for the modern era, and what it finds is of no use to the other.
     const pooled: RemoteOptions = { ...options, protocol: 'legacy' };
     this.#legacy = this.#createSessions(pooled, new VerdictCache(deps.clock), undefined);
-    this.#ways = joinEras({ legacy: this.#legacy, modern: this.#modern });
-    this.#sessions = this.#createSessions(options, this.#sessionVerdicts, this.#ways.legacyToModern);
+    this.#joined = joinEras({ legacy: this.#legacy, modern: this.#modern });
+    this.#sessions = this.#createSessions(options, this.#sessionVerdicts, this.#joined.legacyToModern);
     this.#http = createHttpClient(options);
     this.#eras = new RequestEras({
       ...options,
@@ -76,7 +76,7 @@ class DetectedRemote implements UpstreamDialer {
       keyOf: this.#keyOf,
       failures: this.#failures,
     });
-    this.#requests = new RequestLinks(this.#eras, this.#ways);
+    this.#requests = new RequestLinks(this.#eras, this.#joined);
   }
 
   #createSessions(options: RemoteOptions, verdicts: VerdictCache, dialer: UpstreamDialer | undefined): UpstreamDialer {
@@ -99,21 +99,21 @@ class DetectedRemote implements UpstreamDialer {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
     }
     if (context === undefined) {
-      return (this.#protocol === 'modern' ? this.#ways.legacyToModern : this.#sessions).dial(listener);
+      return (this.#protocol === 'modern' ? this.#joined.legacyToModern : this.#sessions).dial(listener);
     }
     switch (this.#protocol) {
       case 'legacy':
-        return this.#ways.modernToLegacy.dial(listener, context);
+        return this.#joined.modernToLegacy.dial(listener, context);
       case 'modern':
-        return this.#ways.modern.dial(listener, context);
+        return this.#joined.modern.dial(listener, context);
       case 'auto':
         return this.#requests.dial(listener, context);
     }
   }
 
-  /** As those know that have tried lately. */
+  /** The readiness of the server, as known from the latest attempts to reach it. */
   readiness(): Readiness {
-    const known = [this.#sessions, this.#ways.modern, this.#ways.modernToLegacy, this.#eras];
+    const known = [this.#sessions, this.#joined.modern, this.#joined.modernToLegacy, this.#eras];
     return known.map((part) => part.readiness()).find(({ ready }) => !ready) ?? { ready: true };
   }
 
@@ -121,7 +121,7 @@ class DetectedRemote implements UpstreamDialer {
     this.#isClosed = true;
     this.#credentials?.close();
     this.#requests.close(SHUTTING_DOWN);
-    const { legacyToModern, modernToLegacy, modern } = this.#ways;
+    const { legacyToModern, modernToLegacy, modern } = this.#joined;
     await Promise.all([this.#sessions, legacyToModern, modernToLegacy, modern].map((way) => way.close()));
     await Promise.all([this.#legacy.close(), this.#modern.close()]);
     this.#http.close();

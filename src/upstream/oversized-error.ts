@@ -2,12 +2,12 @@ import { BridgeError } from '../errors.ts';
 import type { ServerFault } from '../relay/ports.ts';
 
 export interface OversizedMessage {
-  /** Who sent it, to begin a sentence with. */
+  /** The sender, as the beginning of a sentence. */
   readonly sender: string;
   /** In words, for not all of them may have been counted. */
   readonly bytes: string;
   readonly maxMessageBytes: number;
-  /** As far as its ends tell. */
+  /** The kind of the message, as far as its beginning and end tell. */
   readonly kind: ServerFault['kind'];
 }
 

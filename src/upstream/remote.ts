@@ -22,7 +22,7 @@ export interface RemoteOptions {
   readonly maxMessageBytes: number;
   /** Who asks where no client does; also the User-Agent. */
   readonly clientInfo: Implementation;
-  /** Of all clients together. */
+  /** The credentials that all clients share. */
   readonly credentials?: Credentials | undefined;
   readonly deps: Deps;
 }

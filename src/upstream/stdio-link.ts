@@ -68,12 +68,8 @@ export class StdioLink implements UpstreamLink, ChildListener {
     return this.#child;
   }
 
-  get lastHeardMs(): number {
-    return this.#child.lastHeardMs;
-  }
-
-  get gone(): Promise<void> {
-    return this.#child.gone;
+  get process(): Child {
+    return this.#child;
   }
 
   // ---- from the relay

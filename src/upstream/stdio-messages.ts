@@ -6,14 +6,13 @@ import { CLOSE_BRACE, OPEN_BRACE, OPEN_BRACKET } from '../wire/ascii.ts';
 import { EnvelopeScanner } from '../wire/envelope-scanner.ts';
 import { Frame } from '../wire/frame.ts';
 import { type LineSink, LineSplitter, type OversizedLine } from '../wire/ndjson.ts';
-import { readMessage } from '../wire/read-message.ts';
+import { readMessage, SERVER_LIMITS } from '../wire/read-message.ts';
 import { recoverEnvelope } from '../wire/scan-envelope.ts';
 import { oversizedError } from './oversized-error.ts';
 
 /** What is shown of a line that is no message, and how many are kept for error messages. */
 const MAX_SHOWN_LENGTH = 200;
 const MAX_NOISE_LINES = 3;
-const BATCH_LIMITS = { maxDepth: 1000, maxBatch: 1000 };
 
 export interface MessageSink {
   message(frame: Frame): void;
@@ -84,7 +83,7 @@ export class StdioMessages implements LineSink {
    * like `[info] ready` start with a bracket, too.
    */
   #batch(bytes: Buffer): void {
-    const result = readMessage(bytes, BATCH_LIMITS);
+    const result = readMessage(bytes, SERVER_LIMITS);
     if (result.kind !== 'batch') return this.#skip(bytes);
     for (const item of result.items) {
       if (item instanceof Frame) this.#options.sink.message(item);

@@ -11,7 +11,7 @@ import { resolveCommand } from '../process/resolve-command.ts';
 import { toSpawnError } from '../process/spawn-error.ts';
 import { RestartPolicy } from '../process/supervisor.ts';
 import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../relay/ports.ts';
-import { ChildLimit, type ChildPlace } from './child-limit.ts';
+import { ChildLimit, type ChildSlot } from './child-limit.ts';
 import { untilAborted } from './detect/attempts/wait.ts';
 import { DetectingLink } from './detect/sessions/detecting-link.ts';
 import { StartTrials } from './start-trials.ts';
@@ -58,7 +58,7 @@ class StdioDialer implements UpstreamDialer {
   readonly #trials: StartTrials | undefined;
   readonly #limit: ChildLimit;
   readonly #failureLevel: 'warn' | 'debug';
-  /** Those of which something may still run. */
+  /** Children of which something may still run. */
   readonly #children = new Set<Child>();
   #isClosed = false;
 
@@ -101,12 +101,12 @@ class StdioDialer implements UpstreamDialer {
     if (this.#isClosed) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and starts no more servers.');
     }
-    const place = this.#limit.reserve();
-    return place.free === undefined ? this.#open(listener, place) : this.#openWhenFree(listener, place, place.free);
+    const slot = this.#limit.reserve();
+    return slot.free === undefined ? this.#open(listener, slot) : this.#openWhenFree(listener, slot, slot.free);
   }
 
   /** The process of a session that has just been ended to make room is still there for a moment. */
-  #openWhenFree(listener: ServerListener, place: ChildPlace, free: Promise<void>): UpstreamLink {
+  #openWhenFree(listener: ServerListener, slot: ChildSlot, free: Promise<void>): UpstreamLink {
     const { log } = this.#options.deps;
     log.debug({ child: this.name }, 'the server is started as soon as one that is ending is gone');
     let isHeld = true;
@@ -118,18 +118,18 @@ class StdioDialer implements UpstreamDialer {
         return {
           open: (client) => {
             isHeld = false;
-            return this.#open(client, place);
+            return this.#open(client, slot);
           },
           drop: () => {},
         };
       },
       left: () => {
-        if (isHeld) place.release();
+        if (isHeld) slot.release();
       },
     });
   }
 
-  #open(listener: ServerListener, place: ChildPlace): UpstreamLink {
+  #open(listener: ServerListener, slot: ChildSlot): UpstreamLink {
     const { child, maxMessageBytes, deps } = this.#options;
     try {
       if (this.#isClosed) throw SHUTTING_DOWN;
@@ -143,19 +143,19 @@ class StdioDialer implements UpstreamDialer {
         policy: this.#policy,
         clock: deps.clock,
         log: deps.log,
-        start: (childListener) => this.#start(childListener, place),
+        start: (childListener) => this.#start(childListener, slot),
       });
     } catch (thrown) {
-      place.release();
+      slot.release();
       throw thrown;
     }
   }
 
-  #start(listener: ChildListener, place: ChildPlace): Child {
+  #start(listener: ChildListener, slot: ChildSlot): Child {
     try {
       const child = this.#startChild(this.#spec, listener);
       this.#children.add(child);
-      place.fill(child);
+      slot.fill(child);
       void child.gone.then(() => this.#children.delete(child));
       return child;
     } catch (thrown) {

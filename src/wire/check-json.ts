@@ -16,16 +16,22 @@ import type { Outline } from './outline.ts';
 import { skipWhitespace } from './scan-json.ts';
 import { StringRuns } from './string-runs.ts';
 
-/** `too-deep`: what comes before the level that is one too many is JSON; the rest was not looked at. */
-export type JsonCheck = 'valid' | 'invalid' | 'too-deep';
+export interface JsonLimits {
+  /** Levels of arrays and objects; `[]` has one. */
+  readonly maxDepth: number;
+  /** Values, those within others counted. */
+  readonly maxValues: number;
+}
+
+/** `too-deep`, `too-many`: what comes before the level or the value that is one too many is JSON; the rest was not looked at. */
+export type JsonCheck = 'valid' | 'invalid' | 'too-deep' | 'too-many';
 
 /**
  * Is this one JSON value, without whitespace before it? [RFC 8259] Builds nothing, so that it costs a hostile text no
  * more than a harmless one: time is linear in its length, memory in its depth. Whether strings are UTF-8 is not checked.
- * @param maxDepth levels of arrays and objects; `[]` has one
  * @param outline takes note of the outer members on the way; of what is not valid it says nothing of use
  */
-export function checkJson(bytes: Buffer, maxDepth: number, outline?: Outline): JsonCheck {
+export function checkJson(bytes: Buffer, { maxDepth, maxValues }: JsonLimits, outline?: Outline): JsonCheck {
   const runs = new StringRuns(bytes);
   /** What closes each array and object that is open, the first `depth` of them. */
   const open: number[] = [];
@@ -33,7 +39,10 @@ export function checkJson(bytes: Buffer, maxDepth: number, outline?: Outline): J
   /** What closes the innermost one; 0: none is open. */
   let closing = 0;
   let at = 0;
+  let values = 0;
   for (;;) {
+    values += 1;
+    if (values > maxValues) return 'too-many';
     const first = byteAt(bytes, at);
     if (first === OPEN_BRACE || first === OPEN_BRACKET) {
       if (depth === maxDepth) return 'too-deep';

@@ -2,8 +2,8 @@
 import { CLOSE_BRACE } from './ascii.ts';
 import { Frame } from './frame.ts';
 import { ObjectEditor } from './object-editor.ts';
-import { skipValue } from './scan-json.ts';
-import { type Edit, replaceSpans } from './splice.ts';
+import { type Edit, skipValue } from './scan-json.ts';
+import { replaceSpans } from './splice.ts';
 
 /**
  * Edits as `replaceSpans` takes them. One that covers the start of the payload removes it; one that replaces the whole
@@ -12,14 +12,16 @@ import { type Edit, replaceSpans } from './splice.ts';
 export function editFrame(frame: Frame, edits: readonly Edit[], id = frame.id): Frame {
   if (edits.length === 0) return frame;
   const { kind, method } = frame;
-  return new Frame(replaceSpans(frame.bytes, edits), {
+  const bytes = replaceSpans(frame.bytes, edits);
+  const envelope = {
     kind,
     id,
     idStart: shifted(frame.idStart, edits),
     idEnd: shifted(frame.idEnd, edits),
     method,
     payloadStart: shifted(frame.payloadStart, edits),
-  });
+  };
+  return new Frame(bytes, envelope, frame.outlineOfEdited(bytes, edits));
 }
 
 /** Where an offset comes to lie; -1 when it is gone or was none. */
@@ -36,7 +38,7 @@ function shifted(offset: number, edits: readonly Edit[]): number {
 
 const PARAMS_KEY = Buffer.from(',"params":');
 
-/** The same message with other params, or another result or error, given as JSON text. It must have some already. */
+/** Replaces the params, result or error of a message by this JSON text. The message must have one of them already. */
 export function withPayload(frame: Frame, payload: Buffer): Frame {
   const { bytes, payloadStart } = frame;
   if (payloadStart === -1) throw new Error(`a ${frame.kind} without a payload has none to replace`);
@@ -44,7 +46,7 @@ export function withPayload(frame: Frame, payload: Buffer): Frame {
   return editFrame(frame, [{ start: payloadStart, end, replacement: payload }]);
 }
 
-/** The same request or notification with these params, given as JSON text. */
+/** Gives a request or notification these params, which are JSON text. */
 export function withParams(frame: Frame, params: Buffer): Frame {
   const { bytes, payloadStart } = frame;
   if (payloadStart !== -1) return withPayload(frame, params);
@@ -61,7 +63,7 @@ export function withParams(frame: Frame, params: Buffer): Frame {
   });
 }
 
-/** The same request or notification without params. */
+/** Removes the params of a request or notification. */
 export function withoutParams(frame: Frame): Frame {
   const editor = ObjectEditor.read(frame.bytes, 0, ['params']);
   editor?.remove('params');

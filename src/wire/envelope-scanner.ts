@@ -20,7 +20,7 @@ type Known = { readonly head: Buffer; readonly envelope: Envelope } | typeof NON
 export class EnvelopeScanner {
   #known: Known = NONE;
 
-  /** The same as `scanEnvelope(bytes)`. */
+  /** Returns what `scanEnvelope(bytes)` would. */
   scan(bytes: Buffer): Envelope | undefined {
     const { head, envelope } = this.#known;
     if (bytes.length > MAX_LINE_BYTES) return scanEnvelope(bytes);

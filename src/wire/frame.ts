@@ -1,5 +1,6 @@
 import { type Outline, outlineOf } from './outline.ts';
 import { parseJson } from './parse-json.ts';
+import type { Edit } from './scan-json.ts';
 
 /** A JSON-RPC id as decoded. Fractions, null and integers beyond 2^53-1 are refused by the scanner. */
 export type JsonRpcId = string | number;
@@ -57,6 +58,16 @@ export class Frame {
       this.#outline = this.bytes.length < WORTH_AN_OUTLINE ? undefined : outlineOf(this.bytes);
     }
     return this.#outline;
+  }
+
+  /**
+   * The outline of the message that these edits made of this one, where this one's was needed already and the edits leave
+   * its members where they are. Undefined: it is made when somebody asks for it.
+   */
+  outlineOfEdited(edited: Buffer, edits: readonly Edit[]): Outline | undefined {
+    const outline = this.#outline;
+    if (outline === undefined || outline === 'unread' || edited.length < WORTH_AN_OUTLINE) return undefined;
+    return outline.edited(edited, edits);
   }
 
   /** A response of either kind. */

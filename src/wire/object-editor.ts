@@ -1,7 +1,6 @@
 import { COMMA } from './ascii.ts';
 import { membersOf, type Outline } from './outline.ts';
-import { isStringToken, type Members, type Span } from './scan-json.ts';
-import type { Edit } from './splice.ts';
+import { type Edit, isStringToken, type Members, type Span } from './scan-json.ts';
 
 /** A member whose name was asked for, and what lies around it. */
 interface NamedMember {
@@ -36,13 +35,14 @@ const NOTHING = Buffer.alloc(0);
 export class ObjectEditor {
   readonly #bytes: Buffer;
   readonly #keys: readonly string[];
-  /** In order, with repetitions. */
+  /** The named members in their order, with repetitions. */
   readonly #named: NamedMember[] = [];
   /** In the order in which they were first asked for; a few, so that no map is worth its making. */
   readonly #changes: Change[] = [];
   #memberCount = 0;
   /** Where the last value ends; after the opening brace when there is none. */
   #lastEnd: number;
+  #end = -1;
 
   private constructor(bytes: Buffer, objectStart: number, keys: readonly string[]) {
     this.#bytes = bytes;
@@ -55,7 +55,7 @@ export class ObjectEditor {
     return ObjectEditor.readIn({ bytes, outline: undefined }, objectStart, keys);
   }
 
-  /** The same in a message, of which more may be known than its bytes. */
+  /** As `read`, for an object in a message whose outline may be known. */
   static readIn(
     { bytes, outline }: OutlinedText,
     objectStart: number,
@@ -82,7 +82,13 @@ export class ObjectEditor {
       this.#memberCount++;
       this.#lastEnd = valueEnd;
     }
-    return members.objectEnd !== -1;
+    this.#end = members.objectEnd;
+    return this.#end !== -1;
+  }
+
+  /** The offset after the object's closing brace, as it was read. */
+  get end(): number {
+    return this.#end;
   }
 
   /** The value of the first member of this name, as it was read. */

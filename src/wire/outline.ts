@@ -3,7 +3,7 @@
  * those who look for one of them need not walk over the same bytes again.
  */
 import { BACKSLASH, OPEN_BRACE, QUOTE } from './ascii.ts';
-import { isStringToken, MemberCursor, type Members } from './scan-json.ts';
+import { type Edit, isStringToken, MemberCursor, type Members } from './scan-json.ts';
 
 /** Members are noted of the message, of its payload and of the payload's `_meta`. Nobody looks twice for others. */
 const LEVELS = 3;
@@ -30,15 +30,16 @@ const NOTES = 4;
  */
 export class Outline {
   readonly #bytes: Buffer;
-  /** Of all members, each before those within its value. */
-  readonly #notes: number[] = [];
-  /** Of each level, where the notes of its last member stand. */
+  /** The notes of all members, each before those within its value. */
+  readonly #notes: number[];
+  /** For each level the index of the notes of its last member. */
   readonly #last: number[] = [0, 0, 0, 0];
   /** The last member of the payload was its `_meta`. */
   #isInMeta = false;
 
-  constructor(bytes: Buffer) {
+  constructor(bytes: Buffer, notes: number[] = []) {
     this.#bytes = bytes;
+    this.#notes = notes;
   }
 
   /** False: there are more members than could be noted. */
@@ -66,6 +67,21 @@ export class Outline {
     if (this.isComplete) this.#notes[(this.#last[level] as number) + VALUE_END] = end;
   }
 
+  /**
+   * The outline of the message that edits make of this one. They must leave it JSON. Undefined: they change more than whole
+   * members and what lies within values, so that it takes a walk to tell where its members stand.
+   */
+  edited(bytes: Buffer, edits: readonly Edit[]): Outline | undefined {
+    if (!this.isComplete) return undefined;
+    const shifter = new NoteShifter(this.#bytes, edits);
+    const notes = this.#notes;
+    for (let at = 0; at < notes.length; at += NOTES) {
+      const [level, keyStart, valueStart, valueEnd] = notes.slice(at, at + NOTES) as [number, number, number, number];
+      if (!shifter.take(level, keyStart, valueStart, valueEnd)) return undefined;
+    }
+    return shifter.end() ? new Outline(bytes, shifter.notes) : undefined;
+  }
+
   /** The members of an object, as a MemberCursor finds them; undefined: those of this object were not noted. */
   membersOf(bytes: Buffer, objectStart: number): Members | undefined {
     if (bytes[objectStart] !== OPEN_BRACE) return undefined;
@@ -83,6 +99,89 @@ export class Outline {
     }
     // What comes after so many members is not looked for.
     return isComplete ? undefined : new NotedMembers(bytes, notes, { first: notes.length, level: LEVELS, end: -1 });
+  }
+}
+
+/** Makes the notes of an edited message of those of the message, in one walk over both the notes and the edits. */
+class NoteShifter {
+  readonly notes: number[] = [];
+  readonly #bytes: Buffer;
+  readonly #edits: readonly Edit[];
+  /** The first of the edits that are not yet behind. */
+  #edit = 0;
+  /** It removes a member that was noted. */
+  #hasRemoved = false;
+  #shift = 0;
+  /** Objects whose members are being gone over, outermost first: where their new notes stand, and their old end. */
+  readonly #open: { readonly level: number; readonly note: number; readonly end: number }[] = [];
+
+  constructor(bytes: Buffer, edits: readonly Edit[]) {
+    this.#bytes = bytes;
+    this.#edits = edits;
+  }
+
+  /** False: an edit changes something else than whole members or what lies within one value. */
+  take(level: number, keyStart: number, valueStart: number, valueEnd: number): boolean {
+    if (!this.#close(level) || !this.#passRemovals(keyStart)) return false;
+    const edit = this.#edits[this.#edit];
+    if (edit !== undefined && edit.start <= keyStart) {
+      this.#hasRemoved = true;
+      return edit.replacement.length === 0 && edit.end >= valueEnd;
+    }
+    const note = this.notes.length;
+    this.notes.push(level, keyStart + this.#shift, valueStart + this.#shift, -1);
+    const isOpen = level < LEVELS - 1 || (level === LEVELS - 1 && isMeta(this.#bytes, keyStart, valueStart));
+    if (isOpen && this.#bytes[valueStart] === OPEN_BRACE) {
+      this.#open.push({ level, note, end: valueEnd });
+      return true;
+    }
+    const isWithin = this.#passWithin(valueStart, valueEnd, isOpen);
+    this.notes[note + VALUE_END] = valueEnd + this.#shift;
+    return isWithin;
+  }
+
+  /** False also: there are edits behind the last member. */
+  end(): boolean {
+    return this.#close(0) && this.#passRemovals(this.#bytes.length) && this.#edit === this.#edits.length;
+  }
+
+  /** The objects at this level and below have no more members. */
+  #close(level: number): boolean {
+    for (;;) {
+      const last = this.#open.at(-1);
+      if (last === undefined || last.level < level) return true;
+      this.#open.pop();
+      if (!this.#passRemovals(last.end)) return false;
+      this.notes[last.note + VALUE_END] = last.end + this.#shift;
+    }
+  }
+
+  /** Goes on over the edits that end up to here. Each must have removed a member. */
+  #passRemovals(offset: number): boolean {
+    for (;;) {
+      const edit = this.#edits[this.#edit];
+      if (edit === undefined || edit.end > offset) return true;
+      if (!this.#hasRemoved) return false;
+      this.#pass(edit);
+    }
+  }
+
+  /** Goes on over the edits within a value. At its ends another member, or an object with members, might come to stand. */
+  #passWithin(valueStart: number, valueEnd: number, isOpen: boolean): boolean {
+    for (;;) {
+      const edit = this.#edits[this.#edit];
+      if (edit === undefined || edit.start >= valueEnd) return true;
+      const isInsertedBefore = edit.start === valueStart && edit.end === valueStart;
+      const isObject = edit.start === valueStart && isOpen && edit.replacement[0] === OPEN_BRACE;
+      if (edit.end > valueEnd || isInsertedBefore || isObject) return false;
+      this.#pass(edit);
+    }
+  }
+
+  #pass({ start, end, replacement }: Edit): void {
+    this.#shift += replacement.length - (end - start);
+    this.#edit += 1;
+    this.#hasRemoved = false;
   }
 }
 
@@ -140,11 +239,11 @@ function walkMembers(bytes: Buffer, objectStart: number, { level, outline }: Wal
   return members.objectEnd;
 }
 
-interface Place {
+interface NotedObject {
   /** Where the notes of the first member stand, if there is one. */
   readonly first: number;
   readonly level: number;
-  /** Of the object. */
+  /** The end of the object. */
   readonly end: number;
 }
 
@@ -159,7 +258,7 @@ class NotedMembers implements Members {
   valueStart = -1;
   objectEnd = -1;
 
-  constructor(bytes: Buffer, notes: readonly number[], { first, level, end }: Place) {
+  constructor(bytes: Buffer, notes: readonly number[], { first, level, end }: NotedObject) {
     this.#bytes = bytes;
     this.#notes = notes;
     this.#next = first;

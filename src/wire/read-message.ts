@@ -1,18 +1,20 @@
 import { isUtf8 } from 'node:buffer';
 import { CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET } from './ascii.ts';
-import { checkJson } from './check-json.ts';
+import { checkJson, type JsonLimits } from './check-json.ts';
 import { Frame, type JsonRpcId } from './frame.ts';
 import { toOneLine } from './one-line.ts';
 import { MAX_MEMBERS, Outline, walkOutline } from './outline.ts';
 import { type EnvelopeFault, scanStrictEnvelope } from './scan-envelope.ts';
 import { isWhitespace, skipValue, skipWhitespace } from './scan-json.ts';
 
-export interface ReadLimits {
-  /** Levels of arrays and objects, a batch's own array included. */
-  readonly maxDepth: number;
+/** A batch's own array counts as a level and as a value. */
+export interface ReadLimits extends JsonLimits {
   /** Messages in one batch. */
   readonly maxBatch: number;
 }
+
+/** Limits of what a server sends at once. It may have any number of values, for it keeps waiting those who chose it. */
+export const SERVER_LIMITS: ReadLimits = { maxDepth: 1000, maxBatch: 1000, maxValues: Number.POSITIVE_INFINITY };
 
 /** `parse`: not JSON. `message`: JSON, but no acceptable message. `batch`: an array of an unacceptable length. */
 export type ReadFault = 'parse' | 'message' | 'batch';
@@ -39,10 +41,12 @@ export function readMessage(bytes: Buffer, limits: ReadLimits): ReadResult {
   if (text.length === 0) return fault('parse', 'the message is empty');
   if (!isUtf8(text)) return fault('parse', 'the message is not valid UTF-8');
   const outline = new Outline(text);
-  const check = checkJson(text, limits.maxDepth, outline);
+  const check = checkJson(text, limits, outline);
   if (check === 'too-deep') {
     return fault('message', `the message nests deeper than ${limits.maxDepth} arrays and objects`);
   }
+  if (check === 'too-many')
+    return fault('message', `the message holds more than ${limits.maxValues} values; send large data as one string`);
   if (check === 'invalid') return fault('parse', 'the message is not valid JSON');
   toOneLine(text);
   if (text[0] === OPEN_BRACKET) return readBatch(text, limits.maxBatch);

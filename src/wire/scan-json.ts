@@ -11,6 +11,11 @@ export interface Span {
   readonly end: number;
 }
 
+/** Puts `replacement` where bytes[start, end) were; start === end inserts. */
+export interface Edit extends Span {
+  readonly replacement: Buffer;
+}
+
 /** Up to here a loop beats the call into native indexOf. */
 const NEAR_BYTES = 16;
 
@@ -20,8 +25,15 @@ const BRACE_BIT = OPEN_BRACE ^ OPEN_BRACKET;
 const ENDS_SCALAR = new Uint8Array(256);
 for (const byte of Buffer.from(',]} \t\r\n')) ENDS_SCALAR[byte] = 1;
 
-const IS_STRUCTURE = new Uint8Array(256);
-for (const byte of Buffer.from('"[]{}')) IS_STRUCTURE[byte] = 1;
+/**
+ * What each byte outside of strings does to the depth: one step down or up, or a string begins. One lookup and one addition
+ * take half the time of comparing with each bracket.
+ */
+const STRING_BEGINS = 2;
+const DEPTH_STEPS = new Int8Array(256);
+for (const byte of Buffer.from('[{')) DEPTH_STEPS[byte] = 1;
+for (const byte of Buffer.from(']}')) DEPTH_STEPS[byte] = -1;
+DEPTH_STEPS[QUOTE] = STRING_BEGINS;
 
 export function isWhitespace(byte: number | undefined): boolean {
   return byte === SPACE || byte === LF || byte === CR || byte === TAB;
@@ -79,15 +91,15 @@ function skipNested(bytes: Buffer, pos: number): number {
   let depth = 0;
   let at = pos;
   while (at < length) {
-    const byte = bytes[at] as number; // at < length
-    if (IS_STRUCTURE[byte] === 0) at++;
-    else if (byte === QUOTE) {
+    const step = DEPTH_STEPS[bytes[at] as number] as number; // at < length; 256 entries
+    if (step === 0) at++;
+    else if (step === STRING_BEGINS) {
       at = skipString(bytes, at);
       if (at === -1) return -1;
     } else {
       at++;
-      if ((byte | BRACE_BIT) === OPEN_BRACE) depth++;
-      else if (--depth === 0) return at;
+      depth += step;
+      if (depth === 0) return at;
     }
   }
   return -1;
@@ -105,17 +117,16 @@ export function isDeeperThan(bytes: Buffer, maxDepth: number): boolean {
   let depth = 0;
   let at = 0;
   while (at < bytes.length) {
-    const byte = bytes[at] as number; // at < length
-    if (byte === QUOTE) {
+    const step = DEPTH_STEPS[bytes[at] as number] as number; // at < length; 256 entries
+    if (step === 0) at++;
+    else if (step === STRING_BEGINS) {
       at = skipString(bytes, at);
       if (at === -1) return false;
-      continue;
+    } else {
+      at++;
+      depth += step;
+      if (depth > maxDepth) return true;
     }
-    at++;
-    const brace = byte | BRACE_BIT;
-    if (brace === OPEN_BRACE) {
-      if (++depth > maxDepth) return true;
-    } else if (brace === CLOSE_BRACE) depth--;
   }
   return false;
 }

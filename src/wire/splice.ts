@@ -2,13 +2,7 @@
 import { COMMA, OPEN_BRACE } from './ascii.ts';
 import { decodeId } from './envelope-members.ts';
 import { Frame, type JsonRpcId } from './frame.ts';
-
-/** Puts `replacement` where bytes[start, end) were; start === end inserts. */
-export interface Edit {
-  readonly start: number;
-  readonly end: number;
-  readonly replacement: Buffer;
-}
+import type { Edit } from './scan-json.ts';
 
 const ID_KEY = Buffer.from('"id":');
 
@@ -41,8 +35,8 @@ export function idToken(frame: Frame): Buffer {
 }
 
 /**
- * The same message under another id: a value, or a raw token to put back byte-exact. An error without id gets one;
- * a notification cannot have one and throws.
+ * Puts another id into the message: a value, or a raw token to put back byte-exact. An error without id gets one; a
+ * notification cannot have one and throws.
  */
 export function withId(frame: Frame, id: JsonRpcId | Buffer): Frame {
   if (frame.kind === 'notification') throw new Error('a notification has no id');
@@ -54,14 +48,17 @@ export function withId(frame: Frame, id: JsonRpcId | Buffer): Frame {
 function replaceId(frame: Frame, token: Buffer, id: JsonRpcId): Frame {
   const { kind, method, idStart, idEnd, payloadStart } = frame;
   const shift = token.length - (idEnd - idStart);
-  return new Frame(replaceSpans(frame.bytes, [{ start: idStart, end: idEnd, replacement: token }]), {
+  const edits = [{ start: idStart, end: idEnd, replacement: token }];
+  const bytes = replaceSpans(frame.bytes, edits);
+  const envelope = {
     kind,
     id,
     idStart,
     idEnd: idEnd + shift,
     method,
     payloadStart: payloadStart > idStart ? payloadStart + shift : payloadStart,
-  });
+  };
+  return new Frame(bytes, envelope, frame.outlineOfEdited(bytes, edits));
 }
 
 /** Right after the opening brace: a message has at least one more member, so a comma follows. */

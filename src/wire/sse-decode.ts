@@ -116,7 +116,7 @@ export class SseDecoder {
     if (this.#lineState === 'skipped') this.#skippedData?.append(part);
     if (this.#lineState !== 'kept') return;
     this.#line.append(part);
-    if (this.#hasRoomFor(this.#lineLength)) return;
+    if (this.#hasCapacityFor(this.#lineLength)) return;
     this.#lineState = this.#skipLine(this.#line.take());
   }
 
@@ -128,7 +128,7 @@ export class SseDecoder {
     return 'skipped';
   }
 
-  #hasRoomFor(lineLength: number): boolean {
+  #hasCapacityFor(lineLength: number): boolean {
     return lineLength <= SHORT_LINE_BYTES || this.#eventLength + lineLength <= this.#maxEventBytes;
   }
 
@@ -139,7 +139,7 @@ export class SseDecoder {
       if (this.#lineState === 'kept') this.#readLine(this.#line.take(), 0, this.#lineLength);
       else if (this.#lineState !== 'comment') this.#countLine(this.#lineLength);
       this.#resetLine();
-    } else if (this.#hasRoomFor(end - start)) {
+    } else if (this.#hasCapacityFor(end - start)) {
       this.#readLine(chunk, start, end);
     } else {
       const state = this.#skipLine(chunk.subarray(start, end));

@@ -5,7 +5,7 @@ import { finished } from 'node:stream/promises';
 import test, { type ExecutionContext } from 'ava';
 import { connectStdio } from '../../src/bridge/connect-stdio.ts';
 import { INITIALIZE } from '../cli/stdio-program.ts';
-import { modern } from '../downstream/stdio-face.ts';
+import { modern } from '../downstream/stdio-endpoint.ts';
 import { fixture } from '../process/child-spec.ts';
 import { createTestDeps } from '../process/collected-log.ts';
 import { FakeClock } from '../support/fake-clock.ts';

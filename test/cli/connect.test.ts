@@ -13,7 +13,7 @@ import { startHttpSse, startStreamable } from '../support/sdk-servers.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { callEcho, EXECUTABLE, INITIALIZE, startConnect, stub } from './stdio-program.ts';
 
-/** What stands behind the stdio face; resolves with the words for the command line. */
+/** What stands behind the stdio endpoint; resolves with the words for the command line. */
 const TARGETS: Readonly<Record<string, (t: ExecutionContext) => Promise<readonly string[]>>> = {
   'a stdio server': async () => ['--', ...EVERYTHING],
   'a Streamable HTTP server': async (t) => [(await closing(t, startStreamable())).url.href],
@@ -250,7 +250,7 @@ for (const [kind, options, expected] of [
   });
 }
 
-test('a server that ends by itself ends the stdio face with an exit code that says so', async (t) => {
+test('a server that ends by itself ends the stdio endpoint with an exit code that says so', async (t) => {
   const program = startConnect(t, stub('exits-after-initialize'));
   await program.initialize();
   t.deepEqual(await program.exited, { code: 70, signal: null });

@@ -54,7 +54,7 @@ test('where only this machine can call, nobody has to say who they are', (t) => 
   for (const host of ['127.0.0.1', '127.1.2.3', '::1', 'localhost']) t.deepEqual(parse(['--host', host]).warnings, []);
 });
 
-test('the environment of a container does not open the door', (t) => {
+test('the environment of a container admits nobody', (t) => {
   t.regex(refusal([], { ...ENV, MCP_PORTAGE_HOST: '0.0.0.0' } as typeof ENV), /MCP_PORTAGE_HOST 0\.0\.0\.0/);
   t.notThrows(() => parse([], { MCP_PORTAGE_HOST: '0.0.0.0', MCP_PORTAGE_ALLOW_ANONYMOUS: 'true' }));
 });
@@ -110,7 +110,7 @@ test('a variable without a usable token is refused, and what is in it not shown'
   t.regex(refusal(['--auth-token', 'env:NOT_SET']), /NOT_SET.*got nothing/);
 });
 
-test('a list of tokens with nothing in it does not open the door', (t) => {
+test('a list of tokens with nothing in it admits nobody', (t) => {
   t.regex(refusal([], { ...ENV, MCP_PORTAGE_AUTH_TOKEN: ' , ' } as typeof ENV), /expected at least one; got none/);
 });
 

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
-import { isInPlace, type OptionUse } from '../../src/cli/option-place.ts';
+import { isApplicable, type OptionUse } from '../../src/cli/option-scope.ts';
 import type { OptionName } from '../../src/cli/option-table.ts';
 import { envNameOf, findOption } from '../../src/cli/options.ts';
 import { parseConfig, type Surroundings } from '../../src/cli/parse-config.ts';
@@ -332,7 +332,7 @@ for (const [place, expected] of Object.entries(everyOptionAsConfig)) {
   const target = kind === 'url' ? { kind, url: new URL('https://example.com/mcp') } : defaults.target;
   const options = Object.entries(EVERY_OPTION).filter(([name]) => {
     const option = findOption(name);
-    return option !== undefined && isInPlace(option, { verb, target: kind });
+    return option !== undefined && isApplicable(option, { verb, target: kind });
   });
 
   test(`every option is read from the command line (${place})`, (t) => {

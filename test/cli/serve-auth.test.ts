@@ -87,7 +87,7 @@ const claimsOf = (issuer: FakeIssuer, more: object = {}) => ({
   ...more,
 });
 
-test('an access token of the issuer opens the door, and its keys may change', async (t) => {
+test('an access token of the issuer is accepted, and its keys may change', async (t) => {
   const issuer = await startIssuer(t);
   publish(issuer, KEY);
   const bridge = await startWithIssuer(t, issuer);
@@ -143,7 +143,7 @@ test('while the issuer is away nobody comes in, with the best of tokens', async 
   t.is(bridge.children().length, 0);
 });
 
-test('LL-04: a session of one subject does not exist for another', async (t) => {
+test('a session of one subject does not exist for another', async (t) => {
   const issuer = await startIssuer(t);
   publish(issuer, KEY);
   const bridge = await startWithIssuer(t, issuer);
@@ -156,7 +156,7 @@ test('LL-04: a session of one subject does not exist for another', async (t) => 
   t.is(await end('alice'), 204);
 });
 
-test('SEC-03: what clients show to the bridge never reaches a remote server', async (t) => {
+test('what clients show to the bridge never reaches a remote server', async (t) => {
   const server = await startStreamable();
   t.teardown(() => server.close());
   const args = ['--auth-token', 'alice=env:ALICE_TOKEN', '--forward-header', 'X-Request-Id', server.url.href];

@@ -25,7 +25,7 @@ const alice = { Authorization: `Bearer ${TOKENS.ALICE}` };
 const bob = { Authorization: `Bearer ${TOKENS.BOB}` };
 const OPEN = ['--host', '0.0.0.0', '--allow-anonymous'];
 
-test('ML-03: callers with a name meet only themselves', async (t) => {
+test('callers with a name meet only themselves', async (t) => {
   const args = ['--auth-token', 'alice=env:ALICE', '--auth-token', 'bob=env:BOB'];
   const [first, second, third, fourth] = await ask(t, args, 'pid', [alice, bob, alice, bob]);
   t.regex(first ?? '', /^\d+$/);

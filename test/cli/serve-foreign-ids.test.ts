@@ -44,7 +44,7 @@ const capabilities = (declared: object) => ({ [`${META}clientCapabilities`]: dec
 const CAN_BE_ASKED = capabilities({ elicitation: { form: {} } });
 const HAS_TASKS = capabilities({ extensions: { 'io.modelcontextprotocol/tasks': {} } });
 
-test('ML-10: the requestState of another caller is one that was never given out', async (t) => {
+test('the requestState of another caller is one that was never given out', async (t) => {
   const { port } = await start(t);
   const asking = { name: 'asks', arguments: {} };
   const post = (who: Who, more: object = {}) =>

@@ -53,9 +53,9 @@ async function check(t: ExecutionContext, args: readonly string[]): Promise<void
   );
 }
 
-test.serial('SEC-05: what a server of its own says wrongly ends with the call it is about', (t) => check(t, STDIO));
+test.serial('what a server of its own says wrongly ends with the call it is about', (t) => check(t, STDIO));
 
-test.serial('SEC-05: what a shared server says wrongly ends with the call it is about', (t) =>
+test.serial('what a shared server says wrongly ends with the call it is about', (t) =>
   check(t, ['--isolation', 'shared', ...STDIO]),
 );
 
@@ -74,7 +74,7 @@ async function serveWrongly(t: ExecutionContext): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
 }
 
-test.serial('SEC-05: what a remote server says wrongly ends with the call it is about', async (t) =>
+test.serial('what a remote server says wrongly ends with the call it is about', async (t) =>
   check(t, ['--transport', 'streamable-http', '--protocol', 'legacy', await serveWrongly(t)]),
 );
 
@@ -99,6 +99,6 @@ async function serveWronglyOnStream(t: ExecutionContext): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/sse`;
 }
 
-test.serial('SEC-05: what a remote server over HTTP+SSE says wrongly ends with the call it is about', async (t) =>
+test.serial('what a remote server over HTTP+SSE says wrongly ends with the call it is about', async (t) =>
   check(t, ['--transport', 'sse', await serveWronglyOnStream(t)]),
 );

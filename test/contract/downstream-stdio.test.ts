@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import test from 'ava';
 import type { Deps } from '../../src/deps.ts';
-import { StdioFace } from '../../src/downstream/stdio.ts';
+import { StdioEndpoint } from '../../src/downstream/stdio.ts';
 import { BridgeError } from '../../src/errors.ts';
 import { SessionRegistry } from '../../src/relay/session-registry.ts';
 import { createFakeDeps } from '../support/fake-peers.ts';
@@ -12,7 +12,14 @@ import { Inbox } from './inbox.ts';
 
 async function connect(deps: Deps, server: FakeServer, sessions: SessionRegistry): Promise<ContractClient> {
   const [input, output, inbox] = [new PassThrough(), new PassThrough(), new Inbox()];
-  const face = new StdioFace({ input, output, sessions, deps, maxMessageBytes: 16 * 1024 * 1024, maxJsonDepth: 1000 });
+  const endpoint = new StdioEndpoint({
+    input,
+    output,
+    sessions,
+    deps,
+    maxMessageBytes: 16 * 1024 * 1024,
+    maxJsonDepth: 1000,
+  });
   let rest: string[] = [];
   output.setEncoding('utf8');
   output.on('data', (text: string) => {
@@ -24,7 +31,7 @@ async function connect(deps: Deps, server: FakeServer, sessions: SessionRegistry
     rest = [end];
   });
   // The command line ends the session of a client that has gone.
-  void face.ended.then((end) => {
+  void endpoint.ended.then((end) => {
     if (end.kind === 'input') sessions.close(new BridgeError('ERR_SESSION_CLOSED', 'The client ended its input.'));
   });
   const send = (message: object | string): void => void input.write(`${textOf(message)}\n`);
@@ -37,7 +44,7 @@ async function connect(deps: Deps, server: FakeServer, sessions: SessionRegistry
     pause: () => void output.pause(),
     resume: () => void output.resume(),
     leave: () => void input.end(),
-    over: face.ended,
+    over: endpoint.ended,
   };
 }
 

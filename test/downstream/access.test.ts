@@ -164,6 +164,11 @@ test('gives a named origin its CORS headers: itself, never a wildcard, and the s
   t.is(answer.headers['access-control-expose-headers'], 'Mcp-Session-Id, WWW-Authenticate');
   t.is(answer.headers['access-control-allow-credentials'], undefined);
   t.is(answer.headers.vary, 'Origin');
+  t.deepEqual(
+    corsHeaders(answer).toSorted(),
+    ['access-control-allow-origin', 'access-control-expose-headers'],
+    'what only a preflight asks for is not said',
+  );
 });
 
 test('gives a named origin its CORS headers with errors and streams too, so that it can read them', async (t) => {
@@ -187,17 +192,18 @@ test('answers the preflight of a named origin with exactly the headers it asks f
     t.is(answer.headers['access-control-allow-origin'], APP);
     t.is(answer.headers['access-control-allow-headers'], asked);
     t.is(answer.headers['access-control-allow-methods'], 'GET, POST, DELETE, OPTIONS');
+    t.is(answer.headers['access-control-max-age'], '7200');
     t.is(await answer.text(), '');
   }
 });
 
-test('names the headers of MCP in a preflight that asks for none', async (t) => {
+test('names the token, and the headers of MCP, in a preflight that asks for none', async (t) => {
   const { port } = await startHttpFace(t, { allowOrigins: [APP] });
   const headers = { Origin: APP, 'Access-Control-Request-Method': 'DELETE' };
   const answer = await callHttp({ port, method: 'OPTIONS', headers });
-  t.regex(
-    String(answer.headers['access-control-allow-headers']),
-    /Content-Type.*Mcp-Session-Id.*mcp-protocol-version.*mcp-method.*mcp-name/,
+  t.is(
+    answer.headers['access-control-allow-headers'],
+    'Content-Type, Authorization, Mcp-Session-Id, mcp-protocol-version, mcp-method, mcp-name, last-event-id',
   );
 });
 

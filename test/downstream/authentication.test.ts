@@ -22,7 +22,7 @@ const ENDPOINTS = {
 } as const;
 const APP = 'https://app.example.com';
 
-interface Door {
+interface AdmissionOptions {
   /** What becomes of a token that is none of ours; undefined: there is no OAuth. */
   readonly jwt?: JwtOutcome;
   readonly scopes?: readonly string[];
@@ -30,7 +30,7 @@ interface Door {
 }
 
 /** A face that knows alice's token `a-secret`, and perhaps an issuer. */
-async function startDoor(t: ExecutionContext, { jwt, scopes = [], baseUrl }: Door = {}) {
+async function startServer(t: ExecutionContext, { jwt, scopes = [], baseUrl }: AdmissionOptions = {}) {
   const issuer = 'https://auth.example';
   const resource =
     jwt && new ProtectedResource({ issuer, scopes, endpoints: { ...ENDPOINTS, baseUrl }, scheme: 'http' });
@@ -70,7 +70,7 @@ const PROTECTED = [
 
 for (const { method, path } of PROTECTED) {
   test(`${method} ${path} without a token is 401 with a bare challenge, and nothing is opened`, async (t) => {
-    const { face } = await startDoor(t);
+    const { face } = await startServer(t);
     const answer = await callHttp({ port: face.port, method, path, headers: POST_HEADERS });
     t.is(answer.status, 401);
     t.is(challengeOf(answer), 'Bearer');
@@ -80,7 +80,7 @@ for (const { method, path } of PROTECTED) {
   });
 
   test(`${method} ${path} with a wrong token is 401 and says that the token is at fault`, async (t) => {
-    const { face } = await startDoor(t);
+    const { face } = await startServer(t);
     for (const Authorization of ['Bearer wrong', 'Bearer a-secret2', 'bearer A-SECRET', 'Bearer a-secret, a-secret']) {
       const answer = await callHttp({ port: face.port, method, path, headers: { ...POST_HEADERS, Authorization } });
       t.is(answer.status, 401);
@@ -91,8 +91,8 @@ for (const { method, path } of PROTECTED) {
   });
 }
 
-test('a known token opens the door, however the scheme is written', async (t) => {
-  const { face, post } = await startDoor(t);
+test('a known token is accepted, however the scheme is written', async (t) => {
+  const { face, post } = await startServer(t);
   for (const Authorization of ['Bearer a-secret', 'bearer a-secret', 'BEARER   a-secret ']) {
     t.is((await post({ Authorization })).status, 200, Authorization);
   }
@@ -100,7 +100,7 @@ test('a known token opens the door, however the scheme is written', async (t) =>
 });
 
 test('other schemes show nothing that counts', async (t) => {
-  const { post } = await startDoor(t);
+  const { post } = await startServer(t);
   for (const Authorization of ['Basic YTphLXNlY3JldA==', 'a-secret', 'Bearer', 'Bearer ', 'Bearera-secret']) {
     const answer = await post({ Authorization });
     t.is(answer.status, 401, Authorization);
@@ -109,7 +109,7 @@ test('other schemes show nothing that counts', async (t) => {
 });
 
 test('two tokens are nobody’s, even if the first is right: a proxy may have gone by the other', async (t) => {
-  const { face } = await startDoor(t);
+  const { face } = await startServer(t);
   for (const shown of [
     ['Bearer a-secret', 'Bearer other'],
     ['Bearer a-secret', 'Basic YTpi'],
@@ -125,7 +125,7 @@ test('two tokens are nobody’s, even if the first is right: a proxy may have go
 });
 
 test('a token in the URL is refused, even the right one, even beside the right header', async (t) => {
-  const { face, post } = await startDoor(t);
+  const { face, post } = await startServer(t);
   for (const headers of [{}, { Authorization: 'Bearer a-secret' }]) {
     for (const query of ['access_token=a-secret', 'sessionId=x&access_token=', 'access%5Ftoken=a-secret']) {
       const answer = await post(headers, `/mcp?${query}`);
@@ -138,13 +138,13 @@ test('a token in the URL is refused, even the right one, even beside the right h
 });
 
 test('Host and Origin are judged first: a page learns nothing about tokens', async (t) => {
-  const { post } = await startDoor(t);
+  const { post } = await startServer(t);
   t.is((await post({ Host: 'evil.example', Authorization: 'Bearer a-secret' })).status, 403);
   t.is((await post({ Origin: 'https://evil.example', Authorization: 'Bearer a-secret' })).status, 403);
 });
 
 test('a named page may ask before it has a token, and reads the challenge', async (t) => {
-  const { face, post } = await startDoor(t);
+  const { face, post } = await startServer(t);
   const preflight = {
     Origin: APP,
     'Access-Control-Request-Method': 'POST',
@@ -160,12 +160,12 @@ test('a named page may ask before it has a token, and reads the challenge', asyn
 });
 
 test('health routes ask nobody for a token', async (t) => {
-  const { face } = await startDoor(t);
+  const { face } = await startServer(t);
   for (const path of ['/healthz', '/readyz']) t.is((await callHttp({ port: face.port, path })).status, 200);
 });
 
 test('with an issuer the challenge names the metadata and the scopes', async (t) => {
-  const { base, post, face } = await startDoor(t, { jwt: { kind: 'scope' }, scopes: ['read', 'call'] });
+  const { base, post, face } = await startServer(t, { jwt: { kind: 'scope' }, scopes: ['read', 'call'] });
   const missing = await post({});
   t.is(missing.status, 401);
   const metadata = `${base}/.well-known/oauth-protected-resource`;
@@ -177,7 +177,7 @@ test('with an issuer the challenge names the metadata and the scopes', async (t)
 });
 
 test('a token that lacks a scope is 403, with all scopes it needs', async (t) => {
-  const { base, post } = await startDoor(t, { jwt: { kind: 'scope' }, scopes: ['read', 'call'] });
+  const { base, post } = await startServer(t, { jwt: { kind: 'scope' }, scopes: ['read', 'call'] });
   const answer = await post({ Authorization: 'Bearer a.b.c' });
   t.is(answer.status, 403);
   const metadata = `${base}/.well-known/oauth-protected-resource/mcp`;
@@ -186,7 +186,7 @@ test('a token that lacks a scope is 403, with all scopes it needs', async (t) =>
 });
 
 test('a token that is not good is 401, with the reason', async (t) => {
-  const { base, post } = await startDoor(t, { jwt: { kind: 'invalid', reason: 'it has "expired"' } });
+  const { base, post } = await startServer(t, { jwt: { kind: 'invalid', reason: 'it has "expired"' } });
   const answer = await post({ Authorization: 'Bearer a.b.c' });
   t.is(answer.status, 401);
   const metadata = `${base}/.well-known/oauth-protected-resource/mcp`;
@@ -196,9 +196,9 @@ test('a token that is not good is 401, with the reason', async (t) => {
   );
 });
 
-test('while keys cannot be had the door stays shut: 503, to be tried again, no reason to log in again', async (t) => {
+test('while keys cannot be had everybody is refused: 503, to be tried again, no reason to log in again', async (t) => {
   const error = new BridgeError('ERR_AUTH_UNAVAILABLE', 'down', { retryAfterMs: 5000 });
-  const { face, post } = await startDoor(t, { jwt: { kind: 'unavailable', error } });
+  const { face, post } = await startServer(t, { jwt: { kind: 'unavailable', error } });
   const answer = await post({ Authorization: 'Bearer a.b.c' });
   t.is(answer.status, 503);
   t.is(answer.headers['retry-after'], '5');
@@ -229,7 +229,7 @@ for (const { method, path, body } of [
 const DOCUMENT = { authorization_servers: ['https://auth.example'], bearer_methods_supported: ['header'] };
 
 test('the metadata is open to all, at the path of the endpoint and at the root', async (t) => {
-  const { face, base } = await startDoor(t, { jwt: { kind: 'scope' }, scopes: ['read'] });
+  const { face, base } = await startServer(t, { jwt: { kind: 'scope' }, scopes: ['read'] });
   const scopes = { scopes_supported: ['read'] };
   for (const [path, resource] of [
     ['/.well-known/oauth-protected-resource/mcp', `${base}/mcp`],
@@ -252,7 +252,7 @@ test('the metadata is open to all, at the path of the endpoint and at the root',
 
 test('behind a reverse proxy the metadata has the names clients use', async (t) => {
   const baseUrl = new URL('https://example.com/tools');
-  const { face, post } = await startDoor(t, { jwt: { kind: 'scope' }, baseUrl });
+  const { face, post } = await startServer(t, { jwt: { kind: 'scope' }, baseUrl });
   const url = 'https://example.com/tools/.well-known/oauth-protected-resource/mcp';
   t.is(challengeOf(await post({})), `Bearer resource_metadata="${url}"`);
   for (const path of ['/mcp', '/tools/mcp', '']) {
@@ -262,6 +262,6 @@ test('behind a reverse proxy the metadata has the names clients use', async (t) 
 });
 
 test('without an issuer there is no metadata', async (t) => {
-  const { face } = await startDoor(t);
+  const { face } = await startServer(t);
   t.is((await callHttp({ port: face.port, path: '/.well-known/oauth-protected-resource' })).status, 404);
 });

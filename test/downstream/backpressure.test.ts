@@ -85,7 +85,7 @@ async function receive(t: ExecutionContext, events: EventReader, count: number):
 }
 
 for (const [name, open] of Object.entries(streams)) {
-  test(`SEC-06: ${name} that is not read stops its own server, nobody else’s, until it is`, async (t) => {
+  test(`${name} that is not read stops its own server, nobody else’s, until it is`, async (t) => {
     const face = await startHttpFace(t);
     const slow = await open(face);
     const other = await open(face);
@@ -113,7 +113,7 @@ for (const [name, open] of Object.entries(streams)) {
     t.deepEqual(events.unread, []);
   });
 
-  test(`SEC-06: ${name} that is not read for 30 s is let go, and its server goes on`, async (t) => {
+  test(`${name} that is not read for 30 s is let go, and its server goes on`, async (t) => {
     const face = await startHttpFace(t);
     const slow = await open(face);
     await fill(slow);
@@ -126,7 +126,7 @@ for (const [name, open] of Object.entries(streams)) {
     t.deepEqual(seriousLines(face), [], 'it is no fault of the bridge or of its server');
   });
 
-  test(`SEC-06: ${name} holds a bounded number of bytes of a server that cannot be stopped`, async (t) => {
+  test(`${name} holds a bounded number of bytes of a server that cannot be stopped`, async (t) => {
     const slow = await open(await startHttpFace(t));
     slow.events.pause();
     const said = (5 * MAX_QUEUED_BYTES) / padding.length;

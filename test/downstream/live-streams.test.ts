@@ -33,8 +33,8 @@ test('looks at every open response once a second, with one timer for all', (t) =
 
 test('looks no longer at what has left, be it during a look', (t) => {
   const { clock, live, ticks, member } = createLive();
-  const place = live.add(member('leaving', () => place.leave()));
-  live.add(member('other')).leave();
+  const node = live.add(member('leaving', () => node.remove()));
+  live.add(member('other')).remove();
   clock.advance(3000);
   t.deepEqual(ticks, [['leaving', 1000]]);
 });

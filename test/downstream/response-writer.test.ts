@@ -6,18 +6,18 @@ import { FULL_BYTES, MAX_QUEUED_BYTES, ResponseWriter, SLICE_BYTES } from '../..
 
 const KIB = 1024;
 
-/** A response over a pipe that takes `room` bytes and then no more until somebody reads. */
+/** A response over a pipe that takes `capacity` bytes and then no more until somebody reads. */
 class NarrowResponse extends EventEmitter {
   readonly writes: Buffer[] = [];
   writableLength = 0;
   destroyed = false;
   writableEnded = false;
-  room = Number.POSITIVE_INFINITY;
+  capacity = Number.POSITIVE_INFINITY;
 
   write(bytes: Buffer): boolean {
     this.writes.push(bytes);
-    const taken = Math.min(bytes.length, this.room);
-    this.room -= taken;
+    const taken = Math.min(bytes.length, this.capacity);
+    this.capacity -= taken;
     this.writableLength += bytes.length - taken;
     return this.writableLength === 0;
   }
@@ -35,7 +35,7 @@ class NarrowResponse extends EventEmitter {
   read(count: number): void {
     const taken = Math.min(count, this.writableLength);
     this.writableLength -= taken;
-    this.room += count - taken;
+    this.capacity += count - taken;
     if (this.writableLength === 0) this.emit(this.writableEnded ? 'finish' : 'drain');
   }
 
@@ -44,14 +44,14 @@ class NarrowResponse extends EventEmitter {
   }
 }
 
-function createWriter(room = Number.POSITIVE_INFINITY) {
+function createWriter(capacity = Number.POSITIVE_INFINITY) {
   const response = new NarrowResponse();
-  response.room = room;
-  let rooms = 0;
+  response.capacity = capacity;
+  let drains = 0;
   const writer = new ResponseWriter(response as unknown as ServerResponse, 0, () => {
-    rooms += 1;
+    drains += 1;
   });
-  return { response, writer, rooms: () => rooms };
+  return { response, writer, drains: () => drains };
 }
 
 function turn(): Promise<void> {
@@ -89,8 +89,8 @@ test('ends after what was written before', (t) => {
   t.true(response.writableEnded);
 });
 
-test('is full from 256 KiB on and says once when there is room again', async (t) => {
-  const { response, writer, rooms } = createWriter(0);
+test('is full from 256 KiB on and says once when there is capacity again', async (t) => {
+  const { response, writer, drains } = createWriter(0);
   t.true(writer.write(Buffer.alloc(FULL_BYTES - 1)));
   t.false(writer.write(Buffer.alloc(1)));
   t.false(writer.write(Buffer.alloc(1)));
@@ -98,10 +98,10 @@ test('is full from 256 KiB on and says once when there is room again', async (t)
   await turn();
   response.read(FULL_BYTES);
   t.true(writer.isFull);
-  t.is(rooms(), 0);
+  t.is(drains(), 0);
   response.read(1);
   t.false(writer.isFull);
-  t.is(rooms(), 1);
+  t.is(drains(), 1);
   t.true(writer.write(Buffer.alloc(1)));
 });
 
@@ -140,7 +140,7 @@ test('keeps the order and every byte, whatever the sizes and however it is read'
 });
 
 test('ends a big answer only when the socket has taken it all', (t) => {
-  const { response, writer, rooms } = createWriter(0);
+  const { response, writer, drains } = createWriter(0);
   writer.end(Buffer.alloc(4 * SLICE_BYTES + 1));
   t.true(writer.isFull);
   for (let read = 0; read < 4; read += 1) response.read(SLICE_BYTES);
@@ -148,7 +148,7 @@ test('ends a big answer only when the socket has taken it all', (t) => {
   response.read(SLICE_BYTES);
   t.true(response.writableEnded);
   t.is(response.written.length, 4 * SLICE_BYTES + 1);
-  t.is(rooms(), 1);
+  t.is(drains(), 1);
 });
 
 test('lets a client go that has read nothing for 30 s', async (t) => {
@@ -191,13 +191,13 @@ test('keeps a client that reads a large slice slowly: the socket knows how much 
 });
 
 test('an answer of one slice that nobody reads is full until it is gone', (t) => {
-  const { response, writer, rooms } = createWriter(0);
+  const { response, writer, drains } = createWriter(0);
   writer.end(Buffer.alloc(SLICE_BYTES));
   t.true(response.writableEnded);
   t.true(writer.isFull);
   response.read(SLICE_BYTES);
   t.false(writer.isFull);
-  t.is(rooms(), 1);
+  t.is(drains(), 1);
 });
 
 test('keeps a client for which nothing waits, for ever', async (t) => {
@@ -222,7 +222,7 @@ test('a large message that was read makes no room for others', async (t) => {
   const { response, writer } = createWriter();
   writer.write(Buffer.alloc(3 * MAX_QUEUED_BYTES));
   await turn();
-  response.room = 0;
+  response.capacity = 0;
   for (let n = 0; n < 3; n += 1) writer.write(Buffer.alloc(MAX_QUEUED_BYTES / 2));
   t.false(response.destroyed);
   writer.write(Buffer.alloc(1));

@@ -51,7 +51,7 @@ async function seen(answer: HttpAnswer): Promise<object> {
 }
 
 for (const trial of ATTEMPTS) {
-  test(`LL-04: with the session id of somebody else, ${trial.title} is the 404 of an unknown session`, async (t) => {
+  test(`with the session id of somebody else, ${trial.title} is the 404 of an unknown session`, async (t) => {
     const face = await startFace(t);
     const id = await openSession(face, ALICE);
     face.server.scripts.set('tools/call', (request, connection) => connection.answer(request));
@@ -65,7 +65,7 @@ for (const trial of ATTEMPTS) {
   });
 }
 
-test('LL-04: initialize with the session id of somebody else opens a session of its own', async (t) => {
+test('initialize with the session id of somebody else opens a session of its own', async (t) => {
   const face = await startFace(t);
   const id = await openSession(face, ALICE);
   const headers = { ...POST_HEADERS, ...BOB, 'Mcp-Session-Id': id };
@@ -75,7 +75,7 @@ test('LL-04: initialize with the session id of somebody else opens a session of 
   t.is(face.sessions.size, 2);
 });
 
-test('LL-04: posting to the stream of somebody else is the 404 of an unknown stream', async (t) => {
+test('posting to the stream of somebody else is the 404 of an unknown stream', async (t) => {
   const face = await startFace(t);
   const stream = await callHttp({ port: face.port, path: '/sse', headers: ALICE });
   const announced = (await stream.events().next()).data;

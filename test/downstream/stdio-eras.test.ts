@@ -3,7 +3,7 @@ import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
 import type { FakeConnection } from '../support/fake-server.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { type ContextServer, type Message, modern, openFace } from './stdio-face.ts';
+import { type ContextServer, type Message, modern, openEndpoint } from './stdio-endpoint.ts';
 
 const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
 const REASON = new BridgeError('ERR_UPSTREAM_EXITED', 'it exited');
@@ -17,17 +17,17 @@ function connectionsOf({ connections, contexts }: ContextServer): { legacy: Fake
 }
 
 /** A client that has made the handshake and has asked something in the modern era. */
-async function openBoth(t: Parameters<typeof openFace>[0]) {
-  const face = openFace(t);
-  await face.handshake();
-  face.say(modern('modern', 'tools/call'));
-  const connections = connectionsOf(face.server);
+async function openBoth(t: Parameters<typeof openEndpoint>[0]) {
+  const endpoint = openEndpoint(t);
+  await endpoint.handshake();
+  endpoint.say(modern('modern', 'tools/call'));
+  const connections = connectionsOf(endpoint.server);
   const call = await connections.modern.next('tools/call');
-  return { ...face, ...connections, call };
+  return { ...endpoint, ...connections, call };
 }
 
-test('DU-02: discover and initialize in one breath are both answered', async (t) => {
-  const { server, say, next } = openFace(t);
+test('discover and initialize in one breath are both answered', async (t) => {
+  const { server, say, next } = openEndpoint(t);
   server.scripts.set('server/discover', (request, connection) =>
     connection.answer(request, { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities: {} }),
   );
@@ -79,7 +79,7 @@ test('a cancellation without an envelope goes where its call is', async (t) => {
 });
 
 test('a modern client that leaves its envelope out is told which key is missing, as long as there is no session', async (t) => {
-  const { server, say, next, handshake } = openFace(t);
+  const { server, say, next, handshake } = openEndpoint(t);
   say(modern(1, 'tools/list'));
   await server.latest.next('tools/list');
   for (const method of ['tools/list', 'ping', 'server/discover']) {
@@ -96,7 +96,7 @@ test('a modern client that leaves its envelope out is told which key is missing,
 });
 
 test('it is told so even after its server has ended', async (t) => {
-  const { server, say, next } = openFace(t);
+  const { server, say, next } = openEndpoint(t);
   say(modern(1, 'tools/list'));
   await server.latest.next('tools/list');
   server.latest.die(REASON);
@@ -106,7 +106,7 @@ test('it is told so even after its server has ended', async (t) => {
 });
 
 test('a client whose modern requests were all refused is served as legacy without more ado', async (t) => {
-  const { server, say, next } = openFace(t);
+  const { server, say, next } = openEndpoint(t);
   say(modern(1, 'server/discover', { _meta: { [VERSION_KEY]: '2099-01-01' } }));
   t.like(await next(), { error: { code: -32022 } });
   say({ id: 2, method: 'ping' });
@@ -145,19 +145,19 @@ test('an id cannot be open in both eras at once', async (t) => {
 });
 
 test('the end of the modern server leaves the session alone', async (t) => {
-  const { face, say, next, legacy, modern: other } = await openBoth(t);
+  const { endpoint, say, next, legacy, modern: other } = await openBoth(t);
   other.die(REASON);
   t.like(await next(), { id: 'modern', error: { message: 'it exited' } });
   say({ id: 1, method: 'tools/list' });
   legacy.answer(await legacy.next('tools/list'));
   t.like(await next(), { id: 1, result: {} });
-  t.is(await Promise.race([face.ended, 'goes on']), 'goes on');
+  t.is(await Promise.race([endpoint.ended, 'goes on']), 'goes on');
 });
 
 test('the end of the session ends the pipe, as its client cannot be told otherwise, but modern calls are answered', async (t) => {
-  const { deps, face, sessions, next, legacy, modern: other, call } = await openBoth(t);
+  const { deps, endpoint, sessions, next, legacy, modern: other, call } = await openBoth(t);
   legacy.die(REASON);
-  t.deepEqual(await face.ended, { kind: 'server', reason: REASON });
+  t.deepEqual(await endpoint.ended, { kind: 'server', reason: REASON });
   const drained = sessions.drain(1000);
   other.answer(call, { resultType: 'complete' });
   t.like(await next(), { id: 'modern', result: { resultType: 'complete' } });
@@ -166,11 +166,11 @@ test('the end of the session ends the pipe, as its client cannot be told otherwi
 });
 
 test('the end of input lets the calls of both eras finish', async (t) => {
-  const { deps, face, input, say, sessions, next, legacy, modern: other, call } = await openBoth(t);
+  const { deps, endpoint, input, say, sessions, next, legacy, modern: other, call } = await openBoth(t);
   say({ id: 1, method: 'tools/call' });
   const request = await legacy.next('tools/call');
   input.end();
-  await face.ended;
+  await endpoint.ended;
   const drained = sessions.drain(1000);
   other.answer(call);
   t.is((await next()).id, 'modern');
@@ -198,7 +198,7 @@ test('input is taken again only when neither server is full', async (t) => {
 });
 
 test('an array with a modern message is refused, each request of it by its id', async (t) => {
-  const { server, say, next, handshake } = openFace(t);
+  const { server, say, next, handshake } = openEndpoint(t);
   await handshake('2025-03-26');
   const legacy = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
   const event = { jsonrpc: '2.0', method: 'notifications/x' };
@@ -209,7 +209,7 @@ test('an array with a modern message is refused, each request of it by its id', 
 });
 
 test('in an array, too, an id that is open in the modern era is refused', async (t) => {
-  const { server, say, nextLine, handshake } = openFace(t);
+  const { server, say, nextLine, handshake } = openEndpoint(t);
   await handshake('2025-03-26');
   say(modern(1, 'tools/call'));
   const { legacy } = connectionsOf(server);

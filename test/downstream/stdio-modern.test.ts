@@ -2,7 +2,7 @@ import { Writable } from 'node:stream';
 import test from 'ava';
 import { levels } from 'pino';
 import { BridgeError } from '../../src/errors.ts';
-import { ENVELOPE, type Message, modern, openFace } from './stdio-face.ts';
+import { ENVELOPE, type Message, modern, openEndpoint } from './stdio-endpoint.ts';
 
 const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
 const CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities';
@@ -17,7 +17,7 @@ function line(message: object): string {
 const LISTEN = modern('sub', 'subscriptions/listen', { notifications: { toolsListChanged: true } });
 
 test('messages of the modern era pass in both directions with their bytes untouched', async (t) => {
-  const { server, say, nextLine } = openFace(t);
+  const { server, say, nextLine } = openEndpoint(t);
   const meta = `{"${VERSION_KEY}":"2026-07-28" ,"${CAPABILITIES_KEY}":{"x":1.0},"progressToken":"p\\u00e9"}`;
   const call = `{"params":{"_meta":${meta},"n":1e2},"id":"a\\/b","method":"tools/call","jsonrpc":"2.0"}`;
   say(call);
@@ -37,7 +37,7 @@ test('messages of the modern era pass in both directions with their bytes untouc
 });
 
 test('all modern requests of a pipe share one connection, which is made with the first of them', async (t) => {
-  const { server, sessions, say } = openFace(t);
+  const { server, sessions, say } = openEndpoint(t);
   t.is(server.connections.length, 0);
   say(modern(1, 'server/discover'));
   say(modern(2, 'tools/list'));
@@ -53,7 +53,7 @@ for (const [title, params, code, message] of [
   ['of an unknown revision', { _meta: { [VERSION_KEY]: '2099-01-01' } }, -32022, 'revision'],
 ] as const) {
   test(`a modern request ${title} is refused on the pipe, and the next one is served`, async (t) => {
-    const { server, say, next } = openFace(t);
+    const { server, say, next } = openEndpoint(t);
     say(modern('x', 'tools/list', params));
     const { id, error } = await next();
     t.is(id, 'x');
@@ -66,22 +66,22 @@ for (const [title, params, code, message] of [
 }
 
 test('an unknown revision is answered with those that are spoken here', async (t) => {
-  const { say, next } = openFace(t);
+  const { say, next } = openEndpoint(t);
   say(modern(1, 'server/discover', { _meta: { [VERSION_KEY]: '2099-01-01' } }));
   t.deepEqual((await next()).error?.data, { supported: ['2026-07-28'], requested: '2099-01-01' });
 });
 
 for (const method of ['initialize', 'ping', 'logging/setLevel', 'resources/subscribe', 'tasks/list']) {
   test(`${method} with an envelope is no method of the modern era`, async (t) => {
-    const { server, say, next } = openFace(t);
+    const { server, say, next } = openEndpoint(t);
     say(modern(1, method));
     t.like(await next(), { id: 1, error: { code: -32601 } });
     t.is(server.connections.length, 0);
   });
 }
 
-test('ML-41: after a cancellation no line says anything of that call', async (t) => {
-  const { server, say, next, lines } = openFace(t);
+test('after a cancellation no line says anything of that call', async (t) => {
+  const { server, say, next, lines } = openEndpoint(t);
   say(modern(1, 'tools/call', { _meta: { progressToken: 'p' } }));
   const request = await server.latest.next('tools/call');
   say({ method: 'notifications/cancelled', params: { requestId: 1 } });
@@ -95,7 +95,7 @@ test('ML-41: after a cancellation no line says anything of that call', async (t)
 });
 
 test('a cancellation that says itself it is modern is one, too', async (t) => {
-  const { server, say } = openFace(t);
+  const { server, say } = openEndpoint(t);
   say(modern(1, 'tools/call'));
   await server.latest.next('tools/call');
   say({ method: 'notifications/cancelled', params: { requestId: 1, _meta: ENVELOPE } });
@@ -104,7 +104,7 @@ test('a cancellation that says itself it is modern is one, too', async (t) => {
 });
 
 test('a notification without an envelope is of the era its client speaks', async (t) => {
-  const { server, say } = openFace(t);
+  const { server, say } = openEndpoint(t);
   say(modern(1, 'tools/list'));
   await server.latest.next('tools/list');
   say({ method: 'notifications/acme' });
@@ -113,7 +113,7 @@ test('a notification without an envelope is of the era its client speaks', async
 });
 
 test('a modern notification before any request goes nowhere', async (t) => {
-  const { server, say, next } = openFace(t);
+  const { server, say, next } = openEndpoint(t);
   say({ method: 'notifications/cancelled', params: { requestId: 1, _meta: ENVELOPE } });
   say(modern(1, 'ping'));
   await next();
@@ -121,7 +121,7 @@ test('a modern notification before any request goes nowhere', async (t) => {
 });
 
 test('requests of a modern server never reach the client, and responses of the client never the server', async (t) => {
-  const { entries, server, say, next } = openFace(t);
+  const { entries, server, say, next } = openEndpoint(t);
   say(modern(1, 'tools/call'));
   const request = await server.latest.next('tools/call');
   server.latest.ask('q', 'sampling/createMessage', {});
@@ -136,7 +136,7 @@ test('requests of a modern server never reach the client, and responses of the c
 });
 
 test('a subscription brings its acknowledgment and changes, and both signs of its end when the server answers it', async (t) => {
-  const { server, say, nextLine, next, lines } = openFace(t);
+  const { server, say, nextLine, next, lines } = openEndpoint(t);
   say(LISTEN);
   const request = await server.latest.next('subscriptions/listen');
   const _meta = { [SUBSCRIPTION_ID]: 'sub' };
@@ -157,7 +157,7 @@ test('a subscription brings its acknowledgment and changes, and both signs of it
 });
 
 test('a subscription that its server refuses has never been one', async (t) => {
-  const { server, say, next, lines } = openFace(t);
+  const { server, say, next, lines } = openEndpoint(t);
   say(LISTEN);
   server.latest.refuse(await server.latest.next('subscriptions/listen'), -32603, 'too many');
   t.like(await next(), { id: 'sub', error: { message: 'too many' } });
@@ -167,7 +167,7 @@ test('a subscription that its server refuses has never been one', async (t) => {
 });
 
 test('a subscription that its server cancels ends with that', async (t) => {
-  const { server, sessions, say, nextLine } = openFace(t);
+  const { server, sessions, say, nextLine } = openEndpoint(t);
   say(LISTEN);
   await server.latest.next('subscriptions/listen');
   const end = line({ method: 'notifications/cancelled', params: { reason: 'bye', requestId: 'sub' } });
@@ -177,12 +177,12 @@ test('a subscription that its server cancels ends with that', async (t) => {
 });
 
 test('the end of input lets calls finish and ends subscriptions, with the result first', async (t) => {
-  const { deps, entries, server, sessions, face, input, say, next } = openFace(t);
+  const { deps, entries, server, sessions, endpoint, input, say, next } = openEndpoint(t);
   say(LISTEN);
   say(modern(2, 'tools/call'));
   const request = await server.latest.next('tools/call');
   input.end();
-  t.deepEqual(await face.ended, { kind: 'input' });
+  t.deepEqual(await endpoint.ended, { kind: 'input' });
   const drained = sessions.drain(1000);
   t.like(await next(), { id: 'sub', result: { resultType: 'complete', _meta: { [SUBSCRIPTION_ID]: 'sub' } } });
   t.like(await next(), { method: 'notifications/cancelled', params: { requestId: 'sub' } });
@@ -198,7 +198,7 @@ test('the end of input lets calls finish and ends subscriptions, with the result
 });
 
 test('a server that ends fails what is open; the pipe goes on, and the next request connects anew', async (t) => {
-  const { server, sessions, face, say, next } = openFace(t);
+  const { server, sessions, endpoint, say, next } = openEndpoint(t);
   say(modern(1, 'tools/call'));
   say(LISTEN);
   await server.latest.next('subscriptions/listen');
@@ -210,11 +210,11 @@ test('a server that ends fails what is open; the pipe goes on, and the next requ
   t.is(server.connections.length, 2);
   server.latest.answer(await server.latest.next('tools/call'), { resultType: 'complete' });
   t.like(await next(), { id: 1, result: { resultType: 'complete' } });
-  t.is(await Promise.race([face.ended, 'goes on']), 'goes on');
+  t.is(await Promise.race([endpoint.ended, 'goes on']), 'goes on');
 });
 
 test('a server that cannot be reached is an answer to the request, and the client may try again', async (t) => {
-  const { server, say, next } = openFace(t);
+  const { server, say, next } = openEndpoint(t);
   server.refusal = new BridgeError('ERR_UPSTREAM_SPAWN', 'no such program');
   say(modern(1, 'server/discover'));
   t.like(await next(), { id: 1, error: { code: -32603, message: 'no such program' } });
@@ -225,7 +225,7 @@ test('a server that cannot be reached is an answer to the request, and the clien
 });
 
 test('an id that is in use is refused while its call is open, and free again afterwards', async (t) => {
-  const { server, say, next } = openFace(t);
+  const { server, say, next } = openEndpoint(t);
   say(modern(1, 'tools/call'));
   const request = await server.latest.next('tools/call');
   say(modern(1, 'tools/list'));
@@ -239,7 +239,7 @@ test('an id that is in use is refused while its call is open, and free again aft
 test('a client that does not read stops its modern server, which goes on when it reads again', async (t) => {
   const held: (() => void)[] = [];
   const output = new Writable({ highWaterMark: 1024, write: (_chunk, _encoding, done) => void held.push(done) });
-  const { server, say } = openFace(t, { output });
+  const { server, say } = openEndpoint(t, { output });
   say(modern(1, 'tools/call', { _meta: { progressToken: 1 } }));
   await server.latest.next('tools/call');
   const params = { progressToken: 1, progress: 1, message: 'x'.repeat(2000) };

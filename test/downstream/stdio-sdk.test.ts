@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Client, type Transport } from '@modelcontextprotocol/client';
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import test, { type ExecutionContext } from 'ava';
-import { StdioFace } from '../../src/downstream/stdio.ts';
+import { StdioEndpoint } from '../../src/downstream/stdio.ts';
 import { createModernToLegacyDialer } from '../../src/eras/modern-to-legacy/dialer.ts';
 import { BridgeError } from '../../src/errors.ts';
 import type { UpstreamDialer } from '../../src/relay/ports.ts';
@@ -48,18 +48,25 @@ const SERVERS: Readonly<Record<string, (t: ExecutionContext) => UpstreamDialer |
     }),
 };
 
-/** A face before a server, and the client's ends of its pipes. */
-function openFace(t: ExecutionContext, dialer: UpstreamDialer) {
+/** A endpoint before a server, and the client's ends of its pipes. */
+function openEndpoint(t: ExecutionContext, dialer: UpstreamDialer) {
   const { deps } = createTestDeps();
   const limits = { maxSessions: 2, sessionTimeoutMs: 60_000, requestTimeoutMs: 0 };
   const sessions = new SessionRegistry({ dialer, deps, ...limits });
   const [input, output] = [new PassThrough(), new PassThrough()];
-  const face = new StdioFace({ input, output, sessions, deps, maxMessageBytes: 16 * 1024 * 1024, maxJsonDepth: 1000 });
+  const endpoint = new StdioEndpoint({
+    input,
+    output,
+    sessions,
+    deps,
+    maxMessageBytes: 16 * 1024 * 1024,
+    maxJsonDepth: 1000,
+  });
   t.teardown(async () => {
     sessions.close(ENDED);
     await dialer.close();
   });
-  return { face, sessions, input, output };
+  return { endpoint, sessions, input, output };
 }
 
 async function connect(
@@ -67,7 +74,7 @@ async function connect(
   dialer: UpstreamDialer,
   mode: 'auto' | { pin: string } = { pin: '2026-07-28' },
 ) {
-  const { face, sessions, input, output } = openFace(t, dialer);
+  const { endpoint, sessions, input, output } = openEndpoint(t, dialer);
   const client = new Client(
     { name: 'sdk-v2', version: '1' },
     { capabilities: { elicitation: { form: {} } }, versionNegotiation: { mode } },
@@ -84,7 +91,7 @@ async function connect(
     const { content } = await client.callTool({ name, arguments: args });
     return (content[0] as { text?: unknown } | undefined)?.text;
   };
-  return { client, call, face, sessions, faults, heard };
+  return { client, call, endpoint, sessions, faults, heard };
 }
 
 for (const mode of ['auto', { pin: '2026-07-28' }] as const) {
@@ -146,16 +153,16 @@ test('subscriptions bring changes, and end gracefully when the bridge shuts down
 });
 
 test('a server that exits fails its calls and subscriptions; the next call is served by another process', async (t) => {
-  const { client, call, face } = await connect(t, dialModern());
+  const { client, call, endpoint } = await connect(t, dialModern());
   const subscription = await client.listen({ toolsListChanged: true });
   await t.throwsAsync(call('exit'), { message: /exited/ });
   t.is(await subscription.closed, 'remote');
   t.is(await waitFor(() => call('echo', { text: 'again' }).catch(() => undefined)), 'again');
-  t.is(await Promise.race([face.ended, 'goes on']), 'goes on');
+  t.is(await Promise.race([endpoint.ended, 'goes on']), 'goes on');
 });
 
-test('DU-02: a server of both eras answers discover and initialize that come in one breath', async (t) => {
-  const { input, output } = openFace(t, dialBothEras());
+test('a server of both eras answers discover and initialize that come in one breath', async (t) => {
+  const { input, output } = openEndpoint(t, dialBothEras());
   let heard = '';
   output.on('data', (chunk: Buffer) => {
     heard += chunk;

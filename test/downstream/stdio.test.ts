@@ -1,13 +1,13 @@
 import { PassThrough, type Readable, Writable } from 'node:stream';
 import test from 'ava';
-import { MAX_COLLECTED_BYTES } from '../../src/downstream/collecting-room.ts';
+import { MAX_COLLECTED_BYTES } from '../../src/downstream/batch-budget.ts';
 import { BridgeError } from '../../src/errors.ts';
 import type { Frame } from '../../src/wire/frame.ts';
 import { waitFor } from '../support/wait-for.ts';
-import { type Message, openFace } from './stdio-face.ts';
+import { type Message, openEndpoint } from './stdio-endpoint.ts';
 
 test('carries messages in both directions with their bytes untouched', async (t) => {
-  const { server, say, nextLine, handshake } = openFace(t);
+  const { server, say, nextLine, handshake } = openEndpoint(t);
   await handshake();
   const line = '{"params":{"n":1.0,"u":"\\u00e9"},"id":"a\\/b","method":"x/custom","jsonrpc":"2.0"}';
   say(line);
@@ -19,7 +19,7 @@ test('carries messages in both directions with their bytes untouched', async (t)
 });
 
 test('a request of the server reaches the client and its answer the server', async (t) => {
-  const { server, say, next, handshake } = openFace(t);
+  const { server, say, next, handshake } = openEndpoint(t);
   await handshake();
   server.latest.ask(7, 'roots/list');
   t.like(await next(), { id: 7, method: 'roots/list' });
@@ -29,7 +29,7 @@ test('a request of the server reaches the client and its answer the server', asy
 });
 
 test('a server that cannot be reached is an answer to initialize, and the client may try again', async (t) => {
-  const { server, say, next, handshake } = openFace(t);
+  const { server, say, next, handshake } = openEndpoint(t);
   server.refusal = new BridgeError('ERR_UPSTREAM_SPAWN', 'no such program');
   say({ id: 1, method: 'initialize', params: {} });
   t.like(await next(), { id: 1, error: { code: -32603, message: 'no such program' } });
@@ -39,7 +39,7 @@ test('a server that cannot be reached is an answer to initialize, and the client
 });
 
 test('a server that refuses initialize leaves the pipes usable', async (t) => {
-  const { server, say, next, handshake } = openFace(t);
+  const { server, say, next, handshake } = openEndpoint(t);
   const { scripts } = server;
   const accept = scripts.get('initialize');
   scripts.set('initialize', (request, connection) => connection.refuse(request, -32602, 'not this version'));
@@ -50,24 +50,24 @@ test('a server that refuses initialize leaves the pipes usable', async (t) => {
   t.is(server.connections.length, 2);
 });
 
-test('a server that ends answers the open calls and ends the face with its reason', async (t) => {
-  const { server, face, say, next, handshake } = openFace(t);
+test('a server that ends answers the open calls and ends the endpoint with its reason', async (t) => {
+  const { server, endpoint, say, next, handshake } = openEndpoint(t);
   await handshake();
   say({ id: 2, method: 'tools/call', params: {} });
   await server.latest.next('tools/call');
   const reason = new BridgeError('ERR_UPSTREAM_EXITED', 'it exited');
   server.latest.die(reason);
   t.like(await next(), { id: 2, error: { code: -32603, message: 'it exited' } });
-  t.deepEqual(await face.ended, { kind: 'server', reason });
+  t.deepEqual(await endpoint.ended, { kind: 'server', reason });
 });
 
-test('the end of input ends the face; what was asked before is still answered', async (t) => {
-  const { server, sessions, face, input, say, next, handshake, deps } = openFace(t);
+test('the end of input ends the endpoint; what was asked before is still answered', async (t) => {
+  const { server, sessions, endpoint, input, say, next, handshake, deps } = openEndpoint(t);
   await handshake();
   say({ id: 2, method: 'tools/call', params: {} });
   const request = await server.latest.next('tools/call');
   input.end();
-  t.deepEqual(await face.ended, { kind: 'input' });
+  t.deepEqual(await endpoint.ended, { kind: 'input' });
   const drained = sessions.drain(1000);
   server.latest.answer(request, { content: [] });
   t.like(await next(), { id: 2, result: { content: [] } });
@@ -76,22 +76,22 @@ test('the end of input ends the face; what was asked before is still answered', 
 });
 
 test('a last line without newline counts', async (t) => {
-  const { input, next } = openFace(t);
+  const { input, next } = openEndpoint(t);
   input.end('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}');
   t.like(await next(), { id: 1, result: { protocolVersion: '2025-06-18' } });
 });
 
-test('output that nobody reads any more ends the face instead of the process', async (t) => {
+test('output that nobody reads any more ends the endpoint instead of the process', async (t) => {
   const output = new PassThrough();
-  const { face } = openFace(t, { output });
+  const { endpoint } = openEndpoint(t, { output });
   output.destroy(Object.assign(new Error('write EPIPE'), { code: 'EPIPE' }));
-  t.deepEqual(await face.ended, { kind: 'output' });
+  t.deepEqual(await endpoint.ended, { kind: 'output' });
 });
 
 test('a client that does not read stops its server, which goes on when it reads again', async (t) => {
   const output = new Writable({ highWaterMark: 1024, write: (_chunk, _encoding, done) => void held.push(done) });
   const held: (() => void)[] = [];
-  const { server, input } = openFace(t, { output });
+  const { server, input } = openEndpoint(t, { output });
   input.write('{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18"}}\n');
   while (held.length === 0) await new Promise(setImmediate);
   for (let sent = 0; sent < 100; sent += 1) server.latest.notify('notifications/message', { data: 'x'.repeat(2000) });
@@ -104,7 +104,7 @@ test('a client that does not read stops its server, which goes on when it reads 
 });
 
 test('a server that does not read is told no more until it does', async (t) => {
-  const { server, input, say, handshake } = openFace(t);
+  const { server, input, say, handshake } = openEndpoint(t);
   await handshake();
   server.latest.isFull = true;
   say({ id: 2, method: 'tools/call', params: {} });
@@ -119,31 +119,31 @@ test('a server that does not read is told no more until it does', async (t) => {
 });
 
 test('the end of input is seen behind what waits for a server, and all of it is taken before', async (t) => {
-  const { server, input, say, face, handshake } = openFace(t);
+  const { server, input, say, endpoint, handshake } = openEndpoint(t);
   await handshake();
   server.latest.isFull = true;
   say({ id: 2, method: 'tools/call', params: {} });
   await server.latest.next('tools/call');
   say({ id: 3, method: 'tools/list' });
   input.end('{"jsonrpc":"2.0","id":4,"method":"prompts/list"}');
-  await face.clientGone;
-  t.is(await Promise.race([face.ended, 'goes on']), 'goes on');
+  await endpoint.clientGone;
+  t.is(await Promise.race([endpoint.ended, 'goes on']), 'goes on');
   server.latest.isFull = false;
   server.latest.drain();
   await server.latest.next('tools/list');
   await server.latest.next('prompts/list');
-  t.deepEqual(await face.ended, { kind: 'input' });
+  t.deepEqual(await endpoint.ended, { kind: 'input' });
 });
 
 test('after the end of input questions to the client are refused, so that its call can be answered', async (t) => {
-  const { server, input, say, next, face, handshake } = openFace(t);
+  const { server, input, say, next, endpoint, handshake } = openEndpoint(t);
   await handshake();
   say({ id: 2, method: 'tools/call', params: {} });
   const request = await server.latest.next('tools/call');
   server.latest.ask('before', 'sampling/createMessage');
   t.like(await next(), { id: 'before' });
   input.end();
-  await face.ended;
+  await endpoint.ended;
   server.latest.ask('after', 'elicitation/create');
   const answers = server.latest.answers.map((answer) => answer.json());
   t.like(answers, [{ id: 'before' }, { id: 'after' }]);
@@ -153,7 +153,7 @@ test('after the end of input questions to the client are refused, so that its ca
 });
 
 test('an answer that waits behind what a server has yet to take is no end of answers', async (t) => {
-  const { server, input, say, next, face, handshake } = openFace(t);
+  const { server, input, say, next, endpoint, handshake } = openEndpoint(t);
   await handshake();
   server.latest.isFull = true;
   say({ id: 2, method: 'tools/call', params: {} });
@@ -162,11 +162,11 @@ test('an answer that waits behind what a server has yet to take is no end of ans
   t.like(await next(), { id: 'question' });
   say({ id: 'question', result: { role: 'assistant' } });
   input.end();
-  await face.clientGone;
+  await endpoint.clientGone;
   t.deepEqual(server.latest.answers, []);
   server.latest.isFull = false;
   server.latest.drain();
-  await face.ended;
+  await endpoint.ended;
   t.like(
     server.latest.answers.map((answer) => answer.json()),
     [{ id: 'question', result: { role: 'assistant' } }],
@@ -174,7 +174,7 @@ test('an answer that waits behind what a server has yet to take is no end of ans
 });
 
 test('bad lines are refused where somebody can be answered, and disturb nothing', async (t) => {
-  const { say, next, handshake } = openFace(t);
+  const { say, next, handshake } = openEndpoint(t);
   await handshake();
   say('this is no message');
   say('{"jsonrpc":"1.0","id":5,"method":"x"}');
@@ -184,7 +184,7 @@ test('bad lines are refused where somebody can be answered, and disturb nothing'
 });
 
 test('a message over the limit fails alone and says so', async (t) => {
-  const { say, next, handshake } = openFace(t, { maxMessageBytes: 4096 });
+  const { say, next, handshake } = openEndpoint(t, { maxMessageBytes: 4096 });
   await handshake();
   say({ id: 9, method: 'tools/call', params: { text: 'x'.repeat(10_000) } });
   const refusal = await next();
@@ -193,7 +193,7 @@ test('a message over the limit fails alone and says so', async (t) => {
 });
 
 test('arrays are answered with an array in 2025-03-26', async (t) => {
-  const { server, say, next, nextLine, handshake } = openFace(t);
+  const { server, say, next, nextLine, handshake } = openEndpoint(t);
   await handshake('2025-03-26');
   say('[{"jsonrpc":"2.0","id":1,"method":"a"},{"jsonrpc":"2.0","method":"n"},{"jsonrpc":"2.0","id":2,"method":"b"}]');
   const [a, b] = [await server.latest.next('a'), await server.latest.next('b')];
@@ -209,7 +209,7 @@ test('arrays are answered with an array in 2025-03-26', async (t) => {
 });
 
 test('answers that have no room to wait for the others of their array leave as one before, and none is lost', async (t) => {
-  const { server, say, nextLine, lines, handshake } = openFace(t);
+  const { server, say, nextLine, lines, handshake } = openEndpoint(t);
   await handshake('2025-03-26');
   const call = (id: string) => `{"jsonrpc":"2.0","id":"${id}","method":"${id}"}`;
   say(`[${['a', 'b', 'c', 'd'].map(call)}]`);
@@ -222,7 +222,7 @@ test('answers that have no room to wait for the others of their array leave as o
 
   server.latest.answer(a, {});
   server.latest.answer(e, half);
-  // The arrays of a pipe share the room: this one leaves with what its own array has there.
+  // The arrays of a pipe share the budget: this one leaves with what its own array has there.
   server.latest.answer(b, half);
   t.deepEqual(await nextIds(), ['a', 'b']);
   t.deepEqual(lines, []);
@@ -235,7 +235,7 @@ test('answers that have no room to wait for the others of their array leave as o
 });
 
 test('answers that wait for the others of their array leave when those are withdrawn, and their room is free again', async (t) => {
-  const { server, say, nextLine, handshake } = openFace(t);
+  const { server, say, nextLine, handshake } = openEndpoint(t);
   await handshake('2025-03-26');
   const most = { text: 'x'.repeat(MAX_COLLECTED_BYTES - 100) };
   for (const [waits, withdrawn] of [
@@ -261,7 +261,7 @@ const refusedArrays = [
 
 for (const { title, revision, second } of refusedArrays) {
   test(`an array ${title} is refused, each request of it by its id`, async (t) => {
-    const { server, say, next, handshake } = openFace(t);
+    const { server, say, next, handshake } = openEndpoint(t);
     await handshake(revision);
     const request = '{"jsonrpc":"2.0","id":"a","method":"tools/list"}';
     const event = '{"jsonrpc":"2.0","method":"notifications/x"}';

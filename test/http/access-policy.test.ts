@@ -41,8 +41,10 @@ test(host, 'tools.example.com:9', 'ERR_HTTP_HOST', { allowHosts: ['tools.example
 test(host, 'localhost:8000', 'welcome', { allowHosts: ['tools.example.com'] });
 test(host, '192.168.1.7:8000', 'welcome', { host: '192.168.1.7' });
 test(host, '[fd00::7]:8000', 'welcome', { host: 'fd00::7' });
+test(host, '[fd00::7]:8000', 'welcome', { host: '[fd00::7]' });
 test(host, 'anything.example.com', 'welcome', { host: '0.0.0.0' });
 test(host, 'anything.example.com', 'welcome', { host: '::' });
+test(host, 'anything.example.com', 'welcome', { host: '[::]' });
 test(host, 'anything.example.com', 'ERR_HTTP_HOST', { host: '0.0.0.0', allowHosts: ['tools.example.com'] });
 test(host, 'tools.example.com', 'welcome', { host: '0.0.0.0', allowHosts: ['tools.example.com'] });
 
@@ -64,6 +66,8 @@ for (const name of [
   'http://localhost.evil.example.com',
   'http://localhost:8000@evil.example.com',
   'http://evil.example.com/localhost',
+  'http://localhost/evil.example.com',
+  'evil+http://localhost',
   'file://localhost',
   'chrome-extension://abcdef',
   'localhost',
@@ -110,4 +114,9 @@ test('quotes what it refuses, cut and without control characters', (t) => {
   const request = { headers: { host: `\u0007${'x'.repeat(500)}` } } as IncomingMessage;
   const message = policy.check(request)?.message ?? '';
   t.regex(message, /"\\u0007x{99}" .* --allow-host/);
+});
+
+test('says that the Host header is absent, where one is needed and none came', (t) => {
+  const policy = new AccessPolicy({ host: '127.0.0.1', allowHosts: [], allowOrigins: [] });
+  t.regex(policy.check({ headers: {} } as IncomingMessage)?.message ?? '', /The Host header \(absent\) is none/);
 });

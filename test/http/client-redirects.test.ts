@@ -51,7 +51,7 @@ test('a redirect of a message to another origin is named by the origin alone, wh
   t.is(other.received.length, 0);
 });
 
-test('SEC-02: refuses redirects to another origin, to another path without the method, and round in circles', async (t) => {
+test('refuses redirects to another origin, to another path without the method, and round in circles', async (t) => {
   const other = await listen((_, response) => answerJson(response, {}));
   const server = await listen(({ path }, response) => {
     const targets: Record<string, [number, string]> = {

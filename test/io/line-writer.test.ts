@@ -85,40 +85,40 @@ test('hands large messages over without copying them, small ones around them in 
   t.is(sink.writes.flat().filter((chunk) => chunk.buffer === large.buffer).length, 3);
 });
 
-test('is full above the high-water mark of the stream and says once when there is room', async (t) => {
+test('is full above the high-water mark of the stream and says once when there is capacity', async (t) => {
   const sink = new Sink('held');
-  let rooms = 0;
-  const writer = new LineWriter(sink, () => rooms++);
+  let drains = 0;
+  const writer = new LineWriter(sink, () => drains++);
   t.false(writer.send(Buffer.alloc(HIGH_WATER_BYTES)));
   t.false(writer.send(Buffer.from('taken all the same')));
   await nextTurn();
-  t.is(rooms, 0);
+  t.is(drains, 0);
   sink.release();
   await nextTurn();
-  t.is(rooms, 1);
+  t.is(drains, 1);
   t.true(sink.text.endsWith('taken all the same\n'));
 });
 
-test('is full when too much waits for the end of the turn, and tells of room even if the stream takes all at once', async (t) => {
+test('is full when too much waits for the end of the turn, and tells of capacity even if the stream takes all at once', async (t) => {
   const sink = new Sink();
-  let rooms = 0;
-  const writer = new LineWriter(sink, () => rooms++);
+  let drains = 0;
+  const writer = new LineWriter(sink, () => drains++);
   const line = Buffer.alloc(JOIN_BELOW_BYTES - 1);
   const answers = Array.from({ length: 5 }, () => writer.send(line));
   t.deepEqual(answers, [true, true, true, true, false]);
-  t.is(rooms, 0);
+  t.is(drains, 0);
   await nextTurn();
-  t.is(rooms, 1);
+  t.is(drains, 1);
   t.true(writer.send(line));
 });
 
-test('tells of no room nobody waits for', async (t) => {
+test('tells of no capacity nobody waits for', async (t) => {
   const sink = new Sink('held');
-  let rooms = 0;
-  new LineWriter(sink, () => rooms++).send(Buffer.alloc(20_000));
+  let drains = 0;
+  new LineWriter(sink, () => drains++).send(Buffer.alloc(20_000));
   sink.release();
   await nextTurn();
-  t.is(rooms, 0);
+  t.is(drains, 0);
 });
 
 test('writes what is kept when flushed', (t) => {

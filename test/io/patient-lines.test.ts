@@ -2,9 +2,9 @@ import test from 'ava';
 import { MAX_WAITING_BYTES, PatientLines } from '../../src/io/patient-lines.ts';
 import { waitFor } from '../support/wait-for.ts';
 
-/** A pipe that takes as many bytes as it has room for. */
-function pipe({ room = Infinity } = {}) {
-  const state = { room, text: '', tries: 0, fault: undefined as string | undefined };
+/** A pipe that takes as many bytes as it has capacity for. */
+function pipe({ capacity = Infinity } = {}) {
+  const state = { capacity, text: '', tries: 0, fault: undefined as string | undefined };
   const dropped: number[] = [];
   const lines: PatientLines = new PatientLines({
     fd: 2,
@@ -15,10 +15,10 @@ function pipe({ room = Infinity } = {}) {
     write: (_, bytes) => {
       state.tries += 1;
       if (state.fault !== undefined) throw Object.assign(new Error(state.fault), { code: state.fault });
-      if (state.room === 0) throw Object.assign(new Error('full'), { code: 'EAGAIN' });
-      const taken = Math.min(state.room, bytes.length);
+      if (state.capacity === 0) throw Object.assign(new Error('full'), { code: 'EAGAIN' });
+      const taken = Math.min(state.capacity, bytes.length);
       state.text += bytes.toString('latin1', 0, taken);
-      state.room -= taken;
+      state.capacity -= taken;
       return taken;
     },
   });
@@ -33,23 +33,23 @@ test('a line is out before write returns', (t) => {
 });
 
 test('lines that find no room wait, in order and without a byte lost, until there is some', async (t) => {
-  const { state, dropped, lines } = pipe({ room: 6 });
+  const { state, dropped, lines } = pipe({ capacity: 6 });
   for (const line of ['one\n', 'two\n', 'three\n']) lines.write(line);
   t.is(state.text, 'one\ntw');
-  state.room = 5;
+  state.capacity = 5;
   await waitFor(() => state.text === 'one\ntwo\nthr');
-  state.room = Infinity;
+  state.capacity = Infinity;
   await waitFor(() => state.text === 'one\ntwo\nthree\n');
   t.deepEqual(dropped, []);
 });
 
-test('what waits is bounded: lines beyond that are dropped, and their number is told when there is room', async (t) => {
-  const { state, dropped, lines } = pipe({ room: 0 });
+test('what waits is bounded: lines beyond that are dropped, and their number is told when there is capacity', async (t) => {
+  const { state, dropped, lines } = pipe({ capacity: 0 });
   const line = `${'x'.repeat(1023)}\n`;
   const kept = MAX_WAITING_BYTES / line.length;
   for (let count = 0; count < kept + 7; count++) lines.write(line);
   lines.write('short enough, but later than what was lost\n');
-  state.room = Infinity;
+  state.capacity = Infinity;
   await waitFor(() => dropped.length > 0);
   t.deepEqual(dropped, [8]);
   t.is(state.text, `${line.repeat(kept)}lost 8\n`);
@@ -58,16 +58,16 @@ test('what waits is bounded: lines beyond that are dropped, and their number is 
 });
 
 test('what waits is written at the end, and the number of lost lines after it', (t) => {
-  const { state, lines } = pipe({ room: 0 });
+  const { state, lines } = pipe({ capacity: 0 });
   lines.write('first\n');
   lines.write('x'.repeat(MAX_WAITING_BYTES));
-  state.room = Infinity;
+  state.capacity = Infinity;
   lines.flushSync();
   t.is(state.text, 'first\nlost 1\n');
 });
 
 test('a reader that sleeps does not hold up the end', (t) => {
-  const { state, lines } = pipe({ room: 0 });
+  const { state, lines } = pipe({ capacity: 0 });
   lines.write('never read\n');
   lines.flushSync();
   t.true(state.tries <= 102, 'every 5 ms for half a second, besides the first');

@@ -23,7 +23,7 @@ export interface ServerPipe {
 }
 
 /** What a client connects to: the bridge, or a server itself. */
-export type Door =
+export type Endpoint =
   | {
       readonly kind: 'command';
       readonly command: readonly string[];
@@ -38,7 +38,7 @@ export interface ClientKind {
   /** What is spoken with the bridge. */
   readonly era: Era;
   readonly over: 'stdio' | 'httpSse' | 'streamable';
-  connect(door: Door, options: ConnectOptions): Promise<MatrixClient>;
+  connect(endpoint: Endpoint, options: ConnectOptions): Promise<MatrixClient>;
 }
 
 export const CLIENTS = {
@@ -46,20 +46,20 @@ export const CLIENTS = {
     title: 'stdio',
     era: 'legacy',
     over: 'stdio',
-    connect: (door, options) => LegacyClient.connect(openPipe(door, StdioClientTransport), options),
+    connect: (endpoint, options) => LegacyClient.connect(openPipe(endpoint, StdioClientTransport), options),
   },
   httpSse: {
     title: 'HTTP+SSE',
     era: 'legacy',
     over: 'httpSse',
-    connect: (door, options) => LegacyClient.connect(new SSEClientTransport(urlOf(door)), options),
+    connect: (endpoint, options) => LegacyClient.connect(new SSEClientTransport(urlOf(endpoint)), options),
   },
   streamable: {
     title: 'Streamable HTTP',
     era: 'legacy',
     over: 'streamable',
-    connect: (door, options) => {
-      const transport = new StreamableHTTPClientTransport(urlOf(door));
+    connect: (endpoint, options) => {
+      const transport = new StreamableHTTPClientTransport(urlOf(endpoint));
       // A session that is gone already is as good.
       const leave = () => transport.terminateSession().catch(() => undefined);
       return LegacyClient.connect(transport, { ...options, leave });
@@ -76,16 +76,16 @@ export type ClientName = keyof typeof CLIENTS;
 export const CLIENT_NAMES = Object.keys(CLIENTS) as readonly ClientName[];
 
 function overModernStdio(negotiation: Negotiation): ClientKind['connect'] {
-  return (door, options) =>
-    ModernClient.connect(openPipe(door, ModernStdioTransport) as ModernTransport & ServerPipe, {
+  return (endpoint, options) =>
+    ModernClient.connect(openPipe(endpoint, ModernStdioTransport) as ModernTransport & ServerPipe, {
       ...options,
       negotiation,
     });
 }
 
 function overModernHttp(negotiation: Negotiation): ClientKind['connect'] {
-  return (door, options) =>
-    ModernClient.connect(new ModernHttpTransport(urlOf(door)) as ModernTransport, { ...options, negotiation });
+  return (endpoint, options) =>
+    ModernClient.connect(new ModernHttpTransport(urlOf(endpoint)) as ModernTransport, { ...options, negotiation });
 }
 
 interface PipeParameters {
@@ -95,15 +95,18 @@ interface PipeParameters {
   readonly stderr: 'pipe' | 'inherit';
 }
 
-function openPipe<Pipe extends ServerPipe>(door: Door, Transport: new (parameters: PipeParameters) => Pipe): Pipe {
-  if (door.kind !== 'command') throw new Error('a client on stdio starts a command');
-  const [command = '', ...args] = door.command;
-  const pipe = new Transport({ command, args, cwd: REPOSITORY, stderr: door.stderr ?? 'pipe' });
-  door.onPipe?.(pipe);
+function openPipe<Pipe extends ServerPipe>(
+  endpoint: Endpoint,
+  Transport: new (parameters: PipeParameters) => Pipe,
+): Pipe {
+  if (endpoint.kind !== 'command') throw new Error('a client on stdio starts a command');
+  const [command = '', ...args] = endpoint.command;
+  const pipe = new Transport({ command, args, cwd: REPOSITORY, stderr: endpoint.stderr ?? 'pipe' });
+  endpoint.onPipe?.(pipe);
   return pipe;
 }
 
-function urlOf(door: Door): URL {
-  if (door.kind !== 'url') throw new Error('a client over HTTP is given a URL');
-  return door.url;
+function urlOf(endpoint: Endpoint): URL {
+  if (endpoint.kind !== 'url') throw new Error('a client over HTTP is given a URL');
+  return endpoint.url;
 }

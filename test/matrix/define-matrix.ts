@@ -28,6 +28,7 @@ function register(test: TestFn, { title: behaviour, needs, without, run }: Scena
   if (without !== undefined && !isTriedInVain(findHindrance(client, server, [without])?.kind)) return;
   const title = `${cell.title}: ${behaviour}`;
   const hindrance = findHindrance(client, server, needs);
+  // The title says why this pair cannot do it.
   if (hindrance !== undefined) return test.skip(`${title} (cannot be: ${hindrance.why})`, (t) => t.fail());
   test.serial(title, (t) => run(t, cell));
 }

@@ -5,16 +5,16 @@
  */
 import { BRIDGE_COMMAND } from '../support/bridge.ts';
 import { seenByServer } from './cell.ts';
-import { CLIENTS, type ClientKind, type ClientName, type Door } from './clients.ts';
+import { CLIENTS, type ClientKind, type ClientName, type Endpoint } from './clients.ts';
 
 const [name = '', ...words] = process.argv.slice(2);
 const kind: ClientKind = CLIENTS[name as ClientName];
-const door: Door =
+const endpoint: Endpoint =
   kind.over === 'stdio'
     ? { kind: 'command', command: [...BRIDGE_COMMAND, 'connect', '--log-format', 'json', ...words], stderr: 'inherit' }
     : { kind: 'url', url: new URL(words[0] ?? '') };
 
-const client = await kind.connect(door, { name: 'doomed' });
+const client = await kind.connect(endpoint, { name: 'doomed' });
 void client.callTool('wait', { label: 'to the end' });
 await seenByServer(client, 'the call', ({ value }) => JSON.stringify(value ?? '').includes('to the end'));
 console.log('calling');

@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { BRIDGE_COMMAND, type LogLine, readLog, startBridge } from '../support/bridge.ts';
 import { assertGone, descendantsOf } from '../support/processes.ts';
-import { CLIENTS, type ClientKind, type ClientName, type Door, type ServerPipe } from './clients.ts';
+import { CLIENTS, type ClientKind, type ClientName, type Endpoint, type ServerPipe } from './clients.ts';
 import type { ConnectOptions, MatrixClient } from './matrix-client.ts';
 
 /** What stands between clients of one kind and the server. */
@@ -29,8 +29,8 @@ export async function startFront(client: ClientName, target: readonly string[]):
 export async function startDirectly(client: ClientName, target: readonly string[]): Promise<Front> {
   const kind: ClientKind = CLIENTS[client];
   if (kind.over === 'stdio') return new StdioFront(kind, target.slice(1));
-  const door: Door = { kind: 'url', url: new URL(target[0] ?? '') };
-  return { logs: [], connect: (options) => kind.connect(door, options), processes: () => [], stop: async () => {} };
+  const endpoint: Endpoint = { kind: 'url', url: new URL(target[0] ?? '') };
+  return { logs: [], connect: (options) => kind.connect(endpoint, options), processes: () => [], stop: async () => {} };
 }
 
 /** A command, started by each client as its server. */
@@ -81,10 +81,10 @@ const POOL = ['--pool-size', '8'];
 /** `mcp-portage serve …`, one for all clients. */
 async function serve(kind: ClientKind, target: readonly string[]): Promise<Front> {
   const bridge = await startBridge(target[0] === '--' ? [...POOL, ...target] : target);
-  const door: Door = { kind: 'url', url: kind.over === 'httpSse' ? bridge.sseUrl : bridge.url };
+  const endpoint: Endpoint = { kind: 'url', url: kind.over === 'httpSse' ? bridge.sseUrl : bridge.url };
   return {
     logs: bridge.logs,
-    connect: (options) => kind.connect(door, options),
+    connect: (options) => kind.connect(endpoint, options),
     processes: () => [bridge.pid, ...bridge.children()],
     stop: async () => {
       const { code, signal } = await bridge.stop();

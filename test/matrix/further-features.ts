@@ -51,9 +51,9 @@ export const FURTHER_FEATURES: readonly FurtherRow[] = [
       'legacy → modern': translated('the bridge follows the task, and the client gets the plain result'),
     },
     tests: {
-      'eras/modern-to-legacy/sdk-tasks.test.ts': 'ML-37',
-      'eras/modern-to-legacy/tasks.test.ts': 'ML-36',
-      'eras/legacy-to-modern/tasks.test.ts': 'LM-28',
+      'eras/modern-to-legacy/sdk-tasks.test.ts': 'a task is created, followed to its end, and cancelled',
+      'eras/modern-to-legacy/tasks.test.ts': 'a tool that runs only as a task is waited for',
+      'eras/legacy-to-modern/tasks.test.ts': 'a call that its server runs only as a task is followed to its end',
     },
   },
   {
@@ -73,8 +73,9 @@ export const FURTHER_FEATURES: readonly FurtherRow[] = [
       'legacy → modern': translated('the request gets the `elicitationId` that the revision of the client wants'),
     },
     tests: {
-      'eras/modern-to-legacy/url-elicitations.test.ts': 'ML-19',
-      'eras/legacy-to-modern/rounds.test.ts': 'LM-05',
+      'eras/modern-to-legacy/url-elicitations.test.ts':
+        'URLs a call requires are shown, and with consent the call is sent once more',
+      'eras/legacy-to-modern/rounds.test.ts': 'a URL to open gets the id that the revision of the client wants',
     },
   },
   {
@@ -83,7 +84,10 @@ export const FURTHER_FEATURES: readonly FurtherRow[] = [
       'modern → legacy': translated('the annotations are taken off the tools'),
       'legacy → modern': translated('the bridge sends the headers, and hides tools whose annotations are not valid'),
     },
-    tests: { 'eras/modern-to-legacy/calls.test.ts': 'ML-40', 'upstream/streamable-stateless/headers.test.ts': 'LM-19' },
+    tests: {
+      'eras/modern-to-legacy/calls.test.ts': 'a tool stays, without the annotation of parameters',
+      'upstream/streamable-stateless/headers.test.ts': 'arguments go into the headers the tool names',
+    },
   },
   {
     title: 'Results that older revisions do not know: audio, links, structured content that is no object',
@@ -93,7 +97,10 @@ export const FURTHER_FEATURES: readonly FurtherRow[] = [
         'blocks become others, and structured content is wrapped or taken off, as the revision wants',
       ),
     },
-    tests: { 'eras/legacy-to-modern/calls.test.ts': 'LM-22 LM-23' },
+    tests: {
+      'eras/legacy-to-modern/calls.test.ts':
+        'output that is no object is wrapped, in the list and in what the tool answers',
+    },
   },
   {
     title: 'A stream that breaks during a call',
@@ -108,8 +115,9 @@ export const FURTHER_FEATURES: readonly FurtherRow[] = [
       ),
     },
     tests: {
-      'eras/modern-to-legacy/http-server.test.ts': 'ML-35',
-      'eras/legacy-to-modern/http-server.test.ts': 'LM-18',
+      'eras/modern-to-legacy/http-server.test.ts':
+        'a stream that the server lets go is resumed when it said, and the result comes once',
+      'eras/legacy-to-modern/http-server.test.ts': 'a call goes on when its stream breaks',
     },
   },
 ];

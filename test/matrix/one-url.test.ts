@@ -64,7 +64,7 @@ async function ask(t: ExecutionContext, { name, client }: Caller): Promise<void>
 }
 
 for (const name of SERVER_NAMES) {
-  test(`DU-01: clients of 2024, 2025 and 2026 use one ${SERVERS[name].title} server at once, each fully`, async (t) => {
+  test(`clients of 2024, 2025 and 2026 use one ${SERVERS[name].title} server at once, each fully`, async (t) => {
     const callers = await startCallers(t, name);
     t.deepEqual(
       callers.map(({ client }) => client.era),

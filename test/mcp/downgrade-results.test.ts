@@ -1,5 +1,5 @@
 import test from 'ava';
-import { downgradeResult, wrappedTools } from '../../src/mcp/downgrade-results.ts';
+import { downgradeResult, downgradeTools } from '../../src/mcp/downgrade-results.ts';
 import type { RevisionId } from '../../src/mcp/revisions.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
 import { schemaFaults } from '../support/schema.ts';
@@ -198,6 +198,10 @@ test('survives blocks and schemas that nest without end', (t) => {
 
 test('knows which tools have their output wrapped', (t) => {
   const tools = `[{"name":"a","outputSchema":${objectSchema}},{"name":"b","outputSchema":{"anyOf":[]}},{"name":"c"},{}]`;
-  t.deepEqual(wrappedTools(answer(`{"tools":${tools}}`)), ['b']);
-  t.deepEqual(wrappedTools(answer('{}')), []);
+  t.deepEqual(downgradeTools(answer(`{"tools":${tools}}`), '2025-11-25').wrapped, ['b']);
+  t.deepEqual(downgradeTools(answer('{}'), '2025-11-25').wrapped, []);
+  for (const schema of [{}, { type: 'array' }, { type: ['object'] }, { anyOf: [{ type: 'object' }] }]) {
+    const text = JSON.stringify({ tools: [{ name: 'a', outputSchema: schema }] });
+    t.deepEqual(downgradeTools(answer(text), '2025-11-25').wrapped, ['a'], text);
+  }
 });

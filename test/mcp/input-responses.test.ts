@@ -59,7 +59,7 @@ test('takes several blocks of content', (t) => {
   t.deepEqual(read('{"inputResponses":{"s":{"role":"user","model":"m","content":[]}}}').missing, ['e', 'r']);
 });
 
-for (const [title, method, result, expected, visit] of [
+for (const [title, method, result, expected, mode] of [
   [
     'an accepted form',
     'elicitation/create',
@@ -72,13 +72,13 @@ for (const [title, method, result, expected, visit] of [
     '{"action":"decline","content":{"a":1},"_meta":{}}',
     '{"action":"decline","_meta":{}}',
   ],
-  ['a visited URL', 'elicitation/create', '{"action":"accept"}', '{"action":"accept"}', 'visit'],
+  ['an opened URL', 'elicitation/create', '{"action":"accept"}', '{"action":"accept"}', 'url'],
   [
-    'a visited URL with content',
+    'an opened URL with content',
     'elicitation/create',
     '{"content":{"a":1},"action":"accept","_meta":{}}',
     '{"action":"accept","_meta":{}}',
-    'visit',
+    'url',
   ],
   ['a cancelled form', 'elicitation/create', '{"action":"cancel"}', '{"action":"cancel"}'],
   ['a sample', 'sampling/createMessage', sampled, sampled],
@@ -88,7 +88,7 @@ for (const [title, method, result, expected, visit] of [
 ] as const) {
   test(`makes an input response of ${title}`, (t) => {
     const frame = clientFrame(`{"jsonrpc":"2.0","id":1,"result":${result}}`);
-    t.is(toInputResponse({ method, isVisit: visit !== undefined }, frame)?.toString(), expected);
+    t.is(toInputResponse({ method, isUrlMode: mode === 'url' }, frame)?.toString(), expected);
   });
 }
 

@@ -124,7 +124,7 @@ ptyTest('keeps stderr apart and remembers its last words', async (t) => {
   t.deepEqual(exit.stderrTail, ['SOME_KEY is not set', 'cannot go on without it']);
 });
 
-ptyTest('says when it is full and when there is room again', async (t) => {
+ptyTest('says when it is full and when there is capacity again', async (t) => {
   const readsOnSignal =
     'process.on("SIGUSR2", () => process.stdin.resume()); console.log("up"); setInterval(() => {}, 60000)';
   const { child, listener } = start(t, scriptSpec(readsOnSignal));

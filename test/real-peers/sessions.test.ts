@@ -12,7 +12,7 @@ const start = (...options: string[]) => startBridge([...options, '--', ...RECORD
 
 const pidOf = async (client: Parameters<typeof ask>[0]) => Number((await ask(client, 'test/pid')).pid);
 
-test.serial('LL-05: DELETE ends the session and its child, and nobody else', async (t) => {
+test.serial('DELETE ends the session and its child, and nobody else', async (t) => {
   const bridge = await start();
   t.teardown(bridge.stop);
   const leaver = await connectStreamable(bridge.url);
@@ -89,7 +89,7 @@ test.serial('a child that honours end of input does not outlive a bridge that is
   await client.close();
 });
 
-test.serial('LL-09: a shared child that died is replaced for the next call', async (t) => {
+test.serial('a shared child that died is replaced for the next call', async (t) => {
   const bridge = await start('--isolation', 'shared');
   t.teardown(bridge.stop);
   const { client, close } = await connectStreamable(bridge.url);

@@ -14,7 +14,7 @@ export const ENVELOPE = { [`${META}protocolVersion`]: '2026-07-28', [`${META}cli
 export class FakeCaller implements CallPeer {
   isOpen = true;
   /** What `send` answers. */
-  hasRoom = true;
+  hasCapacity = true;
   isPaused = false;
   readonly sent: Frame[] = [];
   readonly listener: CallListener;
@@ -25,7 +25,7 @@ export class FakeCaller implements CallPeer {
 
   send(frame: Frame): boolean {
     this.sent.push(frame);
-    return this.hasRoom;
+    return this.hasCapacity;
   }
 
   pause(): void {

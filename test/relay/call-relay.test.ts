@@ -108,9 +108,9 @@ test('a client that leaves after its answer withdraws nothing', (t) => {
   t.deepEqual(linkHeard(), []);
 });
 
-test('a client that does not keep up stops its link until it has room again', (t) => {
+test('a client that does not keep up stops its link until it has capacity again', (t) => {
   const { client, link, says } = new CallBench().open();
-  client.hasRoom = false;
+  client.hasCapacity = false;
   says({ method: 'notifications/message', params: {} });
   t.true(link.isPaused);
   client.listener.clientDrained();
@@ -120,7 +120,7 @@ test('a client that does not keep up stops its link until it has room again', (t
 test('a request that its server has not taken is said to wait, until it is taken', (t) => {
   const bench = new CallBench();
   bench.dialer.onDial = ({ link }) => {
-    link.hasRoom = false;
+    link.hasCapacity = false;
   };
   const { client, server } = bench.open();
   t.true(client.isPaused);
@@ -131,7 +131,7 @@ test('a request that its server has not taken is said to wait, until it is taken
 test('nothing waits any more once the call is over', (t) => {
   const bench = new CallBench();
   bench.dialer.onDial = ({ link }) => {
-    link.hasRoom = false;
+    link.hasCapacity = false;
   };
   const [left, answered] = [bench.open(), bench.open()];
   left.client.listener.clientLeft();
@@ -143,7 +143,7 @@ test('nothing waits any more once the call is over', (t) => {
 test('a link that answers while it is given the request has nothing to wait for', (t) => {
   const bench = new CallBench();
   bench.dialer.onDial = ({ link, listener }) => {
-    link.hasRoom = false;
+    link.hasCapacity = false;
     link.onSend = () => listener.fromServer(serverFrame({ id: 1, result: {} }));
   };
   const { client } = bench.open();

@@ -50,10 +50,10 @@ test('a caller has one link, which ends when nothing was sent on it for long, an
 test('a link that still has something to send is not idle', (t) => {
   const trial = new Trial();
   trial.dialer.onDial = ({ link }) => {
-    link.hasRoom = false;
+    link.hasCapacity = false;
   };
   trial.notify();
-  trial.dialer.latest.link.hasRoom = true;
+  trial.dialer.latest.link.hasCapacity = true;
   trial.notify();
   trial.wait(10 * IDLE_LINK_MS);
   t.deepEqual(trial.counts, [1, 0]);
@@ -66,7 +66,7 @@ test('a link that still has something to send is not idle', (t) => {
 function createFull(): Trial {
   const trial = new Trial();
   trial.dialer.onDial = ({ link }) => {
-    link.hasRoom = false;
+    link.hasCapacity = false;
   };
   return trial;
 }
@@ -80,7 +80,7 @@ test('a server that takes nothing is given one notification of a caller, and the
   const [{ link, listener } = trial.dialer.latest] = trial.dialer.dialled;
   listener.serverDrained();
   t.is(link.take().length, 1);
-  link.hasRoom = true;
+  link.hasCapacity = true;
   listener.serverDrained();
   trial.notify();
   t.is(link.take().length, 2);
@@ -90,19 +90,19 @@ test('what waits for a server is bounded: beyond that it is dropped', (t) => {
   const trial = createFull();
   for (let n = 0; n < 200; n += 1) trial.notify();
   const { link, listener } = trial.dialer.latest;
-  link.hasRoom = true;
+  link.hasCapacity = true;
   listener.serverDrained();
   t.is(link.take().length, 1 + MAX_KEPT_NOTIFICATIONS);
 
   const large = clientFrame({ method: 'notifications/x', params: { text: 'x'.repeat(100 * 1024) } });
-  link.hasRoom = false;
+  link.hasCapacity = false;
   for (let n = 0; n < 10; n += 1) trial.links.send(large, { principal: 'ada' });
-  link.hasRoom = true;
+  link.hasCapacity = true;
   listener.serverDrained();
   t.is(link.take().length, 1 + Math.floor(MAX_KEPT_NOTIFICATION_BYTES / large.bytes.length));
 });
 
-test('a link that has room again before it says so is not full', (t) => {
+test('a link that has capacity again before it says so is not full', (t) => {
   const trial = new Trial();
   trial.dialer.onDial = ({ link, listener }) => {
     link.onSend = () => listener.serverDrained();

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
 import { canonicalCapabilities, MAX_CAPABILITIES_LENGTH } from '../../src/mcp/era-capabilities.ts';
-import { LegacyPool, type LegacyPoolLimits, type PooledSeat } from '../../src/relay/legacy-pool.ts';
+import { LegacyPool, type LegacyPoolLimits, type PooledSession } from '../../src/relay/legacy-pool.ts';
 import type { Attribution } from '../../src/relay/legacy-session.ts';
 import { LEASE_WAIT_MS } from '../../src/relay/session-queue.ts';
 import { sessionFor } from '../../src/relay/session-wanted.ts';
@@ -13,7 +13,7 @@ const RESULT = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { 
 
 interface Lease {
   readonly name: string;
-  seat: PooledSeat | undefined;
+  pooled: PooledSession | undefined;
   refused: BridgeError | undefined;
   leave: () => void;
 }
@@ -27,15 +27,15 @@ function createPool(limits: Partial<LegacyPoolLimits> = {}, attribution: Attribu
     sessionFor({ principal, capabilities: canonicalCapabilities({ ...declared }), clientInfo, affinity });
   const take = (principal: string, declared = {}, affinity: string | undefined = '') => {
     const listener = new FakeServerListener();
-    const seat = pool.take(wants(principal, declared, affinity), listener);
-    return { ...seat, listener };
+    const pooled = pool.take(wants(principal, declared, affinity), listener);
+    return { ...pooled, listener };
   };
   /** For a call that may be asked something, at once or later. */
   const lease = (name: string, declared: object = { roots: {} }) => {
-    const lease: Lease = { name, seat: undefined, refused: undefined, leave: () => {} };
+    const lease: Lease = { name, pooled: undefined, refused: undefined, leave: () => {} };
     const waiting = pool.lease(wants(name, declared), new FakeServerListener(), {
-      granted: (seat) => {
-        lease.seat = seat;
+      granted: (pooled) => {
+        lease.pooled = pooled;
       },
       refused: (error) => {
         lease.refused = error;
@@ -43,7 +43,7 @@ function createPool(limits: Partial<LegacyPoolLimits> = {}, attribution: Attribu
     });
     lease.leave = () => {
       waiting?.leave();
-      lease.seat?.link.close(GONE);
+      lease.pooled?.link.close(GONE);
     };
     return lease;
   };
@@ -111,7 +111,7 @@ test('what a server said of itself is known to its caller only', (t) => {
   t.is(pool.knownResult(wants('bob')), undefined);
 });
 
-test('the end of the pool ends all sessions and tells who sits there', async (t) => {
+test('the end of the pool ends all sessions and tells their users', async (t) => {
   const { dialer, deps, pool, take, isClosed } = createPool();
   const ada = take('ada');
   take('bob').link.close(GONE);
@@ -123,25 +123,25 @@ test('the end of the pool ends all sessions and tells who sits there', async (t)
   t.throws(() => take('ada'), { code: 'ERR_SESSION_CLOSED' });
 });
 
-test('a call that may be asked something has a session to itself; others sit there as well', (t) => {
+test('a call that may be asked something has a session to itself; calls that cannot be asked share it', (t) => {
   const { lease, take } = createPool();
   const first = lease('ada');
   const second = lease('ada');
-  t.truthy(second.seat);
-  t.false(first.seat?.session === second.seat?.session);
-  t.true(take('ada', { roots: {} }).session === first.seat?.session);
+  t.truthy(second.pooled);
+  t.false(first.pooled?.session === second.pooled?.session);
+  t.true(take('ada', { roots: {} }).session === first.pooled?.session);
 });
 
 test('calls one after the other always meet the same session, whatever others were open between them', (t) => {
   const { lease } = createPool();
   const first = lease('ada');
-  const session = first.seat?.session;
+  const session = first.pooled?.session;
   const meanwhile = [lease('ada'), lease('ada')];
   first.leave();
   for (const call of meanwhile) call.leave();
   for (let n = 0; n < 3; n += 1) {
     const next = lease('ada');
-    t.true(next.seat !== undefined && next.seat.session === session);
+    t.true(next.pooled !== undefined && next.pooled.session === session);
     next.leave();
   }
 });
@@ -150,11 +150,11 @@ test('a call waits for room and gets it in its turn', (t) => {
   const { lease, dialer } = createPool({ total: 2 });
   const [one, two] = [lease('ada'), lease('ada')];
   const waiting = [lease('ada'), lease('bob'), lease('ada')];
-  const granted = () => waiting.map(({ seat }) => seat !== undefined);
+  const granted = () => waiting.map(({ pooled }) => pooled !== undefined);
   t.deepEqual(granted(), [false, false, false]);
   two.leave();
   t.deepEqual(granted(), [true, false, false]);
-  t.is(waiting[0]?.seat?.session, two.seat?.session);
+  t.is(waiting[0]?.pooled?.session, two.pooled?.session);
   one.leave();
   t.deepEqual(granted(), [true, true, false], 'the session of another client makes room');
   t.is(dialer.dialled.length, 3);
@@ -167,19 +167,19 @@ test('who comes later does not get in before those who wait', (t) => {
   const first = lease('ada');
   const waiting = lease('bob');
   first.leave();
-  t.truthy(waiting.seat);
+  t.truthy(waiting.pooled);
   const [third, fourth] = [lease('ada'), lease('bob')];
   waiting.leave();
-  t.truthy(third.seat);
-  t.is(fourth.seat, undefined);
+  t.truthy(third.pooled);
+  t.is(fourth.pooled, undefined);
 });
 
 test('a caller that has all it may have does not hold up others', (t) => {
   const { lease } = createPool({ total: 3, perCaller: 1 });
   lease('ada');
   const waiting = lease('ada');
-  t.truthy(lease('bob').seat);
-  t.is(waiting.seat, undefined);
+  t.truthy(lease('bob').pooled);
+  t.is(waiting.pooled, undefined);
 });
 
 test('a call that was given up waits no more', (t) => {
@@ -189,8 +189,8 @@ test('a call that was given up waits no more', (t) => {
   const next = lease('ada');
   gone.leave();
   first.leave();
-  t.is(gone.seat, undefined);
-  t.truthy(next.seat);
+  t.is(gone.pooled, undefined);
+  t.truthy(next.pooled);
   next.leave();
   t.is(deps.clock.pendingTimers, 1, 'of the session that is kept');
 });
@@ -208,7 +208,7 @@ test('a call that waits for too long is refused, with the limit that it met', (t
   t.regex(own.refused?.message ?? '', /1 sessions for this caller.* in use for 50000 ms;.* --pool-size/);
   t.regex(others.refused?.message ?? '', /2 sessions for requests like this.* in use for 50000 ms/);
   first.leave();
-  t.is(own.seat, undefined);
+  t.is(own.pooled, undefined);
 });
 
 test('no more calls wait than may, of one caller and together', (t) => {
@@ -243,12 +243,12 @@ test('a call waits where no more processes may run, if one of its client’s run
   t.is(waiting.refused, undefined);
   t.is(lease('bob').refused?.code, 'ERR_SESSION_LIMIT');
   first.leave();
-  t.is(waiting.seat?.session, first.seat?.session);
+  t.is(waiting.pooled?.session, first.pooled?.session);
 });
 
 test('where the transport tells which call is asked, calls share', (t) => {
   const { lease, dialer } = createPool({}, 'stream');
-  t.is(lease('ada').seat?.session, lease('ada').seat?.session);
+  t.is(lease('ada').pooled?.session, lease('ada').pooled?.session);
   t.is(dialer.dialled.length, 1);
 });
 

@@ -24,18 +24,18 @@ function plainLink() {
 test('when the process below was last heard of passes through any number of links, as it is at the moment', (t) => {
   const { below, link, listener } = plainLink();
   const above = new PlainLink(listener, link);
-  t.is(above.lastHeardMs, undefined, 'no process');
-  below.lastHeardMs = 5;
-  t.is(above.lastHeardMs, 5);
-  below.lastHeardMs = 7;
-  t.is(above.lastHeardMs, 7);
+  t.is(above.process, undefined, 'no process');
+  below.heardAt(5);
+  t.is(above.process?.lastHeardMs, 5);
+  below.heardAt(7);
+  t.is(above.process?.lastHeardMs, 7);
 });
 
-test('what the relay says passes, and whether there is room', (t) => {
+test('what the relay says passes, and whether there is capacity', (t) => {
   const { below, link } = plainLink();
   const frame = clientFrame({ method: 'x-vendor/event' });
   t.true(link.send(frame));
-  below.hasRoom = false;
+  below.hasCapacity = false;
   t.false(link.send(frame));
   t.deepEqual(
     below.sent.map((sent) => sent.frame),

@@ -6,7 +6,7 @@ test('a server that is full holds its client back until it drains', (t) => {
   const pair = readyPair();
   pair.call(1);
   t.false(pair.peer.isPaused);
-  pair.link.hasRoom = false;
+  pair.link.hasCapacity = false;
   const taken = pair.client({ id: 2, method: 'tools/call', params: {} });
   t.true(pair.peer.isPaused);
   t.is(pair.link.sent.at(-1)?.frame, taken, 'the message that found it full was taken all the same');
@@ -25,7 +25,7 @@ test('notifications, answers and cancellations that find the server full hold th
     const pair = readyPair();
     pair.call(1);
     pair.server({ id: 'q', method: 'roots/list' });
-    pair.link.hasRoom = false;
+    pair.link.hasCapacity = false;
     pair.client(message);
     t.true(pair.peer.isPaused, JSON.stringify(message));
   }
@@ -36,7 +36,7 @@ test('a client that is full holds its server back until it drains', (t) => {
   for (const message of messages) {
     const pair = readyPair();
     pair.call(1);
-    pair.peer.hasRoom = false;
+    pair.peer.hasCapacity = false;
     const taken = pair.server(message);
     t.true(pair.link.isPaused, JSON.stringify(message));
     t.is(pair.peer.sent.at(-1)?.frame, taken);
@@ -49,7 +49,7 @@ test('a client that is full holds its server back until it drains', (t) => {
 test('the end does not wait for a full client', (t) => {
   const pair = readyPair();
   pair.call(1);
-  pair.peer.hasRoom = false;
+  pair.peer.hasCapacity = false;
   pair.relay.close(new BridgeError('ERR_SESSION_CLOSED', 'over'));
   t.is(pair.peer.sent.length, 1);
   t.is(pair.link.closedWith.length, 1);

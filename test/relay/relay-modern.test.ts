@@ -55,7 +55,7 @@ test('a request of the server goes nowhere and is never answered', (t) => {
   );
 });
 
-test('ML-41: after a cancellation nothing more is said of the call: neither progress, nor logs, nor the answer', (t) => {
+test('after a cancellation nothing more is said of the call: neither progress, nor logs, nor the answer', (t) => {
   const pair = modernPair();
   const call = pair.call(1, 'tools/call', { _meta: { progressToken: 'p' } });
   pair.link.take();

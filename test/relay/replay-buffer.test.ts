@@ -5,14 +5,14 @@ import fc from 'fast-check';
 import { formatEventId, parseEventId, ReplayBuffer, type ReplayLimits } from '../../src/relay/replay-buffer.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
-const ROOMY: ReplayLimits = { maxEvents: 100, maxBytes: 1000, maxAgeMs: 1000 };
+const LARGE: ReplayLimits = { maxEvents: 100, maxBytes: 1000, maxAgeMs: 1000 };
 
 class Recorded {
   readonly clock = new FakeClock();
   readonly buffer: ReplayBuffer;
 
   constructor(limits: Partial<ReplayLimits> = {}) {
-    this.buffer = new ReplayBuffer(this.clock, { ...ROOMY, ...limits });
+    this.buffer = new ReplayBuffer(this.clock, { ...LARGE, ...limits });
   }
 
   add(stream: number, sequence: number, text = `${stream}/${sequence}`): this {

@@ -296,7 +296,7 @@ test('a new connection that is full at once lets the client wait', (t) => {
   dialer.latest.listener.serverClosed(LOST);
   deps.clock.advance(1000);
   link.send(notificationFrame('x-vendor/event'));
-  dialer.latest.link.hasRoom = false;
+  dialer.latest.link.hasCapacity = false;
   dialer.latest.listener.fromServer(resultFrame(0, SERVER));
   t.is(listener.drains, 0);
 });

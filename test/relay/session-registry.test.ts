@@ -87,10 +87,10 @@ test('opens a session with a server of its own and finds it again by its id only
   const second = registry.open();
   t.is(registry.dialer.dialled.length, 2);
   t.is(registry.sessions.size, 2);
-  t.is(registry.sessions.visit(second.id, 'alice')?.relay, second.relay);
-  t.is(registry.sessions.visit(ids[0] ?? '', 'alice')?.id, ids[0]);
-  t.is(registry.sessions.visit('unknown', 'alice'), undefined);
-  t.is(registry.sessions.visit('__proto__', 'alice'), undefined);
+  t.is(registry.sessions.use(second.id, 'alice')?.relay, second.relay);
+  t.is(registry.sessions.use(ids[0] ?? '', 'alice')?.id, ids[0]);
+  t.is(registry.sessions.use('unknown', 'alice'), undefined);
+  t.is(registry.sessions.use('__proto__', 'alice'), undefined);
 });
 
 test('joins both ends of a session', (t) => {
@@ -111,7 +111,7 @@ for (const [title, end] of [
     const ended = registry.open();
     const other = registry.open();
     end(ended);
-    t.is(registry.sessions.visit(ended.id, 'alice'), undefined);
+    t.is(registry.sessions.use(ended.id, 'alice'), undefined);
     t.is(registry.sessions.size, 1);
     t.deepEqual(other.peer.closedWith, []);
     t.deepEqual(other.server.link.closedWith, []);
@@ -164,24 +164,24 @@ test('only who opened a session finds it again, and nobody else keeps it alive',
   const registry = new Registry();
   const { id } = registry.openIdle();
   registry.deps.clock.advance(SESSION_TIMEOUT_MS - 2000);
-  for (const stranger of ['bob', 'Alice', '', 'anonymous']) t.is(registry.sessions.visit(id, stranger), undefined);
+  for (const stranger of ['bob', 'Alice', '', 'anonymous']) t.is(registry.sessions.use(id, stranger), undefined);
   registry.deps.clock.advance(4000);
-  t.is(registry.sessions.visit(id, 'alice'), undefined, 'it has timed out');
+  t.is(registry.sessions.use(id, 'alice'), undefined, 'it has timed out');
   t.is(registry.sessions.size, 0);
 });
 
 test('nobody finds a session of a pipe', (t) => {
   const registry = new Registry();
   const { id } = registry.sessions.open(() => new FakePeer());
-  for (const name of ['', 'undefined', 'anonymous', 'stdio']) t.is(registry.sessions.visit(id, name), undefined);
+  for (const name of ['', 'undefined', 'anonymous', 'stdio']) t.is(registry.sessions.use(id, name), undefined);
 });
 
-test('a visit is a sign of life', (t) => {
+test('the use of a session is a sign of life', (t) => {
   const registry = new Registry();
   const { id } = registry.openIdle();
-  for (let visits = 0; visits < 5; visits += 1) {
+  for (let uses = 0; uses < 5; uses += 1) {
     registry.deps.clock.advance(SESSION_TIMEOUT_MS - 1);
-    t.truthy(registry.sessions.visit(id, 'alice'));
+    t.truthy(registry.sessions.use(id, 'alice'));
   }
 });
 
@@ -297,7 +297,7 @@ test('a client that is gone before its session is open leaves neither server nor
 function openAbandoned(registry: Registry, client = ALICE): Opened {
   const session = registry.open(new FakePeer(), client);
   session.peer.isConnected = false;
-  registry.sessions.visit(session.id, client.principal);
+  registry.sessions.use(session.id, client.principal);
   return session;
 }
 
@@ -305,13 +305,13 @@ test('clients that never say goodbye lock nobody out: the session used longest a
   const registry = new Registry({ maxSessions: 2 });
   const [first, second] = [openAbandoned(registry), openAbandoned(registry)];
   registry.deps.clock.advance(10);
-  registry.sessions.visit(first.id, 'alice');
-  t.true(registry.sessions.hasRoom);
+  registry.sessions.use(first.id, 'alice');
+  t.true(registry.sessions.hasCapacity);
   t.notThrows(() => registry.open());
-  t.is(registry.sessions.visit(second.id, 'alice'), undefined, 'its client gets 404 and starts anew');
+  t.is(registry.sessions.use(second.id, 'alice'), undefined, 'its client gets 404 and starts anew');
   t.is(second.peer.closedWith[0]?.code, 'ERR_SESSION_CLOSED');
   t.is(second.server.link.closedWith.length, 1, 'its server ends');
-  t.truthy(registry.sessions.visit(first.id, 'alice'));
+  t.truthy(registry.sessions.use(first.id, 'alice'));
   t.is(registry.sessions.size, 2);
 });
 
@@ -321,8 +321,8 @@ test('a session whose client never came back after initialize makes room first',
   registry.deps.clock.advance(5000);
   const unused = registry.openIdle();
   registry.open();
-  t.truthy(registry.sessions.visit(useful.id, 'alice'));
-  t.is(registry.sessions.visit(unused.id, 'alice'), undefined);
+  t.truthy(registry.sessions.use(useful.id, 'alice'));
+  t.is(registry.sessions.use(unused.id, 'alice'), undefined);
 });
 
 test('a session that somebody is connected to, or that has an open call, makes room for nobody', (t) => {
@@ -330,13 +330,13 @@ test('a session that somebody is connected to, or that has an open call, makes r
   registry.open();
   const calling = openAbandoned(registry);
   call(calling, 1);
-  t.false(registry.sessions.hasRoom);
+  t.false(registry.sessions.hasCapacity);
   t.like(
     t.throws(() => registry.open()),
     { code: 'ERR_SESSION_LIMIT' },
   );
   calling.server.listener.fromServer(serverFrame({ id: 1, result: {} }));
-  t.true(registry.sessions.hasRoom);
+  t.true(registry.sessions.hasCapacity);
   t.notThrows(() => registry.open());
 });
 
@@ -346,8 +346,8 @@ test('a caller at its own limit ends its own abandoned session, and nobody elseâ
   registry.deps.clock.advance(10);
   const alices = [openAbandoned(registry), openAbandoned(registry)] as const;
   t.notThrows(() => registry.open());
-  t.is(registry.sessions.visit(alices[0].id, 'alice'), undefined);
-  t.truthy(registry.sessions.visit(bobs.id, 'bob'));
+  t.is(registry.sessions.use(alices[0].id, 'alice'), undefined);
+  t.truthy(registry.sessions.use(bobs.id, 'bob'));
 });
 
 test('where all server processes are taken, an abandoned session that has one makes room', async (t) => {
@@ -360,8 +360,8 @@ test('where all server processes are taken, an abandoned session that has one ma
     registry.dialer.failure = undefined;
   };
   t.notThrows(() => registry.open());
-  t.truthy(registry.sessions.visit(shared.id, 'alice'), 'to end this one would not help');
-  t.is(registry.sessions.visit(own.id, 'alice'), undefined);
+  t.truthy(registry.sessions.use(shared.id, 'alice'), 'to end this one would not help');
+  t.is(registry.sessions.use(own.id, 'alice'), undefined);
 });
 
 test('where that does not help, who comes is told to come again', (t) => {

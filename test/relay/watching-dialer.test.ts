@@ -22,7 +22,7 @@ function watch({ era = 'legacy' as Era, isProcess = true } = {}) {
   const link = createWatchingDialer(dialer, { ...times, era, clientInfo, deps }).dial(listener);
   const server = dialer.latest;
   const saysBytes = (): void => {
-    if (isProcess) server.link.lastHeardMs = clock.now();
+    if (isProcess) server.link.heardAt(clock.now());
   };
   saysBytes();
   return {
@@ -262,7 +262,7 @@ test('a bridge that stood still itself waits once more before it judges', (t) =>
 
 test('all else passes both ways', (t) => {
   const { link, listener, server } = watch();
-  server.link.hasRoom = false;
+  server.link.hasCapacity = false;
   t.false(link.send(requestFrame(1, 'tools/call')));
   const fault = { error: CLOSED, kind: undefined, id: undefined };
   server.listener.serverFault(fault);

@@ -16,7 +16,7 @@ export interface PipeOptions {
   readonly target: readonly string[];
 }
 
-/** A client on the pipe of a stdio face of its own. */
+/** A client on the pipe of a stdio endpoint of its own. */
 export class SoakPipe implements Resident {
   readonly #options: PipeOptions;
   readonly #tally: Tally;
@@ -76,7 +76,7 @@ export class SoakPipe implements Resident {
     const exited = once(this.#child, 'close');
     this.#child.stdin.end();
     const [code, signal] = await exited;
-    if (code !== 0) this.#tally.fail('lost', `a stdio face ended with ${code ?? signal}`);
+    if (code !== 0) this.#tally.fail('lost', `a stdio endpoint ended with ${code ?? signal}`);
     await assertGone(processes);
   }
 }

@@ -9,7 +9,7 @@ import { Tally } from './tally.ts';
 const COMMAND = ['--', process.execPath, fileURLToPath(new URL('../fixtures/servers/echo.js', import.meta.url))];
 const SAMPLE_MS = 1000;
 
-/** Stdio faces, each with a client: before a process of their own, and before another bridge over both HTTP transports. */
+/** Stdio endpoints, each with a client: before processes of their own, and before another bridge over both transports. */
 export class PipeLoad {
   readonly #bridge: Bridge;
   readonly #pipes: readonly SoakPipe[];
@@ -41,13 +41,13 @@ export class PipeLoad {
     await Promise.all([...this.#pipes.map((pipe) => this.#callOn(pipe, isOver)), this.#sample(isOver)]);
     const failures: string[] = [];
     for (const pipe of this.#pipes)
-      await pipe.close().catch((error: unknown) => failures.push(`stdio faces: ${error}`));
-    await this.#bridge.stop().catch((error: unknown) => failures.push(`stdio faces: ${error}`));
+      await pipe.close().catch((error: unknown) => failures.push(`stdio endpoints: ${error}`));
+    await this.#bridge.stop().catch((error: unknown) => failures.push(`stdio endpoints: ${error}`));
     const { isFlat, report } = judgeFlat(this.#samples);
-    if (!isFlat) failures.push(`stdio faces: not flat: ${report}`);
+    if (!isFlat) failures.push(`stdio endpoints: not flat: ${report}`);
     const { lost, crossed, examples } = this.#tally;
-    if (lost + crossed > 0) failures.push(`stdio faces: ${this.#tally}\n  ${examples.join('\n  ')}`);
-    const title = `${this.#pipes.length} stdio faces`;
+    if (lost + crossed > 0) failures.push(`stdio endpoints: ${this.#tally}\n  ${examples.join('\n  ')}`);
+    const title = `${this.#pipes.length} stdio endpoints`;
     return { lines: [`${title}: ${this.#tally}`, `${title}, all together: ${report}`], failures };
   }
 

@@ -1,7 +1,7 @@
 /**
  * `npm run soak -- [--minutes N] [--sessions N] [--own N] [--pipes N]`: two bridges from the build under load, and stdio
- * faces beside them, with every answer checked. Exits with 1 if an answer is lost or somebody else's, if memory, handles or processes grow, or if anything is
- * left at the end. Reads /proc, so it runs on Linux only.
+ * endpoints beside them, with every answer checked. Exits with 1 if an answer is lost or somebody else's, if memory,
+ * handles or processes grow, or if anything is left at the end. Reads /proc, so it runs on Linux only.
  */
 import { parseArgs } from 'node:util';
 import { Load } from './load.ts';

@@ -10,6 +10,7 @@ import type {
   Readiness,
   ServerFault,
   ServerListener,
+  ServerProcess,
   UpstreamDialer,
   UpstreamLink,
 } from '../../src/relay/ports.ts';
@@ -35,7 +36,7 @@ export class FakePeer implements DownstreamPeer {
   isConnected = true;
   hasLeft = false;
   /** What `send` answers. */
-  hasRoom = true;
+  hasCapacity = true;
   isPaused = false;
   readonly sent: Sent[] = [];
   readonly released: Exchange[] = [];
@@ -53,7 +54,7 @@ export class FakePeer implements DownstreamPeer {
     const sent = { frame, exchange };
     this.sent.push(sent);
     this.onSend(sent);
-    return this.hasRoom;
+    return this.hasCapacity;
   }
 
   release(exchange: Exchange): void {
@@ -77,13 +78,21 @@ export class FakePeer implements DownstreamPeer {
   }
 }
 
+/**
+ * Nothing is left of a process as soon as its link ends. Whoever asks hears so in the same turn, because the tests step a
+ * clock and do not wait.
+ */
+const GONE_AT_ONCE = {
+  // biome-ignore lint/suspicious/noThenProperty: it stands in for a promise
+  then: (settled: () => void): void => settled(),
+} as unknown as Promise<void>;
+
 export class FakeLink implements UpstreamLink {
   /** What `send` answers. */
-  hasRoom = true;
+  hasCapacity = true;
   isPaused = false;
   /** Set where the server is to pass for a process. */
-  lastHeardMs: number | undefined;
-  gone: Promise<void> | undefined;
+  process: ServerProcess | undefined;
   readonly sent: Sent[] = [];
   readonly closedWith: BridgeError[] = [];
   /** Called with each message, as a real server would react to it. */
@@ -94,11 +103,16 @@ export class FakeLink implements UpstreamLink {
     return this.sent.splice(0);
   }
 
+  /** Makes it a link to a process that was heard of now. */
+  heardAt(lastHeardMs: number): void {
+    this.process = { gone: GONE_AT_ONCE, ...this.process, lastHeardMs };
+  }
+
   send(frame: Frame, exchange?: Exchange): boolean {
     const sent = { frame, exchange };
     this.sent.push(sent);
     this.onSend(sent);
-    return this.hasRoom;
+    return this.hasCapacity;
   }
 
   pause(): void {
@@ -120,7 +134,7 @@ export function remainsOf(link: FakeLink): { readonly end: () => Promise<void> }
   const gone = new Promise<void>((resolve) => {
     vanish = resolve;
   });
-  link.gone = gone;
+  link.process = { lastHeardMs: 0, gone };
   return {
     end: () => {
       vanish();

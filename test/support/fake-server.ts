@@ -75,6 +75,7 @@ export class FakeConnection implements UpstreamLink {
   /** How often it has asked that. */
   pauses = 0;
   closedFor: BridgeError | undefined;
+  readonly process = undefined;
   /** What a modern request was dialled with. */
   readonly context: CallContext | undefined;
   /** What its process would have been told of the caller. */

@@ -162,7 +162,7 @@ function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, ca
       allowOrigins: options.allowOrigins ?? [],
     }),
     callers,
-    openRoutes: healthRoutes({ readiness: () => server.readiness(), hasRoom: () => sessions.hasRoom }),
+    openRoutes: healthRoutes({ readiness: () => server.readiness(), hasCapacity: () => sessions.hasCapacity }),
     ...routes,
     publicRoutes: new Map([...(options.publicRoutes ?? []), ...routes.publicRoutes]),
     deps,

@@ -26,31 +26,31 @@ test('counts a process until nothing of it runs any more', async (t) => {
   t.is(limit.reserve().free, undefined);
 });
 
-test('counts a place that is held for a process, until it is released', (t) => {
+test('counts a slot that is held for a process, until it is released', (t) => {
   const limit = new ChildLimit(1);
-  const place = limit.reserve();
+  const slot = limit.reserve();
   t.throws(() => limit.reserve());
-  place.release();
-  place.release();
+  slot.release();
+  slot.release();
   limit.reserve();
   t.throws(() => limit.reserve(), undefined, 'released once');
 });
 
-test('promises the place of a process that is ending to one that waits, and not to two', async (t) => {
+test('promises the slot of a process that is ending to one that waits, and not to two', async (t) => {
   const limit = new ChildLimit(2);
   const ending = start(limit);
   start(limit);
   ending.isEnding = true;
-  const place = limit.reserve();
+  const slot = limit.reserve();
   t.throws(() => limit.reserve(), { code: 'ERR_SESSION_LIMIT' });
   ending.vanish();
-  await place.free;
+  await slot.free;
   t.throws(() => limit.reserve(), { code: 'ERR_SESSION_LIMIT' }, 'it is held');
-  place.fill(new RunningProcess());
+  slot.fill(new RunningProcess());
   t.throws(() => limit.reserve(), { code: 'ERR_SESSION_LIMIT' });
 });
 
-test('those who wait get their places in turn, and who leaves gives up its own', async (t) => {
+test('those who wait get their slots in turn, and who leaves gives up its own', async (t) => {
   const limit = new ChildLimit(2);
   const children = [start(limit), start(limit)];
   for (const child of children) child.isEnding = true;
@@ -67,13 +67,13 @@ test('those who wait get their places in turn, and who leaves gives up its own',
   t.deepEqual(order, ['second', 'third']);
 });
 
-test('a place that became free for who has left meanwhile goes to the next one', async (t) => {
+test('a slot that became free for who has left meanwhile goes to the next one', async (t) => {
   const limit = new ChildLimit(1);
   const child = start(limit);
   child.isEnding = true;
-  const place = limit.reserve();
+  const slot = limit.reserve();
   child.vanish();
-  await place.free;
-  place.release();
+  await slot.free;
+  slot.release();
   t.is(limit.reserve().free, undefined);
 });

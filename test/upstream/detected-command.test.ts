@@ -5,7 +5,7 @@ import { CARRIED_CAPABILITIES } from '../../src/mcp/client-capabilities.ts';
 import type { ServerListener, UpstreamDialer } from '../../src/relay/ports.ts';
 import { SharedServer } from '../../src/relay/shared/shared-server.ts';
 import { SharedModernServer } from '../../src/relay/shared-modern/shared-modern-server.ts';
-import type { JoinEras } from '../../src/upstream/detect/era-ways.ts';
+import type { JoinEras } from '../../src/upstream/detect/joined-dialers.ts';
 import { HANDOVER_MS } from '../../src/upstream/detect/sessions/started-processes.ts';
 import { createDetectedCommandDialer, type DetectedCommandOptions } from '../../src/upstream/detected-command.ts';
 import { createStdioDialer } from '../../src/upstream/stdio.ts';
@@ -89,7 +89,7 @@ for (const name of [
   'both-eras-late',
   'prints-garbage',
 ]) {
-  test(`DET-20: a legacy client of ${name} is served by one process, which hears only from its client`, async (t) => {
+  test(`a legacy client of ${name} is served by one process, which hears only from its client`, async (t) => {
     const { processes, dialer } = start(t, name);
     t.true((await listToolsInSession(dialer)).length > 0);
     t.deepEqual(processes.sent, [SESSION]);
@@ -148,20 +148,20 @@ test('a server of both eras is spoken to in the era of each client', async (t) =
 
 // ---- modern clients
 
-test('DET-01: the process of a modern server that answered discover serves the client, and sees no initialize', async (t) => {
+test('the process of a modern server that answered discover serves the client, and sees no initialize', async (t) => {
   const { processes, dialer } = start(t, 'modern-only');
   t.deepEqual(await listTools(dialer), SDK_V2);
   t.deepEqual(processes.sent, [['server/discover', 'tools/list']]);
 });
 
-for (const [id, name, args] of [
-  ['DET-02', 'refuses-before-initialize', ['-32601']],
-  ['DET-03', 'refuses-before-initialize', ['-32602']],
-  ['DET-03', 'refuses-before-initialize', ['0']],
-  ['DET-03', 'refuses-before-initialize', ['-32000']],
-  ['DET-20', 'prints-garbage', []],
+for (const [name, args] of [
+  ['refuses-before-initialize', ['-32601']],
+  ['refuses-before-initialize', ['-32602']],
+  ['refuses-before-initialize', ['0']],
+  ['refuses-before-initialize', ['-32000']],
+  ['prints-garbage', []],
 ] as const) {
-  test(`${id}: ${[name, ...args].join(' ')} serves modern clients with the process that was asked`, async (t) => {
+  test(`${[name, ...args].join(' ')} serves modern clients with the process that was asked`, async (t) => {
     const { processes, dialer } = start(t, name, { args });
     t.true((await listTools(dialer)).length > 0);
     await listTools(dialer);
@@ -169,13 +169,13 @@ for (const [id, name, args] of [
   });
 }
 
-test('DET-04: a server that is silent before initialize serves a modern client after the probe has timed out', async (t) => {
+test('a server that is silent before initialize serves a modern client after the probe has timed out', async (t) => {
   const { processes, dialer } = start(t, 'silent-before-initialize', { probeTimeoutMs: 300 });
   t.deepEqual(await listTools(dialer), ['echo']);
   t.deepEqual(processes.sent, [['server/discover', ...SESSION]]);
 });
 
-test('DET-05: a server that exits at the probe is started once more, and not asked again', async (t) => {
+test('a server that exits at the probe is started once more, and not asked again', async (t) => {
   const { processes, dialer } = start(t, 'exits-at-unknown-request');
   t.deepEqual(await listTools(dialer), ['echo']);
   t.deepEqual(processes.sent, [['server/discover'], SESSION]);
@@ -184,7 +184,7 @@ test('DET-05: a server that exits at the probe is started once more, and not ask
   t.deepEqual(processes.sent, [['server/discover'], SESSION, SESSION, SESSION]);
 });
 
-test('DET-06: a server of both eras that took initialize serves as a legacy one; its late discovery is dropped', async (t) => {
+test('a server of both eras that took initialize serves as a legacy one; its late discovery is dropped', async (t) => {
   const { processes, dialer } = start(t, 'both-eras-late', { probeTimeoutMs: 300 });
   t.deepEqual(await listTools(dialer), ['echo']);
   t.is(processes.connections[0]?.received.length, 3, 'the late answer came before the tools');
@@ -192,14 +192,14 @@ test('DET-06: a server of both eras that took initialize serves as a legacy one;
   t.deepEqual(processes.sent, [['server/discover', ...SESSION, 'tools/list']]);
 });
 
-test('DET-07: a modern-only server that starts slower than the probe waits serves a modern client', async (t) => {
+test('a modern-only server that starts slower than the probe waits serves a modern client', async (t) => {
   // It reads when what follows the probe waits for it, too.
   const { processes, dialer } = start(t, 'modern-only', { args: ['initialize'], probeTimeoutMs: 100 });
   t.deepEqual(await listTools(dialer), SDK_V2);
   t.deepEqual(processes.sent, [['server/discover', 'initialize', 'tools/list']]);
 });
 
-test('DET-18: 50 modern requests at the same time make for one process, one discover and one initialize', async (t) => {
+test('50 modern requests at the same time make for one process, one discover and one initialize', async (t) => {
   const setup = start(t, 'refuses-before-initialize');
   const all = await Promise.all(Array.from({ length: 50 }, () => listTools(setup.dialer)));
   t.is(all.length, 50);
@@ -417,7 +417,7 @@ test('a process is started when the session is dialled, and what comes up to ini
   const answer = serverFrame({ id: 1, result: {} });
   server.listener.fromServer(answer);
   t.is(listener.received[0]?.frame, answer);
-  server.link.hasRoom = false;
+  server.link.hasCapacity = false;
   t.false(link.send(clientFrame({ id: 2, method: 'tools/list' })));
   server.listener.serverDrained();
   t.is(listener.drains, 1);

@@ -90,7 +90,7 @@ test('a modern server that does not say so to initialize serves a legacy client,
   t.deepEqual(await listToolsInSession(t, connectTo(t, server.url)), ['one']);
 });
 
-test('DET-17: a modern server that was downgraded serves the next legacy client in its own era', async (t) => {
+test('a modern server that was downgraded serves the next legacy client in its own era', async (t) => {
   const server = await serve(t, 'modern');
   const dialer = connectTo(t, server.url);
   await listToolsInSession(t, dialer);
@@ -104,7 +104,7 @@ test('DET-17: a modern server that was downgraded serves the next legacy client 
   t.is(since().filter((what) => what === 'POST server/discover').length, 1);
 });
 
-test('DET-17: a downgrade is noticed even by sessions that need not ask the server what it is', async (t) => {
+test('a downgrade is noticed even by sessions that need not ask the server what it is', async (t) => {
   let isModern = true;
   const server = await scripted(t, ({ what, id }) => {
     const discovery = { resultType: 'complete', supportedVersions: ['2026-07-28'], capabilities: { tools: {} } };
@@ -135,7 +135,7 @@ test('a server of both eras is spoken to in the era of each client, at the same 
 
 // ---- modern clients
 
-test('DET-01: a modern server is asked once, for all its modern clients, and sees no initialize', async (t) => {
+test('a modern server is asked once, for all its modern clients, and sees no initialize', async (t) => {
   const server = await serve(t, 'modern');
   const dialer = connectTo(t, server.url);
   t.deepEqual(await listTools(dialer), SDK_V2);
@@ -144,7 +144,7 @@ test('DET-01: a modern server is asked once, for all its modern clients, and see
 });
 
 for (const kind of ['stateful', 'stateless', 'http-sse'] as const) {
-  test(`DET-10, DET-11: modern clients of the SDK's ${kind} server share a session, found with one discover`, async (t) => {
+  test(`modern clients of the SDK's ${kind} server share a session, found with one discover`, async (t) => {
     const server = await serve(t, kind);
     const dialer = connectTo(t, server.url);
     t.deepEqual(await listTools(dialer), SDK_V1);
@@ -155,7 +155,7 @@ for (const kind of ['stateful', 'stateless', 'http-sse'] as const) {
   });
 }
 
-test('DET-18: 100 modern requests at the same time make for one discover and one initialize', async (t) => {
+test('100 modern requests at the same time make for one discover and one initialize', async (t) => {
   const server = await serve(t, 'stateful');
   const dialer = connectTo(t, server.url);
   const all = await Promise.all(Array.from({ length: 100 }, () => listTools(dialer)));
@@ -176,7 +176,7 @@ test('the request of a client that leaves is not sent, and those who wait with i
   t.deepEqual(server.asked, ['POST server/discover', 'POST tools/list']);
 });
 
-test('DET-09: a server that refuses the revision it offers is asked twice and gets no initialize', async (t) => {
+test('a server that refuses the revision it offers is asked twice and gets no initialize', async (t) => {
   const data = { supported: ['2026-07-28'] };
   const server = await scripted(t, ({ id }) => rpcError(id, -32022, { status: 400, data }));
   const error = await t.throwsAsync<BridgeError>(listTools(connectTo(t, server.url)));
@@ -184,11 +184,8 @@ test('DET-09: a server that refuses the revision it offers is asked twice and ge
   t.deepEqual(server.asked, ['POST server/discover', 'POST server/discover']);
 });
 
-for (const [id, stream] of [
-  ['DET-15', 'event: message\ndata: {}\n\n'],
-  ['DET-16', 'event: endpoint\ndata: //evil.example/m\n\n'],
-] as const) {
-  test(`${id}: a modern client is told that nothing works with ${JSON.stringify(stream)}`, async (t) => {
+for (const stream of ['event: message\ndata: {}\n\n', 'event: endpoint\ndata: //evil.example/m\n\n']) {
+  test(`a modern client is told that nothing works with ${JSON.stringify(stream)}`, async (t) => {
     const server = await scripted(t, ({ what }) => (what === 'GET' ? events(stream) : { status: 404 }));
     const { error } = await new ModernRequest(connectTo(t, server.url)).answer();
     t.like(error?.data, { bridge: { reason: 'ERR_UPSTREAM_DETECT' } });
@@ -210,7 +207,7 @@ test('a server that does not answer discover in time may be a legacy one', async
   t.is(count(server, 'POST server/discover'), 1);
 });
 
-test('DET-12: 401 to discover is an error of authorization; there is no initialize, and nothing is remembered', async (t) => {
+test('401 to discover is an error of authorization; there is no initialize, and nothing is remembered', async (t) => {
   let isOpen = false;
   const server = await scripted(t, ({ what, id }) => {
     if (!isOpen) return { status: 401 };
@@ -223,7 +220,7 @@ test('DET-12: 401 to discover is an error of authorization; there is no initiali
   t.deepEqual(await listTools(dialer), ['one']);
 });
 
-test('DET-13: a modern server behind 503 is waited for, and taken for nothing else', async (t) => {
+test('a modern server behind 503 is waited for, and taken for nothing else', async (t) => {
   const server = await scripted(t, ({ what, id, time }) => {
     if (what === 'POST tools/list') return tools(id);
     return time <= 2 ? { status: 503, headers: { 'Retry-After': '0' } } : discovered(id, '2026-07-28');
@@ -232,7 +229,7 @@ test('DET-13: a modern server behind 503 is waited for, and taken for nothing el
   t.is(count(server, 'POST initialize'), 0);
 });
 
-test('DET-14: a legacy server that fails at discover works, and is asked again a minute later', async (t) => {
+test('a legacy server that fails at discover works, and is asked again a minute later', async (t) => {
   const server = await scripted(t, ({ what, id }) => {
     if (what === 'POST server/discover') return { status: 500 };
     if (what === 'POST initialize') return initialized(id);
@@ -258,7 +255,7 @@ test('DET-14: a legacy server that fails at discover works, and is asked again a
   last.link.close(LEFT);
 });
 
-test('DET-19: a server that is none of any era is reported with what was tried, and asked again by the next client', async (t) => {
+test('a server that is none of any era is reported with what was tried, and asked again by the next client', async (t) => {
   let isThere = false;
   const server = await scripted(t, ({ what, id }) => {
     if (!isThere) return { status: 404 };
@@ -289,7 +286,7 @@ for (const [code, isThere] of [
   });
 }
 
-test('DET-17: a call to a modern server that was downgraded is sent once more, in the era it speaks now', async (t) => {
+test('a call to a modern server that was downgraded is sent once more, in the era it speaks now', async (t) => {
   const server = await serve(t, 'modern');
   const dialer = connectTo(t, server.url);
   await listTools(dialer);
@@ -301,7 +298,7 @@ test('DET-17: a call to a modern server that was downgraded is sent once more, i
   t.is(server.asked.slice(before).filter((what) => what === 'POST server/discover').length, 1);
 });
 
-test('DET-17: many calls that notice the downgrade make for one discover', async (t) => {
+test('many calls that notice the downgrade make for one discover', async (t) => {
   const server = await serve(t, 'modern');
   const dialer = connectTo(t, server.url);
   await listTools(dialer);

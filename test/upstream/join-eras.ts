@@ -1,7 +1,7 @@
 import type { Deps } from '../../src/deps.ts';
 import { createLegacyToModernDialer } from '../../src/eras/legacy-to-modern/dialer.ts';
 import { createModernToLegacyDialer } from '../../src/eras/modern-to-legacy/dialer.ts';
-import type { JoinEras } from '../../src/upstream/detect/era-ways.ts';
+import type { JoinEras } from '../../src/upstream/detect/joined-dialers.ts';
 
 export const CLIENT_INFO = { name: 'mcp-portage', version: '0' };
 

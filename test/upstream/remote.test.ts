@@ -110,7 +110,7 @@ for (const [kind, asked] of [
   });
 }
 
-test('DET-11: a second client of an HTTP+SSE server goes there straight', async (t) => {
+test('a second client of an HTTP+SSE server goes there straight', async (t) => {
   const server = await serve(t, 'http-sse');
   const dialer = connectTo(t, server.url);
   const clients = [await callTools(dialer), await callTools(dialer)];
@@ -135,7 +135,7 @@ test('a modern server that does not say so to initialize is found by discover', 
   t.deepEqual(server.asked, ['POST initialize', 'POST server/discover']);
 });
 
-test('DET-12: 401 is told with the place of its metadata, and not remembered', async (t) => {
+test('401 is told with the place of its metadata, and not remembered', async (t) => {
   let isOpen = false;
   const server = await scripted(t, ({ what, id }) => {
     const challenge = 'Bearer resource_metadata="https://auth.example/meta"';
@@ -151,7 +151,7 @@ test('DET-12: 401 is told with the place of its metadata, and not remembered', a
   (await callTools(dialer)).close();
 });
 
-test('DET-13: a legacy server behind 503 is waited for', async (t) => {
+test('a legacy server behind 503 is waited for', async (t) => {
   const server = await scripted(t, ({ what, id, time }) => {
     if (what === 'POST initialize') {
       return time <= 2 ? { status: 503, headers: { 'Retry-After': '0' } } : initialized(id);
@@ -162,7 +162,7 @@ test('DET-13: a legacy server behind 503 is waited for', async (t) => {
   t.deepEqual(server.asked.slice(0, 3), ['POST initialize', 'POST initialize', 'POST initialize']);
 });
 
-test('DET-15: what was tried is told to the client when nothing works', async (t) => {
+test('what was tried is told to the client when nothing works', async (t) => {
   const server = await scripted(t, ({ what }) =>
     what === 'GET' ? events('event: message\ndata: {}\n\n') : { status: 404 },
   );
@@ -205,7 +205,7 @@ test('an answer without anything in it is not called a broken connection', async
 });
 
 for (const endpoint of ['http://127.0.0.1:1/m', '//evil.example/m', 'https://127.0.0.1/m']) {
-  test(`DET-16: messages are not posted to an endpoint at ${endpoint}`, async (t) => {
+  test(`messages are not posted to an endpoint at ${endpoint}`, async (t) => {
     const server = await scripted(t, ({ what }) =>
       what === 'GET' ? events(`event: endpoint\ndata: ${endpoint}\n\n`) : undefined,
     );
@@ -216,7 +216,7 @@ for (const endpoint of ['http://127.0.0.1:1/m', '//evil.example/m', 'https://127
   });
 }
 
-test('DET-17: a server that is no longer what it was is found anew, once', async (t) => {
+test('a server that is no longer what it was is found anew, once', async (t) => {
   const server = await serve(t, 'http-sse');
   const dialer = connectTo(t, server.url);
   (await callTools(dialer)).close();
@@ -228,7 +228,7 @@ test('DET-17: a server that is no longer what it was is found anew, once', async
   t.false(server.asked.slice(before).includes('POST server/discover'));
 });
 
-test('DET-17: a modern server that was downgraded serves the next client', async (t) => {
+test('a modern server that was downgraded serves the next client', async (t) => {
   const server = await serve(t, 'modern');
   const dialer = connectTo(t, server.url);
   t.is((await fails(dialer)).code, 'ERR_UPSTREAM_REVISION');
@@ -236,7 +236,7 @@ test('DET-17: a modern server that was downgraded serves the next client', async
   (await callTools(dialer)).close();
 });
 
-test('DET-18: 100 clients at the same time make for one detection, and a session each', async (t) => {
+test('100 clients at the same time make for one detection, and a session each', async (t) => {
   const server = await serve(t, 'http-sse');
   // A busy machine takes its time with a hundred streams.
   const dialer = connectTo(t, server.url, { clock: new FakeClock() });
@@ -249,7 +249,7 @@ test('DET-18: 100 clients at the same time make for one detection, and a session
   for (const client of clients) client.close();
 });
 
-test('DET-18: 100 calls of one client wait for one initialize', async (t) => {
+test('100 calls of one client wait for one initialize', async (t) => {
   const server = await serve(t, 'stateful');
   const client = new LinkClient(connectTo(t, server.url), deps.clock);
   const handshake = initialize(client);
@@ -261,7 +261,7 @@ test('DET-18: 100 calls of one client wait for one initialize', async (t) => {
   client.close();
 });
 
-test('DET-19: a server that takes everything with 202 and has no stream is reported', async (t) => {
+test('a server that takes everything with 202 and has no stream is reported', async (t) => {
   const server = await scripted(t, ({ what }) => (what === 'GET' ? { status: 405 } : { status: 202 }));
   const error = await fails(connectTo(t, server.url));
   t.is(error.code, 'ERR_UPSTREAM_DETECT');
@@ -282,7 +282,7 @@ test('an initialize that the server turns down is answered with its own words, b
   link.close(new BridgeError('ERR_SESSION_CLOSED', 'done'));
 });
 
-test('messages wait for the verdict, bounded, and the client is told when there is room', async (t) => {
+test('messages wait for the verdict, bounded, and the client is told when there is capacity', async (t) => {
   const server = await serve(t, 'stateful');
   const listener = new FakeServerListener();
   const link = connectTo(t, server.url).dial(listener);

@@ -187,7 +187,7 @@ for (const order of ['id-first', 'id-last']) {
   });
 }
 
-test('is full while the server reads nothing, takes what comes all the same, and tells when there is room', async (t) => {
+test('is full while the server reads nothing, takes what comes all the same, and tells when there is capacity', async (t) => {
   const { link, listener, pid } = await converse(t, 'stops-reading');
   const note = notificationFrame('notifications/note', { text: 'n'.repeat(100_000) });
   await waitFor(() => !link.send(note), { message: 'the link to be full' });
@@ -321,7 +321,7 @@ test('does not wait for a server that hangs to see the end of its input', async 
   // Longer than the test may take.
   const { link, pid } = await converse(t, 'ignores-stdin-close', [], { shutdownGraceMs: 600_000 });
   link.close(new BridgeError('ERR_UPSTREAM_HUNG', 'it hangs'));
-  await link.gone;
+  await link.process?.gone;
   t.false(isAlive(pid));
 });
 
@@ -476,17 +476,17 @@ test('starts the next process when the one that is ending is gone, with what was
   const { dial, link, pid } = await converse(t, 'ignores-stdin-close', [], { children: new ChildLimit(1) });
   link.close(reason);
   const next = dial();
-  t.is(next.link.gone, undefined, 'nothing runs yet');
+  t.is(next.link.process, undefined, 'nothing runs yet');
   t.like(
     t.throws(() => dial()),
     { code: 'ERR_SESSION_LIMIT' },
-    'there is one place for one that waits',
+    'there is one slot for one that waits',
   );
   next.link.send(requestFrame(1, 'tools/list', {}));
   t.true(isAlive(pid));
   await waitFor(() => next.listener.frames.length > 0);
   t.false(isAlive(pid));
-  t.truthy(next.link.gone);
+  t.truthy(next.link.process);
 });
 
 test('starts nothing for who has left while it waited', async (t) => {
@@ -495,7 +495,7 @@ test('starts nothing for who has left while it waited', async (t) => {
   const next = dial();
   next.link.send(requestFrame(1, 'tools/list', {}));
   next.link.close(reason);
-  t.notThrows(() => dial().link.close(reason), 'the place is free for another one');
+  t.notThrows(() => dial().link.close(reason), 'the slot is free for another one');
   await assertGone([pid]);
-  t.is(next.link.gone, undefined);
+  t.is(next.link.process, undefined);
 });

@@ -3,8 +3,9 @@ import fc from 'fast-check';
 import { checkJson, type JsonCheck } from '../../src/wire/check-json.ts';
 import { anyJson, createRandom, JsonPrinter, mutate } from './json-text.ts';
 
-const DEPTH = 1000;
-const check = (text: string) => checkJson(Buffer.from(text), DEPTH);
+const MAX_VALUES = 1_000_000;
+const LIMITS = { maxDepth: 1000, maxValues: MAX_VALUES };
+const check = (text: string) => checkJson(Buffer.from(text), LIMITS);
 
 /** What JSON.parse says of it; it takes whitespace at the beginning, too. */
 function expected(text: string): JsonCheck {
@@ -56,7 +57,7 @@ test('takes and refuses what JSON.parse does, in short texts and long ones, wher
       for (const variant of [text, text.slice(0, at) + pick(unusual) + text.slice(at), text.slice(0, at), mutated]) {
         const offset = Math.floor(random() * 4);
         const bytes = Buffer.from(' '.repeat(offset) + variant).subarray(offset);
-        t.is(checkJson(bytes, DEPTH), expected(variant), variant);
+        t.is(checkJson(bytes, LIMITS), expected(variant), variant);
       }
     }),
     { numRuns: 2000 },
@@ -68,11 +69,25 @@ test('counts the levels of arrays and objects', (t) => {
     fc.property(anyJson, fc.integer(), (value, seed) => {
       const bytes = Buffer.from(new JsonPrinter(seed, { newlines: true }).value(value));
       const depth = depthOf(value);
-      t.is(checkJson(bytes, depth), expected(bytes.toString()));
-      if (depth > 0) t.is(checkJson(bytes, depth - 1), 'too-deep');
+      t.is(checkJson(bytes, { ...LIMITS, maxDepth: depth }), expected(bytes.toString()));
+      if (depth > 0) t.is(checkJson(bytes, { ...LIMITS, maxDepth: depth - 1 }), 'too-deep');
     }),
     { numRuns: 500 },
   );
+});
+
+test('counts values, those within others and those of members as well', (t) => {
+  const most = MAX_VALUES - 1;
+  for (const [open, unit, close, count] of [
+    ['[', '0', ']', most],
+    ['{', '"":0', '}', most],
+    ['[', '[]', ']', most],
+    ['[', '[{}]', ']', Math.floor(most / 2)],
+  ] as const) {
+    const fill = (length: number) => Buffer.from(`${open}${new Array(length).fill(unit).join(',')}${close}`);
+    t.is(checkJson(fill(count), LIMITS), 'valid', unit);
+    t.is(checkJson(fill(count + 1), LIMITS), 'too-many', unit);
+  }
 });
 
 function depthOf(value: unknown): number {
@@ -92,7 +107,7 @@ test('finds a control character wherever it stands in a long string', (t) => {
 test('megabytes of brackets and of small objects take no more memory than their depth', (t) => {
   t.is(check('['.repeat(5_000_000)), 'too-deep');
   const before = process.memoryUsage().heapUsed;
-  t.is(check(`[${'{},'.repeat(2_000_000)}{}]`), 'valid');
-  // Parsed, it would be hundreds of megabytes.
-  t.true(process.memoryUsage().heapUsed - before < 50_000_000);
+  t.is(check(`[${'{},'.repeat(MAX_VALUES - 2)}{}]`), 'valid');
+  // Parsed, it would be more than fifty megabytes; three are those of the text.
+  t.true(process.memoryUsage().heapUsed - before < 20_000_000);
 });

@@ -7,13 +7,16 @@ import { ObjectEditor } from '../../src/wire/object-editor.ts';
 import { MAX_MEMBERS, membersOf, Outline, walkOutline } from '../../src/wire/outline.ts';
 import { readMessage } from '../../src/wire/read-message.ts';
 import { scanEnvelope } from '../../src/wire/scan-envelope.ts';
-import { MemberCursor } from '../../src/wire/scan-json.ts';
+import { type Edit, MemberCursor } from '../../src/wire/scan-json.ts';
+import { replaceSpans } from '../../src/wire/splice.ts';
 import { anyJson, anyText, JsonPrinter } from './json-text.ts';
 import { listMembers } from './list-members.ts';
 
+const LIMITS = { maxDepth: 10, maxBatch: 10, maxValues: 1_000_000 };
+
 function outlineOf(bytes: Buffer): Outline {
   const outline = new Outline(bytes);
-  checkJson(bytes, 1000, outline);
+  checkJson(bytes, { maxDepth: 1000, maxValues: 1_000_000 }, outline);
   return outline;
 }
 
@@ -82,12 +85,102 @@ test('finds the members of any other value, too', (t) => {
   );
 });
 
+/** Changes of some members of some of the objects whose members are noted, and of what lies within other values. */
+function someEdits(bytes: Buffer, pick: (count: number) => number): readonly Edit[] {
+  const edits = notedObjects(bytes).flatMap((start) => {
+    const keys = listMembers(new MemberCursor(bytes, start)).offsets.map(([keyStart, keyEnd]) =>
+      JSON.parse(bytes.toString('utf8', keyStart, keyEnd)),
+    );
+    const editor = ObjectEditor.read(bytes, start, keys);
+    for (const key of keys) {
+      const value = editor?.value(key);
+      const change = pick(6);
+      if (change === 0) editor?.remove(key);
+      if (change === 1) editor?.set(key, Buffer.from(['1', '"longer"', '[{"a":1}]', '{"a":{}}'][pick(4)] ?? ''));
+      if (change === 2 && value !== undefined && bytes[value.start] === 0x22) {
+        editor?.edit(key, [{ start: value.start + 1, end: value.start + 1, replacement: Buffer.from('{') }]);
+      }
+    }
+    return editor?.edits() ?? [];
+  });
+  const sorted = edits.sort((a, b) => a.start - b.start || a.end - b.end);
+  return sorted.filter(({ start }, index) => sorted.slice(0, index).every(({ end }) => end <= start));
+}
+
+test('an outline that is kept through edits has the members that walking finds', (t) => {
+  let kept = 0;
+  fc.assert(
+    fc.property(anyMessage, fc.integer(), fc.infiniteStream(fc.nat()), (object, seed, picks) => {
+      const bytes = Buffer.from(new JsonPrinter(seed, { newlines: true }).value(object));
+      const edits = someEdits(bytes, (count) => (picks.next().value ?? 0) % count);
+      const edited = replaceSpans(bytes, edits);
+      if (!isJson(edited)) return;
+      const outline = walkOutline(bytes).outline.edited(edited, edits);
+      if (outline === undefined) return;
+      if (edits.length > 0) kept++;
+      for (const start of notedObjects(edited)) {
+        const noted = outline.membersOf(edited, start);
+        t.deepEqual(noted && listMembers(noted), listMembers(new MemberCursor(edited, start)), edited.toString());
+      }
+    }),
+    { numRuns: 3000 },
+  );
+  t.true(kept > 500, `${kept}`);
+});
+
+function isJson(bytes: Buffer): boolean {
+  try {
+    JSON.parse(bytes.toString());
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+for (const [title, from, to, replacement] of [
+  ['another id', '1,"result"', ',"result"', '"a longer one"'],
+  ['another value', '[1]', '}}', '{"a":{}}'],
+  ['something else within a value', '1]', ']', '{"a":1}'],
+  ['the first member less', '"first"', '"list"', ''],
+  ['the last member less', ',"list"', '}}', ''],
+  ['all members less', '"first"', '}}', ''],
+] as const) {
+  test(`a long message keeps its outline with ${title}`, (t) => {
+    const text = JSON.stringify('x'.repeat(20_000));
+    const frame = serverFrame(`{"jsonrpc":"2.0","x":${text},"id":1,"result":{"first":1,"list":[1]}}`);
+    const edits = [
+      { start: frame.bytes.indexOf(from), end: frame.bytes.indexOf(to), replacement: Buffer.from(replacement) },
+    ];
+    const bytes = replaceSpans(frame.bytes, edits);
+    t.is(frame.outlineOfEdited(bytes, edits), undefined, 'nobody has asked for it yet');
+    t.not(frame.outline, undefined);
+    const outline = frame.outlineOfEdited(bytes, edits);
+    for (const start of notedObjects(bytes)) {
+      const noted = outline?.membersOf(bytes, start);
+      t.deepEqual(noted && listMembers(noted), listMembers(new MemberCursor(bytes, start)), bytes.toString());
+    }
+  });
+}
+
+test('a message that gets a member, or another object as one, is walked over anew', (t) => {
+  const bytes = Buffer.from('{"result":{"_meta":{"a":1},"b":"x"}}');
+  const { outline } = walkOutline(bytes);
+  for (const [start, end, replacement] of [
+    [bytes.indexOf(',"b"'), bytes.indexOf(',"b"'), ',"c":1'],
+    [bytes.indexOf('{"a"'), bytes.indexOf(',"b"'), '{"z":1}'],
+    [bytes.indexOf('{"_meta"'), bytes.length - 1, '[]'],
+  ] as const) {
+    const edits = [{ start, end, replacement: Buffer.from(replacement) }];
+    t.is(outline.edited(replaceSpans(bytes, edits), edits), undefined, replacement);
+  }
+});
+
 const withParams = (count: number): Buffer => {
   const params = Array.from({ length: count }, (_, index) => `"p${index}":{}`).join(',');
   return Buffer.from(`{"jsonrpc":"2.0","method":"x","params":{${params}}}`);
 };
 const frameOf = (bytes: Buffer) => {
-  const result = readMessage(bytes, { maxDepth: 10, maxBatch: 10 });
+  const result = readMessage(bytes, LIMITS);
   return result.kind === 'message' ? result.frame : undefined;
 };
 
@@ -96,7 +189,7 @@ const TOO_MANY = /more than 1000 members together/;
 test('a message may have a thousand members beside those of its arguments', (t) => {
   t.is(MAX_MEMBERS, 1000);
   t.is(frameOf(withParams(MAX_MEMBERS - 3))?.method, 'x');
-  const result = readMessage(withParams(MAX_MEMBERS - 2), { maxDepth: 10, maxBatch: 10 });
+  const result = readMessage(withParams(MAX_MEMBERS - 2), LIMITS);
   t.is(result.kind, 'fault');
   t.regex(result.kind === 'fault' ? result.reason : '', TOO_MANY);
 });
@@ -108,7 +201,7 @@ test('a message with too many members is answered under its id where that comes 
     [`{"jsonrpc":"2.0","id":"q","method":"x","params":{"_meta":{${many}"b":1}}}`, 'q'],
     [`{"jsonrpc":"2.0","method":"x",${many}"id":7}`, undefined],
   ] as const) {
-    const result = readMessage(Buffer.from(text), { maxDepth: 10, maxBatch: 10 });
+    const result = readMessage(Buffer.from(text), LIMITS);
     t.is(result.kind === 'fault' ? result.id : 'no fault', id);
   }
 });
@@ -122,10 +215,7 @@ test('arguments, results and what else a payload holds may have any number of me
 
 test('one message of a batch that has too many members is refused alone', (t) => {
   const small = '{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{"a":1}}}';
-  const result = readMessage(Buffer.from(`[${small}, ${withParams(MAX_MEMBERS)}, ${small}]`), {
-    maxDepth: 10,
-    maxBatch: 10,
-  });
+  const result = readMessage(Buffer.from(`[${small}, ${withParams(MAX_MEMBERS)}, ${small}]`), LIMITS);
   const items = result.kind === 'batch' ? result.items : [];
   t.deepEqual(
     items.map((item) => (item instanceof Frame ? item.method : TOO_MANY.test(item.fault))),

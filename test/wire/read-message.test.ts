@@ -4,7 +4,7 @@ import { Frame } from '../../src/wire/frame.ts';
 import { readMessage } from '../../src/wire/read-message.ts';
 import { anyMessage, mutate } from './json-text.ts';
 
-const limits = { maxDepth: 10, maxBatch: 3 };
+const limits = { maxDepth: 10, maxBatch: 3, maxValues: 1_000_000 };
 
 function read(text: string | Buffer) {
   return readMessage(Buffer.from(text), limits);
@@ -47,6 +47,11 @@ test('says whether bytes were no JSON or JSON that is no message', (t) => {
     [Buffer.from('{"jsonrpc":"2.0","method":"\xc3"}', 'latin1'), 'parse', 'the message is not valid UTF-8'],
     ['"text"', 'message', 'the JSON text is a plain value; expected an object or an array'],
     ['null', 'message', 'the JSON text is a plain value; expected an object or an array'],
+    [
+      `[${'0,'.repeat(1_000_000)}0]`,
+      'message',
+      'the message holds more than 1000000 values; send large data as one string',
+    ],
     ['{}', 'message', '"jsonrpc" is missing; expected "jsonrpc":"2.0"'],
     ['[]', 'batch', 'the batch is empty; expected at least one message'],
     ['[ ]', 'batch', 'the batch is empty; expected at least one message'],

@@ -72,7 +72,7 @@ function frameOf(bytes: Buffer, seen: Buffer): Frame {
 const PASSES: readonly (readonly [name: string, make: (members: string) => Buffer, run: (bytes: Buffer) => unknown])[] =
   [
     ['the scan of an envelope', inEnvelope, scanEnvelope],
-    ['the check of JSON', inEnvelope, (bytes) => checkJson(bytes, 100_000)],
+    ['the check of JSON', inEnvelope, (bytes) => checkJson(bytes, { maxDepth: 100_000, maxValues: SIZE })],
     ['an outline', inParams, outlineOf],
     ['the search for a member', inParams, (bytes) => findUniqueMember(bytes, payloadStart(bytes), '_metb')],
     [

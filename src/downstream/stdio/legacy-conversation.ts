@@ -6,8 +6,8 @@ import type { Session } from '../../relay/session-registry.ts';
 import { Frame, type JsonRpcId } from '../../wire/frame.ts';
 import type { EnvelopeFault } from '../../wire/scan-envelope.ts';
 import { errorFrame } from '../../wire/write-message.ts';
+import { BatchBudget } from '../batch-budget.ts';
 import { BatchLane } from '../batch-lane.ts';
-import { CollectingRoom } from '../collecting-room.ts';
 import { type ConversationOptions, logRefusal, takenId } from './conversation.ts';
 import { PipePeer } from './pipe-peer.ts';
 
@@ -22,7 +22,7 @@ export interface LegacyConversationOptions extends ConversationOptions {
  */
 export class LegacyConversation {
   readonly #options: LegacyConversationOptions;
-  readonly #room = new CollectingRoom();
+  readonly #budget = new BatchBudget();
   #session: Session<LegacyPeer> | undefined;
 
   constructor(options: LegacyConversationOptions) {
@@ -57,7 +57,7 @@ export class LegacyConversation {
     const session = this.#session;
     if (session === undefined) return;
     const expected = items.filter((item) => !(item instanceof Frame) || item.kind === 'request').length;
-    const lane = new BatchLane({ expected, room: this.#room, write: (line) => session.peer.write(line) });
+    const lane = new BatchLane({ expected, budget: this.#budget, write: (line) => session.peer.write(line) });
     for (const item of items) {
       const refusal = this.#refusalOf(item);
       if (refusal !== undefined) lane.send(errorFrame(item.id, rpcErrorOf(refusal)));

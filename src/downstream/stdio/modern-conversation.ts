@@ -115,8 +115,8 @@ class ModernPeer extends PipePeer {
    * both. [spec 2026-07-28 basic/patterns/subscriptions#graceful-closure, basic/patterns/cancellation]
    */
   override send(frame: Frame, exchange?: Exchange): boolean {
-    const hasRoom = this.write(frame.bytes);
-    if (frame.kind !== 'result' || exchange?.method !== LISTEN) return hasRoom;
+    const hasCapacity = this.write(frame.bytes);
+    if (frame.kind !== 'result' || exchange?.method !== LISTEN) return hasCapacity;
     return this.write(notificationFrame(CANCELLED, { requestId: exchange.id }).bytes);
   }
 }

@@ -31,11 +31,11 @@ export class PipePeer implements DownstreamPeer, Lane {
     return this.write(frame.bytes);
   }
 
-  /** False: full, the listener is told when there is room. */
+  /** False: full, the listener is told when there is capacity. */
   write(line: Buffer): boolean {
-    const hasRoom = this.#options.writer.send(line);
-    if (!hasRoom) this.#isFull = true;
-    return hasRoom;
+    const hasCapacity = this.#options.writer.send(line);
+    if (!hasCapacity) this.#isFull = true;
+    return hasCapacity;
   }
 
   drained(): void {

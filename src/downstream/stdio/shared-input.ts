@@ -3,7 +3,7 @@ import type { Clock } from '../../deps.ts';
 
 /**
  * Read of a client while it is held back: only behind what it has said can be seen that it says no more. The end of a
- * client that says more than this meanwhile is seen late; it is read on when there is room.
+ * client that says more than this meanwhile is seen late; it is read on when there is capacity.
  */
 export const MAX_AHEAD_BYTES = 8 * 1024 * 1024;
 /** What a short piece counts as, for it costs about as much. */

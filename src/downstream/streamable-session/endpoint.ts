@@ -116,7 +116,7 @@ export class StreamableEndpoint {
         headers: { [SESSION_ID_HEADER_OUT]: id },
         forwarded: forwardedHeaders(request, this.#options.forwardHeaders),
         answerAs: parseAccept(request.headers.accept).prefersEventStream ? 'stream' : 'json',
-        // Nobody else knows the id, and a client that tries again must not find every place taken by its past selves.
+        // Nobody else knows the id, and a client that tries again must not find every slot taken by its past sessions.
         onLost: () =>
           relay.close(new BridgeError('ERR_SESSION_CLOSED', 'The client left before initialize was answered.')),
       });
@@ -196,7 +196,7 @@ export class StreamableEndpoint {
   #find(request: IncomingMessage): OpenSession | undefined {
     const id = request.headers[SESSION_ID_HEADER];
     const { sessions, principalOf } = this.#options;
-    const session = typeof id === 'string' ? sessions.visit(id, principalOf(request)) : undefined;
+    const session = typeof id === 'string' ? sessions.use(id, principalOf(request)) : undefined;
     // A session that came in by another transport is none of ours.
     return session?.peer instanceof StreamablePeer ? { peer: session.peer, relay: session.relay } : undefined;
   }

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Logger } from 'pino';
-import { type Place, PlaceList } from '../../collections/place-list.ts';
+import { LinkedList, type ListNode } from '../../collections/linked-list.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { CANCELLED, PROGRESS } from '../../mcp/methods.ts';
@@ -12,10 +12,10 @@ import { parseEventId, REPLAY_LIMITS, ReplayBuffer } from '../../relay/replay-bu
 import type { Frame } from '../../wire/frame.ts';
 import type { LiveStreams, Ticking } from '../live-streams.ts';
 import { TurnGate } from '../turn-gate.ts';
-import { canWait, WaitingRoom } from '../waiting-room.ts';
+import { canWait, UndeliveredQueue } from '../undelivered-queue.ts';
 import { type LaneOwner, PostLane, type PostLaneOptions } from './post-lane.ts';
 import { ResumableStream } from './resumable-stream.ts';
-import { StreamPlaces } from './stream-places.ts';
+import { StreamSlots } from './stream-slots.ts';
 
 /** The stream opened by GET, for what belongs to no request. */
 const GET_STREAM = 0;
@@ -46,20 +46,20 @@ const NOTHING = (): void => {};
 export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   /** Holds POSTs back while the server or this client itself does not keep up. */
   readonly gate = new TurnGate();
-  readonly lanes = new PlaceList<PostLane>();
+  readonly lanes = new LinkedList<PostLane>();
   readonly #live: LiveStreams;
   readonly #listener: ClientListener;
   readonly #log: Logger;
   readonly #pollAfterMs: number;
   readonly #replay: ReplayBuffer;
   readonly #streams = new Map<number, ResumableStream>();
-  readonly #places: StreamPlaces;
-  readonly #waiting = new WaitingRoom();
+  readonly #slots: StreamSlots;
+  readonly #waiting = new UndeliveredQueue();
   #getStream: ResumableStream | undefined;
   /** The GET stream was open after the last call: when it closes, the client has left. */
   #isListening = false;
   /** Ticks while there are lanes or something waits. */
-  #place: Place<Ticking> | undefined;
+  #node: ListNode<Ticking> | undefined;
   #nextStream = GET_STREAM + 1;
   #revision: Revision = OLDEST_REVISION;
   /** Lanes and streams whose client does not keep up. */
@@ -70,7 +70,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     this.#listener = options.listener;
     this.#log = options.log;
     this.#pollAfterMs = options.pollAfterMs;
-    this.#places = new StreamPlaces(options.maxStreams);
+    this.#slots = new StreamSlots(options.maxStreams);
     this.#replay = new ReplayBuffer(options.deps.clock, {
       ...REPLAY_LIMITS,
       maxBytes: options.maxReplayBytes ?? REPLAY_LIMITS.maxBytes,
@@ -102,7 +102,8 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   send(frame: Frame, exchange?: Exchange): boolean {
     const lane = this.#laneOf(exchange);
     // A call that lost its connection keeps its messages for the client's return; a question is about now.
-    if (lane !== undefined && (lane.isConnected || !isQuestion(frame))) return this.#noteRoom(lane, lane.send(frame));
+    if (lane !== undefined && (lane.isConnected || !isQuestion(frame)))
+      return this.#noteCapacity(lane, lane.send(frame));
     if (frame.isResponse || isAboutCall(frame, exchange)) {
       this.#log.debug({ id: frame.id, method: frame.method }, 'dropped: the call it belongs to has lost its client');
       return true;
@@ -117,15 +118,15 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
 
   /** Answers an element of a batch that never became an exchange. */
   sendOn(lane: Lane, frame: Frame): void {
-    if (lane instanceof PostLane && lane.isOpen) this.#noteRoom(lane, lane.send(frame));
+    if (lane instanceof PostLane && lane.isOpen) this.#noteCapacity(lane, lane.send(frame));
   }
 
   /** A client without a GET stream hears it on its latest call rather than not at all. */
   #sendUnsolicited(frame: Frame): boolean {
-    if (this.#getStream?.isConnected) return this.#noteRoom(this.#getStream, this.#getStream.send(frame));
+    if (this.#getStream?.isConnected) return this.#noteCapacity(this.#getStream, this.#getStream.send(frame));
     const lane = canWait(frame) ? undefined : this.#latestConnectedLane();
-    if (lane !== undefined) return this.#noteRoom(lane, lane.send(frame));
-    this.#place ??= this.#live.add(this);
+    if (lane !== undefined) return this.#noteCapacity(lane, lane.send(frame));
+    this.#node ??= this.#live.add(this);
     if (!this.#waiting.add(frame, this.nowMs)) this.#giveUp(frame);
     return true;
   }
@@ -134,19 +135,19 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     return this.lanes.findLast((lane) => lane.isConnected);
   }
 
-  #noteRoom(source: object, hasRoom: boolean): boolean {
-    if (!hasRoom) {
+  #noteCapacity(source: object, hasCapacity: boolean): boolean {
+    if (!hasCapacity) {
       this.#full.add(source);
       this.gate.close('reader');
     }
-    return hasRoom;
+    return hasCapacity;
   }
 
-  laneHasRoom(lane: PostLane): void {
-    this.#hasRoom(lane);
+  laneDrained(lane: PostLane): void {
+    this.#drained(lane);
   }
 
-  #hasRoom(source: object): void {
+  #drained(source: object): void {
     if (!this.#full.delete(source) || this.#full.size > 0) return;
     this.gate.open('reader');
     this.#listener.clientDrained();
@@ -168,7 +169,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
 
   /** A lane for a POST with `expected` requests in it. An error: the session has too many streams. */
   openLane(options: LaneRequest): PostLane | BridgeError {
-    const refusal = this.#places.take(options.response);
+    const refusal = this.#slots.take(options.response);
     if (refusal !== undefined) return refusal;
     const lane = new PostLane({
       headers: {},
@@ -180,7 +181,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     });
     // A client that calls after its stream was closed has not left: some clients never open the stream again.
     this.#isListening &&= this.#getStream?.isConnected ?? false;
-    this.#place ??= this.#live.add(this);
+    this.#node ??= this.#live.add(this);
     this.#flushQuestions();
     return lane;
   }
@@ -198,7 +199,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
 
   /** Takes a GET as the session's stream; one that was open before ends. An error: the session has too many. */
   openGetStream(response: ServerResponse): BridgeError | undefined {
-    const refusal = this.#places.take(response, this.#getStream);
+    const refusal = this.#slots.take(response, this.#getStream);
     if (refusal !== undefined) return refusal;
     this.#getStream ??= this.#createStream(GET_STREAM);
     this.#getStream.open(response);
@@ -219,7 +220,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
         `Nothing can be resumed after event ${JSON.stringify(lastEventId.slice(0, 40))}: it is unknown or too old; open a new stream without Last-Event-ID.`,
       );
     }
-    const refusal = this.#places.take(response, stream);
+    const refusal = this.#slots.take(response, stream);
     if (refusal !== undefined) return refusal;
     if (stream !== undefined) stream.resume(response, missed);
     else this.#replayEnded(response, position.stream, missed);
@@ -241,7 +242,7 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   #createStream(key: number, source?: object): ResumableStream {
     const { primingEvent: priming } = this.#revision;
     const context = { live: this.#live, replay: this.#replay, priming, pollAfterMs: this.#pollAfterMs };
-    const stream: ResumableStream = new ResumableStream(key, context, () => this.#hasRoom(source ?? stream));
+    const stream: ResumableStream = new ResumableStream(key, context, () => this.#drained(source ?? stream));
     return stream;
   }
 
@@ -266,8 +267,8 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
 
   #leaveIfIdle(): void {
     if (!this.lanes.isEmpty || this.#waiting.size > 0) return;
-    this.#place?.leave();
-    this.#place = undefined;
+    this.#node?.remove();
+    this.#node = undefined;
   }
 
   #giveUp(request: Frame): void {

@@ -1,11 +1,11 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
-import type { Place, PlaceList } from '../../collections/place-list.ts';
+import type { LinkedList, ListNode } from '../../collections/linked-list.ts';
 import { JSON_TYPE } from '../../http/content-type.ts';
 import { respondEmpty } from '../../http/respond.ts';
 import type { Lane } from '../../relay/lane.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { joinArray } from '../../wire/join-array.ts';
-import { MAX_COLLECTED_BYTES } from '../collecting-room.ts';
+import { MAX_COLLECTED_BYTES } from '../batch-budget.ts';
 import type { Ticking } from '../live-streams.ts';
 import { ResponseWriter } from '../response-writer.ts';
 import type { ResumableStream } from './resumable-stream.ts';
@@ -16,12 +16,12 @@ export const COMMIT_AFTER_MS = 5000;
 /** What a lane needs of the session it belongs to. */
 export interface LaneOwner {
   openStream(lane: PostLane): ResumableStream;
-  /** Where a lane has its place, and is ticked, while it is alive. */
-  readonly lanes: PlaceList<PostLane>;
+  /** The open lanes of the session; each is ticked while it is in this list. */
+  readonly lanes: LinkedList<PostLane>;
   readonly nowMs: number;
   streamEnded(stream: ResumableStream): void;
-  /** There is room again after `send` has returned false. */
-  laneHasRoom(lane: PostLane): void;
+  /** The lane has capacity again after `send` has returned false. */
+  laneDrained(lane: PostLane): void;
 }
 
 export interface PostLaneOptions {
@@ -62,7 +62,7 @@ export class PostLane implements Lane, Ticking {
   readonly #owner: LaneOwner;
   readonly #options: PostLaneOptions;
   readonly #openedAtMs: number;
-  readonly #place: Place<PostLane>;
+  readonly #node: ListNode<PostLane>;
   readonly #collected: Frame[] = [];
   #collectedBytes = 0;
   #expected: number;
@@ -75,7 +75,7 @@ export class PostLane implements Lane, Ticking {
     this.#expected = options.expected;
     this.#openedAtMs = options.owner.nowMs;
     this.#response.on('close', () => this.#disconnected());
-    this.#place = options.owner.lanes.add(this);
+    this.#node = options.owner.lanes.add(this);
   }
 
   get headers(): Readonly<Record<string, string>> | undefined {
@@ -149,7 +149,7 @@ export class PostLane implements Lane, Ticking {
     const body = this.#options.batch ? joinArray(answers.map(({ bytes }) => bytes)) : (answers[0] as Frame).bytes;
     const announced = this.#collected[0]?.kind === 'result' ? this.#options.headers : undefined;
     this.#response.writeHead(200, { 'Content-Type': JSON_TYPE, 'Content-Length': body.length, ...announced });
-    const writer = new ResponseWriter(this.#response, this.#owner.nowMs, () => this.#owner.laneHasRoom(this));
+    const writer = new ResponseWriter(this.#response, this.#owner.nowMs, () => this.#owner.laneDrained(this));
     writer.end(body);
     if (writer.queuedBytes === 0) this.#end();
     else this.#state = { kind: 'unread', writer };
@@ -159,9 +159,9 @@ export class PostLane implements Lane, Ticking {
   #stream(frame: Frame): boolean {
     if (this.#state.kind !== 'streaming') return true;
     const { stream } = this.#state;
-    const hasRoom = stream.send(frame);
+    const hasCapacity = stream.send(frame);
     if (this.#expected === 0) this.#endStream(stream);
-    return hasRoom;
+    return hasCapacity;
   }
 
   #endStream(stream: ResumableStream): void {
@@ -172,7 +172,7 @@ export class PostLane implements Lane, Ticking {
 
   #end(): void {
     this.#state = ENDED;
-    this.#place.leave();
+    this.#node.remove();
   }
 
   #disconnected(): void {
@@ -187,7 +187,7 @@ export class PostLane implements Lane, Ticking {
         return;
       case 'unread':
         this.#end();
-        return this.#owner.laneHasRoom(this);
+        return this.#owner.laneDrained(this);
       case 'ended':
         return;
     }

@@ -1,9 +1,9 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
-import type { Place } from '../../collections/place-list.ts';
+import type { ListNode } from '../../collections/linked-list.ts';
 import { eventIdPrefix, formatEventId, type ReplayBuffer } from '../../relay/replay-buffer.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { encodeNumberedEvents, encodePriming } from '../../wire/sse-encode.ts';
-import { EventStream, type EventStreamOwner } from '../event-stream.ts';
+import { type EventStreamOwner, EventStreamWriter } from '../event-stream-writer.ts';
 import type { LiveStreams, Ticking } from '../live-streams.ts';
 
 /** How long a client should wait before it reconnects after the connection of a stream broke, in milliseconds. */
@@ -25,20 +25,20 @@ export interface StreamContext {
 export class ResumableStream implements EventStreamOwner, Ticking {
   readonly key: number;
   readonly #context: StreamContext;
-  readonly #onRoom: () => void;
+  readonly #onDrain: () => void;
   #sequence = 0;
   /** The latest messages, which leave together at the end of this turn. */
   #run: Buffer[] = [];
   #runBytes = 0;
-  #connection: EventStream | undefined;
+  #connection: EventStreamWriter | undefined;
   #connectedAtMs = 0;
-  #place: Place<Ticking> | undefined;
+  #node: ListNode<Ticking> | undefined;
 
-  /** `onRoom` is called when there is room again after `send` has returned false. */
-  constructor(key: number, context: StreamContext, onRoom: () => void) {
+  /** `onDrain` is called when there is capacity again after `send` has returned false. */
+  constructor(key: number, context: StreamContext, onDrain: () => void) {
     this.key = key;
     this.#context = context;
-    this.#onRoom = onRoom;
+    this.#onDrain = onDrain;
   }
 
   get isConnected(): boolean {
@@ -55,19 +55,19 @@ export class ResumableStream implements EventStreamOwner, Ticking {
     if (this.#context.priming) this.#prime(connection);
   }
 
-  /** The same for a client that reconnects, after what it missed. */
+  /** Carries the stream on the response of a client that reconnects, after the events it missed. */
   resume(response: ServerResponse, missed: readonly Buffer[]): void {
     const connection = this.#connect(response, {});
     for (const event of missed) connection.write(event);
   }
 
-  #connect(response: ServerResponse, headers: OutgoingHttpHeaders): EventStream {
+  #connect(response: ServerResponse, headers: OutgoingHttpHeaders): EventStreamWriter {
     this.flush();
     const previous = this.#connection;
-    const connection = new EventStream(response, this.#context.live, this, headers);
+    const connection = new EventStreamWriter(response, this.#context.live, this, headers);
     this.#connection = connection;
     this.#connectedAtMs = this.#context.live.nowMs;
-    if (this.#context.pollAfterMs > 0 && this.#context.priming) this.#place ??= this.#context.live.add(this);
+    if (this.#context.pollAfterMs > 0 && this.#context.priming) this.#node ??= this.#context.live.add(this);
     previous?.end();
     return connection;
   }
@@ -85,7 +85,7 @@ export class ResumableStream implements EventStreamOwner, Ticking {
     connection?.end();
   }
 
-  #prime(connection: EventStream): void {
+  #prime(connection: EventStreamWriter): void {
     this.#sequence += 1;
     const position = { stream: this.key, sequence: this.#sequence };
     const event = encodePriming(formatEventId(position), RETRY_MS);
@@ -100,7 +100,7 @@ export class ResumableStream implements EventStreamOwner, Ticking {
     this.#run.push(frame.bytes);
     this.#runBytes += frame.bytes.length;
     if (this.#runBytes >= this.#context.replay.maxRunBytes) this.flush();
-    return this.#connection?.hasRoom ?? true;
+    return this.#connection?.hasCapacity ?? true;
   }
 
   /** Writes what was sent in this turn now instead of at its end. */
@@ -127,17 +127,17 @@ export class ResumableStream implements EventStreamOwner, Ticking {
   }
 
   streamDrained(): void {
-    this.#onRoom();
+    this.#onDrain();
   }
 
-  streamClosed(stream: EventStream): void {
+  streamClosed(stream: EventStreamWriter): void {
     if (this.#connection !== stream) return;
     this.#connection = undefined;
     this.#leaveLive();
   }
 
   #leaveLive(): void {
-    this.#place?.leave();
-    this.#place = undefined;
+    this.#node?.remove();
+    this.#node = undefined;
   }
 }

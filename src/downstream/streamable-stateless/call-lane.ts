@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http';
-import type { Place } from '../../collections/place-list.ts';
+import type { ListNode } from '../../collections/linked-list.ts';
 import { JSON_TYPE } from '../../http/content-type.ts';
 import { DISCOVER } from '../../mcp/methods.ts';
 import type { CallListener, CallPeer } from '../../relay/call-relay.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { EventStream, type EventStreamOwner } from '../event-stream.ts';
+import { type EventStreamOwner, EventStreamWriter } from '../event-stream-writer.ts';
 import type { LiveStreams, Ticking } from '../live-streams.ts';
 import { ResponseWriter } from '../response-writer.ts';
 import { COMMIT_AFTER_MS } from '../streamable-session/post-lane.ts';
@@ -12,7 +12,7 @@ import { answerStatus } from './answer-status.ts';
 import type { Backlog } from './backlog.ts';
 
 export interface CallLaneOptions {
-  /** Of the request. */
+  /** The method of the request. */
   readonly method: string;
   readonly requestBytes: number;
   readonly response: ServerResponse;
@@ -35,7 +35,7 @@ export interface CallLaneOptions {
  */
 type LaneState =
   | { readonly kind: 'held' }
-  | { readonly kind: 'streaming'; readonly stream: EventStream }
+  | { readonly kind: 'streaming'; readonly stream: EventStreamWriter }
   | { readonly kind: 'unread'; readonly writer: ResponseWriter }
   | { readonly kind: 'ended' };
 
@@ -50,7 +50,7 @@ export class CallLane implements CallPeer, EventStreamOwner, Ticking {
   readonly headers: Readonly<Record<string, string>> | undefined;
   readonly #options: CallLaneOptions;
   readonly #openedAtMs: number;
-  readonly #place: Place<Ticking>;
+  readonly #node: ListNode<Ticking>;
   #state: LaneState = HELD;
   /** The request counts in the backlog. */
   #isWaiting = false;
@@ -60,7 +60,7 @@ export class CallLane implements CallPeer, EventStreamOwner, Ticking {
     this.#options = options;
     this.#openedAtMs = options.live.nowMs;
     options.response.on('close', () => this.#disconnected());
-    this.#place = options.live.add(this);
+    this.#node = options.live.add(this);
     if (options.answerAs === 'stream' && !this.#isDiscovery) this.#commit();
   }
 
@@ -83,10 +83,10 @@ export class CallLane implements CallPeer, EventStreamOwner, Ticking {
     }
     if (this.#state.kind !== 'streaming') return true;
     const { stream } = this.#state;
-    const hasRoom = stream.send(frame.bytes);
+    const hasCapacity = stream.send(frame.bytes);
     // [spec 2026-07-28 transports/streamable-http#receiving-messages] the response should terminate the stream.
     if (frame.isResponse) this.#endStream(stream);
-    return hasRoom;
+    return hasCapacity;
   }
 
   #travelsAsJson(answer: Frame): boolean {
@@ -97,7 +97,7 @@ export class CallLane implements CallPeer, EventStreamOwner, Ticking {
     const { method, response, live } = this.#options;
     const status = answerStatus(method, answer);
     response.writeHead(status, { 'Content-Type': JSON_TYPE, 'Content-Length': answer.bytes.length });
-    // The call is over: nobody waits for room.
+    // The call is over, so nobody waits for capacity.
     const writer = new ResponseWriter(response, live.nowMs, () => {});
     writer.end(answer.bytes);
     if (writer.queuedBytes === 0) this.#end();
@@ -107,18 +107,18 @@ export class CallLane implements CallPeer, EventStreamOwner, Ticking {
 
   #commit(): void {
     const { response, live } = this.#options;
-    this.#place.leave();
-    this.#state = { kind: 'streaming', stream: new EventStream(response, live, this) };
+    this.#node.remove();
+    this.#state = { kind: 'streaming', stream: new EventStreamWriter(response, live, this) };
   }
 
-  #endStream(stream: EventStream): void {
+  #endStream(stream: EventStreamWriter): void {
     this.#state = ENDED;
     stream.end();
   }
 
   #end(): void {
     this.#state = ENDED;
-    this.#place.leave();
+    this.#node.remove();
   }
 
   tick(nowMs: number): void {

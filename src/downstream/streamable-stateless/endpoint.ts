@@ -29,7 +29,7 @@ export interface StatelessEndpointOptions {
   readonly deps: Pick<Deps, 'log'>;
   /** Names (lower case) of headers of a POST that may pass to a remote server. */
   readonly forwardHeaders: readonly string[];
-  /** Who sent a request that was let in. */
+  /** Returns who sent a request that was accepted. */
   readonly principalOf: (request: IncomingMessage) => string;
   /** What the process of a caller is told about it (`--map-header`). */
   readonly environmentOf?: (request: IncomingMessage) => CallerEnvironment | undefined;

@@ -55,7 +55,7 @@ export class ListedTools {
     const tools = this.#callers.get(principal);
     const name = headers[NAME_HEADER];
     if (tools === undefined || typeof name !== 'string') return undefined;
-    // The same as in the body, as was checked.
+    // The header was checked to name the same tool as the body.
     const annotations = tools.get(decodeHeaderValue(name) ?? '');
     return annotations && checkParamHeaders(annotations, request, headers);
   }

@@ -4,7 +4,7 @@ import { TASKS_EXTENSION } from '../../mcp/era-capabilities.ts';
 import { type InputRequest, readInputRequired } from '../../mcp/input-required.ts';
 import { asFields, type Fields, readFields } from '../../mcp/payload.ts';
 import { type RequestMetadata, stampMetadata } from '../../mcp/request-metadata.ts';
-import { MISSING_CAPABILITY } from '../../mcp/rpc-codes.ts';
+import { INTERNAL_ERROR, MISSING_CAPABILITY } from '../../mcp/rpc-codes.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import { withParams, withPayload } from '../../wire/edit-frame.ts';
 import { findMember } from '../../wire/find-member.ts';
@@ -12,7 +12,7 @@ import type { Frame } from '../../wire/frame.ts';
 import { joinMembers } from '../../wire/join-members.ts';
 import { errorFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
 import { violation } from './call-failures.ts';
-import type { CallHost } from './call-host.ts';
+import type { ClientCallHost } from './call-host.ts';
 import { InputRound, ROUNDS_TIMEOUT_MS } from './input-round.ts';
 import type { Asker } from './upstream-requests.ts';
 
@@ -44,8 +44,8 @@ export function declaringTasks(metadata: RequestMetadata): RequestMetadata {
 }
 
 export interface AbsorbedTaskOptions {
-  readonly host: CallHost;
-  /** Of the client's call. */
+  readonly host: ClientCallHost;
+  /** The exchange of the client's call. */
   readonly exchange: Exchange;
   /** Is told how many bytes are held for the task from now on. False: there is no room for so many. */
   readonly hold: (bytes: number) => boolean;
@@ -130,7 +130,7 @@ export class AbsorbedTask implements Asker {
       case 'failed':
         return this.#endWith(frame, 'error');
       case 'cancelled':
-        return this.#end(errorFrame(exchange.id, { code: -32603, message: 'The server cancelled the call.' }));
+        return this.#end(errorFrame(exchange.id, { code: INTERNAL_ERROR, message: 'The server cancelled the call.' }));
       default:
         // It works, or this acknowledged an answer.
         return this.#wait(task);

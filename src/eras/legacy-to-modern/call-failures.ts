@@ -17,7 +17,7 @@ export function tooManyRounds(serverName: string, maxRounds: number): BridgeErro
   );
 }
 
-export function noRoom(serverName: string): BridgeError {
+export function noCapacity(serverName: string): BridgeError {
   return new BridgeError(
     'ERR_CLIENT_INPUT',
     `${serverName} asked for input, but as much as may be is held for calls that wait for their clients; try again later.`,

@@ -4,8 +4,8 @@ import { isInteractive } from '../../mcp/methods.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { HeldBytes } from '../parked-bytes.ts';
-import { noRoom, tooManyRounds, violation } from './call-failures.ts';
-import type { CallHost } from './call-host.ts';
+import { noCapacity, tooManyRounds, violation } from './call-failures.ts';
+import type { ClientCallHost } from './call-host.ts';
 import { InputRound, ROUNDS_TIMEOUT_MS } from './input-round.ts';
 
 /** Times a server may ask for more within one call. */
@@ -15,8 +15,8 @@ const FIRST_PAUSE_MS = 250;
 const MAX_PAUSE_MS = 5_000;
 
 export interface CallRoundsOptions {
-  readonly host: CallHost;
-  /** Of the client's call. */
+  readonly host: ClientCallHost;
+  /** The exchange of the client's call. */
   readonly exchange: Exchange;
   /** The call is to be made again, with `inputs`. */
   readonly onReady: () => void;
@@ -45,10 +45,10 @@ export class CallRounds {
   readonly #startedMs: number;
   #state: RoundsState = IDLE;
   #count = 0;
-  /** In a row. */
+  /** Counts the pauses in a row. */
   #pauses = 0;
   #inputs: InputAnswers | undefined;
-  /** Of these, or of the round that is under way. */
+  /** The bytes held for the inputs, or for the round that is under way. */
   #held: HeldBytes | undefined;
 
   constructor(options: CallRoundsOptions) {
@@ -76,7 +76,7 @@ export class CallRounds {
     const { requestState, requests } = required;
     this.#inputs = undefined;
     const stateBytes = requestState?.length ?? 0;
-    if (!this.hold(stateBytes)) return onInputFailed(noRoom(serverName));
+    if (!this.hold(stateBytes)) return onInputFailed(noCapacity(serverName));
     if (requests.size === 0) return this.#pause(requestState);
     this.#pauses = 0;
     const round = new InputRound({

@@ -14,9 +14,9 @@ import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame, resultFrame } from '../../wire/write-message.ts';
 import { commonFilter, commonFlags, isEmptyFilter, isSameFilter, type ListFlags } from './change-filter.ts';
 import { withoutSubscriptionId } from './legacy-notification.ts';
-import { type ListenOwner, ListenStream } from './listen-stream.ts';
 import { PendingSubscribes } from './pending-subscribes.ts';
 import { OVERLAP_MS, RecentChanges } from './recent-changes.ts';
+import { type ListenOwner, ServerSubscription } from './server-subscription.ts';
 import type { UpstreamRequests } from './upstream-requests.ts';
 
 /** Clients subscribe to many resources in a row; each change of the filter is a request. */
@@ -48,13 +48,13 @@ export interface ChangeListenerOptions {
 export class ChangeListener implements ListenOwner {
   readonly #options: ChangeListenerOptions;
   readonly #pending: PendingSubscribes;
-  readonly #recent: RecentChanges<ListenStream>;
+  readonly #recent: RecentChanges<ServerSubscription>;
   readonly #uris = new SubscribedUris();
   #lists: ListFlags;
   /** The stream that was acknowledged, with what it brings. */
-  #current: { readonly stream: ListenStream; readonly brings: ListenFilter } | undefined;
+  #current: { readonly stream: ServerSubscription; readonly brings: ListenFilter } | undefined;
   /** The one that is to take its place. */
-  #next: ListenStream | undefined;
+  #next: ServerSubscription | undefined;
   /** Until then the one that was replaced may have told of what the current one tells. */
   #overlapUntilMs = 0;
   /** Since a stream was lost, changes may have been missed. */
@@ -132,7 +132,7 @@ export class ChangeListener implements ListenOwner {
     }
     if (this.#current !== undefined && isSameFilter(this.#current.brings, wanted)) return;
     const { requests, metadata, lane } = this.#options;
-    this.#next = new ListenStream(this, requests, wanted);
+    this.#next = new ServerSubscription(this, requests, wanted);
     this.#next.open(metadata(), lane);
   }
 
@@ -140,7 +140,7 @@ export class ChangeListener implements ListenOwner {
     return { ...this.#lists, resourceSubscriptions: [...this.#uris] };
   }
 
-  acknowledged(stream: ListenStream, frame: Frame): void {
+  acknowledged(stream: ServerSubscription, frame: Frame): void {
     if (stream !== this.#next) return;
     const granted = readListenFilter(frame) ?? stream.asked;
     const brings = commonFilter(stream.asked, granted);
@@ -185,7 +185,7 @@ export class ChangeListener implements ListenOwner {
 
   // ---- what the server says
 
-  changed(stream: ListenStream, frame: Frame): void {
+  changed(stream: ServerSubscription, frame: Frame): void {
     const uri = frame.method === RESOURCE_UPDATED ? readField(frame, 'uri') : undefined;
     // Unsubscribed, and the stream that brings it not replaced yet. One that was never named is a part of another.
     if (typeof uri === 'string' && !this.#uris.has(uri) && stream.asked.resourceSubscriptions.includes(uri)) return;
@@ -193,7 +193,7 @@ export class ChangeListener implements ListenOwner {
     this.#options.listener.fromServer(withoutSubscriptionId(frame));
   }
 
-  #isRepeated(stream: ListenStream, change: string): boolean {
+  #isRepeated(stream: ServerSubscription, change: string): boolean {
     if (this.#next !== undefined || this.#options.clock.now() <= this.#overlapUntilMs) {
       return this.#recent.isRepeated(stream, change);
     }
@@ -201,7 +201,7 @@ export class ChangeListener implements ListenOwner {
     return false;
   }
 
-  ended(stream: ListenStream, answer: Frame | undefined): void {
+  ended(stream: ServerSubscription, answer: Frame | undefined): void {
     const error = answer?.kind === 'error' ? readError(answer) : undefined;
     const wasCurrent = stream === this.#current?.stream;
     if (wasCurrent) {

@@ -76,8 +76,8 @@ export class ClientCall implements Asker {
   }
 
   /**
-   * The same request anew, with the answers of the last round if there was one. Nobody waits for the server's side to
-   * have room here: one request at most follows from each answer.
+   * Makes the request again, with the answers of the last round if there was one. Nobody waits here until the server's
+   * side has capacity: one request at most follows from each answer.
    */
   #askAgain(): void {
     const request = this.#stamped();
@@ -206,9 +206,9 @@ export class ClientCall implements Asker {
 
   /** The client has withdrawn it. False: the server's side is full. */
   cancel(reason: string): boolean {
-    const hasRoom = this.#leaveState(reason);
+    const hasCapacity = this.#leaveState(reason);
     this.#ended();
-    return hasRoom;
+    return hasCapacity;
   }
 
   /** What the server goes on with when nobody is there any more. */

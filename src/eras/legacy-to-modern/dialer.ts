@@ -20,7 +20,7 @@ export interface LegacyToModernOptions {
   readonly clientInfoFallback: Implementation;
   /** Can the client be told what belongs to none of its requests? Default: yes. */
   readonly unsolicited?: boolean;
-  /** From 0 to 1. */
+  /** Returns a random number from 0 to 1. */
   readonly random?: () => number;
   readonly heldLimits?: ParkedBytesLimits;
 }

@@ -1,6 +1,6 @@
 import { BridgeError } from '../../errors.ts';
 import { toLegacyInput } from '../../mcp/downgrade-inputs.ts';
-import { type InputRequest, isVisit } from '../../mcp/input-required.ts';
+import { type InputRequest, isUrlMode } from '../../mcp/input-required.ts';
 import { type AskedInput, toInputResponse } from '../../mcp/input-responses.ts';
 import { CANCELLED } from '../../mcp/methods.ts';
 import { readFields } from '../../mcp/payload.ts';
@@ -8,8 +8,8 @@ import type { Exchange } from '../../relay/exchange.ts';
 import { withParams } from '../../wire/edit-frame.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
-import type { CallHost } from './call-host.ts';
-import type { Leg, LegOwner } from './open-legs.ts';
+import type { ClientCallHost } from './call-host.ts';
+import type { PendingInput, PendingInputOwner } from './pending-inputs.ts';
 import { withProgressToken } from './progress-token.ts';
 
 /** For all that is asked in one round: a person may be thinking. Begins anew when the client reports progress. */
@@ -20,8 +20,8 @@ export const ROUNDS_TIMEOUT_MS = 1_800_000;
 export const MAX_ASKED_AT_ONCE = 100;
 
 export interface InputRoundOptions {
-  readonly host: CallHost;
-  /** Of the client's call; what is asked travels with it. */
+  readonly host: ClientCallHost;
+  /** The exchange of the client's call; what is asked travels with it. */
   readonly exchange: Exchange;
   /** Nothing is waited for any longer than this. */
   readonly untilMs: number;
@@ -41,12 +41,12 @@ interface Waiting extends AskedInput {
  * All that one `input_required` result asks for, as real requests to the client, all at once. It ends with all answers,
  * or with the first that is none: there is no way to tell a server that its client failed.
  */
-export class InputRound implements LegOwner {
+export class InputRound implements PendingInputOwner {
   readonly #options: InputRoundOptions;
   /** Asked and not answered. */
-  readonly #waiting = new Map<Leg, Waiting>();
+  readonly #waiting = new Map<PendingInput, Waiting>();
   readonly #answers = new Map<string, Buffer>();
-  /** Of keys and answers. */
+  /** The bytes of the keys and answers so far. */
   #bytes = 0;
   #isOver = false;
   #stopTimer: (() => void) | undefined;
@@ -57,12 +57,12 @@ export class InputRound implements LegOwner {
 
   start(requests: ReadonlyMap<string, InputRequest>): void {
     const { host, exchange } = this.#options;
-    const { legs, profile, randomId } = host;
+    const { pendingInputs, profile, randomId } = host;
     const questions = new Map<string, InputRequest>();
     const [first = ''] = requests.keys();
     if (requests.size > MAX_ASKED_AT_ONCE) return this.#fail(first, TOO_MANY);
     for (const key of requests.keys()) this.#bytes += key.length;
-    if (!this.#options.hold(this.#bytes)) return this.#fail(first, NO_ROOM);
+    if (!this.#options.hold(this.#bytes)) return this.#fail(first, NO_CAPACITY);
     // Nothing is asked in vain: all of it can be said, or none.
     for (const [key, request] of requests) {
       const legacy = toLegacyInput(request, { clientRevision: profile.revision.id, elicitationId: randomId() });
@@ -70,17 +70,17 @@ export class InputRound implements LegOwner {
       questions.set(key, { method: request.method, params: legacy.params });
     }
     const asked = [...questions].map(([key, question]) => {
-      const leg = legs.open(question.method, this);
-      this.#waiting.set(leg, { key, method: question.method, isVisit: isVisit(question) });
-      return [leg, question] as const;
+      const input = pendingInputs.open(question.method, this);
+      this.#waiting.set(input, { key, method: question.method, isUrlMode: isUrlMode(question) });
+      return [input, question] as const;
     });
     this.progressed();
-    for (const [leg, { method, params }] of asked) {
+    for (const [input, { method, params }] of asked) {
       // The first may have been refused before the next is asked.
       if (this.#isOver) return;
-      const question = requestFrame(leg.id, method);
+      const question = requestFrame(input.id, method);
       const whole = params === undefined ? question : withParams(question, params);
-      host.ask(leg, withProgressToken(whole, leg.id), exchange);
+      host.ask(input, withProgressToken(whole, input.id), exchange);
     }
   }
 
@@ -91,16 +91,16 @@ export class InputRound implements LegOwner {
     this.#stopTimer = host.clock.after(Math.min(ROUND_TIMEOUT_MS, remainingMs), () => this.#timedOut());
   }
 
-  answered(leg: Leg, answer: Frame): void {
-    const asked = this.#waiting.get(leg);
+  answered(input: PendingInput, answer: Frame): void {
+    const asked = this.#waiting.get(input);
     if (asked === undefined) return;
-    this.#waiting.delete(leg);
+    this.#waiting.delete(input);
     const { key } = asked;
     if (answer.kind === 'error') return this.#fail(key, `the client answered with ${describeError(answer)}`);
     const response = toInputResponse(asked, answer);
-    if (response === undefined) return this.#fail(key, `the client's answer is none to ${leg.method}`);
+    if (response === undefined) return this.#fail(key, `the client's answer is none to ${input.method}`);
     this.#bytes += answer.bytes.length;
-    if (!this.#options.hold(this.#bytes)) return this.#fail(key, NO_ROOM);
+    if (!this.#options.hold(this.#bytes)) return this.#fail(key, NO_CAPACITY);
     this.#answers.set(key, response);
     if (this.#waiting.size > 0) return;
     this.#close();
@@ -128,11 +128,11 @@ export class InputRound implements LegOwner {
   /** Withdraws what is not answered. Nothing is said to the owner. May be called twice. */
   cancel(reason: string): void {
     this.#close();
-    const { legs, listener } = this.#options.host;
+    const { pendingInputs, listener } = this.#options.host;
     const waiting = [...this.#waiting.keys()];
     this.#waiting.clear();
     for (const { id } of waiting) {
-      legs.take(id);
+      pendingInputs.take(id);
       listener.fromServer(notificationFrame(CANCELLED, { requestId: id, reason }));
     }
   }
@@ -140,7 +140,7 @@ export class InputRound implements LegOwner {
 
 const MAX_SHOWN_KEY = 200;
 const TOO_MANY = `it asked for more than ${MAX_ASKED_AT_ONCE} things at once`;
-const NO_ROOM =
+const NO_CAPACITY =
   'as much as may be is held for calls that wait for the answers of their clients; answer in fewer words, or call again later';
 
 const NO_ANSWER = new BridgeError(

@@ -1,5 +1,5 @@
 import { RecentNames } from '../../collections/recent-names.ts';
-import { downgradeResult, wrappedTools } from '../../mcp/downgrade-results.ts';
+import { downgradeResult, downgradeTools } from '../../mcp/downgrade-results.ts';
 import { CALL_TOOL, LIST_TOOLS } from '../../mcp/methods.ts';
 import { toLegacyResult } from '../../mcp/modern-results.ts';
 import { readField } from '../../mcp/payload.ts';
@@ -8,7 +8,7 @@ import { findMember } from '../../wire/find-member.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { decodeString } from '../../wire/scan-json.ts';
 
-/** Of the tools of one server, and characters of their names; of a tool that is not known the value decides. */
+/** Limits the tools remembered of one server, and the characters of their names. For other tools the value decides. */
 const WRAPPED_LIMITS = { count: 1000, length: 64 * 1024 };
 
 /**
@@ -26,15 +26,18 @@ export class LegacyResults {
 
   toLegacy(result: Frame, request: Frame): Frame {
     const method = request.method ?? '';
-    if (method === LIST_TOOLS) this.#readList(result, request);
+    const legacy = toLegacyResult(result, method);
+    if (method === LIST_TOOLS) return this.#toLegacyTools(legacy, request);
     const isWrapped = method === CALL_TOOL && this.#isWrapped(request) ? true : undefined;
-    return downgradeResult(toLegacyResult(result, method), { method, clientRevision: this.#clientRevision, isWrapped });
+    return downgradeResult(legacy, { method, clientRevision: this.#clientRevision, isWrapped });
   }
 
-  #readList(result: Frame, request: Frame): void {
+  #toLegacyTools(page: Frame, request: Frame): Frame {
+    const { frame, wrapped } = downgradeTools(page, this.#clientRevision);
     // A list begun anew replaces what was known; its further pages add to it.
     if (readField(request, 'cursor') === undefined) this.#wrapped.clear();
-    for (const name of wrappedTools(result)) this.#wrapped.set(name, true);
+    for (const name of wrapped) this.#wrapped.set(name, true);
+    return frame;
   }
 
   #isWrapped({ bytes, payloadStart }: Frame): boolean {

@@ -35,7 +35,7 @@ import { ChangeListener } from './change-listener.ts';
 import { ClientCall } from './client-call.ts';
 import type { ClientProfile } from './client-profile.ts';
 import { LegacyResults } from './legacy-results.ts';
-import { type Leg, OpenLegs } from './open-legs.ts';
+import { type PendingInput, PendingInputs } from './pending-inputs.ts';
 import type { UpstreamRequests } from './upstream-requests.ts';
 
 export interface OpenSessionOptions {
@@ -62,12 +62,12 @@ export class OpenSession implements CallKeeper<ClientCall> {
   readonly profile: ClientProfile;
   readonly listener: ServerListener;
   readonly requests: UpstreamRequests;
-  readonly legs = new OpenLegs();
+  readonly pendingInputs = new PendingInputs();
   readonly openHeld: () => HeldBytes;
   /** The client has not said yet that its handshake is done. */
   readonly #early: EarlyQuestions;
   readonly #log: Deps['log'];
-  /** Of the server. */
+  /** The server declared that it takes `logging/setLevel`. */
   readonly #takesLevel: boolean;
   readonly #takesSubscriptions: boolean;
   readonly #calls = new Map<Exchange, ClientCall>();
@@ -118,7 +118,7 @@ export class OpenSession implements CallKeeper<ClientCall> {
       case SUBSCRIBE:
       case UNSUBSCRIBE:
         return this.#subscription(frame, exchange);
-      // Of the modern era; a server of the client's own would know neither.
+      // These methods are of the modern era; a server of the client's own era would know neither.
       case DISCOVER:
       case LISTEN:
         return this.#answer(exchange, notFound(exchange));
@@ -175,8 +175,8 @@ export class OpenSession implements CallKeeper<ClientCall> {
       case CANCELLED:
         return exchange === undefined || this.#cancel(frame, exchange);
       case PROGRESS:
-        // Of what the client is asked, of which the server knows nothing.
-        this.legs.get(findProgressOf(frame)?.value)?.owner.progressed();
+        // The progress is that of an input request, of which the server knows nothing.
+        this.pendingInputs.get(findProgressOf(frame)?.value)?.owner.progressed();
         return true;
       default:
         // [spec 2026-07-28 changelog] the others of the legacy era mean nothing to a modern server: it asks for the roots
@@ -196,9 +196,9 @@ export class OpenSession implements CallKeeper<ClientCall> {
 
   /** The client's answer to what it was asked. */
   answer(frame: Frame): void {
-    const leg = this.legs.take(frame.id);
-    if (leg === undefined) return this.#log.debug('client answered what it is not asked any more');
-    leg.owner.answered(leg, frame);
+    const input = this.pendingInputs.take(frame.id);
+    if (input === undefined) return this.#log.debug('client answered what it is not asked any more');
+    input.owner.answered(input, frame);
   }
 
   // ---- from the server
@@ -232,11 +232,11 @@ export class OpenSession implements CallKeeper<ClientCall> {
 
   // ---- what calls need
 
-  ask(leg: Leg, question: Frame, exchange: Exchange): void {
+  ask(input: PendingInput, question: Frame, exchange: Exchange): void {
     const { length } = question.bytes;
-    if (!this.#early.hasRoomFor(length)) this.#early.letGo();
+    if (!this.#early.hasCapacityFor(length)) this.#early.letGo();
     this.#early.add(() => {
-      if (this.legs.get(leg.id) === leg) this.listener.fromServer(question, exchange);
+      if (this.pendingInputs.get(input.id) === input) this.listener.fromServer(question, exchange);
     }, length);
   }
 
@@ -268,7 +268,7 @@ export class OpenSession implements CallKeeper<ClientCall> {
     this.#early.drop();
     for (const call of this.#calls.values()) call.abandon();
     this.#calls.clear();
-    this.legs.clear();
+    this.pendingInputs.clear();
   }
 }
 

@@ -15,14 +15,14 @@ import type { Frame } from '../../wire/frame.ts';
 
 /** However long a server says that its description holds: it may be replaced by a newer build. */
 const MAX_TTL_MS = 3_600_000;
-/** It is kept for so long, as objects that may take twenty times its room. */
+/** It is kept for so long, as objects that may take twenty times its bytes. */
 export const MAX_DISCOVERY_BYTES = 1024 * 1024;
 
 /** What a modern server said of itself. */
 export interface DiscoveredServer {
   /** The revision it is spoken to in. */
   readonly revision: ModernRevisionId;
-  /** Its DiscoverResult. */
+  /** The `DiscoverResult` of the server. */
   readonly result: Fields;
 }
 

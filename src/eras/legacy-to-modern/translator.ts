@@ -18,14 +18,14 @@ import type { ParkedBytes } from '../parked-bytes.ts';
 import type { AbsorbedTask } from './absorbed-task.ts';
 import { errorAnswer, violation } from './call-failures.ts';
 import { type ClientProfile, readClientProfile } from './client-profile.ts';
-import { Farewell } from './farewell.ts';
+import { FinalRequests } from './final-requests.ts';
 import { OpenSession } from './open-session.ts';
 import type { DiscoveryOutcome, DiscoverySeeker, SharedDiscovery } from './shared-discovery.ts';
 import { type Asker, UpstreamRequests } from './upstream-requests.ts';
 
 /** Messages a client may send before its handshake is answered; none of them is expected. */
 const MAX_HELD = 64;
-/** The same in bytes; the last one may be as large as messages get. */
+/** Bytes a client may send before its handshake is answered; the last message may be as large as messages get. */
 export const MAX_HELD_BYTES = 1024 * 1024;
 
 export interface TranslatorOptions {
@@ -34,7 +34,7 @@ export interface TranslatorOptions {
   readonly clientInfoFallback: Implementation;
   /** Can the client be told what belongs to none of its requests? */
   readonly unsolicited: boolean;
-  /** From 0 to 1. */
+  /** Returns a random number from 0 to 1. */
   readonly random: () => number;
   /** Counts what calls of all clients hold that wait for answers of theirs. */
   readonly held: ParkedBytes;
@@ -54,7 +54,7 @@ interface HeldMessage {
  */
 type TranslatorState =
   | { readonly kind: 'opening' | 'closed' }
-  | { readonly kind: 'leaving'; readonly farewell: Farewell }
+  | { readonly kind: 'leaving'; readonly finalRequests: FinalRequests }
   | {
       readonly kind: 'discovering';
       readonly initialize: Exchange;
@@ -95,6 +95,11 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
   }
 
   // ---- from the client
+
+  /** The server's process serves other clients as well. */
+  get process(): undefined {
+    return undefined;
+  }
 
   send(frame: Frame, exchange?: Exchange): boolean {
     if (frame.method === PING && frame.kind === 'request' && exchange !== undefined) {
@@ -289,13 +294,13 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
   /** A server works on a task whether or not anybody is there to hear of it. */
   #leave(session: OpenSession, tasks: readonly AbsorbedTask[], reason: BridgeError): void {
     const { clock } = this.#options.deps;
-    const farewell = new Farewell(tasks.length, clock, () => {
+    const finalRequests = new FinalRequests(tasks.length, clock, () => {
       this.#end();
       this.#link.close(reason);
     });
-    this.#state = { kind: 'leaving', farewell };
+    this.#state = { kind: 'leaving', finalRequests };
     this.#requests.cancelAll('the client left');
-    for (const task of tasks) task.cancel('the client left', farewell);
+    for (const task of tasks) task.cancel('the client left', finalRequests);
     session.close();
   }
 
@@ -305,7 +310,7 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
     this.#requests.clear();
     if (state.kind === 'discovering') state.discovery.leave(this);
     if (state.kind === 'ready') state.session.close();
-    if (state.kind === 'leaving') state.farewell.abandon();
+    if (state.kind === 'leaving') state.finalRequests.abandon();
   }
 }
 

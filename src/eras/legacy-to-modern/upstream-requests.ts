@@ -9,7 +9,7 @@ import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { withId } from '../../wire/splice.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
 
-/** Who sent a request to the server. */
+/** Hears what comes of a request it has sent to the server. */
 export interface Asker {
   /** The server's answer; the request is over. */
   answered(frame: Frame): void;

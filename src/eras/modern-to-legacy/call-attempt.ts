@@ -5,8 +5,8 @@ import type { Exchange } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
 import type { CallForm } from './call-preparation.ts';
-import type { LegacySeat } from './legacy-seat.ts';
 import { MAX_CALL_MS } from './parked-call.ts';
+import type { SessionLink } from './session-link.ts';
 import { asTask, type CreatedTask, createdTask, TASK_RESULT } from './task-tools.ts';
 
 /** How long a server may take to end a task before it is left alone with it. */
@@ -14,13 +14,13 @@ export const CANCEL_TASK_MS = 2000;
 
 export interface CallAttemptOptions {
   readonly clock: Clock;
-  readonly seat: LegacySeat;
+  readonly link: SessionLink;
   readonly exchangeFor: (request: Frame, method: string) => Exchange;
-  /** The call has become a task. True: its client follows it from now on, and the seat goes with it. */
+  /** The call has become a task. True: its client follows it from now on, and the link goes with it. */
   readonly adopt: (task: CreatedTask) => boolean;
   /** What the server says in the end: a result or an error. */
   readonly answered: (outcome: Frame) => void;
-  /** It has ended, and the seat is not needed for it any more. */
+  /** It has ended, and the link is not needed for it any more. */
   readonly ended: () => void;
 }
 
@@ -48,10 +48,10 @@ export class CallAttempt {
   }
 
   start(call: Frame, form: CallForm): void {
-    const { seat, exchangeFor } = this.#options;
+    const { link, exchangeFor } = this.#options;
     const exchange = exchangeFor(call, call.method ?? '');
     this.#state = form === 'task' ? { kind: 'creating', exchange } : { kind: 'running', exchange, taskId: undefined };
-    seat.send(form === 'task' ? asTask(call, MAX_CALL_MS) : call, exchange);
+    link.send(form === 'task' ? asTask(call, MAX_CALL_MS) : call, exchange);
   }
 
   /** Takes a response of the server, if it is one to this. */
@@ -68,18 +68,18 @@ export class CallAttempt {
 
   /** [spec 2025-11-25 basic/utilities/tasks#result-retrieval] answered when the task has ended. */
   #waitFor(taskId: string): void {
-    const { seat, exchangeFor } = this.#options;
+    const { link, exchangeFor } = this.#options;
     const request = requestFrame('task', TASK_RESULT, { taskId });
     // What the server asks meanwhile is asked in the call that became the task.
     const exchange = exchangeFor(request, CALL_TOOL);
     this.#state = { kind: 'running', exchange, taskId };
-    seat.session.tasks.set(taskId, exchange);
-    seat.send(request, exchange);
+    link.session.tasks.set(taskId, exchange);
+    link.send(request, exchange);
   }
 
   #forget(state: AttemptState): void {
     this.#state = IDLE;
-    if (state.kind === 'running' && state.taskId !== undefined) this.#options.seat.session.tasks.delete(state.taskId);
+    if (state.kind === 'running' && state.taskId !== undefined) this.#options.link.session.tasks.delete(state.taskId);
   }
 
   /** Nobody waits for the outcome any more, or it has come. */
@@ -88,20 +88,20 @@ export class CallAttempt {
     if (state.kind === 'withdrawing') return;
     this.#forget(state);
     if (state.kind === 'running' && state.taskId !== undefined) return this.#endTask(state.taskId, state.exchange);
-    // To leave the seat withdraws what is open.
+    // Closing the link withdraws what is open.
     this.#options.ended();
   }
 
   /** To withdraw the question for its result does not end a task. */
   #endTask(taskId: string, exchange: Exchange): void {
-    const { seat, exchangeFor, clock } = this.#options;
+    const { link, exchangeFor, clock } = this.#options;
     exchange.cancel('client');
-    seat.send(notificationFrame(CANCELLED, { requestId: exchange.id }), exchange);
+    link.send(notificationFrame(CANCELLED, { requestId: exchange.id }), exchange);
     const request = requestFrame('cancel', CANCEL_TASK, { taskId });
     const cancelling = exchangeFor(request, CANCEL_TASK);
     const cancel = clock.after(CANCEL_TASK_MS, () => this.#withdrawn(() => {}));
     this.#state = { kind: 'withdrawing', exchange: cancelling, cancel };
-    seat.send(request, cancelling);
+    link.send(request, cancelling);
   }
 
   #withdrawn(cancelTimer: () => void): void {

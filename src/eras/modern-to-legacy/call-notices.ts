@@ -27,7 +27,7 @@ export class CallNotices {
   /** How far the call has come: progress must increase, which not all servers see to. */
   #progress = Number.NEGATIVE_INFINITY;
   #kept: KeptNotices | undefined;
-  /** Of the request that followed last. */
+  /** The log level of the request that followed the call last. */
   #logLevel: LogLevel | undefined;
 
   constructor(options: CallNoticesOptions) {

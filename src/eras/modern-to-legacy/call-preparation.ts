@@ -6,7 +6,7 @@ import type { Exchange } from '../../relay/exchange.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { requestFrame } from '../../wire/write-message.ts';
-import type { LegacySeat } from './legacy-seat.ts';
+import type { SessionLink } from './session-link.ts';
 import { offersTasks, type TaskTools, ToolPages } from './task-tools.ts';
 
 /** A server that takes longer to set its log level serves the call as it is. */
@@ -17,7 +17,7 @@ export type CallForm = 'plain' | 'task';
 
 export interface CallPreparationOptions {
   readonly clock: Clock;
-  readonly seat: LegacySeat;
+  readonly link: SessionLink;
   readonly taskTools: TaskTools;
   /** The client's. */
   readonly request: Frame;
@@ -74,16 +74,16 @@ export class CallPreparation {
 
   #sendLevel(level: LogLevel, exchange: Exchange): void {
     this.#level = level;
-    this.#options.seat.send(requestFrame(exchange.id, SET_LEVEL, { level }), exchange);
+    this.#options.link.send(requestFrame(exchange.id, SET_LEVEL, { level }), exchange);
   }
 
   /** Finds out how the tool is called, where there is a choice. */
   lookUp(): void {
     this.stop();
-    const { seat, taskTools, request, ready } = this.#options;
+    const { link, taskTools, request, ready } = this.#options;
     const isTool = request.method === CALL_TOOL && offersTasks(this.#server?.capabilities ?? {});
     if (!isTool) return ready('plain');
-    const { session } = seat;
+    const { session } = link;
     const isTask = taskTools.isRequired(session, this.#toolName);
     if (isTask === undefined) return this.#list(new ToolPages(session.toolsVersion), {});
     ready(isTask ? 'task' : 'plain');
@@ -94,20 +94,20 @@ export class CallPreparation {
   }
 
   #list(pages: ToolPages, params: object): void {
-    const { seat, exchangeFor } = this.#options;
+    const { link, exchangeFor } = this.#options;
     const request = requestFrame('tools', LIST_TOOLS, params);
     const exchange = exchangeFor(request, LIST_TOOLS);
     this.#state = { kind: 'listing', exchange, pages };
-    seat.send(request, exchange);
+    link.send(request, exchange);
   }
 
   #listed(pages: ToolPages, answer: Frame): void {
     const cursor = pages.take(answer);
     if (cursor !== undefined) return this.#list(pages, { cursor });
     this.stop();
-    const { seat, taskTools, ready } = this.#options;
+    const { link, taskTools, ready } = this.#options;
     // What could not be looked at is looked at with the next call.
-    if (answer.kind === 'result') taskTools.learn(seat.session, pages.toolsVersion, pages.required);
+    if (answer.kind === 'result') taskTools.learn(link.session, pages.toolsVersion, pages.required);
     const name = this.#toolName;
     ready(typeof name === 'string' && pages.required.has(name) ? 'task' : 'plain');
   }

@@ -4,7 +4,7 @@ import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import type { InputQuestion } from './open-questions.ts';
 import { serverQuestion } from './server-question.ts';
 
-/** Who has the client asked. */
+/** Asks the client what the server wants to know, and takes questions back. */
 export interface ClientAsker {
   asked(question: InputQuestion): void;
   withdrawn(question: InputQuestion): void;

@@ -25,12 +25,17 @@ export interface ClientConversationsOptions {
 export class ClientConversations implements UpstreamLink {
   readonly #options: ClientConversationsOptions;
   readonly #open = new Map<Exchange, UpstreamLink>();
-  /** Of the latest request: a notification may come without, and is of the same client. */
+  /** The metadata of the latest request: a notification may come without any, and is of the same client. */
   #latest: RequestMetadata | undefined;
   #isClosed = false;
 
   constructor(options: ClientConversationsOptions) {
     this.#options = options;
+  }
+
+  /** The server's process serves other clients as well. */
+  get process(): undefined {
+    return undefined;
   }
 
   /** False: a notification waits for the server. */

@@ -20,21 +20,21 @@ import type { Frame } from '../../wire/frame.ts';
 import { decodeString, type Span } from '../../wire/scan-json.ts';
 import { encodeId, idToken, withId } from '../../wire/splice.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
+import { ClientSubscription } from './client-subscription.ts';
 import type { Follower } from './follower.ts';
 import { LegacyCall, type LegacyCallOptions } from './legacy-call.ts';
-import { LegacySeat, type SeatUser } from './legacy-seat.ts';
-import { ListenStream } from './listen-stream.ts';
-import type { ListeningPlaces } from './listening-places.ts';
 import type { ParkedCall } from './parked-call.ts';
 import { passNotification } from './pass-notification.ts';
 import { requestDigest, stateError } from './request-state.ts';
+import { SessionLink, type SessionLinkUser } from './session-link.ts';
+import type { SubscriptionSlots } from './subscription-slots.ts';
 import { askOfTask, NO_METHOD, type TaskClient, taskExtensions, tasksToWatch } from './task-requests.ts';
 
 /** What all conversations with one server have in common. */
 export interface ConversationServices extends Omit<LegacyCallOptions, 'wanted' | 'request'> {
   /** Can what the server says on its own get here at all. */
   readonly unsolicited: boolean;
-  readonly listening: ListeningPlaces;
+  readonly subscriptionSlots: SubscriptionSlots;
 }
 
 export interface ConversationOptions {
@@ -55,8 +55,8 @@ export interface ConversationOptions {
 type ConversationState =
   | { readonly kind: 'fresh' }
   | { readonly kind: 'following'; readonly exchange: Exchange | undefined; call: ParkedCall<Follower> | undefined }
-  | { readonly kind: 'listening'; readonly exchange: Exchange | undefined; readonly stream: ListenStream }
-  | { readonly kind: 'discovering'; readonly exchange: Exchange | undefined; readonly seat: LegacySeat }
+  | { readonly kind: 'listening'; readonly exchange: Exchange | undefined; readonly stream: ClientSubscription }
+  | { readonly kind: 'discovering'; readonly exchange: Exchange | undefined; readonly link: SessionLink }
   | LookingState
   | { readonly kind: 'over' };
 
@@ -73,7 +73,7 @@ const OVER: ConversationState = { kind: 'over' };
  * server. What outlives the request, because the server has asked something, is in the call it follows.
  */
 export class Conversation implements UpstreamLink, Follower {
-  /** Of the metadata only what follows here is kept: what a client chose to say in it would be kept with each call. */
+  /** No more of the metadata is kept than these fields: each call would keep whatever its client has put into it. */
   readonly #options: Pick<ConversationOptions, 'services' | 'listener'>;
   readonly #wanted: SessionWanted;
   readonly #client: TaskClient;
@@ -97,6 +97,11 @@ export class Conversation implements UpstreamLink, Follower {
   }
 
   // ---- from the client
+
+  /** The server's process serves other clients as well. */
+  get process(): undefined {
+    return undefined;
+  }
 
   /** False: a notification waits for the server. A request has nothing after it that could be held back. */
   send(frame: Frame, exchange?: Exchange): boolean {
@@ -177,9 +182,9 @@ export class Conversation implements UpstreamLink, Follower {
     const { services, listener } = this.#options;
     const tasks = tasksToWatch(frame, this.#client, services.hostedTasks);
     if ('code' in tasks) return this.#refuse(tasks);
-    const refusal = services.listening.take(this.#wanted.principal);
+    const refusal = services.subscriptionSlots.take(this.#wanted.principal);
     if (refusal !== undefined) return this.#refuse(rpcErrorOf(refusal));
-    const stream = new ListenStream({
+    const stream = new ClientSubscription({
       clock: services.deps.clock,
       log: services.deps.log,
       pool: services.pool,
@@ -198,16 +203,16 @@ export class Conversation implements UpstreamLink, Follower {
   #discover(exchange: Exchange | undefined): void {
     const known = this.#options.services.pool.knownResult(this.#wanted);
     if (known !== undefined) return this.#discovered(known);
-    const user: SeatUser = {
+    const user: SessionLinkUser = {
       opened: (result) => this.#discovered(result),
       refused: (error) => this.#refuse(error),
       lost: (reason) => this.#refuse(rpcErrorOf(reason)),
       fromServer: () => {},
       serverDrained: () => {},
     };
-    const seat = new LegacySeat(user);
-    this.#state = { kind: 'discovering', exchange, seat };
-    seat.open(this.#options.services.pool, this.#wanted);
+    const link = new SessionLink(user);
+    this.#state = { kind: 'discovering', exchange, link };
+    link.open(this.#options.services.pool, this.#wanted);
   }
 
   #discovered(result: InitializeResult): void {
@@ -268,10 +273,10 @@ export class Conversation implements UpstreamLink, Follower {
         return;
       case 'listening':
         state.stream.close();
-        this.#options.services.listening.leave(this.#wanted.principal);
+        this.#options.services.subscriptionSlots.release(this.#wanted.principal);
         return;
       case 'discovering':
-        state.seat.close(CLOSED);
+        state.link.close(CLOSED);
         return;
       case 'looking':
         state.stop();

@@ -11,15 +11,15 @@ import { Conversation, type ConversationServices } from './conversation.ts';
 import type { Follower } from './follower.ts';
 import { HostedTasks } from './hosted-tasks.ts';
 import { KeptOutcomes } from './kept-outcomes.ts';
-import { ListeningPlaces } from './listening-places.ts';
 import type { ParkedCall } from './parked-call.ts';
 import { PARKING_LIMITS, ParkedCalls, type ParkingLimits } from './parked-calls.ts';
 import { RequestStates } from './request-state.ts';
 import { SessionWishes } from './session-wishes.ts';
+import { SubscriptionSlots } from './subscription-slots.ts';
 import { TaskTools } from './task-tools.ts';
 
 export interface ModernToLegacyOptions {
-  /** Of the legacy server; closed together with this one. */
+  /** The dialer of the legacy server; closed together with this one. */
   readonly dialer: UpstreamDialer;
   readonly deps: Deps;
   /** A server that has not answered `initialize` by then is replaced; 0: no limit. */
@@ -79,7 +79,7 @@ class ModernToLegacyDialer implements UpstreamDialer {
       taskTools: new TaskTools(),
       hostedTasks: options.tasks === 'absorbed' ? undefined : this.#hostedTasks,
       unsolicited: options.unsolicited ?? true,
-      listening: new ListeningPlaces(options.maxListeningPerCaller),
+      subscriptionSlots: new SubscriptionSlots(options.maxListeningPerCaller),
     };
   }
 

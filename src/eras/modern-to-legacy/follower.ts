@@ -5,7 +5,7 @@ import type { CallObserver } from './parked-call.ts';
 /** A request of the client that follows a call. */
 export interface Follower extends CallObserver {
   readonly logLevel: LogLevel | undefined;
-  /** As the client wrote it. */
+  /** The progress token as the client wrote it. */
   readonly progressToken: Buffer | undefined;
   notify(frame: Frame): void;
   serverDrained(): void;

@@ -14,9 +14,9 @@ import type { HeldBytes } from '../parked-bytes.ts';
 import { CANCEL_TASK_MS } from './call-attempt.ts';
 import { CallQuestions } from './call-questions.ts';
 import type { KeptOutcome, KeptOutcomes } from './kept-outcomes.ts';
-import { type LegacySeat, type SeatUser, upstreamExchange } from './legacy-seat.ts';
 import { type Answered, modernFailure, modernResult, taskEnd } from './modern-outcome.ts';
 import { type InputQuestion, OpenQuestions } from './open-questions.ts';
+import { type SessionLink, type SessionLinkUser, upstreamExchange } from './session-link.ts';
 import { TaskOutcome } from './task-outcome.ts';
 import { type CreatedTask, readStatus } from './task-tools.ts';
 
@@ -33,8 +33,8 @@ export interface HostedTaskOptions {
   readonly ttlMs: number;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Of the call that became the task, and the task's own from now on. */
-  readonly seat: LegacySeat;
+  /** The link of the call that became the task; it is the task's own from now on. */
+  readonly link: SessionLink;
   readonly answered: Answered;
   readonly features: RevisionFeatures;
   /** The task of the server, by its own words. */
@@ -43,7 +43,7 @@ export interface HostedTaskOptions {
   readonly held: HeldBytes;
   /** Where its outcome counts. */
   readonly outcomes: KeptOutcomes;
-  /** Its time is over, or its server gone. */
+  /** Called when the time of the task is over, or its server gone. */
   readonly onGone: (task: HostedTask) => void;
 }
 
@@ -51,7 +51,7 @@ export interface HostedTaskOptions {
  * - `created`: nothing was asked yet.
  * - `working`: the server is being asked for the outcome, which it gives when there is one. What it wants to know
  *   meanwhile, it asks within that request.
- * - `ended`: with these members, as JSON texts; the seat was given back.
+ * - `ended`: with these members, as JSON texts; the link is closed.
  * - `gone`: nobody knows of it any more.
  */
 type HostedState =
@@ -63,7 +63,7 @@ type Members = ReadonlyMap<string, Buffer>;
 const WORKING: HostedState = { kind: 'working' };
 
 /** A task of a legacy server as a modern client follows it: asked for, answered and ended by its id. */
-export class HostedTask implements SeatUser {
+export class HostedTask implements SessionLinkUser {
   readonly #options: HostedTaskOptions;
   readonly #questions: OpenQuestions;
   readonly #asked: CallQuestions;
@@ -77,19 +77,19 @@ export class HostedTask implements SeatUser {
   #cancelling: Exchange | undefined;
 
   constructor(options: HostedTaskOptions) {
-    const { clock, seat, task, ttlMs, held, answered } = options;
+    const { clock, link, task, ttlMs, held, answered } = options;
     this.#options = options;
     this.#task = task;
     this.#questions = new OpenQuestions(clock, (bytes) => held.set(answered.request.bytes.length + bytes));
-    this.#outcome = new TaskOutcome({ clock, seat, taskId: task.taskId });
-    this.#asked = new CallQuestions({ park: this, send: (message) => void seat.send(message) });
+    this.#outcome = new TaskOutcome({ clock, link, taskId: task.taskId });
+    this.#asked = new CallQuestions({ park: this, send: (message) => void link.send(message) });
     this.#stopTimer = clock.after(ttlMs, () => this.#expire());
   }
 
-  /** Takes the seat over. */
+  /** Takes the link over. */
   start(): void {
     this.#state = WORKING;
-    this.#options.seat.passTo(this);
+    this.#options.link.passTo(this);
     this.#outcome.ask();
   }
 
@@ -122,7 +122,7 @@ export class HostedTask implements SeatUser {
     const request = requestFrame('get', GET_TASK, { taskId: this.#task.taskId });
     const exchange = this.#exchangeFor(request, GET_TASK);
     this.#looks.set(exchange, tell);
-    this.#options.seat.send(request, exchange);
+    this.#options.link.send(request, exchange);
     return () => this.#lookAway(exchange);
   }
 
@@ -130,7 +130,7 @@ export class HostedTask implements SeatUser {
   #lookAway(exchange: Exchange): void {
     if (!this.#looks.delete(exchange)) return;
     exchange.cancel('client');
-    this.#options.seat.send(notificationFrame(CANCELLED, { requestId: exchange.id }), exchange);
+    this.#options.link.send(notificationFrame(CANCELLED, { requestId: exchange.id }), exchange);
   }
 
   /** [SEP-2663] answers to what is not asked, or not any more, are ignored. */
@@ -151,7 +151,7 @@ export class HostedTask implements SeatUser {
   #sendCancel(): void {
     const request = requestFrame('cancel', CANCEL_TASK, { taskId: this.#task.taskId });
     this.#cancelling = this.#exchangeFor(request, CANCEL_TASK);
-    this.#options.seat.send(request, this.#cancelling);
+    this.#options.link.send(request, this.#cancelling);
   }
 
   /** Calls `changed` whenever `members` is another than before. Returns what stops it. */
@@ -251,7 +251,7 @@ export class HostedTask implements SeatUser {
     if (this.#state.kind === 'ended') outcomes.keep(kept);
   }
 
-  /** Gives the seat back; who waits is told what is known, or why nothing is. */
+  /** Closes the link; whoever waits is told what is known, or why nothing is. */
   #leave(failure?: Frame): void {
     this.#outcome.stop();
     for (const question of this.#questions.takeAll()) question.refuse();
@@ -260,7 +260,7 @@ export class HostedTask implements SeatUser {
     const waiting = [...this.#looks.values()];
     this.#looks.clear();
     this.#poll();
-    this.#options.seat.close(OVER);
+    this.#options.link.close(OVER);
     for (const tell of waiting) tell(failure ?? this.#current());
   }
 

@@ -3,7 +3,7 @@ import { Frame } from '../../wire/frame.ts';
 import { ownBytes } from '../../wire/own-bytes.ts';
 import type { HeldBytes } from '../parked-bytes.ts';
 
-/** Of one call. Clients come back within seconds; one that is away for longer reads the end of what was said. */
+/** Limits the notices of one call. Clients come back within seconds; one that is away for longer reads the latest. */
 export const MAX_KEPT_NOTICES = 100;
 export const MAX_KEPT_NOTICE_BYTES = 64 * 1024;
 
@@ -16,7 +16,7 @@ export class KeptNotices {
   #notices: Frame[] = [];
   #latestProgress: Frame | undefined;
   #bytes = 0;
-  /** Lost for want of room. */
+  /** Lost for lack of capacity. */
   dropped = 0;
 
   /** `held`: where its bytes count. */

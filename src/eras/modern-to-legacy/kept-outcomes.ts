@@ -48,7 +48,7 @@ export class KeptOutcomes {
     this.#count(outcome.principal, -outcome.bytes);
   }
 
-  /** Of somebody else's nothing is known. */
+  /** True only for the caller whose outcome it was: nobody learns anything of the outcomes of others. */
   wasGivenUp(id: string, principal: string): boolean {
     return this.#givenUp.get(id) === principal;
   }

@@ -21,16 +21,16 @@ import { type Follower, mostVerbose } from './follower.ts';
 import type { HostedTasks } from './hosted-tasks.ts';
 import { readRpcError } from './legacy-answers.ts';
 import { legacyRequest } from './legacy-request.ts';
-import { LegacySeat, type SeatUser, upstreamExchange } from './legacy-seat.ts';
 import { type Answered, modernFailure, modernOutcome } from './modern-outcome.ts';
 import type { InputQuestion } from './open-questions.ts';
-import { type CallHost, ParkedCall } from './parked-call.ts';
+import { ParkedCall, type ParkedCallHost } from './parked-call.ts';
 import type { ParkedCalls } from './parked-calls.ts';
 import { type RequestStates, requestDigest } from './request-state.ts';
+import { RequiredElicitations } from './required-elicitations.ts';
 import { rootsQuestion } from './server-question.ts';
+import { SessionLink, type SessionLinkUser, upstreamExchange } from './session-link.ts';
 import type { CreatedTask, TaskTools } from './task-tools.ts';
 import { declined, readUrlElicitations } from './url-elicitations.ts';
-import { UrlVisits } from './url-visits.ts';
 
 export interface LegacyCallOptions {
   readonly deps: Deps;
@@ -51,7 +51,7 @@ export interface LegacyCallOptions {
  * - `asking`: not sent yet; the client is asked for what the server wanted to know before.
  * - `sent`: runs at the server.
  * - `refused`: the server wants its user to visit URLs first; the client is asked.
- * - `completing`: the user has agreed; it will be sent once more when the visit has had its effect.
+ * - `completing`: the user has agreed; it will be sent once more when the elicitation is complete.
  * - `adopted`: has become a task, which its client follows by itself.
  * - `over`: nothing more happens.
  */
@@ -68,16 +68,16 @@ const ADOPTED: Step = { kind: 'adopted' };
 const OVER: Step = { kind: 'over' };
 
 /** Runs one call of a modern client at a legacy server. Which requests of the client follow it, its park knows. */
-export class LegacyCall implements SeatUser, CallHost<Follower> {
+export class LegacyCall implements SessionLinkUser, ParkedCallHost<Follower> {
   readonly #options: LegacyCallOptions;
   readonly #method: string;
-  readonly #seat: LegacySeat;
+  readonly #link: SessionLink;
   readonly #park: ParkedCall<Follower>;
   readonly #preparation: CallPreparation;
   readonly #attempt: CallAttempt;
   readonly #questions: CallQuestions;
   readonly #notices: CallNotices;
-  readonly #visits: UrlVisits;
+  readonly #elicitations: RequiredElicitations;
   #step: Step = OPENING;
   #server: InitializeResult | undefined;
 
@@ -85,7 +85,7 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
     const { deps, states, calls, taskTools, wanted, request } = options;
     this.#options = options;
     this.#method = request.method ?? '';
-    const seat = new LegacySeat(this);
+    const link = new SessionLink(this);
     const park = new ParkedCall<Follower>({
       createId: deps.randomId,
       clock: deps.clock,
@@ -96,31 +96,31 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
       requestBytes: request.bytes.length,
       digest: () => requestDigest(request),
     });
-    this.#seat = seat;
+    this.#link = link;
     this.#park = park;
     const { clock } = deps;
     const exchangeFor = (message: Frame, method: string): Exchange => {
       return upstreamExchange({ request: message, method, nowMs: clock.now() });
     };
     const ready = (form: CallForm): void => this.#askRoots(form);
-    this.#preparation = new CallPreparation({ clock, seat, taskTools, request, exchangeFor, ready });
+    this.#preparation = new CallPreparation({ clock, link, taskTools, request, exchangeFor, ready });
     const adopt = (task: CreatedTask): boolean => this.#adopt(task);
     const answered = (outcome: Frame): void => this.#answered(outcome);
-    const ended = (): void => seat.close(FINISHED);
-    this.#attempt = new CallAttempt({ clock, seat, exchangeFor, adopt, answered, ended });
-    this.#questions = new CallQuestions({ park, send: (message) => void seat.send(message) });
+    const ended = (): void => link.close(FINISHED);
+    this.#attempt = new CallAttempt({ clock, link, exchangeFor, adopt, answered, ended });
+    this.#questions = new CallQuestions({ park, send: (message) => void link.send(message) });
     const openBytes = (): HeldBytes => calls.openBytes(wanted.principal);
     this.#notices = new CallNotices({ park, openBytes, log: deps.log });
     const failed = (error: RpcError): void => this.#finish(error);
-    this.#visits = new UrlVisits({ park, declared: wanted.capabilities, failed });
+    this.#elicitations = new RequiredElicitations({ park, declared: wanted.capabilities, failed });
   }
 
   /** Throws a BridgeError when there is no session to be had. */
   start(follower: Follower): void {
     this.#park.attach(follower);
     const { pool, wanted } = this.#options;
-    if (this.#mayBeAsked) this.#seat.openAlone(pool, wanted);
-    else this.#seat.open(pool, wanted);
+    if (this.#mayBeAsked) this.#link.openAlone(pool, wanted);
+    else this.#link.open(pool, wanted);
   }
 
   get #mayBeAsked(): boolean {
@@ -153,7 +153,7 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
 
   /** What the server wanted to know when nobody could be asked, this client is asked before its call is sent. */
   #askRoots(form: CallForm): void {
-    const held = isInteractive(this.#method) ? this.#seat.session.roots.takeWaiting() : [];
+    const held = isInteractive(this.#method) ? this.#link.session.roots.takeWaiting() : [];
     if (held.length > 0) this.#step = ASKING;
     for (const roots of held) {
       const question = rootsQuestion(roots);
@@ -175,7 +175,7 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
   #adopt(task: CreatedTask): boolean {
     const { hostedTasks, wanted } = this.#options;
     const { principal } = wanted;
-    const parts = { principal, seat: this.#seat, answered: this.#context, features: this.#features, task };
+    const parts = { principal, link: this.#link, answered: this.#context, features: this.#features, task };
     const hosted = hostedTasks?.add(parts);
     if (hosted === undefined) return false;
     this.#step = ADOPTED;
@@ -206,10 +206,10 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
     this.#step = OVER;
     this.#preparation.stop();
     const { level } = this.#preparation;
-    if (level !== undefined) this.#seat.session.holdLevel(level);
+    if (level !== undefined) this.#link.session.holdLevel(level);
     this.#questions.clear();
     if (step.kind === 'completing') step.stop();
-    if (step.kind !== 'opening' && this.#mayBeAsked) this.#seat.session.callOver();
+    if (step.kind !== 'opening' && this.#mayBeAsked) this.#link.session.callOver();
     if (step.kind !== 'adopted') this.#attempt.end();
   }
 
@@ -251,7 +251,7 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
     const elicitations = isRefusal ? readUrlElicitations(error) : undefined;
     if (elicitations === undefined) return this.#park.finished(modernFailure(frame, this.#context));
     this.#step = REFUSED;
-    this.#visits.require(elicitations, error);
+    this.#elicitations.require(elicitations, error);
   }
 
   #finish(error: RpcError): void {
@@ -260,8 +260,8 @@ export class LegacyCall implements SeatUser, CallHost<Follower> {
 
   /** The server itself refused the first attempt, so that this one is the first that does anything. */
   #visited(): void {
-    if (!this.#visits.isAccepted) return this.#park.finished(declined(this.#method, this.#park.serverInfo));
-    const stop = this.#visits.whenComplete(this.#seat.session.elicitations, () => this.#prepare());
+    if (!this.#elicitations.isAccepted) return this.#park.finished(declined(this.#method, this.#park.serverInfo));
+    const stop = this.#elicitations.whenComplete(this.#link.session.elicitations, () => this.#prepare());
     this.#step = { kind: 'completing', stop };
   }
 

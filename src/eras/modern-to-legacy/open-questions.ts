@@ -14,7 +14,7 @@ export interface InputQuestion {
   readonly method: string;
   /** `{"method":…,"params":…}` as the client gets it. */
   readonly request: Buffer;
-  /** Of the message it came in, which is kept for its answer. */
+  /** The size of the message the question came in, which is kept for its answer. */
   readonly askedBytes: number;
   /** Passes an answer on: JSON text of the right shape, part of the retry that brought it. */
   answer(response: Buffer): void;

@@ -26,7 +26,7 @@ export interface CallObserver {
 }
 
 /** What a call needs of the one that runs it at the server. */
-export interface CallHost<Observer> {
+export interface ParkedCallHost<Observer> {
   /** Somebody follows the call from now on, or has come back for its outcome, which is next. */
   joined(observer: Observer): void;
   /** Every question was answered, and somebody waits for the outcome again. */
@@ -68,11 +68,11 @@ export interface ParkedCallOptions<Observer extends CallObserver> {
   readonly clock: Clock;
   readonly states: RequestStates;
   readonly calls: ParkedCalls<ParkedCall<Observer>>;
-  readonly host: CallHost<Observer>;
+  readonly host: ParkedCallHost<Observer>;
   readonly principal: string;
-  /** Of the client's first request, which is kept as long as the call is. */
+  /** The size of the client's first request, which is kept as long as the call is. */
   readonly requestBytes: number;
-  /** Of the client's request; asked for when it is needed, which it rarely is. */
+  /** The digest of the client's request, computed on demand because it is rarely needed. */
   readonly digest: () => string;
 }
 

@@ -2,7 +2,7 @@ import { type HeldBytes, ParkedBytes, type ParkedBytesLimits } from '../parked-b
 import { KeptOutcomes } from './kept-outcomes.ts';
 import type { StateFault } from './request-state.ts';
 
-/** Of calls that wait for their clients; the number again for tasks, and the bytes again for outcomes. */
+/** Limits the calls that wait for their clients; as many tasks are allowed besides, and as many bytes of outcomes. */
 export interface ParkingLimits extends ParkedBytesLimits {
   readonly perPrincipal: number;
   readonly total: number;

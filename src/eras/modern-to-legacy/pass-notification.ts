@@ -5,13 +5,13 @@ import type { RpcError } from '../../mcp/rpc-errors.ts';
 import type { LegacyPool } from '../../relay/legacy-pool.ts';
 import type { SessionWanted } from '../../relay/session-wanted.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { LegacySeat, type SeatUser } from './legacy-seat.ts';
+import { SessionLink, type SessionLinkUser } from './session-link.ts';
 
-export interface NotificationWay {
+export interface NotificationRoute {
   readonly pool: LegacyPool;
   readonly wanted: SessionWanted;
   readonly log: Logger;
-  /** There is room for the next one. */
+  /** Called when the server takes the next notification. */
   readonly drained: () => void;
 }
 
@@ -26,27 +26,27 @@ type PassingState = 'waiting' | 'sent' | 'over';
  * Sends a notification of an extension to a session of its client, as soon as there is one. Nobody waits for it. False: the
  * server has not taken it yet; `drained` follows.
  */
-export function passNotification(notification: Frame, way: NotificationWay): boolean {
-  return new PassingNotification(notification, way).start();
+export function passNotification(notification: Frame, route: NotificationRoute): boolean {
+  return new PassingNotification(notification, route).start();
 }
 
-class PassingNotification implements SeatUser {
+class PassingNotification implements SessionLinkUser {
   readonly #notification: Frame;
-  readonly #way: NotificationWay;
-  readonly #seat = new LegacySeat(this);
+  readonly #route: NotificationRoute;
+  readonly #link = new SessionLink(this);
   #state: PassingState = 'waiting';
   #isHeldUp = false;
 
-  constructor(notification: Frame, way: NotificationWay) {
+  constructor(notification: Frame, route: NotificationRoute) {
     this.#notification = notification;
-    this.#way = way;
+    this.#route = route;
   }
 
   /** False: it is held up. */
   start(): boolean {
-    const { pool, wanted } = this.#way;
+    const { pool, wanted } = this.#route;
     try {
-      this.#seat.open(pool, wanted);
+      this.#link.open(pool, wanted);
     } catch (thrown) {
       this.#dropped({ err: thrown });
       return true;
@@ -57,7 +57,7 @@ class PassingNotification implements SeatUser {
 
   opened(): void {
     this.#state = 'sent';
-    if (this.#seat.send(stripMetadata(this.#notification))) this.#leave();
+    if (this.#link.send(stripMetadata(this.#notification))) this.#leave();
   }
 
   refused({ code }: RpcError): void {
@@ -77,14 +77,15 @@ class PassingNotification implements SeatUser {
 
   #dropped(reason: object): void {
     const { method } = this.#notification;
-    if (this.#state !== 'over') this.#way.log.debug({ method, ...reason }, 'notification dropped: no server takes it');
+    if (this.#state !== 'over')
+      this.#route.log.debug({ method, ...reason }, 'notification dropped: no server takes it');
     this.#leave();
   }
 
   #leave(): void {
     this.#state = 'over';
-    this.#seat.close(SENT);
-    if (this.#isHeldUp) this.#way.drained();
+    this.#link.close(SENT);
+    if (this.#isHeldUp) this.#route.drained();
   }
 }
 

@@ -15,7 +15,7 @@ export interface StateContents {
   readonly callId: string;
   /** How often the client had been asked when it got this state. */
   readonly round: number;
-  /** By the clock of the bridge. */
+  /** The end of its validity, by the clock of the bridge. */
   readonly expiresAtMs: number;
 }
 

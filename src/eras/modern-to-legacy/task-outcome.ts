@@ -4,7 +4,7 @@ import { failureToldBy } from '../../mcp/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { requestFrame } from '../../wire/write-message.ts';
-import { type LegacySeat, upstreamExchange } from './legacy-seat.ts';
+import { type SessionLink, upstreamExchange } from './session-link.ts';
 import { TASK_RESULT } from './task-tools.ts';
 
 /** The pause after a connection broke: the server knows the outcome, or will. */
@@ -12,7 +12,7 @@ export const ASK_AGAIN_MS = 5000;
 
 export interface TaskOutcomeOptions {
   readonly clock: Clock;
-  readonly seat: LegacySeat;
+  readonly link: SessionLink;
   /** The server's. */
   readonly taskId: string;
 }
@@ -31,12 +31,12 @@ export class TaskOutcome {
   }
 
   ask(): void {
-    const { clock, seat, taskId } = this.#options;
+    const { clock, link, taskId } = this.#options;
     const request = requestFrame('task', TASK_RESULT, { taskId });
     const exchange = upstreamExchange({ request, method: CALL_TOOL, nowMs: clock.now() });
     this.#open = exchange;
-    seat.session.tasks.set(taskId, exchange);
-    seat.send(request, exchange);
+    link.session.tasks.set(taskId, exchange);
+    link.send(request, exchange);
   }
 
   isAnsweredBy(exchange: Exchange): boolean {
@@ -53,7 +53,7 @@ export class TaskOutcome {
   stop(): void {
     this.#cancelTimer?.();
     this.#open = undefined;
-    this.#options.seat.session.tasks.delete(this.#options.taskId);
+    this.#options.link.session.tasks.delete(this.#options.taskId);
   }
 }
 

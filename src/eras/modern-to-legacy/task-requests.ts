@@ -19,7 +19,7 @@ export interface TaskClient {
 
 export const NO_METHOD: RpcError = { code: METHOD_NOT_FOUND, message: 'this server has no such method' };
 
-/** For `server/discover`. */
+/** The extension that `server/discover` declares for tasks; undefined: there are none. */
 export function taskExtensions(tasks: HostedTasks | undefined, server: InitializeResult): Fields | undefined {
   return tasks !== undefined && offersTasks(server.capabilities) ? { [TASKS_EXTENSION]: {} } : undefined;
 }

@@ -15,7 +15,7 @@ export const TASK_RESULT = 'tasks/result';
 
 /** Servers with more pages than this are not asked for the rest. */
 const MAX_PAGES = 50;
-/** Of the tools of one session, and characters of their names; one that is not known is called plainly. */
+/** Limits the tools remembered of one session, and the characters of their names; an unknown tool is called plainly. */
 const REQUIRED_LIMITS = { count: 1000, length: 64 * 1024 };
 
 export function offersTasks(capabilities: Fields): boolean {
@@ -76,7 +76,7 @@ function readSpan(bytes: Buffer, span: UniqueMember): unknown {
   return typeof span === 'object' ? parseSpan(bytes, span) : undefined;
 }
 
-/** The same call, to run as a task that is kept for so long. */
+/** The call as a request to run it as a task that is kept for `ttl` milliseconds. */
 export function asTask(call: Frame, ttl: number): Frame {
   const params = ObjectEditor.read(call.bytes, call.payloadStart, ['task']);
   params?.set('task', Buffer.from(JSON.stringify({ ttl })));

@@ -47,7 +47,7 @@ export class Callers {
   /** Throws for a request that was not let in: serving it would be a bug. */
   readonly principalOf = (request: IncomingMessage): string => this.#find(request).principal;
 
-  /** As `principalOf`. */
+  /** The environment of the caller; throws as `principalOf` does. */
   readonly environmentOf = (request: IncomingMessage): Caller['environment'] => this.#find(request).environment;
 
   #find(request: IncomingMessage): Caller {

@@ -7,14 +7,14 @@ import type { FetchJson } from './fetch-json.ts';
  * [RFC 8414 3; OpenID Connect Discovery 1.0 4; spec 2025-11-25 basic/authorization#authorization-server-metadata-discovery]
  */
 export async function discoverKeys(issuer: string, fetchJson: FetchJson): Promise<URL> {
-  for (const place of wellKnownPlaces(issuer)) {
-    const metadata = asFields(await fetchJson(place));
+  for (const url of wellKnownUrls(issuer)) {
+    const metadata = asFields(await fetchJson(url));
     if (metadata === undefined) continue;
     // [RFC 8414 3.3] Whoever says to be somebody else is not believed anything.
     if (metadata.issuer !== issuer) {
       throw unusable(
         issuer,
-        `its metadata at ${place.href} names another issuer; --auth-issuer must be the very same text`,
+        `its metadata at ${url.href} names another issuer; --auth-issuer must be the very same text`,
       );
     }
     const { jwks_uri: keys } = metadata;
@@ -24,16 +24,16 @@ export async function discoverKeys(issuer: string, fetchJson: FetchJson): Promis
   throw unusable(issuer, 'it publishes no metadata; name its keys with --auth-jwks');
 }
 
-/** In the order of the MCP specification. */
-function wellKnownPlaces(issuer: string): readonly URL[] {
+/** The URLs of an issuer's metadata, in the order of the MCP specification. */
+function wellKnownUrls(issuer: string): readonly URL[] {
   const { origin, pathname } = new URL(issuer);
   const path = pathname.replace(/\/$/, '');
-  const places = [
+  const paths = [
     `/.well-known/oauth-authorization-server${path}`,
     `/.well-known/openid-configuration${path}`,
     `${path}/.well-known/openid-configuration`,
   ];
-  return [...new Set(places)].map((place) => new URL(place, origin));
+  return [...new Set(paths)].map((wellKnown) => new URL(wellKnown, origin));
 }
 
 function unusable(issuer: string, reason: string): BridgeError {

@@ -70,8 +70,8 @@ class IssuerTokens implements JwtVerifier {
   /** By the digest of the token; the oldest first. */
   readonly #remembered = new Map<string, Remembered>();
   /** Apart from each other: who waits for keys takes nothing from those whose keys are here. */
-  readonly #waiting = new Places(MAX_WAITING);
-  readonly #checking = new Places(MAX_CHECKING);
+  readonly #waiting = new Slots(MAX_WAITING);
+  readonly #checking = new Slots(MAX_CHECKING);
 
   constructor(options: JwtVerifierOptions) {
     this.#options = options;
@@ -151,7 +151,7 @@ class IssuerTokens implements JwtVerifier {
 }
 
 /** A number of requests that something may be done for at a time; the others are turned away. */
-class Places {
+class Slots {
   readonly #count: number;
   #taken = 0;
 
@@ -190,10 +190,10 @@ const OTHER_KIND = 'it is an ID token or an event by its claims, and an access t
 const BOUND = 'it is bound to a key (cnf), whose proof is not checked here; a plain bearer token is needed';
 
 /** [RFC 8693 4.2] `scope` is text with spaces; some issuers write `scp`, as text or as a list. */
-function scopesOf({ scope, scp }: JWTPayload): ReadonlySet<string> {
+function scopesOf({ scope, scp }: JWTPayload): ReadonlySet<unknown> {
   const named = scope ?? scp;
   if (typeof named === 'string') return new Set(named.split(' '));
-  return new Set(Array.isArray(named) ? named.filter((one) => typeof one === 'string') : []);
+  return new Set(Array.isArray(named) ? named : []);
 }
 
 /** Nothing of the token itself goes into a reason. */

@@ -31,8 +31,8 @@ export class AddressGuard {
   }
 
   /**
-   * The same for a page that a browser is sent to. It resolves names by itself, and picks an address by itself, so none of
-   * them may be near. What cannot be resolved here can perhaps be by its proxy. Rejects with ERR_UPSTREAM_AUTH.
+   * Checks a page that a browser is sent to. The browser resolves names and picks an address by itself, so none of the
+   * addresses may be near. What cannot be resolved here can perhaps be by its proxy. Rejects with ERR_UPSTREAM_AUTH.
    */
   async checkPage(url: URL): Promise<void> {
     const use = `${showUrl(url)} is to be opened in the browser for a login`;

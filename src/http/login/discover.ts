@@ -21,7 +21,7 @@ export interface Surroundings {
 
 export interface DiscoverRequest {
   readonly server: URL;
-  /** As `WWW-Authenticate` has it. */
+  /** The URL of the metadata that `WWW-Authenticate` names. */
   readonly resourceMetadata: URL | undefined;
   /** The only one that will do; undefined: any. */
   readonly issuer: string | undefined;
@@ -32,12 +32,12 @@ export interface DiscoverRequest {
 export async function discover(request: DiscoverRequest): Promise<Surroundings | undefined> {
   const found = await findResourceMetadata(request);
   if (found === undefined) return discoverWithoutResource(request);
-  const { document, place } = found;
+  const { document, location } = found;
   const metadata = readResourceMetadata(document);
-  if ('fault' in metadata) throw unusable(place, metadata.fault);
+  if ('fault' in metadata) throw unusable(location, metadata.fault);
   const { resource, authorizationServers, scopes } = metadata;
   if (!isAbout(resource, request.server)) {
-    const problem = `The metadata at ${showUrl(place)} is about another server than ${showUrl(request.server)}`;
+    const problem = `The metadata at ${showUrl(location)} is about another server than ${showUrl(request.server)}`;
     throw loginError(problem, 'No token is asked for: it would be for somebody else.');
   }
   const issuers = authorizationServers.filter(isTrusted(request.issuer));
@@ -67,13 +67,13 @@ async function findResourceMetadata({ server, resourceMetadata, fetch }: Discove
   const { origin, pathname } = server;
   const path = pathname.replace(/\/$/, '');
   const wellKnown = [...new Set([`${RESOURCE_METADATA}${path}`, RESOURCE_METADATA])];
-  const places = resourceMetadata === undefined ? wellKnown.map((known) => new URL(known, origin)) : [resourceMetadata];
-  for (const place of places) {
-    const response = await fetch(place, JSON_GET);
+  const urls = resourceMetadata === undefined ? wellKnown.map((known) => new URL(known, origin)) : [resourceMetadata];
+  for (const location of urls) {
+    const response = await fetch(location, JSON_GET);
     if (isMissing(response)) continue;
     const document = await readObject(response);
-    if (document !== undefined) return { document, place };
-    throw loginError(`${showUrl(place)} answered ${response.status} without metadata`, 'Try again later.');
+    if (document !== undefined) return { document, location };
+    throw loginError(`${showUrl(location)} answered ${response.status} without metadata`, 'Try again later.');
   }
   return undefined;
 }
@@ -81,27 +81,27 @@ async function findResourceMetadata({ server, resourceMetadata, fetch }: Discove
 /** [spec 2025-11-25 basic/authorization#authorization-server-metadata-discovery] */
 async function findAuthorizationServer(issuer: string, fetch: LoginFetch): Promise<AuthorizationServer | undefined> {
   const url = new URL(issuer);
-  for (const place of placesOf(url)) {
-    const response = await fetch(place, JSON_GET);
+  for (const location of wellKnownUrls(url)) {
+    const response = await fetch(location, JSON_GET);
     if (isMissing(response)) continue;
     // [RFC 8414 3.3] Whose metadata it is has to be who was asked.
     const metadata = await processDiscoveryResponse(url, response).catch(() => undefined);
     const read = metadata && readServerMetadata(metadata);
     if (read !== undefined && 'metadata' in read) return read.metadata;
-    throw unusable(place, read?.fault ?? `expected JSON whose issuer is ${issuer}`);
+    throw unusable(location, read?.fault ?? `expected JSON whose issuer is ${issuer}`);
   }
   return undefined;
 }
 
-function unusable(place: URL, fault: string) {
-  const problem = `The metadata at ${showUrl(place)} cannot be used; ${fault}`;
+function unusable(location: URL, fault: string) {
+  const problem = `The metadata at ${showUrl(location)} cannot be used; ${fault}`;
   return loginError(problem, 'It is wrong or hostile; tell the operators of the server.');
 }
 
-function placesOf({ origin, pathname }: URL): readonly URL[] {
+function wellKnownUrls({ origin, pathname }: URL): readonly URL[] {
   const path = pathname.replace(/\/$/, '');
-  const places = [`${SERVER_METADATA}${path}`, `${OPENID_METADATA}${path}`, `${path}${OPENID_METADATA}`];
-  return [...new Set(places)].map((place) => new URL(place, origin));
+  const paths = [`${SERVER_METADATA}${path}`, `${OPENID_METADATA}${path}`, `${path}${OPENID_METADATA}`];
+  return [...new Set(paths)].map((wellKnown) => new URL(wellKnown, origin));
 }
 
 const JSON_GET = { method: 'GET', headers: { accept: 'application/json' } } as const;

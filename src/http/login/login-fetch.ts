@@ -9,7 +9,7 @@ import { loginError } from './login-error.ts';
 
 /** Callers wait; whoever needs longer for a few lines of JSON is in trouble. */
 const FETCH_TIMEOUT_MS = 15_000;
-/** Of an answer that is final. [RFC 9110 15] */
+/** The statuses of final answers range from here to `MAX_STATUS`. [RFC 9110 15] */
 const MIN_STATUS = 200;
 const MAX_STATUS = 599;
 const WAY_OUT = 'Check the address, or tell the operators of the server.';

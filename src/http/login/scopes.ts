@@ -5,13 +5,13 @@ export interface ScopeRequest {
   readonly status: 401 | 403;
   /** By the user's choice; empty: as the server says. */
   readonly configured: readonly string[];
-  /** Of the refusal. */
+  /** The scopes named in the refusal. */
   readonly challenged: string | undefined;
-  /** Of the metadata of the server. */
+  /** The scopes named in the metadata of the server. */
   readonly advertised: readonly string[];
   /** What was asked for before: whoever asks for one thing more should not lose the others. */
   readonly previous: readonly string[];
-  /** Of the authorization server. */
+  /** The scopes that the authorization server supports; undefined: it names none. */
   readonly supported: readonly string[] | undefined;
 }
 

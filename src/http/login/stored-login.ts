@@ -13,12 +13,12 @@ export interface StoredLogin {
   readonly tokens: Tokens | undefined;
 }
 
-/** Who we are to an authorization server. */
+/** The client that the bridge is to an authorization server. */
 export interface LoginClient {
   readonly id: string;
   /** Registered by us, configured by the user, or described by a document at the URL that is its id. */
   readonly origin: 'registered' | 'configured' | 'document';
-  /** Of a registration; what the user configures is not kept. */
+  /** The secret of a registration; a secret that the user configures is not kept. */
   readonly secret: string | undefined;
   readonly method: ClientMethod;
   /** What a registration was made for. */

@@ -137,6 +137,6 @@ function acknowledged(frame: Frame, call: ModernCall, subscription: Subscription
   if (rewritten !== undefined) deliver(call, rewritten);
 }
 
-function deliver({ seat, exchange }: ModernCall, frame: Frame): void {
-  seat.listener.fromServer(frame, exchange);
+function deliver({ client, exchange }: ModernCall, frame: Frame): void {
+  client.listener.fromServer(frame, exchange);
 }

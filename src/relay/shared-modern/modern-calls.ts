@@ -2,29 +2,29 @@ import { CellMap } from '../../collections/cell-map.ts';
 import type { Clock } from '../../deps.ts';
 import type { JsonRpcId } from '../../wire/frame.ts';
 import type { Exchange } from '../exchange.ts';
-import type { ModernSeat } from './modern-seat.ts';
+import type { ModernClientLink } from './modern-client-link.ts';
 import type { Subscription } from './subscription.ts';
 
 /** A server may go on for so long about a call it was told to stop. */
 const WITHDRAWN_MS = 10_000;
-/** Of those calls, so many are remembered. */
+/** Withdrawn calls that are remembered. */
 const MAX_WITHDRAWN = 1024;
 
 /** A request on its way through the shared link, and how to turn what belongs to it back into the client's. */
 export interface ModernCall {
-  readonly seat: ModernSeat;
-  /** Undefined: the seat's owner asked for itself, and knows the answer by its id. */
+  readonly client: ModernClientLink;
+  /** Undefined: the owner of the link asked for itself, and knows the answer by its id. */
   readonly exchange: Exchange | undefined;
   readonly upstreamId: number;
   /** The client's id as decoded, and id and progress token as it wrote them. */
   readonly id: JsonRpcId;
   readonly idToken: Buffer;
   readonly progressToken: Buffer | undefined;
-  /** Of the request. */
+  /** The size of the request. */
   readonly bytes: number;
   /** It asked for log messages. */
   readonly wantsLogs: boolean;
-  /** Set for `subscriptions/listen`. */
+  /** Set if the call is a `subscriptions/listen`. */
   readonly subscription: Subscription | undefined;
 }
 
@@ -36,7 +36,7 @@ export interface CallTraits {
 
 /** Neither its request nor its client, which may be gone, with all that was kept for it. */
 interface WithdrawnCall {
-  readonly seat: symbol;
+  readonly client: symbol;
   readonly traits: CallTraits;
   readonly untilMs: number;
 }
@@ -63,7 +63,7 @@ export class ModernCalls {
 
   add(call: ModernCall): void {
     this.#calls.set(call.upstreamId, call);
-    call.seat.openCalls += 1;
+    call.client.openCalls += 1;
     if (call.subscription !== undefined) this.#subscriptions += 1;
   }
 
@@ -81,21 +81,21 @@ export class ModernCalls {
   /** The client gives the call up: the server may not have heard of it yet. */
   withdraw(call: ModernCall): void {
     this.#delete(call);
-    const { seat, wantsLogs, subscription } = call;
+    const { client, wantsLogs, subscription } = call;
     const traits = { wantsLogs, subscription: subscription && { isAcknowledged: subscription.isAcknowledged } };
-    this.#withdrawn.push({ seat: seat.mark, traits, untilMs: this.#clock.now() + WITHDRAWN_MS });
+    this.#withdrawn.push({ client: client.mark, traits, untilMs: this.#clock.now() + WITHDRAWN_MS });
     if (this.#withdrawn.length > MAX_WITHDRAWN) this.#withdrawn.shift();
   }
 
   #delete(call: ModernCall): void {
     this.#calls.delete(call.upstreamId);
-    call.seat.openCalls -= 1;
+    call.client.openCalls -= 1;
     if (call.subscription !== undefined) this.#subscriptions -= 1;
   }
 
-  of(seat: ModernSeat): readonly ModernCall[] {
-    if (seat.openCalls === 0) return [];
-    return [...this.#calls.values()].filter((call) => call.seat === seat);
+  of(client: ModernClientLink): readonly ModernCall[] {
+    if (client.openCalls === 0) return [];
+    return [...this.#calls.values()].filter((call) => call.client === client);
   }
 
   all(): readonly ModernCall[] {
@@ -121,10 +121,10 @@ export class ModernCalls {
     return sole !== undefined && this.#isRivalled(sole, mayBeAbout) ? undefined : sole;
   }
 
-  #isRivalled({ seat }: ModernCall, mayBeAbout: (call: CallTraits) => boolean): boolean {
+  #isRivalled({ client }: ModernCall, mayBeAbout: (call: CallTraits) => boolean): boolean {
     const nowMs = this.#clock.now();
     const firstKept = this.#withdrawn.findIndex(({ untilMs }) => untilMs > nowMs);
     this.#withdrawn = firstKept === -1 ? [] : this.#withdrawn.slice(firstKept);
-    return this.#withdrawn.some((withdrawn) => withdrawn.seat !== seat.mark && mayBeAbout(withdrawn.traits));
+    return this.#withdrawn.some((withdrawn) => withdrawn.client !== client.mark && mayBeAbout(withdrawn.traits));
   }
 }

@@ -1,4 +1,4 @@
-import { PlaceList } from '../../collections/place-list.ts';
+import { LinkedList } from '../../collections/linked-list.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import { CANCELLED } from '../../mcp/methods.ts';
@@ -9,12 +9,12 @@ import type { Exchange } from '../exchange.ts';
 import type { Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../ports.ts';
 import { HeldMessages, refuse } from '../shared/held-messages.ts';
 import { logEnd } from '../shared/log-end.ts';
+import { ProcessReplacement } from '../shared/process-replacement.ts';
 import { dialRefusalOf, RestartPause } from '../shared/restart-pause.ts';
-import { Succession } from '../shared/succession.ts';
-import { FromModernSeats, type SeatMessage } from './from-modern-seats.ts';
+import { type ClientMessage, FromModernClients } from './from-modern-clients.ts';
 import { FromModernServer } from './from-modern-server.ts';
 import { ModernCalls } from './modern-calls.ts';
-import { ModernSeat, type ModernSeatHost } from './modern-seat.ts';
+import { ModernClientLink, type ModernClientLinkHost } from './modern-client-link.ts';
 
 export interface SharedModernServerOptions {
   /** What it dials is one process of a modern server. */
@@ -40,18 +40,18 @@ type ServerState =
 
 /**
  * One process of a modern server for all conversations and sessions: it holds no state for any of them, so nothing has
- * to be reconciled but ids. Each has a seat, which its relay takes for a link of its own. A process that ends is
- * replaced, and asked again for what it was to report.
+ * to be reconciled but ids. Each has a client link, which its relay takes for a link of its own. A process that
+ * ends is replaced, and asked again for what it was to report.
  */
-export class SharedModernServer implements UpstreamDialer, ServerListener, ModernSeatHost {
+export class SharedModernServer implements UpstreamDialer, ServerListener, ModernClientLinkHost {
   readonly #options: SharedModernServerOptions;
-  readonly #seats = new PlaceList<ModernSeat>();
+  readonly #clients = new LinkedList<ModernClientLink>();
   readonly #calls: ModernCalls;
-  readonly #fromSeats: FromModernSeats;
+  readonly #fromClients: FromModernClients;
   readonly #fromServer: FromModernServer;
-  readonly #held = new HeldMessages<ModernSeat>();
+  readonly #held = new HeldMessages<ModernClientLink>();
   readonly #pause = new RestartPause();
-  readonly #succession: Succession;
+  readonly #replacement: ProcessReplacement;
   #state: ServerState = { kind: 'idle' };
   #isWarm = false;
 
@@ -59,8 +59,8 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
     const { deps, prewarm } = options;
     this.#options = options;
     this.#calls = new ModernCalls(deps.clock);
-    this.#succession = new Succession(deps.clock);
-    this.#fromSeats = new FromModernSeats(this.#calls, deps);
+    this.#replacement = new ProcessReplacement(deps.clock);
+    this.#fromClients = new FromModernClients(this.#calls, deps);
     this.#fromServer = new FromModernServer(this.#calls, deps.log);
     if (prewarm) this.keepWarm();
   }
@@ -100,24 +100,24 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
     if (this.#state.kind === 'closed') throw SHUTTING_DOWN;
     const refusal = this.#link() === undefined ? this.#dialerRefusal() : undefined;
     if (refusal !== undefined) throw refusal;
-    const seat = new ModernSeat(this, listener);
-    seat.place = this.#seats.add(seat);
-    return seat;
+    const client = new ModernClientLink(this, listener);
+    client.node = this.#clients.add(client);
+    return client;
   }
 
-  fromSeat(seat: ModernSeat, frame: Frame, exchange: Exchange | undefined): boolean {
-    const message: SeatMessage = { seat, frame, exchange };
+  fromClient(client: ModernClientLink, frame: Frame, exchange: Exchange | undefined): boolean {
+    const message: ClientMessage = { client, frame, exchange };
     const link = this.#link();
-    if (link !== undefined) return this.#fromSeats.take(link, message);
+    if (link !== undefined) return this.#fromClients.take(link, message);
     switch (this.#state.kind) {
       case 'idle':
         if (frame.kind !== 'request') return true;
-        if (this.#succession.isClear) return this.#startWith(message);
+        if (this.#replacement.isClear) return this.#startWith(message);
         this.#startAfter(0, this.#starting());
         return this.#hold(message);
       case 'restarting':
         // A subscription that waits for the next process is over at once.
-        if (frame.method === CANCELLED && this.#fromSeats.withdraw(message) !== undefined) return true;
+        if (frame.method === CANCELLED && this.#fromClients.withdraw(message) !== undefined) return true;
         return this.#hold(message);
       default:
         refuse(message, SHUTTING_DOWN);
@@ -125,9 +125,9 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
     }
   }
 
-  #startWith(message: SeatMessage): boolean {
+  #startWith(message: ClientMessage): boolean {
     try {
-      return this.#fromSeats.take(this.#start(), message);
+      return this.#fromClients.take(this.#start(), message);
     } catch (thrown) {
       refuse(message, toBridgeError(thrown));
       return true;
@@ -135,7 +135,7 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
   }
 
   /** The message waits and its client is held back, or is refused where waiting is of no use. */
-  #hold(message: SeatMessage): boolean {
+  #hold(message: ClientMessage): boolean {
     const reason = this.#held.isFull ? this.#tooManyHeld() : this.#dialerRefusal();
     if (reason === undefined) this.#held.add(message);
     else refuse(message, reason);
@@ -146,11 +146,11 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
     return new BridgeError('ERR_UPSTREAM_STARTING', `${this.name} is starting and too many messages wait.`);
   }
 
-  leave(seat: ModernSeat): void {
-    seat.place?.leave();
-    seat.place = undefined;
-    this.#held.dropOf(seat);
-    this.#fromSeats.leave(this.#link(), seat);
+  leave(client: ModernClientLink): void {
+    client.node?.remove();
+    client.node = undefined;
+    this.#held.dropOf(client);
+    this.#fromClients.leave(this.#link(), client);
   }
 
   // ---- the child's life
@@ -159,8 +159,8 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
   #start(): UpstreamLink {
     const link = this.#options.dialer.dial(this);
     this.#state = { kind: 'started', link };
-    this.#fromSeats.drained();
-    this.#fromSeats.listenAgain(link);
+    this.#fromClients.drained();
+    this.#fromClients.listenAgain(link);
     return link;
   }
 
@@ -169,7 +169,7 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
       this.#state = { kind: 'idle' };
       return;
     }
-    if (!this.#succession.isClear) return this.#startAfter(0, this.#starting());
+    if (!this.#replacement.isClear) return this.#startAfter(0, this.#starting());
     try {
       this.#start();
     } catch (thrown) {
@@ -180,8 +180,8 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
 
   /** Sends what has waited and lets the clients go on, unless that filled the server's pipe. */
   #letGo(): void {
-    const hasRoom = this.#held.passOn(({ seat, frame, exchange }) => this.fromSeat(seat, frame, exchange));
-    if (hasRoom) this.serverDrained();
+    const hasCapacity = this.#held.passOn(({ client, frame, exchange }) => this.fromClient(client, frame, exchange));
+    if (hasCapacity) this.serverDrained();
   }
 
   serverClosed(reason: BridgeError): void {
@@ -192,16 +192,16 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
   #ended(reason: BridgeError): void {
     const wasServing = this.#state.kind === 'serving';
     const link = this.#link();
-    if (link !== undefined) this.#succession.follow(link);
+    if (link !== undefined) this.#replacement.awaitExit(link);
     logEnd(this.#options.deps.log, reason, wasServing);
     // First of all: whatever the clients do when they hear of it must not go to the child that is gone.
     this.#waitForNext(reason);
     this.#calls.forgetWithdrawn();
-    for (const { upstreamId, subscription, seat, idToken, exchange } of this.#calls.all()) {
+    for (const { upstreamId, subscription, client, idToken, exchange } of this.#calls.all()) {
       // Subscriptions stay, but for one to a server that has never said a word.
       if (subscription !== undefined && (wasServing || subscription.isAcknowledged)) continue;
       const isOpen = this.#calls.take(upstreamId) !== undefined;
-      if (isOpen) seat.listener.fromServer(errorFrame(idToken, rpcErrorOf(reason)), exchange);
+      if (isOpen) client.listener.fromServer(errorFrame(idToken, rpcErrorOf(reason)), exchange);
     }
     // A child that never served has nothing to be replaced for: those who wait for it learn why.
     if (!wasServing || this.#dialerRefusal() !== undefined) this.#failHeld(reason);
@@ -216,7 +216,7 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
   }
 
   #startAfter(pauseMs: number, error: BridgeError): void {
-    this.#state = { kind: 'restarting', error, cancel: this.#succession.after(pauseMs, () => this.#restart()) };
+    this.#state = { kind: 'restarting', error, cancel: this.#replacement.after(pauseMs, () => this.#restart()) };
   }
 
   #starting(): BridgeError {
@@ -224,7 +224,7 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
   }
 
   get #isUnwanted(): boolean {
-    return this.#seats.isEmpty && !this.#isWarm;
+    return this.#clients.isEmpty && !this.#isWarm;
   }
 
   #failHeld(reason: BridgeError): void {
@@ -247,8 +247,8 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
   }
 
   serverDrained(): void {
-    this.#fromSeats.drained();
-    for (const seat of this.#seats.toArray()) seat.listener.serverDrained();
+    this.#fromClients.drained();
+    for (const client of this.#clients.toArray()) client.listener.serverDrained();
   }
 
   #link(): UpstreamLink | undefined {
@@ -260,7 +260,7 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
     const link = this.#link();
     if (this.#state.kind === 'restarting') this.#state.cancel();
     this.#state = { kind: 'closed' };
-    for (const seat of this.#seats.toArray()) seat.listener.serverClosed(SHUTTING_DOWN);
+    for (const client of this.#clients.toArray()) client.listener.serverClosed(SHUTTING_DOWN);
     link?.close(SHUTTING_DOWN);
     await this.#options.dialer.close();
   }

@@ -4,7 +4,7 @@ import type { Clock } from '../../deps.ts';
 const PATIENCE_MS = 10_000;
 /** No server has more to ask before anything has begun. */
 const MAX_WAITING = 16;
-/** Of them together. */
+/** Bytes of all waiting questions together. */
 export const MAX_WAITING_BYTES = 256 * 1024;
 
 /**
@@ -23,7 +23,7 @@ export class EarlyQuestions {
   }
 
   /** False: one more of this size cannot wait. */
-  hasRoomFor(bytes: number): boolean {
+  hasCapacityFor(bytes: number): boolean {
     return this.#isOver || (this.#waiting.length < MAX_WAITING && this.#bytes + bytes <= MAX_WAITING_BYTES);
   }
 

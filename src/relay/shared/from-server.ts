@@ -23,13 +23,13 @@ import { errorFrame, notificationFrame, resultFrame } from '../../wire/write-mes
 import type { Exchange } from '../exchange.ts';
 import type { ServerFault, UpstreamLink } from '../ports.ts';
 import { refusalOfId } from '../questions.ts';
+import type { ClientLink } from './client-link.ts';
 import { OwnerQuestions } from './owner-questions.ts';
 import type { Owner, PendingCall, SoleOne } from './pending-calls.ts';
-import type { Seat } from './seat.ts';
 import type { SharedState } from './shared-state.ts';
 import type { SoleOwner } from './sole-owner.ts';
 
-/** Of the name of a method. */
+/** Characters shown of the name of a method. */
 const MAX_SHOWN_LENGTH = 100;
 
 /**
@@ -83,12 +83,12 @@ export class FromServer {
     }
     call.upstream?.settle();
     call.over?.(frame.kind === 'result' ? 'succeeded' : 'failed');
-    const { seat, exchange, idToken } = call;
-    if (frame.kind === 'error') this.#noteElicitations(frame, seat);
+    const { client, exchange, idToken } = call;
+    if (frame.kind === 'error') this.#noteElicitations(frame, client);
     const answer = withId(frame, idToken);
     // A sole owner deals with errors of its own accord.
-    const told = this.#owner === undefined ? seat.answered(answer, exchange.method) : answer;
-    seat.listener.fromServer(told, exchange);
+    const told = this.#owner === undefined ? client.answered(answer, exchange.method) : answer;
+    client.listener.fromServer(told, exchange);
     this.#state.unclear.look();
   }
 
@@ -97,7 +97,7 @@ export class FromServer {
     return id === undefined ? this.#state.calls.takeSole() : this.#state.calls.take(id);
   }
 
-  /** The same for requests of the bridge itself, of which the handshake is the one that everything waits for. */
+  /** Takes the request of the bridge itself that an answer belongs to; everything waits for that of the handshake. */
   #takeOwn(id: JsonRpcId | undefined): ((answer: Frame) => void) | undefined {
     const { own, calls } = this.#state;
     const [sole] = own.size === 1 && calls.size === 0 ? own.keys() : [];
@@ -108,11 +108,11 @@ export class FromServer {
   }
 
   /** [spec 2025-11-25 client/elicitation#url-elicitation-required-error] the error names elicitations, too. */
-  #noteElicitations(frame: Frame, seat: Seat): void {
+  #noteElicitations(frame: Frame, client: ClientLink): void {
     if (!frame.bytes.includes('"elicitationId"')) return;
     const listed = asFields(readField(frame, 'data'))?.elicitations;
     if (!Array.isArray(listed)) return;
-    for (const item of listed) this.#state.questions.noteElicitation(asFields(item)?.elicitationId, seat);
+    for (const item of listed) this.#state.questions.noteElicitation(asFields(item)?.elicitationId, client);
   }
 
   // ---- notifications
@@ -138,14 +138,14 @@ export class FromServer {
 
   #toEveryone(frame: Frame): void {
     this.#owner?.listChanged(frame.method);
-    for (const seat of this.#state.seats.toArray()) if (seat.isInitialized) seat.listener.fromServer(frame);
+    for (const client of this.#state.clients.toArray()) if (client.isInitialized) client.listener.fromServer(frame);
   }
 
   #progress(frame: Frame): void {
     const token = findProgressOf(frame);
     const call = this.#state.calls.get(token?.value);
     const rewritten = call?.progressToken && rewriteProgress(frame, call.progressToken, token);
-    if (call !== undefined && rewritten !== undefined) call.seat.listener.fromServer(rewritten, call.exchange);
+    if (call !== undefined && rewritten !== undefined) call.client.listener.fromServer(rewritten, call.exchange);
   }
 
   /** The call that an exchange on the shared link stands for. */
@@ -159,10 +159,11 @@ export class FromServer {
     const { levels } = this.#state;
     const owner = this.#ownerOf(known) ?? this.#logOwner();
     if (owner.kind === 'one') {
-      if (levels.wants(owner.seat, level)) owner.seat.listener.fromServer(frame, owner.exchange);
+      if (levels.wants(owner.client, level)) owner.client.listener.fromServer(frame, owner.exchange);
     } else if (owner.kind === 'nobody') {
       // No call is open: this is about the server itself.
-      for (const seat of this.#state.seats.toArray()) if (levels.wants(seat, level)) seat.listener.fromServer(frame);
+      for (const client of this.#state.clients.toArray())
+        if (levels.wants(client, level)) client.listener.fromServer(frame);
     } else {
       this.#log.debug('log message dropped: calls of several clients are open and it may be about any of them');
     }
@@ -171,7 +172,7 @@ export class FromServer {
   /** Among the calls of one caller, those that want no logs are not what makes it unclear. */
   #logOwner(): Owner {
     const { calls, levels } = this.#state;
-    return this.#owner === undefined ? calls.owner() : calls.ownerAmong((seat) => levels.get(seat) !== undefined);
+    return this.#owner === undefined ? calls.owner() : calls.ownerAmong((client) => levels.get(client) !== undefined);
   }
 
   #resourceUpdated(frame: Frame): void {
@@ -181,7 +182,7 @@ export class FromServer {
     const concerned = subscriptions.clientsFor(uri);
     // Servers may give a part another name than the whole; one caller may be told too much, strangers may not.
     const told = concerned.size > 0 || this.#owner === undefined ? concerned : subscriptions.clients();
-    for (const seat of told) seat.listener.fromServer(frame);
+    for (const client of told) client.listener.fromServer(frame);
   }
 
   #questionWithdrawn(frame: Frame): void {
@@ -189,20 +190,20 @@ export class FromServer {
     if (withdrawn === undefined || this.#state.unclear.withdrawn(withdrawn.value)) return;
     const question = this.#state.questions.takeWithdrawn(withdrawn.value);
     if (question === undefined) return this.#owner?.orphanWithdrawn(withdrawn.value);
-    const { id, seat } = question;
-    seat.listener.fromServer(rewriteServerCancelled(frame, id) ?? notificationFrame(CANCELLED, { requestId: id }));
+    const { id, client } = question;
+    client.listener.fromServer(rewriteServerCancelled(frame, id) ?? notificationFrame(CANCELLED, { requestId: id }));
   }
 
   #elicitationComplete(frame: Frame): void {
     const elicitationId = readField(frame, 'elicitationId');
-    if (this.#owner === undefined) this.#state.questions.seatOfElicitation(elicitationId)?.listener.fromServer(frame);
+    if (this.#owner === undefined) this.#state.questions.clientOfElicitation(elicitationId)?.listener.fromServer(frame);
     else if (typeof elicitationId === 'string') this.#owner.elicitationCompleted(elicitationId);
   }
 
   #toOwner(frame: Frame, owner: Owner): void {
-    // A sole owner's seats are for what belongs to a call; where there is none, nobody is there to be told.
-    const only = this.#owner === undefined ? this.#state.seats.sole : undefined;
-    if (owner.kind === 'one') owner.seat.listener.fromServer(frame, owner.exchange);
+    // The links of a sole owner are for what belongs to a call; what belongs to none has nobody to be told.
+    const only = this.#owner === undefined ? this.#state.clients.sole : undefined;
+    if (owner.kind === 'one') owner.client.listener.fromServer(frame, owner.exchange);
     else if (owner.kind === 'nobody' && only !== undefined) only.listener.fromServer(frame);
     else this.#log.debug({ method: frame.method }, 'notification dropped: it names no client');
   }
@@ -241,31 +242,31 @@ export class FromServer {
   }
 
   /** Returns why the client cannot be asked this. */
-  #ask({ seat, exchange }: SoleOne, frame: Frame, params: Fields | undefined): BridgeError | undefined {
-    const asked = seat.older?.question(frame) ?? frame;
+  #ask({ client, exchange }: SoleOne, frame: Frame, params: Fields | undefined): BridgeError | undefined {
+    const asked = client.older?.question(frame) ?? frame;
     if ('fault' in asked) {
       return new BridgeError('ERR_CLIENT_CAPABILITY', `The client of this call cannot be asked: ${asked.fault}.`);
     }
-    if (!seat.early.hasRoomFor(asked.bytes.length)) return TOO_EARLY;
+    if (!client.early.hasCapacityFor(asked.bytes.length)) return TOO_EARLY;
     const { questions } = this.#state;
-    const question = questions.open(seat, frame.id as JsonRpcId);
-    const send = (): void => seat.listener.fromServer(withId(asked, question.id), exchange);
-    if (frame.method === ELICIT) questions.noteElicitation(params?.elicitationId, seat);
-    seat.early.add(() => questions.isOpen(question) && send(), asked.bytes.length);
+    const question = questions.open(client, frame.id as JsonRpcId);
+    const send = (): void => client.listener.fromServer(withId(asked, question.id), exchange);
+    if (frame.method === ELICIT) questions.noteElicitation(params?.elicitationId, client);
+    client.early.add(() => questions.isOpen(question) && send(), asked.bytes.length);
     return undefined;
   }
 
   #whomToAsk(frame: Frame, params: Fields | undefined): SoleOne | BridgeError {
     let owner = this.#state.calls.asker();
-    const only = this.#state.seats.sole;
-    if (owner.kind === 'nobody' && only !== undefined) owner = { kind: 'one', seat: only, exchange: undefined };
+    const only = this.#state.clients.sole;
+    if (owner.kind === 'nobody' && only !== undefined) owner = { kind: 'one', client: only, exchange: undefined };
     if (owner.kind !== 'one') {
       return new BridgeError(
         'ERR_SHARED_AMBIGUOUS',
         `${frame.method} names no call, and calls of ${owner.kind === 'nobody' ? 'no client' : 'several clients'} are open: nobody can be asked without guessing. Servers that ask their clients are best run with --isolation session.`,
       );
     }
-    const missing = missingCapability(owner.seat.capabilities, frame.method, params);
+    const missing = missingCapability(owner.client.capabilities, frame.method, params);
     if (missing === undefined) return owner;
     return new BridgeError('ERR_CLIENT_CAPABILITY', `The client of this call did not declare ${missing}.`);
   }
@@ -283,7 +284,7 @@ export class FromServer {
     const call = this.#takeCall(fault.id);
     call?.upstream?.settle();
     call?.over?.('failed');
-    call?.seat.listener.fromServer(errorFrame(call.idToken, rpcErrorOf(fault.error)), call.exchange);
+    call?.client.listener.fromServer(errorFrame(call.idToken, rpcErrorOf(fault.error)), call.exchange);
   }
 }
 

@@ -13,7 +13,7 @@ export interface InitializeResult extends Fields {
   readonly capabilities: Fields;
 }
 
-/** It is kept as long as its session, as objects that may take twenty times its room. */
+/** It is kept as long as its session, as objects that may take twenty times its bytes. */
 export const MAX_INITIALIZE_RESULT_BYTES = 1024 * 1024;
 
 /** Undefined: the answer is an error, or nothing that can be read, or kept. */

@@ -62,8 +62,8 @@ export class OwnerQuestions {
       return undefined;
     }
     this.#owner.asked();
-    const { id } = this.#state.questions.open(call.seat, serverId);
-    call.seat.listener.fromServer(withId(question, id), call.exchange);
+    const { id } = this.#state.questions.open(call.client, serverId);
+    call.client.listener.fromServer(withId(question, id), call.exchange);
     return undefined;
   }
 

@@ -2,21 +2,21 @@ import { CellMap } from '../../collections/cell-map.ts';
 import { mayAsk } from '../../mcp/methods.ts';
 import type { JsonRpcId } from '../../wire/frame.ts';
 import type { Exchange } from '../exchange.ts';
-import type { Seat } from './seat.ts';
+import type { ClientLink } from './client-link.ts';
 
 /** How a call came to its end: answered with a result, with an error or not at all, or given up by its client. */
 export type CallOutcome = 'succeeded' | 'failed' | 'withdrawn';
 
 /** A request on its way through the shared link, and how to turn its answer back into the client's. */
 export interface PendingCall {
-  readonly seat: Seat;
+  readonly client: ClientLink;
   readonly exchange: Exchange;
-  /** The same request on the shared link, where its transport can tell what belongs to it. */
+  /** The exchange of the request on the shared link, where its transport can tell what belongs to it. */
   readonly upstream?: Exchange | undefined;
   /** The client's id and progress token as it wrote them. */
   readonly idToken: Buffer;
   readonly progressToken: Buffer | undefined;
-  /** Of the request. */
+  /** The size of the request. */
   readonly bytes: number;
   /** Called once when the call has ended, unless its client left. */
   readonly over: ((outcome: CallOutcome) => void) | undefined;
@@ -24,7 +24,7 @@ export interface PendingCall {
 
 /** To whom a message of the server belongs. */
 export type Owner =
-  | { readonly kind: 'one'; readonly seat: Seat; readonly exchange: Exchange | undefined }
+  | { readonly kind: 'one'; readonly client: ClientLink; readonly exchange: Exchange | undefined }
   | { readonly kind: 'nobody' }
   | { readonly kind: 'ambiguous' };
 
@@ -40,7 +40,7 @@ export class PendingCalls {
 
   add(upstreamId: number, call: PendingCall): void {
     this.#calls.set(upstreamId, call);
-    call.seat.openCalls += 1;
+    call.client.openCalls += 1;
   }
 
   get(upstreamId: unknown): PendingCall | undefined {
@@ -50,7 +50,7 @@ export class PendingCalls {
   /** The call of this id as the owner of a message. */
   ownerWithId(upstreamId: JsonRpcId): SoleOne | undefined {
     const call = this.get(upstreamId);
-    return call && { kind: 'one', seat: call.seat, exchange: call.exchange };
+    return call && { kind: 'one', client: call.client, exchange: call.exchange };
   }
 
   take(upstreamId: unknown): PendingCall | undefined {
@@ -70,15 +70,15 @@ export class PendingCalls {
     return calls;
   }
 
-  takeOf(seat: Seat): readonly PendingCall[] {
-    if (seat.openCalls === 0) return [];
-    const calls = [...this.#calls.values()].filter((call) => call.seat === seat);
+  takeOf(client: ClientLink): readonly PendingCall[] {
+    if (client.openCalls === 0) return [];
+    const calls = [...this.#calls.values()].filter((call) => call.client === client);
     for (const call of calls) this.#delete(call);
     return calls;
   }
 
-  #delete({ seat, exchange }: PendingCall): void {
-    if (this.#calls.delete(exchange.upstreamId)) seat.openCalls -= 1;
+  #delete({ client, exchange }: PendingCall): void {
+    if (this.#calls.delete(exchange.upstreamId)) client.openCalls -= 1;
   }
 
   /** Whose calls are open: what the server says about no call in particular is taken to be about these. */
@@ -104,12 +104,12 @@ export class PendingCalls {
       if (sole !== undefined) return { kind: 'ambiguous' };
       sole = call;
     }
-    return sole === undefined ? { kind: 'nobody' } : { kind: 'one', seat: sole.seat, exchange: sole.exchange };
+    return sole === undefined ? { kind: 'nobody' } : { kind: 'one', client: sole.client, exchange: sole.exchange };
   }
 
-  /** Whose calls are open, of those seats that meet the condition. */
-  ownerAmong(isMeant: (seat: Seat) => boolean): Owner {
-    return ownerOf([...this.#calls.values()].filter(({ seat }) => isMeant(seat)));
+  /** Whose calls are open, of those clients that meet the condition. */
+  ownerAmong(isMeant: (client: ClientLink) => boolean): Owner {
+    return ownerOf([...this.#calls.values()].filter(({ client }) => isMeant(client)));
   }
 }
 
@@ -117,8 +117,8 @@ export class PendingCalls {
 function ownerOf(calls: Iterable<PendingCall>): Owner {
   let latest: PendingCall | undefined;
   for (const call of calls) {
-    if (latest !== undefined && latest.seat !== call.seat) return { kind: 'ambiguous' };
+    if (latest !== undefined && latest.client !== call.client) return { kind: 'ambiguous' };
     latest = call;
   }
-  return latest === undefined ? { kind: 'nobody' } : { kind: 'one', seat: latest.seat, exchange: latest.exchange };
+  return latest === undefined ? { kind: 'nobody' } : { kind: 'one', client: latest.client, exchange: latest.exchange };
 }

@@ -1,6 +1,6 @@
 import { RecentNames } from '../../collections/recent-names.ts';
 import type { JsonRpcId } from '../../wire/frame.ts';
-import type { Seat } from './seat.ts';
+import type { ClientLink } from './client-link.ts';
 
 /** Elicitations whose completion may still be announced, and characters of their ids; later ones push out the first. */
 const ELICITATION_LIMITS = { count: 1000, length: 64 * 1024 };
@@ -9,7 +9,7 @@ const ELICITATION_LIMITS = { count: 1000, length: 64 * 1024 };
 export interface Question {
   /** Its id towards the client: a number of the bridge's own, so that a restarted server cannot repeat one. */
   readonly id: number;
-  readonly seat: Seat;
+  readonly client: ClientLink;
   readonly serverId: JsonRpcId;
 }
 
@@ -17,12 +17,12 @@ export interface Question {
 export class ServerQuestions {
   readonly #byId = new Map<number, Question>();
   readonly #byServerId = new Map<JsonRpcId, Question>();
-  readonly #elicitations = new RecentNames<Seat>(ELICITATION_LIMITS);
+  readonly #elicitations = new RecentNames<ClientLink>(ELICITATION_LIMITS);
   #lastId = 0;
 
-  open(seat: Seat, serverId: JsonRpcId): Question {
+  open(client: ClientLink, serverId: JsonRpcId): Question {
     this.#lastId += 1;
-    const question: Question = { id: this.#lastId, seat, serverId };
+    const question: Question = { id: this.#lastId, client, serverId };
     this.#byId.set(question.id, question);
     this.#byServerId.set(serverId, question);
     return question;
@@ -34,9 +34,9 @@ export class ServerQuestions {
   }
 
   /** The question a client answers; undefined if it was never asked that. */
-  takeAnswered(seat: Seat, id: JsonRpcId | undefined): Question | undefined {
+  takeAnswered(client: ClientLink, id: JsonRpcId | undefined): Question | undefined {
     const question = typeof id === 'number' ? this.#byId.get(id) : undefined;
-    if (question === undefined || question.seat !== seat) return undefined;
+    if (question === undefined || question.client !== client) return undefined;
     this.#remove(question);
     return question;
   }
@@ -48,10 +48,10 @@ export class ServerQuestions {
     return question;
   }
 
-  takeOf(seat: Seat): readonly Question[] {
-    const questions = [...this.#byId.values()].filter((question) => question.seat === seat);
+  takeOf(client: ClientLink): readonly Question[] {
+    const questions = [...this.#byId.values()].filter((question) => question.client === client);
     for (const question of questions) this.#remove(question);
-    for (const [id, owner] of this.#elicitations) if (owner === seat) this.#elicitations.delete(id);
+    for (const [id, owner] of this.#elicitations) if (owner === client) this.#elicitations.delete(id);
     return questions;
   }
 
@@ -64,11 +64,11 @@ export class ServerQuestions {
   }
 
   /** Remembers who was sent to a URL, for `notifications/elicitation/complete`. */
-  noteElicitation(elicitationId: unknown, seat: Seat): void {
-    if (typeof elicitationId === 'string') this.#elicitations.set(elicitationId, seat);
+  noteElicitation(elicitationId: unknown, client: ClientLink): void {
+    if (typeof elicitationId === 'string') this.#elicitations.set(elicitationId, client);
   }
 
-  seatOfElicitation(elicitationId: unknown): Seat | undefined {
+  clientOfElicitation(elicitationId: unknown): ClientLink | undefined {
     return typeof elicitationId === 'string' ? this.#elicitations.get(elicitationId) : undefined;
   }
 

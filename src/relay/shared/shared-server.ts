@@ -9,16 +9,16 @@ import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
 import { Exchange } from '../exchange.ts';
 import type { Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../ports.ts';
-import { FromSeats } from './from-seats.ts';
+import { ClientLink, type ClientLinkHost } from './client-link.ts';
+import { FromClients } from './from-clients.ts';
 import { FromServer } from './from-server.ts';
 import { type HeldMessage, HeldMessages, refuse } from './held-messages.ts';
 import { type InitializeResult, isSameOffer, readInitializeResult, refusalOf } from './initialize-result.ts';
 import { logEnd } from './log-end.ts';
+import { ProcessReplacement } from './process-replacement.ts';
 import { dialRefusalOf, RestartPause } from './restart-pause.ts';
-import { Seat, type SeatHost } from './seat.ts';
 import { type ReadyServer, SharedState } from './shared-state.ts';
 import type { SoleOwner } from './sole-owner.ts';
-import { Succession } from './succession.ts';
 
 export interface SharedServerOptions {
   readonly dialer: UpstreamDialer;
@@ -29,7 +29,7 @@ export interface SharedServerOptions {
   readonly handshakeTimeoutMs: number;
   /** What the server is told it talks to. */
   readonly clientInfo: Implementation;
-  /** The one client all seats are for. Undefined: they are strangers to each other. */
+  /** The one client that all links are for. Undefined: each link is that of another client, and hears only its own. */
   readonly owner?: SoleOwner;
 }
 
@@ -48,17 +48,17 @@ type ServerState =
   | { readonly kind: 'closed' };
 
 /**
- * One server for all clients: `--isolation shared`. Each client has a seat, which its relay takes for a link of its
- * own; one child serves them all and is replaced when it ends, brought up to date without the clients' help.
+ * One server for all clients: `--isolation shared`. Each client has a client link, which its relay takes for a link
+ * of its own; one child serves them all and is replaced when it ends, brought up to date without the clients' help.
  */
-export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
+export class SharedServer implements UpstreamDialer, ServerListener, ClientLinkHost {
   readonly #options: SharedServerOptions;
   readonly #shared: SharedState;
-  readonly #fromSeats: FromSeats;
+  readonly #fromClients: FromClients;
   readonly #fromServer: FromServer;
   readonly #held = new HeldMessages();
   readonly #pause = new RestartPause();
-  readonly #succession: Succession;
+  readonly #replacement: ProcessReplacement;
   #state: ServerState = { kind: 'idle' };
   #isWarm = false;
   /** What the clients were told the server offers; a next child must offer the same to go on with them. */
@@ -67,9 +67,9 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
   constructor(options: SharedServerOptions) {
     this.#options = options;
     this.#shared = new SharedState(options.deps.clock);
-    this.#fromSeats = new FromSeats(this.#shared, options.owner);
+    this.#fromClients = new FromClients(this.#shared, options.owner);
     this.#fromServer = new FromServer(this.#shared, options.deps.log, options.owner);
-    this.#succession = new Succession(options.deps.clock);
+    this.#replacement = new ProcessReplacement(options.deps.clock);
     if (options.prewarm) this.keepWarm();
   }
 
@@ -118,16 +118,16 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
     if (this.#state.kind === 'idle') this.#start();
     const refusal = this.#state.kind === 'restarting' ? this.#dialerRefusal() : undefined;
     if (refusal !== undefined) throw refusal;
-    const seat = new Seat(this, listener, this.#options.deps.clock);
+    const client = new ClientLink(this, listener, this.#options.deps.clock);
     const { owner } = this.#options;
-    if (owner !== undefined) seat.declare(owner.capabilities, this.#state.kind === 'ready');
-    seat.place = this.#shared.seats.add(seat);
-    return seat;
+    if (owner !== undefined) client.declare(owner.capabilities, this.#state.kind === 'ready');
+    client.node = this.#shared.clients.add(client);
+    return client;
   }
 
-  fromSeat(seat: Seat, frame: Frame, exchange: Exchange | undefined): boolean {
-    if (this.#state.kind === 'ready') return this.#fromSeats.take(this.#state.server, seat, frame, exchange);
-    return this.#hold({ seat, frame, exchange });
+  fromClient(client: ClientLink, frame: Frame, exchange: Exchange | undefined): boolean {
+    if (this.#state.kind === 'ready') return this.#fromClients.take(this.#state.server, client, frame, exchange);
+    return this.#hold({ client, frame, exchange });
   }
 
   /** The message waits and its client is held back, or is refused where waiting is of no use. */
@@ -146,24 +146,24 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
     return this.#state.kind === 'restarting' ? this.#dialerRefusal() : undefined;
   }
 
-  leave(seat: Seat): void {
-    seat.place?.leave();
-    seat.place = undefined;
-    this.#held.dropOf(seat);
-    if (this.#state.kind === 'ready') this.#fromSeats.leave(this.#state.server, seat, CLIENT_LEFT);
-    this.#forget(seat);
+  leave(client: ClientLink): void {
+    client.node?.remove();
+    client.node = undefined;
+    this.#held.dropOf(client);
+    if (this.#state.kind === 'ready') this.#fromClients.leave(this.#state.server, client, CLIENT_LEFT);
+    this.#forget(client);
   }
 
-  #forget(seat: Seat): void {
-    this.#shared.subscriptions.removeClient(seat);
-    this.#shared.levels.set(seat, undefined);
+  #forget(client: ClientLink): void {
+    this.#shared.subscriptions.removeClient(client);
+    this.#shared.levels.set(client, undefined);
   }
 
   // ---- the child's life
 
   /** At once, or when nothing is left of the one before. Throws what the dialer throws; nothing has changed then. */
   #start(): void {
-    if (!this.#succession.isClear) return this.#startAfter(0, this.#starting());
+    if (!this.#replacement.isClear) return this.#startAfter(0, this.#starting());
     const { dialer, deps, clientInfo, owner, handshakeTimeoutMs } = this.#options;
     const link = dialer.dial(this);
     const giveUp = (): void => this.#giveUp(link, this.#timedOut());
@@ -203,7 +203,7 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
   #startOver(link: UpstreamLink): void {
     if (this.#state.kind === 'starting') this.#state.cancel();
     link.close(TOLD_ANEW);
-    this.#succession.follow(link);
+    this.#replacement.awaitExit(link);
     this.#tryStart();
   }
 
@@ -216,7 +216,7 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
   /** Brings a new child to where the old one was, and tells the clients to look again: they may have missed changes. */
   #resume(server: ReadyServer, previous: InitializeResult): void {
     if (!isSameOffer(previous, server.initializeResult)) return this.#dismissIntroduced();
-    this.#fromSeats.restore(server);
+    this.#fromClients.restore(server);
     const uris = this.#shared.subscriptions.uris();
     for (const notification of changeNotifications(server.initializeResult.capabilities, uris)) {
       this.#fromServer.take(server.link, notification);
@@ -226,16 +226,16 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
   /** Ends the sessions of those who know another offer than the server makes now; it never heard of their wishes. */
   #dismissIntroduced(): void {
     const reason = `${this.name} was restarted and offers other capabilities than before; open a new session.`;
-    for (const seat of this.#shared.seats.toArray().filter(({ isIntroduced }) => isIntroduced)) {
-      this.#forget(seat);
-      seat.listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', reason));
+    for (const client of this.#shared.clients.toArray().filter(({ isIntroduced }) => isIntroduced)) {
+      this.#forget(client);
+      client.listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', reason));
     }
   }
 
   /** Sends what has waited and lets the clients go on, unless that filled the server's pipe. */
   #letGo(): void {
-    const hasRoom = this.#held.passOn(({ seat, frame, exchange }) => this.fromSeat(seat, frame, exchange));
-    if (hasRoom) this.serverDrained();
+    const hasCapacity = this.#held.passOn(({ client, frame, exchange }) => this.fromClient(client, frame, exchange));
+    if (hasCapacity) this.serverDrained();
   }
 
   serverClosed(reason: BridgeError): void {
@@ -246,13 +246,13 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
   #ended(reason: BridgeError): void {
     const wasServing = this.#state.kind === 'ready';
     const link = this.#link();
-    if (link !== undefined) this.#succession.follow(link);
+    if (link !== undefined) this.#replacement.awaitExit(link);
     logEnd(this.#options.deps.log, reason, wasServing);
     if (this.#state.kind === 'starting') this.#state.cancel();
     // First of all: whatever the clients do when they hear of it must not go to the child that is gone.
     this.#waitForNext(reason);
     if (wasServing) this.#options.owner?.lost();
-    this.#fromSeats.lost(reason);
+    this.#fromClients.lost(reason);
     // A child that never served has nothing to be replaced for: those who wait for it learn why.
     if (!wasServing || this.#dialerRefusal() !== undefined) this.#failHeld(reason);
   }
@@ -263,7 +263,7 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
   }
 
   #startAfter(pauseMs: number, error: BridgeError): void {
-    this.#state = { kind: 'restarting', error, cancel: this.#succession.after(pauseMs, () => this.#restart()) };
+    this.#state = { kind: 'restarting', error, cancel: this.#replacement.after(pauseMs, () => this.#restart()) };
   }
 
   #restart(): void {
@@ -284,7 +284,7 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
   }
 
   get #isUnwanted(): boolean {
-    return this.#shared.seats.isEmpty && !this.#isWarm;
+    return this.#shared.clients.isEmpty && !this.#isWarm;
   }
 
   #failHeld(reason: BridgeError): void {
@@ -310,7 +310,7 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
 
   serverDrained(): void {
     this.#shared.withdrawn.clear();
-    for (const seat of this.#shared.seats.toArray()) seat.listener.serverDrained();
+    for (const client of this.#shared.clients.toArray()) client.listener.serverDrained();
   }
 
   #link(): UpstreamLink | undefined {
@@ -324,7 +324,7 @@ export class SharedServer implements UpstreamDialer, ServerListener, SeatHost {
     if (this.#state.kind === 'starting' || this.#state.kind === 'restarting') this.#state.cancel();
     this.#state = { kind: 'closed' };
     this.#shared.unclear.clear();
-    for (const seat of this.#shared.seats.toArray()) seat.listener.serverClosed(SHUTTING_DOWN);
+    for (const client of this.#shared.clients.toArray()) client.listener.serverClosed(SHUTTING_DOWN);
     link?.close(SHUTTING_DOWN);
     await this.#options.dialer.close();
   }

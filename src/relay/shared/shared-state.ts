@@ -1,12 +1,12 @@
-import { PlaceList } from '../../collections/place-list.ts';
+import { LinkedList } from '../../collections/linked-list.ts';
 import type { Clock } from '../../deps.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { UpstreamLink } from '../ports.ts';
+import type { ClientLink } from './client-link.ts';
 import { GivenUpCalls } from './given-up-calls.ts';
 import type { InitializeResult } from './initialize-result.ts';
 import { LogLevels } from './log-levels.ts';
 import { PendingCalls } from './pending-calls.ts';
-import type { Seat } from './seat.ts';
 import { ServerQuestions } from './server-questions.ts';
 import { SubscriptionTable } from './subscription-table.ts';
 import { UnclearQuestions } from './unclear-questions.ts';
@@ -14,11 +14,11 @@ import { WithdrawnRequests } from './withdrawn-requests.ts';
 
 /** What a shared server knows of its clients; it outlives the child, so that a new one can be brought up to date. */
 export class SharedState {
-  readonly seats = new PlaceList<Seat>();
+  readonly clients = new LinkedList<ClientLink>();
   readonly calls = new PendingCalls();
   readonly questions = new ServerQuestions();
-  readonly subscriptions = new SubscriptionTable<Seat>();
-  readonly levels = new LogLevels<Seat>();
+  readonly subscriptions = new SubscriptionTable<ClientLink>();
+  readonly levels = new LogLevels<ClientLink>();
   readonly withdrawn: WithdrawnRequests;
   readonly givenUp = new GivenUpCalls();
   readonly unclear: UnclearQuestions;

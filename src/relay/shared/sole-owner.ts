@@ -6,8 +6,9 @@ import type { Lane } from '../lane.ts';
 import type { InitializeResult } from './initialize-result.ts';
 
 /**
- * Makes a shared server one client's own: whoever has a seat there acts for that client. What is hidden where strangers
- * share, because it names no owner, is not hidden. What the server asks still goes only to the call that caused it.
+ * Makes a shared server one client's own: whoever has a link to it acts for that client. What is hidden where several
+ * clients share, because it names no owner, is not hidden. What the server asks still goes only to the call that caused
+ * it.
  */
 export interface SoleOwner {
   /** The lane of everything that is sent to the server, whichever call it is for. */
@@ -28,13 +29,13 @@ export interface SoleOwner {
   unplaced(): void;
   /** The server may ask something in a call that was given up, so that what it asks may be that call's. */
   readonly mindsGivenUp: boolean;
-  /** There is such a call. */
+  /** Called when a call was given up that the server may still ask something in. */
   doubtful(): void;
   /** A request of the server while no call is open that could be asked. `reply` is called once, or not at all. */
   takeOrphan(question: Frame, reply: (answer: Frame) => void): void;
   orphanWithdrawn(id: JsonRpcId): void;
   elicitationCompleted(elicitationId: string): void;
-  /** The server announces that one of its lists has changed; all seats hear of it, too. */
+  /** The server announces that one of its lists has changed; all clients hear of it, too. */
   listChanged(method: string | undefined): void;
   /** A child has answered the handshake. */
   served(result: InitializeResult): void;

@@ -22,16 +22,16 @@ export class WithdrawnRequests {
   }
 
   /** Notes what the server's link has said to a message, and passes it on. */
-  sent(hasRoom: boolean): boolean {
-    this.#isFull ||= !hasRoom;
-    return hasRoom;
+  sent(hasCapacity: boolean): boolean {
+    this.#isFull ||= !hasCapacity;
+    return hasCapacity;
   }
 
   add(bytes: number): void {
     if (this.#isFull) this.#bytes += bytes;
   }
 
-  /** The server has room again, or is another one. */
+  /** The server has capacity again, or is another one. */
   clear(): void {
     this.#isFull = false;
     this.#bytes = 0;

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { PlaceList } from '../../collections/place-list.ts';
+import { LinkedList } from '../../collections/linked-list.ts';
 import { BridgeError } from '../../errors.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { CANCELLED, INITIALIZE } from '../../mcp/methods.ts';
@@ -10,7 +10,7 @@ import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import type { SkippedEnds } from '../../wire/skipped-bytes.ts';
 import type { DecodedEvent } from '../../wire/sse-decode.ts';
-import { EventStream, type EventStreamListener, type StreamEnd } from '../remote/event-stream.ts';
+import { type EventStreamListener, EventStreamReader, type StreamEnd } from '../remote/event-stream-reader.ts';
 import { Lingering } from '../remote/lingering.ts';
 import { Outbox } from '../remote/outbox.ts';
 import type { Outgoing } from '../remote/outgoing.ts';
@@ -24,7 +24,7 @@ import { MessagePost, type PostHost } from './post.ts';
 /** How long a server may take to say where its messages go. */
 export const ENDPOINT_TIMEOUT_MS = 10_000;
 
-/** Of posts that were accepted. Some servers end a response only when they have answered, so the latest is left alone. */
+/** Limits accepted posts. Some servers end a response only when they have answered, so the latest is left alone. */
 export const LINGERING_LIMITS = { count: 64, bytes: 8 * 1024 * 1024, least: 1 };
 
 export interface HttpSseLinkOptions {
@@ -58,18 +58,18 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
   readonly #outbox: Outbox;
   readonly #messages: StreamMessages;
   /** Opened with the first message, whose sender may have to show something for it. */
-  #stream: EventStream | undefined;
+  #stream: EventStreamReader | undefined;
   #isPaused = false;
-  #posts = new PlaceList<MessagePost>();
+  #posts = new LinkedList<MessagePost>();
   readonly #lingering = new Lingering<MessagePost>(LINGERING_LIMITS, (post) => {
     post.abort();
-    post.place?.leave();
+    post.node?.remove();
   });
   #state: LinkState = { kind: 'fresh' };
   /** The open `initialize`, until its answer comes by. */
   #handshakeId: JsonRpcId | undefined;
   #headers = NO_SESSION.headers;
-  /** Of the stream, after redirects: what the endpoint is relative to. */
+  /** The URL of the stream after redirects, which the endpoint is relative to. */
   #streamUrl: URL;
 
   constructor(options: HttpSseLinkOptions) {
@@ -93,11 +93,11 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     });
   }
 
-  #open(): EventStream {
+  #open(): EventStreamReader {
     const { http, url, cookies, caller, timeouts, maxMessageBytes, log } = this.#options.environment;
     const cancelTimeout = http.afterLimit(ENDPOINT_TIMEOUT_MS, () => this.#endpointTimedOut());
     this.#state = { kind: 'connecting', cancelTimeout };
-    return new EventStream({
+    return new EventStreamReader({
       http,
       url,
       headers: {},
@@ -114,6 +114,10 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
 
   // ---- from the relay
 
+  get process(): undefined {
+    return undefined;
+  }
+
   send(frame: Frame, exchange?: Exchange): boolean {
     if (this.#state.kind === 'closed') return true;
     this.#options.environment.caller.note(frame, exchange);
@@ -129,7 +133,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     for (const post of this.#posts) {
       if (post.message.exchange !== exchange || post.wasSent) continue;
       post.abort();
-      post.place?.leave();
+      post.node?.remove();
       this.#outbox.answered(post.message);
       return true;
     }
@@ -217,7 +221,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     if (this.#state.kind !== 'open') return;
     const target = { url: this.#state.endpoint, headers: this.#headers };
     const post = new MessagePost(this.#options.environment, target, message, this);
-    post.place = this.#posts.add(post);
+    post.node = this.#posts.add(post);
   }
 
   left(post: MessagePost): void {
@@ -253,7 +257,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
   }
 
   over(post: MessagePost): void {
-    post.place?.leave();
+    post.node?.remove();
     this.#lingering.delete(post);
   }
 
@@ -274,7 +278,7 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     this.#stream?.close();
     this.#outbox.close();
     for (const post of this.#posts) post.abort();
-    this.#posts = new PlaceList();
+    this.#posts = new LinkedList();
     this.#lingering.clear();
     this.#options.left();
     return true;

@@ -1,4 +1,4 @@
-import type { Place } from '../../collections/place-list.ts';
+import type { ListNode } from '../../collections/linked-list.ts';
 import type { BridgeError } from '../../errors.ts';
 import { JSON_TYPE } from '../../http/content-type.ts';
 import type { HttpCall, HttpHandler, ResponseHead } from '../../http/http-call.ts';
@@ -23,8 +23,8 @@ const MAX_IGNORED_BYTES = 64 * 1024;
 /** The POST of one message. Its response says only whether the server took it; answers come on the stream. */
 export class MessagePost implements HttpHandler {
   readonly message: Outgoing;
-  /** Among the posts under way; given by the link. */
-  place: Place<MessagePost> | undefined = undefined;
+  /** Its node in the link's list of posts under way. */
+  node: ListNode<MessagePost> | undefined = undefined;
   readonly #url: URL;
   readonly #host: PostHost;
   readonly #call: HttpCall;

@@ -23,7 +23,7 @@ export class CallerHeaders {
     if (exchange !== undefined && frame.kind === 'request') this.#latest = exchange.lane.headers;
   }
 
-  /** That go with this message. */
+  /** The headers that go with this message. */
   of(frame: Frame, exchange: Exchange | undefined): Lane['headers'] {
     return exchange !== undefined && frame.kind === 'request' ? exchange.lane.headers : this.#latest;
   }

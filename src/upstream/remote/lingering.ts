@@ -2,7 +2,7 @@ import type { Outgoing } from './outgoing.ts';
 
 export interface LingeringLimits {
   readonly count: number;
-  /** Of the messages they were opened with, which are kept with them. */
+  /** Limits the bytes of the messages that the responses were opened with, which are kept with them. */
   readonly bytes: number;
   /** So many are kept however large: the server may be about to end them. */
   readonly least: number;

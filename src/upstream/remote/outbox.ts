@@ -17,7 +17,7 @@ export interface OutboxOptions {
   readonly log: Logger;
   /** Posts a message now. `left` and `answered` are called for it later; from within, only `hold` and `again`. */
   readonly post: (message: Outgoing) => void;
-  /** There is room again after `send` returned false. */
+  /** There is capacity again after `send` returned false. */
   readonly drained: () => void;
 }
 

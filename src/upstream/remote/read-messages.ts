@@ -2,10 +2,9 @@ import { OPEN_BRACKET } from '../../wire/ascii.ts';
 import { EnvelopeScanner } from '../../wire/envelope-scanner.ts';
 import { Frame } from '../../wire/frame.ts';
 import { toOneLine } from '../../wire/one-line.ts';
-import { readMessage } from '../../wire/read-message.ts';
+import { readMessage, SERVER_LIMITS } from '../../wire/read-message.ts';
 import { isWhitespace, skipWhitespace } from '../../wire/scan-json.ts';
 
-const BATCH_LIMITS = { maxDepth: 1000, maxBatch: 1000 };
 const BOM = Buffer.of(0xef, 0xbb, 0xbf);
 
 /** Reads what a server wrote as JSON texts, in one answer or on one stream. */
@@ -29,7 +28,7 @@ export class ServerMessages {
       return true;
     }
     if (text[0] !== OPEN_BRACKET) return false;
-    const read = readMessage(text, BATCH_LIMITS);
+    const read = readMessage(text, SERVER_LIMITS);
     if (read.kind !== 'batch') return false;
     const frames = read.items.filter((item) => item instanceof Frame);
     for (const frame of frames) this.#deliver(frame);

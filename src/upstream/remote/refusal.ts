@@ -72,7 +72,10 @@ function authorizationError(url: URL, head: ResponseHead, said: string): BridgeE
   );
 }
 
-/** Of a page only its title: the rest is made for browsers; of an OAuth error its description. [RFC 6750 3, RFC 6749 5.2] */
+/**
+ * Takes only the title of a page, the rest of which is for browsers, and the description of an OAuth error.
+ * [RFC 6750 3, RFC 6749 5.2]
+ */
 function textOf(body: Buffer, contentType: string | undefined): string {
   const text = body.toString('utf8', 0, 4 * 1024);
   if (contentType?.includes('json')) return descriptionIn(text) ?? text;

@@ -7,7 +7,7 @@ import type { CallerHeaders } from './caller-headers.ts';
 
 /** What every dialer of a remote server is made from. */
 export interface RemoteDialerOptions {
-  /** Without userinfo. */
+  /** The URL of the server, without userinfo. */
   readonly url: URL;
   /** Closed with the dialer. */
   readonly http: HttpClient;

@@ -16,7 +16,7 @@ export interface StreamTarget {
   /** Besides Accept and Last-Event-ID. */
   readonly headers: Readonly<Record<string, string>>;
   readonly cookies: SessionCookies;
-  /** Whose stream it is. */
+  /** The headers of the caller whose stream it is. */
   readonly caller: CallerHeaders;
   readonly timeouts: CallTimeouts;
 }

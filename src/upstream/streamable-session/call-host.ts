@@ -16,12 +16,12 @@ export type CallEnd =
       readonly error: BridgeError;
       /** The server may have got the message and be at work on it. */
       readonly wasSent: boolean;
-      /** Of the response that put an end to it, if there was one. */
+      /** The status of the response that ended the call, if there was one. */
       readonly status: number | undefined;
     };
 
-/** Who started a call. */
-export interface CallHost<Call> {
+/** Hears what comes of the calls it has started. */
+export interface ServerCallHost<Call> {
   left(call: Call): void;
   /** The POST has its response. Comes before everything in it. */
   responded(call: Call, head: ResponseHead): void;

@@ -38,7 +38,7 @@ export function postRequest(
 export interface Resumption {
   readonly message: Outgoing;
   readonly session: SessionKey;
-  /** As a header value. */
+  /** The id of the last event, as a header value. */
   readonly lastEventId: string;
   /** Since the call began: its limit goes on counting. */
   readonly elapsedMs: number;

@@ -1,10 +1,10 @@
-import { PlaceList } from '../../collections/place-list.ts';
+import { LinkedList } from '../../collections/linked-list.ts';
 import type { Clock } from '../../deps.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import { Lingering } from '../remote/lingering.ts';
 import type { ServerCall } from './server-call.ts';
 
-/** Of calls that were answered, or taken. Their requests are of no use any more, so of large ones none is kept. */
+/** Limits calls that were answered, or taken. Their requests are of no use any more, so no large one is kept. */
 export const LINGERING_LIMITS = { count: 16, bytes: 1024 * 1024, least: 0 };
 /** So long a call of a lost session may still be answered: the server may have begun with it before it forgot. */
 const LOST_GRACE_MS = 10_000;
@@ -12,7 +12,7 @@ const LOST_GRACE_MS = 10_000;
 /** The calls of a link that have not ended. */
 export class CallTable {
   readonly #clock: Clock;
-  #calls = new PlaceList<ServerCall>();
+  #calls = new LinkedList<ServerCall>();
   readonly #lingering = new Lingering<ServerCall>(LINGERING_LIMITS, (call) => {
     this.delete(call);
     call.abort();
@@ -24,13 +24,13 @@ export class CallTable {
   }
 
   add(call: ServerCall): void {
-    call.place = this.#calls.add(call);
+    call.node = this.#calls.add(call);
   }
 
   /** Returns false when it was not there. */
   delete(call: ServerCall): boolean {
     this.#lingering.delete(call);
-    return call.place?.leave() ?? false;
+    return call.node?.remove() ?? false;
   }
 
   find(exchange: Exchange): ServerCall | undefined {
@@ -78,7 +78,7 @@ export class CallTable {
     for (const cancel of this.#cancelGrace) cancel();
     this.#cancelGrace.clear();
     for (const call of this.#calls) call.abort();
-    this.#calls = new PlaceList();
+    this.#calls = new LinkedList();
     this.#lingering.clear();
   }
 }

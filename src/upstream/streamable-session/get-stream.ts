@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { SkippedEnds } from '../../wire/skipped-bytes.ts';
 import type { DecodedEvent } from '../../wire/sse-decode.ts';
-import { EventStream, type EventStreamListener, type StreamEnd } from '../remote/event-stream.ts';
+import { type EventStreamListener, EventStreamReader, type StreamEnd } from '../remote/event-stream-reader.ts';
 import type { RemoteEnvironment } from '../remote/remote-options.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 import { StreamMessages, type StreamMessagesOptions } from '../remote/stream-messages.ts';
@@ -28,7 +28,7 @@ export class GetStream implements EventStreamListener {
   readonly #options: GetStreamOptions;
   readonly #messages: StreamMessages;
   readonly #log: Logger;
-  readonly #stream: EventStream;
+  readonly #stream: EventStreamReader;
   readonly #stopWaiting: () => void;
   #isSettled = false;
 
@@ -39,7 +39,7 @@ export class GetStream implements EventStreamListener {
     this.#log = log;
     this.#messages = new StreamMessages(options.messages);
     this.#stopWaiting = http.clock.after(SETTLE_MS, () => this.#settle());
-    this.#stream = new EventStream({
+    this.#stream = new EventStreamReader({
       http,
       url,
       headers: session.headers,

@@ -15,7 +15,7 @@ import type { Outgoing } from '../remote/outgoing.ts';
 import { isOutOfReach } from '../remote/reachability.ts';
 import type { RemoteEnvironment } from '../remote/remote-options.ts';
 import type { SessionKey } from '../remote/session-key.ts';
-import type { CallEnd, CallHost } from './call-host.ts';
+import type { CallEnd, ServerCallHost } from './call-host.ts';
 import { CallTable } from './call-table.ts';
 import { GetStream } from './get-stream.ts';
 import { isWorthRepeating } from './renewal.ts';
@@ -35,7 +35,7 @@ export interface StreamableLinkOptions {
 const MAX_ATTEMPTS = 2;
 
 /** One session with a server over Streamable HTTP. After `close` the listener hears nothing more. */
-export class StreamableLink implements UpstreamLink, CallHost<ServerCall>, KeeperHost {
+export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>, KeeperHost {
   readonly #options: StreamableLinkOptions;
   readonly #delivery: Delivery;
   readonly #log: Logger;
@@ -63,6 +63,10 @@ export class StreamableLink implements UpstreamLink, CallHost<ServerCall>, Keepe
   }
 
   // ---- from the relay
+
+  get process(): undefined {
+    return undefined;
+  }
 
   send(frame: Frame, exchange?: Exchange): boolean {
     if (this.#isClosed) return true;

@@ -4,7 +4,7 @@ import { CANCELLED, INITIALIZED, PING, PROGRESS, SET_LEVEL, SUBSCRIBE } from '..
 import { readField, readPayload } from '../../mcp/payload.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
-import type { InitializeResult, RestoredState } from './restored-state.ts';
+import type { RestoredState, SessionOffer } from './restored-state.ts';
 
 /** What a renewal needs of its link. Both are posted at once, past everything that waits. */
 export interface OwnMessages {
@@ -13,7 +13,7 @@ export interface OwnMessages {
   /** Resolves when the server has taken it, or has not. */
   tell(notification: Frame): Promise<void>;
   /** The server's answer to `initialize` counts from here on. */
-  established(result: InitializeResult): void;
+  established(result: SessionOffer): void;
   readonly log: Logger;
 }
 
@@ -31,7 +31,7 @@ export type Renewal = 'restored' | 'otherRevision';
 export async function renewSession(state: RestoredState, own: OwnMessages): Promise<Renewal> {
   if (state.initialize === undefined) throw new Error('no session was ever opened');
   const answer = await own.ask(state.initialize);
-  const result: InitializeResult | undefined = answer.kind === 'result' ? readPayload(answer) : undefined;
+  const result: SessionOffer | undefined = answer.kind === 'result' ? readPayload(answer) : undefined;
   if (result === undefined) {
     const message = readField(answer, 'message');
     const said = typeof message === 'string' ? message.slice(0, 200) : 'no reason';

@@ -5,7 +5,7 @@ import { SubscribedUris } from '../../mcp/subscribed-uris.ts';
 import type { Frame } from '../../wire/frame.ts';
 
 /** `result` of `initialize`, as far as a link reads it. */
-export interface InitializeResult {
+export interface SessionOffer {
   readonly protocolVersion?: unknown;
   readonly capabilities?: Readonly<Record<string, unknown>>;
 }
@@ -16,17 +16,17 @@ export class RestoredState {
   initialize: Frame | undefined = undefined;
   /** The client has said `notifications/initialized`. */
   isInitialized = false;
-  /** As the client gave it. */
+  /** The log level as the client gave it. */
   logLevel: string | undefined;
   readonly #subscribed = new SubscribedUris();
-  #accepted: InitializeResult | undefined;
+  #accepted: SessionOffer | undefined;
 
   /** What the server answered to it, when it accepted: as much of it as a new session is compared with. */
-  get accepted(): InitializeResult | undefined {
+  get accepted(): SessionOffer | undefined {
     return this.#accepted;
   }
 
-  set accepted({ protocolVersion, capabilities }: InitializeResult) {
+  set accepted({ protocolVersion, capabilities }: SessionOffer) {
     this.#accepted = {
       protocolVersion: name(protocolVersion),
       capabilities: announcingCapabilities(capabilities),
@@ -54,7 +54,7 @@ export class RestoredState {
   }
 }
 
-/** Of a revision or a level. A longer text is neither. */
+/** Characters of a revision or a level; a longer text is neither. */
 const MAX_NAME_LENGTH = 64;
 
 function name(value: unknown): string | undefined {

@@ -14,7 +14,7 @@ const MAX_FAILURES = 4;
  */
 export class ResumePlan {
   #lastEventId: string | undefined = undefined;
-  /** As the server asked; must be respected. */
+  /** The pause that the server asked for, which must be respected. */
   retryMs: number | undefined = undefined;
   #failures = -1;
 

@@ -1,4 +1,4 @@
-import type { Place } from '../../collections/place-list.ts';
+import type { ListNode } from '../../collections/linked-list.ts';
 import type { BridgeError } from '../../errors.ts';
 import type { HttpCall, HttpHandler, HttpRequest, ResponseHead } from '../../http/http-call.ts';
 import { ByteCollector } from '../../wire/byte-collector.ts';
@@ -13,7 +13,7 @@ import { MAX_REFUSAL_BYTES, readRefusal } from '../remote/refusal.ts';
 import type { RemoteEnvironment } from '../remote/remote-options.ts';
 import { SeenEvents } from '../remote/seen-events.ts';
 import type { SessionKey } from '../remote/session-key.ts';
-import type { CallEnd, CallHost } from './call-host.ts';
+import type { CallEnd, ServerCallHost } from './call-host.ts';
 import { postRequest, resumeRequest } from './call-requests.ts';
 import { ResumePlan } from './resume-plan.ts';
 
@@ -27,7 +27,7 @@ import { ResumePlan } from './resume-plan.ts';
  */
 type CallState =
   | { readonly kind: 'posting' | 'resuming'; readonly http: HttpCall }
-  | { readonly kind: 'reading'; readonly http: HttpCall; readonly leg: 'post' | 'get'; readonly body: AnswerBody }
+  | { readonly kind: 'reading'; readonly http: HttpCall; readonly via: 'post' | 'get'; readonly body: AnswerBody }
   | { readonly kind: 'refused'; readonly http: HttpCall; readonly head: ResponseHead; readonly body: ByteCollector }
   | { readonly kind: 'waiting'; readonly cancel: () => void }
   | { readonly kind: 'done' };
@@ -42,10 +42,10 @@ export class ServerCall implements HttpHandler, AnswerSink {
   readonly message: Outgoing;
   /** The session it was posted in. */
   readonly session: SessionKey;
-  /** Among the calls that have not ended; given by their table. */
-  place: Place<ServerCall> | undefined = undefined;
+  /** Its node in the table of calls that have not ended. */
+  node: ListNode<ServerCall> | undefined = undefined;
   readonly #environment: RemoteEnvironment;
-  readonly #host: CallHost<ServerCall>;
+  readonly #host: ServerCallHost<ServerCall>;
   readonly #needsAnswer: boolean;
   readonly #messages = new ServerMessages((frame) => this.#deliver(frame));
   #state: CallState;
@@ -58,7 +58,7 @@ export class ServerCall implements HttpHandler, AnswerSink {
 
   constructor(
     environment: RemoteEnvironment,
-    host: CallHost<ServerCall>,
+    host: ServerCallHost<ServerCall>,
     message: Outgoing,
     session: SessionKey,
     isPaused: boolean,
@@ -128,7 +128,7 @@ export class ServerCall implements HttpHandler, AnswerSink {
     const contentType = head.headers['content-type'];
     const form = classifyAnswer(contentType);
     this.#state = isAccepted
-      ? { kind: 'reading', http: state.http, leg: 'post', body: this.#createBody(form) }
+      ? { kind: 'reading', http: state.http, via: 'post', body: this.#createBody(form) }
       : { kind: 'refused', http: state.http, head, body: new ByteCollector() };
     this.#host.responded(this, head);
     if (this.#state.kind !== 'reading') return;
@@ -156,7 +156,7 @@ export class ServerCall implements HttpHandler, AnswerSink {
   /** [spec 2025-11-25 transports#sending-messages-to-the-server] the server should end the stream now. */
   #answeredOnStream(): void {
     if (this.#state.kind !== 'reading') return;
-    if (this.#state.leg === 'post') return this.#host.lingers(this);
+    if (this.#state.via === 'post') return this.#host.lingers(this);
     this.abort();
     this.#host.ended(this, { kind: 'done' });
   }
@@ -221,7 +221,7 @@ export class ServerCall implements HttpHandler, AnswerSink {
   #resumed(http: HttpCall, { status, headers }: ResponseHead): void {
     if (status === 200 && classifyAnswer(headers['content-type']) === 'events') {
       this.#seen?.resumed();
-      this.#state = { kind: 'reading', http, leg: 'get', body: this.#createBody('events') };
+      this.#state = { kind: 'reading', http, via: 'get', body: this.#createBody('events') };
       return;
     }
     http.abort();

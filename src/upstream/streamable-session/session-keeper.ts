@@ -7,7 +7,7 @@ import { Frame } from '../../wire/frame.ts';
 import { Outgoing } from '../remote/outgoing.ts';
 import { createSessionKey, isSessionId, NO_SESSION, type SessionKey } from '../remote/session-key.ts';
 import { isSessionKnown, type OwnMessages, renewSession } from './renewal.ts';
-import { type InitializeResult, RestoredState } from './restored-state.ts';
+import { RestoredState, type SessionOffer } from './restored-state.ts';
 
 /** A new session that is lost sooner than this is not replaced for the sake of its event stream alone. */
 const MIN_SESSION_MS = 10_000;
@@ -75,7 +75,7 @@ export class SessionKeeper {
   }
 
   /** The server accepted the client's `initialize`. */
-  opened(result: InitializeResult): void {
+  opened(result: SessionOffer): void {
     this.restored.accepted = result;
     this.#establish(result);
     this.#state = 'open';
@@ -87,7 +87,7 @@ export class SessionKeeper {
     if (this.#state === 'open') this.#host.ready();
   }
 
-  #establish({ protocolVersion }: InitializeResult): void {
+  #establish({ protocolVersion }: SessionOffer): void {
     const revision = findRevision(protocolVersion) ?? OLDEST_REVISION;
     this.#key = createSessionKey(this.#offeredId, revision, this.#key.generation);
   }

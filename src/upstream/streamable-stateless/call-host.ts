@@ -16,14 +16,14 @@ export interface Call {
 }
 
 /** What a call needs of its link. */
-export interface CallHost {
+export interface StatelessCallHost {
   readonly environment: RemoteEnvironment;
   readonly tools: ToolHeaders;
   /** The client is full: what is posted now is not read before `resume`. */
   readonly isPaused: boolean;
   /** For requests to the server; never used twice. */
   nextId(): number;
-  /** From 0 to 1. */
+  /** Returns a random number from 0 to 1. */
   random(): number;
   /** The message's bytes are gone. */
   left(call: Call): void;

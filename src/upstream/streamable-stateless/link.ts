@@ -13,7 +13,7 @@ import { Delivery } from '../remote/delivery.ts';
 import { Outgoing } from '../remote/outgoing.ts';
 import { isOutOfReach } from '../remote/reachability.ts';
 import type { RemoteEnvironment } from '../remote/remote-options.ts';
-import type { Call, CallHost } from './call-host.ts';
+import type { Call, StatelessCallHost } from './call-host.ts';
 import { ListenCall } from './listen-call.ts';
 import { NotificationCall } from './notification-call.ts';
 import { RequestCall } from './request-call.ts';
@@ -25,9 +25,9 @@ const MAX_POSTED = 128;
 
 /** What all links to one server share. */
 export interface StatelessServer {
-  /** For requests; never used twice. */
+  /** Returns an id for a request, which is never used twice. */
   nextId(): number;
-  /** From 0 to 1. */
+  /** Returns a random number from 0 to 1. */
   random(): number;
   /** The server answered, or could not be reached at all. */
   reachable(error: BridgeError | undefined): void;
@@ -51,14 +51,14 @@ export interface StatelessLinkOptions {
  * A client's way to a modern server over HTTP. Each request is a POST of its own, and nothing connects them but this
  * object. [spec 2026-07-28 transports/streamable-http] After `close` the listener hears nothing more.
  */
-export class StatelessLink implements UpstreamLink, CallHost {
+export class StatelessLink implements UpstreamLink, StatelessCallHost {
   readonly environment: RemoteEnvironment;
   readonly tools: ToolHeaders;
   readonly #server: StatelessServer;
   readonly #log: Logger;
   readonly #delivery: Delivery;
   readonly #window: SendWindow;
-  /** With the server, or about to be. */
+  /** Calls that the server has, or is about to get. */
   readonly #calls = new Set<Call>();
   /** Requests that wait for one of the others to end. */
   #waiting: Call[] = [];
@@ -78,6 +78,10 @@ export class StatelessLink implements UpstreamLink, CallHost {
   }
 
   // ---- from the relay
+
+  get process(): undefined {
+    return undefined;
+  }
 
   send(frame: Frame, exchange?: Exchange): boolean {
     if (this.#isClosed) return true;

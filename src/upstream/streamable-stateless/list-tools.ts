@@ -5,7 +5,7 @@ import type { Lane } from '../../relay/lane.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { requestFrame } from '../../wire/write-message.ts';
 import type { Outgoing } from '../remote/outgoing.ts';
-import type { CallHost } from './call-host.ts';
+import type { StatelessCallHost } from './call-host.ts';
 import { Post, type PostEnd } from './post.ts';
 import { messageHeaders, postRequest } from './post-request.ts';
 import type { AskForPage } from './tool-headers.ts';
@@ -14,7 +14,7 @@ import type { AskForPage } from './tool-headers.ts';
 const LIST_TIMEOUT_MS = 10_000;
 
 /** Asks for pages of the list as the client of this call would: a server may show each another one. */
-export function listToolsFor({ frame, exchange }: Outgoing, host: CallHost): AskForPage {
+export function listToolsFor({ frame, exchange }: Outgoing, host: StatelessCallHost): AskForPage {
   const metadata = readRequestMetadata(frame);
   const { clock } = host.environment.http;
   const untilMs = clock.now() + LIST_TIMEOUT_MS;
@@ -32,7 +32,7 @@ function createRequest(id: number, metadata: RequestMetadata, cursor: string | u
 }
 
 interface PostOnceOptions {
-  readonly host: CallHost;
+  readonly host: StatelessCallHost;
   readonly lane: Lane | undefined;
   readonly timeoutMs: number;
 }

@@ -10,7 +10,7 @@ import { idToken, withId } from '../../wire/splice.ts';
 import { resultFrame } from '../../wire/write-message.ts';
 import type { Outgoing } from '../remote/outgoing.ts';
 import { isPassing } from '../remote/passing.ts';
-import type { Call, CallHost } from './call-host.ts';
+import type { Call, StatelessCallHost } from './call-host.ts';
 import { ListenPause } from './listen-pause.ts';
 import { Post, type PostEnd, type PostHost } from './post.ts';
 import { messageHeaders, postRequest } from './post-request.ts';
@@ -34,7 +34,7 @@ type ListenState =
  */
 export class ListenCall implements Call, PostHost {
   readonly message: Outgoing;
-  readonly #host: CallHost;
+  readonly #host: StatelessCallHost;
   readonly #pause = new ListenPause();
   #state: ListenState = { kind: 'idle' };
   /** The client has had its acknowledgment; from then on a broken stream is not its concern. */
@@ -42,7 +42,7 @@ export class ListenCall implements Call, PostHost {
   /** When the server agreed to the stream there is now; undefined: it has not. */
   #openedMs: number | undefined;
 
-  constructor(host: CallHost, message: Outgoing) {
+  constructor(host: StatelessCallHost, message: Outgoing) {
     this.#host = host;
     this.message = message;
   }

@@ -1,6 +1,6 @@
 import type { Frame } from '../../wire/frame.ts';
 import type { Outgoing } from '../remote/outgoing.ts';
-import type { Call, CallHost } from './call-host.ts';
+import type { Call, StatelessCallHost } from './call-host.ts';
 import { Post, type PostEnd, type PostHost } from './post.ts';
 import { messageHeaders, postRequest } from './post-request.ts';
 
@@ -10,10 +10,10 @@ import { messageHeaders, postRequest } from './post-request.ts';
  */
 export class NotificationCall implements Call, PostHost {
   readonly message: Outgoing;
-  readonly #host: CallHost;
+  readonly #host: StatelessCallHost;
   #post: Post | undefined;
 
-  constructor(host: CallHost, message: Outgoing) {
+  constructor(host: StatelessCallHost, message: Outgoing) {
     this.#host = host;
     this.message = message;
   }

@@ -45,7 +45,7 @@ export interface PostHost {
 export interface PostOptions {
   readonly environment: RemoteEnvironment;
   readonly host: PostHost;
-  /** As the server gets it. */
+  /** The message as the server gets it. */
   readonly frame: Frame;
   readonly request: HttpRequest;
   readonly isPaused: boolean;

@@ -13,7 +13,7 @@ import type { Frame } from '../../wire/frame.ts';
 import { idToken, withId } from '../../wire/splice.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import type { Outgoing } from '../remote/outgoing.ts';
-import type { Call, CallHost } from './call-host.ts';
+import type { Call, StatelessCallHost } from './call-host.ts';
 import { listToolsFor } from './list-tools.ts';
 import { Post, type PostEnd, type PostHost } from './post.ts';
 import { mayRepeat, messageHeaders, postRequest } from './post-request.ts';
@@ -33,7 +33,7 @@ type CallState =
 /** One request of the client, but for subscriptions: a POST, and another where the first cannot have done any harm. */
 export class RequestCall implements Call, PostHost {
   readonly message: Outgoing;
-  readonly #host: CallHost;
+  readonly #host: StatelessCallHost;
   #state: CallState = { kind: 'asking' };
   #request: RewrittenRequest | undefined;
   /** The list of tools was asked for because of this call; it is not asked for again. */
@@ -42,7 +42,7 @@ export class RequestCall implements Call, PostHost {
   #hasCorrected = false;
   #hasRepeated = false;
 
-  constructor(host: CallHost, message: Outgoing) {
+  constructor(host: StatelessCallHost, message: Outgoing) {
     this.#host = host;
     this.message = message;
   }

@@ -8,7 +8,7 @@ export class SendWindow {
   #bytes = 0;
   #isFull = false;
 
-  /** `drained`: there is room again after it was full. */
+  /** `drained`: there is capacity again after it was full. */
   constructor(drained: () => void) {
     this.#drained = drained;
   }

@@ -118,7 +118,7 @@ test('without a time limit the end waits for all before it to be taken', async (
   t.deepEqual(taken, ['hold', 'rest']);
 });
 
-test('is read ahead up to a limit, beyond which it stays unread, and is read on when there is room', async (t) => {
+test('is read ahead up to a limit, beyond which it stays unread, and is read on when there is capacity', async (t) => {
   const { input, shared, taken, say } = openInput();
   await say('hold');
   const chunk = 'x'.repeat(MAX_AHEAD_BYTES / 4);

@@ -1,6 +1,6 @@
 import test from 'ava';
-import type { Place } from '../../../src/collections/place-list.ts';
-import { KEEP_ALIVE_MS } from '../../../src/downstream/event-stream.ts';
+import type { ListNode } from '../../../src/collections/linked-list.ts';
+import { KEEP_ALIVE_MS } from '../../../src/downstream/event-stream-writer.ts';
 import type { Ticking } from '../../../src/downstream/live-streams.ts';
 import { COMMIT_AFTER_MS } from '../../../src/downstream/streamable-session/post-lane.ts';
 import { startHttpFace } from '../../support/http-face.ts';
@@ -175,14 +175,14 @@ test('bears clients that leave streams before their end', async (t) => {
 
 test('watches no response longer than it is open', async (t) => {
   const face = await startHttpFace(t);
-  const places: Place<Ticking>[] = [];
-  const countWatched = (): number => places.filter(({ value }) => value !== undefined).length;
+  const nodes: ListNode<Ticking>[] = [];
+  const countWatched = (): number => nodes.filter(({ value }) => value !== undefined).length;
   const { live } = face;
   const add = live.add.bind(live);
   live.add = (member) => {
-    const place = add(member);
-    places.push(place);
-    return place;
+    const node = add(member);
+    nodes.push(node);
+    return node;
   };
   const session = await openStreamable(face);
   const { connection } = session;

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { MAX_WAITING, NO_STREAM_GRACE_MS } from '../../../src/downstream/waiting-room.ts';
+import { MAX_WAITING, NO_STREAM_GRACE_MS } from '../../../src/downstream/undelivered-queue.ts';
 import { callHttp } from '../../support/http-call.ts';
 import { startHttpFace } from '../../support/http-face.ts';
 import { call, openStreamable } from '../../support/legacy-clients.ts';
@@ -21,7 +21,7 @@ test('sends what belongs to no call on the GET stream, also while a call runs', 
   t.like(await stream.message(), { method: 'notifications/custom' });
 });
 
-test('LL-08: what the server asks during a call goes on that call’s response, and on the GET stream when there is none', async (t) => {
+test('what the server asks during a call goes on that call’s response, and on the GET stream when there is none', async (t) => {
   const session = await openStreamable(await startHttpFace(t), '2025-06-18');
   const stream = (await session.get()).events();
   const pending = session.post(call(1));
@@ -36,7 +36,7 @@ test('LL-08: what the server asks during a call goes on that call’s response, 
   t.deepEqual(stream.unread, []);
 });
 
-test('LL-07: replaces an open GET stream by a new one and sends each message on the new one only', async (t) => {
+test('replaces an open GET stream by a new one and sends each message on the new one only', async (t) => {
   const session = await openStreamable(await startHttpFace(t), '2025-06-18');
   const old = (await session.get()).events();
   session.connection.notify(CHANGED);

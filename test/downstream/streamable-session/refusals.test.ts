@@ -269,7 +269,7 @@ test('opens a session for initialize although it names one that is gone', async 
   t.truthy(answer.headers['mcp-session-id']);
 });
 
-test('LL-06: answers 400 to a protocol version nobody knows, with those that are served', async (t) => {
+test('answers 400 to a protocol version nobody knows, with those that are served', async (t) => {
   const session = await openStreamable(await startHttpFace(t));
   const expected = {
     status: 400,
@@ -283,7 +283,7 @@ test('LL-06: answers 400 to a protocol version nobody knows, with those that are
   await isRefused(t, await session.delete(unknown), expected);
 });
 
-test('LL-06: takes a message with any supported protocol version and with none', async (t) => {
+test('takes a message with any supported protocol version and with none', async (t) => {
   const session = await openStreamable(await startHttpFace(t));
   for (const revision of [...REVISION_IDS, undefined]) {
     const answer = await session.post(notification('notifications/x'), { 'MCP-Protocol-Version': revision });

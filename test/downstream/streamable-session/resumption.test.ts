@@ -205,7 +205,7 @@ test('answers 404 to a resumption when the session is gone: there the client mus
   t.is((await session.get({ 'Last-Event-ID': lastEventId })).status, 404);
 });
 
-test('LL-10: starts a stream with a priming event and retry for a client of 2025-11-25', async (t) => {
+test('starts a stream with a priming event and retry for a client of 2025-11-25', async (t) => {
   const session = await openStreamable(await startHttpFace(t), '2025-11-25');
   for (const answer of [await session.post(call(1), STREAM_FIRST), await session.get()]) {
     const events = answer.events();
@@ -217,7 +217,7 @@ test('LL-10: starts a stream with a priming event and retry for a client of 2025
 });
 
 for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18']) {
-  test(`LL-10: sends no event with empty data to a client of ${revision}, which would fail to parse it`, async (t) => {
+  test(`sends no event with empty data to a client of ${revision}, which would fail to parse it`, async (t) => {
     const session = await openStreamable(await startHttpFace(t), revision);
     const streaming = (await session.post(call(1), STREAM_FIRST)).events();
     const stream = (await session.get()).events();

@@ -113,7 +113,7 @@ test('answers 202 without a body to a notification and to an answer', async (t) 
   );
 });
 
-test('LL-05: answers DELETE with 204 and whatever comes after with 404, at once', async (t) => {
+test('answers DELETE with 204 and whatever comes after with 404, at once', async (t) => {
   const face = await startHttpFace(t);
   const session = await openStreamable(face);
   const deleted = await session.delete({ 'MCP-Protocol-Version': '2025-11-25' });

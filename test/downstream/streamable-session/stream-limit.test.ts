@@ -73,7 +73,7 @@ test('an array of calls has one stream', async (t) => {
   t.deepEqual(await reasonOf(refused), BUSY);
 });
 
-test('what is left of a stream that has ended takes a place of its own', async (t) => {
+test('what is left of a stream that has ended takes a slot of its own', async (t) => {
   const face = await openWithTwo(t);
   const { session } = face;
   const ended = (await session.post(call(1), STREAM_FIRST)).events();
@@ -87,7 +87,7 @@ test('what is left of a stream that has ended takes a place of its own', async (
   t.deepEqual(await reasonOf(await session.get({ 'Last-Event-ID': id })), BUSY);
 });
 
-test('where there is no place left, a stream that is continued takes that of its own connection, read or not', async (t) => {
+test('where there is no slot left, a stream that is continued takes that of its own connection, read or not', async (t) => {
   const { session } = await openWithTwo(t);
   const calling = (await session.post(call(1), STREAM_FIRST)).events();
   const request = await session.connection.next('tools/call');

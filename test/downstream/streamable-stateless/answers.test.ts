@@ -1,5 +1,5 @@
 import test from 'ava';
-import { KEEP_ALIVE_MS } from '../../../src/downstream/event-stream.ts';
+import { KEEP_ALIVE_MS } from '../../../src/downstream/event-stream-writer.ts';
 import { COMMIT_AFTER_MS } from '../../../src/downstream/streamable-session/post-lane.ts';
 import { BridgeError, type ErrorCode } from '../../../src/errors.ts';
 import { startHttpFace } from '../../support/http-face.ts';
@@ -33,7 +33,7 @@ test('the request reaches the server byte for byte, dialled with its envelope', 
   await pending;
 });
 
-test('FMH-15: whatever comes before the response makes a stream of events named message, which ends with it', async (t) => {
+test('whatever comes before the response makes a stream of events named message, which ends with it', async (t) => {
   const face = await startHttpFace(t);
   const pending = postModern(face, modernCall(1, 'work', { progressToken: 7 }));
   const link = await nextCall(face, 1);
@@ -127,7 +127,7 @@ const upstreamFailures: readonly (readonly [ErrorCode, number])[] = [
 ];
 
 for (const [code, status] of upstreamFailures) {
-  test(`FMH-16: ${code} at server/discover is status ${status}, no sign of an era; in a call it is an answer`, async (t) => {
+  test(`${code} at server/discover is status ${status}, no sign of an era; in a call it is an answer`, async (t) => {
     const face = await startHttpFace(t);
     const failure = new BridgeError(code, 'cannot be reached');
     const expected = { error: { code: -32603, data: { bridge: { reason: code } } } };
@@ -145,7 +145,7 @@ for (const [code, status] of upstreamFailures) {
   });
 }
 
-test('FMH-16: a server/discover that takes long, or whose client prefers streams, keeps its status open', async (t) => {
+test('a server/discover that takes long, or whose client prefers streams, keeps its status open', async (t) => {
   const face = await startHttpFace(t, { requestTimeoutMs: 60_000 });
   const slow = postModern(face, discover, STREAM_FIRST);
   await nextCall(face, 1);
@@ -224,7 +224,7 @@ test('only the headers that were named go along with a modern call, credentials 
   await pending;
 });
 
-test('FMH-13: two clients use one id at a time, and each gets its own answer', async (t) => {
+test('two clients use one id at a time, and each gets its own answer', async (t) => {
   const face = await startHttpFace(t);
   const first = arriveModern(face, modernCall(1, 'first'));
   const one = await nextCall(face, 1);

@@ -35,7 +35,7 @@ async function isRefused(t: ExecutionContext, answer: HttpAnswer, expected: Expe
   return body;
 }
 
-test('FMH-01: answers 405 with Allow to GET and DELETE without a session', async (t) => {
+test('answers 405 with Allow to GET and DELETE without a session', async (t) => {
   const { port } = await startHttpFace(t);
   const version = { 'MCP-Protocol-Version': REVISION };
   for (const [method, headers] of [
@@ -53,7 +53,7 @@ test('FMH-01: answers 405 with Allow to GET and DELETE without a session', async
 });
 
 const faultyEnvelope = test.macro({
-  title: (what = '') => `FMH-02: answers 400 and -32602 under the request’s id to ${what}`,
+  title: (what = '') => `answers 400 and -32602 under the request’s id to ${what}`,
   async exec(t, params: object, way: RegExp) {
     const face = await startHttpFace(t);
     const message = {
@@ -82,7 +82,7 @@ test(
   /clientCapabilities.* must be an object/,
 );
 
-test('FMH-03: takes a request without clientInfo', async (t) => {
+test('takes a request without clientInfo', async (t) => {
   const face = await startHttpFace(t);
   face.server.scripts.set('tools/list', (request, link) => link.answer(request, { tools: [] }));
   const answer = await postModern(face, modern(1, 'tools/list', {}, { [`${META}clientInfo`]: undefined }));
@@ -108,44 +108,24 @@ const named = (name: string) => ({ 'Mcp-Name': name });
 const base64 = (text: string) => `=?base64?${Buffer.from(text).toString('base64')}?=`;
 
 for (const [title, message, given, code] of [
-  [
-    'FMH-04: refuses a version header that differs from the body',
-    listTools,
-    { 'MCP-Protocol-Version': '2026-07-29' },
-    -32020,
-  ],
-  [
-    'FMH-04: refuses a legacy version header above a modern body',
-    listTools,
-    { 'MCP-Protocol-Version': '2025-11-25' },
-    -32020,
-  ],
-  ['FMH-04: refuses a modern body without a version header', listTools, { 'MCP-Protocol-Version': undefined }, -32020],
-  ['FMH-06: refuses a request without Mcp-Method', listTools, { 'Mcp-Method': undefined }, -32020],
-  ['FMH-06: refuses a wrong Mcp-Method', listTools, { 'Mcp-Method': 'tools/call' }, -32020],
-  [
-    'FMH-06: takes header names in any case',
-    listTools,
-    { 'Mcp-Method': undefined, 'mcp-method': 'tools/list' },
-    undefined,
-  ],
-  ['FMH-06: refuses an Mcp-Method in the wrong case', listTools, { 'Mcp-Method': 'Tools/list' }, -32020],
-  ['FMH-07: refuses a call without Mcp-Name', modernCall(2), { 'Mcp-Name': undefined }, -32020],
-  ['FMH-07: refuses a wrong Mcp-Name', modernCall(2), named('play'), -32020],
-  ['FMH-07: takes an Mcp-Name with blanks around it', modernCall(2), named('  work \t'), undefined],
-  ['FMH-07: takes an Mcp-Name in Base64', modernCall(2, 'wörk'), named(base64('wörk')), undefined],
-  ['FMH-07: refuses an Mcp-Name in broken Base64', modernCall(2, 'wörk'), named('=?base64?d8O2c?='), -32020],
-  [
-    'FMH-07: refuses an Mcp-Name that differs from the URI',
-    modern(3, 'resources/read', { uri: 'a:1' }),
-    named('a:2'),
-    -32020,
-  ],
+  ['refuses a version header that differs from the body', listTools, { 'MCP-Protocol-Version': '2026-07-29' }, -32020],
+  ['refuses a legacy version header above a modern body', listTools, { 'MCP-Protocol-Version': '2025-11-25' }, -32020],
+  ['refuses a modern body without a version header', listTools, { 'MCP-Protocol-Version': undefined }, -32020],
+  ['refuses a request without Mcp-Method', listTools, { 'Mcp-Method': undefined }, -32020],
+  ['refuses a wrong Mcp-Method', listTools, { 'Mcp-Method': 'tools/call' }, -32020],
+  ['takes header names in any case', listTools, { 'Mcp-Method': undefined, 'mcp-method': 'tools/list' }, undefined],
+  ['refuses an Mcp-Method in the wrong case', listTools, { 'Mcp-Method': 'Tools/list' }, -32020],
+  ['refuses a call without Mcp-Name', modernCall(2), { 'Mcp-Name': undefined }, -32020],
+  ['refuses a wrong Mcp-Name', modernCall(2), named('play'), -32020],
+  ['takes an Mcp-Name with blanks around it', modernCall(2), named('  work \t'), undefined],
+  ['takes an Mcp-Name in Base64', modernCall(2, 'wörk'), named(base64('wörk')), undefined],
+  ['refuses an Mcp-Name in broken Base64', modernCall(2, 'wörk'), named('=?base64?d8O2c?='), -32020],
+  ['refuses an Mcp-Name that differs from the URI', modern(3, 'resources/read', { uri: 'a:1' }), named('a:2'), -32020],
 ] as const) {
   test(title, headers, message, given, code);
 }
 
-test('FMH-05: answers 400 and -32022 to a version nobody knows, with those that are served', async (t) => {
+test('answers 400 and -32022 to a version nobody knows, with those that are served', async (t) => {
   const face = await startHttpFace(t);
   const message = modern(8, 'tools/list', {}, { [`${META}protocolVersion`]: 'v999' });
   const answer = await postModern(face, message, { 'MCP-Protocol-Version': 'v999' });
@@ -165,7 +145,7 @@ for (const method of [
   'sampling/createMessage',
   'roots/list',
 ]) {
-  test(`FMH-08: answers 404 and -32601 to ${method}, which modern clients do not ask`, async (t) => {
+  test(`answers 404 and -32601 to ${method}, which modern clients do not ask`, async (t) => {
     const face = await startHttpFace(t);
     await isRefused(t, await postModern(face, modern(1, method)), { status: 404, code: -32601, id: 1 });
     t.is(face.server.connections.length, 0);
@@ -181,7 +161,7 @@ for (const method of ['vendor/x', 'tools/unknown', 'resources/directory/read']) 
   });
 }
 
-test('FMH-09: answers 400 and -32600 to an array and to a response', async (t) => {
+test('answers 400 and -32600 to an array and to a response', async (t) => {
   const face = await startHttpFace(t);
   const version = { 'MCP-Protocol-Version': REVISION };
   const legacyCall = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
@@ -196,7 +176,7 @@ test('FMH-09: answers 400 and -32600 to an array and to a response', async (t) =
   }
 });
 
-test('FMH-10: ignores Mcp-Session-Id and Last-Event-ID, and gives neither session nor event ids', async (t) => {
+test('ignores Mcp-Session-Id and Last-Event-ID, and gives neither session nor event ids', async (t) => {
   const face = await startHttpFace(t);
   const pending = postModern(face, modernCall(1), { 'Mcp-Session-Id': 'none', 'Last-Event-ID': '1-1' });
   const link = await nextCall(face, 1);
@@ -212,7 +192,7 @@ test('FMH-10: ignores Mcp-Session-Id and Last-Event-ID, and gives neither sessio
   t.is(face.sessions.size, 0);
 });
 
-test('FMH-11: answers 403 to a strange Origin and a strange Host before anything is read', async (t) => {
+test('answers 403 to a strange Origin and a strange Host before anything is read', async (t) => {
   const face = await startHttpFace(t);
   for (const strange of [{ Origin: 'https://evil.example.com' }, { Origin: 'null' }, { Host: 'evil.example.com' }]) {
     t.is((await postModern(face, listTools, strange)).status, 403);
@@ -220,7 +200,7 @@ test('FMH-11: answers 403 to a strange Origin and a strange Host before anything
   t.is(face.server.connections.length, 0);
 });
 
-test('FMH-12: answers 202 without a body to notifications, and does nothing about them', async (t) => {
+test('answers 202 without a body to notifications, and does nothing about them', async (t) => {
   const face = await startHttpFace(t);
   const pending = postModern(face, modernCall(1));
   const link = await nextCall(face, 1);
@@ -258,7 +238,7 @@ test('passes notifications that the specification does not know, whatever they a
   t.is(face.server.connections.length, 1);
 });
 
-test('FMH-14: the error of a tool comes with 200', async (t) => {
+test('the error of a tool comes with 200', async (t) => {
   const face = await startHttpFace(t);
   face.server.scripts.set('tools/call', (request, link) => link.refuse(request, -32602, 'no such tool'));
   await isRefused(t, await postModern(face, modernCall(1)), { status: 200, code: -32602, id: 1, way: /no such tool/ });

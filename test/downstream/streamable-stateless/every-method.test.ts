@@ -48,7 +48,7 @@ const METHODS = [
 ] as const;
 
 for (const [name, createDialer] of Object.entries(SERVERS)) {
-  test(`FMH-17: ${name}: every result says that it is complete and whose, the six cacheable ones for how long`, async (t) => {
+  test(`${name}: every result says that it is complete and whose, the six cacheable ones for how long`, async (t) => {
     const dialer = createDialer(t);
     t.teardown(() => dialer.close());
     const face = await startHttpFace(t, { modernDialer: dialer });
@@ -63,7 +63,7 @@ for (const [name, createDialer] of Object.entries(SERVERS)) {
     }
   });
 
-  test(`FMH-14: ${name}: a method that it does not know is 404 and -32601, an unknown tool 200 and -32602`, async (t) => {
+  test(`${name}: a method that it does not know is 404 and -32601, an unknown tool 200 and -32602`, async (t) => {
     const dialer = createDialer(t);
     t.teardown(() => dialer.close());
     const face = await startHttpFace(t, { modernDialer: dialer });

@@ -68,7 +68,7 @@ function hearProgress({ transport }: Client): readonly unknown[] {
   return heard;
 }
 
-test('FMH-13: calls of several official clients at once each get their own answer and progress', async (t) => {
+test('calls of several official clients at once each get their own answer and progress', async (t) => {
   const { face } = await startFace(t);
   const clients = await Promise.all(Array.from({ length: 3 }, () => connect(t, face.port)));
   await Promise.all(
@@ -82,7 +82,7 @@ test('FMH-13: calls of several official clients at once each get their own answe
   );
 });
 
-test('FMH-13: raw calls under one id, answered in another order, each get their own answer', async (t) => {
+test('raw calls under one id, answered in another order, each get their own answer', async (t) => {
   const { face } = await startFace(t);
   const work = (steps: number, name: string) =>
     postModern(face, modern(1, 'tools/call', { name: 'work', arguments: { steps, name } }));
@@ -91,7 +91,7 @@ test('FMH-13: raw calls under one id, answered in another order, each get their 
   t.is(textOf((await slow.json<RpcBody>()).result), 'slow');
 });
 
-test('FMH-15: progress and logs of a real server come as a stream that ends with the answer', async (t) => {
+test('progress and logs of a real server come as a stream that ends with the answer', async (t) => {
   const { face } = await startFace(t);
   const meta = { progressToken: 'p', [`${META}logLevel`]: 'info' };
   const answer = await postModern(
@@ -109,7 +109,7 @@ test('FMH-15: progress and logs of a real server come as a stream that ends with
   t.true(received.every(({ id }) => id === undefined));
 });
 
-test('FMH-05: the versions that are served are among those the server discovers', async (t) => {
+test('the versions that are served are among those the server discovers', async (t) => {
   const { face } = await startFace(t);
   const { result } = await (await postModern(face, modern(1, 'server/discover'))).json<RpcBody>();
   const odd = modern(1, 'tools/list', {}, { [`${META}protocolVersion`]: 'v999' });
@@ -151,7 +151,7 @@ test('a subscription of the official client hears of changes, and ends as it sho
   t.is(await subscription.closed, 'graceful');
 });
 
-test('FMH-16: the official client that finds out eras does not take a server that is away for a legacy one', async (t) => {
+test('the official client that finds out eras does not take a server that is away for a legacy one', async (t) => {
   const face = await startHttpFace(t);
   face.server.refusal = new BridgeError('ERR_UPSTREAM_CONNECT', 'cannot be reached');
   await t.throwsAsync(connect(t, face.port, 'auto'));

@@ -85,7 +85,7 @@ test('a type of result that an extension has added is for clients that declare e
   t.is(tasksOnly.heard()[0]?.error.code, -32603);
 });
 
-test('LM-27: roots/list_changed means nothing to a modern server, nor does progress of a client or a state of its tasks', (t) => {
+test('roots/list_changed means nothing to a modern server, nor does progress of a client or a state of its tasks', (t) => {
   const session = new LegacyFront().open();
   session.says({ method: 'notifications/tasks/status', params: { taskId: '1', status: 'working' } });
   session.says({ method: 'notifications/roots/list_changed' });
@@ -105,7 +105,7 @@ test('tasks, and what only modern clients ask, are methods the server does not h
   t.deepEqual(session.asked(), []);
 });
 
-test('LM-14: without setLevel no request asks for log messages, and none is passed on', (t) => {
+test('without setLevel no request asks for log messages, and none is passed on', (t) => {
   const session = new LegacyFront().open();
   session.call(1);
   t.is(session.asked()[0]?.params._meta[`${META}logLevel`], undefined);
@@ -113,7 +113,7 @@ test('LM-14: without setLevel no request asks for log messages, and none is pass
   t.deepEqual(session.heard(), []);
 });
 
-test('LM-13 LM-16: setLevel is answered with {} and goes along with what is asked from then on', (t) => {
+test('setLevel is answered with {} and goes along with what is asked from then on', (t) => {
   const session = new LegacyFront().open();
   session.call(1, { level: 'warning' }, 'logging/setLevel');
   t.deepEqual(session.heard(), [{ jsonrpc: '2.0', id: 1, result: {} } as never]);
@@ -175,7 +175,7 @@ test('progress goes to the call that asked for it, and late progress to nobody',
   t.deepEqual(session.heard(), []);
 });
 
-test('LM-17: a call is withdrawn under the id it has at the server, and its late answer is dropped', (t) => {
+test('a call is withdrawn under the id it has at the server, and its late answer is dropped', (t) => {
   const session = new LegacyFront().open();
   session.call('mine');
   session.asked();
@@ -187,14 +187,14 @@ test('LM-17: a call is withdrawn under the id it has at the server, and its late
   t.deepEqual(session.heard(), []);
 });
 
-test('LM-24: a resource that is not there has the code of legacy revisions', (t) => {
+test('a resource that is not there has the code of legacy revisions', (t) => {
   const session = new LegacyFront().open();
   session.call(1, { uri: 'test://a' }, 'resources/read');
   session.serverRefuses({ code: -32602, message: 'no', data: { uri: 'test://a' } });
   t.deepEqual(session.heard()[0]?.error, { code: -32002, message: 'no', data: { uri: 'test://a' } });
 });
 
-test('LM-06: a capability that the client lacks is named to it as the server named it', (t) => {
+test('a capability that the client lacks is named to it as the server named it', (t) => {
   const session = new LegacyFront().open({ revision: '2025-03-26', capabilities: ELICITATION });
   session.call(1);
   t.deepEqual(session.asked()[0]?.params._meta[`${META}clientCapabilities`], {});
@@ -203,7 +203,7 @@ test('LM-06: a capability that the client lacks is named to it as the server nam
   t.deepEqual(session.heard()[0]?.error, error);
 });
 
-test('LM-32: after -32022 the call is sent once more in a revision both know, and only once', (t) => {
+test('after -32022 the call is sent once more in a revision both know, and only once', (t) => {
   const session = new LegacyFront().open();
   session.call(1);
   session.asked();
@@ -216,7 +216,7 @@ test('LM-32: after -32022 the call is sent once more in a revision both know, an
   t.is(session.heard()[0]?.error.code, -32603);
 });
 
-test('LM-30: a result of a type that nobody knows is an error', (t) => {
+test('a result of a type that nobody knows is an error', (t) => {
   for (const resultType of ['task', 'later', 7]) {
     const session = new LegacyFront().open();
     session.call(1);
@@ -227,7 +227,7 @@ test('LM-30: a result of a type that nobody knows is an error', (t) => {
   }
 });
 
-test('LM-31: what a modern server asks on its own is neither passed on nor answered', (t) => {
+test('what a modern server asks on its own is neither passed on nor answered', (t) => {
   const session = new LegacyFront().open({ capabilities: ELICITATION });
   session.call(1);
   session.asked();
@@ -236,7 +236,7 @@ test('LM-31: what a modern server asks on its own is neither passed on nor answe
   t.deepEqual(session.asked(), []);
 });
 
-test('LM-22: output that is no object is wrapped, in the list and in what the tool answers', (t) => {
+test('output that is no object is wrapped, in the list and in what the tool answers', (t) => {
   const tools = [{ name: 'list', inputSchema: {}, outputSchema: { type: 'array', items: { type: 'number' } } }];
   for (const revision of ['2025-06-18', '2025-11-25']) {
     const session = new LegacyFront().open({ revision });
@@ -250,7 +250,7 @@ test('LM-22: output that is no object is wrapped, in the list and in what the to
   }
 });
 
-test('LM-22: a tool whose schema is no object is wrapped even where it answers with one', (t) => {
+test('a tool whose schema is no object is wrapped even where it answers with one', (t) => {
   const session = new LegacyFront().open();
   session.call(1, {}, 'tools/list');
   const outputSchema = { anyOf: [{ type: 'object' }, { type: 'null' }] };
@@ -261,7 +261,7 @@ test('LM-22: a tool whose schema is no object is wrapped even where it answers w
   t.deepEqual(session.heard()[0]?.result.structuredContent, { result: { a: 1 } });
 });
 
-test('LM-22 LM-23: the oldest clients get what they know', (t) => {
+test('the oldest clients get what they know', (t) => {
   const session = new LegacyFront().open({ revision: '2024-11-05' });
   session.call(1);
   session.serverAnswers({
@@ -309,12 +309,12 @@ test('a server that withdraws a call of its client fails it', (t) => {
 test('a full side holds the other one back', (t) => {
   const front = new LegacyFront();
   const session = front.open();
-  session.link.hasRoom = false;
+  session.link.hasCapacity = false;
   session.call(1);
   t.true(session.peer.isPaused);
   front.dialer.latest.listener.serverDrained();
   t.false(session.peer.isPaused);
-  session.peer.hasRoom = false;
+  session.peer.hasCapacity = false;
   session.serverAnswers(done());
   t.true(session.link.isPaused);
   session.relay.clientDrained();

@@ -68,7 +68,7 @@ test('a server that announces nothing is not asked to', (t) => {
   t.deepEqual(session.asked(), []);
 });
 
-test('LM-16: subscribe is answered with {} once the server has taken the resource', (t) => {
+test('subscribe is answered with {} once the server has taken the resource', (t) => {
   const session = openListening();
   subscribe(session, 'test://a');
   session.clock.advance(30);
@@ -82,7 +82,7 @@ test('LM-16: subscribe is answered with {} once the server has taken the resourc
   t.is(session.asked().filter(({ method }) => method === 'subscriptions/listen').length, 0);
 });
 
-test('LM-11: many subscribes and an unsubscribe make one subscription, opened before the old one is closed', (t) => {
+test('many subscribes and an unsubscribe make one subscription, opened before the old one is closed', (t) => {
   const session = openListening();
   const [base] = session.listens;
   for (const uri of ['test://a', 'test://b', 'test://c']) subscribe(session, uri);
@@ -202,7 +202,7 @@ test('a subscription that fails to open refuses who waited for it and leaves the
   t.is(session.heard().length, 1);
 });
 
-test('LM-29: a subscription that dies is opened again, later and later, and then the client looks at everything', (t) => {
+test('a subscription that dies is opened again, later and later, and then the client looks at everything', (t) => {
   const session = openListening();
   subscribe(session, 'test://a');
   settle(session);
@@ -226,7 +226,7 @@ test('LM-29: a subscription that dies is opened again, later and later, and then
   );
 });
 
-test('LM-29: sessions that lose their subscriptions together do not come back together', (t) => {
+test('sessions that lose their subscriptions together do not come back together', (t) => {
   const session = openListening(new LegacyFront({ random: () => 1 }));
   session.serverSays({ id: session.listens.at(-1), error: { code: -32603, message: 'lost' } });
   session.clock.advance(1249);
@@ -262,7 +262,7 @@ for (const [how, end] of [
   ['a result', (id: number) => ({ id, result: { resultType: 'complete' } })],
   ['a cancellation', (id: number) => ({ method: 'notifications/cancelled', params: { requestId: id } })],
 ] as const) {
-  test(`LM-29: a server that ends a subscription with ${how} is asked again after five seconds`, (t) => {
+  test(`a server that ends a subscription with ${how} is asked again after five seconds`, (t) => {
     const session = openListening();
     session.serverSays(end(session.listens.at(-1) as number));
     t.deepEqual(session.heard(), []);

@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
-import { StdioFace } from '../../../src/downstream/stdio.ts';
+import { StdioEndpoint } from '../../../src/downstream/stdio.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import type { UpstreamDialer } from '../../../src/relay/ports.ts';
 import { SessionRegistry } from '../../../src/relay/session-registry.ts';
@@ -58,7 +58,7 @@ function openStdio(t: ExecutionContext, dialer: UpstreamDialer) {
   const limits = { maxSessions: 1, sessionTimeoutMs: 60_000, requestTimeoutMs: 0 };
   const sessions = new SessionRegistry({ dialer, deps, ...limits });
   const [input, output] = [new PassThrough(), new PassThrough()];
-  new StdioFace({ input, output, sessions, deps, maxMessageBytes: 1024 * 1024, maxJsonDepth: 1000 });
+  new StdioEndpoint({ input, output, sessions, deps, maxMessageBytes: 1024 * 1024, maxJsonDepth: 1000 });
   t.teardown(() => sessions.close(new BridgeError('ERR_SESSION_CLOSED', 'the test is over')));
   let heard = '';
   output.on('data', (chunk: Buffer) => {
@@ -78,7 +78,7 @@ for (const [server, dial] of [
   ['on stdio', dialModernStdio],
 ] as const) {
   for (const [face, connect] of Object.entries(over)) {
-    test(`LM-01: clients of every legacy revision over ${face} are served by a modern server ${server}`, async (t) => {
+    test(`clients of every legacy revision over ${face} are served by a modern server ${server}`, async (t) => {
       const open = await connect(t, await dial(t));
       for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
         const { initialized, request } = await open(revision);

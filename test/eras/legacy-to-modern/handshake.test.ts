@@ -9,7 +9,7 @@ import { CAPABILITIES, DISCOVERY, LegacyFront, META } from './legacy-session.ts'
 const REVISIONS = ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25'];
 
 for (const revision of REVISIONS) {
-  test(`LM-01: initialize of ${revision} is answered in that revision from what server/discover says`, (t) => {
+  test(`initialize of ${revision} is answered in that revision from what server/discover says`, (t) => {
     const session = new LegacyFront().connect();
     session.initialize({ revision });
     const [discover, ...rest] = session.asked();
@@ -38,14 +38,14 @@ for (const revision of REVISIONS) {
   });
 }
 
-test('LM-02: a revision nobody knows is offered the latest legacy one', (t) => {
+test('a revision nobody knows is offered the latest legacy one', (t) => {
   const session = new LegacyFront().connect();
   session.initialize({ revision: '1999-01-01' });
   session.serverAnswers(DISCOVERY);
   t.is(session.heard()[0]?.result.protocolVersion, '2025-11-25');
 });
 
-test('LM-03: a server that does not say what it is called gets a name, for legacy clients want one', (t) => {
+test('a server that does not say what it is called gets a name, for legacy clients want one', (t) => {
   const session = new LegacyFront().connect();
   session.initialize();
   session.serverAnswers({ ...DISCOVERY, _meta: {} });
@@ -91,7 +91,7 @@ test('a server that says more of itself than can be kept is an error, and why', 
   );
 });
 
-test('LM-15: ping is answered with nothing but {} before, during and after the handshake', (t) => {
+test('ping is answered with nothing but {} before, during and after the handshake', (t) => {
   const session = new LegacyFront().connect();
   const ping = (id: number) => session.says({ id, method: 'ping' });
   ping(1);

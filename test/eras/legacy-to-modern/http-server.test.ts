@@ -59,7 +59,7 @@ const helloWith = (capabilities: object): object => {
 
 // ---- one request
 
-test('LM-04: what the server needs is asked on the stream of the POST it is for, and brought in a new POST', async (t) => {
+test('what the server needs is asked on the stream of the POST it is for, and brought in a new POST', async (t) => {
   const state = 'c3RhdGU=\u00e9"';
   const { server, session } = await connect(
     t,
@@ -88,7 +88,7 @@ test('LM-04: what the server needs is asked on the stream of the POST it is for,
   t.deepEqual(second?.message.params?.inputResponses, { who: result });
 });
 
-test('LM-06: an error that the server sends with a status of its own is an answer with 200', async (t) => {
+test('an error that the server sends with a status of its own is an answer with 200', async (t) => {
   const data = { requiredCapabilities: { elicitation: {} } };
   const { session } = await connect(t, { 'tools/call': refuseWith(400, -32021, data) });
   const answer = await session.post(call(1));
@@ -96,7 +96,7 @@ test('LM-06: an error that the server sends with a status of its own is an answe
   t.like(await answer.json(), { id: 1, error: { code: -32021, data } });
 });
 
-test('LM-13: progress and log messages travel on the stream of the POST they belong to', async (t) => {
+test('progress and log messages travel on the stream of the POST they belong to', async (t) => {
   const { server, session, ask } = await connect(t, {
     'tools/call': ({ message: { id, params } }, response) => {
       const { progressToken } = params?._meta as { progressToken: unknown };
@@ -117,7 +117,7 @@ test('LM-13: progress and log messages travel on the stream of the POST they bel
   t.is((asked?.message.params?._meta as Record<string, unknown>)[`${META}logLevel`], 'debug');
 });
 
-test('LM-17: a call that is withdrawn is withdrawn by closing its connection to the server', async (t) => {
+test('a call that is withdrawn is withdrawn by closing its connection to the server', async (t) => {
   let waiting: ServerResponse | undefined;
   const { server, session } = await connect(t, {
     'tools/call': (_, response) => {
@@ -132,7 +132,7 @@ test('LM-17: a call that is withdrawn is withdrawn by closing its connection to 
   t.false(server.order.includes('notifications/cancelled'));
 });
 
-test('LM-32: a server that was replaced by one of other revisions gets the call once more, and only once', async (t) => {
+test('a server that was replaced by one of other revisions gets the call once more, and only once', async (t) => {
   let refusals = 1;
   const { server, ask } = await connect(t, {
     'tools/call': (asked, response) => {
@@ -148,14 +148,14 @@ test('LM-32: a server that was replaced by one of other revisions gets the call 
   t.is(askedFor(server, 'tools/call').length, 4);
 });
 
-test('LM-27: roots/list_changed is taken with 202 and goes no further', async (t) => {
+test('roots/list_changed is taken with 202 and goes no further', async (t) => {
   const { server, session, ask } = await connect(t, {}, helloWith({ roots: { listChanged: true } }));
   t.is((await session.post(notification('notifications/roots/list_changed'))).status, 202);
   await ask('tools/list');
   t.deepEqual(server.order, ['server/discover', 'tools/list']);
 });
 
-test('LM-22: an SDK v1 client that checks output against its schema takes what is no object', async (t) => {
+test('an SDK v1 client that checks output against its schema takes what is no object', async (t) => {
   const outputSchema = { type: 'array', items: { $ref: '#/$defs/n' }, $defs: { n: { type: 'number' } } };
   const tool = { name: 'numbers', inputSchema: { type: 'object' }, outputSchema };
   let structuredContent: readonly unknown[] = [1, 2];
@@ -184,7 +184,7 @@ async function closedPosts({ logLines }: HttpFace, count: number): Promise<void>
   await waitFor(() => logLines.filter((line) => line.includes('"method":"POST"')).length >= count);
 }
 
-test('LM-18: a call goes on when its stream breaks, and who comes back with Last-Event-ID gets the answer', async (t) => {
+test('a call goes on when its stream breaks, and who comes back with Last-Event-ID gets the answer', async (t) => {
   let response: ServerResponse | undefined;
   let asked: AskedMessage | undefined;
   const { session, face } = await connect(t, {
@@ -281,7 +281,7 @@ test('a session that is deleted takes its calls and its subscription at the serv
   await waitFor(() => waiting?.destroyed && subscriptions.opened[0]?.response.destroyed);
 });
 
-test('LM-28: a client that ends its session has the server end the task that it made of a call', async (t) => {
+test('a client that ends its session has the server end the task that it made of a call', async (t) => {
   const missing = { requiredCapabilities: { extensions: { [`${META}tasks`]: {} } } };
   const { server, session, face } = await connect(t, {
     'tools/call': (asked, response) => {
@@ -303,7 +303,7 @@ test('LM-28: a client that ends its session has the server end the task that it 
   t.truthy(JSON.parse((await answer.rest()).at(-1)?.data ?? '').error);
 });
 
-test('LM-12: changes while no stream is open are one notification once there is one', async (t) => {
+test('changes while no stream is open are one notification once there is one', async (t) => {
   const dialer = new FakeDialer();
   dialer.onDial = ({ link, listener }) => {
     link.onSend = ({ frame: { id, method } }) => {
@@ -333,7 +333,7 @@ test('LM-12: changes while no stream is open are one notification once there is 
   t.deepEqual(stream.unread, []);
 });
 
-test('LM-29: a subscription whose stream breaks is opened again, and the client told to look', async (t) => {
+test('a subscription whose stream breaks is opened again, and the client told to look', async (t) => {
   const subscriptions = new Subscriptions();
   const { session, face } = await connect(t, subscriptions.script);
   const stream = (await session.get()).events();
@@ -380,7 +380,7 @@ for (const [title, args, expected] of [
   ['like a sentinel', { text: '=?base64?x?=' }, { text: '=?base64?PT9iYXNlNjQ/eD89?=' }],
   ['like an overlapping sentinel', { text: '=?base64?=' }, { text: '=?base64?PT9iYXNlNjQ/PQ==?=' }],
 ] as const) {
-  test(`LM-19: a legacy client need not know of the headers its arguments are sent in: ${title}`, async (t) => {
+  test(`a legacy client need not know of the headers its arguments are sent in: ${title}`, async (t) => {
     const { server, ask } = await connect(t, { 'tools/list': listing(annotated) });
     await ask('tools/call', { name: 'x', arguments: args });
     const [asked] = askedFor(server, 'tools/call');
@@ -390,7 +390,7 @@ for (const [title, args, expected] of [
   });
 }
 
-test('LM-20: of ten tools with invalid annotations and a good one a legacy client sees the good one', async (t) => {
+test('of ten tools with invalid annotations and a good one a legacy client sees the good one', async (t) => {
   const inner = { type: 'object', properties: { a: property('A') } };
   const invalid = [
     { a: property('') },
@@ -413,7 +413,7 @@ test('LM-20: of ten tools with invalid annotations and a good one a legacy clien
   t.false(server.order.includes('tools/call'));
 });
 
-test('LM-21: a call whose headers are out of date is sent again with those that the list now wants, once', async (t) => {
+test('a call whose headers are out of date is sent again with those that the list now wants, once', async (t) => {
   let header = 'Old';
   const { server, ask } = await connect(t, {
     'tools/list': (asked, response) => listing(tool('x', { a: property(header) }))(asked, response),
@@ -431,7 +431,7 @@ test('LM-21: a call whose headers are out of date is sent again with those that 
   t.deepEqual(server.order, ['server/discover', ...order]);
 });
 
-test('LM-21: headers that the server will not have either way fail the call with its error', async (t) => {
+test('headers that the server will not have either way fail the call with its error', async (t) => {
   const { server, session } = await connect(t, { 'tools/call': refuseWith(400, -32020) });
   const answer = await session.post(call(1));
   t.is(answer.status, 200);
@@ -441,7 +441,7 @@ test('LM-21: headers that the server will not have either way fail the call with
 
 // ---- batches
 
-test('LM-25: of a batch every request is answered, and no notification', async (t) => {
+test('of a batch every request is answered, and no notification', async (t) => {
   const { server, session } = await connect(
     t,
     { 'tools/call': (asked, response) => answerResult(asked, response, done) },
@@ -467,7 +467,7 @@ for (const [title, revision, batch] of [
   ['with nothing in it', '2025-03-26', []],
   ['of a revision without batches', '2025-06-18', [call(1)]],
 ] as const) {
-  test(`LM-26: a batch ${title} is refused with 400 and -32600, and the server hears nothing`, async (t) => {
+  test(`a batch ${title} is refused with 400 and -32600, and the server hears nothing`, async (t) => {
     const { server, session } = await connect(t, {}, initialize(revision));
     const answer: HttpAnswer = await session.post(batch);
     t.is(answer.status, 400);

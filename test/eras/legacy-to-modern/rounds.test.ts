@@ -35,7 +35,7 @@ function callThatNeeds(session: LegacySession, inputRequests: object, requestSta
   return session.heard();
 }
 
-test('LM-04: what the server needs is asked on the call it is for, and brought with the same call under a new id', (t) => {
+test('what the server needs is asked on the call it is for, and brought with the same call under a new id', (t) => {
   const session = openSession();
   session.call('call', { name: 'ask', arguments: { a: 1 }, _meta: { progressToken: 'p' } });
   const [first] = session.asked();
@@ -96,7 +96,7 @@ test('answers of an earlier round are not brought again, nor is its state', (t) 
   t.false('requestState' in params);
 });
 
-test('LM-05: a URL to open gets the id that the revision of the client wants', (t) => {
+test('a URL to open gets the id that the revision of the client wants', (t) => {
   const session = openSession();
   const url = { mode: 'url', message: 'Sign in', url: 'https://example.com/a?b=c' };
   const [asked] = callThatNeeds(session, { who: { method: 'elicitation/create', params: url } });
@@ -122,7 +122,7 @@ test('a client of 2025-06-18 is asked in the words of its revision', (t) => {
   t.deepEqual(asked?.params, { message: 'Name?', requestedSchema: FORM, ...REPORTING });
 });
 
-test('LM-08: what a client cannot be asked for fails the call before anything is asked', (t) => {
+test('what a client cannot be asked for fails the call before anything is asked', (t) => {
   const session = openSession('2025-06-18', { elicitation: {}, roots: {} });
   const many = { type: 'array', items: { type: 'string', enum: ['a', 'b'] } };
   const params = { mode: 'form', message: 'm', requestedSchema: { type: 'object', properties: { tags: many } } };
@@ -132,7 +132,7 @@ test('LM-08: what a client cannot be asked for fails the call before anything is
   t.true(answer?.result.isError);
 });
 
-test('LM-08: a question answered with an error fails the call, withdraws the others, and the server hears nothing', (t) => {
+test('a question answered with an error fails the call, withdraws the others, and the server hears nothing', (t) => {
   const session = openSession();
   const [form, sampling] = callThatNeeds(session, { who: elicit, what: sample });
   session.says({ id: sampling?.id, error: { code: -1, message: 'User rejected' } });
@@ -159,7 +159,7 @@ test('what is no tool fails with an error', (t) => {
   t.is(data.bridge.reason, 'ERR_CLIENT_INPUT');
 });
 
-test('LM-09: who declines or cancels has answered', (t) => {
+test('who declines or cancels has answered', (t) => {
   for (const action of ['decline', 'cancel']) {
     const session = openSession();
     const [asked] = callThatNeeds(session, { who: elicit });
@@ -168,7 +168,7 @@ test('LM-09: who declines or cancels has answered', (t) => {
   }
 });
 
-test('LM-07: a server that only wants to be asked again is, after longer and longer pauses', (t) => {
+test('a server that only wants to be asked again is, after longer and longer pauses', (t) => {
   const session = openSession();
   session.call(1);
   session.clock.advance(30);
@@ -186,7 +186,7 @@ test('LM-07: a server that only wants to be asked again is, after longer and lon
   t.is(session.heard()[0]?.id, 1);
 });
 
-test('LM-10: a server that never has enough is asked no more after ten rounds', (t) => {
+test('a server that never has enough is asked no more after ten rounds', (t) => {
   const session = openSession();
   session.call(1);
   for (let round = 1; round <= 10; round += 1) {
@@ -389,7 +389,7 @@ test('a question that found no way to the client counts as refused', (t) => {
   t.true(session.heard().find(({ id }) => id === 'call')?.result.isError);
 });
 
-test('LM-32: a retry that is sent again in another revision still brings the answers', (t) => {
+test('a retry that is sent again in another revision still brings the answers', (t) => {
   const session = openSession();
   const [asked] = callThatNeeds(session, { who: elicit }, 's');
   session.says({ id: asked?.id, result: ACCEPTED });

@@ -66,7 +66,7 @@ async function callText(client: Client, name: string, args: Record<string, unkno
 }
 
 for (const kind of ['shared', 'exclusive', 'over HTTP'] as const) {
-  test(`LM-01 LM-15 LM-16: an SDK v1 client takes all that a modern server (${kind}) answers`, async (t) => {
+  test(`an SDK v1 client takes all that a modern server (${kind}) answers`, async (t) => {
     const { client } = await (await serve(t, kind))();
     t.deepEqual(client.getServerVersion(), { name: 'modern', version: '1.0.0' });
     t.truthy(client.getServerCapabilities()?.logging);
@@ -79,7 +79,7 @@ for (const kind of ['shared', 'exclusive', 'over HTTP'] as const) {
     t.deepEqual(await client.unsubscribeResource({ uri: 'test://a' }), {});
   });
 
-  test(`LM-04 LM-09: a modern server (${kind}) asks a legacy client for what it needs`, async (t) => {
+  test(`a modern server (${kind}) asks a legacy client for what it needs`, async (t) => {
     const answers = [{ action: 'accept', content: { name: 'Bo' } }] as const;
     const { client } = await (await serve(t, kind))({
       capabilities: { elicitation: {} },
@@ -88,13 +88,13 @@ for (const kind of ['shared', 'exclusive', 'over HTTP'] as const) {
     t.is(await callText(client, 'ask'), 'hello Bo');
   });
 
-  test(`LM-06: a modern server (${kind}) does not ask a client that cannot be asked`, async (t) => {
+  test(`a modern server (${kind}) does not ask a client that cannot be asked`, async (t) => {
     const { client } = await (await serve(t, kind))();
     const error = await t.throwsAsync(client.callTool({ name: 'ask' }));
     t.is((error as { code?: number }).code, -32021);
   });
 
-  test(`LM-13: progress and log messages of a modern server (${kind}) reach the client that called`, async (t) => {
+  test(`progress and log messages of a modern server (${kind}) reach the client that called`, async (t) => {
     const { client, notifications } = await (await serve(t, kind))();
     await client.setLoggingLevel('debug');
     const progress: unknown[] = [];
@@ -108,7 +108,7 @@ for (const kind of ['shared', 'exclusive', 'over HTTP'] as const) {
     );
   });
 
-  test(`LM-17: a call that its client withdraws stops at a modern server (${kind})`, async (t) => {
+  test(`a call that its client withdraws stops at a modern server (${kind})`, async (t) => {
     const { client } = await (await serve(t, kind))();
     const abort = new AbortController();
     const waiting = client.callTool({ name: 'wait', arguments: { name: 'mine' } }, undefined, { signal: abort.signal });
@@ -120,7 +120,7 @@ for (const kind of ['shared', 'exclusive', 'over HTTP'] as const) {
     t.pass();
   });
 
-  test(`LM-11: a legacy client hears of changes at a modern server (${kind}) while it subscribes to more`, async (t) => {
+  test(`a legacy client hears of changes at a modern server (${kind}) while it subscribes to more`, async (t) => {
     const { client, notifications } = await (await serve(t, kind))();
     await client.subscribeResource({ uri: 'test://a' });
     await Promise.all(['test://b', 'test://c'].map((uri) => client.subscribeResource({ uri })));
@@ -148,7 +148,7 @@ test('legacy clients that share a modern server each have their own answers and 
   t.deepEqual(b.notifications, []);
 });
 
-test('LM-29: a shared modern server that dies takes calls with it, but neither the session nor its subscriptions', async (t) => {
+test('a shared modern server that dies takes calls with it, but neither the session nor its subscriptions', async (t) => {
   const connect = await serve(t, 'shared');
   const { client, notifications } = await connect();
   await client.subscribeResource({ uri: 'test://a' });

@@ -37,7 +37,7 @@ function poll(session: LegacySession, answer: object): void {
   session.serverAnswers(answer);
 }
 
-test('LM-28: a call that its server runs only as a task is followed to its end', (t) => {
+test('a call that its server runs only as a task is followed to its end', (t) => {
   const session = startTask();
   poll(session, task('working'));
   t.deepEqual(session.heard(), []);
@@ -49,7 +49,7 @@ test('LM-28: a call that its server runs only as a task is followed to its end',
   t.deepEqual(session.asked(), []);
 });
 
-test('LM-28: what the task needs is asked of the client, once', (t) => {
+test('what the task needs is asked of the client, once', (t) => {
   const session = startTask();
   const inputRequests = { who: { method: 'elicitation/create', params: { message: 'Name?', requestedSchema: {} } } };
   poll(session, task('input_required', { inputRequests }));
@@ -84,7 +84,7 @@ test('what was answered is not asked again, but of endless keys only the latest 
   t.is(session.heard().length, 1);
 });
 
-test('LM-28: a client that withdraws its call cancels the task', (t) => {
+test('a client that withdraws its call cancels the task', (t) => {
   const session = startTask();
   session.says({ method: 'notifications/cancelled', params: { requestId: 'call' } });
   const [cancel, ...rest] = session.asked();
@@ -98,7 +98,7 @@ test('LM-28: a client that withdraws its call cancels the task', (t) => {
 });
 
 for (const how of ['is told', 'does not answer'] as const) {
-  test(`LM-28: a server that ${how} when a client leaves with a task open is left all the same`, (t) => {
+  test(`a server that ${how} when a client leaves with a task open is left all the same`, (t) => {
     const session = startTask();
     session.call('other');
     session.asked();

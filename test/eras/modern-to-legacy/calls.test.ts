@@ -5,7 +5,7 @@ import { type Message, ModernBridge, SERVER_RESULT } from './modern-bridge.ts';
 
 const SERVER_META = { 'io.modelcontextprotocol/serverInfo': { name: 'old', version: '1' } };
 
-test('ML-01: a call goes to the server without its envelope, and comes back as a modern result', (t) => {
+test('a call goes to the server without its envelope, and comes back as a modern result', (t) => {
   const bridge = new ModernBridge();
   const call = bridge.ask(
     'tools/call',
@@ -33,7 +33,7 @@ test('ML-01: a call goes to the server without its envelope, and comes back as a
   } as object);
 });
 
-test('ML-01: discover is answered from the handshake, which is made once', (t) => {
+test('discover is answered from the handshake, which is made once', (t) => {
   const bridge = new ModernBridge();
   const first = bridge.ask('server/discover');
   t.deepEqual(first.answer().result, {
@@ -58,7 +58,7 @@ test('discover waits for the server, and says why there is none', (t) => {
   t.is(waiting.answer().error?.code, -32603);
 });
 
-test('ML-02 ML-03: a session serves one caller with exactly its capabilities', (t) => {
+test('a session serves one caller with exactly its capabilities', (t) => {
   const bridge = new ModernBridge();
   const list = (capabilities: object, principal = 'ada') => bridge.ask('tools/list', {}, { capabilities, principal });
   list({ roots: {} });
@@ -205,14 +205,14 @@ test('a server gets the arguments it expects, in the revision it speaks', (t) =>
   t.deepEqual(bridge.heardOnly('completion/complete').params, { ref: {}, argument: {} });
 });
 
-test('ML-21: an unknown resource is a wrong param that names it', (t) => {
+test('an unknown resource is a wrong param that names it', (t) => {
   const bridge = new ModernBridge();
   const call = bridge.ask('resources/read', { uri: 'a:b' });
   bridge.says({ id: bridge.heardOnly('resources/read').id, error: { code: -32002, message: 'gone' } });
   t.deepEqual(call.answer().error, { code: -32602, message: 'gone', data: { uri: 'a:b' } });
 });
 
-test('ML-22: a code that only the specification may use becomes an internal error', (t) => {
+test('a code that only the specification may use becomes an internal error', (t) => {
   const bridge = new ModernBridge();
   const call = bridge.call();
   bridge.says({ id: bridge.heardOnly('tools/call').id, error: { code: -32050, message: 'odd' } });
@@ -235,7 +235,7 @@ test('a tool that is not there is a wrong param', (t) => {
   t.is(call.answer().error?.code, -32602);
 });
 
-test('ML-40: a tool stays, without the annotation of parameters and whatever else modern clients take amiss', (t) => {
+test('a tool stays, without the annotation of parameters and whatever else modern clients take amiss', (t) => {
   const bridge = new ModernBridge();
   const call = bridge.ask('tools/list');
   const property = { type: 'string', description: 'b' };
@@ -260,7 +260,7 @@ test('ML-40: a tool stays, without the annotation of parameters and whatever els
   ]);
 });
 
-test('ML-26: progress goes to the call it is about, under its own token, increasing', (t) => {
+test('progress goes to the call it is about, under its own token, increasing', (t) => {
   const bridge = new ModernBridge();
   const a = bridge.call({}, { progressToken: 'a', capabilities: {} });
   const first = bridge.heardOnly('tools/call');
@@ -301,7 +301,7 @@ for (const rawToken of ['1.0', '1e3', '9007199254740993', '"1.0"']) {
   });
 }
 
-test('ML-27 ML-41: a client that leaves or cancels withdraws its call, and hears nothing more', (t) => {
+test('a client that leaves or cancels withdraws its call, and hears nothing more', (t) => {
   const bridge = new ModernBridge();
   for (const how of ['leaves', 'cancels'] as const) {
     const call = bridge.call();

@@ -85,7 +85,7 @@ test('each request says by itself what its client can do', (t) => {
   t.deepEqual(declared, [{ roots: {} }, { sampling: {} }]);
 });
 
-test('ML-41: a withdrawn request of many gets no answer; the others go on', (t) => {
+test('a withdrawn request of many gets no answer; the others go on', (t) => {
   const bridge = new ModernBridge();
   const client = new PipeClient(bridge);
   const withdrawn = client.ask(1, 'tools/call', { name: 'x' });
@@ -157,14 +157,14 @@ test("a vendor's notification without metadata goes to the session of the latest
   t.like(bridge.heardOnly('acme/seen'), { params: { n: 1 } });
 });
 
-test("a vendor's notification holds its client back until the server has room", (t) => {
+test("a vendor's notification holds its client back until the server has capacity", (t) => {
   const bridge = new ModernBridge();
   const client = new PipeClient(bridge);
   client.ask(1, 'tools/list');
   bridge.says({ id: bridge.heardOnly('tools/list').id, result: { tools: [] } });
   const { link, listener } = bridge.dialer.latest;
   t.true(client.notify());
-  link.hasRoom = false;
+  link.hasCapacity = false;
   t.false(client.notify());
   t.is(bridge.heard().length, 2);
   t.is(client.drained, 0);
@@ -187,7 +187,7 @@ test("a vendor's notification holds its client back until a server serves, or it
   bridge.says({ id: hello?.frame.id, result: SERVER_RESULT });
   t.is(bridge.heardOnly('acme/seen').method, 'acme/seen');
   t.is(client.drained, 2);
-  bridge.dialer.latest.link.hasRoom = false;
+  bridge.dialer.latest.link.hasCapacity = false;
   t.false(client.notify());
   client.link.close(LEFT);
   bridge.dialer.latest.listener.serverDrained();

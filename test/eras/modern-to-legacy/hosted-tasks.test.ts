@@ -65,7 +65,7 @@ class FollowedTask {
   }
 }
 
-test('ML-37: a call that runs only as a task is answered with the task, flat and under an id of its own', (t) => {
+test('a call that runs only as a task is answered with the task, flat and under an id of its own', (t) => {
   const { created, taskId } = new FollowedTask();
   t.deepEqual(created.result, {
     resultType: 'task',
@@ -81,7 +81,7 @@ test('ML-37: a call that runs only as a task is answered with the task, flat and
   t.not(taskId, CREATED.taskId);
 });
 
-test('ML-37: the task is asked for by its id: what the server says now, and in the end the result', (t) => {
+test('the task is asked for by its id: what the server says now, and in the end the result', (t) => {
   const task = new FollowedTask();
   const { result } = task.get({ statusMessage: 'half' });
   t.like(result, { resultType: 'complete', taskId: task.taskId, status: 'working', statusMessage: 'half' });
@@ -93,7 +93,7 @@ test('ML-37: the task is asked for by its id: what the server says now, and in t
   t.deepEqual(task.bridge.heard(), [], 'the server need not be asked again');
 });
 
-test('ML-37: a tool that reports an error is complete; only a JSON-RPC error is a failure', (t) => {
+test('a tool that reports an error is complete; only a JSON-RPC error is a failure', (t) => {
   const reported = new FollowedTask();
   reported.get({ status: 'failed' });
   reported.ends({ result: { content: [], isError: true } });
@@ -105,7 +105,7 @@ test('ML-37: a tool that reports an error is complete; only a JSON-RPC error is 
   t.false('result' in result);
 });
 
-test('ML-37: to cancel a task is acknowledged at once, and shows when the server has done it', (t) => {
+test('to cancel a task is acknowledged at once, and shows when the server has done it', (t) => {
   const task = new FollowedTask();
   t.deepEqual(Object.keys(task.ask('tasks/cancel').answer().result), ['resultType', '_meta']);
   const cancel = task.bridge.heardOnly('tasks/cancel');

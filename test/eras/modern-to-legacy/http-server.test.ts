@@ -26,7 +26,7 @@ function times(order: readonly string[], name: string): number {
   return order.filter((asked) => asked === name).length;
 }
 
-test('ML-34: an array of messages on the stream of a call is taken apart: progress, then the answer', async (t) => {
+test('an array of messages on the stream of a call is taken apart: progress, then the answer', async (t) => {
   const { server, client } = await bridgeTo(
     t,
     {
@@ -52,7 +52,7 @@ test('ML-34: an array of messages on the stream of a call is taken apart: progre
   t.is(times(server.order, 'tools/call'), 1);
 });
 
-test('ML-35: a stream that the server lets go is resumed when it said, and the result comes once', async (t) => {
+test('a stream that the server lets go is resumed when it said, and the result comes once', async (t) => {
   let letGoMs = 0;
   const resumed: { readonly from: unknown; readonly atMs: number }[] = [];
   let answer = (_response: ServerResponse): void => {};
@@ -85,7 +85,7 @@ test('ML-35: a stream that the server lets go is resumed when it said, and the r
   t.is(times(server.order, 'tools/call'), 1);
 });
 
-test('ML-38: a server that was restarted gets a new handshake, and the call once', async (t) => {
+test('a server that was restarted gets a new handshake, and the call once', async (t) => {
   const server = await startStreamable();
   t.teardown(() => server.close());
   const client = new Conversations(t, dialStreamable(server.url));
@@ -101,7 +101,7 @@ test('ML-38: a server that was restarted gets a new handshake, and the call once
   t.not(after, before);
 });
 
-test('ML-38: what a call does in a session that is new again is done once', async (t) => {
+test('what a call does in a session that is new again is done once', async (t) => {
   let current = 'session-1';
   const calls: unknown[] = [];
   const { server, client } = await bridgeTo(t, {

@@ -35,7 +35,7 @@ function reasonOf({ error }: Message): unknown {
   return error?.code === -32602 ? (error.data?.bridge as { reason?: unknown } | undefined)?.reason : error;
 }
 
-test('ML-04: what the server asks ends the request, and the retry ends the call', (t) => {
+test('what the server asks ends the request, and the retry ends the call', (t) => {
   const parked = park();
   const { bridge, upstreamId, result, state } = parked;
   t.deepEqual(result.inputRequests, { 'elicitation-1': ASK });
@@ -57,7 +57,7 @@ test('numbers that no parser could give back pass both ways', (t) => {
   t.true(text.includes('{"method":"elicitation/create","params":{"n":12345678901234567890}}'), text);
 });
 
-test('ML-05: what is asked at the same time is asked in one answer', (t) => {
+test('what is asked at the same time is asked in one answer', (t) => {
   const roots = { id: 3, method: 'roots/list' };
   const parked = park([{ id: 1, ...ASK }, { id: 2, ...SAMPLE }, roots]);
   const { bridge, result, state, upstreamId } = parked;
@@ -85,7 +85,7 @@ test('ML-05: what is asked at the same time is asked in one answer', (t) => {
   t.is(again.answer().result.resultType, 'complete');
 });
 
-test('ML-06: each round has its own keys and its own state', (t) => {
+test('each round has its own keys and its own state', (t) => {
   const parked = park();
   const second = retry(parked, parked.state, { 'elicitation-1': ACCEPT });
   parked.bridge.says({ id: 'q', ...ASK });
@@ -95,7 +95,7 @@ test('ML-06: each round has its own keys and its own state', (t) => {
   t.not(result.requestState, parked.state);
 });
 
-test('ML-07: a retry that is sent twice is delivered once and answered twice', (t) => {
+test('a retry that is sent twice is delivered once and answered twice', (t) => {
   const parked = park();
   const { bridge, state, upstreamId } = parked;
   const first = retry(parked, state, { 'elicitation-1': ACCEPT });
@@ -111,7 +111,7 @@ test('ML-07: a retry that is sent twice is delivered once and answered twice', (
   t.is(reasonOf(retry(parked, state).answer()), 'state_lost');
 });
 
-test('ML-08: what was not answered is asked again, and only that', (t) => {
+test('what was not answered is asked again, and only that', (t) => {
   const parked = park([
     { id: 1, ...ASK },
     { id: 2, ...ASK },
@@ -150,13 +150,13 @@ test('a retry of an older round gets what was asked last', (t) => {
   t.deepEqual(bridge.heard(), []);
 });
 
-test('ML-09: answers without a state start a new call', (t) => {
+test('answers without a state start a new call', (t) => {
   const { bridge } = park();
   bridge.call({ inputResponses: { 'elicitation-1': ACCEPT } });
   t.deepEqual(bridge.heardOnly('tools/call').params, { name: 'x', arguments: {} });
 });
 
-test('ML-10: a state that does not fit is refused with the reason, and the server hears nothing', (t) => {
+test('a state that does not fit is refused with the reason, and the server hears nothing', (t) => {
   const parked = park();
   const { bridge, state } = parked;
   const answers = { 'elicitation-1': ACCEPT };
@@ -168,7 +168,7 @@ test('ML-10: a state that does not fit is refused with the reason, and the serve
   t.deepEqual(bridge.heard(), []);
 });
 
-test('ML-11: a client that does not come back is not waited for; its call is not run again', (t) => {
+test('a client that does not come back is not waited for; its call is not run again', (t) => {
   const parked = park([
     { id: 1, ...ASK },
     { id: 2, ...SAMPLE },
@@ -184,7 +184,7 @@ test('ML-11: a client that does not come back is not waited for; its call is not
   t.deepEqual(bridge.heard(), []);
 });
 
-test('ML-12: who leaves during a retry withdraws the call', (t) => {
+test('who leaves during a retry withdraws the call', (t) => {
   const parked = park();
   const { bridge, state, upstreamId } = parked;
   const again = retry(parked, state, { 'elicitation-1': ACCEPT });
@@ -205,7 +205,7 @@ test('of two that follow a call one may leave', (t) => {
   t.like(second.answer(), { id: 9, result: { n: 1 } });
 });
 
-test('ML-13 ML-14: what the client did not declare is refused to the server, and never shown', (t) => {
+test('what the client did not declare is refused to the server, and never shown', (t) => {
   for (const [capabilities, question, code] of [
     [{}, ASK, -32601],
     [{ sampling: {} }, ASK, -32601],
@@ -224,7 +224,7 @@ test('ML-13 ML-14: what the client did not declare is refused to the server, and
   }
 });
 
-test('ML-15: roots that were asked for before any call are asked of the first one, which then runs once', (t) => {
+test('roots that were asked for before any call are asked of the first one, which then runs once', (t) => {
   const bridge = new ModernBridge();
   bridge.ask('tools/list', {}, { capabilities: ALL });
   bridge.heard();
@@ -249,7 +249,7 @@ test('ML-15: roots that were asked for before any call are asked of the first on
   t.like(bridge.heard()[0], { id: 's', error: { code: -32603 } }, 'the next call may be of somebody with other roots');
 });
 
-test('ML-16: roots that nobody can be asked for are refused after a while', (t) => {
+test('roots that nobody can be asked for are refused after a while', (t) => {
   const bridge = new ModernBridge();
   const list = bridge.ask('tools/list', {}, { capabilities: ALL });
   const { id } = bridge.heardOnly('tools/list');
@@ -262,7 +262,7 @@ test('ML-16: roots that nobody can be asked for are refused after a while', (t) 
   t.like(bridge.heard()[0], { id: 'r', error: { code: -32603 } });
 });
 
-test('ML-17: without a call nobody is asked', (t) => {
+test('without a call nobody is asked', (t) => {
   const bridge = new ModernBridge();
   bridge.ask('tools/list', {}, { capabilities: ALL });
   bridge.heard();
@@ -273,7 +273,7 @@ test('ML-17: without a call nobody is asked', (t) => {
   t.like(elicited, { id: 2, result: { action: 'cancel' } });
 });
 
-test('ML-18: two calls of a client have a session each, and each is asked what its own server asks', (t) => {
+test('two calls of a client have a session each, and each is asked what its own server asks', (t) => {
   const bridge = new ModernBridge();
   const calls = [bridge.call(), bridge.call({ name: 'y' })];
   t.is(bridge.dialer.dialled.length, 2);
@@ -351,7 +351,7 @@ test('too many waiting calls: the server is told that nobody can be asked', (t) 
   park(undefined, bridge, { principal: 'bob' });
 });
 
-test('SEC-07: a caller whose calls wait for answers leaves half to others; the next is refused at the server', (t) => {
+test('a caller whose calls wait for answers leaves half to others; the next is refused at the server', (t) => {
   const bridge = new ModernBridge({ poolLimits: { total: 1024, perCaller: 1024 } });
   for (let n = 0; n < 512; n += 1) park([{ id: `q${n}`, ...ASK }], bridge);
   const call = bridge.call();
@@ -363,7 +363,7 @@ test('SEC-07: a caller whose calls wait for answers leaves half to others; the n
   t.is(park(undefined, bridge, { principal: 'bob' }).result.resultType, 'input_required');
 });
 
-test('ML-39: several choices in one field are not for servers that know only one', (t) => {
+test('several choices in one field are not for servers that know only one', (t) => {
   const bridge = new ModernBridge({ greeting: { ...SERVER_RESULT, protocolVersion: '2025-06-18' } });
   const parked = park(undefined, bridge);
   retry(parked, parked.state, { 'elicitation-1': { action: 'accept', content: { colours: ['red', 'blue'] } } });
@@ -398,7 +398,7 @@ test('a server of the first revision gets no audio in a sampled message', (t) =>
   }
 });
 
-test('ML-42: a server that wants to know hears that somebody still thinks', (t) => {
+test('a server that wants to know hears that somebody still thinks', (t) => {
   const question = { id: 'q', ...ASK, params: { ...ASK.params, _meta: { progressToken: 'tok' } } };
   const parked = park([question]);
   const { bridge, state } = parked;
@@ -436,7 +436,7 @@ test('the end of the bridge refuses what is open and leaves no timer', async (t)
   t.is(bridge.clock.pendingTimers, 0);
 });
 
-test('ML-10: of two states none is taken', (t) => {
+test('of two states none is taken', (t) => {
   const { bridge, state } = park();
   const text = JSON.stringify(state);
   const twice = bridge.raw(`"name":"x","arguments":{},"requestState":${text},"requestState":${text}`);

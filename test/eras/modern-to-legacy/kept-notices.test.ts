@@ -8,15 +8,15 @@ import { ParkedBytes } from '../../../src/eras/parked-bytes.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
 import { serverFrame } from '../../support/frames.ts';
 
-/** Notices by their numbers; room for so many bytes of a caller. */
+/** Notices by their numbers; capacity for so many bytes of a caller. */
 class Trial {
   readonly #bytes: ParkedBytes;
-  readonly room: number;
+  readonly capacity: number;
   readonly kept: KeptNotices;
 
-  constructor(room = Number.MAX_SAFE_INTEGER) {
-    this.room = room;
-    this.#bytes = new ParkedBytes({ bytes: room, bytesPerPrincipal: room });
+  constructor(capacity = Number.MAX_SAFE_INTEGER) {
+    this.capacity = capacity;
+    this.#bytes = new ParkedBytes({ bytes: capacity, bytesPerPrincipal: capacity });
     this.kept = new KeptNotices(this.#bytes.open('ada'));
   }
 

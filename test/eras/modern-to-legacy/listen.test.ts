@@ -1,5 +1,9 @@
 import test from 'ava';
-import { ListenStream, MAX_EARLY, MAX_EARLY_BYTES } from '../../../src/eras/modern-to-legacy/listen-stream.ts';
+import {
+  ClientSubscription,
+  MAX_EARLY,
+  MAX_EARLY_BYTES,
+} from '../../../src/eras/modern-to-legacy/client-subscription.ts';
 import { canonicalCapabilities } from '../../../src/mcp/era-capabilities.ts';
 import { readPayload } from '../../../src/mcp/payload.ts';
 import { MAX_SUBSCRIBED } from '../../../src/mcp/subscribed-uris.ts';
@@ -26,7 +30,7 @@ function updated(bridge: ModernBridge, uri: string): void {
   bridge.says({ method: 'notifications/resources/updated', params: { uri } });
 }
 
-test('ML-28: the acknowledgment comes first and names what is granted', (t) => {
+test('the acknowledgment comes first and names what is granted', (t) => {
   const bridge = new ModernBridge({ greeting: { ...SERVER_RESULT, capabilities: { tools: { listChanged: true } } } });
   const stream = listen(bridge, { ...ALL_CHANGES, resourceSubscriptions: ['a:b'] }, { id: 'l' });
   t.deepEqual(stream.answer(), {
@@ -47,7 +51,7 @@ test('a filter is needed', (t) => {
   t.is(bridge.ask('subscriptions/listen').answer().error?.code, -32602);
 });
 
-test('ML-30: what comes carries the id of the subscription, whatever it is', (t) => {
+test('what comes carries the id of the subscription, whatever it is', (t) => {
   for (const id of [0, 'x', '']) {
     const bridge = new ModernBridge();
     const stream = listen(bridge, { toolsListChanged: true }, { id });
@@ -122,7 +126,7 @@ test('of the resources that a client names no more are asked for than it can sub
   const named = Array.from({ length: MAX_SUBSCRIBED + 1 }, (_, n) => `a:${n}`);
   const params = { notifications: { resourceSubscriptions: ['a:0', ...named] } };
   const { clock, log } = createFakeDeps();
-  new ListenStream({
+  new ClientSubscription({
     clock,
     log,
     pool,
@@ -139,7 +143,7 @@ test('of the resources that a client names no more are asked for than it can sub
   t.deepEqual(asked, named.slice(0, MAX_SUBSCRIBED));
 });
 
-test('ML-29: a resource two listen to is subscribed once, and unsubscribed with the last of them', (t) => {
+test('a resource two listen to is subscribed once, and unsubscribed with the last of them', (t) => {
   const bridge = new ModernBridge();
   const filter = { resourceSubscriptions: ['a:b'] };
   const first = listen(bridge, filter, { id: 1 });
@@ -154,7 +158,7 @@ test('ML-29: a resource two listen to is subscribed once, and unsubscribed with 
   t.deepEqual(bridge.heardOnly('resources/unsubscribe').params, { uri: 'a:b' });
 });
 
-test('ML-31: an update of a part reaches who subscribed to the whole, and only those', (t) => {
+test('an update of a part reaches who subscribed to the whole, and only those', (t) => {
   const bridge = new ModernBridge();
   const whole = listen(bridge, { resourceSubscriptions: ['file:///a'] });
   const other = listen(bridge, { resourceSubscriptions: ['file:///b'] });
@@ -184,7 +188,7 @@ test('an update of what nobody subscribed to by that name is told to all of the 
   t.deepEqual([...lists.told(), ...stranger.told()], []);
 });
 
-test('ML-32: a server that was restarted is subscribed to again, and each client told once to look again', (t) => {
+test('a server that was restarted is subscribed to again, and each client told once to look again', (t) => {
   const bridge = new ModernBridge();
   const stream = listen(bridge, { toolsListChanged: true, resourceSubscriptions: ['a:b'] });
   grantAll(bridge);

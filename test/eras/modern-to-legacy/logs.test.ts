@@ -5,7 +5,7 @@ function log(bridge: ModernBridge, level: string): void {
   bridge.says({ method: 'notifications/message', params: { level, data: level } });
 }
 
-test('ML-23: a request that does not ask for logs gets none', (t) => {
+test('a request that does not ask for logs gets none', (t) => {
   const bridge = new ModernBridge();
   const call = bridge.call();
   bridge.heardOnly('tools/call');
@@ -13,7 +13,7 @@ test('ML-23: a request that does not ask for logs gets none', (t) => {
   t.deepEqual(call.told(), []);
 });
 
-test('ML-24: the server is told the level first, and what is as severe comes with the answer', (t) => {
+test('the server is told the level first, and what is as severe comes with the answer', (t) => {
   const bridge = new ModernBridge();
   const call = bridge.call({}, { logLevel: 'warning' });
   const level = bridge.heardOnly('logging/setLevel');
@@ -47,7 +47,7 @@ test('a server without logging is not told of levels', (t) => {
   t.pass();
 });
 
-test('ML-25: what may be about either of two calls with levels goes to neither; other calls do not count', (t) => {
+test('what may be about either of two calls with levels goes to neither; other calls do not count', (t) => {
   const bridge = new ModernBridge({ attribution: 'stream' });
   const plain = bridge.call();
   bridge.heard();

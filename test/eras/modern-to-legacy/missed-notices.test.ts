@@ -245,7 +245,7 @@ test('how much was lost for want of room is logged once', (t) => {
 });
 
 /** Room for one waiting call and half of what the first one is told. */
-const ROOM = 4096;
+const CAPACITY = 4096;
 const PAD = 'x'.repeat(3000);
 
 const ends: Record<string, (parked: Parked) => void> = {
@@ -266,7 +266,7 @@ for (const [way, end] of Object.entries(ends)) {
   test(`what was kept for a call counts with what calls hold, until it ${way}`, (t) => {
     const parked = new Parked(
       LISTENING,
-      new ModernBridge({ parkingLimits: { bytes: ROOM, bytesPerPrincipal: ROOM, perPrincipal: 9, total: 9 } }),
+      new ModernBridge({ parkingLimits: { bytes: CAPACITY, bytesPerPrincipal: CAPACITY, perPrincipal: 9, total: 9 } }),
     );
     const { bridge } = parked;
     parked.log('info', PAD);

@@ -6,7 +6,7 @@ import { waitFor } from '../../support/wait-for.ts';
 import { dialHttpSse } from '../../upstream/remote-dialers.ts';
 import { Conversations } from './modern-conversations.ts';
 
-test('ML-33: a call to a server of 2024-11-05 is answered on its stream; a withdrawn one is withdrawn there', async (t) => {
+test('a call to a server of 2024-11-05 is answered on its stream; a withdrawn one is withdrawn there', async (t) => {
   const calls: Posted[] = [];
   const say = (stream: ServerResponse, message: object) =>
     stream.write(`event: message\n${event({ jsonrpc: '2.0', ...message })}`);
@@ -38,7 +38,7 @@ test('ML-33: a call to a server of 2024-11-05 is answered on its stream; a withd
   t.is(streams.length, 1, 'both calls use one session');
 });
 
-test('ML-33: discover says of a server of 2024-11-05 what it declared', async (t) => {
+test('discover says of a server of 2024-11-05 what it declared', async (t) => {
   const { server } = await listenOld();
   t.teardown(() => server.close());
   const { result } = await new Conversations(t, dialHttpSse(server.url)).request('server/discover');

@@ -239,8 +239,8 @@ function limitsOf(bytes: number): ParkingLimits {
 }
 
 test('what a waiting call holds is its request and what is asked', (t) => {
-  const askTwice = (room: number): readonly string[] => {
-    const trial = new Trial(limitsOf(room));
+  const askTwice = (capacity: number): readonly string[] => {
+    const trial = new Trial(limitsOf(capacity));
     trial.ask();
     trial.ask();
     return trial.did;
@@ -250,7 +250,7 @@ test('what a waiting call holds is its request and what is asked', (t) => {
   t.deepEqual(askTwice(REQUEST_BYTES + QUESTION_BYTES - 1), ['refuses 1', 'refuses 2']);
 });
 
-const makesRoom: Record<string, (trial: Trial) => void> = {
+const freesCapacity: Record<string, (trial: Trial) => void> = {
   'a question that is answered': (trial) => {
     trial.clock.advance(COALESCING_MS);
     trial.retry(1);
@@ -258,7 +258,7 @@ const makesRoom: Record<string, (trial: Trial) => void> = {
   'a question that is withdrawn': (trial) => trial.call.withdrawn(trial.questions[0] as InputQuestion),
 };
 
-for (const [what, make] of Object.entries(makesRoom)) {
+for (const [what, make] of Object.entries(freesCapacity)) {
   test(`${what} makes room for the next`, (t) => {
     const trial = new Trial(limitsOf(REQUEST_BYTES + QUESTION_BYTES));
     trial.ask();
@@ -276,12 +276,12 @@ const ends: Record<string, (trial: Trial) => void> = {
 
 for (const [way, end] of Object.entries(ends)) {
   test(`a call that ${way} holds nothing among those that wait`, (t) => {
-    const room = REQUEST_BYTES + QUESTION_BYTES;
-    const trial = starts.parked(new Trial(limitsOf(room)));
+    const capacity = REQUEST_BYTES + QUESTION_BYTES;
+    const trial = starts.parked(new Trial(limitsOf(capacity)));
     const next = { id: 'next', principal: 'ada' } as ParkedCall<CallObserver>;
-    t.false(trial.calls.admit(next, room));
+    t.false(trial.calls.admit(next, capacity));
     end(trial);
-    t.true(trial.calls.admit(next, room));
+    t.true(trial.calls.admit(next, capacity));
   });
 }
 

@@ -24,7 +24,7 @@ test('a state opens for the caller and the request it was sealed for', (t) => {
   t.true(state.length <= 512);
 });
 
-test('ML-10: a state with any bit changed is refused', (t) => {
+test('a state with any bit changed is refused', (t) => {
   const { states, state } = sealed();
   for (let at = 0; at < state.length; at++) {
     for (const bit of [1, 2, 4, 8, 16, 32, 64]) {
@@ -43,7 +43,7 @@ test('a state longer than any of ours is not looked at, whoever sealed it', (t) 
   t.deepEqual(states.open(state, BINDING), { fault: 'state_invalid' });
 });
 
-test('ML-10: what is no state at all is refused', (t) => {
+test('what is no state at all is refused', (t) => {
   const { states, state } = sealed();
   for (const no of [
     undefined,
@@ -61,7 +61,7 @@ test('ML-10: what is no state at all is refused', (t) => {
   }
 });
 
-test('ML-10: a state of another caller is as good as none, whatever else is right or wrong with it', (t) => {
+test('a state of another caller is as good as none, whatever else is right or wrong with it', (t) => {
   const { clock, states, state } = sealed();
   const ofBob = { ...BINDING, principal: 'bob' };
   t.deepEqual(states.open(state, ofBob), { fault: 'state_invalid' });
@@ -75,7 +75,7 @@ test('ML-10: a state of another caller is as good as none, whatever else is righ
   );
 });
 
-test('ML-10: a state of another request or past its time is refused, each in its own words', (t) => {
+test('a state of another request or past its time is refused, each in its own words', (t) => {
   const { clock, states, state } = sealed();
   const other = digestOf('tools/call', { name: 'x', arguments: { a: 2 } });
   t.deepEqual(states.open(state, { ...BINDING, digest: other }), { fault: 'state_mismatch' });

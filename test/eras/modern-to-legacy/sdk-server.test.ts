@@ -24,7 +24,7 @@ const TRANSPORTS: Readonly<Record<string, (t: ExecutionContext) => Promise<Upstr
 };
 
 for (const [name, dial] of Object.entries(TRANSPORTS)) {
-  test(`ML-01 ML-33: ${name}: a modern client discovers, lists and calls`, async (t) => {
+  test(`${name}: a modern client discovers, lists and calls`, async (t) => {
     const client = new Conversations(t, await dial(t));
     const discovered = await client.request('server/discover');
     t.like(discovered.result, { resultType: 'complete', supportedVersions: ['2026-07-28'] });
@@ -35,7 +35,7 @@ for (const [name, dial] of Object.entries(TRANSPORTS)) {
     t.like(failed.error, { code: -32603, data: { bridge: { originalCode: -32050 } } });
   });
 
-  test(`ML-04: ${name}: a tool that samples is answered with the second request`, async (t) => {
+  test(`${name}: a tool that samples is answered with the second request`, async (t) => {
     const client = new Conversations(t, await dial(t));
     const call = { name: 'ask', arguments: { prompt: 'who?' } };
     const first = await client.request('tools/call', call);
@@ -50,7 +50,7 @@ for (const [name, dial] of Object.entries(TRANSPORTS)) {
     for (const { result } of outcomes) t.is(result?.content?.[0]?.text, 'me');
   });
 
-  test(`ML-24 ML-26: ${name}: progress and logs come before the answer, to who asked for them`, async (t) => {
+  test(`${name}: progress and logs come before the answer, to who asked for them`, async (t) => {
     const client = new Conversations(t, await dial(t));
     const counting = client.open();
     const _meta = { progressToken: 'a' };
@@ -72,7 +72,7 @@ for (const [name, dial] of Object.entries(TRANSPORTS)) {
     t.is(quiet.notifications('notifications/message').length, 0);
   });
 
-  test(`ML-27: ${name}: a client that leaves withdraws its call`, async (t) => {
+  test(`${name}: a client that leaves withdraws its call`, async (t) => {
     const client = new Conversations(t, await dial(t));
     // They cannot be asked anything, so that they share a session.
     const options = { capabilities: {} };
@@ -87,7 +87,7 @@ for (const [name, dial] of Object.entries(TRANSPORTS)) {
     t.pass();
   });
 
-  test(`ML-29: ${name}: a client hears of what it listens to, and unsubscribes by leaving`, async (t) => {
+  test(`${name}: a client hears of what it listens to, and unsubscribes by leaving`, async (t) => {
     const client = new Conversations(t, await dial(t));
     const listening = client.open();
     await listening.listen({ toolsListChanged: true, resourceSubscriptions: ['a:b'] }, 'l');

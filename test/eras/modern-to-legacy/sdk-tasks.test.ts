@@ -59,7 +59,7 @@ class TaskClient {
 }
 
 for (const [name, dial] of Object.entries(TRANSPORTS)) {
-  test(`ML-37: ${name}: a task is created, followed to its end, and cancelled`, async (t) => {
+  test(`${name}: a task is created, followed to its end, and cancelled`, async (t) => {
     const client = new TaskClient(t, await dial(t));
     const discovered = await client.ask('server/discover', {});
     t.like(discovered, { capabilities: { extensions: { [EXTENSION]: {} } } });
@@ -72,7 +72,7 @@ for (const [name, dial] of Object.entries(TRANSPORTS)) {
     t.is((await client.until(taskId, 'cancelled')).result, undefined);
   });
 
-  test(`ML-37: ${name}: a task that asks shows what, and goes on with the answer`, async (t) => {
+  test(`${name}: a task that asks shows what, and goes on with the answer`, async (t) => {
     const client = new TaskClient(t, await dial(t));
     const taskId = await client.create('asks');
     const { inputRequests } = await client.until(taskId, 'input_required');
@@ -81,7 +81,7 @@ for (const [name, dial] of Object.entries(TRANSPORTS)) {
     t.like((await client.until(taskId, 'completed')).result, { content: [{ text: 'accept Ada' }] });
   });
 
-  test(`ML-36: ${name}: a client that knows no tasks gets the result, and is asked within its call`, async (t) => {
+  test(`${name}: a client that knows no tasks gets the result, and is asked within its call`, async (t) => {
     const client = new TaskClient(t, await dial(t));
     const slow = await client.ask('tools/call', { name: 'slow', arguments: {} }, PLAIN);
     t.like(slow, { resultType: 'complete', content: [{ text: 'done' }] });

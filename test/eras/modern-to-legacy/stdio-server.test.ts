@@ -4,7 +4,7 @@ import { Conversations, dialProgram } from './modern-conversations.ts';
 
 const SERVER = '../../fixtures/contract-server/server.js';
 
-test('ML-32: a process killed while clients listen is followed by one that is subscribed to again', async (t) => {
+test('a process killed while clients listen is followed by one that is subscribed to again', async (t) => {
   const client = new Conversations(t, dialProgram(SERVER));
   const listening = client.open();
   await listening.listen({ toolsListChanged: true, resourcesListChanged: true, resourceSubscriptions: ['a:b'] }, 'l');

@@ -30,7 +30,7 @@ test('a question on the stream of a list is of no call', (t) => {
   t.deepEqual(call.told(), []);
 });
 
-test('ML-25: a log message on the stream of a call goes to that one of several', (t) => {
+test('a log message on the stream of a call goes to that one of several', (t) => {
   const bridge = new ModernBridge({ attribution: 'stream', greeting: SERVER_RESULT });
   const first = bridge.call({}, { logLevel: 'info' });
   bridge.says({ id: bridge.heardOnly('logging/setLevel').id, result: {} });

@@ -19,7 +19,7 @@ function createdTask(options: Partial<ModernToLegacyOptions> = {}) {
   return { bridge, call, creation, page, waiting: bridge.heardOnly('tasks/result') };
 }
 
-test('ML-36: a tool that runs only as a task is waited for, and its result is plain', (t) => {
+test('a tool that runs only as a task is waited for, and its result is plain', (t) => {
   const { bridge, call, creation, page, waiting } = createdTask();
   t.deepEqual(page.params, { cursor: 'n' });
   t.like(creation.params, { name: 'x', arguments: {}, task: { ttl: 30 * 60_000 } });
@@ -72,7 +72,7 @@ test('who leaves ends the task', (t) => {
   bridge.says({ id: ended?.id, result: {} });
   t.deepEqual([...rest, ...bridge.heard()], []);
   bridge.clock.advance(5 * 60_000);
-  t.is(bridge.dialer.latest.link.closedWith.length, 1, 'the seat was given back');
+  t.is(bridge.dialer.latest.link.closedWith.length, 1, 'the session was given back');
 });
 
 test('tools are looked at once, until they change', (t) => {

@@ -26,7 +26,7 @@ function retry(bridge: ModernBridge, requestState: string, inputResponses: objec
   return bridge.call({ requestState, inputResponses });
 }
 
-test('ML-19: URLs a call requires are shown, and with consent the call is sent once more', (t) => {
+test('URLs a call requires are shown, and with consent the call is sent once more', (t) => {
   const { bridge, answer } = refusedCall();
   const { inputRequests, requestState } = answer.result;
   t.deepEqual(inputRequests['elicitation-1'], {
@@ -66,7 +66,7 @@ test('the completion of a visit with an id that is too long to be kept is not wa
   t.pass();
 });
 
-test('ML-19: without consent the call is not sent again', (t) => {
+test('without consent the call is not sent again', (t) => {
   for (const action of ['decline', 'cancel']) {
     const { bridge, answer } = refusedCall();
     const again = retry(bridge, answer.result.requestState, { ...ACCEPTED, 'elicitation-1': { action } });
@@ -94,7 +94,7 @@ test('a call that goes on being refused comes to an end', (t) => {
   }
 });
 
-test('ML-20: a client that shows no URLs is told what it lacks', (t) => {
+test('a client that shows no URLs is told what it lacks', (t) => {
   const { answer } = refusedCall(undefined, { elicitation: { form: {} } });
   t.like(answer.error, { code: -32021, data: { requiredCapabilities: { elicitation: { url: {} } } } });
 });

@@ -12,7 +12,7 @@ import { listMembers, objectsDownTo } from '../../wire/list-members.ts';
 import { anySeed, damaged } from '../havoc.ts';
 import { fuzzTarget, insist } from '../target.ts';
 
-const LIMITS = { maxDepth: 64, maxBatch: 20 };
+const LIMITS = { maxDepth: 64, maxBatch: 20, maxValues: 1_000_000 };
 const END_BYTES = 1024;
 
 const message = anyMessage({ newlines: true }).map(({ text }) => text);
@@ -50,7 +50,7 @@ export const envelope = fuzzTarget({
     // A server's line is trusted to be JSON; whatever it is, it is looked at without harm.
     scanEnvelope(bytes);
     scanStrictEnvelope(bytes);
-    checkJson(bytes, LIMITS.maxDepth);
+    checkJson(bytes, LIMITS);
     recoverEnvelope(bytes, bytes.subarray(seed % (bytes.length + 1)));
   },
 });

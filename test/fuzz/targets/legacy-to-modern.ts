@@ -230,7 +230,7 @@ export const legacyToModern = fuzzTarget({
     }
     for (const one of sessions) one.finish();
     await front.upstream.close();
-    // What is said in farewell has a moment to leave.
+    // The last requests of a session have a moment to leave.
     front.clock.advance(10_000);
     insist(front.clock.pendingTimers === 0, () => `${front.clock.pendingTimers} timers stay`);
   },

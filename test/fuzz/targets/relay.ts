@@ -153,12 +153,12 @@ function take(
       pair.clock.advance(next.ms);
       return pair.relay.sweep(pair.clock.now());
     case 'full':
-      pair.peer.hasRoom = false;
-      pair.link.hasRoom = false;
+      pair.peer.hasCapacity = false;
+      pair.link.hasCapacity = false;
       return;
     case 'drained':
-      pair.peer.hasRoom = true;
-      pair.link.hasRoom = true;
+      pair.peer.hasCapacity = true;
+      pair.link.hasCapacity = true;
       pair.relay.clientDrained();
       return pair.relay.serverDrained();
   }

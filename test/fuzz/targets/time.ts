@@ -72,7 +72,7 @@ const HEADERS = Array.from({ length: 10 }, (_, index) => ({
 type Pass = (frame: Frame, bytes: Buffer, random: () => number) => unknown;
 
 const PASSES: ReadonlyMap<string, Pass> = new Map<string, Pass>([
-  ['read', (_, bytes) => readMessage(Buffer.from(bytes), { maxDepth: 1000, maxBatch: 100 })],
+  ['read', (_, bytes) => readMessage(Buffer.from(bytes), { maxDepth: 1000, maxBatch: 100, maxValues: 1_000_000 })],
   ['scan', (_, bytes) => scanEnvelope(bytes)],
   ['claims', (frame) => claimsModern(frame)],
   ['metadata', (frame) => readRequestMetadata(frame)],

@@ -27,6 +27,15 @@ test('a document is JSON with status 200, there or not there', async (t) => {
   t.is(await fetchJson(new URL(`${url}/missing`)), undefined);
   answers.set('/html', { status: 200, body: '<html>' });
   await t.throwsAsync(fetchJson(new URL(`${url}/html`)), { message: /expected JSON/ });
+  for (const status of [400, 403, 410, 499]) {
+    answers.set('/refused', { status });
+    t.is(await fetchJson(new URL(`${url}/refused`)), undefined, `${status}`);
+  }
+  answers.set('/created', { status: 201, body: {} });
+  await t.throwsAsync(fetchJson(new URL(`${url}/created`)), {
+    code: 'ERR_AUTH_UNAVAILABLE',
+    message: `${url}/created cannot be used: expected status 200, got 201.`,
+  });
   answers.set('/broken', { status: 500 });
   await t.throwsAsync(fetchJson(new URL(`${url}/broken`)), { message: /expected status 200, got 500/ });
 });

@@ -3,20 +3,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
 import { pino } from 'pino';
+import { createSystemDeps } from '../../../src/cli/system-deps.ts';
 import { BridgeError } from '../../../src/errors.ts';
-import { FileKeys, RemoteKeys } from '../../../src/http/auth/key-source.ts';
+import { createKeySource, FileKeys, RemoteKeys } from '../../../src/http/auth/key-source.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
+import { createIssuerClient, createIssuerKey, publish, startIssuer } from '../../support/fake-issuer.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const EMPTY = { keys: [] };
 
-function remoteKeys() {
+function remoteKeys(log = pino({ level: 'silent' })) {
   const clock = new FakeClock();
   const state = { fetched: 0, answer: (): Promise<unknown> => Promise.resolve(EMPTY) };
   const fetch = () => {
     state.fetched += 1;
     return state.answer();
   };
-  return { clock, state, keys: new RemoteKeys({ fetch, clock, log: pino({ level: 'silent' }) }) };
+  return { clock, state, keys: new RemoteKeys({ fetch, clock, log }) };
 }
 
 const down = () => Promise.reject(new Error('connect ECONNREFUSED'));
@@ -48,6 +51,46 @@ test('an issuer that is away for a while is believed on, but not for ever', asyn
   await new Promise(setImmediate);
   clock.advance(2 * 60_000);
   await t.throwsAsync(keys.current(), { code: 'ERR_AUTH_UNAVAILABLE' });
+});
+
+test('keys are fresh for less than ten minutes, and believed for less than an hour', async (t) => {
+  const { keys, state, clock } = remoteKeys();
+  t.is(keys.known(), undefined);
+  const first = await keys.current();
+  state.answer = down;
+  clock.advance(10 * 60_000 - 1);
+  t.is(keys.known(), first);
+  t.is(state.fetched, 1);
+  clock.advance(1);
+  t.is(keys.known(), first);
+  t.is(state.fetched, 2);
+  await new Promise(setImmediate);
+  clock.advance(50 * 60_000 - 1);
+  t.is(keys.known(), first);
+  await new Promise(setImmediate);
+  clock.advance(1);
+  t.is(keys.known(), undefined);
+});
+
+test('the log says why the keys cannot be fetched, and clients when to come again', async (t) => {
+  const lines: Record<string, unknown>[] = [];
+  const { keys, state, clock } = remoteKeys(pino({}, { write: (line) => void lines.push(JSON.parse(line)) }));
+  state.answer = () => Promise.reject(new BridgeError('ERR_AUTH_UNAVAILABLE', 'it is away'));
+  const error = await t.throwsAsync(keys.current(), { instanceOf: BridgeError });
+  t.is(error.retryAfterMs, 5000);
+  t.is(error.message, "No token can be checked: the issuer's keys cannot be fetched now. Try again later.");
+  t.like(error.cause, { message: 'it is away' });
+  clock.advance(5000);
+  state.answer = () => Promise.resolve({});
+  await t.throwsAsync(keys.current(), { code: 'ERR_AUTH_UNAVAILABLE' });
+  t.deepEqual(
+    lines.map(({ level, msg, reason }) => ({ level, msg, reason })),
+    ['it is away', 'the document is no set of keys'].map((reason) => ({
+      level: 40,
+      msg: "the issuer's keys cannot be fetched",
+      reason,
+    })),
+  );
 });
 
 test('while the issuer is away it is not asked for each request', async (t) => {
@@ -87,6 +130,7 @@ test('a key that was named after the last look may be fresh: nobody knows until 
   const error = await t.throwsAsync(keys.newer(set, 'fresh'), { instanceOf: BridgeError });
   t.is(error.code, 'ERR_AUTH_UNAVAILABLE');
   t.is(error.retryAfterMs, 18_000);
+  t.regex(error.message, /key that is not known here \(yet\).* Try again later\.$/);
   t.is(state.fetched, 2);
   clock.advance(18_000);
   await keys.newer(await keys.current(), 'another');
@@ -172,12 +216,46 @@ test('keys in a file are read again when it changes, and none are left when it i
   t.teardown(() => rm(directory, { recursive: true }));
   const file = join(directory, 'jwks.json');
   const keys = new FileKeys(file);
-  await t.throwsAsync(keys.current(), { code: 'ERR_AUTH_UNAVAILABLE' });
+  await t.throwsAsync(keys.current(), {
+    code: 'ERR_AUTH_UNAVAILABLE',
+    message: `No token can be checked: the file ${file} holds no usable keys. Try again later.`,
+  });
+  t.is(keys.known(), undefined);
   await writeFile(file, JSON.stringify(EMPTY));
   const first = await keys.current();
+  t.is(keys.known(), first);
   t.is(await keys.newer(first), undefined);
   await writeFile(file, `${JSON.stringify(EMPTY)}\n\n`);
   t.not(await keys.newer(first), undefined);
   await writeFile(file, 'not json at all');
   await t.throwsAsync(keys.current(), { code: 'ERR_AUTH_UNAVAILABLE' });
+});
+
+test('keys are fetched from the URL that the user named, at once, without asking the issuer where they are', async (t) => {
+  const server = await startIssuer(t);
+  publish(server, await createIssuerKey('one'));
+  const clock = new FakeClock();
+  const keys = { kind: 'url', url: new URL(`${server.url}/keys`) } as const;
+  const oauth = { issuer: 'https://auth.example', audiences: ['tools'], scopes: [], keys };
+  const deps = { ...createSystemDeps(pino({ level: 'silent' })), clock };
+  const source = await createKeySource(oauth, async () => createIssuerClient(t, clock), deps);
+  await waitFor(() => source.known() !== undefined);
+  t.deepEqual(server.asked, ['/keys']);
+});
+
+test('keys in a file need no way to the issuer', async (t) => {
+  const oauth = {
+    issuer: 'https://auth.example',
+    audiences: ['tools'],
+    scopes: [],
+    keys: { kind: 'file', file: '/nowhere/jwks.json' },
+  } as const;
+  const source = await createKeySource(
+    oauth,
+    async () => {
+      throw new Error('no client is needed');
+    },
+    createSystemDeps(pino({ level: 'silent' })),
+  );
+  await t.throwsAsync(source.current(), { message: /\/nowhere\/jwks\.json holds no usable keys/ });
 });

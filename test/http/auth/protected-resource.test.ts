@@ -1,15 +1,17 @@
 import type { IncomingMessage } from 'node:http';
 import test from 'ava';
 import type { EndpointConfig } from '../../../src/config.ts';
-import { ProtectedResource } from '../../../src/http/auth/protected-resource.ts';
+import { ProtectedResource, type ProtectedResourceOptions } from '../../../src/http/auth/protected-resource.ts';
+
+const OPTIONS: ProtectedResourceOptions = {
+  issuer: 'https://auth.example',
+  scopes: [],
+  endpoints: { path: '/mcp', httpSse: 'served', ssePath: '/sse', messagePath: '/messages', baseUrl: undefined },
+  scheme: 'http',
+};
 
 function resourceWith(httpSse: EndpointConfig['httpSse']): ProtectedResource {
-  return new ProtectedResource({
-    issuer: 'https://auth.example',
-    scopes: [],
-    endpoints: { path: '/mcp', httpSse, ssePath: '/sse', messagePath: '/messages', baseUrl: undefined },
-    scheme: 'http',
-  });
+  return new ProtectedResource({ ...OPTIONS, endpoints: { ...OPTIONS.endpoints, httpSse } });
 }
 
 const resource = resourceWith('served');
@@ -38,4 +40,26 @@ test('an endpoint that is not served is no resource', (t) => {
   t.false(withoutSse.paths.some((path) => path.endsWith('/sse')));
   const told = withoutSse.urlFor({ url: '/sse', headers: { host: 'a' } } as IncomingMessage);
   t.is(told, 'http://a/.well-known/oauth-protected-resource/mcp');
+});
+
+test('the document names the resource, the issuer, the scopes if there are any, and the header as the way to send a token', (t) => {
+  const path = '/.well-known/oauth-protected-resource/sse';
+  const request = { url: path, headers: { host: 'a' } } as IncomingMessage;
+  const document = {
+    resource: 'http://a/sse',
+    authorization_servers: ['https://auth.example'],
+    bearer_methods_supported: ['header'],
+  };
+  t.deepEqual(resource.describe(path, request), document);
+  const scoped = new ProtectedResource({ ...OPTIONS, scopes: ['mcp'] });
+  t.deepEqual(scoped.describe(path, request), { ...document, scopes_supported: ['mcp'] });
+});
+
+test('behind a proxy the document is found with the prefix of the proxy in its path, and without it', (t) => {
+  const endpoints = { ...OPTIONS.endpoints, baseUrl: new URL('https://tools.example/prefix/') };
+  const paths = new ProtectedResource({ ...OPTIONS, endpoints }).paths.toSorted();
+  t.deepEqual(
+    paths,
+    ['', '/mcp', '/prefix/mcp', '/prefix/sse', '/sse'].map((end) => `/.well-known/oauth-protected-resource${end}`),
+  );
 });

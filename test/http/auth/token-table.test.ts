@@ -68,7 +68,13 @@ test('a file without a token lets nobody in, and the log says so once, without w
   t.is(table.find('two words'), undefined);
   t.is(lines.length, 1);
   t.regex(lines[0] ?? '', /nobody comes in by the token of token:bob/);
+  t.is(JSON.parse(lines[0] ?? '').file, file);
   t.false(lines.join('').includes('two words'));
   await writeFile(file, 'back');
   t.is(table.find('back'), 'token:bob');
+  t.is(table.find('back'), 'token:bob');
+  t.is(lines.length, 1, 'nothing is said of a file that has a token');
+  await rm(file);
+  t.is(table.find('back'), undefined);
+  t.is(lines.length, 2, 'and once more when it has none again');
 });

@@ -20,7 +20,7 @@ async function startFace(t: ExecutionContext) {
 
 const parse = (text: string | undefined): Message => JSON.parse(text ?? '');
 
-test('MM-01: what a server asks for and its state pass over HTTP byte for byte, both ways', async (t) => {
+test('what a server asks for and its state pass over HTTP byte for byte, both ways', async (t) => {
   const { bridge, face, heard } = await startFace(t);
   const state = '"\\u0061\\/ opaque é \\ud83d\\ude00"';
   const call = modern('mine', 'tools/call', { name: 'ask', arguments: {} });
@@ -42,7 +42,7 @@ test('MM-01: what a server asks for and its state pass over HTTP byte for byte, 
   t.like(await (await again).json(), { id: 'mine', result: { resultType: 'complete' } });
 });
 
-test('MM-01: a client that leaves its call has it cancelled under the id it has at the server', async (t) => {
+test('a client that leaves its call has it cancelled under the id it has at the server', async (t) => {
   const { face, heard } = await startFace(t);
   const abort = new AbortController();
   const left = t.throwsAsync(postModern(face, modern('mine', 'tools/call', { name: 'x' }), {}, abort.signal));
@@ -54,7 +54,7 @@ test('MM-01: a client that leaves its call has it cancelled under the id it has 
   t.is(cancelled.params?.requestId, id);
 });
 
-test('MM-02: two clients that listen under one id are two subscriptions at the server, each told of under its own', async (t) => {
+test('two clients that listen under one id are two subscriptions at the server, each told of under its own', async (t) => {
   const { bridge, face, heard } = await startFace(t);
   const pending = [postModern(face, listen(1)), postModern(face, listen(1))];
   const ids = (await heard(2)).map((text) => parse(text).id);

@@ -51,7 +51,7 @@ export class ModernBridge {
   }
 
   says(message: string | object): void {
-    this.link.lastHeardMs = this.clock.now();
+    this.link.heardAt(this.clock.now());
     this.dialer.latest.listener.fromServer(serverFrame(message));
   }
 

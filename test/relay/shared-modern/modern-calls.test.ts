@@ -294,10 +294,10 @@ test('a message that could not be taken fails its own call', (t) => {
 
 // ---- backpressure and the end
 
-test('a full pipe holds the sender back, and lets all go when it has room', (t) => {
+test('a full pipe holds the sender back, and lets all go when it has capacity', (t) => {
   const { bridge, a, b } = twoClients();
   a.call(1);
-  bridge.link.hasRoom = false;
+  bridge.link.hasCapacity = false;
   a.call(2);
   t.true(a.peer.isPaused);
   t.false(b.peer.isPaused);
@@ -310,7 +310,7 @@ test('a client that does not read stops nobody', (t) => {
   a.call(1);
   b.call(1);
   const [first, second] = bridge.heard() as [Message, Message];
-  a.peer.hasRoom = false;
+  a.peer.hasCapacity = false;
   bridge.says({ id: first.id, result: {} });
   t.false(bridge.link.isPaused);
   bridge.says({ id: second.id, result: {} });

@@ -120,7 +120,7 @@ test('prewarmed it is replaced whoever is there', (t) => {
 
 // ---- subscriptions
 
-test('LM-29: a new child is asked again for what the client listens to, and the client is told to look again', (t) => {
+test('a new child is asked again for what the client listens to, and the client is told to look again', (t) => {
   const { bridge, client } = listening();
   bridge.exits();
   t.deepEqual(client.heard(), [], 'a subscription outlives the child');

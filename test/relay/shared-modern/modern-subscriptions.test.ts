@@ -14,7 +14,7 @@ function listening(...ids: readonly (string | number)[]) {
 }
 
 for (const id of [0, 'x', '1', -7, 'ä"\\']) {
-  test(`MM-02 ML-30: a subscription opened under ${JSON.stringify(id)} is told of under that id`, (t) => {
+  test(`a subscription opened under ${JSON.stringify(id)} is told of under that id`, (t) => {
     const { bridge, clients, upstreamIds } = listening(id, id);
     const [first, second] = clients;
     t.not(upstreamIds[0], upstreamIds[1]);

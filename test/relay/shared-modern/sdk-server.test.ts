@@ -54,7 +54,7 @@ test('the only call that asks for logs gets them', async (t) => {
   t.is(quiet.notifications('notifications/message').length, 0);
 });
 
-test('MM-01: a server that needs input asks in its result, and takes it with the repeated call', async (t) => {
+test('a server that needs input asks in its result, and takes it with the repeated call', async (t) => {
   const client = shareServer(t)({ capabilities: { elicitation: { form: {} } } });
   const { result } = await client.request('tools/call', { name: 'ask' });
   t.is(result?.resultType, 'input_required');
@@ -78,7 +78,7 @@ test('a call is withdrawn by its client, and by a client that leaves', async (t)
   );
 });
 
-test('MM-02: two clients that listen under one id hear of what each has asked for', async (t) => {
+test('two clients that listen under one id hear of what each has asked for', async (t) => {
   const connect = shareServer(t);
   const [a, b] = [connect(), connect()];
   await a.listen({ toolsListChanged: true }, 100);
@@ -95,7 +95,7 @@ test('MM-02: two clients that listen under one id hear of what each has asked fo
   t.is(a.notifications('notifications/resources/updated').length, 0);
 });
 
-test('MM-01 LM-29: a process that dies takes its calls with it; the next one serves, and subscriptions go on', async (t) => {
+test('a process that dies takes its calls with it; the next one serves, and subscriptions go on', async (t) => {
   const connect = shareServer(t);
   const [listener, caller] = [connect(), connect()];
   await listener.listen({ toolsListChanged: true }, 'sub');

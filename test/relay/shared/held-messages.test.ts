@@ -6,15 +6,15 @@ const LISTENER = { fromServer: () => {}, serverFault: () => {}, serverDrained: (
 const HUGE = clientFrame({ id: 1, method: 'tools/call', params: { text: 'x'.repeat(16 * 1024 * 1024) } });
 
 test('holds so many bytes and no more, and is free again when they were taken or their client has left', (t) => {
-  const held = new HeldMessages<{ readonly listener: typeof LISTENER; readonly place: object }>();
+  const held = new HeldMessages<{ readonly listener: typeof LISTENER; readonly node: object }>();
   const [one, other] = [
-    { listener: LISTENER, place: {} },
-    { listener: LISTENER, place: {} },
+    { listener: LISTENER, node: {} },
+    { listener: LISTENER, node: {} },
   ];
   const fill = (): void => {
-    for (const seat of [one, one, other]) held.add({ seat, frame: HUGE, exchange: undefined });
+    for (const client of [one, one, other]) held.add({ client, frame: HUGE, exchange: undefined });
     t.false(held.isFull);
-    held.add({ seat: other, frame: HUGE, exchange: undefined });
+    held.add({ client: other, frame: HUGE, exchange: undefined });
     t.true(held.isFull);
   };
   fill();

@@ -1,15 +1,15 @@
 import test from 'ava';
-import { Seat } from '../../../src/relay/shared/seat.ts';
+import { ClientLink } from '../../../src/relay/shared/client-link.ts';
 import { ServerQuestions } from '../../../src/relay/shared/server-questions.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeServerListener } from '../../support/fake-peers.ts';
 
-const HOST = { fromSeat: () => true, leave: () => {} };
-const createSeat = (): Seat => new Seat(HOST, new FakeServerListener(), new FakeClock());
+const HOST = { fromClient: () => true, leave: () => {} };
+const createClient = (): ClientLink => new ClientLink(HOST, new FakeServerListener(), new FakeClock());
 
 test('only the client that was asked can answer, once', (t) => {
   const questions = new ServerQuestions();
-  const [asked, other] = [createSeat(), createSeat()];
+  const [asked, other] = [createClient(), createClient()];
   const question = questions.open(asked, 'q');
   t.is(questions.takeAnswered(other, question.id), undefined);
   t.is(questions.takeAnswered(asked, String(question.id)), undefined);
@@ -20,18 +20,18 @@ test('only the client that was asked can answer, once', (t) => {
 
 test('an id the server uses again names the later question, also after the earlier one was answered', (t) => {
   const questions = new ServerQuestions();
-  const seat = createSeat();
-  const earlier = questions.open(seat, 1);
-  const later = questions.open(seat, 1);
+  const client = createClient();
+  const earlier = questions.open(client, 1);
+  const later = questions.open(client, 1);
   t.not(earlier.id, later.id);
-  t.is(questions.takeAnswered(seat, earlier.id), earlier);
+  t.is(questions.takeAnswered(client, earlier.id), earlier);
   t.is(questions.takeWithdrawn(1), later);
   t.is(questions.takeWithdrawn(1), undefined);
 });
 
 test('the questions of one client are taken without those of another', (t) => {
   const questions = new ServerQuestions();
-  const [a, b] = [createSeat(), createSeat()];
+  const [a, b] = [createClient(), createClient()];
   const [first, second] = [questions.open(a, 'x'), questions.open(b, 'y')];
   t.deepEqual(questions.takeOf(a), [first]);
   t.is(questions.takeWithdrawn('x'), undefined);
@@ -42,40 +42,40 @@ test('the questions of one client are taken without those of another', (t) => {
 
 test('of elicitations at a URL a limited number is remembered, the latest', (t) => {
   const questions = new ServerQuestions();
-  const seat = createSeat();
-  for (let n = 0; n <= 1000; n += 1) questions.noteElicitation(`e${n}`, seat);
-  t.is(questions.seatOfElicitation('e0'), undefined);
-  t.is(questions.seatOfElicitation('e1'), seat);
-  t.is(questions.seatOfElicitation('e1000'), seat);
+  const client = createClient();
+  for (let n = 0; n <= 1000; n += 1) questions.noteElicitation(`e${n}`, client);
+  t.is(questions.clientOfElicitation('e0'), undefined);
+  t.is(questions.clientOfElicitation('e1'), client);
+  t.is(questions.clientOfElicitation('e1000'), client);
 });
 
 test('of those with long ids, which a server chooses, fewer are remembered', (t) => {
   const questions = new ServerQuestions();
-  const seat = createSeat();
+  const client = createClient();
   const ids = Array.from({ length: 200 }, (_, n) => `${n}`.padEnd(1024, 'x'));
-  for (const id of ids) questions.noteElicitation(id, seat);
+  for (const id of ids) questions.noteElicitation(id, client);
   t.deepEqual(
-    ids.filter((id) => questions.seatOfElicitation(id) !== undefined),
+    ids.filter((id) => questions.clientOfElicitation(id) !== undefined),
     ids.slice(-64),
   );
 });
 
 test('elicitations end with their client, and with their server', (t) => {
   const questions = new ServerQuestions();
-  const [a, b] = [createSeat(), createSeat()];
+  const [a, b] = [createClient(), createClient()];
   questions.noteElicitation('a', a);
   questions.noteElicitation('b', b);
   questions.takeOf(a);
-  t.is(questions.seatOfElicitation('a'), undefined);
-  t.is(questions.seatOfElicitation('b'), b);
+  t.is(questions.clientOfElicitation('a'), undefined);
+  t.is(questions.clientOfElicitation('b'), b);
   questions.takeAll();
-  t.is(questions.seatOfElicitation('b'), undefined);
+  t.is(questions.clientOfElicitation('b'), undefined);
 });
 
 test('only strings name elicitations', (t) => {
   const questions = new ServerQuestions();
   for (const id of [undefined, null, 1, {}]) {
-    questions.noteElicitation(id, createSeat());
-    t.is(questions.seatOfElicitation(id), undefined);
+    questions.noteElicitation(id, createClient());
+    t.is(questions.clientOfElicitation(id), undefined);
   }
 });

@@ -89,7 +89,7 @@ export class SharedBridge {
   /** The child says something. */
   says(message: string | object): Frame {
     const frame = serverFrame(message);
-    this.link.lastHeardMs = this.clock.now();
+    this.link.heardAt(this.clock.now());
     this.dialer.latest.listener.fromServer(frame);
     return frame;
   }

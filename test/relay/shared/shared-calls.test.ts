@@ -9,7 +9,7 @@ function twoClients() {
   return { bridge, a: bridge.join(), b: bridge.join() };
 }
 
-test('LL-01: equal ids of two clients are different numbers to the server, and each gets its own answer', (t) => {
+test('equal ids of two clients are different numbers to the server, and each gets its own answer', (t) => {
   const { bridge, a, b } = twoClients();
   a.call(1, 'tools/call', { name: 'of a' });
   b.call(1, 'tools/call', { name: 'of b' });
@@ -82,7 +82,7 @@ test('an answer the server gives to nobody goes to nobody', (t) => {
   t.is(b.heard().length, 0);
 });
 
-test('LL-01: progress goes to the call whose token it names, and to nobody once that was answered', (t) => {
+test('progress goes to the call whose token it names, and to nobody once that was answered', (t) => {
   const { bridge, a, b } = twoClients();
   a.call(1, 'tools/call', { _meta: { progressToken: 1 } });
   b.call(1, 'tools/call', { _meta: { progressToken: 1 } });
@@ -147,8 +147,8 @@ test('a cancellation that belongs to no call of its client never reaches the ser
   const { bridge, a } = twoClients();
   a.call(1);
   const call = only(bridge.heard());
-  const seat = bridge.server.dial(new FakeServerListener());
-  t.true(seat.send(clientFrame({ method: 'notifications/cancelled', params: { requestId: call.id } })));
+  const link = bridge.server.dial(new FakeServerListener());
+  t.true(link.send(clientFrame({ method: 'notifications/cancelled', params: { requestId: call.id } })));
   t.deepEqual(bridge.heard(), []);
 });
 
@@ -174,7 +174,7 @@ test('a ping of a client is answered at once: it must not look like a call of it
 
 test('a full server holds back the client whose message found it full, and all may go on when it drains', (t) => {
   const { bridge, a, b } = twoClients();
-  bridge.link.hasRoom = false;
+  bridge.link.hasCapacity = false;
   a.call(1);
   t.true(a.peer.isPaused);
   t.false(b.peer.isPaused);
@@ -188,7 +188,7 @@ test('a full server holds back the client whose message found it full, and all m
 test('a full client does not stop the server for the others', (t) => {
   const { bridge, a } = twoClients();
   a.call(1);
-  a.peer.hasRoom = false;
+  a.peer.hasCapacity = false;
   bridge.answerAll();
   t.false(bridge.link.isPaused);
 });

@@ -3,7 +3,7 @@ import { collectLog } from '../../process/collected-log.ts';
 import { remainsOf } from '../../support/fake-peers.ts';
 import { EXITED, only, RESTART_MS, reasonOf, SERVER_RESULT, SharedBridge } from './shared-bridge.ts';
 
-test('LL-09: when the server ends, the open calls of all clients fail with the reason, each under its own id', (t) => {
+test('when the server ends, the open calls of all clients fail with the reason, each under its own id', (t) => {
   const bridge = new SharedBridge();
   const [a, b] = [bridge.join(), bridge.join()];
   a.call(1);

@@ -31,7 +31,7 @@ function answered(bridge: SharedBridge, client: SharedClient, answer: object): M
   return only(client.heard());
 }
 
-test('LL-03: a client of 2024-11-05 lists and calls the tools of a server of 2025-11-25 in its own words', (t) => {
+test('a client of 2024-11-05 lists and calls the tools of a server of 2025-11-25 in its own words', (t) => {
   const { bridge, client } = connect(OLDEST);
   client.call('list', 'tools/list');
   const { outputSchema: _, ...listed } = tool;
@@ -63,7 +63,7 @@ test('LL-03: a client of 2024-11-05 lists and calls the tools of a server of 202
   });
 });
 
-test('LL-03: of what lies between, each client gets what its revision has', (t) => {
+test('of what lies between, each client gets what its revision has', (t) => {
   const types = ['2025-03-26', '2025-06-18'].map((revision) => {
     const { bridge, client } = connect(revision);
     client.call(1, 'tools/call', { name: 'work' });
@@ -81,7 +81,7 @@ for (const [title, client, server] of [
   ['an older', LATEST, OLDEST],
   ['an unknown', OLDEST, '2099-01-01'],
 ] as const) {
-  test(`LL-03: what a server of ${title} revision says passes byte for byte`, (t) => {
+  test(`what a server of ${title} revision says passes byte for byte`, (t) => {
     const { bridge, client: connected } = connect(client, { ...SERVER_RESULT, protocolVersion: server });
     connected.call('mine', 'tools/call', { name: 'work' });
     const { id } = only(bridge.heard());

@@ -118,7 +118,7 @@ test('updates that name no resource, or are not JSON, go to nobody and harm nobo
   t.deepEqual(a.heard(), []);
 });
 
-test('LL-02: only the last one to unsubscribe makes the server stop', (t) => {
+test('only the last one to unsubscribe makes the server stop', (t) => {
   const { bridge, clients } = withClients(2);
   const [a, b] = clients;
   subscribe(bridge, a, 'a:1');
@@ -157,7 +157,7 @@ test('what to say about a resource nobody subscribed to, or about odd params, is
   t.is(bridge.heard().length, 5);
 });
 
-test('LL-02: a client that leaves gives up its subscriptions; the server hears of those nobody else has', (t) => {
+test('a client that leaves gives up its subscriptions; the server hears of those nobody else has', (t) => {
   const { bridge, clients } = withClients(2);
   const [a, b] = clients;
   subscribe(bridge, a, 'a:1');

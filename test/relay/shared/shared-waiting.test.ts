@@ -32,7 +32,7 @@ test('clients are held back while the server is not there, and let go when it is
 test('clients that waited for the old server to drain are let go when there is a new one', (t) => {
   const bridge = new SharedBridge();
   const a = bridge.join();
-  bridge.link.hasRoom = false;
+  bridge.link.hasCapacity = false;
   a.call(1);
   t.true(a.peer.isPaused);
   bridge.exits();
@@ -46,7 +46,7 @@ test('a new server that is full at once lets nobody go until it drains', (t) => 
   bridge.exits();
   a.call(1);
   bridge.clock.advance(RESTART_MS);
-  bridge.link.hasRoom = false;
+  bridge.link.hasCapacity = false;
   bridge.answerHandshake();
   t.true(a.peer.isPaused);
   bridge.dialer.latest.listener.serverDrained();
@@ -70,7 +70,7 @@ test('no more than so many messages wait; calls beyond are refused, cancellation
 test('clients held back by a full server are let go when no other server can be started', (t) => {
   const bridge = new SharedBridge();
   const a = bridge.join();
-  bridge.link.hasRoom = false;
+  bridge.link.hasCapacity = false;
   a.call(1);
   bridge.dialer.readinessNow = { ready: false, error: CRASH_LOOP };
   bridge.exits();

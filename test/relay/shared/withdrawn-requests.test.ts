@@ -12,7 +12,7 @@ import { type Message, only, reasonOf, SharedBridge } from './shared-bridge.ts';
 const LARGE = MAX_TRIAL_BYTES + 1;
 const QUARTER = { text: 'x'.repeat(MAX_WITHDRAWN_BYTES / 4) };
 
-test('only what a full server has not taken counts, until it has room again', (t) => {
+test('only what a full server has not taken counts, until it has capacity again', (t) => {
   const withdrawn = new WithdrawnRequests(new FakeClock());
   t.true(withdrawn.sent(true));
   withdrawn.add(MAX_WITHDRAWN_BYTES);
@@ -22,7 +22,7 @@ test('only what a full server has not taken counts, until it has room again', (t
   t.is(withdrawn.refusalOf(LARGE), undefined);
   withdrawn.add(1);
   t.is(withdrawn.refusalOf(LARGE)?.code, 'ERR_SESSION_BUSY');
-  t.true(withdrawn.sent(true), 'a link that has room for one message may still be full');
+  t.true(withdrawn.sent(true), 'a link that has capacity for one message may still be full');
   t.not(withdrawn.refusalOf(LARGE), undefined);
   withdrawn.clear();
   t.is(withdrawn.refusalOf(LARGE), undefined);
@@ -46,7 +46,7 @@ test('clients that ask a full server for much and withdraw it, or leave, make it
   const bridge = new SharedBridge();
   const [patient, hasty, other] = [bridge.join(), bridge.join(), bridge.join()];
   patient.call('waits');
-  bridge.link.hasRoom = false;
+  bridge.link.hasCapacity = false;
   for (const id of [1, 2]) {
     hasty.call(id, 'tools/call', QUARTER);
     hasty.says({ method: 'notifications/cancelled', params: { requestId: id } });
@@ -71,7 +71,7 @@ function refusesUntilDrained(
   other.call(3);
   t.is(reasonOf(only(other.heard())), 'ERR_SESSION_BUSY');
   t.deepEqual(bridge.heard(), []);
-  bridge.link.hasRoom = true;
+  bridge.link.hasCapacity = true;
   bridge.dialer.latest.listener.serverDrained();
   other.call(4);
   t.is(bridge.heard().length, 1);
@@ -81,7 +81,7 @@ test('the same before a modern server', (t) => {
   const bridge = new ModernBridge();
   const [hasty, other] = [bridge.connect(), bridge.connect()];
   other.call('waits');
-  bridge.link.hasRoom = false;
+  bridge.link.hasCapacity = false;
   for (const id of [1, 2]) {
     hasty.call(id, { params: QUARTER });
     hasty.says({ method: 'notifications/cancelled', params: { requestId: id } });
@@ -95,7 +95,7 @@ test('the same before a modern server', (t) => {
 test('a server that replaces the full one has nothing of that waiting for it', (t) => {
   const bridge = new SharedBridge();
   const [hasty, other] = [bridge.join(), bridge.join()];
-  bridge.link.hasRoom = false;
+  bridge.link.hasCapacity = false;
   for (const id of [1, 2, 3, 4]) hasty.call(id, 'tools/call', QUARTER);
   hasty.leaves();
   bridge.exits();

@@ -42,7 +42,7 @@ export class RecordingDialer implements UpstreamDialer {
       serverClosed: (reason: BridgeError) => listener.serverClosed(reason),
     });
     return {
-      gone: link.gone,
+      process: link.process,
       send(frame: Frame, exchange?: Exchange) {
         recording.sent.push(frame.method ?? frame.kind);
         return link.send(frame, exchange);

@@ -14,7 +14,7 @@ const YEAR_MS = 365 * 24 * 60 * 60_000;
 
 for (const [verdict, lifetimeMs, name] of [
   [firm, FIRM_LEGACY_MS, 'a firm legacy verdict is kept for a day'],
-  [weak, WEAK_LEGACY_MS, 'DET-14: a weak legacy verdict is kept for a minute'],
+  [weak, WEAK_LEGACY_MS, 'a weak legacy verdict is kept for a minute'],
 ] as const) {
   test(name, (t) => {
     const clock = new FakeClock();
@@ -38,7 +38,7 @@ test('a modern verdict is kept until it is contradicted', (t) => {
   t.is(cache.find('a'), undefined);
 });
 
-test('DET-18: many who ask at the same time make for one detection', async (t) => {
+test('many who ask at the same time make for one detection', async (t) => {
   const cache = new VerdictCache(new FakeClock());
   let detections = 0;
   const detect = async (): Promise<Verdict> => {
@@ -53,7 +53,7 @@ test('DET-18: many who ask at the same time make for one detection', async (t) =
   t.is(detections, 2);
 });
 
-test('DET-17: many who contradict one verdict make for one new detection', async (t) => {
+test('many who contradict one verdict make for one new detection', async (t) => {
   const cache = new VerdictCache(new FakeClock());
   cache.store('a', modern);
   let detections = 0;
@@ -70,7 +70,7 @@ test('DET-17: many who contradict one verdict make for one new detection', async
   t.is(cache.find('a'), firm);
 });
 
-test('DET-12: a detection that fails fails for all who waited, and is not remembered', async (t) => {
+test('a detection that fails fails for all who waited, and is not remembered', async (t) => {
   const cache = new VerdictCache(new FakeClock());
   const failure = new Error('401');
   const fail = (): Promise<Verdict> => Promise.reject(failure);

@@ -93,7 +93,7 @@ test('a notification that goes again lets the next one take its turn', (t) => {
   t.deepEqual(methods(), ['a', 'b', 'a']);
 });
 
-test('says when it is full, and once when there is room again', (t) => {
+test('says when it is full, and once when there is capacity again', (t) => {
   const { outbox, posted, drains } = createOutbox();
   let isTaken = true;
   let count = 0;

@@ -22,7 +22,7 @@ test('a client that does not read stops its own answers, and no one else’s', a
       write();
     },
   });
-  client.peer.hasRoom = false;
+  client.peer.hasCapacity = false;
   const id = client.start('prompts/get', { name: 'x' });
   await waitFor(() => client.received.length > 0);
   let before: number;
@@ -32,7 +32,7 @@ test('a client that does not read stops its own answers, and no one else’s', a
   } while (written !== before);
   t.true(written < 400, `${written} of 50 MB were read for a client that reads nothing`);
   t.truthy((await connect().request('tools/list')).result);
-  client.peer.hasRoom = true;
+  client.peer.hasCapacity = true;
   client.relay.clientDrained();
   t.is((await client.answer(id)).result?.content?.[0]?.text, 'ok');
 });
@@ -51,7 +51,7 @@ test('a link that is paused posts, and reads when it may', async (t) => {
   t.pass();
 });
 
-test('a full link that is closed says nothing of the room it has then', async (t) => {
+test('a full link that is closed says nothing of the capacity it has then', async (t) => {
   const { dialer } = await connectScripted(t, { 'prompts/get': () => {} });
   const listener = new FakeServerListener();
   const link = dialer.dial(listener);

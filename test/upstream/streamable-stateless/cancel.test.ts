@@ -21,7 +21,7 @@ function holding(isStream: boolean) {
 
 for (const isStream of [false, true]) {
   const when = isStream ? 'whose stream is open' : 'that has no response yet';
-  test(`LM-17: a call ${when} is withdrawn by closing its connection; nothing is posted`, async (t) => {
+  test(`a call ${when} is withdrawn by closing its connection; nothing is posted`, async (t) => {
     const { act, left, open } = holding(isStream);
     const { client, server } = await connectScripted(t, { 'prompts/get': act });
     const id = client.start('prompts/get', { name: 'withdrawn' });

@@ -38,7 +38,7 @@ test('the revision in the header is that of the body, whatever it is', async (t)
   t.is(server.messages[0]?.headers['mcp-protocol-version'], '2030-01-01');
 });
 
-test('SEC-01: a name with line breaks cannot end its header', async (t) => {
+test('a name with line breaks cannot end its header', async (t) => {
   const { client, server } = await connectScripted(t, {});
   const uri = 'file:///x\r\nX-Evil: 1\r\n\r\nGET / HTTP/1.1';
   await client.request('resources/read', { uri });
@@ -115,7 +115,7 @@ for (const [title, args, expected] of [
   ['what looks encoded', { region: '=?base64?x?=' }, { region: '=?base64?PT9iYXNlNjQ/eD89?=' }],
   ['what looks encoded, with one mark', { region: '=?base64?=' }, { region: '=?base64?PT9iYXNlNjQ/PQ==?=' }],
 ] as const) {
-  test(`LM-19: arguments go into the headers the tool names: ${title}`, async (t) => {
+  test(`arguments go into the headers the tool names: ${title}`, async (t) => {
     const { client, server } = await connectScripted(t, listing({ name: 'x', inputSchema: annotated }));
     await client.request('tools/call', { name: 'x', arguments: args });
     const { headers } = askedFor(server, 'tools/call')[0] ?? {};

@@ -71,7 +71,7 @@ test('a server that needs input asks in its result, and takes it with the repeat
   t.is(error?.code, -32021, 'a client that cannot be asked is told so by the server');
 });
 
-test('LM-17: a call is withdrawn by its client, and by a client that leaves', async (t) => {
+test('a call is withdrawn by its client, and by a client that leaves', async (t) => {
   const { connect, server } = await reachServer(t);
   const [first, second, third] = [connect(), connect(), connect()];
   first.start('tools/call', { name: 'wait', arguments: { name: 'first' } }, 7);
@@ -87,7 +87,7 @@ test('LM-17: a call is withdrawn by its client, and by a client that leaves', as
   t.false(server.asked.includes('notifications/cancelled'));
 });
 
-test('MM-02 LM-29: subscriptions under one id hear what each has asked for, also after their streams broke', async (t) => {
+test('subscriptions under one id hear what each has asked for, also after their streams broke', async (t) => {
   const { connect, server } = await reachServer(t);
   const [a, b] = [connect(), connect()];
   await a.listen({ toolsListChanged: true }, 100);

@@ -75,7 +75,7 @@ async function subscribe(t: Parameters<typeof connectScripted>[0], filter: objec
 }
 
 for (const id of [0, 'x', '1', 'ä"\\']) {
-  test(`ML-30: a subscription opened under ${JSON.stringify(id)} is told of under that id`, async (t) => {
+  test(`a subscription opened under ${JSON.stringify(id)} is told of under that id`, async (t) => {
     const listened = new Listened();
     const { client } = await connectScripted(t, listened.script);
     await client.listen({ toolsListChanged: true }, id);
@@ -96,7 +96,7 @@ for (const id of [0, 'x', '1', 'ä"\\']) {
   });
 }
 
-test('MM-02: subscriptions of two clients under one id have streams of their own', async (t) => {
+test('subscriptions of two clients under one id have streams of their own', async (t) => {
   const listened = new Listened();
   const { client, connect } = await connectScripted(t, listened.script);
   const other = connect();
@@ -124,7 +124,7 @@ test('a client that closes its subscription closes the stream', async (t) => {
   t.deepEqual(server.order, ['subscriptions/listen']);
 });
 
-test('LM-29: a stream that breaks is opened again, and the client is told to look again', async (t) => {
+test('a stream that breaks is opened again, and the client is told to look again', async (t) => {
   const filter = { toolsListChanged: true, resourcesListChanged: true, resourceSubscriptions: ['file:///a'] };
   const { client, listened, server, clock, interrupted } = await subscribe(t, filter);
   listened.latest.response.destroy();

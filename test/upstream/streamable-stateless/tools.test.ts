@@ -73,7 +73,7 @@ test('a list that passes to the client is as good as one that is fetched', async
   t.deepEqual(server.order, ['tools/list', 'tools/call']);
 });
 
-test('LM-20: a tool whose annotations are not valid is taken out of the list, and the rest stays byte for byte', async (t) => {
+test('a tool whose annotations are not valid is taken out of the list, and the rest stays byte for byte', async (t) => {
   const lines: string[] = [];
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
   const kept = [
@@ -127,7 +127,7 @@ test('a list that is empty after that is an empty list', async (t) => {
   t.deepEqual((await client.request('tools/list')).result, { tools: [] });
 });
 
-test('LM-21: headers the server does not accept are made anew from its list, and the call is sent once more', async (t) => {
+test('headers the server does not accept are made anew from its list, and the call is sent once more', async (t) => {
   let header = 'Old';
   const { client, server } = await connectScripted(t, {
     'tools/list': (asked, response) => list([tool('x', header)])(asked, response),
@@ -284,7 +284,7 @@ test('each principal has a list of its own, which its conversations share', asyn
   t.is(askedFor(server, 'tools/list').length, 4, 'those without a name share nothing');
 });
 
-test('SEC-05: tools with names of JavaScript are tools', async (t) => {
+test('tools with names of JavaScript are tools', async (t) => {
   const names = ['__proto__', 'constructor', 'toString'];
   const { client, server } = await connectScripted(t, { 'tools/list': list(names.map((name) => tool(name, 'A'))) });
   for (const name of [...names, 'hasOwnProperty']) t.truthy((await client.request('tools/call', params(name))).result);

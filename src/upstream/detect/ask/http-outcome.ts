@@ -5,9 +5,8 @@ import type { HttpStatus, ProbeOutcome } from '../../../mcp/classify-probe.ts';
 import { asFields, readMembers } from '../../../mcp/payload.ts';
 import type { RpcError } from '../../../mcp/rpc-errors.ts';
 import { Frame, type JsonRpcId } from '../../../wire/frame.ts';
-import { readMessage } from '../../../wire/read-message.ts';
+import { readMessage, SERVER_LIMITS } from '../../../wire/read-message.ts';
 
-const READ_LIMITS = { maxDepth: 1000, maxBatch: 1000 };
 /** A server that asks for more is not waited for; see MAX_WAIT_MS in the driver. */
 const MAX_RETRY_AFTER_S = 24 * 60 * 60;
 
@@ -28,7 +27,7 @@ export function parseRetryAfter(value: string | undefined, nowMs: number): numbe
  * server could not read the request, and there was only one. [spec 2025-11-25 schema#jsonrpcerrorresponse]
  */
 export function findResponse(bytes: Buffer, id: JsonRpcId): Frame | undefined {
-  const read = readMessage(bytes, READ_LIMITS);
+  const read = readMessage(bytes, SERVER_LIMITS);
   if (read.kind === 'fault') return undefined;
   const items = read.kind === 'message' ? [read.frame] : read.items;
   return items.find((item): item is Frame => item instanceof Frame && answers(item, id));

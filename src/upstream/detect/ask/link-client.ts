@@ -2,6 +2,7 @@ import type { Clock } from '../../../deps.ts';
 import { BridgeError } from '../../../errors.ts';
 import type { ProbeOutcome } from '../../../mcp/classify-probe.ts';
 import { PING } from '../../../mcp/methods.ts';
+import { METHOD_NOT_FOUND } from '../../../mcp/rpc-codes.ts';
 import { Exchange } from '../../../relay/exchange.ts';
 import type { Lane } from '../../../relay/lane.ts';
 import type { ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../../../relay/ports.ts';
@@ -29,7 +30,6 @@ interface Pending {
  * take the late answer for one of its new owner's, who counts up.
  */
 const FIRST_ID = 2 ** 31 - 1;
-const METHOD_NOT_FOUND = -32601;
 const LANE: Lane = { isOpen: true };
 const DONE = new BridgeError('ERR_SESSION_CLOSED', 'Everything that was to be asked has been asked.');
 
@@ -57,7 +57,7 @@ export class LinkClient implements ServerListener {
 
   /** See `UpstreamLink`. */
   get gone(): Promise<void> | undefined {
-    return this.#link.gone;
+    return this.#link.process?.gone;
   }
 
   /** Never rejects. After `timeoutMs` the answer is silence; one that still comes is dropped. */

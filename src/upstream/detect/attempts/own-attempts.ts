@@ -13,7 +13,7 @@ import type { HttpAttempts } from './detect-http.ts';
 export interface OwnAttemptsOptions {
   readonly target: HttpTarget;
   readonly clientInfo: Implementation;
-  /** For each question. */
+  /** The time limit for each question. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }

@@ -11,7 +11,7 @@ export type TrialEnd =
 
 /** A server that talks this much before it answers is asked to wait. */
 const MAX_EARLY = 100;
-/** The same in bytes; what it had said already is taken. */
+/** Bytes a server may send before that; a message that exceeds the limit is still taken. */
 const MAX_EARLY_BYTES = 1024 * 1024;
 
 /** What the server said, to be said again to the client. */

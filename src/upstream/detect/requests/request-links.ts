@@ -1,8 +1,8 @@
 import type { BridgeError } from '../../../errors.ts';
 import type { Exchange } from '../../../relay/exchange.ts';
 import type { CallContext, ServerListener, UpstreamLink } from '../../../relay/ports.ts';
-import type { EraWays } from '../era-ways.ts';
 import type { FindLink, FoundLink } from '../found-link.ts';
+import type { JoinedDialers } from '../joined-dialers.ts';
 import { DetectingLink } from '../sessions/detecting-link.ts';
 import { CheckedRequest, type Refuse } from './checked-request.ts';
 import { ConfirmingListener } from './confirming-listener.ts';
@@ -11,13 +11,13 @@ import type { RequestEras } from './request-eras.ts';
 /** Links for the requests of modern clients to a server at a URL, whichever era it is of. */
 export class RequestLinks {
   readonly #eras: RequestEras;
-  readonly #ways: EraWays;
+  readonly #joined: JoinedDialers;
   readonly #links = new Set<DetectingLink>();
   readonly #doubted = new WeakSet<Exchange>();
 
-  constructor(eras: RequestEras, ways: EraWays) {
+  constructor(eras: RequestEras, joined: JoinedDialers) {
     this.#eras = eras;
-    this.#ways = ways;
+    this.#joined = joined;
   }
 
   /** The server refused this request as no modern server does; the refusal follows. */
@@ -28,7 +28,9 @@ export class RequestLinks {
   dial(listener: ServerListener, context: CallContext): UpstreamLink {
     const { known } = this.#eras;
     if (known === undefined) return this.#detect(listener, (first, signal) => this.#find(context, first, signal));
-    return known === 'modern' ? this.#dialModern(listener, context) : this.#ways.modernToLegacy.dial(listener, context);
+    return known === 'modern'
+      ? this.#dialModern(listener, context)
+      : this.#joined.modernToLegacy.dial(listener, context);
   }
 
   #detect(listener: ServerListener, findLink: FindLink): DetectingLink {
@@ -41,12 +43,12 @@ export class RequestLinks {
   async #find(context: CallContext, ...[{ exchange }, signal]: Parameters<FindLink>): Promise<FoundLink> {
     const era = await this.#eras.find(exchange?.lane.headers, signal);
     if (era.kind === 'modern') return found((client) => this.#dialModern(client, context));
-    return found((client) => this.#ways.modernToLegacy.dial(new ConfirmingListener(client, era), context));
+    return found((client) => this.#joined.modernToLegacy.dial(new ConfirmingListener(client, era), context));
   }
 
   /** A link for many requests stays what it is; only the next one is found anew. */
   #dialModern(listener: ServerListener, context: CallContext): UpstreamLink {
-    const { modern } = this.#ways;
+    const { modern } = this.#joined;
     if (context.metadata === undefined) return modern.dial(listener, context);
     return new CheckedRequest({
       listener,
@@ -60,7 +62,7 @@ export class RequestLinks {
     const era = await this.#eras.find(first.exchange?.lane.headers, signal);
     // It is modern after all, so what it said is its answer.
     if (era.kind === 'modern') return found((client) => new RefusedLink(() => refuse(client)));
-    return found((client) => this.#ways.modernToLegacy.dial(new ConfirmingListener(client, era), context));
+    return found((client) => this.#joined.modernToLegacy.dial(new ConfirmingListener(client, era), context));
   }
 
   close(reason: BridgeError): void {
@@ -78,6 +80,10 @@ class RefusedLink implements UpstreamLink {
 
   constructor(refuse: () => void) {
     this.#refuse = refuse;
+  }
+
+  get process(): undefined {
+    return undefined;
   }
 
   send({ kind }: { readonly kind: string }): boolean {

@@ -2,7 +2,7 @@ import { BridgeError, toBridgeError } from '../../../errors.ts';
 import { INITIALIZE } from '../../../mcp/methods.ts';
 import { rpcErrorOf } from '../../../mcp/rpc-errors.ts';
 import type { Exchange } from '../../../relay/exchange.ts';
-import type { ServerListener, UpstreamLink } from '../../../relay/ports.ts';
+import type { ServerListener, ServerProcess, UpstreamLink } from '../../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
 import { errorFrame } from '../../../wire/write-message.ts';
 import type { FindLink, FoundLink, Request } from '../found-link.ts';
@@ -54,12 +54,8 @@ export class DetectingLink implements UpstreamLink {
     this.#options = options;
   }
 
-  get lastHeardMs(): number | undefined {
-    return this.#found?.lastHeardMs;
-  }
-
-  get gone(): Promise<void> | undefined {
-    return this.#found?.gone;
+  get process(): ServerProcess | undefined {
+    return this.#found?.process;
   }
 
   // ---- from the relay
@@ -78,9 +74,9 @@ export class DetectingLink implements UpstreamLink {
   }
 
   #any(frame: Frame, exchange: Exchange | undefined): boolean {
-    const hasRoom = this.#messages.add(frame, exchange);
+    const hasCapacity = this.#messages.add(frame, exchange);
     this.#begin({ frame, exchange });
-    return hasRoom;
+    return hasCapacity;
   }
 
   #opening(frame: Frame, exchange: Exchange | undefined): boolean {

@@ -3,7 +3,7 @@ import { type BridgeError, toBridgeError } from '../../../errors.ts';
 import { INITIALIZE } from '../../../mcp/methods.ts';
 import { type Fields, readPayload } from '../../../mcp/payload.ts';
 import type { Exchange } from '../../../relay/exchange.ts';
-import type { ServerListener, UpstreamLink } from '../../../relay/ports.ts';
+import type { ServerListener, ServerProcess, UpstreamLink } from '../../../relay/ports.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { resultFrame } from '../../../wire/write-message.ts';
 import type { LinkClient } from '../ask/link-client.ts';
@@ -12,7 +12,7 @@ import type { LinkClient } from '../ask/link-client.ts';
 export interface Handshake {
   /** What the server was told. */
   readonly params: Fields;
-  /** Its InitializeResult. */
+  /** The `InitializeResult` of the server. */
   readonly result: object;
 }
 
@@ -88,12 +88,8 @@ export class GreetedLink implements UpstreamLink {
     this.#options.listener.serverClosed(reason);
   }
 
-  get lastHeardMs(): number | undefined {
-    return this.#state.link.lastHeardMs;
-  }
-
-  get gone(): Promise<void> | undefined {
-    return this.#state.link.gone;
+  get process(): ServerProcess | undefined {
+    return this.#state.link.process;
   }
 
   pause(): void {

@@ -5,22 +5,22 @@ import type { Request } from '../found-link.ts';
 
 /** Messages a client may send before its server is found; from there on it is asked to wait. */
 export const MAX_HELD = 100;
-/** The same in bytes; what the client had sent already is taken. */
+/** Bytes a client may send before its server is found; a message that exceeds the limit is still taken. */
 export const MAX_HELD_BYTES = 1024 * 1024;
 
 /** What a client says while it is not known yet how to say it to the server. */
 export class WaitingMessages {
   #messages: Request[] = [];
   #bytes = 0;
-  #owesRoom = false;
+  #owesDrain = false;
 
   /** False: the client is to wait. */
   add(frame: Frame, exchange: Exchange | undefined): boolean {
     if (this.#withdraw(frame, exchange)) return true;
     this.#messages.push({ frame, exchange });
     this.#bytes += frame.bytes.length;
-    this.#owesRoom ||= this.#messages.length >= MAX_HELD || this.#bytes >= MAX_HELD_BYTES;
-    return !this.#owesRoom;
+    this.#owesDrain ||= this.#messages.length >= MAX_HELD || this.#bytes >= MAX_HELD_BYTES;
+    return !this.#owesDrain;
   }
 
   /** A cancellation comes with the exchange of what it cancels: neither has to leave then. */
@@ -34,14 +34,14 @@ export class WaitingMessages {
 
   /**
    * Sends everything, even if the client is gone by now: a closed link swallows what it gets. True: the client was asked
-   * to wait, and has to be told that there is room; if there is none, the link itself tells when there is.
+   * to wait, and has to be told that there is capacity; if there is none, the link itself tells when there is.
    */
   sendTo(link: UpstreamLink): boolean {
     const messages = this.#messages;
     this.#messages = [];
-    let hasRoom = true;
-    for (const { frame, exchange } of messages) hasRoom = link.send(frame, exchange) && hasRoom;
-    return this.#owesRoom && hasRoom;
+    let hasCapacity = true;
+    for (const { frame, exchange } of messages) hasCapacity = link.send(frame, exchange) && hasCapacity;
+    return this.#owesDrain && hasCapacity;
   }
 
   clear(): void {

@@ -134,7 +134,7 @@ for (const [kind, order, found, asked] of real) {
   });
 }
 
-test('DET-08: a server that offers another revision is asked once more with that one, and gets no initialize', async (t) => {
+test('a server that offers another revision is asked once more with that one, and gets no initialize', async (t) => {
   const server = await scripted(t, ({ id, time }) =>
     time === 1 ? rpcError(id, -32022, { status: 400, data: { supported: [MODERN] } }) : discovered(id, MODERN),
   );
@@ -146,14 +146,14 @@ test('DET-08: a server that offers another revision is asked once more with that
   );
 });
 
-test('DET-09: a server that refuses the revision it offers is not asked for ever, and gets no initialize', async (t) => {
+test('a server that refuses the revision it offers is not asked for ever, and gets no initialize', async (t) => {
   const server = await scripted(t, ({ id }) => rpcError(id, -32022, { status: 400, data: { supported: [MODERN] } }));
   const error = await fails(t, server.url);
   t.is(error.code, 'ERR_UPSTREAM_REVISION');
   t.deepEqual(server.asked, ['POST server/discover', 'POST server/discover']);
 });
 
-test('DET-10: a legacy server that answers 400 gets an initialize without modern headers', async (t) => {
+test('a legacy server that answers 400 gets an initialize without modern headers', async (t) => {
   const server = await scripted(t, ({ what, id }) =>
     what === 'POST initialize' ? initialized(id) : rpcError(id, -32000, { status: 400 }),
   );
@@ -165,7 +165,7 @@ test('DET-10: a legacy server that answers 400 gets an initialize without modern
   t.is(initialize?.headers.accept, 'application/json, text/event-stream');
 });
 
-test('DET-11: a server that knows only GET is found to speak HTTP+SSE', async (t) => {
+test('a server that knows only GET is found to speak HTTP+SSE', async (t) => {
   const server = await scripted(t, ({ what }) =>
     what === 'GET' ? events('event: endpoint\ndata: /messages\n\n') : undefined,
   );
@@ -175,7 +175,7 @@ test('DET-11: a server that knows only GET is found to speak HTTP+SSE', async (t
 
 for (const status of [401, 403]) {
   for (const order of [MODERN_FIRST, LEGACY_FIRST]) {
-    test(`DET-12: ${status} at POST ${order[0]} is no era but a question of authorization`, async (t) => {
+    test(`${status} at POST ${order[0]} is no era but a question of authorization`, async (t) => {
       const server = await scripted(t, () => ({
         status,
         headers: {
@@ -198,7 +198,7 @@ for (const status of [401, 403]) {
 for (const headers of [{}, { 'Retry-After': '1' }] as Record<string, string>[]) {
   for (const order of [MODERN_FIRST, LEGACY_FIRST]) {
     const how = 'Retry-After' in headers ? 'with' : 'without';
-    test(`DET-13: a modern server behind 503 ${how} Retry-After is waited for, ${order[0]} first`, async (t) => {
+    test(`a modern server behind 503 ${how} Retry-After is waited for, ${order[0]} first`, async (t) => {
       let times = 0;
       const server = await scripted(t, ({ what, id }) => {
         times += 1;
@@ -214,7 +214,7 @@ for (const headers of [{}, { 'Retry-After': '1' }] as Record<string, string>[]) 
 }
 
 for (const trouble of ['500', 'reset', 'hang'] as const) {
-  test(`DET-14: a legacy server that answers discover with ${trouble} works, but the verdict is weak`, async (t) => {
+  test(`a legacy server that answers discover with ${trouble} works, but the verdict is weak`, async (t) => {
     const limitClock = new FakeClock();
     const server = await scripted(t, ({ what, id }) => {
       if (what === 'POST initialize') return initialized(id);
@@ -274,7 +274,7 @@ test('a server that wants to be left alone for longer is not waited for', async 
   t.is(server.asked.length, 1);
 });
 
-test('DET-15: a stream that begins with another event is no HTTP+SSE; the error lists all attempts', async (t) => {
+test('a stream that begins with another event is no HTTP+SSE; the error lists all attempts', async (t) => {
   const server = await scripted(t, ({ what }) =>
     what === 'GET' ? events('event: message\ndata: {}\n\nevent: endpoint\ndata: /m\n\n') : { status: 405 },
   );
@@ -306,7 +306,7 @@ for (const endpoint of [
   '//evil.example/m',
   'http://evil.example/m?k=v',
 ]) {
-  test(`DET-16: an endpoint at ${endpoint} is refused, and nothing is posted there`, async (t) => {
+  test(`an endpoint at ${endpoint} is refused, and nothing is posted there`, async (t) => {
     const server = await scripted(t, ({ what }) =>
       what === 'GET' ? events(`event: endpoint\ndata: ${endpoint}\n\n`) : undefined,
     );
@@ -319,7 +319,7 @@ for (const endpoint of [
 }
 
 for (const status of [202, 204]) {
-  test(`DET-19: a server that takes the probe with ${status} is asked for an event stream, then reported`, async (t) => {
+  test(`a server that takes the probe with ${status} is asked for an event stream, then reported`, async (t) => {
     const server = await scripted(t, ({ what }) => (what === 'GET' ? { status: 404 } : { status }));
     const error = await fails(t, server.url);
     t.is(error.code, 'ERR_UPSTREAM_DETECT');

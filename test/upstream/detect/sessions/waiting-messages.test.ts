@@ -17,7 +17,7 @@ test('a client is to wait when it has sent so many messages, or so many bytes', 
   const half = (id: number) => clientFrame({ id, method: 'x', params: { text: 'x'.repeat(MAX_HELD_BYTES / 2) } });
   t.true(large.add(half(1), undefined));
   t.false(large.add(half(2), undefined));
-  t.false(large.add(clientFrame({ id: 3, method: 'x' }), undefined), 'until it is told that there is room');
+  t.false(large.add(clientFrame({ id: 3, method: 'x' }), undefined), 'until it is told that there is capacity');
 });
 
 test('a call that is withdrawn while it waits gives back the bytes of its request', (t) => {

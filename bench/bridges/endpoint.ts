@@ -1,0 +1,41 @@
+/** A bridge, or the server itself, as its clients find it: a port or a pair of pipes. */
+import { ownPort } from '../../test/support/own-port.ts';
+import type { Client, Identity } from '../load/client.ts';
+import { openHttpSseClient } from '../load/http-sse-client.ts';
+import { openStdioClient } from '../load/stdio-client.ts';
+import { openStreamableClient } from '../load/streamable-client.ts';
+import { type Program, type Started, startPiped, startService, waitForPort } from '../measure/processes.ts';
+
+export interface Endpoint {
+  readonly started: Started;
+  /** On pipes it can be called once. */
+  openClient(identity: Identity): Promise<Client>;
+}
+
+export type HttpTransport = 'streamable' | 'http-sse';
+
+export interface HttpEndpointOptions {
+  readonly transport: HttpTransport;
+  readonly path: string;
+  program(port: number): Program;
+}
+
+export async function startHttpEndpoint({ transport, path, program }: HttpEndpointOptions): Promise<Endpoint> {
+  const port = await ownPort();
+  const started = startService(program(port));
+  await waitForPort(port, started);
+  return { started, openClient: (identity) => openHttpClient({ port, path }, identity, transport) };
+}
+
+export function openHttpClient(
+  target: { readonly port: number; readonly path: string },
+  identity: Identity,
+  transport: HttpTransport,
+): Promise<Client> {
+  return transport === 'streamable' ? openStreamableClient(target, identity) : openHttpSseClient(target, identity);
+}
+
+export async function startStdioEndpoint(program: Program): Promise<Endpoint> {
+  const piped = startPiped(program);
+  return { started: piped, openClient: (identity) => openStdioClient(piped, identity) };
+}

@@ -1,0 +1,223 @@
+/** Arguments that stand where they mean nothing: what was most likely meant, and the command line that says it. */
+import { showArguments } from '../process/shown-arguments.ts';
+import { BRIDGE_VERBS, type BridgeVerb } from './option-spec.ts';
+import { findOption } from './options.ts';
+import { isUrlLike } from './parse-target.ts';
+import { suggest } from './suggest.ts';
+
+export interface UnexpectedArgument {
+  /** The command line up to `--`. */
+  readonly head: readonly string[];
+  /** Where the argument stands in it. */
+  readonly at: number;
+  readonly argument: string;
+  /** The first of the arguments, if it is one. */
+  readonly verb: BridgeVerb | undefined;
+  /** What stands behind `--`; undefined: there is no `--`. */
+  readonly command: readonly string[] | undefined;
+  readonly platform: NodeJS.Platform | undefined;
+}
+
+/** Explains an argument before `--` that is neither a verb nor a URL, and what to write instead. */
+export function explainUnexpectedArgument(stray: UnexpectedArgument): string {
+  const { head, at, argument, command } = stray;
+  if (argument === '') return 'One of the arguments is empty; is a variable of the shell not set?';
+  return (
+    explainVerb(stray) ??
+    explainConfigFile(argument) ??
+    explainVariable(stray) ??
+    explainBareAddress(stray) ??
+    explainDashes(stray) ??
+    explainPair(head.slice(at - 2, at), command !== undefined) ??
+    explainUnknownVerb(stray) ??
+    explainBesideUrl(stray) ??
+    explainMissingSeparator(stray)
+  );
+}
+
+/** Verbs that are given twice, come late or are misspelt. */
+function explainVerb(stray: UnexpectedArgument): string | undefined {
+  const { head, at, argument, verb } = stray;
+  const without = head.toSpliced(at, 1);
+  const given = BRIDGE_VERBS.find((candidate) => candidate === argument);
+  if (given !== undefined) {
+    if (verb === given) return `"${argument}" is given twice; once is enough:\n  ${lineOf(stray, without)}`;
+    if (verb === undefined)
+      return `The command "${argument}" comes before the server:\n  ${lineOf(stray, [argument, ...without])}`;
+    const either = [verb, given].map((one) => {
+      const line = [one, ...without.toSpliced(without.indexOf(verb), 1)];
+      return `  ${lineOf(stray, line)}`;
+    });
+    return `"${verb}" and "${argument}" are two commands; give one of them:\n${either.join('\n')}`;
+  }
+  if (argument === 'help' && verb !== undefined) return `"help" comes first, as in\n  mcp-portage help ${verb}`;
+  if (argument === 'version' && head.length === 2) return '"version" stands alone, as in\n  mcp-portage version';
+  const [meant] = verb === undefined ? suggest(argument, [...BRIDGE_VERBS, 'completion']) : [];
+  return meant === undefined ? undefined : `Unknown command ${JSON.stringify(argument)}; did you mean ${meant}?`;
+}
+
+function isConfigFile(argument: string): boolean {
+  return /\.(jsonc?|ya?ml|toml)$/i.test(argument) && !isUrlLike(argument);
+}
+
+function explainConfigFile(argument: string): string | undefined {
+  if (!isConfigFile(argument)) return undefined;
+  return `${JSON.stringify(argument)} is a configuration file, which mcp-portage does not read. Name one of the servers in it, by its "command" and "args" or by its "url":\n  mcp-portage serve -- <command> <args...>\n  mcp-portage serve <url>`;
+}
+
+/** `API_KEY=x npx server`, as a shell has it. */
+function explainVariable(stray: UnexpectedArgument): string | undefined {
+  const { head, at, argument, command } = stray;
+  const name = /^([A-Za-z_]\w*)=/.exec(argument)?.[1];
+  if (name === undefined) return undefined;
+  const rest = head.slice(at + 1);
+  const behind = [...rest, ...(command ?? [])];
+  const line = lineOf({ ...stray, command: behind.length > 0 ? behind : ['<command>'] }, [
+    ...head.slice(0, at),
+    '--env',
+    argument,
+  ]);
+  return `Unexpected "${name}=…": variables of the server are set with --env, as in\n  ${line}`;
+}
+
+const LOCAL_HOST = /^(localhost|127(\.\d+){3}|\[::1\])(:\d+)?(\/|$)/i;
+
+/** `localhost:3000/mcp`, `example.com`, `http:/example.com`: an address without all of its scheme. */
+function explainBareAddress(stray: UnexpectedArgument): string | undefined {
+  const { head, at, argument } = stray;
+  const broken = /^(https?)(:\/?|\/\/)(?=[^:/])/i.exec(argument);
+  const isAddress =
+    /^(localhost|\d+\.\d+\.\d+\.\d+|\[[\da-f:]+\]|[\w.-]+:\d+)(:\d+)?(\/|$)|^[\w-]+(\.[\w-]+)+\/|^([\w-]+\.)+(com|org|net|io|dev|ai|app)$/i.test(
+      argument,
+    );
+  if (broken === null && !isAddress) return undefined;
+  const scheme = broken?.[1]?.toLowerCase() ?? (LOCAL_HOST.test(argument) ? 'http' : 'https');
+  const url = `${scheme}://${argument.slice(broken?.[0].length ?? 0)}`;
+  const shown = JSON.stringify(argument.replace(/[^/@]*@/, '…@').replace(/\?.*$/s, '?…'));
+  return `Unexpected ${shown}: a URL begins with http:// or https://, as in\n  ${lineOf(stray, head.with(at, url))}`;
+}
+
+/** `-`, `---`, `- -`: what was meant for the separator. */
+function explainDashes(stray: UnexpectedArgument): string | undefined {
+  const { head, at, argument } = stray;
+  if (!/^-+$/.test(argument)) return undefined;
+  const end = head.findIndex((other, index) => index > at && !/^-+$/.test(other));
+  const behind = end === -1 ? [] : head.slice(end);
+  return `Unexpected ${argument}: the server's command goes after two hyphens, as in\n  ${lineOf({ ...stray, command: behind }, head.slice(0, at))}`;
+}
+
+/**
+ * `--env NAME value` and `--header Name value`, as the Python mcp-proxy has them. The value may be a secret. Without a
+ * command behind `--`, what follows `--env NAME` is more likely the command.
+ */
+function explainPair([option, name = '']: readonly string[], hasCommand: boolean): string | undefined {
+  if (option === '--env' && hasCommand && /^\w+$/.test(name)) {
+    return `--env takes one word: --env ${name}=<value>, or --env ${name} alone to copy it from here.`;
+  }
+  if (option === '--header' && /^[\w-]+:?$/.test(name)) {
+    return `--header takes one word, in quotes: --header '${name.replace(/:$/, '')}: <value>'`;
+  }
+  return undefined;
+}
+
+const COMMANDS =
+  'the commands are serve (for HTTP clients), connect (for a stdio client), probe (a report on the server) and completion';
+
+/** `start -- npx server`, `proxy https://…`: the command is complete without the argument, so it is meant for a verb. */
+function explainUnknownVerb(stray: UnexpectedArgument): string | undefined {
+  const { head, at, argument, verb, command } = stray;
+  if (verb !== undefined || !/^[a-z]+$/i.test(argument)) return undefined;
+  const without = head.toSpliced(at, 1);
+  const [program] = command ?? [];
+  const unknown = `Unknown command ${JSON.stringify(argument)}; ${COMMANDS}`;
+  if (head.slice(at + 1).some(isUrlLike) || (program !== undefined && !program.startsWith('-'))) {
+    return `${unknown}. For example:\n  ${lineOf(stray, ['serve', ...without])}`;
+  }
+  const rest = head.slice(at + 1);
+  if (command !== undefined || countOwnOptions(rest) < rest.length || head.some(isUrlLike)) return undefined;
+  return `${unknown}. If it is the server's program, it goes after \`--\`, as in\n  ${lineOf({ ...stray, command: [argument] }, without)}`;
+}
+
+function explainBesideUrl({ head, argument }: UnexpectedArgument): string | undefined {
+  if (!head.some(isUrlLike)) return undefined;
+  const port = /^\d{2,5}$/.test(argument)
+    ? ` For the port of a login: --oauth-callback http://localhost:${argument}/callback`
+    : '';
+  return `Unexpected ${JSON.stringify(argument)}: all that can stand beside the URL are options.${port}`;
+}
+
+function explainMissingSeparator(stray: UnexpectedArgument): string {
+  const { head, at, argument, command = [], platform } = stray;
+  const rest = head.slice(at);
+  // A program and its arguments, quoted as other bridges want it; not the path of a program with a space in it.
+  const isQuoted = rest.length === 1 && /^[^\s/\\]+\s/.test(argument);
+  const args = isQuoted ? argument.split(/\s+/) : rest;
+  const target = [...(isQuoted ? [] : runnerOf(argument)), ...args, ...command];
+  const hint = platform === 'win32' ? ' (in PowerShell with its quotes)' : '';
+  const whole = command.length > 0 ? "all of the server's command goes" : "the server's command goes";
+  const line = lineOf({ ...stray, command: target }, head.slice(0, at));
+  return `Unexpected ${JSON.stringify(argument)}: ${whole} after \`--\`${hint}, as in\n  ${line}`;
+}
+
+/** What runs it, where the argument is not a program itself: the name of a package, or a script. */
+function runnerOf(argument: string): readonly string[] {
+  if (/^@[\w.-]+\/[\w.-]+(@[\w.^~-]+)?$/.test(argument)) return ['npx', '-y'];
+  if (/\.[cm]?js$/.test(argument)) return ['node'];
+  return /\.py$/.test(argument) ? ['python3'] : [];
+}
+
+interface GivenCommand {
+  readonly head: readonly string[];
+  readonly command: readonly string[];
+  readonly platform: NodeJS.Platform | undefined;
+}
+
+/** Explains the argument behind `--` where it cannot be a program; undefined: it can be one. */
+export function explainWrongProgram({ head, command, platform }: GivenCommand): string | undefined {
+  const [program, ...args] = command;
+  if (program === undefined) return undefined;
+  const withoutCommand = { command: undefined, platform };
+  if (isUrlLike(program) || /^(localhost|\d+(\.\d+){3}):\d+(\/|$)/i.test(program)) {
+    const url = isUrlLike(program) ? program : `http://${program}`;
+    return `A URL is not a command: leave out \`--\`, as in\n  ${lineOf(withoutCommand, [...head, url, ...args])}`;
+  }
+  if (!program.startsWith('-')) return explainConfigFile(program);
+  const count = countOwnOptions(command);
+  const moved = [...head, ...command.slice(0, count)];
+  const rest = command.slice(count);
+  const isComplete = rest.length > 0 && rest[0]?.startsWith('-') === false;
+  const own = isComplete ? { command: rest, platform } : withoutCommand;
+  const way =
+    count === 0
+      ? `name the program first, as in\n  ${lineOf({ command: ['npx', ...command], platform }, head)}`
+      : `options of mcp-portage come before it, as in\n  ${lineOf(own, moved)}`;
+  return `\`--\` is followed by the server's program; got the option ${showArguments([program.split('=', 1)[0] ?? ''])}: ${way}`;
+}
+
+/** How many arguments at the beginning are options of ours with their values. */
+function countOwnOptions(args: readonly string[]): number {
+  let count = 0;
+  while (count < args.length) {
+    const argument = args[count] ?? '';
+    const option = findOption(/^--(?:no-)?([\w-]+)/.exec(argument)?.[1] ?? '');
+    if (option === undefined && !/^(--help|--version|-h|-v|-V)$/.test(argument)) break;
+    const hasOwnValue = option === undefined || option.kind === 'flag' || argument.includes('=');
+    count += hasOwnValue ? 1 : 2;
+  }
+  return count;
+}
+
+/** The command line as it should be, credentials left out. */
+export function lineOf(
+  { command, platform }: Pick<UnexpectedArgument, 'command' | 'platform'>,
+  head: readonly string[],
+): string {
+  // npx is a script on Windows, and PowerShell hands a bare `--` on to no script. https://github.com/npm/cli/issues/4903
+  const separator = platform === 'win32' ? '"--"' : '--';
+  const parts = [
+    'mcp-portage',
+    showArguments(head),
+    ...(command === undefined ? [] : [separator, showArguments(command)]),
+  ];
+  return parts.filter((part) => part !== '').join(' ');
+}

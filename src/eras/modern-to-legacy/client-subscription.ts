@@ -1,0 +1,250 @@
+import type { Logger } from 'pino';
+import type { Clock } from '../../deps.ts';
+import { BridgeError } from '../../errors.ts';
+import { type ListenFilter, readListenFilter } from '../../mcp/listen-filter.ts';
+import { META_SERVER_INFO, META_SUBSCRIPTION_ID } from '../../mcp/meta.ts';
+import {
+  isListChanged,
+  PROMPTS_CHANGED,
+  RESOURCE_UPDATED,
+  RESOURCES_CHANGED,
+  SUBSCRIBE,
+  TOOLS_CHANGED,
+} from '../../mcp/methods.ts';
+import { LISTEN_ACKNOWLEDGED } from '../../mcp/modern-methods.ts';
+import { readServerInfo } from '../../mcp/modern-results.ts';
+import { asFields, type Fields } from '../../mcp/payload.ts';
+import { rewriteSubscriptionId } from '../../mcp/rewrite.ts';
+import { INVALID_PARAMS } from '../../mcp/rpc-codes.ts';
+import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
+import { MAX_SUBSCRIBED } from '../../mcp/subscribed-uris.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import type { LegacyPool } from '../../relay/legacy-pool.ts';
+import type { SessionWanted } from '../../relay/session-wanted.ts';
+import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { idToken } from '../../wire/splice.ts';
+import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
+import type { HostedTask } from './hosted-task.ts';
+import { SessionLink, type SessionLinkUser, upstreamExchange } from './session-link.ts';
+import { stampSubscription } from './subscription-stamp.ts';
+import { TaskWatch } from './task-watch.ts';
+
+/** A resource whose server has not agreed by then is left out. */
+export const SUBSCRIBE_MS = 5000;
+/** A server that says more meanwhile is not waited for any longer. */
+export const MAX_EARLY = 1000;
+export const MAX_EARLY_BYTES = 1024 * 1024;
+
+/** Hears what comes on a subscription. */
+export interface ListenHost {
+  /** A message on the stream; a response is the last one. */
+  tell(frame: Frame): void;
+  serverDrained(): void;
+}
+
+export interface ListenOptions {
+  readonly clock: Clock;
+  readonly log: Logger;
+  readonly pool: LegacyPool;
+  readonly wanted: SessionWanted;
+  readonly request: Frame;
+  /** The tasks whose changes the client subscribes to, too. */
+  readonly tasks: readonly HostedTask[];
+  readonly host: ListenHost;
+}
+
+/**
+ * - `opening`: waits until the server serves.
+ * - `subscribing`: waits for what the server says to the resources.
+ * - `listening`: the client knows what it will hear of.
+ * - `closed`.
+ */
+type ListenState =
+  | { readonly kind: 'opening' }
+  | { readonly kind: 'subscribing'; readonly open: Map<Exchange, string>; readonly cancel: () => void }
+  | { readonly kind: 'listening' }
+  | { readonly kind: 'closed' };
+
+const CLOSED: ListenState = { kind: 'closed' };
+
+/** One `subscriptions/listen` of a modern client, kept with a legacy server's own subscriptions and notifications. */
+export class ClientSubscription implements SessionLinkUser {
+  readonly #options: ListenOptions;
+  readonly #link = new SessionLink(this);
+  readonly #id: Buffer;
+  readonly #granted: string[] = [];
+  readonly #watches: TaskWatch[] = [];
+  /** What came before the acknowledgment, which must be the first message. */
+  readonly #early = new Map<string, Frame>();
+  #earlyBytes = 0;
+  #state: ListenState = { kind: 'opening' };
+  #filter: ListenFilter | undefined;
+  #serverInfo: Fields | undefined;
+
+  constructor(options: ListenOptions) {
+    this.#options = options;
+    this.#id = idToken(options.request);
+  }
+
+  /** Throws a BridgeError when there is no session to be had. */
+  start(): void {
+    const filter = readListenFilter(this.#options.request);
+    if (filter === undefined) return this.#fail(NO_FILTER);
+    this.#filter = filter;
+    this.#link.open(this.#options.pool, this.#options.wanted);
+  }
+
+  opened(result: InitializeResult): void {
+    const { clock } = this.#options;
+    this.#serverInfo = readServerInfo(result.serverInfo);
+    const wanted = this.#filter ?? NOTHING;
+    const { tools, prompts, resources } = result.capabilities;
+    this.#filter = {
+      toolsListChanged: wanted.toolsListChanged && hasFlag(tools, 'listChanged'),
+      promptsListChanged: wanted.promptsListChanged && hasFlag(prompts, 'listChanged'),
+      resourcesListChanged: wanted.resourcesListChanged && hasFlag(resources, 'listChanged'),
+      resourceSubscriptions: wanted.resourceSubscriptions,
+    };
+    // No more than can be granted: one message may name a million, and each would be asked for.
+    const named = hasFlag(resources, 'subscribe') ? new Set(wanted.resourceSubscriptions) : new Set<string>();
+    const uris = [...named].slice(0, MAX_SUBSCRIBED);
+    const open = new Map<Exchange, string>();
+    this.#state = { kind: 'subscribing', open, cancel: clock.after(SUBSCRIBE_MS, () => this.#acknowledge()) };
+    const requests = uris.map((uri, index) => {
+      const request = requestFrame(index, SUBSCRIBE, { uri });
+      const exchange = upstreamExchange({ request, method: SUBSCRIBE, nowMs: clock.now() });
+      open.set(exchange, uri);
+      return [request, exchange] as const;
+    });
+    for (const [request, exchange] of requests) this.#link.send(request, exchange);
+    if (uris.length === 0) this.#acknowledge();
+  }
+
+  fromServer(frame: Frame, exchange: Exchange | undefined): void {
+    if (frame.isResponse) return this.#subscribed(frame, exchange);
+    if (frame.kind !== 'notification') return;
+    if (!this.#isWanted(frame.method)) return this.#unwanted(frame);
+    if (this.#state.kind === 'listening') return this.#options.host.tell(stampSubscription(frame, this.#id));
+    // As long as it does not serve nothing can be acknowledged, however much it says; that a list has changed is enough.
+    this.#keepEarly(this.#state.kind === 'opening' ? notificationFrame(frame.method ?? '') : frame);
+    if (this.#early.size >= MAX_EARLY || this.#earlyBytes >= MAX_EARLY_BYTES) this.#acknowledge();
+  }
+
+  /** What an extension means by a member of the filter nobody knows here, so none was granted. */
+  #unwanted({ method }: Frame): void {
+    if (isListChanged(method)) return;
+    this.#options.log.debug(
+      { method },
+      'notification dropped: a subscription brings only changes that its filter names',
+    );
+  }
+
+  #keepEarly(change: Frame): void {
+    const said = change.bytes.toString('latin1');
+    if (this.#early.has(said)) return;
+    this.#early.set(said, stampSubscription(change, this.#id));
+    this.#earlyBytes += change.bytes.length;
+  }
+
+  #subscribed(frame: Frame, exchange: Exchange | undefined): void {
+    if (exchange === undefined || this.#state.kind !== 'subscribing') return;
+    const { open } = this.#state;
+    const uri = open.get(exchange);
+    if (uri === undefined) return;
+    open.delete(exchange);
+    if (frame.kind === 'result') this.#granted.push(uri);
+    if (open.size === 0) this.#acknowledge();
+  }
+
+  #isWanted(method: string | undefined): boolean {
+    switch (method) {
+      case TOOLS_CHANGED:
+        return this.#filter?.toolsListChanged === true;
+      case PROMPTS_CHANGED:
+        return this.#filter?.promptsListChanged === true;
+      case RESOURCES_CHANGED:
+        return this.#filter?.resourcesListChanged === true;
+      // Comes only to those who subscribed.
+      case RESOURCE_UPDATED:
+        return true;
+      default:
+        return false;
+    }
+  }
+
+  #acknowledge(): void {
+    if (this.#state.kind !== 'subscribing') return;
+    this.#state.cancel();
+    this.#state = { kind: 'listening' };
+    const { host, tasks } = this.#options;
+    const { toolsListChanged, promptsListChanged, resourcesListChanged } = this.#filter ?? NOTHING;
+    // [spec 2026-07-28 basic/patterns/subscriptions#acknowledgment] what is not granted is left out.
+    const notifications = {
+      ...(toolsListChanged && { toolsListChanged }),
+      ...(promptsListChanged && { promptsListChanged }),
+      ...(resourcesListChanged && { resourcesListChanged }),
+      ...(this.#granted.length > 0 && { resourceSubscriptions: this.#granted }),
+      ...(tasks.length > 0 && { taskIds: tasks.map(({ id }) => id) }),
+    };
+    host.tell(stampSubscription(notificationFrame(LISTEN_ACKNOWLEDGED, { notifications }), this.#id));
+    // What was wanted may not have been granted.
+    for (const frame of this.#early.values()) if (this.#isWanted(frame.method)) host.tell(frame);
+    this.#early.clear();
+    const tell = (frame: Frame): void => host.tell(stampSubscription(frame, this.#id));
+    for (const task of tasks) this.#watches.push(new TaskWatch(task, tell));
+  }
+
+  refused(error: RpcError): void {
+    this.#fail(error);
+  }
+
+  /** The server does not come back. A restart is not reported here: it only makes the link subscribe again. */
+  lost(reason: BridgeError): void {
+    if (this.#state.kind === 'listening') this.#end(this.#gracefulEnd());
+    else this.#fail(rpcErrorOf(reason));
+  }
+
+  /** [spec 2026-07-28 basic/patterns/subscriptions#graceful-closure] */
+  #gracefulEnd(): Frame {
+    const serverInfo = this.#serverInfo && { [META_SERVER_INFO]: this.#serverInfo };
+    const _meta = { [META_SUBSCRIPTION_ID]: 0, ...serverInfo };
+    const result = resultFrame(this.#id, { resultType: 'complete', _meta });
+    return rewriteSubscriptionId(result, this.#id) ?? result;
+  }
+
+  #fail(error: RpcError): void {
+    this.#end(errorFrame(this.#id, error));
+  }
+
+  #end(answer: Frame): void {
+    if (this.#state.kind === 'closed') return;
+    this.close();
+    this.#options.host.tell(answer);
+  }
+
+  serverDrained(): void {
+    this.#options.host.serverDrained();
+  }
+
+  /** The client listens no more; the server is told of what nobody else listens to. */
+  close(): void {
+    if (this.#state.kind === 'subscribing') this.#state.cancel();
+    this.#state = CLOSED;
+    for (const watch of this.#watches.splice(0)) watch.stop();
+    this.#link.close(UNHEARD);
+  }
+}
+
+const UNHEARD = new BridgeError('ERR_SESSION_CLOSED', 'The client listens no more.');
+const NO_FILTER: RpcError = { code: INVALID_PARAMS, message: 'params.notifications must be an object' };
+const NOTHING: ListenFilter = {
+  toolsListChanged: false,
+  promptsListChanged: false,
+  resourcesListChanged: false,
+  resourceSubscriptions: [],
+};
+
+function hasFlag(capability: unknown, flag: string): boolean {
+  return asFields(capability)?.[flag] === true;
+}

@@ -1,0 +1,44 @@
+import { toPrintable } from '../printable.ts';
+
+const SECRET_NAME = /key|token|secret|passw|credential|auth/i;
+const MAX_ARGUMENT_LENGTH = 200;
+
+/** Arguments as they would be typed in a shell, with `…` for what may be a credential: messages end up in logs. */
+export function showArguments(args: readonly string[]): string {
+  return maskCredentials(args).map(quoteForShell).join(' ');
+}
+
+function maskCredentials(args: readonly string[]): readonly string[] {
+  return args.map((argument, index) => {
+    const before = args[index - 1] ?? '';
+    const isValue = before.startsWith('-') && !before.includes('=') && !argument.startsWith('-');
+    // The values of these options begin with a name, which is shown: `--env NAME=value`, `--header 'Name: value'`.
+    const named = before === '--env' ? /^(\w+=)./s : before === '--header' ? /^([\w-]+: *)./s : undefined;
+    const name = named?.exec(argument)?.[1];
+    if (name !== undefined) return `${name}…`;
+    if (isValue && isSecretName(before) && !/^([\w.-]+=)?(env|file):/.test(argument)) return '…';
+    const [assigned = '', value] = argument.split(/=(.*)/s);
+    if (value !== undefined && !isUrl(argument) && isSecretName(assigned)) return `${assigned}=…`;
+    return maskUrl(argument);
+  });
+}
+
+/** The name of a file with a secret in it is none. */
+function isSecretName(name: string): boolean {
+  return SECRET_NAME.test(name) && !name.endsWith('-file');
+}
+
+/** A user name, password or query can be a credential. */
+function maskUrl(argument: string): string {
+  const withoutUser = argument.replace(/\/\/[^/@\s]*@/g, '//…@');
+  return isUrl(argument) ? withoutUser.replace(/\?.*$/s, '?…') : withoutUser;
+}
+
+function isUrl(argument: string): boolean {
+  return /^https?:\/\//i.test(argument);
+}
+
+export function quoteForShell(argument: string): string {
+  const text = toPrintable(argument, MAX_ARGUMENT_LENGTH);
+  return /^[\w@%+=:,./…-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}

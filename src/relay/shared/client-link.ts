@@ -1,0 +1,105 @@
+import type { ListNode } from '../../collections/linked-list.ts';
+import type { Clock } from '../../deps.ts';
+import type { BridgeError } from '../../errors.ts';
+import { type ClientCapabilities, missingCapability, readClientCapabilities } from '../../mcp/client-capabilities.ts';
+import { withoutUrlElicitation } from '../../mcp/downgrade-errors.ts';
+import { ELICIT, INITIALIZED } from '../../mcp/methods.ts';
+import { readFields } from '../../mcp/payload.ts';
+import { findRevision, LATEST_LEGACY_REVISION, type RevisionId } from '../../mcp/revisions.ts';
+import type { Frame } from '../../wire/frame.ts';
+import type { Exchange } from '../exchange.ts';
+import type { ServerListener, UpstreamLink } from '../ports.ts';
+import { EarlyQuestions } from './early-questions.ts';
+import { OlderClient } from './older-client.ts';
+
+/** What a client link needs of the shared server. */
+export interface ClientLinkHost {
+  /** False: the server's pipe is full. */
+  fromClient(client: ClientLink, frame: Frame, exchange: Exchange | undefined): boolean;
+  leave(client: ClientLink): void;
+}
+
+/** One client's link to a shared server: to its relay a link like any other. */
+export class ClientLink implements UpstreamLink {
+  readonly listener: ServerListener;
+  /** What waits for `isInitialized`. */
+  readonly early: EarlyQuestions;
+  readonly #host: ClientLinkHost;
+  /** What this client said in its `initialize`; the server heard the bridge's. */
+  capabilities: ClientCapabilities = {};
+  revisionId: RevisionId = LATEST_LEGACY_REVISION.id;
+  /** Set where this client's revision is older than the server's. */
+  older: OlderClient | undefined;
+  /** The client was told what the server offers. */
+  isIntroduced = false;
+  /** The client has finished its handshake and may be told things. */
+  isInitialized = false;
+  /** Calls of this client that the server is at work on. */
+  openCalls = 0;
+  /** Its node in the server's list of links; undefined once it was closed. */
+  node: ListNode<ClientLink> | undefined;
+  #hasLeft = false;
+
+  constructor(host: ClientLinkHost, listener: ServerListener, clock: Clock) {
+    this.#host = host;
+    this.listener = listener;
+    this.early = new EarlyQuestions(clock);
+  }
+
+  /** `method`: of the request that it answers. */
+  answered(answer: Frame, method: string): Frame {
+    if (answer.kind === 'error') return this.#opensUrls ? answer : withoutUrlElicitation(answer);
+    return this.older?.result(answer, method) ?? answer;
+  }
+
+  get #opensUrls(): boolean {
+    return this.older === undefined && missingCapability(this.capabilities, ELICIT, { mode: 'url' }) === undefined;
+  }
+
+  /** For a client without a handshake of its own. `isIntroduced`: it knows what the server offers now. */
+  declare(capabilities: ClientCapabilities, isIntroduced: boolean): void {
+    this.capabilities = capabilities;
+    this.isInitialized = true;
+    this.early.letGo();
+    this.isIntroduced = isIntroduced;
+  }
+
+  /** Reads what the client's `initialize` says about it. */
+  introduce(initialize: Frame, serverRevision: unknown): void {
+    const params = readFields(initialize, ['capabilities', 'protocolVersion']);
+    this.isIntroduced = true;
+    this.capabilities = readClientCapabilities(params);
+    this.revisionId = (findRevision(params.protocolVersion) ?? LATEST_LEGACY_REVISION).id;
+    this.older = OlderClient.of(this.revisionId, serverRevision);
+  }
+
+  /** The server's process serves other clients as well. */
+  get process(): undefined {
+    return undefined;
+  }
+
+  send(frame: Frame, exchange?: Exchange): boolean {
+    if (this.#hasLeft) return true;
+    if (frame.method === INITIALIZED) {
+      // The server got its own after the one real handshake.
+      this.isInitialized = true;
+      this.early.letGo();
+      return true;
+    }
+    return this.#host.fromClient(this, frame, exchange);
+  }
+
+  /**
+   * Nothing: stopping the server would stop it for everybody. What a slow client has not read is bounded by its
+   * transport, which also holds back that client's own messages meanwhile.
+   */
+  pause(): void {}
+  resume(): void {}
+
+  close(_reason: BridgeError): void {
+    if (this.#hasLeft) return;
+    this.#hasLeft = true;
+    this.early.drop();
+    this.#host.leave(this);
+  }
+}

@@ -1,0 +1,289 @@
+import { BridgeError } from '../../errors.ts';
+import { parseLogLevel } from '../../mcp/log-levels.ts';
+import { hasLookAlike } from '../../mcp/look-alikes.ts';
+import {
+  CANCELLED,
+  INITIALIZE,
+  mayAsk,
+  PING,
+  PROGRESS,
+  ROOTS_CHANGED,
+  SET_LEVEL,
+  SUBSCRIBE,
+  TASKS_PREFIX,
+  UNSUBSCRIBE,
+} from '../../mcp/methods.ts';
+import { readField } from '../../mcp/payload.ts';
+import { rewriteClientCancelled, rewriteRequest } from '../../mcp/rewrite.ts';
+import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
+import { TOO_MANY_SUBSCRIBED } from '../../mcp/subscribed-uris.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { idToken, withId } from '../../wire/splice.ts';
+import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
+import { Exchange } from '../exchange.ts';
+import type { ClientLink } from './client-link.ts';
+import { type HeldMessage, refuse } from './held-messages.ts';
+import { resultForClient } from './initialize-result.ts';
+import type { CallOutcome } from './pending-calls.ts';
+import type { ReadyServer, SharedState } from './shared-state.ts';
+import type { SoleOwner } from './sole-owner.ts';
+import { UNCLEAR } from './unclear.ts';
+
+/** A session of pooled calls asks things of its own, which belong to none of its callers. */
+function exchangeOf({ id = 0, method = '' }: Frame): Exchange {
+  return new Exchange(id, method, { isOpen: false }, undefined, 0);
+}
+
+/**
+ * Takes what one of several clients says to the server they share. Ids become the link's, and what is state of the
+ * server for everybody (handshake, subscriptions, log level) is reconciled instead of repeated.
+ */
+export class FromClients {
+  readonly #state: SharedState;
+  readonly #owner: SoleOwner | undefined;
+
+  constructor(state: SharedState, owner: SoleOwner | undefined) {
+    this.#state = state;
+    this.#owner = owner;
+  }
+
+  /** False: the server's pipe is full. */
+  take(server: ReadyServer, client: ClientLink, frame: Frame, exchange: Exchange | undefined): boolean {
+    switch (frame.kind) {
+      case 'request':
+        return this.#request(server, client, frame, exchange ?? exchangeOf(frame));
+      case 'notification':
+        return this.#notification(server, frame, exchange);
+      case 'result':
+      case 'error':
+        return this.#answer(server, client, frame);
+    }
+  }
+
+  #request(server: ReadyServer, client: ClientLink, frame: Frame, exchange: Exchange): boolean {
+    if (hasLookAlike(frame)) return refused({ client, frame, exchange }, UNCLEAR);
+    const { method } = exchange;
+    switch (method) {
+      case INITIALIZE:
+        return this.#answerInitialize(server, client, frame, exchange);
+      case SET_LEVEL:
+        return this.#setLevel(server, client, frame, exchange);
+      case SUBSCRIBE:
+        return this.#subscribe(server, client, frame, exchange);
+      case UNSUBSCRIBE:
+        return this.#unsubscribe(server, client, frame, exchange);
+      case PING:
+        // The server's own ping would count as a call of this client, and make others' messages ambiguous.
+        return succeed(client, frame, exchange);
+      default:
+        return method.startsWith(TASKS_PREFIX) && this.#owner === undefined
+          ? this.#refuseTasks(client, frame, exchange)
+          : this.#forward(server, client, frame, exchange);
+    }
+  }
+
+  #forward(
+    server: ReadyServer,
+    client: ClientLink,
+    frame: Frame,
+    exchange: Exchange,
+    over?: (outcome: CallOutcome) => void,
+  ): boolean {
+    const { calls, withdrawn } = this.#state;
+    const upstreamId = this.#state.nextId();
+    const rewritten = rewriteRequest(frame, upstreamId);
+    const refusal = rewritten === undefined ? UNCLEAR : withdrawn.refusalOf(rewritten.frame.bytes.length);
+    if (rewritten === undefined || refusal !== undefined) {
+      over?.('failed');
+      return refused({ client, frame, exchange }, refusal ?? UNCLEAR);
+    }
+    const { progressToken } = rewritten;
+    exchange.upstreamId = upstreamId;
+    const { method, lastActiveMs } = exchange;
+    const upstream = this.#owner && new Exchange(upstreamId, method, this.#owner.lane, undefined, lastActiveMs);
+    const { bytes } = rewritten.frame;
+    calls.add(upstreamId, {
+      client,
+      exchange,
+      upstream,
+      idToken: idToken(frame),
+      progressToken,
+      bytes: bytes.length,
+      over,
+    });
+    return withdrawn.sent(server.link.send(rewritten.frame, upstream));
+  }
+
+  /** Every client gets the result of the one real handshake, in the revision it asked for. */
+  #answerInitialize(server: ReadyServer, client: ClientLink, frame: Frame, exchange: Exchange): boolean {
+    const { initializeResult } = server;
+    client.introduce(frame, initializeResult.protocolVersion);
+    answer(client, exchange, resultFrame(idToken(frame), resultForClient(initializeResult, client.revisionId)));
+    return true;
+  }
+
+  /** Task ids carry no owner: a client could read and cancel another's. So tasks are neither shown nor served. */
+  #refuseTasks(client: ClientLink, frame: Frame, exchange: Exchange): boolean {
+    const message = 'Tasks are not available on a server shared by several clients; use --isolation session.';
+    const error = new BridgeError('ERR_SHARED_METHOD', message);
+    answer(client, exchange, errorFrame(idToken(frame), rpcErrorOf(error)));
+    return true;
+  }
+
+  #setLevel(server: ReadyServer, client: ClientLink, frame: Frame, exchange: Exchange): boolean {
+    const { levels } = this.#state;
+    const level = parseLogLevel(readField(frame, 'level'));
+    // What the server has to say about an unknown level is its own business.
+    if (level === undefined) return this.#forward(server, client, frame, exchange);
+    const mostVerbose = levels.mostVerbose();
+    const previous = levels.get(client);
+    levels.set(client, level);
+    const wanted = levels.mostVerbose();
+    if (wanted === level && wanted !== mostVerbose) {
+      return this.#forward(server, client, frame, exchange, (outcome) => {
+        if (outcome === 'failed') levels.set(client, previous);
+      });
+    }
+    if (wanted !== mostVerbose) this.#tell(server, SET_LEVEL, { level: wanted });
+    return succeed(client, frame, exchange);
+  }
+
+  #subscribe(server: ReadyServer, client: ClientLink, frame: Frame, exchange: Exchange): boolean {
+    const uri = readField(frame, 'uri');
+    const { subscriptions } = this.#state;
+    if (typeof uri !== 'string') return this.#forward(server, client, frame, exchange);
+    const isGranted = subscriptions.isGranted(uri);
+    // At once: whatever happens until the server has answered finds it there.
+    if (!subscriptions.add(uri, client)) return refused({ client, frame, exchange }, TOO_MANY_SUBSCRIBED);
+    if (isGranted) return succeed(client, frame, exchange);
+    return this.#forward(server, client, frame, exchange, (outcome) => {
+      if (outcome === 'succeeded') return subscriptions.setGranted(uri, true);
+      const isLast = subscriptions.remove(uri, client);
+      // Nobody knows whether the server had agreed before it heard of the withdrawal.
+      if (isLast && outcome === 'withdrawn') this.#tell(server, UNSUBSCRIBE, { uri });
+    });
+  }
+
+  #unsubscribe(server: ReadyServer, client: ClientLink, frame: Frame, exchange: Exchange): boolean {
+    const uri = readField(frame, 'uri');
+    const { subscriptions } = this.#state;
+    const isOthers = typeof uri === 'string' && subscriptions.has(uri) && !subscriptions.remove(uri, client);
+    return isOthers ? succeed(client, frame, exchange) : this.#forward(server, client, frame, exchange);
+  }
+
+  #notification(server: ReadyServer, frame: Frame, exchange: Exchange | undefined): boolean {
+    switch (frame.method) {
+      case CANCELLED:
+        return exchange === undefined || this.#cancel(server, frame, exchange);
+      // Each client has roots of its own; the server asks for them within a call.
+      case ROOTS_CHANGED:
+      // About a request of the server; its token is the server's, and which client may use it is not recorded.
+      case PROGRESS:
+        return this.#owner === undefined || server.link.send(frame);
+      default:
+        return hasLookAlike(frame) || server.link.send(frame);
+    }
+  }
+
+  #cancel(server: ReadyServer, frame: Frame, exchange: Exchange): boolean {
+    const { upstreamId } = exchange;
+    const call = this.#state.calls.take(upstreamId);
+    if (call === undefined) return true;
+    const rewritten = hasLookAlike(frame) ? undefined : rewriteClientCancelled(frame, upstreamId);
+    // Where it is not certain what the server would read, the bridge says it in its own words.
+    const notification = rewritten ?? notificationFrame(CANCELLED, { requestId: upstreamId });
+    call.upstream?.cancel('client');
+    this.#state.withdrawn.add(call.bytes);
+    const hasCapacity = server.link.send(notification, call.upstream);
+    call.over?.('withdrawn');
+    this.#givenUp(exchange);
+    return hasCapacity;
+  }
+
+  #givenUp({ upstreamId, method }: Exchange): void {
+    if (this.#owner?.mindsGivenUp !== true || !mayAsk(method)) return;
+    this.#state.givenUp.add(upstreamId);
+    this.#owner.doubtful();
+    this.#state.unclear.look();
+  }
+
+  #answer(server: ReadyServer, client: ClientLink, frame: Frame): boolean {
+    const question = this.#state.questions.takeAnswered(client, frame.id);
+    if (question === undefined) return true;
+    const { serverId } = question;
+    return server.link.send(hasLookAlike(frame) ? errorFrame(serverId, rpcErrorOf(UNCLEAR)) : withId(frame, serverId));
+  }
+
+  /** A request of the bridge itself. Where nothing hangs on the answer, it is one to nobody when it comes. */
+  #tell(server: ReadyServer, method: string, params: object, answered?: (answer: Frame) => void): void {
+    const id = this.#state.nextId();
+    if (answered !== undefined) this.#state.own.set(id, answered);
+    server.link.send(requestFrame(id, method, params));
+  }
+
+  /** The child is gone: nothing is answered any more, neither by it nor to it. */
+  lost(reason: BridgeError): void {
+    const { own, calls, questions, withdrawn, givenUp, unclear } = this.#state;
+    own.clear();
+    withdrawn.clear();
+    givenUp.clear();
+    unclear.clear();
+    for (const { client, exchange, upstream, idToken, over } of calls.takeAll()) {
+      upstream?.settle();
+      over?.('failed');
+      // Its own caller is told that the server is gone, which is something else than an error of the server.
+      if (this.#owner !== undefined) client.listener.serverFault({ error: reason, kind: 'error', id: exchange.id });
+      else client.listener.fromServer(errorFrame(idToken, rpcErrorOf(reason)), exchange);
+    }
+    for (const { client, id } of questions.takeAll()) {
+      const params = { requestId: id, reason: 'the server ended' };
+      client.listener.fromServer(notificationFrame(CANCELLED, params));
+    }
+  }
+
+  /** Tells a new child what the old one had been told. */
+  restore(server: ReadyServer): void {
+    const { levels, subscriptions } = this.#state;
+    const level = levels.mostVerbose();
+    if (level !== undefined) this.#tell(server, SET_LEVEL, { level });
+    for (const uri of subscriptions.uris()) {
+      subscriptions.setGranted(uri, false);
+      this.#tell(server, SUBSCRIBE, { uri }, ({ kind }) => subscriptions.setGranted(uri, kind === 'result'));
+    }
+  }
+
+  /** Withdraws what the client had open; the server goes on without it. */
+  leave(server: ReadyServer, client: ClientLink, reason: BridgeError): void {
+    const { calls, questions, subscriptions, levels } = this.#state;
+    for (const { exchange, upstream, bytes } of calls.takeOf(client)) {
+      this.#state.withdrawn.add(bytes);
+      const params = { requestId: exchange.upstreamId, reason: 'the client left' };
+      upstream?.cancel('client');
+      server.link.send(notificationFrame(CANCELLED, params), upstream);
+      this.#givenUp(exchange);
+    }
+    for (const { serverId } of questions.takeOf(client)) {
+      server.link.send(errorFrame(serverId, rpcErrorOf(reason)));
+    }
+    for (const uri of subscriptions.removeClient(client)) this.#tell(server, UNSUBSCRIBE, { uri });
+    const mostVerbose = levels.mostVerbose();
+    levels.set(client, undefined);
+    const wanted = levels.mostVerbose();
+    if (wanted !== undefined && wanted !== mostVerbose) this.#tell(server, SET_LEVEL, { level: wanted });
+  }
+}
+
+function answer(client: ClientLink, exchange: Exchange, frame: Frame): void {
+  client.listener.fromServer(frame, exchange);
+}
+
+/** Answers for the server, which need not be asked; its pipe has capacity. */
+function succeed(client: ClientLink, request: Frame, exchange: Exchange): true {
+  answer(client, exchange, resultFrame(idToken(request), {}));
+  return true;
+}
+
+function refused(message: HeldMessage, reason: BridgeError): true {
+  refuse(message, reason);
+  return true;
+}
