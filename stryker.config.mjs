@@ -1,7 +1,7 @@
 /**
  * `npm run mutation` changes src/ in thousands of small ways, one at a time (each is a mutant), and runs the tests that
  * reach the changed place: a mutant that no test notices has survived, and shows what the tests do not look at.
- * `-- --mutate src/http/access-policy.ts` tries one part. docs/reliability.md says what has been found this way.
+ * `-- --mutate src/http/server/access-policy.ts` tries one part. docs/reliability.md says what has been found this way.
  */
 
 import { existsSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { testFilesIn } from './scripts/bundle-tests.js';
 
 /** The parts that carry the promises, and the tests that are there to notice when one of them is broken. */
 const PARTS = [
-  { source: 'src/http/access-policy.ts', tests: ['test/http/access-policy.test.ts', 'test/downstream/access.test.ts'] },
+  { source: 'src/http/server/access-policy.ts', tests: ['test/http/server/access-policy.test.ts', 'test/downstream/access.test.ts'] },
   {
     source: 'src/http/auth',
     tests: ['test/http/auth', 'test/downstream/authentication.test.ts', 'test/downstream/mapped-headers.test.ts'],

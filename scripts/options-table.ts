@@ -1,6 +1,6 @@
-import { OPTION_GROUPS, type OptionSpec } from '../src/cli/option-spec.ts';
-import { OPTIONS } from '../src/cli/option-table.ts';
-import { envNameOf, VARIABLES } from '../src/cli/options.ts';
+import { OPTION_GROUPS, type OptionSpec } from '../src/cli/options/option-spec.ts';
+import { OPTIONS } from '../src/cli/options/option-table.ts';
+import { envNameOf, VARIABLES } from '../src/cli/options/options.ts';
 
 /** All options as a table in Markdown. */
 export function renderOptionsTable(): string {

@@ -8,7 +8,7 @@ import { renderCompletion } from './cli/completion.ts';
 import { renderHelp } from './cli/help.ts';
 import { listenForSignals, type ProcessEvents, type RunningBridge, superviseBridge } from './cli/lifecycle.ts';
 import { allowsLiveLine, type LiveLine } from './cli/live-line.ts';
-import { type ProbeOptions, parseConfig } from './cli/parse-config.ts';
+import { type ProbeOptions, parseConfig } from './cli/parse/config.ts';
 import type { Config } from './config.ts';
 import { toBridgeError } from './errors.ts';
 import type { LogOptions } from './log.ts';

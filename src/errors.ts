@@ -11,7 +11,7 @@ import {
   PARSE_ERROR,
   SESSION_ERROR,
   SESSION_NOT_FOUND,
-} from './mcp/rpc-codes.ts';
+} from './mcp/vocabulary/rpc-codes.ts';
 import { printableLines } from './printable.ts';
 
 /** What a code looks like to its three audiences. `undefined`: the code never reaches that audience. */

@@ -6,7 +6,7 @@ import test from 'ava';
 /** Which folder (or file) of src/ may import which; docs/architecture.md says why. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'printable.ts': [],
-  'errors.ts': ['printable.ts', 'mcp/rpc-codes.ts'],
+  'errors.ts': ['printable.ts', 'mcp/vocabulary/rpc-codes.ts'],
   'deps.ts': [],
   'config.ts': [],
   'version.ts': [],
@@ -54,10 +54,10 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'bridge.ts': ['bridge', 'deps.ts', 'config.ts'],
   cli: [
     'http/addresses.ts',
-    'http/bearer-token.ts',
-    'http/certificate-pair.ts',
+    'http/client/bearer-token.ts',
+    'http/server/certificate-files.ts',
     'http/request-headers.ts',
-    'http/proxy.ts',
+    'http/client/agents.ts',
     'process/shown-arguments.ts',
     'errors.ts',
     'config.ts',
@@ -132,6 +132,43 @@ test('a folder imports only what the rules allow it', (t) => {
     [],
   );
 });
+
+/** Folders beside each other that build on each other in one direction only: none imports from one further right. */
+const ORDERS: readonly (readonly string[])[] = [
+  ['mcp/vocabulary', 'mcp/classify', 'mcp/translate'],
+  ['wire/json', 'wire'],
+  ['http/client', 'http/login'],
+  ['http/server', 'http/auth'],
+];
+/** Folders beside each other that know nothing of each other. */
+const STRANGERS: readonly (readonly [string, string])[] = [
+  ['http/client', 'http/server'],
+  ['http/login', 'http/server'],
+  ['eras/modern-to-legacy', 'eras/legacy-to-modern'],
+];
+
+for (const order of ORDERS) {
+  test(`folders build on each other in one direction: ${order.join(' → ')}`, (t) => {
+    const placeOf = (path: string): number => order.findIndex((folder) => path.startsWith(`${folder}/`));
+    t.deepEqual(
+      imports
+        .filter(({ from, to }) => placeOf(from) !== -1 && placeOf(to) > placeOf(from))
+        .map(({ from, to }) => `${from} → ${to}`),
+      [],
+    );
+  });
+}
+
+for (const [one, other] of STRANGERS) {
+  test(`${one} and ${other} know nothing of each other`, (t) => {
+    const isIn = (folder: string, path: string): boolean => path.startsWith(`${folder}/`);
+    t.true([one, other].every((folder) => imports.some(({ from }) => isIn(folder, from))));
+    t.deepEqual(
+      imports.filter(({ from, to }) => (isIn(one, from) && isIn(other, to)) || (isIn(other, from) && isIn(one, to))),
+      [],
+    );
+  });
+}
 
 test('the folders of detection build on each other in one direction', (t) => {
   const order = ['ask', 'attempts', 'sessions', 'requests'];

@@ -1,10 +1,10 @@
 import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
-import { StdioEndpoint } from '../downstream/stdio.ts';
+import { StdioEndpoint } from '../downstream/stdio/endpoint.ts';
 import { assertNever, BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import { OpenCalls } from '../relay/open-calls.ts';
 import { createDialer } from './create-dialer.ts';
-import { createSessions } from './create-sessions.ts';
+import { createSessions } from './create-registries.ts';
 import type { ClientPipes, RunningBridge } from './running-bridge.ts';
 import { StdioEnding } from './stdio-ending.ts';
 

@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import type { AccessConfig, Config, EndpointConfig, LimitConfig, RemoteConfig, SessionConfig } from '../config.ts';
-import { browserPages, type Endpoint } from '../downstream/browser-page.ts';
-import type { HttpServerOptions } from '../downstream/http-server.ts';
-import { HttpSseEndpoint, refuseHttpSse } from '../downstream/http-sse.ts';
+import { HttpSseEndpoint, refuseHttpSse } from '../downstream/http-sse/endpoint.ts';
+import { browserPages, type Endpoint } from '../downstream/listener/browser-page.ts';
+import type { HttpServerOptions } from '../downstream/listener/http-server.ts';
 import { McpEndpoint } from '../downstream/mcp-endpoint.ts';
 import { StreamableEndpoint, type StreamableEndpointOptions } from '../downstream/streamable-session/endpoint.ts';
 import { StatelessEndpoint } from '../downstream/streamable-stateless/endpoint.ts';
-import { BodyBudget } from '../http/body-budget.ts';
-import { createPublicUrl } from '../http/public-url.ts';
+import { createPublicUrl } from '../http/server/public-url.ts';
+import { BodyBudget } from '../http/server/read-body.ts';
 import type { CallRegistry } from '../relay/call-registry.ts';
 import type { RunningBridge } from './running-bridge.ts';
 

@@ -8,7 +8,7 @@ import { affinityOf, keepsStrangersApart } from '../http/auth/affinity.ts';
 import { LEGACY_POOL_LIMITS, type LegacyPoolLimits } from '../relay/legacy-pool.ts';
 import type { Attribution } from '../relay/legacy-session.ts';
 import type { UpstreamDialer } from '../relay/ports.ts';
-import { CLIENT_INFO } from './client-info.ts';
+import { CLIENT_INFO } from '../version.ts';
 
 /** A modern server for legacy clients. */
 export function toModern(dialer: UpstreamDialer, deps: Deps): UpstreamDialer {

@@ -1,18 +1,17 @@
 import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
-import { healthRoutes } from '../downstream/health.ts';
-import { HttpServer, SOCKET_LIMITS } from '../downstream/http-server.ts';
-import { LiveStreams } from '../downstream/live-streams.ts';
+import { healthRoutes } from '../downstream/listener/health.ts';
+import { HttpServer, SOCKET_LIMITS } from '../downstream/listener/http-server.ts';
+import { LiveStreams } from '../downstream/stream/live-streams.ts';
 import { SHUTTING_DOWN } from '../errors.ts';
-import { AccessPolicy } from '../http/access-policy.ts';
-import { CertificateFiles } from '../http/certificate-files.ts';
+import { AccessPolicy } from '../http/server/access-policy.ts';
+import { CertificateFiles } from '../http/server/certificate-files.ts';
 import { OpenCalls } from '../relay/open-calls.ts';
 import type { Readiness } from '../relay/ports.ts';
 import { createAdmission } from './create-admission.ts';
-import { createCalls } from './create-calls.ts';
 import { createDialer } from './create-dialer.ts';
+import { createCalls, createSessions } from './create-registries.ts';
 import { createRoutes, createUrls } from './create-routes.ts';
-import { createSessions } from './create-sessions.ts';
 import type { RunningBridge } from './running-bridge.ts';
 
 /** `mcp-portage serve`: clients of every era on one port. */

@@ -4,8 +4,8 @@ import { access, readFile, stat } from 'node:fs/promises';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import type { AuthConfig, Config, RemoteConfig } from '../config.ts';
 import { BridgeError } from '../errors.ts';
-import { checkPair } from '../http/certificate-pair.ts';
-import { type FoundFile, warnOfOpenFile } from './remote-headers.ts';
+import { checkPair } from '../http/server/certificate-files.ts';
+import { type FoundFile, warnOfOpenFile } from './parse/remote-headers.ts';
 
 /** Resolves with warnings. Throws ERR_CONFIG_OPTION or ERR_CONFIG_COMBINATION. */
 export async function checkFiles({ child, listen, remote, access }: Config): Promise<readonly string[]> {

@@ -2,8 +2,8 @@
  * Completion scripts, complete in themselves: pressing Tab starts no process. Options and values come from the option
  * table; after `--` the shell completes a command of its own.
  */
-import { BRIDGE_VERBS, type OptionSpec } from './option-spec.ts';
-import { OPTIONS } from './option-table.ts';
+import { BRIDGE_VERBS, type OptionSpec } from './options/option-spec.ts';
+import { OPTIONS } from './options/option-table.ts';
 
 const SHELLS = ['bash', 'zsh'] as const;
 export type Shell = (typeof SHELLS)[number];

@@ -1,6 +1,6 @@
-import { type BridgeVerb, OPTION_GROUPS, type OptionSpec } from './option-spec.ts';
-import { OPTIONS } from './option-table.ts';
-import { envNameOf, VARIABLES } from './options.ts';
+import { type BridgeVerb, OPTION_GROUPS, type OptionSpec } from './options/option-spec.ts';
+import { OPTIONS } from './options/option-table.ts';
+import { envNameOf, VARIABLES } from './options/options.ts';
 
 const MIN_WIDTH = 72;
 const MAX_WIDTH = 110;

@@ -1,8 +1,8 @@
 /** Arguments that stand where they mean nothing: what was most likely meant, and the command line that says it. */
 import { showArguments } from '../process/shown-arguments.ts';
-import { BRIDGE_VERBS, type BridgeVerb } from './option-spec.ts';
-import { findOption } from './options.ts';
-import { isUrlLike } from './parse-target.ts';
+import { BRIDGE_VERBS, type BridgeVerb } from './options/option-spec.ts';
+import { findOption } from './options/options.ts';
+import { isUrlLike } from './parse/target.ts';
 import { suggest } from './suggest.ts';
 
 export interface UnexpectedArgument {

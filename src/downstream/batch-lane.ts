@@ -1,8 +1,7 @@
 import type { Lane } from '../relay/lane.ts';
+import { ownBytes } from '../wire/byte-collector.ts';
 import type { Frame } from '../wire/frame.ts';
-import { joinArray } from '../wire/join-array.ts';
-import { ownBytes } from '../wire/own-bytes.ts';
-import type { BatchBudget } from './batch-budget.ts';
+import { joinArray } from '../wire/write-message.ts';
 
 export interface BatchLaneOptions {
   /** Answers the client waits for. */
@@ -59,5 +58,27 @@ export class BatchLane implements Lane {
     this.#budget.give(this.#collectedBytes);
     this.#collectedBytes = 0;
     return this.#write(line);
+  }
+}
+
+/**
+ * Answers to an array are collected for one JSON array up to this size, for each POST and for all arrays of a pipe
+ * together; beyond it they leave as they come.
+ */
+export const MAX_COLLECTED_BYTES = 1024 * 1024;
+
+/** Bounds the answers that wait for the others of their array, for all arrays of a pipe together. */
+export class BatchBudget {
+  #bytes = 0;
+
+  /** False: so many bytes more would exceed the budget. */
+  take(bytes: number): boolean {
+    if (this.#bytes + bytes > MAX_COLLECTED_BYTES) return false;
+    this.#bytes += bytes;
+    return true;
+  }
+
+  give(bytes: number): void {
+    this.#bytes -= bytes;
   }
 }

@@ -1,19 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { BridgeError } from '../errors.ts';
 import { parseAccept } from '../http/content-type.ts';
-import { respondEmpty, respondError } from '../http/respond.ts';
-import { trimHeaderValue } from '../mcp/header-value.ts';
-import { PROTOCOL_VERSION_HEADER, SESSION_ID_HEADER } from '../mcp/headers.ts';
-import { eraOf } from '../mcp/revisions.ts';
-import { routeEra } from '../mcp/route-era.ts';
-import { checkAccept } from './check-accept.ts';
-import type { HttpRoute } from './http-server.ts';
-import { readInTurn, type TurnLimits } from './read-in-turn.ts';
-import { idOf, type PostedMessages } from './read-post.ts';
+import { respondEmpty, respondError } from '../http/server/respond.ts';
+import { routeEra } from '../mcp/classify/route-era.ts';
+import { trimHeaderValue } from '../mcp/vocabulary/header-value.ts';
+import { PROTOCOL_VERSION_HEADER, SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
+import { eraOf } from '../mcp/vocabulary/revisions.ts';
+import type { HttpRoute } from './listener/http-server.ts';
+import { readInTurn, type TurnLimits } from './post/read-in-turn.ts';
+import { idOf, type PostedMessages } from './post/read-post.ts';
+import type { TurnGate } from './post/turn-gate.ts';
 import type { StreamableEndpoint } from './streamable-session/endpoint.ts';
 import type { StatelessEndpoint } from './streamable-stateless/endpoint.ts';
 import { respondRefusal } from './streamable-stateless/respond.ts';
-import type { TurnGate } from './turn-gate.ts';
 
 export interface McpEndpointOptions {
   /** Serves clients of the legacy era. */
@@ -118,3 +117,13 @@ const MODERN_BATCH = new BridgeError(
   'ERR_WIRE_BATCH',
   'An array of messages is not part of the revision that MCP-Protocol-Version names; send each message in a POST of its own.',
 );
+
+/** What is wrong with the Accept header of a POST to the MCP endpoint, the same in every revision. */
+export function checkAccept(request: IncomingMessage): BridgeError | undefined {
+  const accept = parseAccept(request.headers.accept ?? '');
+  if (accept.json && accept.eventStream) return undefined;
+  return new BridgeError(
+    'ERR_HTTP_ACCEPT',
+    'The Accept header must list both application/json and text/event-stream: an answer may come as either.',
+  );
+}

@@ -1,5 +1,5 @@
 import type { Writable } from 'node:stream';
-import { LF } from '../wire/ascii.ts';
+import { LF } from '../wire/json/ascii.ts';
 
 /** Messages below this are copied together; larger ones are handed over as they are. */
 export const JOIN_BELOW_BYTES = 16 * 1024;

@@ -1,9 +1,9 @@
-import { parseAuthChallenge } from '../http/auth-challenge.ts';
-import { ControlClient, type ControlResponse } from '../http/control-client.ts';
-import type { ResponseHead } from '../http/http-call.ts';
+import { parseAuthChallenge } from '../http/client/auth-challenge.ts';
+import { ControlClient, type ControlResponse } from '../http/client/control-client.ts';
+import type { ResponseHead } from '../http/client/http-call.ts';
 import { showUrl } from '../http/shown-url.ts';
-import { isStringArray } from '../mcp/discover.ts';
-import { asFields, type Fields } from '../mcp/payload.ts';
+import { isStringArray } from '../mcp/vocabulary/discover.ts';
+import { asFields, type Fields } from '../mcp/vocabulary/payload.ts';
 import type { HttpTarget } from '../upstream/detect/ask/ask-once.ts';
 import { untilAborted } from '../upstream/detect/attempts/wait.ts';
 import type { Authorization } from './report.ts';

@@ -1,4 +1,4 @@
-import type { Era } from '../mcp/revisions.ts';
+import type { Era } from '../mcp/vocabulary/revisions.ts';
 import type { ClientAdvice, ClientKind, Offer, OfferTransport } from './report.ts';
 
 interface ClientTraits {

@@ -1,6 +1,6 @@
-import type { Implementation } from '../mcp/meta.ts';
-import { INITIALIZE } from '../mcp/methods.ts';
-import { LATEST_LEGACY_REVISION } from '../mcp/revisions.ts';
+import type { Implementation } from '../mcp/vocabulary/meta.ts';
+import { INITIALIZE } from '../mcp/vocabulary/methods.ts';
+import { LATEST_LEGACY_REVISION } from '../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../wire/frame.ts';
 import { requestFrame } from '../wire/write-message.ts';
 

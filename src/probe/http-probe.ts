@@ -1,11 +1,11 @@
 import type { Protocol, RemoteConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
-import type { HttpClient } from '../http/client.ts';
-import { SessionCookies } from '../http/cookies.ts';
-import type { Credentials } from '../http/credentials.ts';
-import { askForTls } from '../http/network-error.ts';
-import type { InitializeVerdict, ProbeVerdict } from '../mcp/classify-probe.ts';
-import type { Implementation } from '../mcp/meta.ts';
+import type { HttpClient } from '../http/client/client.ts';
+import { SessionCookies } from '../http/client/cookies.ts';
+import type { Credentials } from '../http/client/credentials.ts';
+import { askForTls } from '../http/client/network-error.ts';
+import type { InitializeVerdict, ProbeVerdict } from '../mcp/classify/probe-answer.ts';
+import type { Implementation } from '../mcp/vocabulary/meta.ts';
 import { askHttp, type HttpAnswer } from '../upstream/detect/ask/ask-http.ts';
 import type { HttpTarget } from '../upstream/detect/ask/ask-once.ts';
 import type { Frame } from '../wire/frame.ts';

@@ -1,6 +1,6 @@
-import type { ProbeOutcome } from '../mcp/classify-probe.ts';
-import { LIST_PROMPTS, LIST_RESOURCE_TEMPLATES, LIST_RESOURCES, LIST_TOOLS } from '../mcp/methods.ts';
-import { asFields, type Fields } from '../mcp/payload.ts';
+import type { ProbeOutcome } from '../mcp/classify/probe-answer.ts';
+import { LIST_PROMPTS, LIST_RESOURCE_TEMPLATES, LIST_RESOURCES, LIST_TOOLS } from '../mcp/vocabulary/methods.ts';
+import { asFields, type Fields } from '../mcp/vocabulary/payload.ts';
 import type { Findings } from './findings.ts';
 import type { OfferDraft } from './offer-draft.ts';
 import type { ItemCount } from './report.ts';

@@ -1,7 +1,7 @@
-import { type Discovery, parseImplementation } from '../mcp/discover.ts';
-import type { Implementation } from '../mcp/meta.ts';
-import { asFields } from '../mcp/payload.ts';
-import { type Era, findRevision } from '../mcp/revisions.ts';
+import { type Discovery, parseImplementation } from '../mcp/vocabulary/discover.ts';
+import type { Implementation } from '../mcp/vocabulary/meta.ts';
+import { asFields } from '../mcp/vocabulary/payload.ts';
+import { type Era, findRevision } from '../mcp/vocabulary/revisions.ts';
 import { toPrintable } from '../printable.ts';
 import type { Findings } from './findings.ts';
 import type { ItemCount, Offer, OfferTransport } from './report.ts';

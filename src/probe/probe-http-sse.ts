@@ -1,5 +1,5 @@
-import { classifyInitialize } from '../mcp/classify-probe.ts';
-import { INITIALIZED } from '../mcp/methods.ts';
+import { classifyInitialize } from '../mcp/classify/probe-answer.ts';
+import { INITIALIZED } from '../mcp/vocabulary/methods.ts';
 import { askEventStream } from '../upstream/detect/ask/ask-event-stream.ts';
 import { type LinkAnswer, LinkClient } from '../upstream/detect/ask/link-client.ts';
 import { untilAborted } from '../upstream/detect/attempts/wait.ts';

@@ -1,7 +1,12 @@
-import { classifyProbe, type ProbeVerdict } from '../mcp/classify-probe.ts';
-import { createDiscoverRequest, createModernRequest, modernHeaders, parseDiscovery } from '../mcp/discover.ts';
-import { DISCOVER } from '../mcp/methods.ts';
-import { LATEST_MODERN_REVISION } from '../mcp/revisions.ts';
+import { classifyProbe, type ProbeVerdict } from '../mcp/classify/probe-answer.ts';
+import {
+  createDiscoverRequest,
+  createModernRequest,
+  modernHeaders,
+  parseDiscovery,
+} from '../mcp/vocabulary/discover.ts';
+import { DISCOVER } from '../mcp/vocabulary/methods.ts';
+import { LATEST_MODERN_REVISION } from '../mcp/vocabulary/revisions.ts';
 import type { HttpAnswer } from '../upstream/detect/ask/ask-http.ts';
 import type { HttpProbe, Progress } from './http-probe.ts';
 import { takeInventory } from './inventory.ts';

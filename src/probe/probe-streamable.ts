@@ -1,8 +1,8 @@
-import type { ResponseHead } from '../http/http-call.ts';
-import { classifyInitialize } from '../mcp/classify-probe.ts';
-import { SESSION_ID_HEADER } from '../mcp/headers.ts';
-import { INITIALIZE, INITIALIZED } from '../mcp/methods.ts';
-import { findRevision, OLDEST_REVISION } from '../mcp/revisions.ts';
+import type { ResponseHead } from '../http/client/http-call.ts';
+import { classifyInitialize } from '../mcp/classify/probe-answer.ts';
+import { SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
+import { INITIALIZE, INITIALIZED } from '../mcp/vocabulary/methods.ts';
+import { findRevision, OLDEST_REVISION } from '../mcp/vocabulary/revisions.ts';
 import { askEventStream } from '../upstream/detect/ask/ask-event-stream.ts';
 import { describeStatus } from '../upstream/detect/ask/describe-outcome.ts';
 import { endSession } from '../upstream/detect/attempts/own-attempts.ts';

@@ -1,6 +1,6 @@
 /** What `mcp-portage probe` finds out. Printed as JSON as it is: members are added over time, never renamed. */
-import type { Implementation } from '../mcp/meta.ts';
-import type { Era } from '../mcp/revisions.ts';
+import type { Implementation } from '../mcp/vocabulary/meta.ts';
+import type { Era } from '../mcp/vocabulary/revisions.ts';
 
 export interface ProbeReport {
   /** Raised if a member ever changes its meaning. */

@@ -1,7 +1,7 @@
 import type { LoginConfig, RemoteConfig, Target } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { toBridgeError } from '../errors.ts';
-import type { Credentials } from '../http/credentials.ts';
+import type { Credentials } from '../http/client/credentials.ts';
 import { createHttpClient } from '../upstream/remote.ts';
 import { VERSION } from '../version.ts';
 import { adviseClients } from './clients.ts';

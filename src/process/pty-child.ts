@@ -5,15 +5,14 @@
  * Only one call of node-pty is used, which opens a pair of descriptors. Its own way of starting processes loses what a
  * child wrote last, has no backpressure and changes the environment.
  */
-import { closeSync, constants, openSync } from 'node:fs';
+import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { Readable, Writable } from 'node:stream';
 import { ReadStream } from 'node:tty';
-import type { Deps } from '../deps.ts';
+import type { Clock, Deps } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
 import type { Child, ChildListener, ChildSpec } from './child.ts';
 import { awaitFailure, type StartChild, spawnProcess } from './pipe-child.ts';
-import { PtyInput } from './pty-input.ts';
-import { PtyOutput } from './pty-output.ts';
 import { RunningChild } from './running-child.ts';
 import { toSpawnError } from './spawn-error.ts';
 
@@ -168,4 +167,107 @@ function makeRaw(master: ReadStream): void {
 function closeTerminal({ master, slave }: Terminal): void {
   master.destroy();
   closeSync(slave);
+}
+
+const FIRST_RETRY_MS = 1;
+const MAX_RETRY_MS = 16;
+
+/**
+ * Writes to a pseudo-terminal without ever waiting for the child. The event loop's own stream for terminals would spin
+ * until the child reads, and there is no event that tells when it has; so a full terminal is tried again and again, at
+ * first after a millisecond. What a terminal takes at once is plenty for that.
+ */
+export class PtyInput extends Writable {
+  /** Non-blocking, and open at least as long as this stream. */
+  readonly #masterFd: number;
+  readonly #clock: Clock;
+  #cancelRetry: () => void = () => undefined;
+
+  constructor(masterFd: number, clock: Clock) {
+    super();
+    this.#masterFd = masterFd;
+    this.#clock = clock;
+  }
+
+  override _write(chunk: Buffer, _encoding: string, done: (error?: Error | null) => void): void {
+    this.#writeOn(chunk, FIRST_RETRY_MS, done);
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#cancelRetry();
+    done(error);
+  }
+
+  #writeOn(chunk: Buffer, retryMs: number, done: (error?: Error | null) => void): void {
+    let written = 0;
+    try {
+      while (written < chunk.length) written += writeSync(this.#masterFd, chunk, written);
+    } catch (thrown) {
+      if (!isFull(thrown)) return done(thrown instanceof Error ? thrown : new Error(String(thrown)));
+      const nextRetryMs = written > 0 ? FIRST_RETRY_MS : Math.min(MAX_RETRY_MS, 2 * retryMs);
+      this.#cancelRetry = this.#clock.after(nextRetryMs, () =>
+        this.#writeOn(chunk.subarray(written), nextRetryMs, done),
+      );
+      return;
+    }
+    done();
+  }
+}
+
+function isFull(thrown: unknown): boolean {
+  return thrown instanceof Error && 'code' in thrown && thrown.code === 'EAGAIN';
+}
+
+const READ_BYTES = 64 * 1024;
+/** The kernel holds no more than this for the leader; whoever else still writes does not keep us longer. */
+const MAX_LAST_BYTES = 1024 * 1024;
+
+/**
+ * What a child writes to its pseudo-terminal, with an end. A terminal has none of its own: when its last slave is
+ * closed, the event loop takes the hang-up for the end even if the kernel still holds bytes. So the slave is kept open,
+ * and the end is set here once the child has exited and everything buffered has been read.
+ */
+export class PtyOutput extends Readable {
+  readonly #master: ReadStream;
+  readonly #masterFd: number;
+  readonly #onData = (chunk: Buffer): void => {
+    if (!this.push(chunk)) this.#master.pause();
+  };
+
+  constructor(master: ReadStream, masterFd: number) {
+    super();
+    this.#master = master;
+    this.#masterFd = masterFd;
+    master.on('data', this.#onData);
+  }
+
+  override _read(): void {
+    this.#master.resume();
+  }
+
+  /** The child has exited. The master must still be open and can be closed afterwards. */
+  finish(): void {
+    this.#master.off('data', this.#onData);
+    this.#master.pause();
+    for (let chunk = this.#master.read(); chunk !== null; chunk = this.#master.read()) this.push(chunk);
+    let left = MAX_LAST_BYTES;
+    while (left > 0) {
+      const chunk = this.#readKernel();
+      if (chunk === undefined) break;
+      left -= chunk.length;
+      this.push(chunk);
+    }
+    this.push(null);
+  }
+
+  #readKernel(): Buffer | undefined {
+    const buffer = Buffer.allocUnsafe(READ_BYTES);
+    try {
+      const byteLength = readSync(this.#masterFd, buffer);
+      return byteLength === 0 ? undefined : buffer.subarray(0, byteLength);
+    } catch {
+      // EAGAIN: nothing left. EIO: no slave is open any more, and nothing left either.
+      return undefined;
+    }
+  }
 }

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { toPrintable } from '../printable.ts';
-import { LF } from '../wire/ascii.ts';
 import { ByteCollector } from '../wire/byte-collector.ts';
+import { LF } from '../wire/json/ascii.ts';
 
 /** The rest of a longer line is dropped: stderr is for people. */
 export const MAX_STDERR_LINE_BYTES = 8 * 1024;

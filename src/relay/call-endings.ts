@@ -1,7 +1,7 @@
 /** Ends of a call that the bridge itself makes, the same for every relay. */
 import { BridgeError } from '../errors.ts';
-import { META_SUBSCRIPTION_ID } from '../mcp/meta.ts';
-import { LISTEN } from '../mcp/modern-methods.ts';
+import { META_SUBSCRIPTION_ID } from '../mcp/vocabulary/meta.ts';
+import { LISTEN } from '../mcp/vocabulary/methods.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { resultFrame } from '../wire/write-message.ts';
 import type { Exchange } from './exchange.ts';

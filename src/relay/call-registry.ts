@@ -1,7 +1,7 @@
 import { LinkedList } from '../collections/linked-list.ts';
 import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
-import type { RequestMetadata } from '../mcp/request-metadata.ts';
+import type { RequestMetadata } from '../mcp/classify/request-metadata.ts';
 import type { Frame } from '../wire/frame.ts';
 import { type CallTimes, shortestOf } from './call-endings.ts';
 import { type CallListener, type CallPeer, CallRelay, type CallRelayHost } from './call-relay.ts';

@@ -1,6 +1,6 @@
 import { CellMap } from '../collections/cell-map.ts';
 import { BridgeError } from '../errors.ts';
-import { INITIALIZE, isInteractive } from '../mcp/methods.ts';
+import { INITIALIZE, isInteractive } from '../mcp/vocabulary/methods.ts';
 import type { JsonRpcId } from '../wire/frame.ts';
 import type { Exchange } from './exchange.ts';
 import { OpenCalls } from './open-calls.ts';

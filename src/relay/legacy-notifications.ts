@@ -1,6 +1,6 @@
 /** Which call a notification of a legacy server belongs to. */
-import { findCancelledId, findProgressOf } from '../mcp/correlators.ts';
-import { CANCELLED, LOG_MESSAGE, PROGRESS } from '../mcp/methods.ts';
+import { findCancelledId, findProgressOf } from '../mcp/classify/correlators.ts';
+import { CANCELLED, LOG_MESSAGE, PROGRESS } from '../mcp/vocabulary/methods.ts';
 import type { Frame } from '../wire/frame.ts';
 import type { Exchange } from './exchange.ts';
 import type { ExchangeTable } from './exchange-table.ts';

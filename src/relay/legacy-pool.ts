@@ -1,6 +1,6 @@
 import type { Deps } from '../deps.ts';
 import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../errors.ts';
-import { MAX_CAPABILITIES_LENGTH } from '../mcp/era-capabilities.ts';
+import { MAX_CAPABILITIES_LENGTH } from '../mcp/translate/capabilities.ts';
 import { type Attribution, LegacySession } from './legacy-session.ts';
 import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
 import { LEASE_WAIT_MS, SessionQueue, type SessionQueueLimits, type WaitingCall } from './session-queue.ts';

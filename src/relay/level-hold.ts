@@ -1,7 +1,7 @@
 import type { Clock } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
-import { type LogLevel, severityOf } from '../mcp/log-levels.ts';
-import { SET_LEVEL } from '../mcp/methods.ts';
+import { type LogLevel, severityOf } from '../mcp/vocabulary/log-levels.ts';
+import { SET_LEVEL } from '../mcp/vocabulary/methods.ts';
 import type { Frame } from '../wire/frame.ts';
 import { requestFrame } from '../wire/write-message.ts';
 import { Exchange } from './exchange.ts';

@@ -1,6 +1,5 @@
-import { findCancelledId, findProgressOf, findSubscriptionId } from '../mcp/correlators.ts';
-import { CANCELLED, LOG_MESSAGE, PROGRESS } from '../mcp/methods.ts';
-import { LISTEN } from '../mcp/modern-methods.ts';
+import { findCancelledId, findProgressOf, findSubscriptionId } from '../mcp/classify/correlators.ts';
+import { CANCELLED, LISTEN, LOG_MESSAGE, PROGRESS } from '../mcp/vocabulary/methods.ts';
 import type { Frame } from '../wire/frame.ts';
 import type { Exchange } from './exchange.ts';
 import type { ExchangeTable } from './exchange-table.ts';

@@ -1,6 +1,6 @@
 import type { Deps } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
-import { INITIALIZED, PING } from '../mcp/methods.ts';
+import { INITIALIZED, PING } from '../mcp/vocabulary/methods.ts';
 import type { Frame } from '../wire/frame.ts';
 import { requestFrame } from '../wire/write-message.ts';
 import { DecoratedDialer } from './decorated-dialer.ts';

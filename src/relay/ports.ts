@@ -9,8 +9,8 @@
  * taken), and the listener's `drained` follows when it is not. Between the two, the caller stops its own source.
  */
 import type { BridgeError } from '../errors.ts';
-import type { RequestMetadata } from '../mcp/request-metadata.ts';
-import type { Revision } from '../mcp/revisions.ts';
+import type { RequestMetadata } from '../mcp/classify/request-metadata.ts';
+import type { Revision } from '../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../wire/frame.ts';
 import type { Exchange } from './exchange.ts';
 import type { Lane } from './lane.ts';

@@ -1,11 +1,11 @@
 import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
-import { changeNotifications } from '../mcp/change-notifications.ts';
-import { findCancelledId } from '../mcp/correlators.ts';
-import { CANCELLED, INITIALIZE, INITIALIZED, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE } from '../mcp/methods.ts';
-import { asFields, readField, readPayload, showText } from '../mcp/payload.ts';
-import { rpcErrorOf } from '../mcp/rpc-errors.ts';
-import { SubscribedUris, TOO_MANY_SUBSCRIBED } from '../mcp/subscribed-uris.ts';
+import { findCancelledId } from '../mcp/classify/correlators.ts';
+import { changeNotifications } from '../mcp/translate/change-notifications.ts';
+import { CANCELLED, INITIALIZE, INITIALIZED, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE } from '../mcp/vocabulary/methods.ts';
+import { asFields, readField, readPayload, showText } from '../mcp/vocabulary/payload.ts';
+import { rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
+import { SubscribedUris, TOO_MANY_SUBSCRIBED } from '../mcp/vocabulary/subscribed-uris.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { errorFrame, notificationFrame, requestFrame } from '../wire/write-message.ts';
 import { DecoratedDialer } from './decorated-dialer.ts';

@@ -1,6 +1,6 @@
 import type { Clock } from '../deps.ts';
-import { INTERNAL_ERROR } from '../mcp/rpc-codes.ts';
-import type { RpcError } from '../mcp/rpc-errors.ts';
+import { INTERNAL_ERROR } from '../mcp/vocabulary/rpc-codes.ts';
+import type { RpcError } from '../mcp/vocabulary/rpc-errors.ts';
 import { withPayload } from '../wire/edit-frame.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { errorFrame, resultFrame } from '../wire/write-message.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { CanonicalCapabilities } from '../mcp/era-capabilities.ts';
-import type { Implementation } from '../mcp/meta.ts';
+import type { CanonicalCapabilities } from '../mcp/translate/capabilities.ts';
+import type { Implementation } from '../mcp/vocabulary/meta.ts';
 import type { Lane } from './lane.ts';
 
 /** Whose session of a legacy server is wanted, and what the server is told of the client. */

@@ -1,9 +1,9 @@
 import type { Deps } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
-import { createLifeQuestion } from '../mcp/life-question.ts';
-import type { Implementation } from '../mcp/meta.ts';
-import { CANCELLED } from '../mcp/methods.ts';
-import type { Era } from '../mcp/revisions.ts';
+import { createLifeQuestion } from '../mcp/vocabulary/discover.ts';
+import type { Implementation } from '../mcp/vocabulary/meta.ts';
+import { CANCELLED } from '../mcp/vocabulary/methods.ts';
+import type { Era } from '../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../wire/frame.ts';
 import { DecoratedDialer } from './decorated-dialer.ts';
 import type { Exchange } from './exchange.ts';

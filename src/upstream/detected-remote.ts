@@ -1,7 +1,7 @@
 import type { Protocol } from '../config.ts';
 import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
-import type { HttpClient } from '../http/client.ts';
-import type { Credentials } from '../http/credentials.ts';
+import type { HttpClient } from '../http/client/client.ts';
+import type { Credentials } from '../http/client/credentials.ts';
 import { showUrl } from '../http/shown-url.ts';
 import type { Exchange } from '../relay/exchange.ts';
 import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../relay/ports.ts';

@@ -1,10 +1,10 @@
 import type { Protocol, RemoteConfig, UrlTarget } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
-import { HttpClient } from '../http/client.ts';
-import type { Credentials } from '../http/credentials.ts';
+import { HttpClient } from '../http/client/client.ts';
+import type { Credentials } from '../http/client/credentials.ts';
 import { showUrl } from '../http/shown-url.ts';
-import type { Implementation } from '../mcp/meta.ts';
+import type { Implementation } from '../mcp/vocabulary/meta.ts';
 import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../relay/ports.ts';
 import type { FirstFailures } from './detect/first-failures.ts';
 import type { KeyOf } from './detect/server-key.ts';

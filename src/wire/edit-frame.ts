@@ -1,8 +1,9 @@
 /** Edits of a message that leave its kind and method alone. */
-import { CLOSE_BRACE } from './ascii.ts';
+
 import { Frame } from './frame.ts';
-import { ObjectEditor } from './object-editor.ts';
-import { type Edit, skipValue } from './scan-json.ts';
+import { CLOSE_BRACE } from './json/ascii.ts';
+import { ObjectEditor } from './json/object-editor.ts';
+import { type Edit, skipValue } from './json/scan-json.ts';
 import { replaceSpans } from './splice.ts';
 
 /**

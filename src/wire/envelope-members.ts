@@ -1,7 +1,8 @@
 /** The members of the JSON-RPC envelope: which key is one, what an id token means, what a set of members makes. */
-import { BACKSLASH, DIGIT_0, DIGIT_9, MINUS, QUOTE } from './ascii.ts';
+
 import type { Envelope, FrameKind, JsonRpcId } from './frame.ts';
-import { decodeString, isStringToken } from './scan-json.ts';
+import { BACKSLASH, DIGIT_0, DIGIT_9, MINUS, QUOTE } from './json/ascii.ts';
+import { decodeString, isStringToken } from './json/scan-json.ts';
 
 /** Members with a short value, read as soon as they are met. */
 export type SimpleKey = 'jsonrpc' | 'id' | 'method';

@@ -1,7 +1,7 @@
-import { CLOSE_BRACE, OPEN_BRACE } from './ascii.ts';
 import type { Envelope } from './frame.ts';
+import { CLOSE_BRACE, OPEN_BRACE } from './json/ascii.ts';
+import { skipValue } from './json/scan-json.ts';
 import { scanEnvelope } from './scan-envelope.ts';
-import { skipValue } from './scan-json.ts';
 
 /** Longer lines are no usual notification; to go over one twice to learn from it costs more than it saves. */
 const MAX_LINE_BYTES = 16 * 1024;

@@ -1,6 +1,6 @@
-import { type Outline, outlineOf } from './outline.ts';
-import { parseJson } from './parse-json.ts';
-import type { Edit } from './scan-json.ts';
+import { type Outline, outlineOf } from './json/outline.ts';
+import { parseJson } from './json/parse-json.ts';
+import type { Edit } from './json/scan-json.ts';
 
 /** A JSON-RPC id as decoded. Fractions, null and integers beyond 2^53-1 are refused by the scanner. */
 export type JsonRpcId = string | number;

@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer';
-import { CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET } from './ascii.ts';
-import { checkJson, type JsonLimits } from './check-json.ts';
 import { Frame, type JsonRpcId } from './frame.ts';
-import { toOneLine } from './one-line.ts';
-import { MAX_MEMBERS, Outline, walkOutline } from './outline.ts';
+import { CLOSE_BRACKET, COMMA, OPEN_BRACE, OPEN_BRACKET } from './json/ascii.ts';
+import { checkJson, type JsonLimits } from './json/check-json.ts';
+import { MAX_MEMBERS, Outline, walkOutline } from './json/outline.ts';
+import { isWhitespace, skipValue, skipWhitespace } from './json/scan-json.ts';
+import { toOneLine } from './ndjson.ts';
 import { type EnvelopeFault, scanStrictEnvelope } from './scan-envelope.ts';
-import { isWhitespace, skipValue, skipWhitespace } from './scan-json.ts';
 
 /** A batch's own array counts as a level and as a value. */
 export interface ReadLimits extends JsonLimits {

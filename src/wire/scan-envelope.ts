@@ -1,5 +1,5 @@
 /** Reads the envelope of one JSON-RPC message and leaves its payload alone. */
-import { CLOSE_BRACE, COLON, COMMA, DIGIT_0, DIGIT_9, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './ascii.ts';
+
 import {
   classifyKey,
   EnvelopeDraft,
@@ -9,8 +9,9 @@ import {
   type PayloadKey,
 } from './envelope-members.ts';
 import type { Envelope, FrameKind, JsonRpcId } from './frame.ts';
-import { membersOf, type Outline } from './outline.ts';
-import { isWhitespace, MemberCursor, skipWhitespace } from './scan-json.ts';
+import { CLOSE_BRACE, COLON, COMMA, DIGIT_0, DIGIT_9, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './json/ascii.ts';
+import { membersOf, type Outline } from './json/outline.ts';
+import { isWhitespace, MemberCursor, skipWhitespace } from './json/scan-json.ts';
 
 export { decodeId } from './envelope-members.ts';
 

@@ -1,7 +1,7 @@
-import { CLOSE_BRACE, OPEN_BRACE, SPACE } from './ascii.ts';
 import { Frame } from './frame.ts';
+import { CLOSE_BRACE, OPEN_BRACE, SPACE } from './json/ascii.ts';
+import { skipValue, skipWhitespace } from './json/scan-json.ts';
 import { scanEnvelope } from './scan-envelope.ts';
-import { skipValue, skipWhitespace } from './scan-json.ts';
 
 /**
  * The messages in what was taken for one by its beginning and its end: some servers write from several threads, and now

@@ -1,8 +1,9 @@
 /** Edits bytes of a message instead of parsing and printing it anew: what is not edited stays as it was written. */
-import { COMMA, OPEN_BRACE } from './ascii.ts';
+
 import { decodeId } from './envelope-members.ts';
 import { Frame, type JsonRpcId } from './frame.ts';
-import type { Edit } from './scan-json.ts';
+import { COMMA, OPEN_BRACE } from './json/ascii.ts';
+import type { Edit } from './json/scan-json.ts';
 
 const ID_KEY = Buffer.from('"id":');
 

@@ -1,6 +1,7 @@
 /** Reads event streams as bytes. [spec WHATWG HTML server-sent events#event-stream-interpretation] */
-import { COLON, CR, LF, SPACE } from './ascii.ts';
+
 import { ByteCollector } from './byte-collector.ts';
+import { COLON, CR, LF, SPACE } from './json/ascii.ts';
 import { SkippedBytes, type SkippedEnds } from './skipped-bytes.ts';
 
 /**

@@ -1,6 +1,6 @@
 /** Event streams as we write them. [spec WHATWG HTML server-sent events] */
 
-import { LF } from './ascii.ts';
+import { LF } from './json/ascii.ts';
 
 export interface EventFields {
   /** Event type; left out it means `message`. Must be one line. */

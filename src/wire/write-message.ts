@@ -67,3 +67,29 @@ function buildFrame({ kind, id, method, payload }: MessageParts): Frame {
       payload === undefined ? -1 : head.length + (token?.length ?? 0) + Buffer.byteLength(beforePayload, 'utf8'),
   });
 }
+
+const OPEN_ARRAY = Buffer.from('[');
+const COMMA = Buffer.from(',');
+const CLOSE_ARRAY = Buffer.from(']');
+
+/** Several messages as one JSON array, their bytes untouched. */
+export function joinArray(messages: readonly Buffer[]): Buffer {
+  const parts: Buffer[] = [];
+  for (const bytes of messages) parts.push(parts.length === 0 ? OPEN_ARRAY : COMMA, bytes);
+  parts.push(CLOSE_ARRAY);
+  return Buffer.concat(parts);
+}
+
+const CLOSE_OBJECT = Buffer.from('}');
+const EMPTY_OBJECT = Buffer.from('{}');
+
+/** JSON texts as members of one object, in the order of the map. */
+export function joinMembers(members: ReadonlyMap<string, Buffer>): Buffer {
+  if (members.size === 0) return EMPTY_OBJECT;
+  const parts: Buffer[] = [];
+  for (const [key, value] of members) {
+    parts.push(Buffer.from(`${parts.length === 0 ? '{' : ','}${JSON.stringify(key)}:`), value);
+  }
+  parts.push(CLOSE_OBJECT);
+  return Buffer.concat(parts);
+}

@@ -1,5 +1,5 @@
 import { parseCommandLine } from '../../src/cli/command-line.ts';
-import { parseConfig } from '../../src/cli/parse-config.ts';
+import { parseConfig } from '../../src/cli/parse/config.ts';
 import type { Config } from '../../src/config.ts';
 
 /** What these words of a command line configure, for the machine that runs the tests. */

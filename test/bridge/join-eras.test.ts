@@ -1,7 +1,7 @@
 import test from 'ava';
 import { parkingLimitsOf, poolLimitsOf } from '../../src/bridge/join-eras.ts';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
-import { parseConfig } from '../../src/cli/parse-config.ts';
+import { parseConfig } from '../../src/cli/parse/config.ts';
 import type { Config } from '../../src/config.ts';
 
 function configOf(line: string): Config {

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { createDialer } from '../../src/bridge/create-dialer.ts';
 import type { CallContext, UpstreamDialer, UpstreamLink } from '../../src/relay/ports.ts';
-import { StdioLink } from '../../src/upstream/stdio-link.ts';
+import { StdioLink } from '../../src/upstream/stdio/link.ts';
 import { Frame } from '../../src/wire/frame.ts';
 import { scanStrictEnvelope } from '../../src/wire/scan-envelope.ts';
 import { createTestDeps } from '../process/collected-log.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { checkFiles, readHeaderFile } from '../../src/cli/check-files.ts';
-import { parseConfig } from '../../src/cli/parse-config.ts';
+import { parseConfig } from '../../src/cli/parse/config.ts';
 import type { Config, RemoteConfig } from '../../src/config.ts';
 import { BridgeError } from '../../src/errors.ts';
 

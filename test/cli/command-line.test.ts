@@ -1,7 +1,7 @@
 import test from 'ava';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
-import type { OptionSpec } from '../../src/cli/option-spec.ts';
-import { OPTIONS } from '../../src/cli/option-table.ts';
+import type { OptionSpec } from '../../src/cli/options/option-spec.ts';
+import { OPTIONS } from '../../src/cli/options/option-table.ts';
 import { BridgeError } from '../../src/errors.ts';
 
 function parseBridge(...argv: string[]) {

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import test from 'ava';
 import { renderCompletion } from '../../src/cli/completion.ts';
-import type { OptionSpec } from '../../src/cli/option-spec.ts';
-import { OPTIONS } from '../../src/cli/option-table.ts';
+import type { OptionSpec } from '../../src/cli/options/option-spec.ts';
+import { OPTIONS } from '../../src/cli/options/option-table.ts';
 
 const hasBash = spawnSync('bash', ['--version']).status === 0;
 /** Without bash (a bare Windows) there is nothing to complete for. */

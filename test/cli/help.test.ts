@@ -1,8 +1,8 @@
 import test from 'ava';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { renderHelp } from '../../src/cli/help.ts';
-import { BRIDGE_VERBS, type OptionSpec } from '../../src/cli/option-spec.ts';
-import { OPTIONS } from '../../src/cli/option-table.ts';
+import { BRIDGE_VERBS, type OptionSpec } from '../../src/cli/options/option-spec.ts';
+import { OPTIONS } from '../../src/cli/options/option-table.ts';
 
 const HELP_AT_100_COLUMNS = `mcp-portage joins any MCP client to any MCP server, over stdio, HTTP+SSE and Streamable HTTP.
 

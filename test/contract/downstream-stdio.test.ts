@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream';
 import test from 'ava';
 import type { Deps } from '../../src/deps.ts';
-import { StdioEndpoint } from '../../src/downstream/stdio.ts';
+import { StdioEndpoint } from '../../src/downstream/stdio/endpoint.ts';
 import { BridgeError } from '../../src/errors.ts';
 import { SessionRegistry } from '../../src/relay/session-registry.ts';
 import { createFakeDeps } from '../support/fake-peers.ts';

@@ -1,6 +1,6 @@
 import { systemClock } from '../../src/cli/system-deps.ts';
 import { BridgeError } from '../../src/errors.ts';
-import { LATEST_LEGACY_REVISION } from '../../src/mcp/revisions.ts';
+import { LATEST_LEGACY_REVISION } from '../../src/mcp/vocabulary/revisions.ts';
 import type { UpstreamDialer, UpstreamLink } from '../../src/relay/ports.ts';
 import { Relay } from '../../src/relay/relay.ts';
 import { createFakeDeps, FakeLane, FakePeer } from '../support/fake-peers.ts';

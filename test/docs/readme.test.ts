@@ -7,7 +7,7 @@ import { generatedPart } from '../../scripts/generated-part.ts';
 import { renderOptionsTable } from '../../scripts/options-table.ts';
 import { asBlock, PROBES, withoutTimes } from '../../scripts/probe-reports.ts';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
-import { parseConfig } from '../../src/cli/parse-config.ts';
+import { parseConfig } from '../../src/cli/parse/config.ts';
 import { startBridge } from '../support/bridge.ts';
 import { connectStreamable } from '../support/sdk-client.ts';
 

@@ -1,7 +1,7 @@
 import { access, readdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
-import { OPTIONS } from '../../src/cli/option-table.ts';
+import { OPTIONS } from '../../src/cli/options/option-table.ts';
 
 const root = new URL('../../', import.meta.url);
 const text = await readFile(new URL('docs/security.md', root), 'utf8');

@@ -1,7 +1,7 @@
 import test from 'ava';
-import type { HttpRoute } from '../../src/downstream/http-server.ts';
+import type { HttpRoute } from '../../src/downstream/listener/http-server.ts';
 import type { Authenticator } from '../../src/http/auth/authenticator.ts';
-import { respondEmpty } from '../../src/http/respond.ts';
+import { respondEmpty } from '../../src/http/server/respond.ts';
 import { callHttp, type HttpAnswer } from '../support/http-call.ts';
 import { type HttpFace, startHttpFace } from '../support/http-face.ts';
 import { initialize, POST_HEADERS } from '../support/legacy-clients.ts';

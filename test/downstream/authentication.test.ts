@@ -1,10 +1,9 @@
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
-import { metadataRoutes } from '../../src/downstream/resource-metadata.ts';
+import { metadataRoutes } from '../../src/bridge/create-admission.ts';
 import { BridgeError } from '../../src/errors.ts';
-import type { AuthVerdict } from '../../src/http/auth/authenticator.ts';
+import type { AuthVerdict, JwtOutcome } from '../../src/http/auth/authenticator.ts';
 import { BearerAuthenticator } from '../../src/http/auth/bearer-authenticator.ts';
-import type { JwtOutcome } from '../../src/http/auth/jwt-outcome.ts';
 import { ProtectedResource } from '../../src/http/auth/protected-resource.ts';
 import { TokenTable } from '../../src/http/auth/token-table.ts';
 import { callHttp, type HttpAnswer, type HttpCall } from '../support/http-call.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { STALL_MS } from '../../src/downstream/reading-watch.ts';
+import { STALL_MS } from '../../src/downstream/stream/reading-watch.ts';
 import type { FakeConnection } from '../support/fake-server.ts';
 import { startHttpFace } from '../support/http-face.ts';
 import { RawSocket } from '../support/raw-socket.ts';

@@ -16,7 +16,7 @@ import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
-import { CertificateFiles } from '../../src/http/certificate-files.ts';
+import { CertificateFiles } from '../../src/http/server/certificate-files.ts';
 import { collectLog } from '../process/collected-log.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { startHttpFace } from '../support/http-face.ts';

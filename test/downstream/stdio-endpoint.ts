@@ -1,6 +1,6 @@
 import { PassThrough, type Writable } from 'node:stream';
 import type { ExecutionContext } from 'ava';
-import { StdioEndpoint } from '../../src/downstream/stdio.ts';
+import { StdioEndpoint } from '../../src/downstream/stdio/endpoint.ts';
 import type { CallContext, ServerListener, UpstreamLink } from '../../src/relay/ports.ts';
 import { SessionRegistry } from '../../src/relay/session-registry.ts';
 import { collectLog } from '../process/collected-log.ts';

@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test from 'ava';
-import { SessionCookies } from '../../src/http/cookies.ts';
+import { SessionCookies } from '../../src/http/client/cookies.ts';
 import { answerJson, listen } from '../fixtures/http-servers/listen.ts';
 import { closeAfter, createClient, RecordedCall } from './recorded-call.ts';
 

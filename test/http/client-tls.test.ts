@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import test from 'ava';
-import { ControlClient } from '../../src/http/control-client.ts';
-import { SessionCookies } from '../../src/http/cookies.ts';
+import { ControlClient } from '../../src/http/client/control-client.ts';
+import { SessionCookies } from '../../src/http/client/cookies.ts';
 import { answerJson, listen } from '../fixtures/http-servers/listen.ts';
 import { startProxy } from '../fixtures/http-servers/proxy.ts';
 import { closeAfter, createClient, RecordedCall } from './recorded-call.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import type { CredentialRefusal, Credentials } from '../../src/http/credentials.ts';
+import type { CredentialRefusal, Credentials } from '../../src/http/client/credentials.ts';
 import { listen } from '../fixtures/http-servers/listen.ts';
 import { closeAfter, createClient, RecordedCall } from './recorded-call.ts';
 

@@ -62,7 +62,7 @@ export const FURTHER_FEATURES: readonly FurtherRow[] = [
       'modern → legacy': absent('none are declared to the server'),
       'legacy → modern': absent('a modern server knows none'),
     },
-    tests: { 'mcp/era-capabilities.test.ts': 'tasks' },
+    tests: { 'mcp/translate/capabilities.test.ts': 'tasks' },
   },
   {
     title: 'Elicitation by a URL to open',

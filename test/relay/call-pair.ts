@@ -1,4 +1,4 @@
-import { readRequestMetadata } from '../../src/mcp/request-metadata.ts';
+import { readRequestMetadata } from '../../src/mcp/classify/request-metadata.ts';
 import { CallRegistry, type CallRegistryOptions } from '../../src/relay/call-registry.ts';
 import type { CallListener, CallPeer } from '../../src/relay/call-relay.ts';
 import type { ServerListener } from '../../src/relay/ports.ts';

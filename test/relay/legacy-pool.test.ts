@@ -1,6 +1,6 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
-import { canonicalCapabilities, MAX_CAPABILITIES_LENGTH } from '../../src/mcp/era-capabilities.ts';
+import { canonicalCapabilities, MAX_CAPABILITIES_LENGTH } from '../../src/mcp/translate/capabilities.ts';
 import { LegacyPool, type LegacyPoolLimits, type PooledSession } from '../../src/relay/legacy-pool.ts';
 import type { Attribution } from '../../src/relay/legacy-session.ts';
 import { LEASE_WAIT_MS } from '../../src/relay/session-queue.ts';

@@ -1,5 +1,5 @@
 import type { BridgeError } from '../../src/errors.ts';
-import type { Era, Revision } from '../../src/mcp/revisions.ts';
+import type { Era, Revision } from '../../src/mcp/vocabulary/revisions.ts';
 import type { Exchange } from '../../src/relay/exchange.ts';
 import { Relay } from '../../src/relay/relay.ts';
 import type { Frame } from '../../src/wire/frame.ts';

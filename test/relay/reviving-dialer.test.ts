@@ -1,6 +1,6 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
-import { MAX_SUBSCRIBED } from '../../src/mcp/subscribed-uris.ts';
+import { MAX_SUBSCRIBED } from '../../src/mcp/vocabulary/subscribed-uris.ts';
 import { Exchange } from '../../src/relay/exchange.ts';
 import type { UpstreamLink } from '../../src/relay/ports.ts';
 import { createRevivingDialer, MAX_WAITING_BYTES } from '../../src/relay/reviving-dialer.ts';

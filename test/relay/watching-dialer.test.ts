@@ -1,6 +1,6 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
-import type { Era } from '../../src/mcp/revisions.ts';
+import type { Era } from '../../src/mcp/vocabulary/revisions.ts';
 import { createWatchingDialer } from '../../src/relay/watching-dialer.ts';
 import type { Frame } from '../../src/wire/frame.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../src/wire/write-message.ts';

@@ -1,5 +1,4 @@
-import type { AddressInfo } from 'node:net';
-import { createServer, connect as dial, type Socket } from 'node:net';
+import { type AddressInfo, createServer, connect as dial, type Socket } from 'node:net';
 import { resetSocket } from './reset-socket.ts';
 
 /** A network between client and bridge that can fail. */

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { ExecutionContext } from 'ava';
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose';
 import type { Clock } from '../../src/deps.ts';
-import { HttpClient } from '../../src/http/client.ts';
+import { HttpClient } from '../../src/http/client/client.ts';
 
 /** Right or wrong; undefined leaves one out. */
 export type Claims = Readonly<Record<string, unknown>>;

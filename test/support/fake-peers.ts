@@ -2,7 +2,7 @@
 import { pino } from 'pino';
 import type { Deps } from '../../src/deps.ts';
 import type { BridgeError } from '../../src/errors.ts';
-import type { Revision } from '../../src/mcp/revisions.ts';
+import type { Revision } from '../../src/mcp/vocabulary/revisions.ts';
 import type { Exchange } from '../../src/relay/exchange.ts';
 import type { Lane } from '../../src/relay/lane.ts';
 import type {

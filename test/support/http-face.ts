@@ -5,19 +5,19 @@ import { createRoutes } from '../../src/bridge/create-routes.ts';
 import { createSystemDeps } from '../../src/cli/system-deps.ts';
 import type { EndpointConfig, MappedHeader } from '../../src/config.ts';
 import type { Deps } from '../../src/deps.ts';
-import { healthRoutes } from '../../src/downstream/health.ts';
+import { healthRoutes } from '../../src/downstream/listener/health.ts';
 import {
   type CertificateSource,
   HttpServer,
   type HttpServerOptions,
   SOCKET_LIMITS,
-} from '../../src/downstream/http-server.ts';
-import { LiveStreams } from '../../src/downstream/live-streams.ts';
+} from '../../src/downstream/listener/http-server.ts';
+import { LiveStreams } from '../../src/downstream/stream/live-streams.ts';
 import type { StatelessEndpointOptions } from '../../src/downstream/streamable-stateless/endpoint.ts';
 import { BridgeError } from '../../src/errors.ts';
-import { AccessPolicy } from '../../src/http/access-policy.ts';
 import { type Authenticator, LETS_ANYONE_IN } from '../../src/http/auth/authenticator.ts';
 import { Callers } from '../../src/http/auth/callers.ts';
+import { AccessPolicy } from '../../src/http/server/access-policy.ts';
 import { CallRegistry } from '../../src/relay/call-registry.ts';
 import { OpenCalls } from '../../src/relay/open-calls.ts';
 import type { UpstreamDialer } from '../../src/relay/ports.ts';

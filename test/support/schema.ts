@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Ajv } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import type { ModernRevisionId, RevisionId } from '../../src/mcp/revisions.ts';
+import type { ModernRevisionId, RevisionId } from '../../src/mcp/vocabulary/revisions.ts';
 
 const loaded = new Map<string, Ajv | Ajv2020>();
 

@@ -1,14 +1,14 @@
 /** Clients of both eras and a server that is started, with the translators and real processes. */
 import test, { type ExecutionContext } from 'ava';
 import { BridgeError } from '../../src/errors.ts';
-import { CARRIED_CAPABILITIES } from '../../src/mcp/client-capabilities.ts';
+import { CARRIED_CAPABILITIES } from '../../src/mcp/vocabulary/client-capabilities.ts';
 import type { ServerListener, UpstreamDialer } from '../../src/relay/ports.ts';
 import { SharedServer } from '../../src/relay/shared/shared-server.ts';
 import { SharedModernServer } from '../../src/relay/shared-modern/shared-modern-server.ts';
 import type { JoinEras } from '../../src/upstream/detect/joined-dialers.ts';
 import { HANDOVER_MS } from '../../src/upstream/detect/sessions/started-processes.ts';
 import { createDetectedCommandDialer, type DetectedCommandOptions } from '../../src/upstream/detected-command.ts';
-import { createStdioDialer } from '../../src/upstream/stdio.ts';
+import { createStdioDialer } from '../../src/upstream/stdio/dialer.ts';
 import { RelayedClient } from '../contract/relayed-client.ts';
 import { fixture } from '../process/child-spec.ts';
 import { createTestDeps } from '../process/collected-log.ts';

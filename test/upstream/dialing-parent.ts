@@ -1,5 +1,5 @@
 /** argv: a server script. Dials it, shakes hands, prints the server's pid and stays until it is killed. */
-import { createStdioDialer } from '../../src/upstream/stdio.ts';
+import { createStdioDialer } from '../../src/upstream/stdio/dialer.ts';
 import { requestFrame } from '../../src/wire/write-message.ts';
 import { createTestDeps } from '../process/collected-log.ts';
 import { RecordingServerListener } from './recording-server-listener.ts';

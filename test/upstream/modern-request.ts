@@ -1,4 +1,4 @@
-import { readRequestMetadata } from '../../src/mcp/request-metadata.ts';
+import { readRequestMetadata } from '../../src/mcp/classify/request-metadata.ts';
 import { Exchange } from '../../src/relay/exchange.ts';
 import type { UpstreamDialer, UpstreamLink } from '../../src/relay/ports.ts';
 import type { Message } from '../contract/relayed-client.ts';

@@ -2,7 +2,7 @@ import { type Logger, pino } from 'pino';
 import { createSystemDeps } from '../../src/cli/system-deps.ts';
 import type { RemoteTimeouts } from '../../src/config.ts';
 import type { Clock } from '../../src/deps.ts';
-import type { HttpClientOptions } from '../../src/http/client.ts';
+import type { HttpClientOptions } from '../../src/http/client/client.ts';
 import type { UpstreamDialer } from '../../src/relay/ports.ts';
 import { createHttpSseDialer } from '../../src/upstream/http-sse/dialer.ts';
 import type { RemoteDialerOptions } from '../../src/upstream/remote/remote-options.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { joinMembers } from '../../src/wire/join-members.ts';
+import { joinMembers } from '../../src/wire/write-message.ts';
 import { anyJson, anyText } from './json-text.ts';
 
 test('makes one object of JSON texts', (t) => {

@@ -100,7 +100,7 @@ const decoys = [
 ];
 
 /**
- * Is JSON.parse, which tests compare with, to be believed about keys? See wire/parse-json.ts. Where it is not, nothing but
+ * Is JSON.parse, which tests compare with, to be believed about keys? See wire/json/parse-json.ts. Where it is not, nothing but
  * a key with a backslash makes it go wrong.
  */
 const isJsonParseSound = ['\\\\', '\\n'].every((key) => {

@@ -1,4 +1,4 @@
-import { MemberCursor, type Members } from '../../src/wire/scan-json.ts';
+import { MemberCursor, type Members } from '../../src/wire/json/scan-json.ts';
 
 /** All that is told of an object's members. */
 export interface ListedMembers {

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { ownBytes } from '../../src/wire/own-bytes.ts';
+import { ownBytes } from '../../src/wire/byte-collector.ts';
 
 test('a copy is the same bytes, and keeps nothing that was read with them', (t) => {
   const read = Buffer.from('before {"a":1} after');

@@ -1,8 +1,8 @@
 import test from 'ava';
 import fc from 'fast-check';
 import type { Envelope } from '../../src/wire/frame.ts';
+import { skipValue } from '../../src/wire/json/scan-json.ts';
 import { recoverEnvelope, scanEnvelope, scanStrictEnvelope } from '../../src/wire/scan-envelope.ts';
-import { skipValue } from '../../src/wire/scan-json.ts';
 import { anyMessage, mutate } from './json-text.ts';
 
 function scan(text: string): Envelope | undefined {

@@ -3,17 +3,17 @@
  * this means in milliseconds is in the benchmark.
  */
 import test from 'ava';
-import { modernToolEdits } from '../../src/mcp/modern-tools.ts';
-import { checkParamHeaders } from '../../src/mcp/param-headers.ts';
-import { readFields } from '../../src/mcp/payload.ts';
-import { checkJson } from '../../src/wire/check-json.ts';
-import { findUniqueMember } from '../../src/wire/find-member.ts';
+import { checkParamHeaders } from '../../src/mcp/classify/param-headers.ts';
+import { modernToolEdits } from '../../src/mcp/translate/modern-tools.ts';
+import { readFields } from '../../src/mcp/vocabulary/payload.ts';
 import { Frame } from '../../src/wire/frame.ts';
+import { checkJson } from '../../src/wire/json/check-json.ts';
+import { findUniqueMember } from '../../src/wire/json/find-member.ts';
+import { ObjectEditor } from '../../src/wire/json/object-editor.ts';
+import { outlineOf } from '../../src/wire/json/outline.ts';
+import { countValues, isDeeperThan } from '../../src/wire/json/scan-json.ts';
 import { LineSplitter } from '../../src/wire/ndjson.ts';
-import { ObjectEditor } from '../../src/wire/object-editor.ts';
-import { outlineOf } from '../../src/wire/outline.ts';
 import { scanEnvelope } from '../../src/wire/scan-envelope.ts';
-import { countValues, isDeeperThan } from '../../src/wire/scan-json.ts';
 import { separateMessages } from '../../src/wire/separate-messages.ts';
 
 /** The same bytes, and how often one of them was looked at, or some of them were decoded. */

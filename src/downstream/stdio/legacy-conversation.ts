@@ -1,15 +1,13 @@
 import { BridgeError, toBridgeError } from '../../errors.ts';
-import { OLDEST_REVISION, type Revision } from '../../mcp/revisions.ts';
-import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
+import { OLDEST_REVISION, type Revision } from '../../mcp/vocabulary/revisions.ts';
+import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Session } from '../../relay/session-registry.ts';
 import { Frame, type JsonRpcId } from '../../wire/frame.ts';
 import type { EnvelopeFault } from '../../wire/scan-envelope.ts';
 import { errorFrame } from '../../wire/write-message.ts';
-import { BatchBudget } from '../batch-budget.ts';
-import { BatchLane } from '../batch-lane.ts';
-import { type ConversationOptions, logRefusal, takenId } from './conversation.ts';
-import { PipePeer } from './pipe-peer.ts';
+import { BatchBudget, BatchLane } from '../batch-lane.ts';
+import { type ConversationOptions, logRefusal, PipePeer, takenId } from './pipe-peer.ts';
 
 export interface LegacyConversationOptions extends ConversationOptions {
   /** The server ended after the handshake: the client could not know that another one is new. */

@@ -1,16 +1,14 @@
 import { type BridgeError, toBridgeError } from '../../errors.ts';
-import { MetadataReader } from '../../mcp/metadata-reader.ts';
-import { CANCELLED } from '../../mcp/methods.ts';
-import { isModernRequest, LISTEN } from '../../mcp/modern-methods.ts';
-import { MODERN_REVISION_IDS } from '../../mcp/revisions.ts';
-import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
-import { validateModern } from '../../mcp/validate-modern.ts';
+import { MetadataReader } from '../../mcp/classify/metadata-reader.ts';
+import { validateModern } from '../../mcp/classify/validate-modern.ts';
+import { CANCELLED, isModernRequest, LISTEN } from '../../mcp/vocabulary/methods.ts';
+import { MODERN_REVISION_IDS } from '../../mcp/vocabulary/revisions.ts';
+import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Session, SessionClient } from '../../relay/session-registry.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, notificationFrame } from '../../wire/write-message.ts';
-import { type ConversationOptions, logRefusal, takenId } from './conversation.ts';
-import { PipePeer } from './pipe-peer.ts';
+import { type ConversationOptions, logRefusal, PipePeer, takenId } from './pipe-peer.ts';
 
 /** Whoever holds the pipes is the one client there is. */
 const SESSION_CLIENT: SessionClient = { context: { principal: 'stdio', metadata: undefined } };

@@ -3,16 +3,16 @@ import type { Deps } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { parseAccept } from '../../http/content-type.ts';
 import { forwardedHeaders } from '../../http/request-headers.ts';
-import { respondEmpty, respondError } from '../../http/respond.ts';
+import { respondEmpty, respondError } from '../../http/server/respond.ts';
 import {
   LAST_EVENT_ID_HEADER,
   PROTOCOL_VERSION_HEADER,
   SESSION_ID_HEADER,
   SESSION_ID_HEADER_OUT,
-} from '../../mcp/headers.ts';
-import { INITIALIZE } from '../../mcp/methods.ts';
-import { findRevision, REVISION_IDS } from '../../mcp/revisions.ts';
-import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
+} from '../../mcp/vocabulary/headers.ts';
+import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
+import { findRevision, REVISION_IDS } from '../../mcp/vocabulary/revisions.ts';
+import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Lane } from '../../relay/lane.ts';
 import type { CallerEnvironment } from '../../relay/ports.ts';
 import type { Relay } from '../../relay/relay.ts';
@@ -20,9 +20,9 @@ import type { SessionRegistry } from '../../relay/session-registry.ts';
 import { Frame } from '../../wire/frame.ts';
 import type { EnvelopeFault } from '../../wire/scan-envelope.ts';
 import { errorFrame } from '../../wire/write-message.ts';
-import type { LiveStreams } from '../live-streams.ts';
-import { idOf, type PostedMessages } from '../read-post.ts';
-import type { TurnGate } from '../turn-gate.ts';
+import { idOf, type PostedMessages } from '../post/read-post.ts';
+import type { TurnGate } from '../post/turn-gate.ts';
+import type { LiveStreams } from '../stream/live-streams.ts';
 import { type LaneRequest, StreamablePeer } from './peer.ts';
 
 export interface StreamableEndpointOptions {

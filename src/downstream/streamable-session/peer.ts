@@ -3,19 +3,18 @@ import type { Logger } from 'pino';
 import { LinkedList, type ListNode } from '../../collections/linked-list.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
-import { CANCELLED, PROGRESS } from '../../mcp/methods.ts';
-import { OLDEST_REVISION, type Revision } from '../../mcp/revisions.ts';
+import { CANCELLED, PROGRESS } from '../../mcp/vocabulary/methods.ts';
+import { OLDEST_REVISION, type Revision } from '../../mcp/vocabulary/revisions.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Lane } from '../../relay/lane.ts';
 import type { ClientListener, DownstreamPeer } from '../../relay/ports.ts';
 import { parseEventId, REPLAY_LIMITS, ReplayBuffer } from '../../relay/replay-buffer.ts';
 import type { Frame } from '../../wire/frame.ts';
-import type { LiveStreams, Ticking } from '../live-streams.ts';
-import { TurnGate } from '../turn-gate.ts';
-import { canWait, UndeliveredQueue } from '../undelivered-queue.ts';
+import { TurnGate } from '../post/turn-gate.ts';
+import type { LiveStreams, Ticking } from '../stream/live-streams.ts';
 import { type LaneOwner, PostLane, type PostLaneOptions } from './post-lane.ts';
 import { ResumableStream } from './resumable-stream.ts';
-import { StreamSlots } from './stream-slots.ts';
+import { canWait, UndeliveredQueue } from './undelivered-queue.ts';
 
 /** The stream opened by GET, for what belongs to no request. */
 const GET_STREAM = 0;
@@ -293,4 +292,46 @@ function isQuestion(frame: Frame): boolean {
 /** Says nothing to a client that has lost the call. */
 function isAboutCall(frame: Frame, exchange: Exchange | undefined): boolean {
   return frame.method === PROGRESS && exchange !== undefined;
+}
+
+/** What may make way for a new connection of its own. */
+interface Connected {
+  readonly isConnected: boolean;
+  /** Ends the connection at once, whatever has not been read. */
+  cut(): void;
+}
+
+/**
+ * Counts the responses of one session that are event streams or, as those of calls, may become one at any time. Each
+ * holds a connection, and what its client has not read.
+ */
+export class StreamSlots {
+  readonly #limit: number;
+  #taken = 0;
+  readonly #release = (): void => {
+    this.#taken -= 1;
+  };
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  /**
+   * Takes a slot for as long as the response is open, read to its end or not. An error: there is none. `continued` is
+   * the stream that goes on with this response: a connection that it has already, which may well be dead, makes way.
+   */
+  take(response: ServerResponse, continued?: Connected): BridgeError | undefined {
+    if (this.#taken >= this.#limit) {
+      if (!continued?.isConnected) return this.#limitReached();
+      continued.cut();
+    }
+    this.#taken += 1;
+    response.on('close', this.#release);
+    return undefined;
+  }
+
+  #limitReached(): BridgeError {
+    const message = `This session has ${this.#limit} event streams, calls that wait for an answer included, the most allowed; wait for answers or close streams before opening more, or raise --max-session-streams.`;
+    return new BridgeError('ERR_SESSION_BUSY', message, { retryAfterMs: 1000 });
+  }
 }

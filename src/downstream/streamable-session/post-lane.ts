@@ -1,13 +1,13 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { LinkedList, ListNode } from '../../collections/linked-list.ts';
 import { JSON_TYPE } from '../../http/content-type.ts';
-import { respondEmpty } from '../../http/respond.ts';
+import { respondEmpty } from '../../http/server/respond.ts';
 import type { Lane } from '../../relay/lane.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { joinArray } from '../../wire/join-array.ts';
-import { MAX_COLLECTED_BYTES } from '../batch-budget.ts';
-import type { Ticking } from '../live-streams.ts';
-import { ResponseWriter } from '../response-writer.ts';
+import { joinArray } from '../../wire/write-message.ts';
+import { MAX_COLLECTED_BYTES } from '../batch-lane.ts';
+import type { Ticking } from '../stream/live-streams.ts';
+import { ResponseWriter } from '../stream/response-writer.ts';
 import type { ResumableStream } from './resumable-stream.ts';
 
 /** A call that is silent for this long gets its stream, so that proxies see a living connection. */

@@ -1,15 +1,15 @@
 import type { ServerResponse } from 'node:http';
 import type { ListNode } from '../../collections/linked-list.ts';
 import { JSON_TYPE } from '../../http/content-type.ts';
-import { DISCOVER } from '../../mcp/methods.ts';
+import { DISCOVER } from '../../mcp/vocabulary/methods.ts';
 import type { CallListener, CallPeer } from '../../relay/call-relay.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { type EventStreamOwner, EventStreamWriter } from '../event-stream-writer.ts';
-import type { LiveStreams, Ticking } from '../live-streams.ts';
-import { ResponseWriter } from '../response-writer.ts';
+import { TurnGate } from '../post/turn-gate.ts';
+import { type EventStreamOwner, EventStreamWriter } from '../stream/event-stream-writer.ts';
+import type { LiveStreams, Ticking } from '../stream/live-streams.ts';
+import { ResponseWriter } from '../stream/response-writer.ts';
 import { COMMIT_AFTER_MS } from '../streamable-session/post-lane.ts';
-import { answerStatus } from './answer-status.ts';
-import type { Backlog } from './backlog.ts';
+import { answerStatus } from './respond.ts';
 
 export interface CallLaneOptions {
   /** The method of the request. */
@@ -154,5 +154,27 @@ export class CallLane implements CallPeer, EventStreamOwner, Ticking {
     if (!this.#isWaiting) return;
     this.#isWaiting = false;
     this.#options.backlog.remove(this.#options.requestBytes);
+  }
+}
+
+/** While so much waits for servers to take it, further bodies stay unread in their connections. */
+export const MAX_BACKLOG_BYTES = 8 * 1024 * 1024;
+
+/**
+ * Requests that were read but not taken by their server yet. A call has said all it has to say, so there is nothing of
+ * it to hold back; what can be held back are the calls that come after it.
+ */
+export class Backlog {
+  readonly gate = new TurnGate();
+  #bytes = 0;
+
+  add(bytes: number): void {
+    this.#bytes += bytes;
+    if (this.#bytes >= MAX_BACKLOG_BYTES) this.gate.close('server');
+  }
+
+  remove(bytes: number): void {
+    this.#bytes -= bytes;
+    if (this.#bytes < MAX_BACKLOG_BYTES) this.gate.open('server');
   }
 }

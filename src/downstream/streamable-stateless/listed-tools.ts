@@ -1,11 +1,10 @@
 import { RecentNames } from '../../collections/recent-names.ts';
-import { lengthOf, type ParamHeader } from '../../mcp/header-annotations.ts';
-import { decodeHeaderValue, type HeaderMap } from '../../mcp/header-value.ts';
-import { NAME_HEADER } from '../../mcp/headers.ts';
-import { CALL_TOOL } from '../../mcp/methods.ts';
-import { checkParamHeaders } from '../../mcp/param-headers.ts';
-import { PARAM_HEADER_KEYWORD } from '../../mcp/schema-keywords.ts';
-import { readToolList } from '../../mcp/tool-list.ts';
+import { checkParamHeaders, lengthOf, type ParamHeader } from '../../mcp/classify/param-headers.ts';
+import { readToolList } from '../../mcp/classify/tool-list.ts';
+import { decodeHeaderValue, type HeaderMap } from '../../mcp/vocabulary/header-value.ts';
+import { NAME_HEADER } from '../../mcp/vocabulary/headers.ts';
+import { CALL_TOOL } from '../../mcp/vocabulary/methods.ts';
+import { PARAM_HEADER_KEYWORD } from '../../mcp/vocabulary/schema-keywords.ts';
 import type { Frame } from '../../wire/frame.ts';
 
 /** Callers whose tools are remembered; those who listed theirs longest ago are forgotten first. */

@@ -1,7 +1,7 @@
 /** What a client is told when its call ends between the eras. */
 import { BridgeError } from '../../errors.ts';
-import { CALL_TOOL } from '../../mcp/methods.ts';
-import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
+import { CALL_TOOL } from '../../mcp/vocabulary/methods.ts';
+import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 

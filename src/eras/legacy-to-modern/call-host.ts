@@ -1,6 +1,6 @@
 import type { Clock } from '../../deps.ts';
-import type { RequestMetadata } from '../../mcp/request-metadata.ts';
-import type { ModernRevisionId } from '../../mcp/revisions.ts';
+import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
+import type { ModernRevisionId } from '../../mcp/vocabulary/revisions.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';

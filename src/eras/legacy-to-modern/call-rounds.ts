@@ -1,6 +1,6 @@
 import type { BridgeError } from '../../errors.ts';
-import { type InputAnswers, readInputRequired } from '../../mcp/input-required.ts';
-import { isInteractive } from '../../mcp/methods.ts';
+import { type InputAnswers, readInputRequired } from '../../mcp/classify/input-required.ts';
+import { isInteractive } from '../../mcp/vocabulary/methods.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { HeldBytes } from '../parked-bytes.ts';

@@ -1,6 +1,6 @@
 /** Sets of changes a client wants to hear of: the filter of one `subscriptions/listen`. */
-import type { ListenFilter } from '../../mcp/listen-filter.ts';
-import { asFields, type Fields } from '../../mcp/payload.ts';
+import type { ListenFilter } from '../../mcp/translate/listen-filter.ts';
+import { asFields, type Fields } from '../../mcp/vocabulary/payload.ts';
 
 const FLAGS = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged'] as const;
 

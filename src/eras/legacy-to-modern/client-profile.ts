@@ -1,12 +1,16 @@
 import { BridgeError } from '../../errors.ts';
-import { shortInfo } from '../../mcp/client-info.ts';
-import { MAX_CAPABILITIES_BYTES, MAX_CAPABILITIES_LENGTH, toModernCapabilities } from '../../mcp/era-capabilities.ts';
-import type { Implementation } from '../../mcp/meta.ts';
-import { readServerInfo } from '../../mcp/modern-results.ts';
-import { asFields, type Fields, readFields } from '../../mcp/payload.ts';
-import { findRevision, LATEST_LEGACY_REVISION, type Revision } from '../../mcp/revisions.ts';
-import { findMember } from '../../wire/find-member.ts';
+import {
+  MAX_CAPABILITIES_BYTES,
+  MAX_CAPABILITIES_LENGTH,
+  toModernCapabilities,
+} from '../../mcp/translate/capabilities.ts';
+import { readServerInfo } from '../../mcp/translate/results.ts';
+import { shortInfo } from '../../mcp/vocabulary/client-info.ts';
+import type { Implementation } from '../../mcp/vocabulary/meta.ts';
+import { asFields, type Fields, readFields } from '../../mcp/vocabulary/payload.ts';
+import { findRevision, LATEST_LEGACY_REVISION, type Revision } from '../../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../../wire/frame.ts';
+import { findMember } from '../../wire/json/find-member.ts';
 
 /** What a client told of itself in its handshake, in the words of the modern era. */
 export interface ClientProfile {

@@ -1,9 +1,9 @@
 import { BridgeError } from '../../errors.ts';
-import { toLegacyInput } from '../../mcp/downgrade-inputs.ts';
-import { type InputRequest, isUrlMode } from '../../mcp/input-required.ts';
-import { type AskedInput, toInputResponse } from '../../mcp/input-responses.ts';
-import { CANCELLED } from '../../mcp/methods.ts';
-import { readFields } from '../../mcp/payload.ts';
+import { type InputRequest, isUrlMode } from '../../mcp/classify/input-required.ts';
+import { type AskedInput, toInputResponse } from '../../mcp/classify/input-responses.ts';
+import { toLegacyInput } from '../../mcp/translate/downgrade-inputs.ts';
+import { CANCELLED } from '../../mcp/vocabulary/methods.ts';
+import { readFields } from '../../mcp/vocabulary/payload.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import { withParams } from '../../wire/edit-frame.ts';
 import type { Frame } from '../../wire/frame.ts';

@@ -1,7 +1,7 @@
-import { META_SUBSCRIPTION_ID } from '../../mcp/meta.ts';
+import { META_SUBSCRIPTION_ID } from '../../mcp/vocabulary/meta.ts';
 import { editFrame } from '../../wire/edit-frame.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { ObjectEditor } from '../../wire/object-editor.ts';
+import { ObjectEditor } from '../../wire/json/object-editor.ts';
 
 /** What a subscription brings, as legacy clients know it: they have none. */
 export function withoutSubscriptionId(frame: Frame): Frame {

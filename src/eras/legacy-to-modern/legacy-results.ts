@@ -1,12 +1,12 @@
 import { RecentNames } from '../../collections/recent-names.ts';
-import { downgradeResult, downgradeTools } from '../../mcp/downgrade-results.ts';
-import { CALL_TOOL, LIST_TOOLS } from '../../mcp/methods.ts';
-import { toLegacyResult } from '../../mcp/modern-results.ts';
-import { readField } from '../../mcp/payload.ts';
-import type { RevisionId } from '../../mcp/revisions.ts';
-import { findMember } from '../../wire/find-member.ts';
+import { downgradeResult, downgradeTools } from '../../mcp/translate/downgrade-results.ts';
+import { toLegacyResult } from '../../mcp/translate/results.ts';
+import { CALL_TOOL, LIST_TOOLS } from '../../mcp/vocabulary/methods.ts';
+import { readField } from '../../mcp/vocabulary/payload.ts';
+import type { RevisionId } from '../../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { decodeString } from '../../wire/scan-json.ts';
+import { findMember } from '../../wire/json/find-member.ts';
+import { decodeString } from '../../wire/json/scan-json.ts';
 
 /** Limits the tools remembered of one server, and the characters of their names. For other tools the value decides. */
 const WRAPPED_LIMITS = { count: 1000, length: 64 * 1024 };

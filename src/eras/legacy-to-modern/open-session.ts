@@ -1,25 +1,26 @@
 import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
-import { isDeclared } from '../../mcp/client-capabilities.ts';
-import { findProgressOf, findSubscriptionId } from '../../mcp/correlators.ts';
-import { type LogLevel, parseLogLevel, severityOf } from '../../mcp/log-levels.ts';
+import { findProgressOf, findSubscriptionId } from '../../mcp/classify/correlators.ts';
+import { type RequestMetadata, stampMetadata } from '../../mcp/classify/request-metadata.ts';
+import { isDeclared } from '../../mcp/vocabulary/client-capabilities.ts';
+import { type LogLevel, parseLogLevel, severityOf } from '../../mcp/vocabulary/log-levels.ts';
 import {
   CANCELLED,
   DISCOVER,
   INITIALIZE,
   INITIALIZED,
+  isClientNotification,
   isTaskRequest,
+  LISTEN,
   LOG_MESSAGE,
   PROGRESS,
   SET_LEVEL,
   SUBSCRIBE,
   UNSUBSCRIBE,
-} from '../../mcp/methods.ts';
-import { isClientNotification, LISTEN } from '../../mcp/modern-methods.ts';
-import { type Fields, readField } from '../../mcp/payload.ts';
-import { type RequestMetadata, stampMetadata } from '../../mcp/request-metadata.ts';
-import type { ModernRevisionId } from '../../mcp/revisions.ts';
-import { INVALID_PARAMS, METHOD_NOT_FOUND } from '../../mcp/rpc-codes.ts';
+} from '../../mcp/vocabulary/methods.ts';
+import { type Fields, readField } from '../../mcp/vocabulary/payload.ts';
+import type { ModernRevisionId } from '../../mcp/vocabulary/revisions.ts';
+import { INVALID_PARAMS, METHOD_NOT_FOUND } from '../../mcp/vocabulary/rpc-codes.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Lane } from '../../relay/lane.ts';
 import type { ServerListener } from '../../relay/ports.ts';

@@ -1,5 +1,5 @@
-import { INVALID_PARAMS } from '../../mcp/rpc-codes.ts';
-import type { RpcError } from '../../mcp/rpc-errors.ts';
+import { INVALID_PARAMS } from '../../mcp/vocabulary/rpc-codes.ts';
+import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener } from '../../relay/ports.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';

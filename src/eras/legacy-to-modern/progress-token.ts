@@ -1,6 +1,6 @@
 import { editFrame, withParams } from '../../wire/edit-frame.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { ObjectEditor } from '../../wire/object-editor.ts';
+import { ObjectEditor } from '../../wire/json/object-editor.ts';
 
 /**
  * A request that tells its receiver how to report progress. A token of the server's is replaced: it has no request open

@@ -1,6 +1,6 @@
-import type { ListenFilter } from '../../mcp/listen-filter.ts';
-import { LISTEN, LISTEN_ACKNOWLEDGED } from '../../mcp/modern-methods.ts';
-import { type RequestMetadata, stampMetadata } from '../../mcp/request-metadata.ts';
+import { type RequestMetadata, stampMetadata } from '../../mcp/classify/request-metadata.ts';
+import type { ListenFilter } from '../../mcp/translate/listen-filter.ts';
+import { LISTEN, LISTEN_ACKNOWLEDGED } from '../../mcp/vocabulary/methods.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Lane } from '../../relay/lane.ts';
 import type { Frame } from '../../wire/frame.ts';

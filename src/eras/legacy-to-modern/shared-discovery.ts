@@ -1,16 +1,16 @@
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
-import { parseDiscovery } from '../../mcp/discover.ts';
-import { asFields, type Fields, readFields, readPayload } from '../../mcp/payload.ts';
+import { parseDiscovery } from '../../mcp/vocabulary/discover.ts';
+import { asFields, type Fields, readFields, readPayload } from '../../mcp/vocabulary/payload.ts';
 import {
   eraOf,
   findCommonModern,
   MODERN_REVISION_IDS,
   type ModernRevisionId,
   REVISION_IDS,
-} from '../../mcp/revisions.ts';
-import { INTERNAL_ERROR, UNSUPPORTED_REVISION } from '../../mcp/rpc-codes.ts';
-import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
+} from '../../mcp/vocabulary/revisions.ts';
+import { INTERNAL_ERROR, UNSUPPORTED_REVISION } from '../../mcp/vocabulary/rpc-codes.ts';
+import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Frame } from '../../wire/frame.ts';
 
 /** However long a server says that its description holds: it may be replaced by a newer build. */

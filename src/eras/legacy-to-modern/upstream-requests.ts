@@ -1,7 +1,6 @@
 import type { Clock } from '../../deps.ts';
-import { findProgressOf, findProgressToken, findSubscriptionId } from '../../mcp/correlators.ts';
-import { CANCELLED, PROGRESS } from '../../mcp/methods.ts';
-import { LISTEN } from '../../mcp/modern-methods.ts';
+import { findProgressOf, findProgressToken, findSubscriptionId } from '../../mcp/classify/correlators.ts';
+import { CANCELLED, LISTEN, PROGRESS } from '../../mcp/vocabulary/methods.ts';
 import { Exchange } from '../../relay/exchange.ts';
 import type { Lane } from '../../relay/lane.ts';
 import type { UpstreamLink } from '../../relay/ports.ts';

@@ -1,6 +1,6 @@
 import type { Clock } from '../../deps.ts';
-import { CALL_TOOL, CANCELLED } from '../../mcp/methods.ts';
-import { CANCEL_TASK } from '../../mcp/task-extension.ts';
+import { CALL_TOOL, CANCELLED } from '../../mcp/vocabulary/methods.ts';
+import { CANCEL_TASK } from '../../mcp/vocabulary/task-extension.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame, requestFrame } from '../../wire/write-message.ts';

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
-import { type LogLevel, parseLogLevel, severityOf } from '../../mcp/log-levels.ts';
-import { isListChanged, LOG_MESSAGE, PROGRESS, RESOURCE_UPDATED, TASK_STATUS } from '../../mcp/methods.ts';
-import { readField } from '../../mcp/payload.ts';
-import { readProgress } from '../../mcp/progress.ts';
-import { rewriteProgress } from '../../mcp/rewrite.ts';
+import { readProgress } from '../../mcp/classify/correlators.ts';
+import { rewriteProgress } from '../../mcp/translate/rewrite.ts';
+import { type LogLevel, parseLogLevel, severityOf } from '../../mcp/vocabulary/log-levels.ts';
+import { isListChanged, LOG_MESSAGE, PROGRESS, RESOURCE_UPDATED, TASK_STATUS } from '../../mcp/vocabulary/methods.ts';
+import { readField } from '../../mcp/vocabulary/payload.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { HeldBytes } from '../parked-bytes.ts';

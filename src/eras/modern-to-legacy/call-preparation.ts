@@ -1,7 +1,7 @@
 import type { Clock } from '../../deps.ts';
-import type { LogLevel } from '../../mcp/log-levels.ts';
-import { CALL_TOOL, LIST_TOOLS, SET_LEVEL } from '../../mcp/methods.ts';
-import { readField } from '../../mcp/payload.ts';
+import type { LogLevel } from '../../mcp/vocabulary/log-levels.ts';
+import { CALL_TOOL, LIST_TOOLS, SET_LEVEL } from '../../mcp/vocabulary/methods.ts';
+import { readField } from '../../mcp/vocabulary/payload.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
 import type { Frame } from '../../wire/frame.ts';

@@ -1,5 +1,5 @@
-import { findCancelledId } from '../../mcp/correlators.ts';
-import type { RevisionFeatures } from '../../mcp/revision-features.ts';
+import { findCancelledId } from '../../mcp/classify/correlators.ts';
+import type { RevisionFeatures } from '../../mcp/vocabulary/revisions.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import type { InputQuestion } from './open-questions.ts';
 import { serverQuestion } from './server-question.ts';

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import { BridgeError } from '../../errors.ts';
-import { CANCELLED } from '../../mcp/methods.ts';
-import { type RequestMetadata, readRequestMetadata } from '../../mcp/request-metadata.ts';
-import { INVALID_PARAMS } from '../../mcp/rpc-codes.ts';
-import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
+import { type RequestMetadata, readRequestMetadata } from '../../mcp/classify/request-metadata.ts';
+import { CANCELLED } from '../../mcp/vocabulary/methods.ts';
+import { INVALID_PARAMS } from '../../mcp/vocabulary/rpc-codes.ts';
+import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import { MAX_OPEN_EXCHANGES } from '../../relay/exchange-table.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';

@@ -1,23 +1,23 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
-import { type ListenFilter, readListenFilter } from '../../mcp/listen-filter.ts';
-import { META_SERVER_INFO, META_SUBSCRIPTION_ID } from '../../mcp/meta.ts';
+import { type ListenFilter, readListenFilter } from '../../mcp/translate/listen-filter.ts';
+import { readServerInfo } from '../../mcp/translate/results.ts';
+import { rewriteSubscriptionId } from '../../mcp/translate/rewrite.ts';
+import { META_SERVER_INFO, META_SUBSCRIPTION_ID } from '../../mcp/vocabulary/meta.ts';
 import {
   isListChanged,
+  LISTEN_ACKNOWLEDGED,
   PROMPTS_CHANGED,
   RESOURCE_UPDATED,
   RESOURCES_CHANGED,
   SUBSCRIBE,
   TOOLS_CHANGED,
-} from '../../mcp/methods.ts';
-import { LISTEN_ACKNOWLEDGED } from '../../mcp/modern-methods.ts';
-import { readServerInfo } from '../../mcp/modern-results.ts';
-import { asFields, type Fields } from '../../mcp/payload.ts';
-import { rewriteSubscriptionId } from '../../mcp/rewrite.ts';
-import { INVALID_PARAMS } from '../../mcp/rpc-codes.ts';
-import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
-import { MAX_SUBSCRIBED } from '../../mcp/subscribed-uris.ts';
+} from '../../mcp/vocabulary/methods.ts';
+import { asFields, type Fields } from '../../mcp/vocabulary/payload.ts';
+import { INVALID_PARAMS } from '../../mcp/vocabulary/rpc-codes.ts';
+import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
+import { MAX_SUBSCRIBED } from '../../mcp/vocabulary/subscribed-uris.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { LegacyPool } from '../../relay/legacy-pool.ts';
 import type { SessionWanted } from '../../relay/session-wanted.ts';

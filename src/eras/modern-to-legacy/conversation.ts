@@ -1,23 +1,30 @@
 import { BridgeError, toBridgeError } from '../../errors.ts';
-import { findProgressToken } from '../../mcp/correlators.ts';
-import { MAX_CAPABILITIES_BYTES } from '../../mcp/era-capabilities.ts';
-import { type LogLevel, parseLogLevel } from '../../mcp/log-levels.ts';
-import { CANCELLED, DISCOVER, isInteractive, isTaskRequest } from '../../mcp/methods.ts';
-import { isClientNotification, isModernRequest, LISTEN } from '../../mcp/modern-methods.ts';
-import { discoverResult } from '../../mcp/modern-results.ts';
-import type { RequestMetadata } from '../../mcp/request-metadata.ts';
-import { INVALID_REQUEST } from '../../mcp/rpc-codes.ts';
-import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
-import { declaresTasks } from '../../mcp/task-extension.ts';
+import { findProgressToken } from '../../mcp/classify/correlators.ts';
+import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
+import { MAX_CAPABILITIES_BYTES } from '../../mcp/translate/capabilities.ts';
+import { discoverResult } from '../../mcp/translate/results.ts';
+import { type LogLevel, parseLogLevel } from '../../mcp/vocabulary/log-levels.ts';
+import {
+  CANCELLED,
+  DISCOVER,
+  isClientNotification,
+  isInteractive,
+  isModernRequest,
+  isTaskRequest,
+  LISTEN,
+} from '../../mcp/vocabulary/methods.ts';
+import { INVALID_REQUEST } from '../../mcp/vocabulary/rpc-codes.ts';
+import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
+import { declaresTasks } from '../../mcp/vocabulary/task-extension.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import { tooManyCapabilities } from '../../relay/legacy-pool.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { SessionWanted } from '../../relay/session-wanted.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
-import { QUOTE } from '../../wire/ascii.ts';
-import { findUniqueMember } from '../../wire/find-member.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { decodeString, type Span } from '../../wire/scan-json.ts';
+import { QUOTE } from '../../wire/json/ascii.ts';
+import { findUniqueMember } from '../../wire/json/find-member.ts';
+import { decodeString, type Span } from '../../wire/json/scan-json.ts';
 import { encodeId, idToken, withId } from '../../wire/splice.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import { ClientSubscription } from './client-subscription.ts';

@@ -1,7 +1,7 @@
 import type { Deps } from '../../deps.ts';
 import { SHUTTING_DOWN } from '../../errors.ts';
-import type { Implementation } from '../../mcp/meta.ts';
-import type { RequestMetadata } from '../../mcp/request-metadata.ts';
+import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
+import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { LegacyPool, type LegacyPoolLimits } from '../../relay/legacy-pool.ts';
 import type { Attribution } from '../../relay/legacy-session.ts';
 import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';

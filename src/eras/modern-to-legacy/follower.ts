@@ -1,4 +1,4 @@
-import { type LogLevel, severityOf } from '../../mcp/log-levels.ts';
+import { type LogLevel, severityOf } from '../../mcp/vocabulary/log-levels.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { CallObserver } from './parked-call.ts';
 

@@ -1,15 +1,20 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
-import { CANCELLED, isListChanged, RESOURCE_UPDATED } from '../../mcp/methods.ts';
-import type { Fields } from '../../mcp/payload.ts';
-import type { RevisionFeatures } from '../../mcp/revision-features.ts';
-import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
-import { CANCEL_TASK, GET_TASK, type TaskStatus, taskMembers, UNKNOWN_TASK } from '../../mcp/task-extension.ts';
+import { CANCELLED, isListChanged, RESOURCE_UPDATED } from '../../mcp/vocabulary/methods.ts';
+import type { Fields } from '../../mcp/vocabulary/payload.ts';
+import type { RevisionFeatures } from '../../mcp/vocabulary/revisions.ts';
+import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
+import {
+  CANCEL_TASK,
+  GET_TASK,
+  type TaskStatus,
+  taskMembers,
+  UNKNOWN_TASK,
+} from '../../mcp/vocabulary/task-extension.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { joinMembers } from '../../wire/join-members.ts';
-import { errorFrame, notificationFrame, requestFrame } from '../../wire/write-message.ts';
+import { errorFrame, joinMembers, notificationFrame, requestFrame } from '../../wire/write-message.ts';
 import type { HeldBytes } from '../parked-bytes.ts';
 import { CANCEL_TASK_MS } from './call-attempt.ts';
 import { CallQuestions } from './call-questions.ts';

@@ -1,7 +1,7 @@
 import type { Deps } from '../../deps.ts';
 import type { BridgeError } from '../../errors.ts';
-import type { RpcError } from '../../mcp/rpc-errors.ts';
-import { TASK_GIVEN_UP, UNKNOWN_TASK } from '../../mcp/task-extension.ts';
+import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
+import { TASK_GIVEN_UP, UNKNOWN_TASK } from '../../mcp/vocabulary/task-extension.ts';
 import { ParkedBytes } from '../parked-bytes.ts';
 import { HostedTask, type HostedTaskOptions } from './hosted-task.ts';
 import { KeptOutcomes } from './kept-outcomes.ts';

@@ -1,6 +1,6 @@
-import { PROGRESS } from '../../mcp/methods.ts';
+import { PROGRESS } from '../../mcp/vocabulary/methods.ts';
+import { ownBytes } from '../../wire/byte-collector.ts';
 import { Frame } from '../../wire/frame.ts';
-import { ownBytes } from '../../wire/own-bytes.ts';
 import type { HeldBytes } from '../parked-bytes.ts';
 
 /** Limits the notices of one call. Clients come back within seconds; one that is away for longer reads the latest. */

@@ -1,17 +1,16 @@
 /** What a modern client answered, as a legacy server of a given revision can take it; and errors, read from frames. */
 
-import { ELICIT, SAMPLE } from '../../mcp/methods.ts';
-import { readField, readFields } from '../../mcp/payload.ts';
-import type { RevisionFeatures } from '../../mcp/revision-features.ts';
-import { INTERNAL_ERROR } from '../../mcp/rpc-codes.ts';
-import type { RpcError } from '../../mcp/rpc-errors.ts';
-import { itemSpans } from '../../wire/array-items.ts';
-import { OPEN_BRACE, OPEN_BRACKET } from '../../wire/ascii.ts';
+import { ELICIT, SAMPLE } from '../../mcp/vocabulary/methods.ts';
+import { readField, readFields } from '../../mcp/vocabulary/payload.ts';
+import type { RevisionFeatures } from '../../mcp/vocabulary/revisions.ts';
+import { INTERNAL_ERROR } from '../../mcp/vocabulary/rpc-codes.ts';
+import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
 import { withPayload } from '../../wire/edit-frame.ts';
-import { findMember } from '../../wire/find-member.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
-import { ObjectEditor } from '../../wire/object-editor.ts';
-import { isStringToken, MemberCursor } from '../../wire/scan-json.ts';
+import { OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/ascii.ts';
+import { findMember } from '../../wire/json/find-member.ts';
+import { itemSpans, ObjectEditor } from '../../wire/json/object-editor.ts';
+import { isStringToken, MemberCursor } from '../../wire/json/scan-json.ts';
 import { replaceSpans } from '../../wire/splice.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 

@@ -1,11 +1,10 @@
 import type { Deps } from '../../deps.ts';
 import { assertNever, BridgeError } from '../../errors.ts';
-import { CANCELLED, isInteractive } from '../../mcp/methods.ts';
-import { readServerInfo } from '../../mcp/modern-results.ts';
-import { featuresOf, type RevisionFeatures } from '../../mcp/revision-features.ts';
-import { findRevision, OLDEST_REVISION } from '../../mcp/revisions.ts';
-import { URL_ELICITATION_REQUIRED } from '../../mcp/rpc-codes.ts';
-import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
+import { readServerInfo } from '../../mcp/translate/results.ts';
+import { CANCELLED, isInteractive } from '../../mcp/vocabulary/methods.ts';
+import { featuresOf, findRevision, OLDEST_REVISION, type RevisionFeatures } from '../../mcp/vocabulary/revisions.ts';
+import { URL_ELICITATION_REQUIRED } from '../../mcp/vocabulary/rpc-codes.ts';
+import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { LegacyPool } from '../../relay/legacy-pool.ts';
 import type { SessionWanted } from '../../relay/session-wanted.ts';

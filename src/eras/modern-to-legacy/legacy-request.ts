@@ -1,9 +1,10 @@
 /** Requests of a modern client as a legacy server wants them. */
-import { CALL_TOOL, COMPLETE, isInteractive } from '../../mcp/methods.ts';
-import { stripMetadata } from '../../mcp/request-metadata.ts';
-import type { RevisionFeatures } from '../../mcp/revision-features.ts';
+
+import { stripMetadata } from '../../mcp/classify/request-metadata.ts';
+import { CALL_TOOL, COMPLETE, isInteractive } from '../../mcp/vocabulary/methods.ts';
+import type { RevisionFeatures } from '../../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../../wire/frame.ts';
-import type { ObjectEditor } from '../../wire/object-editor.ts';
+import type { ObjectEditor } from '../../wire/json/object-editor.ts';
 
 const CHANGED = ['arguments', 'context'];
 const NO_ARGUMENTS = Buffer.from('{}');

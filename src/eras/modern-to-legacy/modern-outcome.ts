@@ -1,20 +1,18 @@
 /** What a legacy server answered, as a modern client gets it; under an id that is not the client's. */
-import { toModernError } from '../../mcp/era-errors.ts';
-import { META_SERVER_INFO } from '../../mcp/meta.ts';
-import { GET_PROMPT } from '../../mcp/methods.ts';
-import { readServerInfo, toModernResult } from '../../mcp/modern-results.ts';
-import { readField } from '../../mcp/payload.ts';
-import { INTERNAL_ERROR } from '../../mcp/rpc-codes.ts';
-import type { RpcError } from '../../mcp/rpc-errors.ts';
-import type { TaskStatus } from '../../mcp/task-extension.ts';
-import { translatedError } from '../../mcp/translated-error.ts';
+import { toModernError, translatedError } from '../../mcp/translate/errors.ts';
+import { readServerInfo, toModernResult } from '../../mcp/translate/results.ts';
+import { META_SERVER_INFO } from '../../mcp/vocabulary/meta.ts';
+import { GET_PROMPT } from '../../mcp/vocabulary/methods.ts';
+import { readField } from '../../mcp/vocabulary/payload.ts';
+import { INTERNAL_ERROR } from '../../mcp/vocabulary/rpc-codes.ts';
+import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
+import type { TaskStatus } from '../../mcp/vocabulary/task-extension.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
 import { withPayload } from '../../wire/edit-frame.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { joinMembers } from '../../wire/join-members.ts';
-import { MAX_MEMBERS } from '../../wire/outline.ts';
-import { skipValue } from '../../wire/scan-json.ts';
-import { errorFrame, resultFrame } from '../../wire/write-message.ts';
+import { MAX_MEMBERS } from '../../wire/json/outline.ts';
+import { skipValue } from '../../wire/json/scan-json.ts';
+import { errorFrame, joinMembers, resultFrame } from '../../wire/write-message.ts';
 import { readRpcError } from './legacy-answers.ts';
 
 export interface Answered {

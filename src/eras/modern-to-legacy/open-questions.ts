@@ -1,6 +1,6 @@
 import type { Clock } from '../../deps.ts';
-import { inputKey } from '../../mcp/input-requests.ts';
-import { readInputResponses } from '../../mcp/input-responses.ts';
+import { readInputResponses } from '../../mcp/classify/input-responses.ts';
+import { inputKey } from '../../mcp/translate/input-requests.ts';
 import type { Frame } from '../../wire/frame.ts';
 
 /** Servers give up on their own questions, the official SDKs after 60 s; progress keeps them waiting. */

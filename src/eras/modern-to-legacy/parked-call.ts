@@ -1,7 +1,7 @@
 import type { Clock } from '../../deps.ts';
 import { assertNever } from '../../errors.ts';
-import { inputRequiredFrame } from '../../mcp/input-requests.ts';
-import type { Fields } from '../../mcp/payload.ts';
+import { inputRequiredFrame } from '../../mcp/translate/input-requests.ts';
+import type { Fields } from '../../mcp/vocabulary/payload.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { KeptOutcome } from './kept-outcomes.ts';
 import { type InputQuestion, OpenQuestions } from './open-questions.ts';

@@ -1,8 +1,8 @@
-import type { CanonicalCapabilities } from '../../mcp/era-capabilities.ts';
-import { replaceCode } from '../../mcp/era-errors.ts';
-import { ELICIT } from '../../mcp/methods.ts';
-import { INTERNAL_ERROR } from '../../mcp/rpc-codes.ts';
-import type { RpcError } from '../../mcp/rpc-errors.ts';
+import type { CanonicalCapabilities } from '../../mcp/translate/capabilities.ts';
+import { replaceCode } from '../../mcp/translate/errors.ts';
+import { ELICIT } from '../../mcp/vocabulary/methods.ts';
+import { INTERNAL_ERROR } from '../../mcp/vocabulary/rpc-codes.ts';
+import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Elicitations } from '../../relay/elicitations.ts';
 import type { Follower } from './follower.ts';
 import type { ParkedCall } from './parked-call.ts';

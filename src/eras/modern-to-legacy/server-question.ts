@@ -1,10 +1,10 @@
 /** Requests of a legacy server as questions to a modern client. */
-import { findProgressToken } from '../../mcp/correlators.ts';
-import { toInputRequest } from '../../mcp/input-requests.ts';
-import { LIST_ROOTS, PROGRESS } from '../../mcp/methods.ts';
-import type { RevisionFeatures } from '../../mcp/revision-features.ts';
-import { rewriteProgress } from '../../mcp/rewrite.ts';
-import { INTERNAL_ERROR } from '../../mcp/rpc-codes.ts';
+import { findProgressToken } from '../../mcp/classify/correlators.ts';
+import { toInputRequest } from '../../mcp/translate/input-requests.ts';
+import { rewriteProgress } from '../../mcp/translate/rewrite.ts';
+import { LIST_ROOTS, PROGRESS } from '../../mcp/vocabulary/methods.ts';
+import type { RevisionFeatures } from '../../mcp/vocabulary/revisions.ts';
+import { INTERNAL_ERROR } from '../../mcp/vocabulary/rpc-codes.ts';
 import type { RootsQuestion } from '../../relay/roots-questions.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';

@@ -1,7 +1,7 @@
 import type { BridgeError } from '../../errors.ts';
-import { INITIALIZE } from '../../mcp/methods.ts';
-import { LATEST_LEGACY_REVISION } from '../../mcp/revisions.ts';
-import { type RpcError, rpcErrorOf } from '../../mcp/rpc-errors.ts';
+import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
+import { LATEST_LEGACY_REVISION } from '../../mcp/vocabulary/revisions.ts';
+import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { Exchange } from '../../relay/exchange.ts';
 import type { Lane } from '../../relay/lane.ts';
 import type { LegacyPool, PooledSession } from '../../relay/legacy-pool.ts';

@@ -1,7 +1,7 @@
-import { clientInfoOf } from '../../mcp/client-info.ts';
-import { canonicalCapabilities, MAX_CAPABILITIES_BYTES } from '../../mcp/era-capabilities.ts';
-import type { Implementation } from '../../mcp/meta.ts';
-import type { RequestMetadata } from '../../mcp/request-metadata.ts';
+import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
+import { canonicalCapabilities, MAX_CAPABILITIES_BYTES } from '../../mcp/translate/capabilities.ts';
+import { clientInfoOf } from '../../mcp/vocabulary/client-info.ts';
+import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import type { CallContext } from '../../relay/ports.ts';
 import { type SessionWanted, sessionFor } from '../../relay/session-wanted.ts';
 

@@ -1,7 +1,7 @@
-import { META_SUBSCRIPTION_ID } from '../../mcp/meta.ts';
+import { META_SUBSCRIPTION_ID } from '../../mcp/vocabulary/meta.ts';
 import { editFrame, withParams } from '../../wire/edit-frame.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { ObjectEditor } from '../../wire/object-editor.ts';
+import { ObjectEditor } from '../../wire/json/object-editor.ts';
 
 /**
  * The notification as part of a subscription; `id` is the token of the `subscriptions/listen` as the client wrote it.

@@ -1,6 +1,6 @@
 import type { Clock } from '../../deps.ts';
-import { CALL_TOOL } from '../../mcp/methods.ts';
-import { failureToldBy } from '../../mcp/rpc-errors.ts';
+import { CALL_TOOL } from '../../mcp/vocabulary/methods.ts';
+import { failureToldBy } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { requestFrame } from '../../wire/write-message.ts';

@@ -1,9 +1,16 @@
 /** What a modern client asks about tasks, as its conversations answer it. */
-import { TASKS_EXTENSION } from '../../mcp/era-capabilities.ts';
-import type { Fields } from '../../mcp/payload.ts';
-import { METHOD_NOT_FOUND } from '../../mcp/rpc-codes.ts';
-import type { RpcError } from '../../mcp/rpc-errors.ts';
-import { CANCEL_TASK, readTaskId, readTaskIds, TASKS_MISSING, UPDATE_TASK } from '../../mcp/task-extension.ts';
+
+import type { Fields } from '../../mcp/vocabulary/payload.ts';
+import { METHOD_NOT_FOUND } from '../../mcp/vocabulary/rpc-codes.ts';
+import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
+import {
+  CANCEL_TASK,
+  readTaskId,
+  readTaskIds,
+  TASKS_EXTENSION,
+  TASKS_MISSING,
+  UPDATE_TASK,
+} from '../../mcp/vocabulary/task-extension.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';

@@ -3,13 +3,12 @@
  * for its result. [spec 2025-11-25 basic/utilities/tasks#tool-level-negotiation]
  */
 import { RecentNames } from '../../collections/recent-names.ts';
-import { asFields, type Fields, parseSpan, readField, readFields } from '../../mcp/payload.ts';
+import { asFields, type Fields, parseSpan, readField, readFields } from '../../mcp/vocabulary/payload.ts';
 import type { LegacySession } from '../../relay/legacy-session.ts';
-import { itemSpans } from '../../wire/array-items.ts';
 import { editFrame } from '../../wire/edit-frame.ts';
-import { findMember, findUniqueMembers, type UniqueMember } from '../../wire/find-member.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { ObjectEditor } from '../../wire/object-editor.ts';
+import { findMember, findUniqueMembers, type UniqueMember } from '../../wire/json/find-member.ts';
+import { itemSpans, ObjectEditor } from '../../wire/json/object-editor.ts';
 
 export const TASK_RESULT = 'tasks/result';
 

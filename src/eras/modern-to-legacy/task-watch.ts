@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
-import { TASK_CHANGED } from '../../mcp/task-extension.ts';
+import { TASK_CHANGED } from '../../mcp/vocabulary/task-extension.ts';
 import { withParams } from '../../wire/edit-frame.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { joinMembers } from '../../wire/join-members.ts';
-import { notificationFrame } from '../../wire/write-message.ts';
+import { joinMembers, notificationFrame } from '../../wire/write-message.ts';
 import type { HostedTask } from './hosted-task.ts';
 
 /**

@@ -1,13 +1,14 @@
 /** `-32042` of 2025-11-25: a call that wants its user to visit a URL first. The modern era asks instead of failing. */
-import { isDeclared } from '../../mcp/client-capabilities.ts';
-import { CALL_TOOL, ELICIT } from '../../mcp/methods.ts';
-import { toModernResult } from '../../mcp/modern-results.ts';
-import { asFields, type Fields } from '../../mcp/payload.ts';
-import { INTERNAL_ERROR, MISSING_CAPABILITY } from '../../mcp/rpc-codes.ts';
-import type { RpcError } from '../../mcp/rpc-errors.ts';
-import { findMember } from '../../wire/find-member.ts';
+
+import { toModernResult } from '../../mcp/translate/results.ts';
+import { isDeclared } from '../../mcp/vocabulary/client-capabilities.ts';
+import { CALL_TOOL, ELICIT } from '../../mcp/vocabulary/methods.ts';
+import { asFields, type Fields } from '../../mcp/vocabulary/payload.ts';
+import { INTERNAL_ERROR, MISSING_CAPABILITY } from '../../mcp/vocabulary/rpc-codes.ts';
+import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { isStringToken } from '../../wire/scan-json.ts';
+import { findMember } from '../../wire/json/find-member.ts';
+import { isStringToken } from '../../wire/json/scan-json.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 
 /** How often one call may be refused for it. */

@@ -5,9 +5,8 @@ import type { OAuthConfig } from '../../config.ts';
 import type { Clock, Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { ChangingFile } from '../changing-file.ts';
-import type { HttpClient } from '../client.ts';
-import { discoverKeys } from './discover-issuer.ts';
-import { createFetchJson } from './fetch-json.ts';
+import type { HttpClient } from '../client/client.ts';
+import { createFetchJson, discoverKeys } from './discover-issuer.ts';
 
 /** The issuer's keys at one time; a newer set is another object. */
 export type KeySet = JWTVerifyGetKey;

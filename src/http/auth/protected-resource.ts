@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { EndpointConfig } from '../../config.ts';
-import { createPublicUrl, type PublicUrl, type PublicUrlOptions } from '../public-url.ts';
+import { createPublicUrl, type PublicUrl, type PublicUrlOptions } from '../server/public-url.ts';
 
 export interface ProtectedResourceOptions {
   readonly issuer: string;

@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { TokenSource } from '../../config.ts';
-import { isBearerToken } from '../bearer-token.ts';
 import { ChangingFile } from '../changing-file.ts';
+import { isBearerToken } from '../client/bearer-token.ts';
 
 interface Entry {
   readonly principal: string;

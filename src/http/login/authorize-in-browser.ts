@@ -11,9 +11,9 @@ import type { Clock } from '../../deps.ts';
 import type { AddressGuard } from './address-guard.ts';
 import type { CallbackListener, CallbackVerdict } from './callback-listener.ts';
 import { describeOAuthError, loginError } from './login-error.ts';
+import type { StoredLogin } from './login-store.ts';
 import type { OpenBrowser } from './open-browser.ts';
 import { needsConsent } from './scopes.ts';
-import type { StoredLogin } from './stored-login.ts';
 import type { CodeGrant } from './token-requests.ts';
 
 /** Less than a call may be silent, so that those who wait are told what they have waited for. */

@@ -4,7 +4,7 @@ import { importPKCS8 } from 'jose';
 import { type AuthorizationServer, type ClientAuth, ClientSecretPost, None, PrivateKeyJwt } from 'oauth4webapi';
 import type { RegisteredClient } from '../../config.ts';
 import { loginError } from './login-error.ts';
-import type { ClientMethod, LoginClient } from './stored-login.ts';
+import type { ClientMethod, LoginClient } from './login-store.ts';
 
 /**
  * How a client with a secret, or without, shows who it is. [RFC 8414 2] Where nothing is said, a secret goes into the

@@ -1,7 +1,7 @@
 import type { LoginConfig, RemoteConfig } from '../../config.ts';
 import type { Deps } from '../../deps.ts';
-import { HttpClient } from '../client.ts';
-import type { Credentials } from '../credentials.ts';
+import { HttpClient } from '../client/client.ts';
+import type { Credentials } from '../client/credentials.ts';
 import { Login } from './login.ts';
 import { openBrowser } from './open-browser.ts';
 

@@ -1,8 +1,8 @@
 import { BridgeError } from '../../errors.ts';
-import type { HttpClient } from '../client.ts';
-import { ControlClient, type ControlResponse } from '../control-client.ts';
-import { SessionCookies } from '../cookies.ts';
-import { judgeRedirect } from '../redirects.ts';
+import type { HttpClient } from '../client/client.ts';
+import { ControlClient, type ControlResponse } from '../client/control-client.ts';
+import { SessionCookies } from '../client/cookies.ts';
+import { judgeRedirect } from '../client/redirects.ts';
 import { showUrl } from '../shown-url.ts';
 import type { AddressGuard } from './address-guard.ts';
 import { loginError } from './login-error.ts';

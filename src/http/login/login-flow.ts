@@ -2,7 +2,7 @@ import type { AuthorizationServer } from 'oauth4webapi';
 import type { LoginConfig } from '../../config.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
-import type { AuthChallenge } from '../auth-challenge.ts';
+import type { AuthChallenge } from '../client/auth-challenge.ts';
 import { showUrl } from '../shown-url.ts';
 import { type AddressGuard, isSecure } from './address-guard.ts';
 import { authorizeInBrowser } from './authorize-in-browser.ts';
@@ -11,9 +11,9 @@ import { findRegistration, identifyClient, useConfigured } from './client-identi
 import { discover, type Surroundings } from './discover.ts';
 import { loginError } from './login-error.ts';
 import type { LoginFetch } from './login-fetch.ts';
+import type { LoginClient, StoredLogin } from './login-store.ts';
 import type { OpenBrowser } from './open-browser.ts';
 import { chooseScopes } from './scopes.ts';
-import type { LoginClient, StoredLogin } from './stored-login.ts';
 import {
   exchangeCode,
   refreshTokens,

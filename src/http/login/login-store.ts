@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { LoginConfig } from '../../config.ts';
-import { parseStoredLogin, type StoredLogin } from './stored-login.ts';
+import { isBearerToken } from '../client/bearer-token.ts';
 
 /** Nobody but the user: the files are as good as passwords. */
 const FOLDER_MODE = 0o700;
@@ -64,4 +64,97 @@ function fileNameOf(server: URL, { grant, client, clientMetadataUrl, issuer }: L
   const digest = createHash('sha256').update(JSON.stringify(identity)).digest('hex').slice(0, 16);
   const host = server.host.replace(/[^a-z0-9.-]/gi, '_').slice(0, MAX_NAME_LENGTH);
   return `${host}-${digest}.json`;
+}
+
+/** What is kept of a login. Files of other versions, and those somebody has edited, are read with care. */
+export interface StoredLogin {
+  /** Which authorization server all this comes from and may be shown to. */
+  readonly issuer: string;
+  readonly tokenEndpoint: string;
+  readonly resource: string;
+  readonly client: LoginClient;
+  /** Asked for so far; a server may have granted less. */
+  readonly scopes: readonly string[];
+  /** Undefined: registered, but not logged in. */
+  readonly tokens: Tokens | undefined;
+}
+
+/** The client that the bridge is to an authorization server. */
+export interface LoginClient {
+  readonly id: string;
+  /** Registered by us, configured by the user, or described by a document at the URL that is its id. */
+  readonly origin: 'registered' | 'configured' | 'document';
+  /** The secret of a registration; a secret that the user configures is not kept. */
+  readonly secret: string | undefined;
+  readonly method: ClientMethod;
+  /** What a registration was made for. */
+  readonly callback: string | undefined;
+}
+
+/** [RFC 7591 2] `token_endpoint_auth_method` */
+export type ClientMethod = 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt';
+export const CLIENT_METHODS: readonly ClientMethod[] = [
+  'none',
+  'client_secret_basic',
+  'client_secret_post',
+  'private_key_jwt',
+];
+
+export interface Tokens {
+  readonly accessToken: string;
+  readonly refreshToken: string | undefined;
+  /** When it is time for another one, in milliseconds since 1970: other runs read this. Undefined: nobody knows. */
+  readonly renewAtMs: number | undefined;
+}
+
+/** Undefined: nothing that can be used. */
+export function parseStoredLogin(text: string): StoredLogin | undefined {
+  const fields = parseObject(text);
+  if (fields === undefined) return undefined;
+  const { issuer, tokenEndpoint, resource, scopes } = fields;
+  const client = parseClient(fields.client);
+  if (!isText(issuer) || !isText(tokenEndpoint) || !isText(resource) || client === undefined) return undefined;
+  const known = Array.isArray(scopes) ? scopes.filter(isText) : [];
+  return { issuer, tokenEndpoint, resource, client, scopes: known, tokens: parseTokens(fields.tokens) };
+}
+
+function parseClient(value: unknown): LoginClient | undefined {
+  const { id, origin, secret, method, callback } = asFields(value);
+  const known = CLIENT_METHODS.find((candidate) => candidate === method);
+  if (!isText(id) || known === undefined) return undefined;
+  if (origin !== 'registered' && origin !== 'configured' && origin !== 'document') return undefined;
+  return {
+    id,
+    origin,
+    secret: isText(secret) ? secret : undefined,
+    method: known,
+    callback: isText(callback) ? callback : undefined,
+  };
+}
+
+function parseTokens(value: unknown): Tokens | undefined {
+  const { accessToken, refreshToken, renewAtMs } = asFields(value);
+  if (!isText(accessToken) || !isBearerToken(accessToken)) return undefined;
+  return {
+    accessToken,
+    refreshToken: isText(refreshToken) ? refreshToken : undefined,
+    renewAtMs: typeof renewAtMs === 'number' ? renewAtMs : undefined,
+  };
+}
+
+function parseObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? { ...value } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function asFields(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? { ...value } : {};
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
 }

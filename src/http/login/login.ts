@@ -1,15 +1,14 @@
 import type { LoginConfig } from '../../config.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
-import type { HttpClient } from '../client.ts';
-import type { CredentialRefusal, CredentialRenewal, Credentials, RenewalOutcome } from '../credentials.ts';
+import type { HttpClient } from '../client/client.ts';
+import type { CredentialRefusal, CredentialRenewal, Credentials, RenewalOutcome } from '../client/credentials.ts';
 import { showUrl } from '../shown-url.ts';
 import { loginError } from './login-error.ts';
 import type { LoginFlow } from './login-flow.ts';
-import { LoginStore } from './login-store.ts';
+import { LoginStore, type StoredLogin } from './login-store.ts';
 import type { OpenBrowser } from './open-browser.ts';
 import { splitScopes } from './scopes.ts';
-import type { StoredLogin } from './stored-login.ts';
 
 /** After a failure calls fail the same way for so long: a client that tries again and again opens no heap of pages. */
 export const FAILURE_PAUSE_MS = 30_000;

@@ -1,5 +1,5 @@
-import { findUnmistakable } from '../../mcp/look-alikes.ts';
-import { META_LOG_LEVEL } from '../../mcp/meta.ts';
+import { findUnmistakable } from '../../mcp/classify/look-alikes.ts';
+import { META_LOG_LEVEL } from '../../mcp/vocabulary/meta.ts';
 import type { Frame } from '../../wire/frame.ts';
 
 const LETTER_N = 0x6e;

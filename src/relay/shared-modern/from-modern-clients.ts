@@ -1,11 +1,10 @@
 import type { Logger } from 'pino';
 import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
-import { findSharedCancelledId } from '../../mcp/correlators.ts';
-import { hasLookAlike } from '../../mcp/look-alikes.ts';
-import { CANCELLED, PROGRESS } from '../../mcp/methods.ts';
-import { LISTEN } from '../../mcp/modern-methods.ts';
-import { rewriteClientCancelled, rewriteRequest } from '../../mcp/rewrite.ts';
+import { findSharedCancelledId } from '../../mcp/classify/correlators.ts';
+import { hasLookAlike } from '../../mcp/classify/look-alikes.ts';
+import { rewriteClientCancelled, rewriteRequest } from '../../mcp/translate/rewrite.ts';
+import { CANCELLED, LISTEN, PROGRESS } from '../../mcp/vocabulary/methods.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { idToken } from '../../wire/splice.ts';
 import { notificationFrame } from '../../wire/write-message.ts';

@@ -1,8 +1,8 @@
 import { LinkedList } from '../../collections/linked-list.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
-import { CANCELLED } from '../../mcp/methods.ts';
-import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
+import { CANCELLED } from '../../mcp/vocabulary/methods.ts';
+import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import type { Exchange } from '../exchange.ts';

@@ -1,11 +1,15 @@
 import type { ListNode } from '../../collections/linked-list.ts';
 import type { Clock } from '../../deps.ts';
 import type { BridgeError } from '../../errors.ts';
-import { type ClientCapabilities, missingCapability, readClientCapabilities } from '../../mcp/client-capabilities.ts';
-import { withoutUrlElicitation } from '../../mcp/downgrade-errors.ts';
-import { ELICIT, INITIALIZED } from '../../mcp/methods.ts';
-import { readFields } from '../../mcp/payload.ts';
-import { findRevision, LATEST_LEGACY_REVISION, type RevisionId } from '../../mcp/revisions.ts';
+import { withoutUrlElicitation } from '../../mcp/translate/errors.ts';
+import {
+  type ClientCapabilities,
+  missingCapability,
+  readClientCapabilities,
+} from '../../mcp/vocabulary/client-capabilities.ts';
+import { ELICIT, INITIALIZED } from '../../mcp/vocabulary/methods.ts';
+import { readFields } from '../../mcp/vocabulary/payload.ts';
+import { findRevision, LATEST_LEGACY_REVISION, type RevisionId } from '../../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { Exchange } from '../exchange.ts';
 import type { ServerListener, UpstreamLink } from '../ports.ts';

@@ -1,6 +1,7 @@
 import { BridgeError } from '../../errors.ts';
-import { parseLogLevel } from '../../mcp/log-levels.ts';
-import { hasLookAlike } from '../../mcp/look-alikes.ts';
+import { hasLookAlike } from '../../mcp/classify/look-alikes.ts';
+import { rewriteClientCancelled, rewriteRequest } from '../../mcp/translate/rewrite.ts';
+import { parseLogLevel } from '../../mcp/vocabulary/log-levels.ts';
 import {
   CANCELLED,
   INITIALIZE,
@@ -12,11 +13,10 @@ import {
   SUBSCRIBE,
   TASKS_PREFIX,
   UNSUBSCRIBE,
-} from '../../mcp/methods.ts';
-import { readField } from '../../mcp/payload.ts';
-import { rewriteClientCancelled, rewriteRequest } from '../../mcp/rewrite.ts';
-import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
-import { TOO_MANY_SUBSCRIBED } from '../../mcp/subscribed-uris.ts';
+} from '../../mcp/vocabulary/methods.ts';
+import { readField } from '../../mcp/vocabulary/payload.ts';
+import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
+import { TOO_MANY_SUBSCRIBED } from '../../mcp/vocabulary/subscribed-uris.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { idToken, withId } from '../../wire/splice.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';

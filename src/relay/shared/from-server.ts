@@ -1,8 +1,9 @@
 import type { Logger } from 'pino';
 import { assertNever, BridgeError } from '../../errors.ts';
-import { missingCapability } from '../../mcp/client-capabilities.ts';
-import { findCancelledId, findProgressOf } from '../../mcp/correlators.ts';
-import { parseLogLevel } from '../../mcp/log-levels.ts';
+import { findCancelledId, findProgressOf } from '../../mcp/classify/correlators.ts';
+import { rewriteProgress, rewriteServerCancelled } from '../../mcp/translate/rewrite.ts';
+import { missingCapability } from '../../mcp/vocabulary/client-capabilities.ts';
+import { parseLogLevel } from '../../mcp/vocabulary/log-levels.ts';
 import {
   CANCELLED,
   ELICIT,
@@ -12,10 +13,9 @@ import {
   PING,
   PROGRESS,
   RESOURCE_UPDATED,
-} from '../../mcp/methods.ts';
-import { asFields, type Fields, readField, readFields } from '../../mcp/payload.ts';
-import { rewriteProgress, rewriteServerCancelled } from '../../mcp/rewrite.ts';
-import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
+} from '../../mcp/vocabulary/methods.ts';
+import { asFields, type Fields, readField, readFields } from '../../mcp/vocabulary/payload.ts';
+import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { separateMessages } from '../../wire/separate-messages.ts';
 import { withId } from '../../wire/splice.ts';

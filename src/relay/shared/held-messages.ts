@@ -1,5 +1,5 @@
 import type { BridgeError } from '../../errors.ts';
-import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
+import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { idToken } from '../../wire/splice.ts';
 import { errorFrame } from '../../wire/write-message.ts';

@@ -1,9 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { BridgeError } from '../../errors.ts';
-import { asFields, type Fields, readField, readPayload, showText } from '../../mcp/payload.ts';
-import { featuresOf } from '../../mcp/revision-features.ts';
-import type { RevisionId } from '../../mcp/revisions.ts';
-import { failureToldBy } from '../../mcp/rpc-errors.ts';
+import { asFields, type Fields, readField, readPayload, showText } from '../../mcp/vocabulary/payload.ts';
+import { featuresOf, type RevisionId } from '../../mcp/vocabulary/revisions.ts';
+import { failureToldBy } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { isOfProcess } from '../log-failure.ts';
 

@@ -1,4 +1,4 @@
-import { type LogLevel, severityOf } from '../../mcp/log-levels.ts';
+import { type LogLevel, severityOf } from '../../mcp/vocabulary/log-levels.ts';
 
 /** Each client's log level, and the one the server must have so that nobody misses anything. */
 export class LogLevels<Client> {

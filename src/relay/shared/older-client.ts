@@ -1,10 +1,10 @@
-import { toLegacyInput } from '../../mcp/downgrade-inputs.ts';
-import { downgradeResult } from '../../mcp/downgrade-results.ts';
-import type { InputFault } from '../../mcp/input-required.ts';
-import { findRevision, isEarlierRevision, type RevisionId } from '../../mcp/revisions.ts';
+import type { InputFault } from '../../mcp/classify/input-required.ts';
+import { toLegacyInput } from '../../mcp/translate/downgrade-inputs.ts';
+import { downgradeResult } from '../../mcp/translate/downgrade-results.ts';
+import { findRevision, isEarlierRevision, type RevisionId } from '../../mcp/vocabulary/revisions.ts';
 import { withPayload } from '../../wire/edit-frame.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { skipValue } from '../../wire/scan-json.ts';
+import { skipValue } from '../../wire/json/scan-json.ts';
 
 /** A client that asked for an older revision than the server they share speaks: it must not see newer shapes. */
 export class OlderClient {

@@ -1,5 +1,5 @@
 import { BridgeError } from '../../errors.ts';
-import { isInteractive } from '../../mcp/methods.ts';
+import { isInteractive } from '../../mcp/vocabulary/methods.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { withId } from '../../wire/splice.ts';
 import { errorFrame } from '../../wire/write-message.ts';

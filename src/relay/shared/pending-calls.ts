@@ -1,5 +1,5 @@
 import { CellMap } from '../../collections/cell-map.ts';
-import { mayAsk } from '../../mcp/methods.ts';
+import { mayAsk } from '../../mcp/vocabulary/methods.ts';
 import type { JsonRpcId } from '../../wire/frame.ts';
 import type { Exchange } from '../exchange.ts';
 import type { ClientLink } from './client-link.ts';

@@ -1,10 +1,10 @@
 import type { Deps } from '../../deps.ts';
 import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
-import { changeNotifications } from '../../mcp/change-notifications.ts';
-import { CARRIED_CAPABILITIES } from '../../mcp/client-capabilities.ts';
-import type { Implementation } from '../../mcp/meta.ts';
-import { INITIALIZE, INITIALIZED } from '../../mcp/methods.ts';
-import { LATEST_LEGACY_REVISION } from '../../mcp/revisions.ts';
+import { changeNotifications } from '../../mcp/translate/change-notifications.ts';
+import { CARRIED_CAPABILITIES } from '../../mcp/vocabulary/client-capabilities.ts';
+import type { Implementation } from '../../mcp/vocabulary/meta.ts';
+import { INITIALIZE, INITIALIZED } from '../../mcp/vocabulary/methods.ts';
+import { LATEST_LEGACY_REVISION } from '../../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
 import { Exchange } from '../exchange.ts';

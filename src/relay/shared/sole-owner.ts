@@ -1,5 +1,5 @@
-import type { Fields } from '../../mcp/payload.ts';
-import type { RpcError } from '../../mcp/rpc-errors.ts';
+import type { Fields } from '../../mcp/vocabulary/payload.ts';
+import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import type { Exchange } from '../exchange.ts';
 import type { Lane } from '../lane.ts';

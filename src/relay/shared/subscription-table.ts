@@ -1,4 +1,4 @@
-import { SubscribedUris } from '../../mcp/subscribed-uris.ts';
+import { SubscribedUris } from '../../mcp/vocabulary/subscribed-uris.ts';
 
 interface Subscription<Client> {
   readonly clients: Set<Client>;

@@ -1,5 +1,5 @@
-import type { Fields } from '../../mcp/payload.ts';
-import type { Era } from '../../mcp/revisions.ts';
+import type { Fields } from '../../mcp/vocabulary/payload.ts';
+import type { Era } from '../../mcp/vocabulary/revisions.ts';
 import type { UpstreamDialer } from '../../relay/ports.ts';
 
 /** The dialers of one server, for each era it may speak. Whoever made them closes them, after the joined dialers. */

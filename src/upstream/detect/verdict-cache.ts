@@ -1,5 +1,5 @@
 import type { Clock } from '../../deps.ts';
-import type { ModernRevisionId } from '../../mcp/revisions.ts';
+import type { ModernRevisionId } from '../../mcp/vocabulary/revisions.ts';
 
 /** What was found out about a server. */
 export type Verdict =

@@ -1,5 +1,5 @@
 import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
-import { SessionCookies } from '../../http/cookies.ts';
+import { SessionCookies } from '../../http/client/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
 import { CallerHeaders } from '../remote/caller-headers.ts';

@@ -2,9 +2,9 @@ import type { Logger } from 'pino';
 import { LinkedList } from '../../collections/linked-list.ts';
 import { BridgeError } from '../../errors.ts';
 import { showUrl } from '../../http/shown-url.ts';
-import { CANCELLED, INITIALIZE } from '../../mcp/methods.ts';
-import { readField } from '../../mcp/payload.ts';
-import { findRevision, OLDEST_REVISION } from '../../mcp/revisions.ts';
+import { CANCELLED, INITIALIZE } from '../../mcp/vocabulary/methods.ts';
+import { readField } from '../../mcp/vocabulary/payload.ts';
+import { findRevision, OLDEST_REVISION } from '../../mcp/vocabulary/revisions.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
@@ -12,13 +12,11 @@ import type { SkippedEnds } from '../../wire/skipped-bytes.ts';
 import type { DecodedEvent } from '../../wire/sse-decode.ts';
 import { type EventStreamListener, EventStreamReader, type StreamEnd } from '../remote/event-stream-reader.ts';
 import { Lingering } from '../remote/lingering.ts';
-import { Outbox } from '../remote/outbox.ts';
-import type { Outgoing } from '../remote/outgoing.ts';
+import { Outbox, type Outgoing } from '../remote/outbox.ts';
 import type { Refusal } from '../remote/refusal.ts';
 import type { RemoteEnvironment } from '../remote/remote-options.ts';
+import { StreamMessages } from '../remote/server-messages.ts';
 import { createSessionKey, NO_SESSION } from '../remote/session-key.ts';
-import { StreamMessages } from '../remote/stream-messages.ts';
-import { resolveEndpoint } from './endpoint-url.ts';
 import { MessagePost, type PostHost } from './post.ts';
 
 /** How long a server may take to say where its messages go. */
@@ -283,4 +281,26 @@ export class HttpSseLink implements UpstreamLink, EventStreamListener, PostHost 
     this.#options.left();
     return true;
   }
+}
+
+/**
+ * Where the server wants its messages posted. It may name any path, but only of the origin it was reached at: messages
+ * and credentials are for that server, and the event may come from whoever can write to its stream. A `//host` is
+ * another origin like any other. [spec 2024-11-05 basic/transports#http-with-sse]
+ */
+export function resolveEndpoint(streamUrl: URL, announced: string): URL | BridgeError {
+  const text = announced.trim();
+  const name = `The server at ${showUrl(streamUrl)}`;
+  if (text === '' || !URL.canParse(text, streamUrl.href)) {
+    return new BridgeError('ERR_UPSTREAM_PROTOCOL', `${name} announced an endpoint that is no URL.`);
+  }
+  const endpoint = new URL(text, streamUrl);
+  endpoint.username = '';
+  endpoint.password = '';
+  endpoint.hash = '';
+  if (endpoint.origin === streamUrl.origin) return endpoint;
+  return new BridgeError(
+    'ERR_UPSTREAM_PROTOCOL',
+    `${name} wants its messages posted to another origin, ${endpoint.origin}; that is refused. If it stands behind a proxy, it has to be told its public URL.`,
+  );
 }

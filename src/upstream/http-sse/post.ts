@@ -1,9 +1,9 @@
 import type { ListNode } from '../../collections/linked-list.ts';
 import type { BridgeError } from '../../errors.ts';
+import type { HttpCall, HttpHandler, ResponseHead } from '../../http/client/http-call.ts';
 import { JSON_TYPE } from '../../http/content-type.ts';
-import type { HttpCall, HttpHandler, ResponseHead } from '../../http/http-call.ts';
-import { INITIALIZE, PING } from '../../mcp/methods.ts';
-import type { Outgoing } from '../remote/outgoing.ts';
+import { INITIALIZE, PING } from '../../mcp/vocabulary/methods.ts';
+import type { Outgoing } from '../remote/outbox.ts';
 import { MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
 import type { RemoteEnvironment } from '../remote/remote-options.ts';
 

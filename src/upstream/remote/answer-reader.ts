@@ -1,7 +1,7 @@
 import { EVENT_STREAM_TYPE, JSON_TYPE } from '../../http/content-type.ts';
 import { ByteCollector } from '../../wire/byte-collector.ts';
+import { skipWhitespace } from '../../wire/json/scan-json.ts';
 import { type RecoveredEnvelope, recoverEnvelope } from '../../wire/scan-envelope.ts';
-import { skipWhitespace } from '../../wire/scan-json.ts';
 import { SseDecoder } from '../../wire/sse-decode.ts';
 
 /** Reads the body of a 2xx answer, whatever form the server chose. */
@@ -106,4 +106,42 @@ export function sniffAnswer(bytes: Buffer): AnswerForm | undefined {
   const first = bytes[skipWhitespace(bytes, 0)];
   if (first === undefined) return undefined;
   return LINE_BEGINNINGS.includes(first) ? 'events' : 'json';
+}
+
+/** The body of a 2xx response, in the form that its type names or, where that says nothing, its first bytes show. */
+export class AnswerBody {
+  readonly #sink: AnswerSink;
+  readonly #maxBytes: number;
+  /** Undefined until the form is known. */
+  #reader: AnswerReader | undefined;
+
+  constructor(form: AnswerForm, sink: AnswerSink, maxBytes: number) {
+    this.#sink = sink;
+    this.#maxBytes = maxBytes;
+    this.#reader = this.#createReader(form);
+  }
+
+  #createReader(form: AnswerForm | undefined): AnswerReader | undefined {
+    if (form === 'json') return new JsonReader(this.#sink, this.#maxBytes);
+    return form === 'events' ? new EventReader(this.#sink, this.#maxBytes) : undefined;
+  }
+
+  get isStream(): boolean {
+    return this.#reader instanceof EventReader;
+  }
+
+  /** Where a resumption of the stream would go on. */
+  get lastEventId(): string | undefined {
+    return this.#reader instanceof EventReader ? this.#reader.lastEventId : undefined;
+  }
+
+  push(chunk: Buffer): void {
+    this.#reader ??= this.#createReader(sniffAnswer(chunk));
+    this.#reader?.push(chunk);
+  }
+
+  /** The body is complete. */
+  end(): void {
+    this.#reader?.end();
+  }
 }

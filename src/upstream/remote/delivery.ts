@@ -1,11 +1,11 @@
 import type { BridgeError } from '../../errors.ts';
-import { findCancelledId } from '../../mcp/correlators.ts';
-import { CANCELLED } from '../../mcp/methods.ts';
+import { findCancelledId } from '../../mcp/classify/correlators.ts';
+import { CANCELLED } from '../../mcp/vocabulary/methods.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerFault, ServerListener } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
-import type { Outgoing } from './outgoing.ts';
+import type { Outgoing } from './outbox.ts';
 
 /**
  * Hands the server's messages to the listener, and knows which of the server's own requests are open: their ids mean

@@ -1,4 +1,4 @@
-import type { Outgoing } from './outgoing.ts';
+import type { Outgoing } from './outbox.ts';
 
 export interface LingeringLimits {
   readonly count: number;

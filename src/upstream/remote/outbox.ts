@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
-import { INITIALIZE, INITIALIZED } from '../../mcp/methods.ts';
+import type { BridgeError } from '../../errors.ts';
+import { INITIALIZE, INITIALIZED } from '../../mcp/vocabulary/methods.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { AnswerLimit } from '../answer-limit.ts';
-import { Outgoing } from './outgoing.ts';
 
 /** More messages or bytes than this waiting to leave: the sender is asked to stop. */
 export const MAX_WAITING_MESSAGES = 256;
@@ -164,5 +164,24 @@ export class Outbox {
     this.#turn = message;
     this.#cancelTurn = this.#options.clock.after(TURN_MS, () => this.answered(message));
     this.#options.post(message);
+  }
+}
+
+/** A message on its way to a server. */
+export class Outgoing {
+  readonly frame: Frame;
+  /** The client's call it belongs to, if any. */
+  readonly exchange: Exchange | undefined;
+  /** Set on requests of the bridge's own: who takes the answer, or what came instead of one. Called once. */
+  readonly reply: ((answer: Frame | BridgeError) => void) | undefined;
+  /** How often it has been posted. */
+  attempts = 0;
+  /** Its bytes have not all been handed to the system. */
+  isWaiting = true;
+
+  constructor(frame: Frame, exchange?: Exchange, reply?: (answer: Frame | BridgeError) => void) {
+    this.frame = frame;
+    this.exchange = exchange;
+    this.reply = reply;
   }
 }

@@ -1,12 +1,12 @@
 import { STATUS_CODES } from 'node:http';
 import { BridgeError } from '../../errors.ts';
-import { parseAuthChallenge } from '../../http/auth-challenge.ts';
-import type { ResponseHead } from '../../http/http-call.ts';
+import { parseAuthChallenge } from '../../http/client/auth-challenge.ts';
+import type { ResponseHead } from '../../http/client/http-call.ts';
 import { showUrl } from '../../http/shown-url.ts';
-import { readField } from '../../mcp/payload.ts';
+import { readField } from '../../mcp/vocabulary/payload.ts';
 import { toPrintable } from '../../printable.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { ServerMessages } from './read-messages.ts';
+import { ServerMessages } from './server-messages.ts';
 
 /** So much of an error page is looked at. */
 export const MAX_REFUSAL_BYTES = 64 * 1024;
@@ -99,4 +99,12 @@ function errorMessageOf(frame: Frame): string {
 
 function retryAfter(value: string | undefined): { retryAfterMs?: number } {
   return value !== undefined && /^\d{1,6}$/.test(value) ? { retryAfterMs: Number(value) * 1000 } : {};
+}
+
+/** Statuses that pass: overload, a gateway without its server; 409: a server that has not noticed a break yet. */
+const passing: ReadonlySet<number> = new Set([408, 409, 425, 429, 500, 502, 503, 504]);
+
+/** May the same request fare better a while later? */
+export function isPassing(status: number): boolean {
+  return passing.has(status);
 }

@@ -1,8 +1,8 @@
 import type { Logger } from 'pino';
 import type { RemoteTimeouts } from '../../config.ts';
 import type { Deps } from '../../deps.ts';
-import type { HttpClient } from '../../http/client.ts';
-import type { SessionCookies } from '../../http/cookies.ts';
+import type { HttpClient } from '../../http/client/client.ts';
+import type { SessionCookies } from '../../http/client/cookies.ts';
 import type { CallerHeaders } from './caller-headers.ts';
 
 /** What every dialer of a remote server is made from. */

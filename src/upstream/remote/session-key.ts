@@ -1,5 +1,5 @@
-import { PROTOCOL_VERSION_HEADER_OUT, SESSION_ID_HEADER_OUT } from '../../mcp/headers.ts';
-import type { Revision } from '../../mcp/revisions.ts';
+import { PROTOCOL_VERSION_HEADER_OUT, SESSION_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
+import type { Revision } from '../../mcp/vocabulary/revisions.ts';
 
 /** What a message is posted under. A server that lost its session gives way to a new key. */
 export interface SessionKey {

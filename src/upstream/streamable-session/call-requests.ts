@@ -1,9 +1,9 @@
+import type { HttpRequest } from '../../http/client/http-call.ts';
+import type { CallTimeouts } from '../../http/client/phase-timer.ts';
 import { EVENT_STREAM_TYPE, JSON_TYPE } from '../../http/content-type.ts';
-import type { HttpRequest } from '../../http/http-call.ts';
-import type { CallTimeouts } from '../../http/phase-timer.ts';
-import { LAST_EVENT_ID_HEADER_OUT } from '../../mcp/headers.ts';
-import { INITIALIZE, PING } from '../../mcp/methods.ts';
-import type { Outgoing } from '../remote/outgoing.ts';
+import { LAST_EVENT_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
+import { INITIALIZE, PING } from '../../mcp/vocabulary/methods.ts';
+import type { Outgoing } from '../remote/outbox.ts';
 import type { RemoteEnvironment } from '../remote/remote-options.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 

@@ -1,6 +1,6 @@
 import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
-import { ControlClient, type ControlRequest } from '../../http/control-client.ts';
-import { SessionCookies } from '../../http/cookies.ts';
+import { ControlClient, type ControlRequest } from '../../http/client/control-client.ts';
+import { SessionCookies } from '../../http/client/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
 import { CallerHeaders } from '../remote/caller-headers.ts';

@@ -1,25 +1,23 @@
 import type { Logger } from 'pino';
 import { BridgeError } from '../../errors.ts';
-import type { ResponseHead } from '../../http/http-call.ts';
+import type { ResponseHead } from '../../http/client/http-call.ts';
 import { showUrl } from '../../http/shown-url.ts';
-import { SESSION_ID_HEADER } from '../../mcp/headers.ts';
-import { CANCELLED, INITIALIZE, INITIALIZED } from '../../mcp/methods.ts';
-import { readPayload } from '../../mcp/payload.ts';
+import { SESSION_ID_HEADER } from '../../mcp/vocabulary/headers.ts';
+import { CANCELLED, INITIALIZE, INITIALIZED } from '../../mcp/vocabulary/methods.ts';
+import { readPayload } from '../../mcp/vocabulary/payload.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerFault, ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
 import { Delivery } from '../remote/delivery.ts';
-import { Outbox } from '../remote/outbox.ts';
-import type { Outgoing } from '../remote/outgoing.ts';
+import { Outbox, type Outgoing } from '../remote/outbox.ts';
 import { isOutOfReach } from '../remote/reachability.ts';
 import type { RemoteEnvironment } from '../remote/remote-options.ts';
 import type { SessionKey } from '../remote/session-key.ts';
-import type { CallEnd, ServerCallHost } from './call-host.ts';
 import { CallTable } from './call-table.ts';
 import { GetStream } from './get-stream.ts';
 import { isWorthRepeating } from './renewal.ts';
-import { ServerCall } from './server-call.ts';
+import { type CallEnd, ServerCall, type ServerCallHost } from './server-call.ts';
 import { type KeeperHost, SessionKeeper } from './session-keeper.ts';
 
 export interface StreamableLinkOptions {

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { BridgeError } from '../../errors.ts';
-import { CANCELLED, INITIALIZED, PING, PROGRESS, SET_LEVEL, SUBSCRIBE } from '../../mcp/methods.ts';
-import { readField, readPayload } from '../../mcp/payload.ts';
+import { CANCELLED, INITIALIZED, PING, PROGRESS, SET_LEVEL, SUBSCRIBE } from '../../mcp/vocabulary/methods.ts';
+import { readField, readPayload } from '../../mcp/vocabulary/payload.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
 import type { RestoredState, SessionOffer } from './restored-state.ts';

@@ -1,7 +1,7 @@
-import { announcingCapabilities } from '../../mcp/change-notifications.ts';
-import { SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE } from '../../mcp/methods.ts';
-import { readFields } from '../../mcp/payload.ts';
-import { SubscribedUris } from '../../mcp/subscribed-uris.ts';
+import { announcingCapabilities } from '../../mcp/translate/change-notifications.ts';
+import { SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE } from '../../mcp/vocabulary/methods.ts';
+import { readFields } from '../../mcp/vocabulary/payload.ts';
+import { SubscribedUris } from '../../mcp/vocabulary/subscribed-uris.ts';
 import type { Frame } from '../../wire/frame.ts';
 
 /** `result` of `initialize`, as far as a link reads it. */

@@ -1,21 +1,26 @@
 import type { ListNode } from '../../collections/linked-list.ts';
 import type { BridgeError } from '../../errors.ts';
-import type { HttpCall, HttpHandler, HttpRequest, ResponseHead } from '../../http/http-call.ts';
+import type { HttpCall, HttpHandler, HttpRequest, ResponseHead } from '../../http/client/http-call.ts';
+import type { ServerFault } from '../../relay/ports.ts';
 import { ByteCollector } from '../../wire/byte-collector.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { idToken, withId } from '../../wire/splice.ts';
-import { AnswerBody } from '../remote/answer-body.ts';
-import { type AnswerForm, type AnswerSink, classifyAnswer, type OversizedText } from '../remote/answer-reader.ts';
+import {
+  AnswerBody,
+  type AnswerForm,
+  type AnswerSink,
+  classifyAnswer,
+  type OversizedText,
+} from '../remote/answer-reader.ts';
 import { CallErrors, isCallLimit } from '../remote/call-errors.ts';
-import type { Outgoing } from '../remote/outgoing.ts';
-import { ServerMessages } from '../remote/read-messages.ts';
-import { MAX_REFUSAL_BYTES, readRefusal } from '../remote/refusal.ts';
+import { encodeEventId } from '../remote/event-id.ts';
+import type { Outgoing } from '../remote/outbox.ts';
+import { isPassing, MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
 import type { RemoteEnvironment } from '../remote/remote-options.ts';
-import { SeenEvents } from '../remote/seen-events.ts';
+import { toRetryPause } from '../remote/retry-pause.ts';
+import { SeenEvents, ServerMessages } from '../remote/server-messages.ts';
 import type { SessionKey } from '../remote/session-key.ts';
-import type { CallEnd, ServerCallHost } from './call-host.ts';
 import { postRequest, resumeRequest } from './call-requests.ts';
-import { ResumePlan } from './resume-plan.ts';
 
 /**
  * - `posting`: no response yet.
@@ -277,4 +282,79 @@ export class ServerCall implements HttpHandler, AnswerSink {
     this.#state = DONE;
     this.#host.ended(this, end);
   }
+}
+
+/** [spec WHATWG HTML server-sent events] where the server does not say, a few seconds; a call is waiting, so one. */
+const DEFAULT_RETRY_MS = 1000;
+const MAX_BACKOFF_MS = 30_000;
+/** Failed attempts in a row, over a quarter of a minute; then the call is given up. */
+const MAX_FAILURES = 4;
+
+/**
+ * When and from where a broken stream is resumed. A server may end its connection at any time after it has sent an
+ * event id, and expects the client back after `retry`. [spec 2025-11-25 transports#sending-messages-to-the-server]
+ */
+export class ResumePlan {
+  #lastEventId: string | undefined = undefined;
+  /** The pause that the server asked for, which must be respected. */
+  retryMs: number | undefined = undefined;
+  #failures = -1;
+
+  /** As a header value; undefined: there is nothing to resume from. */
+  get lastEventId(): string | undefined {
+    return this.#lastEventId;
+  }
+
+  /** The stream ended here; undefined when it held no event id: then where it was resumed from still counts. */
+  brokeAt(lastEventId: string | undefined): void {
+    this.#lastEventId = (lastEventId && encodeEventId(lastEventId)) ?? this.#lastEventId;
+    this.#failures = -1;
+  }
+
+  progressed(): void {
+    this.#failures = -1;
+  }
+
+  mayTryAgain(status: number): boolean {
+    return isPassing(status);
+  }
+
+  /** The pause before the next attempt; undefined: no more attempts. */
+  nextDelayMs(): number | undefined {
+    this.#failures += 1;
+    if (this.#lastEventId === undefined || this.#failures >= MAX_FAILURES) return undefined;
+    const backoffMs = this.#failures === 0 ? 0 : Math.min(MAX_BACKOFF_MS, DEFAULT_RETRY_MS * 2 ** this.#failures);
+    return toRetryPause(Math.max(this.retryMs ?? DEFAULT_RETRY_MS, backoffMs));
+  }
+}
+
+/** How a call ended. */
+export type CallEnd =
+  /** It was answered, or needed no answer. */
+  | { readonly kind: 'done' }
+  /** The server refused the message itself and did not act on it. */
+  | { readonly kind: 'refused'; readonly refusal: Refusal }
+  /** No answer will come. */
+  | {
+      readonly kind: 'failed';
+      readonly error: BridgeError;
+      /** The server may have got the message and be at work on it. */
+      readonly wasSent: boolean;
+      /** The status of the response that ended the call, if there was one. */
+      readonly status: number | undefined;
+    };
+
+/** Hears what comes of the calls it has started. */
+export interface ServerCallHost<Call> {
+  left(call: Call): void;
+  /** The POST has its response. Comes before everything in it. */
+  responded(call: Call, head: ResponseHead): void;
+  /** A message of the server, on the answer to this call. */
+  received(call: Call, frame: Frame): void;
+  /** Another message than the answer was too large to take. */
+  faulted(fault: ServerFault): void;
+  /** All that was wanted of the server is there, but its response has not ended. */
+  lingers(call: Call): void;
+  /** Comes once and last, unless the call was aborted. */
+  ended(call: Call, end: CallEnd): void;
 }

@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
-import { changeNotifications } from '../../mcp/change-notifications.ts';
-import { findRevision, OLDEST_REVISION } from '../../mcp/revisions.ts';
+import { changeNotifications } from '../../mcp/translate/change-notifications.ts';
+import { findRevision, OLDEST_REVISION } from '../../mcp/vocabulary/revisions.ts';
 import { Frame } from '../../wire/frame.ts';
-import { Outgoing } from '../remote/outgoing.ts';
+import { Outgoing } from '../remote/outbox.ts';
 import { createSessionKey, isSessionId, NO_SESSION, type SessionKey } from '../remote/session-key.ts';
 import { isSessionKnown, type OwnMessages, renewSession } from './renewal.ts';
 import { RestoredState, type SessionOffer } from './restored-state.ts';

@@ -1,23 +1,21 @@
 import type { Logger } from 'pino';
 import { BridgeError } from '../../errors.ts';
-import { findCancelledId } from '../../mcp/correlators.ts';
-import { CANCELLED } from '../../mcp/methods.ts';
-import { LISTEN } from '../../mcp/modern-methods.ts';
-import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
+import { findCancelledId } from '../../mcp/classify/correlators.ts';
+import { CANCELLED, LISTEN } from '../../mcp/vocabulary/methods.ts';
+import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { idToken } from '../../wire/splice.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { Delivery } from '../remote/delivery.ts';
-import { Outgoing } from '../remote/outgoing.ts';
+import { MAX_WAITING_BYTES, MAX_WAITING_MESSAGES, Outgoing } from '../remote/outbox.ts';
 import { isOutOfReach } from '../remote/reachability.ts';
 import type { RemoteEnvironment } from '../remote/remote-options.ts';
 import type { Call, StatelessCallHost } from './call-host.ts';
 import { ListenCall } from './listen-call.ts';
 import { NotificationCall } from './notification-call.ts';
 import { RequestCall } from './request-call.ts';
-import { SendWindow } from './send-window.ts';
 import type { ToolHeaders } from './tool-headers.ts';
 
 /** Requests of one client that are with the server at a time; more wait for one of them to be answered. */
@@ -226,3 +224,37 @@ const TOO_MANY_SUBSCRIPTIONS = new BridgeError(
   'ERR_SESSION_BUSY',
   'The server has as many subscriptions through this bridge as are allowed; close some.',
 );
+
+/** What was taken from the client and has not left yet: when that is much, the client is asked to stop. */
+export class SendWindow {
+  readonly #drained: () => void;
+  #messages = 0;
+  #bytes = 0;
+  #isFull = false;
+
+  /** `drained`: there is capacity again after it was full. */
+  constructor(drained: () => void) {
+    this.#drained = drained;
+  }
+
+  get isFull(): boolean {
+    return this.#isFull;
+  }
+
+  add({ frame }: Outgoing): void {
+    this.#messages += 1;
+    this.#bytes += frame.bytes.length;
+    this.#isFull ||= this.#messages >= MAX_WAITING_MESSAGES || this.#bytes >= MAX_WAITING_BYTES;
+  }
+
+  /** The message's bytes are gone, or it will not be sent. May be called twice. */
+  left(message: Outgoing): void {
+    if (!message.isWaiting) return;
+    message.isWaiting = false;
+    this.#messages -= 1;
+    this.#bytes -= message.frame.bytes.length;
+    if (!this.#isFull || this.#messages > MAX_WAITING_MESSAGES / 2 || this.#bytes > MAX_WAITING_BYTES / 2) return;
+    this.#isFull = false;
+    this.#drained();
+  }
+}

@@ -1,20 +1,17 @@
 import type { BridgeError } from '../../errors.ts';
-import { findCancelledId } from '../../mcp/correlators.ts';
-import { missedChanges } from '../../mcp/listen-filter.ts';
-import { META_SUBSCRIPTION_ID } from '../../mcp/meta.ts';
-import { CANCELLED, TOOLS_CHANGED } from '../../mcp/methods.ts';
-import { LISTEN_ACKNOWLEDGED } from '../../mcp/modern-methods.ts';
-import { rewriteSubscriptionId } from '../../mcp/rewrite.ts';
+import { findCancelledId } from '../../mcp/classify/correlators.ts';
+import { missedChanges } from '../../mcp/translate/listen-filter.ts';
+import { rewriteSubscriptionId } from '../../mcp/translate/rewrite.ts';
+import { META_SUBSCRIPTION_ID } from '../../mcp/vocabulary/meta.ts';
+import { CANCELLED, LISTEN_ACKNOWLEDGED, TOOLS_CHANGED } from '../../mcp/vocabulary/methods.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { idToken, withId } from '../../wire/splice.ts';
 import { resultFrame } from '../../wire/write-message.ts';
-import type { Outgoing } from '../remote/outgoing.ts';
-import { isPassing } from '../remote/passing.ts';
+import type { Outgoing } from '../remote/outbox.ts';
+import { isPassing } from '../remote/refusal.ts';
 import type { Call, StatelessCallHost } from './call-host.ts';
-import { ListenPause } from './listen-pause.ts';
 import { Post, type PostEnd, type PostHost } from './post.ts';
-import { messageHeaders, postRequest } from './post-request.ts';
-import { rewriteForPost } from './rewrite-for-post.ts';
+import { messageHeaders, postRequest, rewriteForPost } from './post-request.ts';
 
 /**
  * - `idle`: not started.
@@ -158,5 +155,30 @@ export class ListenCall implements Call, PostHost {
   #fail(error: BridgeError): void {
     this.#state = { kind: 'done' };
     this.#host.failed(this, error);
+  }
+}
+
+/** [spec 2026-07-28 basic/patterns/subscriptions#cancellation] a stream that ends unasked may be opened again. */
+const FIRST_PAUSE_MS = 1000;
+const MAX_PAUSE_MS = 30_000;
+/** A server that asks for more patience gets it, up to this. */
+const MAX_RETRY_AFTER_MS = 300_000;
+/** A stream that ended sooner than this was no success: each new one makes the client look at everything again. */
+const SHORT_LIVED_MS = 10_000;
+
+/** How long to wait before a subscription is opened again. */
+export class ListenPause {
+  #pauseMs = FIRST_PAUSE_MS;
+
+  /** The stream had been open for so long. */
+  lived(ms: number): void {
+    if (ms >= SHORT_LIVED_MS) this.#pauseMs = FIRST_PAUSE_MS;
+  }
+
+  /** `random`, from 0 to 1, keeps clients that lost their streams together from coming back together. */
+  next(random: number, retryAfterMs = 0): number {
+    const pauseMs = Math.max(this.#pauseMs, Math.min(retryAfterMs, MAX_RETRY_AFTER_MS));
+    this.#pauseMs = Math.min(MAX_PAUSE_MS, this.#pauseMs * 2);
+    return Math.round(pauseMs * (1 + random / 4));
   }
 }

@@ -1,16 +1,17 @@
+import type { HttpRequest } from '../../http/client/http-call.ts';
 import { JSON_TYPE } from '../../http/content-type.ts';
-import type { HttpRequest } from '../../http/http-call.ts';
-import type { HeaderLine } from '../../mcp/header-value.ts';
-import { findUnmistakable } from '../../mcp/look-alikes.ts';
-import { META_PROTOCOL_VERSION } from '../../mcp/meta.ts';
-import { COMPLETE, GET_PROMPT } from '../../mcp/methods.ts';
-import { isCacheable, LISTEN } from '../../mcp/modern-methods.ts';
-import { LATEST_MODERN_REVISION } from '../../mcp/revisions.ts';
-import { standardHeaders } from '../../mcp/standard-headers.ts';
+import { findUnmistakable } from '../../mcp/classify/look-alikes.ts';
+import { standardHeaders } from '../../mcp/classify/standard-headers.ts';
+import { type RewrittenRequest, rewriteRequest } from '../../mcp/translate/rewrite.ts';
+import type { HeaderLine } from '../../mcp/vocabulary/header-value.ts';
+import { META_PROTOCOL_VERSION } from '../../mcp/vocabulary/meta.ts';
+import { COMPLETE, GET_PROMPT, isCacheable, LISTEN } from '../../mcp/vocabulary/methods.ts';
+import { LATEST_MODERN_REVISION } from '../../mcp/vocabulary/revisions.ts';
 import type { Lane } from '../../relay/lane.ts';
-import { QUOTE } from '../../wire/ascii.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { decodeString } from '../../wire/scan-json.ts';
+import { QUOTE } from '../../wire/json/ascii.ts';
+import { decodeString } from '../../wire/json/scan-json.ts';
+import { withId } from '../../wire/splice.ts';
 import type { RemoteEnvironment } from '../remote/remote-options.ts';
 import { ACCEPT_ANSWER } from '../streamable-session/call-requests.ts';
 
@@ -63,4 +64,12 @@ export function mayRepeat(frame: Frame): boolean {
   const onlyReads = isCacheable(method) || method === COMPLETE || method === GET_PROMPT || method === LISTEN;
   const carries = (member: string): boolean => findUnmistakable(frame, frame.payloadStart, member) !== undefined;
   return onlyReads && frame.kind === 'request' && !carries('inputResponses') && !carries('requestState');
+}
+
+/**
+ * A client's request under an id of the bridge. A progress token that can be read in two ways stays as it is: each
+ * answer comes on a stream of its own, so nobody else can get what the server says to it.
+ */
+export function rewriteForPost(frame: Frame, id: number): RewrittenRequest {
+  return rewriteRequest(frame, id) ?? { frame: withId(frame, id), progressToken: undefined };
 }

@@ -1,16 +1,15 @@
-import type { BridgeError } from '../../errors.ts';
-import type { HttpCall, HttpHandler, HttpRequest, ResponseHead } from '../../http/http-call.ts';
-import { LISTEN } from '../../mcp/modern-methods.ts';
-import { ModernQuestions } from '../../mcp/modern-questions.ts';
+import { BridgeError } from '../../errors.ts';
+import type { HttpCall, HttpHandler, HttpRequest, ResponseHead } from '../../http/client/http-call.ts';
+import { showUrl } from '../../http/shown-url.ts';
+import { ModernQuestions } from '../../mcp/classify/modern-questions.ts';
+import { LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { ByteCollector } from '../../wire/byte-collector.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { AnswerBody } from '../remote/answer-body.ts';
-import { type AnswerSink, classifyAnswer, type OversizedText } from '../remote/answer-reader.ts';
+import { AnswerBody, type AnswerSink, classifyAnswer, type OversizedText } from '../remote/answer-reader.ts';
 import { CallErrors } from '../remote/call-errors.ts';
-import { ServerMessages } from '../remote/read-messages.ts';
 import { MAX_REFUSAL_BYTES, type Refusal, readRefusal } from '../remote/refusal.ts';
 import type { RemoteEnvironment } from '../remote/remote-options.ts';
-import { lostAnswer } from './lost-answer.ts';
+import { ServerMessages } from '../remote/server-messages.ts';
 
 /** A response that brought all that was wanted is expected to end; its connection is not kept for longer than this. */
 const LINGER_MS = 1000;
@@ -271,4 +270,14 @@ export class Post implements HttpHandler, AnswerSink {
 /** The connection ended. What else fails has said why: a limit of ours, an answer that cannot be read. */
 function isBreak({ code }: BridgeError): boolean {
   return code === 'ERR_UPSTREAM_CLOSED' || code === 'ERR_UPSTREAM_CONNECT';
+}
+
+/** The request arrived, the answer did not. [spec 2026-07-28 transports/streamable-http] streams cannot be resumed. */
+export function lostAnswer(url: URL, method: string | undefined, cause: BridgeError | undefined): BridgeError {
+  const detail = cause === undefined ? '' : ` ${cause.message}`;
+  return new BridgeError(
+    'ERR_UPSTREAM_DELIVERY',
+    `The server at ${showUrl(url)} ended its response before the answer to ${method ?? 'a message'}. Whether the call was carried out is not known, so it is not sent again.${detail}`,
+    { cause, data: { delivery: 'unknown' } },
+  );
 }

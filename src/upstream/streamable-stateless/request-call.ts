@@ -1,24 +1,24 @@
 import { BridgeError } from '../../errors.ts';
-import { isForeignRefusal } from '../../mcp/classify-probe.ts';
-import { findProgressOf } from '../../mcp/correlators.ts';
-import { findHeaderFault, type HeaderLine } from '../../mcp/header-value.ts';
-import { findUnmistakable } from '../../mcp/look-alikes.ts';
-import { CALL_TOOL, CANCELLED, LIST_TOOLS, PROGRESS } from '../../mcp/methods.ts';
-import { paramHeadersFor } from '../../mcp/param-headers.ts';
-import { parseSpan, readField } from '../../mcp/payload.ts';
-import { type RewrittenRequest, rewriteProgress } from '../../mcp/rewrite.ts';
-import { HEADER_MISMATCH } from '../../mcp/rpc-codes.ts';
-import { rpcErrorOf } from '../../mcp/rpc-errors.ts';
+import { findProgressOf } from '../../mcp/classify/correlators.ts';
+import { findUnmistakable } from '../../mcp/classify/look-alikes.ts';
+import { paramHeadersFor } from '../../mcp/classify/param-headers.ts';
+import { isForeignRefusal } from '../../mcp/classify/probe-answer.ts';
+import { type RequestMetadata, readRequestMetadata, stampMetadata } from '../../mcp/classify/request-metadata.ts';
+import { type RewrittenRequest, rewriteProgress } from '../../mcp/translate/rewrite.ts';
+import { findHeaderFault, type HeaderLine } from '../../mcp/vocabulary/header-value.ts';
+import { CALL_TOOL, CANCELLED, LIST_TOOLS, PROGRESS } from '../../mcp/vocabulary/methods.ts';
+import { parseSpan, readField } from '../../mcp/vocabulary/payload.ts';
+import { HEADER_MISMATCH } from '../../mcp/vocabulary/rpc-codes.ts';
+import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
+import type { Lane } from '../../relay/lane.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { idToken, withId } from '../../wire/splice.ts';
-import { errorFrame } from '../../wire/write-message.ts';
-import type { Outgoing } from '../remote/outgoing.ts';
+import { errorFrame, requestFrame } from '../../wire/write-message.ts';
+import type { Outgoing } from '../remote/outbox.ts';
 import type { Call, StatelessCallHost } from './call-host.ts';
-import { listToolsFor } from './list-tools.ts';
 import { Post, type PostEnd, type PostHost } from './post.ts';
-import { mayRepeat, messageHeaders, postRequest } from './post-request.ts';
-import { rewriteForPost } from './rewrite-for-post.ts';
-import type { KnownTool } from './tool-headers.ts';
+import { mayRepeat, messageHeaders, postRequest, rewriteForPost } from './post-request.ts';
+import type { AskForPage, KnownTool } from './tool-headers.ts';
 
 /**
  * - `asking`: the list of tools is being fetched, for the headers they want.
@@ -221,4 +221,53 @@ function unfitHeaders(fault: string): BridgeError {
     'ERR_UPSTREAM_HEADERS',
     `The headers this request would need over HTTP cannot be sent: ${fault}.`,
   );
+}
+
+/** A call waits for the list; a server that is slower than this with all its pages gets the call without it. */
+const LIST_TIMEOUT_MS = 10_000;
+
+/** Asks for pages of the list as the client of this call would: a server may show each another one. */
+export function listToolsFor({ frame, exchange }: Outgoing, host: StatelessCallHost): AskForPage {
+  const metadata = readRequestMetadata(frame);
+  const { clock } = host.environment.http;
+  const untilMs = clock.now() + LIST_TIMEOUT_MS;
+  return (cursor) => {
+    if ('fault' in metadata) return Promise.reject(new BridgeError('ERR_WIRE_MESSAGE', metadata.fault));
+    const request = createRequest(host.nextId(), metadata, cursor);
+    return postOnce(request, { host, lane: exchange?.lane, timeoutMs: untilMs - clock.now() });
+  };
+}
+
+function createRequest(id: number, metadata: RequestMetadata, cursor: string | undefined): Frame {
+  const request = requestFrame(id, LIST_TOOLS, cursor === undefined ? {} : { cursor });
+  // Nobody would hear what the server logs.
+  return stampMetadata(request, { ...metadata, logLevel: undefined });
+}
+
+interface PostOnceOptions {
+  readonly host: StatelessCallHost;
+  readonly lane: Lane | undefined;
+  readonly timeoutMs: number;
+}
+
+/** Resolves with the answer, a JSON-RPC error included; rejects with a BridgeError. */
+function postOnce(frame: Frame, { host, lane, timeoutMs }: PostOnceOptions): Promise<Frame> {
+  const { environment } = host;
+  return new Promise((resolve, reject) => {
+    const request = postRequest(environment, { frame, headers: messageHeaders(frame), lane });
+    const cancel = environment.http.clock.after(Math.max(0, timeoutMs), () => {
+      post.abort();
+      reject(
+        new BridgeError('ERR_UPSTREAM_TIMEOUT', `The server did not list its tools within ${LIST_TIMEOUT_MS} ms.`),
+      );
+    });
+    const ended = (end: PostEnd): void => {
+      cancel();
+      if (end.kind === 'answered') resolve(end.frame);
+      else if (end.kind === 'refused') reject(end.refusal.error);
+      else if (end.kind === 'failed') reject(end.error);
+    };
+    const silent = { left() {}, responded() {}, notified() {} };
+    const post = new Post({ environment, host: { ...silent, ended }, frame, request, isPaused: false });
+  });
 }

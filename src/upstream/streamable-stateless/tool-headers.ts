@@ -1,10 +1,13 @@
 import type { Logger } from 'pino';
 import { RecentNames } from '../../collections/recent-names.ts';
 import type { Clock } from '../../deps.ts';
-import { type HeaderAnnotations, lengthOf } from '../../mcp/header-annotations.ts';
+import { type HeaderAnnotations, lengthOf } from '../../mcp/classify/param-headers.ts';
+import { type ListedTool, readToolList, type ToolList } from '../../mcp/classify/tool-list.ts';
+import { readFields } from '../../mcp/vocabulary/payload.ts';
 import { toPrintable } from '../../printable.ts';
+import { editFrame } from '../../wire/edit-frame.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { readToolPage, type ToolPage } from './tool-page.ts';
+import { COMMA } from '../../wire/json/ascii.ts';
 
 /**
  * A list counts as news for so long, whatever the server says: it is not asked for at each call of a tool that it does
@@ -138,4 +141,47 @@ function nothingListed(): Listed {
 
 function add({ tools }: ToolPage, known: RecentNames<HeaderAnnotations>): void {
   for (const { name, annotations } of tools) known.set(name, annotations, lengthOf(annotations));
+}
+
+/** One page of `tools/list`. */
+export interface ToolPage {
+  readonly tools: readonly ListedTool[];
+  /** Where the next page begins; undefined: this is the last one. */
+  readonly nextCursor: string | undefined;
+  /** How long the server says the page stays good, ms. */
+  readonly ttlMs: number;
+  /**
+   * The page as a client may see it.
+   * [spec 2026-07-28 transports/streamable-http#schema-extension] must exclude tools with an invalid annotation
+   */
+  readonly shown: Frame;
+}
+
+/** Undefined: it is no page of tools. */
+export function readToolPage(frame: Frame): ToolPage | undefined {
+  const read = readToolList(frame);
+  if (read === undefined) return undefined;
+  const { list, items } = read;
+  const kept = items.filter(({ tool }) => tool === undefined || !('invalid' in tool.annotations));
+  const { nextCursor, ttlMs } = readFields(frame, ['nextCursor', 'ttlMs']);
+  const replacement = kept.length === items.length ? undefined : joinItems(frame.bytes, kept);
+  return {
+    tools: items.flatMap(({ tool }) => tool ?? []),
+    nextCursor: typeof nextCursor === 'string' ? nextCursor : undefined,
+    ttlMs: typeof ttlMs === 'number' && ttlMs > 0 ? ttlMs : 0,
+    shown: replacement === undefined ? frame : editFrame(frame, [{ ...list, replacement }]),
+  };
+}
+
+const OPEN = Buffer.from('[');
+const BETWEEN = Buffer.of(COMMA);
+const CLOSE = Buffer.from(']');
+
+/** The items byte for byte. */
+function joinItems(bytes: Buffer, items: ToolList['items']): Buffer {
+  const parts = items.flatMap(({ span: { start, end } }, index) => [
+    index === 0 ? OPEN : BETWEEN,
+    bytes.subarray(start, end),
+  ]);
+  return Buffer.concat(items.length === 0 ? [OPEN, CLOSE] : [...parts, CLOSE]);
 }

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { MAX_WAITING, NO_STREAM_GRACE_MS } from '../../../src/downstream/undelivered-queue.ts';
+import { MAX_WAITING, NO_STREAM_GRACE_MS } from '../../../src/downstream/streamable-session/undelivered-queue.ts';
 import { callHttp } from '../../support/http-call.ts';
 import { startHttpFace } from '../../support/http-face.ts';
 import { call, openStreamable } from '../../support/legacy-clients.ts';

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib';
 import test, { type ExecutionContext } from 'ava';
-import { REVISION_IDS } from '../../../src/mcp/revisions.ts';
+import { REVISION_IDS } from '../../../src/mcp/vocabulary/revisions.ts';
 import { callHttp, type HttpAnswer } from '../../support/http-call.ts';
 import { type HttpFace, startHttpFace } from '../../support/http-face.ts';
 import {

@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import { createModernToLegacyDialer } from '../../../src/eras/modern-to-legacy/dialer.ts';
 import type { UpstreamDialer } from '../../../src/relay/ports.ts';
 import { SharedModernServer } from '../../../src/relay/shared-modern/shared-modern-server.ts';
-import { createStdioDialer } from '../../../src/upstream/stdio.ts';
+import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
 import { startHttpFace } from '../../support/http-face.ts';
 import { META, modern, postModern, type RpcBody } from './modern-posts.ts';

@@ -1,7 +1,7 @@
 import test, { type ExecutionContext } from 'ava';
-import { STALL_MS } from '../../../src/downstream/reading-watch.ts';
+import { STALL_MS } from '../../../src/downstream/stream/reading-watch.ts';
 import { COMMIT_AFTER_MS } from '../../../src/downstream/streamable-session/post-lane.ts';
-import { MAX_BACKLOG_BYTES } from '../../../src/downstream/streamable-stateless/backlog.ts';
+import { MAX_BACKLOG_BYTES } from '../../../src/downstream/streamable-stateless/call-lane.ts';
 import type { FakeConnection } from '../../support/fake-server.ts';
 import { type HttpFace, startHttpFace } from '../../support/http-face.ts';
 import { openStreamable } from '../../support/legacy-clients.ts';

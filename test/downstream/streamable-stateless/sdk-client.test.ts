@@ -3,7 +3,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import test, { type ExecutionContext } from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
 import { SharedModernServer } from '../../../src/relay/shared-modern/shared-modern-server.ts';
-import { createStdioDialer } from '../../../src/upstream/stdio.ts';
+import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
 import { startHttpFace } from '../../support/http-face.ts';
 import { waitFor } from '../../support/wait-for.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
-import { MAX_SUBSCRIBED } from '../../../src/mcp/subscribed-uris.ts';
+import { MAX_SUBSCRIBED } from '../../../src/mcp/vocabulary/subscribed-uris.ts';
 import { collectLog } from '../../process/collected-log.ts';
 import { DISCOVERY, LegacyFront, type LegacySession, META, type Message } from './legacy-session.ts';
 

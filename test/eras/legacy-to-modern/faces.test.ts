@@ -1,6 +1,6 @@
 import { PassThrough } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
-import { StdioEndpoint } from '../../../src/downstream/stdio.ts';
+import { StdioEndpoint } from '../../../src/downstream/stdio/endpoint.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import type { UpstreamDialer } from '../../../src/relay/ports.ts';
 import { SessionRegistry } from '../../../src/relay/session-registry.ts';

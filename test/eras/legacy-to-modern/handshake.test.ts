@@ -2,7 +2,7 @@ import test from 'ava';
 import { MAX_DISCOVERY_BYTES } from '../../../src/eras/legacy-to-modern/shared-discovery.ts';
 import { MAX_HELD_BYTES } from '../../../src/eras/legacy-to-modern/translator.ts';
 import { BridgeError } from '../../../src/errors.ts';
-import { MAX_CAPABILITIES_LENGTH } from '../../../src/mcp/era-capabilities.ts';
+import { MAX_CAPABILITIES_LENGTH } from '../../../src/mcp/translate/capabilities.ts';
 import { FakeLane } from '../../support/fake-peers.ts';
 import { CAPABILITIES, DISCOVERY, LegacyFront, META } from './legacy-session.ts';
 

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
 import { createLegacyToModernDialer } from '../../../src/eras/legacy-to-modern/dialer.ts';
 import type { UpstreamDialer } from '../../../src/relay/ports.ts';
-import { createStdioDialer } from '../../../src/upstream/stdio.ts';
+import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
 import {
   answerResult,
   listenScripted,

@@ -1,8 +1,8 @@
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
-import { MAX_CAPABILITIES_BYTES } from '../../../src/mcp/era-capabilities.ts';
-import type { Fields } from '../../../src/mcp/payload.ts';
-import type { RequestMetadata } from '../../../src/mcp/request-metadata.ts';
+import type { RequestMetadata } from '../../../src/mcp/classify/request-metadata.ts';
+import { MAX_CAPABILITIES_BYTES } from '../../../src/mcp/translate/capabilities.ts';
+import type { Fields } from '../../../src/mcp/vocabulary/payload.ts';
 import { Exchange } from '../../../src/relay/exchange.ts';
 import { MAX_OPEN_EXCHANGES } from '../../../src/relay/exchange-table.ts';
 import { Relay } from '../../../src/relay/relay.ts';

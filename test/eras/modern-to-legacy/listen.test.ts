@@ -4,9 +4,9 @@ import {
   MAX_EARLY,
   MAX_EARLY_BYTES,
 } from '../../../src/eras/modern-to-legacy/client-subscription.ts';
-import { canonicalCapabilities } from '../../../src/mcp/era-capabilities.ts';
-import { readPayload } from '../../../src/mcp/payload.ts';
-import { MAX_SUBSCRIBED } from '../../../src/mcp/subscribed-uris.ts';
+import { canonicalCapabilities } from '../../../src/mcp/translate/capabilities.ts';
+import { readPayload } from '../../../src/mcp/vocabulary/payload.ts';
+import { MAX_SUBSCRIBED } from '../../../src/mcp/vocabulary/subscribed-uris.ts';
 import type { LegacyPool } from '../../../src/relay/legacy-pool.ts';
 import { sessionFor } from '../../../src/relay/session-wanted.ts';
 import type { Frame } from '../../../src/wire/frame.ts';

@@ -1,6 +1,6 @@
 import { createModernToLegacyDialer, type ModernToLegacyOptions } from '../../../src/eras/modern-to-legacy/dialer.ts';
 import { BridgeError } from '../../../src/errors.ts';
-import { readRequestMetadata } from '../../../src/mcp/request-metadata.ts';
+import { readRequestMetadata } from '../../../src/mcp/classify/request-metadata.ts';
 import { Exchange } from '../../../src/relay/exchange.ts';
 import type { UpstreamDialer, UpstreamLink } from '../../../src/relay/ports.ts';
 import type { JsonRpcId } from '../../../src/wire/frame.ts';

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
 import { createModernToLegacyDialer, type ModernToLegacyOptions } from '../../../src/eras/modern-to-legacy/dialer.ts';
 import type { UpstreamDialer } from '../../../src/relay/ports.ts';
-import { createStdioDialer } from '../../../src/upstream/stdio.ts';
+import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
 import { ModernClient } from '../../contract/modern-client.ts';
 import type { Message } from '../../contract/relayed-client.ts';
 import { createTestDeps } from '../../process/collected-log.ts';

@@ -1,11 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
-import { checkJson } from '../../../src/wire/check-json.ts';
 import { Frame } from '../../../src/wire/frame.ts';
+import { checkJson } from '../../../src/wire/json/check-json.ts';
+import { MemberCursor } from '../../../src/wire/json/scan-json.ts';
 import { type ReadResult, readMessage } from '../../../src/wire/read-message.ts';
 import { recoverEnvelope, scanEnvelope, scanStrictEnvelope } from '../../../src/wire/scan-envelope.ts';
-import { MemberCursor } from '../../../src/wire/scan-json.ts';
 import { withId } from '../../../src/wire/splice.ts';
 import { anyMessage, createRandom } from '../../wire/json-text.ts';
 import { listMembers, objectsDownTo } from '../../wire/list-members.ts';

@@ -1,7 +1,8 @@
 import { type IncomingMessage, validateHeaderValue } from 'node:http';
 import fc from 'fast-check';
 import { forwardedHeaders } from '../../../src/http/request-headers.ts';
-import type { ParamHeader } from '../../../src/mcp/header-annotations.ts';
+import { checkParamHeaders, type ParamHeader, paramHeadersFor } from '../../../src/mcp/classify/param-headers.ts';
+import { checkStandardHeaders, standardHeaders } from '../../../src/mcp/classify/standard-headers.ts';
 import {
   decodeHeaderValue,
   encodeHeaderValue,
@@ -9,9 +10,7 @@ import {
   type HeaderLine,
   type HeaderMap,
   INEXPRESSIBLE,
-} from '../../../src/mcp/header-value.ts';
-import { checkParamHeaders, paramHeadersFor } from '../../../src/mcp/param-headers.ts';
-import { checkStandardHeaders, standardHeaders } from '../../../src/mcp/standard-headers.ts';
+} from '../../../src/mcp/vocabulary/header-value.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
 import { clientFrame } from '../../support/frames.ts';
 import { anyText, JsonPrinter } from '../../wire/json-text.ts';

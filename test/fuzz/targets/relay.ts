@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { BridgeError } from '../../../src/errors.ts';
-import { findCancelledId } from '../../../src/mcp/correlators.ts';
-import { CANCELLED } from '../../../src/mcp/methods.ts';
-import type { Era } from '../../../src/mcp/revisions.ts';
+import { findCancelledId } from '../../../src/mcp/classify/correlators.ts';
+import { CANCELLED } from '../../../src/mcp/vocabulary/methods.ts';
+import type { Era } from '../../../src/mcp/vocabulary/revisions.ts';
 import { MAX_OPEN_EXCHANGES } from '../../../src/relay/exchange-table.ts';
 import type { Frame, JsonRpcId } from '../../../src/wire/frame.ts';
 import { modernPair, type RelayPair, readyPair } from '../../relay/relay-pair.ts';

@@ -4,14 +4,14 @@
  */
 import fc from 'fast-check';
 import { requestDigest } from '../../../src/eras/modern-to-legacy/request-state.ts';
-import { downgradeResult } from '../../../src/mcp/downgrade-results.ts';
-import { hasLookAlike } from '../../../src/mcp/look-alikes.ts';
-import { toLegacyResult, toModernResult } from '../../../src/mcp/modern-results.ts';
-import { checkParamHeaders } from '../../../src/mcp/param-headers.ts';
-import { readFields } from '../../../src/mcp/payload.ts';
-import { claimsModern, readRequestMetadata, stripMetadata } from '../../../src/mcp/request-metadata.ts';
-import { rewriteProgress, rewriteRequest } from '../../../src/mcp/rewrite.ts';
-import { readToolList } from '../../../src/mcp/tool-list.ts';
+import { hasLookAlike } from '../../../src/mcp/classify/look-alikes.ts';
+import { checkParamHeaders } from '../../../src/mcp/classify/param-headers.ts';
+import { claimsModern, readRequestMetadata, stripMetadata } from '../../../src/mcp/classify/request-metadata.ts';
+import { readToolList } from '../../../src/mcp/classify/tool-list.ts';
+import { downgradeResult } from '../../../src/mcp/translate/downgrade-results.ts';
+import { toLegacyResult, toModernResult } from '../../../src/mcp/translate/results.ts';
+import { rewriteProgress, rewriteRequest } from '../../../src/mcp/translate/rewrite.ts';
+import { readFields } from '../../../src/mcp/vocabulary/payload.ts';
 import { Frame } from '../../../src/wire/frame.ts';
 import { LineSplitter } from '../../../src/wire/ndjson.ts';
 import { readMessage } from '../../../src/wire/read-message.ts';

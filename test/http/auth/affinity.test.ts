@@ -1,6 +1,6 @@
 import test from 'ava';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
-import { parseConfig } from '../../../src/cli/parse-config.ts';
+import { parseConfig } from '../../../src/cli/parse/config.ts';
 import { affinityOf } from '../../../src/http/auth/affinity.ts';
 
 function affinity(...argv: string[]): string | undefined {

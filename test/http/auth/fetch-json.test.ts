@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { createFetchJson, isTrustworthy } from '../../../src/http/auth/fetch-json.ts';
+import { createFetchJson, isTrustworthy } from '../../../src/http/auth/discover-issuer.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { createIssuerClient, startIssuer } from '../../support/fake-issuer.ts';
 

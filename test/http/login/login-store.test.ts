@@ -2,8 +2,7 @@ import { chmodSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import test from 'ava';
 import type { LoginConfig } from '../../../src/config.ts';
-import { LoginStore } from '../../../src/http/login/login-store.ts';
-import type { StoredLogin } from '../../../src/http/login/stored-login.ts';
+import { LoginStore, type StoredLogin } from '../../../src/http/login/login-store.ts';
 import { temporaryFolder } from './logged-in.ts';
 import { NO_OPTIONS } from './login-config.ts';
 

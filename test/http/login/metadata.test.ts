@@ -1,5 +1,5 @@
 import test from 'ava';
-import { MAX_NAMED_SERVERS, readResourceMetadata, readServerMetadata } from '../../../src/http/login/metadata.ts';
+import { MAX_NAMED_SERVERS, readResourceMetadata, readServerMetadata } from '../../../src/http/login/discover.ts';
 import { startLoginWorld } from '../../support/login-world.ts';
 import { createUser } from './logged-in.ts';
 

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { rpcErrorOf } from '../../../src/mcp/rpc-errors.ts';
+import { rpcErrorOf } from '../../../src/mcp/vocabulary/rpc-errors.ts';
 import { errorFrame } from '../../../src/wire/write-message.ts';
 import { EXITED } from '../shared/shared-bridge.ts';
 import { META, ModernBridge, type ModernClient, SUBSCRIPTION_ID } from './modern-bridge.ts';

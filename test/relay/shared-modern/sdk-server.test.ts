@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { SharedModernServer } from '../../../src/relay/shared-modern/shared-modern-server.ts';
-import { createStdioDialer } from '../../../src/upstream/stdio.ts';
+import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
 import { META, ModernClient, type ModernClientOptions, subscriptionOf } from '../../contract/modern-client.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
 import { waitFor } from '../../support/wait-for.ts';

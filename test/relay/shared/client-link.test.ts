@@ -1,6 +1,5 @@
 import test from 'ava';
-import type { ClientLinkHost } from '../../../src/relay/shared/client-link.ts';
-import { ClientLink } from '../../../src/relay/shared/client-link.ts';
+import { ClientLink, type ClientLinkHost } from '../../../src/relay/shared/client-link.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { FakeServerListener } from '../../support/fake-peers.ts';

@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { rpcErrorOf } from '../../../src/mcp/rpc-errors.ts';
+import { rpcErrorOf } from '../../../src/mcp/vocabulary/rpc-errors.ts';
 import { errorFrame } from '../../../src/wire/write-message.ts';
 import { EXITED, type Message, SERVER_RESULT, SharedBridge, type SharedClient } from './shared-bridge.ts';
 

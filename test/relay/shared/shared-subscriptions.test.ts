@@ -1,6 +1,6 @@
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
-import { MAX_SUBSCRIBED } from '../../../src/mcp/subscribed-uris.ts';
+import { MAX_SUBSCRIBED } from '../../../src/mcp/vocabulary/subscribed-uris.ts';
 import { type Message, only, SharedBridge, type SharedClient } from './shared-bridge.ts';
 
 const SUBSCRIBE = 'resources/subscribe';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { MAX_SUBSCRIBED } from '../../../src/mcp/subscribed-uris.ts';
+import { MAX_SUBSCRIBED } from '../../../src/mcp/vocabulary/subscribed-uris.ts';
 import { SubscriptionTable } from '../../../src/relay/shared/subscription-table.ts';
 
 function tableOf(...entries: readonly (readonly [uri: string, client: string])[]): SubscriptionTable<string> {

@@ -1,6 +1,5 @@
 import test from 'ava';
-import { AnswerBody } from '../../../src/upstream/remote/answer-body.ts';
-import type { AnswerSink, OversizedText } from '../../../src/upstream/remote/answer-reader.ts';
+import { AnswerBody, type AnswerSink, type OversizedText } from '../../../src/upstream/remote/answer-reader.ts';
 
 /** What comes of a body that arrives in these pieces. */
 function read(form: ConstructorParameters<typeof AnswerBody>[0], ...chunks: readonly string[]) {

@@ -1,6 +1,5 @@
 import test from 'ava';
-import { MAX_WAITING_MESSAGES, Outbox } from '../../../src/upstream/remote/outbox.ts';
-import type { Outgoing } from '../../../src/upstream/remote/outgoing.ts';
+import { MAX_WAITING_MESSAGES, Outbox, type Outgoing } from '../../../src/upstream/remote/outbox.ts';
 import { collectLog } from '../../process/collected-log.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { clientFrame } from '../../support/frames.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { SeenEvents } from '../../../src/upstream/remote/seen-events.ts';
+import { SeenEvents } from '../../../src/upstream/remote/server-messages.ts';
 
 test('an event is repeated when it came before the break, not when one has the id of another', (t) => {
   const seen = new SeenEvents();

@@ -1,6 +1,6 @@
 import test from 'ava';
 import type { ServerFault } from '../../../src/relay/ports.ts';
-import { StreamMessages } from '../../../src/upstream/remote/stream-messages.ts';
+import { StreamMessages } from '../../../src/upstream/remote/server-messages.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
 
 const MAX_BYTES = 100;

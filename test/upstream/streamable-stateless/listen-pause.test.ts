@@ -1,5 +1,5 @@
 import test from 'ava';
-import { ListenPause } from '../../../src/upstream/streamable-stateless/listen-pause.ts';
+import { ListenPause } from '../../../src/upstream/streamable-stateless/listen-call.ts';
 
 test('the pause doubles from one second to half a minute', (t) => {
   const pause = new ListenPause();

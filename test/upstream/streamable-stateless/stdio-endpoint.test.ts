@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import { PassThrough } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
-import { StdioEndpoint } from '../../../src/downstream/stdio.ts';
+import { StdioEndpoint } from '../../../src/downstream/stdio/endpoint.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { SessionRegistry } from '../../../src/relay/session-registry.ts';
 import { subscriptionOf } from '../../contract/modern-client.ts';

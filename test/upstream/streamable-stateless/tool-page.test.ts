@@ -1,5 +1,5 @@
 import test from 'ava';
-import { readToolPage } from '../../../src/upstream/streamable-stateless/tool-page.ts';
+import { readToolPage } from '../../../src/upstream/streamable-stateless/tool-headers.ts';
 import { serverFrame } from '../../support/frames.ts';
 
 const page = (result: string) => readToolPage(serverFrame(`{"jsonrpc":"2.0","id":1,"result":${result}}`));

@@ -1,8 +1,8 @@
 import type { BridgeError } from '../../../errors.ts';
+import type { HttpHandler, ResponseHead } from '../../../http/client/http-call.ts';
 import { EVENT_STREAM_TYPE } from '../../../http/content-type.ts';
-import type { HttpHandler, ResponseHead } from '../../../http/http-call.ts';
 import { showUrl } from '../../../http/shown-url.ts';
-import type { ProbeOutcome } from '../../../mcp/classify-probe.ts';
+import type { ProbeOutcome } from '../../../mcp/classify/probe-answer.ts';
 import { toPrintable } from '../../../printable.ts';
 import { type DecodedEvent, SseDecoder } from '../../../wire/sse-decode.ts';
 import { askOnce, type HttpTarget } from './ask-once.ts';

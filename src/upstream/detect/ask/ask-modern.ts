@@ -1,7 +1,7 @@
-import { classifyInitialize, classifyProbe, type ProbeOutcome } from '../../../mcp/classify-probe.ts';
-import { createDiscoverRequest } from '../../../mcp/discover.ts';
-import type { Implementation } from '../../../mcp/meta.ts';
-import { LATEST_MODERN_REVISION } from '../../../mcp/revisions.ts';
+import { classifyInitialize, classifyProbe, type ProbeOutcome } from '../../../mcp/classify/probe-answer.ts';
+import { createDiscoverRequest } from '../../../mcp/vocabulary/discover.ts';
+import type { Implementation } from '../../../mcp/vocabulary/meta.ts';
+import { LATEST_MODERN_REVISION } from '../../../mcp/vocabulary/revisions.ts';
 import type { LinkClient } from './link-client.ts';
 
 export interface Asking {

@@ -1,6 +1,6 @@
-import type { HttpClient } from '../../../http/client.ts';
-import type { SessionCookies } from '../../../http/cookies.ts';
-import type { HttpCall, HttpHandler, HttpRequest } from '../../../http/http-call.ts';
+import type { HttpClient } from '../../../http/client/client.ts';
+import type { SessionCookies } from '../../../http/client/cookies.ts';
+import type { HttpCall, HttpHandler, HttpRequest } from '../../../http/client/http-call.ts';
 
 /** The server to ask, as one client sees it. */
 export interface HttpTarget {

@@ -1,8 +1,8 @@
 /** What came of an attempt, in plain words, for people who have to find out why a server cannot be used. */
 import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http';
 import { assertNever, type BridgeError } from '../../../errors.ts';
-import type { ProbeOutcome } from '../../../mcp/classify-probe.ts';
-import type { RpcError } from '../../../mcp/rpc-errors.ts';
+import type { ProbeOutcome } from '../../../mcp/classify/probe-answer.ts';
+import type { RpcError } from '../../../mcp/vocabulary/rpc-errors.ts';
 import { toPrintable } from '../../../printable.ts';
 
 /** What is shown of a server's own words. */

@@ -1,9 +1,9 @@
 /** From what an HTTP client tells to what the classifier reads. */
 import type { BridgeError } from '../../../errors.ts';
-import type { ResponseHead } from '../../../http/http-call.ts';
-import type { HttpStatus, ProbeOutcome } from '../../../mcp/classify-probe.ts';
-import { asFields, readMembers } from '../../../mcp/payload.ts';
-import type { RpcError } from '../../../mcp/rpc-errors.ts';
+import type { ResponseHead } from '../../../http/client/http-call.ts';
+import type { HttpStatus, ProbeOutcome } from '../../../mcp/classify/probe-answer.ts';
+import { asFields, readMembers } from '../../../mcp/vocabulary/payload.ts';
+import type { RpcError } from '../../../mcp/vocabulary/rpc-errors.ts';
 import { Frame, type JsonRpcId } from '../../../wire/frame.ts';
 import { readMessage, SERVER_LIMITS } from '../../../wire/read-message.ts';
 
@@ -56,7 +56,7 @@ export function toRpcError(value: unknown): RpcError {
 /** Causes that show a connection was there. */
 const BROKEN: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE']);
 
-/** No usable response; see http/client.ts and http/network-error.ts for what these errors carry. */
+/** No usable response; see http/client/client.ts and http/client/network-error.ts for what these errors carry. */
 export function outcomeOfError({ code, data, retryAfterMs }: BridgeError): ProbeOutcome {
   switch (code) {
     case 'ERR_UPSTREAM_TIMEOUT':

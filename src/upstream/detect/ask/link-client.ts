@@ -1,8 +1,8 @@
 import type { Clock } from '../../../deps.ts';
 import { BridgeError } from '../../../errors.ts';
-import type { ProbeOutcome } from '../../../mcp/classify-probe.ts';
-import { PING } from '../../../mcp/methods.ts';
-import { METHOD_NOT_FOUND } from '../../../mcp/rpc-codes.ts';
+import type { ProbeOutcome } from '../../../mcp/classify/probe-answer.ts';
+import { PING } from '../../../mcp/vocabulary/methods.ts';
+import { METHOD_NOT_FOUND } from '../../../mcp/vocabulary/rpc-codes.ts';
 import { Exchange } from '../../../relay/exchange.ts';
 import type { Lane } from '../../../relay/lane.ts';
 import type { ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../../../relay/ports.ts';

@@ -1,5 +1,5 @@
 import { BridgeError } from '../../../errors.ts';
-import type { HttpClient } from '../../../http/client.ts';
+import type { HttpClient } from '../../../http/client/client.ts';
 
 /** From a client's first message to the verdict about its server, all attempts and waits together. */
 export const DECISION_TIMEOUT_MS = 60_000;

@@ -1,7 +1,7 @@
 /** What a client is told when no way to speak with its server was found. */
 import { BridgeError } from '../../../errors.ts';
 import { showUrl } from '../../../http/shown-url.ts';
-import { findCommonModern, MODERN_REVISION_IDS, REVISION_IDS } from '../../../mcp/revisions.ts';
+import { findCommonModern, MODERN_REVISION_IDS, REVISION_IDS } from '../../../mcp/vocabulary/revisions.ts';
 import { toPrintable } from '../../../printable.ts';
 
 /** One thing that was tried. */

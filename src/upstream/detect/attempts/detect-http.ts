@@ -9,9 +9,9 @@ import {
   type ProbeContext,
   type ProbeOutcome,
   type ProbeVerdict,
-} from '../../../mcp/classify-probe.ts';
-import { findCommonModern, LATEST_MODERN_REVISION, type ModernRevisionId } from '../../../mcp/revisions.ts';
-import type { RpcError } from '../../../mcp/rpc-errors.ts';
+} from '../../../mcp/classify/probe-answer.ts';
+import { findCommonModern, LATEST_MODERN_REVISION, type ModernRevisionId } from '../../../mcp/vocabulary/revisions.ts';
+import type { RpcError } from '../../../mcp/vocabulary/rpc-errors.ts';
 import { readRefusal } from '../../remote/refusal.ts';
 import type { StreamAnswer } from '../ask/ask-event-stream.ts';
 import type { HttpAnswer } from '../ask/ask-http.ts';

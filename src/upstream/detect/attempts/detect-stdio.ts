@@ -1,16 +1,16 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../../deps.ts';
 import { assertNever, BridgeError, toBridgeError } from '../../../errors.ts';
-import { classifyInitialize, classifyProbe, type ProbeVerdict } from '../../../mcp/classify-probe.ts';
-import { createDiscoverRequest, type Discovery, parseDiscovery } from '../../../mcp/discover.ts';
-import type { Implementation } from '../../../mcp/meta.ts';
-import { DISCOVER, INITIALIZE } from '../../../mcp/methods.ts';
+import { classifyInitialize, classifyProbe, type ProbeVerdict } from '../../../mcp/classify/probe-answer.ts';
+import { createDiscoverRequest, type Discovery, parseDiscovery } from '../../../mcp/vocabulary/discover.ts';
+import type { Implementation } from '../../../mcp/vocabulary/meta.ts';
+import { DISCOVER, INITIALIZE } from '../../../mcp/vocabulary/methods.ts';
 import {
   findCommonModern,
   LATEST_LEGACY_REVISION,
   LATEST_MODERN_REVISION,
   type ModernRevisionId,
-} from '../../../mcp/revisions.ts';
+} from '../../../mcp/vocabulary/revisions.ts';
 import type { UpstreamDialer } from '../../../relay/ports.ts';
 import { type LinkAnswer, LinkClient } from '../ask/link-client.ts';
 import type { VerdictCache } from '../verdict-cache.ts';

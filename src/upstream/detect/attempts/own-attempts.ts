@@ -1,9 +1,9 @@
 import { JSON_TYPE } from '../../../http/content-type.ts';
-import { createDiscoverRequest, modernHeaders } from '../../../mcp/discover.ts';
-import { SESSION_ID_HEADER, SESSION_ID_HEADER_OUT } from '../../../mcp/headers.ts';
-import type { Implementation } from '../../../mcp/meta.ts';
-import { DISCOVER, INITIALIZE } from '../../../mcp/methods.ts';
-import { LATEST_LEGACY_REVISION } from '../../../mcp/revisions.ts';
+import { createDiscoverRequest, modernHeaders } from '../../../mcp/vocabulary/discover.ts';
+import { SESSION_ID_HEADER, SESSION_ID_HEADER_OUT } from '../../../mcp/vocabulary/headers.ts';
+import type { Implementation } from '../../../mcp/vocabulary/meta.ts';
+import { DISCOVER, INITIALIZE } from '../../../mcp/vocabulary/methods.ts';
+import { LATEST_LEGACY_REVISION } from '../../../mcp/vocabulary/revisions.ts';
 import { requestFrame } from '../../../wire/write-message.ts';
 import { askEventStream, type StreamAnswer } from '../ask/ask-event-stream.ts';
 import { askHttp, type HttpAnswer } from '../ask/ask-http.ts';

@@ -1,10 +1,10 @@
 import type { RemoteConfig } from '../../../config.ts';
 import type { Deps } from '../../../deps.ts';
 import { toBridgeError } from '../../../errors.ts';
-import type { HttpClient } from '../../../http/client.ts';
-import { SessionCookies } from '../../../http/cookies.ts';
+import type { HttpClient } from '../../../http/client/client.ts';
+import { SessionCookies } from '../../../http/client/cookies.ts';
 import { showUrl } from '../../../http/shown-url.ts';
-import type { Implementation } from '../../../mcp/meta.ts';
+import type { Implementation } from '../../../mcp/vocabulary/meta.ts';
 import type { Readiness } from '../../../relay/ports.ts';
 import { isOutOfReach, Reachability } from '../../remote/reachability.ts';
 import { Deadline } from '../attempts/deadline.ts';

@@ -1,6 +1,6 @@
 import { BridgeError, toBridgeError } from '../../../errors.ts';
-import { INITIALIZE } from '../../../mcp/methods.ts';
-import { rpcErrorOf } from '../../../mcp/rpc-errors.ts';
+import { INITIALIZE } from '../../../mcp/vocabulary/methods.ts';
+import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange } from '../../../relay/exchange.ts';
 import type { ServerListener, ServerProcess, UpstreamLink } from '../../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../../wire/frame.ts';

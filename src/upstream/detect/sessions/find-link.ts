@@ -1,11 +1,11 @@
 import type { Protocol, RemoteConfig } from '../../../config.ts';
 import type { Deps } from '../../../deps.ts';
 import { BridgeError, toBridgeError } from '../../../errors.ts';
-import type { HttpClient } from '../../../http/client.ts';
-import { SessionCookies } from '../../../http/cookies.ts';
+import type { HttpClient } from '../../../http/client/client.ts';
+import { SessionCookies } from '../../../http/client/cookies.ts';
 import { showUrl } from '../../../http/shown-url.ts';
-import type { Implementation } from '../../../mcp/meta.ts';
-import type { ModernRevisionId } from '../../../mcp/revisions.ts';
+import type { Implementation } from '../../../mcp/vocabulary/meta.ts';
+import type { ModernRevisionId } from '../../../mcp/vocabulary/revisions.ts';
 import type { UpstreamDialer } from '../../../relay/ports.ts';
 import { Deadline } from '../attempts/deadline.ts';
 import { type DetectStep, detectHttp, type HttpDetection, LEGACY_FIRST } from '../attempts/detect-http.ts';

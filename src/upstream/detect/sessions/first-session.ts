@@ -1,7 +1,7 @@
 import type { Clock } from '../../../deps.ts';
 import { type BridgeError, toBridgeError } from '../../../errors.ts';
-import type { Implementation } from '../../../mcp/meta.ts';
-import { INITIALIZE } from '../../../mcp/methods.ts';
+import type { Implementation } from '../../../mcp/vocabulary/meta.ts';
+import { INITIALIZE } from '../../../mcp/vocabulary/methods.ts';
 import type { Exchange } from '../../../relay/exchange.ts';
 import { PassingLink } from '../../../relay/passing-link.ts';
 import type { ServerListener, UpstreamDialer, UpstreamLink } from '../../../relay/ports.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type BridgeError, toBridgeError } from '../../../errors.ts';
-import { INITIALIZE } from '../../../mcp/methods.ts';
-import { type Fields, readPayload } from '../../../mcp/payload.ts';
+import { INITIALIZE } from '../../../mcp/vocabulary/methods.ts';
+import { type Fields, readPayload } from '../../../mcp/vocabulary/payload.ts';
 import type { Exchange } from '../../../relay/exchange.ts';
 import type { ServerListener, ServerProcess, UpstreamLink } from '../../../relay/ports.ts';
 import type { Frame } from '../../../wire/frame.ts';

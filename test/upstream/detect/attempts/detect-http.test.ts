@@ -6,7 +6,7 @@ import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import type { Clock } from '../../../../src/deps.ts';
 import type { BridgeError } from '../../../../src/errors.ts';
-import { SessionCookies } from '../../../../src/http/cookies.ts';
+import { SessionCookies } from '../../../../src/http/client/cookies.ts';
 import {
   BUSY_PAUSE_MS,
   type DetectHttpOptions,

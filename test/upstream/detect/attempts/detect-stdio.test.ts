@@ -11,7 +11,7 @@ import {
   type StdioDetection,
 } from '../../../../src/upstream/detect/attempts/detect-stdio.ts';
 import { VerdictCache } from '../../../../src/upstream/detect/verdict-cache.ts';
-import { createStdioDialer } from '../../../../src/upstream/stdio.ts';
+import { createStdioDialer } from '../../../../src/upstream/stdio/dialer.ts';
 import { fixture } from '../../../process/child-spec.ts';
 import { createTestDeps } from '../../../process/collected-log.ts';
 import { FakeDialer, remainsOf } from '../../../support/fake-peers.ts';

@@ -1,0 +1,95 @@
+/** What was set, and where: the command line wins over the environment, the environment over the default. */
+import { BridgeError } from '../../errors.ts';
+import type { Environment } from '../parse/child-environment.ts';
+import type { Parsed } from '../parse/value.ts';
+import { isApplicable, type OptionUse, refuseInapplicable } from './option-scope.ts';
+import type { OptionSpec } from './option-spec.ts';
+import { OPTIONS, type OptionName } from './option-table.ts';
+import { type CommandLineOptions, envNameOf, findOption } from './options.ts';
+
+interface Given {
+  readonly texts: readonly string[];
+  /** How the user wrote the option: `--port` or `MCP_PORTAGE_PORT`. */
+  readonly source: string;
+}
+
+/** Reads options by name through the parser of their kind. Every failure is an ERR_CONFIG_OPTION that says where. */
+export class GivenOptions {
+  readonly #given: ReadonlyMap<string, Given>;
+
+  constructor(commandLine: CommandLineOptions, env: Environment, use: OptionUse) {
+    refuseInapplicable(commandLine, use);
+    const given = new Map<string, Given>();
+    // A variable may be there for other uses: a container sets MCP_PORTAGE_PORT whatever is run in it.
+    for (const option of OPTIONS.filter((candidate) => isApplicable(candidate, use))) {
+      const found = fromCommandLine(option, commandLine.get(option.name)) ?? fromEnvironment(option, env);
+      if (found !== undefined) given.set(option.name, found);
+    }
+    this.#given = given;
+  }
+
+  isGiven(name: OptionName): boolean {
+    return this.#given.has(name);
+  }
+
+  /** `--port` or `MCP_PORTAGE_PORT`, as the user set it. */
+  sourceOf(name: OptionName): string {
+    return this.#given.get(name)?.source ?? `--${name}`;
+  }
+
+  /** The last value given, else the default of the table, else undefined. */
+  optional<T>(name: OptionName, parse: (text: string) => Parsed<T>): T | undefined {
+    const text = this.#given.get(name)?.texts.at(-1) ?? findOption(name)?.default;
+    return text === undefined ? undefined : this.#parse(name, text, parse);
+  }
+
+  /** Reads an option that has a default. */
+  required<T>(name: OptionName, parse: (text: string) => Parsed<T>): T {
+    const value = this.optional(name, parse);
+    if (value === undefined) throw new Error(`option ${name} has no default`);
+    return value;
+  }
+
+  /** The values of an option as they were written, in order. */
+  texts(name: OptionName): readonly string[] {
+    return this.#given.get(name)?.texts ?? [];
+  }
+
+  list<T>(name: OptionName, parse: (text: string) => Parsed<T>): readonly T[] {
+    return this.texts(name).map((text) => this.#parse(name, text, parse));
+  }
+
+  #parse<T>(name: OptionName, text: string, parse: (text: string) => Parsed<T>): T {
+    const parsed = parse(text);
+    if (parsed.ok) return parsed.value;
+    const got = text === '' ? 'nothing' : mayBeShown(name, text) ? JSON.stringify(text) : 'something else';
+    throw new BridgeError('ERR_CONFIG_OPTION', `${this.sourceOf(name)}: expected ${parsed.expected}; got ${got}.`);
+  }
+}
+
+/** Values that can hold credentials are not repeated in messages. */
+function mayBeShown(name: OptionName, text: string): boolean {
+  return name !== 'env' && name !== 'auth-token' && !text.includes('@');
+}
+
+function fromCommandLine(option: OptionSpec, texts: readonly string[] | undefined): Given | undefined {
+  return texts === undefined ? undefined : { texts, source: `--${option.name}` };
+}
+
+/** An empty variable counts as not set: that is how compose files and shells write "nothing". */
+function fromEnvironment(option: OptionSpec, env: Environment): Given | undefined {
+  const source = envNameOf(option.name);
+  const text = env[source];
+  if (text === undefined || text === '' || isServiceLink(option, text)) return undefined;
+  const separator = option.separator === 'newline' ? '\n' : ',';
+  const texts = option.kind === 'list' ? text.split(separator).map((part) => part.trim()) : [text];
+  return { texts: texts.filter((part) => part !== ''), source };
+}
+
+/**
+ * Kubernetes tells every container of a namespace about each service in it: a service called `mcp-portage` appears as
+ * `MCP_PORTAGE_PORT=tcp://10.0.0.11:8000`, which nobody wrote as a setting of ours.
+ */
+function isServiceLink(option: OptionSpec, text: string): boolean {
+  return option.name === 'port' && /^(tcp|udp|sctp):\/\//.test(text);
+}

@@ -1,0 +1,44 @@
+import type { Target } from '../../config.ts';
+
+/** The order is the order of --help. */
+export const OPTION_GROUPS = {
+  listen: 'Listening (serve)',
+  endpoints: 'Endpoints (serve)',
+  access: 'Access (serve)',
+  protocol: 'The server',
+  server: 'The wrapped server (command)',
+  remote: 'The remote server (URL)',
+  login: 'Logging in at the remote server (URL)',
+  sessions: 'Sessions (serve)',
+  limits: 'Limits',
+  probe: 'The report (probe)',
+  logging: 'Logging',
+} as const;
+
+/** What mcp-portage does with a server: serve it over HTTP, connect a stdio client to it, or report on it. */
+export const BRIDGE_VERBS = ['serve', 'connect', 'probe'] as const;
+export type BridgeVerb = (typeof BRIDGE_VERBS)[number];
+
+export interface OptionSpec {
+  /** Kebab case, without the dashes. */
+  readonly name: string;
+  readonly group: keyof typeof OPTION_GROUPS;
+  readonly describe: string;
+  /** `flag` takes no value, `list` may be repeated. */
+  readonly kind: 'value' | 'flag' | 'list';
+  /** What the value is, for the documentation and completion: `<port>`. None for flags. */
+  readonly placeholder?: string;
+  /** As a user would write it; absent: nothing is set. */
+  readonly default?: string;
+  /** In place of the default where that depends on the surroundings. */
+  readonly defaultNote?: string;
+  readonly choices?: readonly string[];
+  /** What completion offers where there are no choices. */
+  readonly completes?: 'file' | 'directory';
+  /** Absent: all of them. */
+  readonly verbs?: readonly BridgeVerb[];
+  /** The kind of server it is about; absent: any. */
+  readonly target?: Target['kind'];
+  /** Between the values of a list in the environment; absent: a comma. */
+  readonly separator?: 'newline';
+}

@@ -1,0 +1,40 @@
+/** What is reported and logged. */
+import type { OptionSpec } from './option-spec.ts';
+
+export const OUTPUT_OPTIONS = [
+  {
+    name: 'json',
+    group: 'probe',
+    describe: 'Print the report as JSON',
+    kind: 'flag',
+    default: 'false',
+    verbs: ['probe'],
+  },
+  {
+    name: 'timeout',
+    group: 'probe',
+    describe: 'Time for everything the probe does',
+    kind: 'value',
+    placeholder: 'duration',
+    defaultNote: '15s; 2m for a command, 5m with a login',
+    verbs: ['probe'],
+  },
+  {
+    name: 'log-level',
+    group: 'logging',
+    describe: 'How much to log, on stderr',
+    kind: 'value',
+    placeholder: 'level',
+    choices: ['trace', 'debug', 'info', 'warn', 'error', 'silent'],
+    defaultNote: 'info; for probe warn',
+  },
+  {
+    name: 'log-format',
+    group: 'logging',
+    describe: 'Lines for people or for programs',
+    kind: 'value',
+    placeholder: 'format',
+    choices: ['pretty', 'json'],
+    defaultNote: 'pretty on a terminal, else json',
+  },
+] as const satisfies readonly OptionSpec[];

@@ -1,0 +1,78 @@
+/** Values of the options about authentication, as parse-value.ts has the others. */
+import type { MappedHeader } from '../../config.ts';
+import { isLoopback } from '../../http/addresses.ts';
+import { parseForwardedName } from './header.ts';
+import type { Parsed } from './value.ts';
+
+export interface WrittenTokenSource {
+  readonly name: string;
+  readonly kind: 'env' | 'file';
+  /** The name of the variable, or the path. */
+  readonly place: string;
+}
+
+/** Whom a token without a name belongs to. */
+const DEFAULT_NAME = 'client';
+
+/** `alice=env:ALICE_TOKEN`, `bob=file:/run/secrets/bob`, `env:TOKEN`. A token itself is refused, and not repeated. */
+export function parseTokenSource(text: string): Parsed<WrittenTokenSource> {
+  const match = /^(?:([A-Za-z0-9._@-]{1,64})=)?(env|file):(.+)$/s.exec(text);
+  const [, name = DEFAULT_NAME, kind, place = ''] = match ?? [];
+  if (kind === 'file') return { ok: true, value: { name, kind, place } };
+  if (kind === 'env' && /^[A-Za-z_][A-Za-z0-9_]*$/.test(place)) return { ok: true, value: { name, kind, place } };
+  return refuse(
+    'where a token is found, and optionally whose it is, like alice=env:ALICE_TOKEN or bob=file:/run/secrets/bob (not the token itself: other users can read command lines)',
+  );
+}
+
+/** Kept as written: issuers are compared as text. [RFC 8414 2] */
+export function parseIssuer(text: string): Parsed<string> {
+  const url = parseTrustworthyUrl(text);
+  if (url !== undefined && url.search === '') return { ok: true, value: text };
+  return refuse('the https URL of an issuer (http only on this machine), exactly as it stands in its tokens');
+}
+
+export type WrittenKeyLocation =
+  | { readonly kind: 'url'; readonly url: URL }
+  | { readonly kind: 'file'; readonly file: string };
+
+/** A URL, or the path of a file. */
+export function parseKeyLocation(text: string): Parsed<WrittenKeyLocation> {
+  if (text !== '' && !/^[a-z][a-z0-9+.-]*:\/\//i.test(text)) return { ok: true, value: { kind: 'file', file: text } };
+  const url = parseTrustworthyUrl(text);
+  if (url !== undefined) return { ok: true, value: { kind: 'url', url } };
+  return refuse('a file, or an https URL (http only on this machine), with the keys of the issuer');
+}
+
+/** One scope, or several between spaces. [RFC 6749 3.3] */
+export function parseScopes(text: string): Parsed<readonly string[]> {
+  const scopes = text.split(' ').filter((scope) => scope !== '');
+  const areScopes = scopes.length > 0 && scopes.every((scope) => /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope));
+  return areScopes ? { ok: true, value: scopes } : refuse('the name of a scope, without quotes and backslashes');
+}
+
+/** Variables that decide which code runs: whoever sends a header must not. */
+const POWERFUL =
+  /^(PATH|SHELL|HOME|IFS|ENV|BASH_ENV|NODE_OPTIONS|NODE_PATH|PERL5OPT|PERL5LIB|RUBYOPT|RUBYLIB|JAVA_TOOL_OPTIONS|(LD|DYLD|PYTHON|NPM_CONFIG|MCP_PORTAGE)_?.*)$/i;
+
+/** `X-User=USER_ENV` */
+export function parseMappedHeader(text: string): Parsed<MappedHeader> {
+  const [, name = '', variable = ''] = /^([^=]+)=([A-Za-z_][A-Za-z0-9_]*)$/.exec(text) ?? [];
+  const header = parseForwardedName(name);
+  if (!header.ok) return refuse(`Name=VARIABLE with ${header.expected}`);
+  if (POWERFUL.test(variable)) {
+    return refuse('Name=VARIABLE with a variable that does not decide which code runs, as PATH and NODE_OPTIONS do');
+  }
+  return { ok: true, value: { header: header.value, variable } };
+}
+
+function parseTrustworthyUrl(text: string): URL | undefined {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined || url.hash !== '' || url.username !== '' || url.password !== '') return undefined;
+  const isLocal = isLoopback(url.hostname.replace(/^\[|\]$/g, ''));
+  return url.protocol === 'https:' || (url.protocol === 'http:' && isLocal) ? url : undefined;
+}
+
+function refuse(expected: string): Parsed<never> {
+  return { ok: false, expected };
+}

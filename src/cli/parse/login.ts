@@ -1,0 +1,200 @@
+/** How to log in at a remote server, in whose name, and whether at all. */
+
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { LoginConfig, RegisteredClient, RemoteConfig } from '../../config.ts';
+import { BridgeError } from '../../errors.ts';
+import { isLoopback } from '../../http/addresses.ts';
+import type { GivenOptions } from '../options/given-options.ts';
+import type { BridgeVerb } from '../options/option-spec.ts';
+import { OPTIONS, type OptionName } from '../options/option-table.ts';
+import { CLIENT_SECRET_VARIABLE } from '../options/options.ts';
+import { parseIssuer, parseScopes } from './auth-value.ts';
+import type { Environment } from './child-environment.ts';
+import { type FoundFile, tryToRead, warnOfOpenFile } from './remote-headers.ts';
+import type { Parsed } from './value.ts';
+import * as value from './value.ts';
+
+export interface LoginRequest {
+  readonly given: GivenOptions;
+  readonly verb: BridgeVerb;
+  readonly env: Environment;
+  readonly cwd: string;
+  readonly platform: NodeJS.Platform;
+  /** Throws what the system says when it cannot be read. */
+  readonly readFile: (path: string) => FoundFile;
+  /** Throws for a user without one; default: what the system says. */
+  readonly homeFolder?: (() => string) | undefined;
+  /** What the server is shown already. */
+  readonly remote: Pick<RemoteConfig, 'headers' | 'bearerTokenFile'>;
+}
+
+export interface ParsedLogin {
+  readonly login: LoginConfig | undefined;
+  readonly warnings: readonly string[];
+}
+
+/** Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION. */
+export function parseLogin(request: LoginRequest): ParsedLogin {
+  const { given, verb } = request;
+  const when = given.optional('login', value.parseChoice(['on-demand', 'anew', 'never']));
+  const isShown = request.remote.bearerTokenFile !== undefined || request.remote.headers.has('authorization');
+  if (isShown && when !== undefined && when !== 'never') {
+    throw excluded(
+      `${given.sourceOf('login')} ${when} and a token of yours exclude each other: the server can be shown one credential only; leave one of them out.`,
+    );
+  }
+  // A login of one user would serve all callers: that is theirs to decide.
+  const chosen = when ?? (verb === 'connect' && !isShown ? 'on-demand' : 'never');
+  if (chosen === 'never') {
+    refuseIdle(given, verb);
+    return { login: undefined, warnings: [] };
+  }
+  const { client, warnings } = parseClient(request);
+  const grant: LoginConfig['grant'] = given.required(
+    'oauth-grant',
+    value.parseChoice(['authorization-code', 'client-credentials']),
+  );
+  refuseHalfClient(given, grant, client);
+  refuseStrangers(given, verb, grant);
+  const login: LoginConfig = {
+    grant,
+    stored: chosen === 'anew' ? 'forget' : 'use',
+    client,
+    clientMetadataUrl: given.optional('oauth-client-document', parseClientDocument),
+    issuer: given.optional('oauth-issuer', parseIssuer),
+    scopes: [...new Set(given.list('oauth-scope', parseScopes).flat())],
+    callback: given.required('oauth-callback', parseCallback),
+    browser: given.required('oauth-browser', value.parseFlag) ? findBrowser(request) : undefined,
+    stateDirectory: findStateDirectory(request),
+  };
+  return { login, warnings };
+}
+
+/** Options of a login that does not take place would leave their user wondering. */
+function refuseIdle(given: GivenOptions, verb: BridgeVerb): void {
+  const idle = OPTIONS.map(({ name }) => name).find((name) => name.startsWith('oauth-') && given.isGiven(name));
+  if (idle === undefined) return;
+  const hint =
+    verb === 'connect' ? 'leave the token or --login never out' : `${verb} logs in with --login on-demand only`;
+  throw excluded(`${given.sourceOf(idle)} is about a login, but there is none here; ${hint}.`);
+}
+
+/** [decision 0013] Whoever reaches the port would act in the name of the user who has logged in. */
+function refuseStrangers(given: GivenOptions, verb: BridgeVerb, grant: LoginConfig['grant']): void {
+  const isOpen = verb === 'serve' && given.required('allow-anonymous', value.parseFlag);
+  if (!isOpen || grant !== 'authorization-code') return;
+  throw excluded(
+    `${given.sourceOf('login')} would let everybody act in the name of the user who logs in, as ${given.sourceOf('allow-anonymous')} lets everybody in; name the callers with --auth-token or --auth-issuer instead.`,
+  );
+}
+
+function refuseHalfClient(
+  given: GivenOptions,
+  grant: LoginConfig['grant'],
+  client: RegisteredClient | undefined,
+): void {
+  if (grant === 'authorization-code' || (client !== undefined && client.proof.kind !== 'none')) return;
+  throw excluded(
+    `${given.sourceOf('oauth-grant')} client-credentials needs --oauth-client-id, and a secret (${CLIENT_SECRET_VARIABLE}, --oauth-secret-file) or --oauth-client-key.`,
+  );
+}
+
+function parseClient(request: LoginRequest): { client: RegisteredClient | undefined; warnings: readonly string[] } {
+  const { given, cwd } = request;
+  const id = given.optional('oauth-client-id', value.parseText);
+  const { secret, source, warnings } = findSecret(request);
+  const key = given.optional('oauth-client-key', value.parseText);
+  if (secret !== undefined && key !== undefined) {
+    throw excluded(`${source} and ${given.sourceOf('oauth-client-key')} prove the same; leave one of them out.`);
+  }
+  if (id === undefined) {
+    const orphan = key === undefined ? source : given.sourceOf('oauth-client-key');
+    if (orphan !== undefined) throw excluded(`${orphan} needs --oauth-client-id: it proves who a client is.`);
+    return { client: undefined, warnings };
+  }
+  const proof: RegisteredClient['proof'] =
+    secret !== undefined
+      ? { kind: 'secret', secret }
+      : key !== undefined
+        ? { kind: 'key', file: resolve(cwd, key) }
+        : { kind: 'none' };
+  return { client: { id, proof }, warnings };
+}
+
+interface FoundSecret {
+  readonly secret: string | undefined;
+  /** What to call it in a message. */
+  readonly source: string | undefined;
+  readonly warnings: readonly string[];
+}
+
+function findSecret({ given, env, cwd, readFile }: LoginRequest): FoundSecret {
+  const fromEnvironment = env[CLIENT_SECRET_VARIABLE]?.trim();
+  const file = given.optional('oauth-secret-file', value.parseText);
+  if (file === undefined) {
+    const secret = fromEnvironment || undefined;
+    return { secret, source: secret && CLIENT_SECRET_VARIABLE, warnings: [] };
+  }
+  const source = `${given.sourceOf('oauth-secret-file')} ${resolve(cwd, file)}`;
+  if (fromEnvironment) throw excluded(`${CLIENT_SECRET_VARIABLE} and ${source} are both set; leave one of them out.`);
+  const { text, isOpenToAll } = tryToRead(source, () => readFile(resolve(cwd, file)));
+  const secret = text.trim();
+  if (secret === '') throw new BridgeError('ERR_CONFIG_OPTION', `${source}: expected a secret; the file is empty.`);
+  return { secret, source, warnings: isOpenToAll ? [warnOfOpenFile(source)] : [] };
+}
+
+/** Elsewhere than on these. Whether there is a screen cannot be told: many clients hide `DISPLAY` from us. */
+const USUAL_BROWSER = ['xdg-open', '%s'];
+const BROWSERS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
+  darwin: ['open', '%s'],
+  // This is the one program that comes with Windows and takes an address as it is.
+  win32: ['rundll32', 'url.dll,FileProtocolHandler', '%s'],
+};
+
+function findBrowser({ env, platform }: LoginRequest): readonly string[] {
+  const words = (env.BROWSER ?? '').split(/\s+/).filter((word) => word !== '');
+  if (words.length > 0) return words.some((word) => word.includes('%s')) ? words : [...words, '%s'];
+  return BROWSERS[platform] ?? USUAL_BROWSER;
+}
+
+/** Undefined: nowhere. A user without a home, as in some containers, can log in, but not keep it. */
+function findStateDirectory({ given, env, cwd, platform, homeFolder = homedir }: LoginRequest): string | undefined {
+  const configured = given.optional('state-dir' satisfies OptionName, value.parseText);
+  if (configured !== undefined) return resolve(cwd, configured);
+  if (env.XDG_STATE_HOME) return join(env.XDG_STATE_HOME, 'mcp-portage');
+  if (platform === 'win32' && env.LOCALAPPDATA) return join(env.LOCALAPPDATA, 'mcp-portage');
+  try {
+    return join(env.HOME || env.USERPROFILE || homeFolder(), '.mcp-portage');
+  } catch {
+    return undefined;
+  }
+}
+
+function excluded(message: string): BridgeError {
+  return new BridgeError('ERR_CONFIG_COMBINATION', message);
+}
+
+/** Values of the options about logging in, as parse-value.ts has the others. */
+
+/** [RFC 8252 7.3] http on this machine; with port 0, any that is free. */
+export function parseCallback(text: string): Parsed<URL> {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isHere = url?.protocol === 'http:' && isLoopback(url.hostname.replace(/^\[|\]$/g, ''));
+  const isPlain = url?.search === '' && url.hash === '' && url.username === '' && url.password === '';
+  // A cookie is set for the path, and a semicolon would end it there. [RFC 6265 4.1.1]
+  if (url !== undefined && isHere && isPlain && !url.pathname.includes(';')) return { ok: true, value: url };
+  return {
+    ok: false,
+    expected: 'an http URL on this machine, like http://127.0.0.1:3334/callback or http://localhost:3334/callback',
+  };
+}
+
+/** [spec 2026-07-28 basic/authorization/client-registration#implementation-requirements] https, and a path */
+export function parseClientDocument(text: string): Parsed<string> {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const isPlain = url?.hash === '' && url.username === '' && url.password === '';
+  // Kept as written: it is an id, compared as text.
+  if (url?.protocol === 'https:' && url.pathname !== '/' && isPlain) return { ok: true, value: text };
+  return { ok: false, expected: 'the https URL of a document that describes the client, with a path' };
+}

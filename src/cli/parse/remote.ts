@@ -1,0 +1,117 @@
+/** How a remote server is reached: what it is sent, whom we trust, how long we wait. */
+import { resolve } from 'node:path';
+import type { RemoteConfig, Target } from '../../config.ts';
+import { BridgeError } from '../../errors.ts';
+import { isLoopback } from '../../http/addresses.ts';
+import { findProxy } from '../../http/client/agents.ts';
+import type { GivenOptions } from '../options/given-options.ts';
+import type { BridgeVerb } from '../options/option-spec.ts';
+import type { OptionName } from '../options/option-table.ts';
+import type { Environment } from './child-environment.ts';
+import { parseForwardedName } from './header.ts';
+import { parseLogin } from './login.ts';
+import { composeRemoteHeaders, type HeaderSources, type RemoteHeaders } from './remote-headers.ts';
+import * as value from './value.ts';
+
+export interface RemoteSurroundings extends Pick<HeaderSources, 'env' | 'readFile'> {
+  readonly cwd: string;
+  readonly platform: NodeJS.Platform;
+  /** Throws for a user without one; default: what the system says. */
+  readonly homeFolder?: (() => string) | undefined;
+}
+
+/** What is done, and with what. */
+export interface RemoteUse {
+  readonly target: Target;
+  readonly verb: BridgeVerb;
+}
+
+export interface ParsedRemote {
+  readonly remote: RemoteConfig;
+  readonly warnings: readonly string[];
+}
+
+/** Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION. */
+export function parseRemote(
+  given: GivenOptions,
+  around: RemoteSurroundings,
+  { target, verb }: RemoteUse,
+): ParsedRemote {
+  const proxyEnv = pickProxyEnvironment(around.env);
+  // Told now and not at the first call.
+  if (target.kind === 'url') findProxy(target.url, proxyEnv);
+  const bearerTokenFile = parsePath(given, around, 'bearer-token-file');
+  const { headers, warnings } = target.kind === 'url' ? parseHeaders(given, around) : NO_HEADERS;
+  const { login, warnings: ofLogin } =
+    target.kind === 'url' ? parseLogin({ given, verb, ...around, remote: { headers, bearerTokenFile } }) : NO_LOGIN;
+  const isSecret = bearerTokenFile !== undefined || CREDENTIALS.some((name) => headers.has(name));
+  const remote: RemoteConfig = {
+    transport: given.required('transport', value.parseChoice(['auto', 'streamable-http', 'sse'])),
+    headers,
+    bearerTokenFile,
+    tls: parseClientTls(given, around),
+    forwardHeaders: [...new Set(given.list('forward-header', parseForwardedName))],
+    timeouts: {
+      connectMs: given.required('connect-timeout', value.parseDuration),
+      firstByteMs: given.required('first-byte-timeout', value.parseDuration),
+      idleMs: given.required('idle-timeout', value.parseDuration),
+      callMs: given.required('call-timeout', value.parseDuration),
+    },
+    login,
+    keepAliveMs: given.required('keep-alive', value.parseDuration),
+    proxyEnv,
+  };
+  return {
+    remote,
+    warnings: [...warnings, ...ofLogin, ...(isSecret && target.kind === 'url' ? warnOfPlainHttp(target.url) : [])],
+  };
+}
+
+const NO_HEADERS: RemoteHeaders = { headers: new Map(), warnings: [] };
+const NO_LOGIN = { login: undefined, warnings: [] };
+/** Headers that are known to carry credentials. */
+const CREDENTIALS: readonly string[] = ['authorization', 'cookie', 'x-api-key'];
+
+function parseHeaders(given: GivenOptions, around: RemoteSurroundings): RemoteHeaders {
+  const { env, readFile } = around;
+  return composeRemoteHeaders({ given, env, readFile, headerFile: parsePath(given, around, 'header-file') });
+}
+
+function parseClientTls(given: GivenOptions, around: RemoteSurroundings): RemoteConfig['tls'] {
+  const tls = {
+    caFile: parsePath(given, around, 'ca'),
+    certFile: parsePath(given, around, 'client-cert'),
+    keyFile: parsePath(given, around, 'client-key'),
+  };
+  if ((tls.certFile === undefined) !== (tls.keyFile === undefined)) {
+    const [has, lacks] =
+      tls.certFile === undefined ? (['client-key', 'client-cert'] as const) : (['client-cert', 'client-key'] as const);
+    throw new BridgeError(
+      'ERR_CONFIG_COMBINATION',
+      `${given.sourceOf(has)} needs --${lacks}: a client shows its certificate and proves it with the private key.`,
+    );
+  }
+  return tls;
+}
+
+const PROXY_NAMES = ['http_proxy', 'https_proxy', 'all_proxy', 'no_proxy'];
+
+/** In both cases: which one wins is decided where they are used. */
+function pickProxyEnvironment(env: Environment): Readonly<Record<string, string>> {
+  const entries = Object.entries(env).filter(([name]) =>
+    PROXY_NAMES.some((known) => name === known || name === known.toUpperCase()),
+  );
+  return Object.fromEntries(entries.flatMap(([name, text]) => (text === undefined ? [] : [[name, text] as const])));
+}
+
+function warnOfPlainHttp({ protocol, hostname }: URL): readonly string[] {
+  if (protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, ''))) return [];
+  return [
+    `The credential for ${hostname} goes over http, where everybody on the way can read it; use https if the server has it.`,
+  ];
+}
+
+function parsePath(given: GivenOptions, { cwd }: { readonly cwd: string }, name: OptionName): string | undefined {
+  const path = given.optional(name, value.parseText);
+  return path === undefined ? undefined : resolve(cwd, path);
+}

@@ -1,0 +1,63 @@
+/** How many sessions and processes there may be, and for how long. */
+import type { AccessConfig, Isolation, SessionConfig, Target } from '../../config.ts';
+import { BridgeError } from '../../errors.ts';
+import type { GivenOptions } from '../options/given-options.ts';
+import * as value from './value.ts';
+
+/** Each costs as much as a client that is connected, and nobody sees it. */
+const POOLED_PROCESSES = 16;
+const POOLED_SESSIONS = 256;
+
+/**
+ * A client that closed its stream and did not come back within this time has left, in all but a few cases; and what could
+ * be resumed of its calls is not kept for longer. See docs/decisions/0018-lifetimes.md.
+ */
+const LEFT_MS = 5 * 60_000;
+
+/** What the defaults of limits depend on. */
+interface Served {
+  readonly target: Target;
+  readonly access: AccessConfig;
+}
+
+export function parseSessions(given: GivenOptions, { target, access }: Served): SessionConfig {
+  const maxSessions = given.required('max-sessions', value.parsePositiveCount);
+  const isolation: Isolation = given.required('isolation', value.parseChoice(['session', 'shared']));
+  const isProcessEach = target.kind === 'command' && isolation === 'session';
+  const poolSize =
+    given.optional('pool-size', value.parsePositiveCount) ?? (isProcessEach ? POOLED_PROCESSES : POOLED_SESSIONS);
+  const sessionTimeoutMs = given.required('session-timeout', value.parsePositiveDuration);
+  const idleMs = given.optional('session-idle-timeout', value.parsePositiveDuration);
+  const sessions: SessionConfig = {
+    isolation,
+    prewarm: given.required('prewarm', value.parseCount),
+    sessionTimeoutMs,
+    idleTimeouts: { leftMs: idleMs ?? LEFT_MS, quietMs: idleMs ?? sessionTimeoutMs },
+    maxSessions,
+    maxSessionsPerCaller:
+      given.optional('max-caller-sessions', value.parsePositiveCount) ??
+      (access.callerNames === 'several' ? Math.ceil(maxSessions / 2) : maxSessions),
+    poolSize,
+    maxChildren: given.optional('max-children', value.parsePositiveCount) ?? 2 * maxSessions + poolSize,
+    pollAfterMs: given.required('poll-after', value.parseDuration),
+  };
+  if (sessions.prewarm > 1 && sessions.isolation === 'shared') {
+    throw new BridgeError(
+      'ERR_CONFIG_COMBINATION',
+      `${given.sourceOf('prewarm')} ${sessions.prewarm} keeps spare processes for new sessions, but with ${given.sourceOf('isolation')} shared all sessions use one; expected at most 1, which starts it ahead of the first client.`,
+    );
+  }
+  if (sessions.prewarm > sessions.maxSessions) {
+    throw new BridgeError(
+      'ERR_CONFIG_COMBINATION',
+      `${given.sourceOf('prewarm')} ${sessions.prewarm} would keep more spare processes than the ${sessions.maxSessions} sessions ${given.sourceOf('max-sessions')} allows; lower one or raise the other.`,
+    );
+  }
+  if (sessions.prewarm > sessions.maxChildren) {
+    throw new BridgeError(
+      'ERR_CONFIG_COMBINATION',
+      `${given.sourceOf('prewarm')} ${sessions.prewarm} would start more processes than the ${sessions.maxChildren} ${given.sourceOf('max-children')} allows; lower one or raise the other.`,
+    );
+  }
+  return sessions;
+}

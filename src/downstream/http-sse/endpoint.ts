@@ -1,0 +1,221 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Deps } from '../../deps.ts';
+import { BridgeError, toBridgeError } from '../../errors.ts';
+import { forwardedHeaders } from '../../http/request-headers.ts';
+import { respondError } from '../../http/server/respond.ts';
+import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
+import { OLDEST_REVISION, type Revision } from '../../mcp/vocabulary/revisions.ts';
+import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
+import type { Lane } from '../../relay/lane.ts';
+import type { CallerEnvironment, ClientListener, DownstreamPeer } from '../../relay/ports.ts';
+import type { Relay } from '../../relay/relay.ts';
+import type { SessionRegistry } from '../../relay/session-registry.ts';
+import { Frame } from '../../wire/frame.ts';
+import { encodeEvent } from '../../wire/sse-encode.ts';
+import { errorFrame } from '../../wire/write-message.ts';
+import type { HttpRoute } from '../listener/http-server.ts';
+import { readInTurn, type TurnLimits } from '../post/read-in-turn.ts';
+import type { PostedMessages } from '../post/read-post.ts';
+import { TurnGate } from '../post/turn-gate.ts';
+import { type EventStreamOwner, EventStreamWriter } from '../stream/event-stream-writer.ts';
+import type { LiveStreams } from '../stream/live-streams.ts';
+
+const SESSION_PARAMETER = 'sessionId';
+
+export interface HttpSseEndpointOptions {
+  readonly sessions: SessionRegistry;
+  readonly live: LiveStreams;
+  readonly deps: Deps;
+  /** What bodies of POSTs may hold. */
+  readonly bodies: TurnLimits;
+  /** Names (lower case) of headers of the GET that may pass to a remote server with every message of its session. */
+  readonly forwardHeaders: readonly string[];
+  /** Who sent a request that was let in; sessions belong to who opened them. */
+  readonly principalOf: (request: IncomingMessage) => string;
+  /** What the process of a caller is told about it (`--map-header`). */
+  readonly environmentOf?: (request: IncomingMessage) => CallerEnvironment | undefined;
+  /** Path of the POST endpoint as clients see it, behind whatever proxy there is. */
+  readonly announcedMessagePath: string;
+  /** Where this client finds Streamable HTTP. */
+  readonly streamableUrl: (request: IncomingMessage) => string;
+}
+
+interface OpenSession {
+  readonly peer: HttpSsePeer;
+  readonly relay: Relay;
+}
+
+/**
+ * The transport of 2024-11-05: a GET opens the session and its only stream, whose first event names the URL for
+ * POSTs; answers travel on the stream. [spec 2024-11-05 basic/transports#http-with-sse]
+ */
+export class HttpSseEndpoint {
+  readonly #options: HttpSseEndpointOptions;
+
+  constructor(options: HttpSseEndpointOptions) {
+    this.#options = options;
+  }
+
+  readonly openStream: HttpRoute = (request, response) => {
+    // Clients that try Streamable HTTP first take a 405 for a sign of an older server, and open the stream by GET.
+    // [spec 2025-11-25 transports#backwards-compatibility]
+    if (request.method !== 'GET') return refuseMethod(response, 'GET', this.#options.streamableUrl(request));
+    const { sessions, live, forwardHeaders, principalOf, environmentOf } = this.#options;
+    const headers = forwardedHeaders(request, forwardHeaders);
+    try {
+      sessions.open(
+        (id, listener) => {
+          const peer = new HttpSsePeer({ response, live, listener, headers });
+          peer.announce(`${this.#options.announcedMessagePath}?${SESSION_PARAMETER}=${id}`);
+          return peer;
+        },
+        { principal: principalOf(request), environment: environmentOf?.(request) },
+      );
+    } catch (thrown) {
+      const error = toBridgeError(thrown);
+      if (error.code === 'ERR_INTERNAL') this.#options.deps.log.error({ err: error.cause }, error.message);
+      respondError(response, error);
+    }
+  };
+
+  readonly takeMessage: HttpRoute = (request, response, query) => {
+    if (request.method !== 'POST') return refuseMethod(response, 'POST', this.#options.streamableUrl(request));
+    const id = query.get(SESSION_PARAMETER);
+    const find = () => this.#find(id, this.#options.principalOf(request));
+    const session = find();
+    if (session instanceof BridgeError) return respondError(response, session);
+    readInTurn({
+      request,
+      response,
+      limits: this.#options.bodies,
+      gate: session.peer.gate,
+      // The session may have ended while the message waited or was read.
+      accepted: (messages) => acceptMessages(messages, find(), response),
+    });
+  };
+
+  #find(id: string | null, principal: string): OpenSession | BridgeError {
+    if (id === null) {
+      return new BridgeError(
+        'ERR_SESSION_MISSING',
+        `The ${SESSION_PARAMETER} parameter is missing; post to the URL that the stream's endpoint event names.`,
+      );
+    }
+    const session = this.#options.sessions.use(id, principal);
+    if (session?.peer instanceof HttpSsePeer) return { peer: session.peer, relay: session.relay };
+    return new BridgeError('ERR_SESSION_UNKNOWN', 'This session does not exist (any more); open a new stream.');
+  }
+}
+
+function acceptMessages(messages: PostedMessages, found: OpenSession | BridgeError, response: ServerResponse): void {
+  if (found instanceof BridgeError) return respondError(response, found);
+  const { peer, relay } = found;
+  const items = messages.kind === 'message' ? [messages.frame] : messages.items;
+  if (messages.kind === 'batch') {
+    const isInitialize = items.some((item) => item instanceof Frame && item.method === INITIALIZE);
+    if (!peer.revision.batching || isInitialize) {
+      const message = `An array of messages is not accepted in revision ${peer.revision.id}; post each message by itself.`;
+      return respondError(response, new BridgeError('ERR_WIRE_BATCH', message));
+    }
+  }
+  for (const item of items) {
+    if (item instanceof Frame) relay.fromClient(item, peer);
+    else peer.send(errorFrame(item.id, rpcErrorOf(new BridgeError('ERR_WIRE_MESSAGE', item.fault))));
+  }
+  response.writeHead(202, { 'Content-Type': 'text/plain', 'Content-Length': ACCEPTED.length }).end(ACCEPTED);
+}
+
+const ACCEPTED = Buffer.from('Accepted');
+
+interface HttpSsePeerOptions {
+  readonly response: ServerResponse;
+  readonly live: LiveStreams;
+  readonly listener: ClientListener;
+  readonly headers: Readonly<Record<string, string>> | undefined;
+}
+
+/** A client over HTTP+SSE: one stream, which is also the lane of each of its calls. */
+class HttpSsePeer implements DownstreamPeer, Lane, EventStreamOwner {
+  readonly gate = new TurnGate();
+  readonly headers: Readonly<Record<string, string>> | undefined;
+  readonly #listener: ClientListener;
+  readonly #stream: EventStreamWriter;
+  #revision: Revision = OLDEST_REVISION;
+
+  constructor({ response, live, listener, headers }: HttpSsePeerOptions) {
+    this.headers = headers;
+    this.#listener = listener;
+    this.#stream = new EventStreamWriter(response, live, this);
+  }
+
+  get revision(): Revision {
+    return this.#revision;
+  }
+
+  get isOpen(): boolean {
+    return this.#stream.isOpen;
+  }
+
+  get isConnected(): boolean {
+    return this.#stream.isOpen;
+  }
+
+  /** It would be the end of the session. */
+  get hasLeft(): boolean {
+    return !this.#stream.isOpen;
+  }
+
+  announce(messageUrl: string): void {
+    this.#stream.write(encodeEvent({ event: 'endpoint', data: Buffer.from(messageUrl) }));
+  }
+
+  send(frame: Frame): boolean {
+    const hasCapacity = this.#stream.write(encodeEvent({ event: 'message', data: frame.bytes }));
+    if (!hasCapacity) this.gate.close('reader');
+    return hasCapacity;
+  }
+
+  /** The stream is the lane of other calls too. */
+  release(): void {}
+
+  negotiated(revision: Revision): void {
+    this.#revision = revision;
+  }
+
+  pause(): void {
+    this.gate.close('server');
+  }
+
+  resume(): void {
+    this.gate.open('server');
+  }
+
+  close(): void {
+    this.#stream.end();
+    this.gate.openForGood();
+  }
+
+  streamDrained(): void {
+    this.gate.open('reader');
+    this.#listener.clientDrained();
+  }
+
+  /** The stream is the session: nothing can be resumed. */
+  streamClosed(): void {
+    this.#listener.clientClosed(new BridgeError('ERR_SESSION_CLOSED', 'The client closed its stream.'));
+  }
+}
+
+/** What is served at the paths of HTTP+SSE where it is switched off. */
+export function refuseHttpSse(streamableUrl: HttpSseEndpointOptions['streamableUrl']): HttpRoute {
+  return (request, response) => {
+    const message = `HTTP+SSE is switched off here (--no-sse); Streamable HTTP is at ${streamableUrl(request)}.`;
+    respondError(response, new BridgeError('ERR_HTTP_PATH', message));
+  };
+}
+
+function refuseMethod(response: ServerResponse, allowed: 'GET' | 'POST', streamableUrl: string): void {
+  const message = `Only ${allowed} is served here, for clients of HTTP+SSE; Streamable HTTP is at ${streamableUrl}.`;
+  const error = new BridgeError('ERR_HTTP_METHOD', message);
+  respondError(response, error, undefined, { Allow: allowed });
+}

@@ -1,0 +1,35 @@
+import { respondJson } from '../../http/server/respond.ts';
+import type { Readiness } from '../../relay/ports.ts';
+import type { OpenRoute } from './http-server.ts';
+
+export interface HealthSources {
+  readonly readiness: () => Readiness;
+  /** One more session could be opened now. */
+  readonly hasCapacity: () => boolean;
+}
+
+/**
+ * What monitors ask: is the process alive, could a call be served now. Cheap, without authentication, and silent about
+ * everything but the answer. Why no call could be served is told to those who may call, as they would hear it anyway: it
+ * may name the server's address, or repeat its last words.
+ *
+ * A bridge that has no room for a further session is ready: it serves those who have one, and calls that need none. Who
+ * took it out of service would lock out all of them. So it only says that it is full.
+ */
+export function healthRoutes({ readiness, hasCapacity }: HealthSources): ReadonlyMap<string, OpenRoute> {
+  return new Map<string, OpenRoute>([
+    ['/healthz', (response) => respondJson(response, 200, { status: 'ok' })],
+    [
+      '/readyz',
+      (response, askWhetherWelcome) => {
+        const state = readiness();
+        if (state.ready)
+          return respondJson(response, 200, { status: 'ready', ...(!hasCapacity() && { sessions: 'full' }) });
+        const { code, message: reason } = state.error;
+        askWhetherWelcome((isWelcome) =>
+          respondJson(response, 503, { status: 'not ready', code, ...(isWelcome && { reason }) }),
+        );
+      },
+    ],
+  ]);
+}

@@ -1,0 +1,260 @@
+import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer, type ServerOptions } from 'node:https';
+import { type AddressInfo, Server as NetServer } from 'node:net';
+import type { Deps } from '../../deps.ts';
+import { BridgeError } from '../../errors.ts';
+import type { AuthRefusal } from '../../http/auth/authenticator.ts';
+import type { Callers } from '../../http/auth/callers.ts';
+import type { AccessPolicy } from '../../http/server/access-policy.ts';
+import type { CertificatePair } from '../../http/server/certificate-files.ts';
+import { respondEmpty, respondError } from '../../http/server/respond.ts';
+import { showRequestTarget } from '../../http/shown-url.ts';
+import { isBrowserNavigation } from './browser-page.ts';
+import { OpenConnections } from './open-connections.ts';
+
+/** Serves one path. Synchronous: whatever takes time goes on by callbacks. */
+export type HttpRoute = (request: IncomingMessage, response: ServerResponse, query: URLSearchParams) => void;
+
+/** Serves one path to everybody. Whether a call would be welcome from whoever asks is told when it is asked for. */
+export type OpenRoute = (
+  response: ServerResponse,
+  askWhetherWelcome: (told: (isWelcome: boolean) => void) => void,
+) => void;
+
+export interface HttpServerOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Undefined: plain http. */
+  readonly certificate: CertificateSource | undefined;
+  readonly access: AccessPolicy;
+  readonly callers: Callers;
+  /** Open to monitors: no Host or Origin check, they show nothing and change nothing. */
+  readonly openRoutes: ReadonlyMap<string, OpenRoute>;
+  /** Nobody is asked who they are; Host and Origin are checked. */
+  readonly publicRoutes: ReadonlyMap<string, HttpRoute>;
+  /** What people get there who look with a browser. Nobody is asked who they are; Host and Origin are checked. */
+  readonly browserPages: ReadonlyMap<string, HttpRoute>;
+  readonly routes: ReadonlyMap<string, HttpRoute>;
+  readonly deps: Deps;
+  readonly socketLimits?: SocketLimits;
+}
+
+/** A certificate that may be renewed while it is served. */
+export interface CertificateSource {
+  readonly pair: CertificatePair;
+  /** The pair for connections from now on; undefined: as before. */
+  renewed(): CertificatePair | undefined;
+}
+
+/** What a connection may cost before it has brought a request. */
+export interface SocketLimits {
+  /** Limits the connections of all clients together; further ones are closed at once. */
+  readonly maxConnections: number;
+  /** Names, values and the request line together; more is answered 431 by Node itself. */
+  readonly maxHeaderBytes: number;
+  /** A head takes no longer, neither the first of a connection nor the next; nor does the handshake of TLS before it. */
+  readonly headersTimeoutMs: number;
+  /** A whole request takes no longer, its body included. */
+  readonly requestTimeoutMs: number;
+  /** How often both are looked for. */
+  readonly checkIntervalMs: number;
+}
+
+/**
+ * Connections: two for each call there may be, and what open streams and monitors need. Ten seconds are enough for a head on any
+ * line; a largest message gets through in five minutes from half a megabit per second.
+ */
+export const SOCKET_LIMITS: SocketLimits = {
+  maxConnections: 8192,
+  maxHeaderBytes: 16 * 1024,
+  headersTimeoutMs: 10_000,
+  requestTimeoutMs: 5 * 60_000,
+  checkIntervalMs: 5000,
+};
+
+/** Longer than the idle time of common load balancers (60 s), so that they close a connection first, not we. */
+const KEEP_ALIVE_MS = 75_000;
+/** One line for all that are refused meanwhile. */
+const DROP_LOG_PAUSE_MS = 60_000;
+const NO_QUERY = new URLSearchParams();
+
+/** The HTTP server of the bridge: one listening socket, with every path on it. */
+export class HttpServer {
+  readonly #options: HttpServerOptions;
+  readonly #server: Server;
+  readonly #connections: OpenConnections;
+  #droppedAtMs = Number.NEGATIVE_INFINITY;
+  /** Resolves when the listening socket itself breaks. */
+  readonly failed: Promise<BridgeError>;
+
+  constructor(options: HttpServerOptions) {
+    this.#options = options;
+    this.#connections = new OpenConnections(options.deps.clock);
+    const limits = options.socketLimits ?? SOCKET_LIMITS;
+    const serverOptions = {
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      maxHeaderSize: limits.maxHeaderBytes,
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      connectionsCheckingInterval: limits.checkIntervalMs,
+      // Where a header that must come once comes twice, Node would take the first, and a proxy before it may have taken
+      // the last. Joined, the two are nobody's name, token or type. [RFC 9110 5.3, RFC 9112 3.2]
+      joinDuplicateHeaders: true,
+    };
+    const handle: RequestListener = (request, response) => this.#handle(request, response);
+    this.#server =
+      options.certificate === undefined
+        ? createServer(serverOptions, handle)
+        : createSecureServer(
+            { ...serverOptions, handshakeTimeout: limits.headersTimeoutMs },
+            options.certificate,
+            handle,
+          );
+    this.#server.maxConnections = limits.maxConnections;
+    // Their bytes are limited. By number Node would drop what comes after the first thousand without a word: what a
+    // proxy has added, and the second of what must come once.
+    this.#server.maxHeadersCount = 0;
+    this.#server.on('drop', () => this.#dropped());
+    // No listener for 'clientError': Node answers what is no HTTP itself, unless a response is under way.
+    this.failed = new Promise((resolve) => {
+      this.#server.on('error', (error) => {
+        if (this.#server.listening) resolve(listenError(error, options.host, options.port));
+      });
+    });
+  }
+
+  /** Resolves with the port once connections are accepted; rejects with ERR_CONFIG_LISTEN. */
+  listen(): Promise<number> {
+    const { host, port } = this.#options;
+    return new Promise((resolve, reject) => {
+      this.#server.once('error', (error: NodeJS.ErrnoException) => reject(listenError(error, host, port)));
+      this.#server.listen(port, host, () => {
+        this.#connections.watch();
+        resolve((this.#server.address() as AddressInfo).port);
+      });
+    });
+  }
+
+  #handle(request: IncomingMessage, response: ServerResponse): void {
+    this.#watch(request, response);
+    const url = request.url ?? '/';
+    const mark = url.indexOf('?');
+    const path = mark < 0 ? url : url.slice(0, mark);
+    const open = this.#options.openRoutes.get(path);
+    if (open !== undefined) return open(response, (told) => this.#askWhetherWelcome(request, told));
+    const refusal = this.#options.access.check(request);
+    if (refusal !== undefined) return respondError(response, refusal);
+    this.#options.access.writeCors(request, response);
+    if (request.method === 'OPTIONS') return respondEmpty(response, 204);
+    const publicRoute = this.#options.publicRoutes.get(path);
+    if (publicRoute !== undefined) return publicRoute(request, response, NO_QUERY);
+    const page = isBrowserNavigation(request) ? findRoute(this.#options.browserPages, path) : undefined;
+    if (page !== undefined) return page(request, response, NO_QUERY);
+    const route = findRoute(this.#options.routes, path);
+    if (route === undefined) return respondError(response, this.#unknownPath(path));
+    this.#options.callers.identify(request, (refusal) => {
+      // The client may have left while keys were fetched.
+      if (response.destroyed) return;
+      if (refusal !== undefined) return respondRefusal(response, refusal);
+      route(request, response, mark < 0 ? NO_QUERY : new URLSearchParams(url.slice(mark + 1)));
+    });
+  }
+
+  #askWhetherWelcome(request: IncomingMessage, told: (isWelcome: boolean) => void): void {
+    const { access, callers } = this.#options;
+    if (access.check(request) !== undefined) return told(false);
+    callers.identify(request, (refusal) => told(refusal === undefined));
+  }
+
+  #dropped(): void {
+    const nowMs = this.#options.deps.clock.now();
+    if (nowMs - this.#droppedAtMs < DROP_LOG_PAUSE_MS) return;
+    this.#droppedAtMs = nowMs;
+    const { maxConnections } = this.#server;
+    this.#options.deps.log.warn({ maxConnections }, 'connections are refused: as many as there may be are open');
+  }
+
+  #unknownPath(path: string): BridgeError {
+    const known = [...this.#options.routes.keys()].join(', ');
+    return new BridgeError(
+      'ERR_HTTP_PATH',
+      `Nothing is served at ${JSON.stringify(path.slice(0, 100))}; try ${known}.`,
+    );
+  }
+
+  #watch(request: IncomingMessage, response: ServerResponse): void {
+    const { log, clock } = this.#options.deps;
+    const startedMs = clock.now();
+    this.#connections.begin(request.socket, response);
+    response.once('close', () => {
+      this.#connections.end(request.socket, response);
+      if (!log.isLevelEnabled('debug')) return;
+      // Without the query: it may hold a session id.
+      const path = showRequestTarget(request.url ?? '');
+      const ms = Math.round(clock.now() - startedMs);
+      log.debug({ method: request.method, path, status: response.statusCode, ms }, 'request');
+    });
+  }
+
+  /** Stops accepting; connections that carry nothing are closed, the others when their last answer is out. */
+  stopAccepting(): void {
+    // Not http's own close: that one cuts connections whose answer is complete but not sent yet.
+    NetServer.prototype.close.call(this.#server);
+    this.#connections.stop();
+  }
+
+  /** Cuts what is still connected. */
+  close(): void {
+    this.#connections.close();
+    this.#server.close();
+    this.#server.closeAllConnections();
+  }
+}
+
+/** Some servers have it at `/mcp/`, and so do the settings of their clients. */
+function findRoute(routes: ReadonlyMap<string, HttpRoute>, path: string): HttpRoute | undefined {
+  return routes.get(path) ?? routes.get(path.replace(/\/$/, ''));
+}
+
+/** Connections that are established go on with the certificate that they have begun with. */
+function createSecureServer(options: ServerOptions, certificate: CertificateSource, handle: RequestListener): Server {
+  const server = createTlsServer({ ...options, ...certificate.pair }, handle);
+  // Before the listener of Node, which begins the handshake.
+  server.prependListener('connection', () => {
+    const pair = certificate.renewed();
+    if (pair !== undefined) server.setSecureContext({ ...pair });
+  });
+  return server;
+}
+
+function respondRefusal(response: ServerResponse, { error, challenge }: AuthRefusal): void {
+  respondError(response, error, undefined, challenge === undefined ? {} : { 'WWW-Authenticate': challenge });
+}
+
+function listenError(error: NodeJS.ErrnoException, host: string, port: number): BridgeError {
+  const where = `${host}:${port}`;
+  const cause = { cause: error };
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return new BridgeError(
+        'ERR_CONFIG_LISTEN',
+        `Port ${port} on ${host} is in use by another program; choose another with --port, or --port 0 for any free one.`,
+        cause,
+      );
+    case 'EACCES':
+      return new BridgeError(
+        'ERR_CONFIG_LISTEN',
+        `Not allowed to listen on ${where}; ports below 1024 need privileges, choose a higher one with --port.`,
+        cause,
+      );
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return new BridgeError(
+        'ERR_CONFIG_LISTEN',
+        `${host} is no address of this machine; use --host 127.0.0.1, or 0.0.0.0 for every interface.`,
+        cause,
+      );
+    default:
+      return new BridgeError('ERR_CONFIG_LISTEN', `Cannot listen on ${where}: ${error.message}.`, cause);
+  }
+}

@@ -1,0 +1,230 @@
+import { readFileSync } from 'node:fs';
+import { type ClientRequest, Agent as HttpAgent } from 'node:http';
+import { Agent as HttpsAgent } from 'node:https';
+import { BlockList, isIP, type Socket } from 'node:net';
+import { createSecureContext, type SecureContext } from 'node:tls';
+import { HttpProxyAgent } from 'http-proxy-agent';
+import { HttpsProxyAgent } from 'https-proxy-agent';
+import { BridgeError } from '../../errors.ts';
+
+/**
+ * An idle connection is let go after this long: common servers close theirs after 5 s, and a request that meets a
+ * closing connection is lost without anybody knowing whether it arrived.
+ */
+const IDLE_SOCKET_MS = 4000;
+/** Idle connections that are kept for each server. */
+const MAX_IDLE_SOCKETS = 64;
+/**
+ * So often an idle connection that waits for an answer is checked for a peer that vanished (laptop asleep, cable). The
+ * same while nothing waits, where Node would take a second: to change it twice a request costs a seventh of a small one.
+ */
+export const TCP_KEEP_ALIVE_MS = 30_000;
+
+export interface TlsFiles {
+  /** Replaces the built-in authorities, as curl's --cacert does. */
+  readonly caFile: string | undefined;
+  readonly certFile: string | undefined;
+  readonly keyFile: string | undefined;
+}
+
+/** Keep-alive connections to one server, through whatever proxy the environment asks for. */
+export class Agents {
+  readonly #secureContext: SecureContext | undefined;
+  readonly #proxyEnvironment: ProxyEnvironment;
+  /** By scheme, or by the URL of the proxy and scheme. */
+  readonly #agents = new Map<string, HttpAgent>();
+
+  /** Throws BridgeError ERR_CONFIG_OPTION when a file cannot be used. */
+  constructor(tls: TlsFiles, proxyEnvironment: ProxyEnvironment) {
+    this.#secureContext = readSecureContext(tls);
+    this.#proxyEnvironment = proxyEnvironment;
+  }
+
+  /** Throws BridgeError ERR_CONFIG_OPTION when the environment names an unusable proxy. */
+  agentFor(url: URL): HttpAgent {
+    const proxy = this.proxyFor(url);
+    const key = `${url.protocol} ${proxy?.href ?? ''}`;
+    let agent = this.#agents.get(key);
+    if (agent === undefined) {
+      agent = this.#createAgent(url, proxy);
+      this.#agents.set(key, agent);
+    }
+    return agent;
+  }
+
+  /** Throws BridgeError ERR_CONFIG_OPTION when the environment names an unusable proxy. */
+  proxyFor(url: URL): URL | undefined {
+    return findProxy(url, this.#proxyEnvironment);
+  }
+
+  #createAgent(url: URL, proxy: URL | undefined): HttpAgent {
+    const isSecure = url.protocol === 'https:';
+    if (proxy !== undefined) {
+      return isSecure ? new TunnelAgent(proxy, this.#secureContext) : new HttpProxyAgent(proxy, POOL);
+    }
+    // A ready-made context keeps the certificates out of the key by which Node finds a pooled connection.
+    return isSecure ? new HttpsAgent({ ...POOL, ...secured(this.#secureContext) }) : new HttpAgent(POOL);
+  }
+
+  /** Closes the connections to this server that nothing uses now. */
+  closeIdle(url: URL): void {
+    for (const sockets of Object.values(this.agentFor(url).freeSockets)) {
+      for (const socket of [...(sockets ?? [])]) socket.destroy();
+    }
+  }
+
+  /** Closes every connection. */
+  destroy(): void {
+    for (const agent of this.#agents.values()) agent.destroy();
+    this.#agents.clear();
+  }
+}
+
+/** Said although it is the default: NODE_TLS_REJECT_UNAUTHORIZED, in some shell profile perhaps, changes that. */
+const VERIFIED = { rejectUnauthorized: true } as const;
+
+const POOL = {
+  ...VERIFIED,
+  keepAlive: true,
+  keepAliveMsecs: TCP_KEEP_ALIVE_MS,
+  timeout: IDLE_SOCKET_MS,
+  maxFreeSockets: MAX_IDLE_SOCKETS,
+  scheduling: 'lifo',
+  // IPv6 and IPv4 are tried one after the other, a quarter of a second each, before the connect limit strikes.
+  autoSelectFamily: true,
+} as const;
+
+type ConnectOptions = Parameters<HttpsProxyAgent<string>['connect']>[1];
+
+/** https through a proxy, which sees nothing but the server's name. */
+class TunnelAgent extends HttpsProxyAgent<string> {
+  readonly #secureContext: SecureContext | undefined;
+
+  constructor(proxy: URL, secureContext: SecureContext | undefined) {
+    super(proxy, POOL);
+    this.#secureContext = secureContext;
+  }
+
+  /**
+   * A request that is given up takes its half-made tunnel along, which nobody else would close. Node says nothing of
+   * the end of a request that has no socket yet, so its `destroy` is listened to.
+   */
+  override async connect(request: ClientRequest, options: ConnectOptions): Promise<Socket> {
+    const attempt = new AbortController();
+    const destroy = request.destroy;
+    request.destroy = (error) => {
+      attempt.abort();
+      return destroy.call(request, error);
+    };
+    const shared = this.connectOpts;
+    this.connectOpts = Object.assign({}, shared, { signal: attempt.signal });
+    try {
+      const connecting = super.connect(request, Object.assign({}, options, secured(this.#secureContext)));
+      this.connectOpts = shared;
+      return await connecting;
+    } finally {
+      request.destroy = destroy;
+    }
+  }
+}
+
+function secured(secureContext: SecureContext | undefined): {
+  secureContext?: SecureContext;
+  rejectUnauthorized: true;
+} {
+  return secureContext === undefined ? VERIFIED : { ...VERIFIED, secureContext };
+}
+
+function readSecureContext({ caFile, certFile, keyFile }: TlsFiles): SecureContext | undefined {
+  if (caFile === undefined && certFile === undefined && keyFile === undefined) return undefined;
+  const ca = readPem(caFile, '--ca');
+  const cert = readPem(certFile, '--client-cert');
+  const key = readPem(keyFile, '--client-key');
+  try {
+    return createSecureContext({ ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) });
+  } catch (cause) {
+    const files = [caFile, certFile, keyFile].filter((file) => file !== undefined).join(', ');
+    throw new BridgeError('ERR_CONFIG_OPTION', `These files do not make a usable TLS configuration: ${files}.`, {
+      cause,
+    });
+  }
+}
+
+function readPem(file: string | undefined, option: string): Buffer | undefined {
+  if (file === undefined) return undefined;
+  try {
+    return readFileSync(file);
+  } catch (cause) {
+    throw new BridgeError('ERR_CONFIG_OPTION', `Cannot read the file given with ${option}: ${file}.`, { cause });
+  }
+}
+
+/** HTTP_PROXY and the like, by name, as the environment had them. */
+export type ProxyEnvironment = Readonly<Record<string, string>>;
+
+const DEFAULT_PORTS: Readonly<Record<string, string>> = { 'http:': '80', 'https:': '443' };
+
+/**
+ * The proxy that the environment names for a URL; undefined: none. Lower case wins over upper case, as everywhere.
+ * This machine is never asked for through a proxy: to the proxy "localhost" would be the proxy's machine.
+ * @throws BridgeError ERR_CONFIG_OPTION when the value is no proxy URL
+ */
+export function findProxy(url: URL, environment: ProxyEnvironment): URL | undefined {
+  const scheme = url.protocol.slice(0, -1);
+  const value = lookUp(environment, `${scheme}_proxy`) ?? lookUp(environment, 'all_proxy');
+  if (value === undefined || isLoopback(url) || isExempt(url, lookUp(environment, 'no_proxy') ?? '')) return undefined;
+  const text = value.includes('://') ? value : `http://${value}`;
+  const proxy = URL.canParse(text) ? new URL(text) : undefined;
+  if (proxy === undefined || !/^https?:$/.test(proxy.protocol) || proxy.hostname === '') {
+    // The value may hold a password.
+    throw new BridgeError(
+      'ERR_CONFIG_OPTION',
+      `The environment names a proxy for ${scheme} that cannot be used; expected http://host:port or https://host:port.`,
+    );
+  }
+  return proxy;
+}
+
+function lookUp(environment: ProxyEnvironment, name: string): string | undefined {
+  const value = environment[name] ?? environment[name.toUpperCase()];
+  return value === undefined || value.trim() === '' ? undefined : value.trim();
+}
+
+function isLoopback({ hostname }: URL): boolean {
+  return hostname === 'localhost' || hostname.endsWith('.localhost') || hostname === '[::1]' || /^127\./.test(hostname);
+}
+
+/**
+ * NO_PROXY: names and their subdomains, with or without a leading `.` or `*.`; addresses; ranges such as 10.0.0.0/8;
+ * each with an optional port; `*` for all.
+ */
+function isExempt(url: URL, noProxy: string): boolean {
+  const port = url.port || DEFAULT_PORTS[url.protocol];
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  return noProxy
+    .toLowerCase()
+    .split(/[\s,]+/)
+    .filter((entry) => entry !== '')
+    .some((entry) => {
+      if (entry === '*') return true;
+      if (entry.includes('/')) return isInRange(host, entry);
+      const [, name, entryPort] = /^(.*?)(?::(\d+))?$/.exec(isIP(entry) === 6 ? `[${entry}]` : entry) ?? [];
+      if (name === undefined || (entryPort !== undefined && entryPort !== port)) return false;
+      const bare = name.replace(/^\[|\]$/g, '').replace(/^\*?\./, '');
+      return host === bare || host.endsWith(`.${bare}`);
+    });
+}
+
+function isInRange(host: string, range: string): boolean {
+  const [address = '', bits = ''] = range.split('/');
+  const family = isIP(address);
+  if (family === 0 || family !== isIP(host) || !/^\d{1,3}$/.test(bits)) return false;
+  const type = family === 6 ? 'ipv6' : 'ipv4';
+  const list = new BlockList();
+  try {
+    list.addSubnet(address, Number(bits), type);
+  } catch {
+    return false;
+  }
+  return list.check(host, type);
+}

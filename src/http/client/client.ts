@@ -1,0 +1,78 @@
+import type { Clock } from '../../deps.ts';
+import { isConfigurable, isForwardable, pickHeaders } from '../request-headers.ts';
+import { Agents, type ProxyEnvironment, type TlsFiles } from './agents.ts';
+import { BearerTokenFile } from './bearer-token.ts';
+import type { CredentialRenewal, Credentials } from './credentials.ts';
+import type { HttpCall, HttpExchangeHost, HttpHandler, HttpRequest, RequestHeaders } from './http-call.ts';
+import { HttpExchange } from './http-exchange.ts';
+
+export interface HttpClientOptions {
+  /** Sent with every request; names that belong to HTTP framing or MCP are left out. */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly bearerTokenFile: string | undefined;
+  /** In place of a token file. Shared between clients, so never closed here. */
+  readonly credentials?: Credentials | undefined;
+  readonly tls: TlsFiles;
+  readonly proxyEnv: ProxyEnvironment;
+  readonly userAgent: string;
+  readonly clock: Clock;
+}
+
+/**
+ * HTTP to one server: kept connections, proxies, TLS, time limits, redirects, credentials. Callbacks, no promises: it
+ * carries every message.
+ */
+export class HttpClient implements HttpExchangeHost {
+  readonly agents: Agents;
+  readonly clock: Clock;
+  readonly #baseHeaders: Readonly<Record<string, string>>;
+  readonly #credentials: Credentials | undefined;
+
+  /** Throws BridgeError ERR_CONFIG_OPTION when a certificate file cannot be used. */
+  constructor(options: HttpClientOptions) {
+    this.clock = options.clock;
+    this.agents = new Agents(options.tls, options.proxyEnv);
+    const { bearerTokenFile, credentials } = options;
+    this.#credentials = bearerTokenFile === undefined ? credentials : new BearerTokenFile(bearerTokenFile);
+    this.#baseHeaders = {
+      // Compressing a stream of small events costs latency, and a server may hold events back for it.
+      'accept-encoding': 'identity',
+      'user-agent': options.userAgent,
+      ...pickHeaders(options.headers, isConfigurable),
+    };
+  }
+
+  get renewal(): CredentialRenewal | undefined {
+    return this.#credentials?.renewal;
+  }
+
+  /** A time limit for the server. While a user logs in it does not run, and begins anew afterwards. */
+  afterLimit(limitMs: number, run: () => void): () => void {
+    let cancel = (): void => {};
+    const wait = (): void => {
+      cancel = this.clock.after(limitMs, () => (this.renewal?.isUnderWay === true ? wait() : run()));
+    };
+    wait();
+    return () => cancel();
+  }
+
+  /** Faults come through the handler, never from here, and never before this has returned. */
+  request(request: HttpRequest, handler: HttpHandler): HttpCall {
+    return new HttpExchange(this, request, handler);
+  }
+
+  headersFor(url: URL, { headers, forwarded, cookies }: RequestHeaders): Record<string, string> {
+    const passed = forwarded === undefined ? undefined : pickHeaders(Object.entries(forwarded), isForwardable);
+    const all: Record<string, string> = { ...passed, ...this.#baseHeaders, ...headers };
+    const authorization = this.#credentials?.authorization();
+    if (authorization !== undefined) all.authorization = authorization;
+    const cookie = cookies.headerFor(url);
+    if (cookie !== undefined) all.cookie = all.cookie === undefined ? cookie : `${all.cookie}; ${cookie}`;
+    return all;
+  }
+
+  /** Closes all connections, those in use included. */
+  close(): void {
+    this.agents.destroy();
+  }
+}

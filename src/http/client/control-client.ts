@@ -1,0 +1,84 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Agent as HttpsAgent } from 'node:https';
+import type { LookupFunction } from 'node:net';
+import type { Got } from 'got';
+import { BridgeError } from '../../errors.ts';
+import type { HttpClient } from './client.ts';
+import type { SessionCookies } from './cookies.ts';
+import { codeOf, toConnectError } from './network-error.ts';
+import { timeoutError } from './phase-timer.ts';
+
+/** Metadata documents are small; whoever sends more is cut off. */
+const MAX_BODY_BYTES = 1024 * 1024;
+
+export interface ControlRequest {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Headers of the client's own request that the user lets pass (`--forward-header`). */
+  readonly forwarded?: Readonly<Record<string, string>> | undefined;
+  readonly body?: string;
+  readonly cookies: SessionCookies;
+  /** Finds the addresses of the host, where it is us who connect to it and no proxy. */
+  readonly lookup?: LookupFunction;
+  /** The time limit for everything together. */
+  readonly timeoutMs: number;
+}
+
+export interface ControlResponse {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Buffer;
+}
+
+/**
+ * Requests made once in a while, where nobody counts microseconds: the end of a session, a metadata document. Shares
+ * connections, certificates, proxies and configured headers with the messages. Redirects are not followed.
+ */
+export class ControlClient {
+  readonly #http: HttpClient;
+  #got: Promise<Got> | undefined;
+
+  constructor(http: HttpClient) {
+    this.#http = http;
+  }
+
+  /** Resolves with any status. Rejects with a BridgeError when there is no response, or one that is too long. */
+  async request(request: ControlRequest): Promise<ControlResponse> {
+    const { method, url, headers, forwarded, body, cookies, lookup, timeoutMs } = request;
+    const got = await this.#load();
+    const agent = this.#http.agents.agentFor(url);
+    const pending = got(url, {
+      method,
+      headers: this.#http.headersFor(url, { headers, forwarded, cookies }),
+      ...(body !== undefined && { body }),
+      ...(lookup !== undefined && { dnsLookup: lookup as never }),
+      // Agents of either kind are made by scheme; the types cannot know.
+      agent: url.protocol === 'https:' ? { https: agent as HttpsAgent } : { http: agent },
+      timeout: { request: timeoutMs },
+    });
+    let isTooLong = false;
+    pending.on('downloadProgress', ({ transferred }) => {
+      if (transferred <= MAX_BODY_BYTES) return;
+      isTooLong = true;
+      pending.cancel();
+    });
+    try {
+      const { statusCode, headers: received, rawBody } = await pending;
+      return { status: statusCode, headers: received, body: Buffer.from(rawBody) };
+    } catch (cause) {
+      if (isTooLong) throw new BridgeError('ERR_UPSTREAM_HTTP', `The answer is longer than ${MAX_BODY_BYTES} bytes.`);
+      throw codeOf(cause) === 'ETIMEDOUT'
+        ? timeoutError(url, 'call', timeoutMs)
+        : toConnectError(url, cause, this.#http.agents.proxyFor(url));
+    }
+  }
+
+  /** Loaded with the first request: most runs end without one, and it takes a while. */
+  #load(): Promise<Got> {
+    this.#got ??= import('got').then(({ got }) =>
+      got.extend({ followRedirect: false, throwHttpErrors: false, retry: { limit: 0 }, decompress: false }),
+    );
+    return this.#got;
+  }
+}

@@ -1,0 +1,66 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Clock } from '../../deps.ts';
+import type { BridgeError } from '../../errors.ts';
+import type { Agents } from './agents.ts';
+import type { SessionCookies } from './cookies.ts';
+import type { CredentialRenewal } from './credentials.ts';
+import type { CallTimeouts } from './phase-timer.ts';
+
+export interface RequestHeaders {
+  /** What the transport itself has to say; wins over everything else. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Headers of a client's own request; those that may not pass are left out, configured ones win over them. */
+  readonly forwarded: Readonly<Record<string, string>> | undefined;
+  readonly cookies: SessionCookies;
+}
+
+export interface HttpRequest extends RequestHeaders {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly url: URL;
+  readonly body: Buffer | undefined;
+  readonly timeouts: CallTimeouts;
+  /** Processing it twice does no harm. Only such a request is repeated when nobody knows whether it arrived. */
+  readonly isRepeatable: boolean;
+}
+
+export interface ResponseHead {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  /** Where it came from, after redirects. */
+  readonly url: URL;
+  /** The request carried an `Authorization`. */
+  readonly wasAuthorized: boolean;
+  /** A login was tried, and the server offers none. */
+  readonly offersNoLogin: boolean;
+}
+
+/** Whoever makes a request hears, in this order: `sent`, `response`, any number of `data`, then `end` or `error`. */
+export interface HttpHandler {
+  /** The whole request was handed to the system; not called when the answer came first. */
+  sent(): void;
+  response(head: ResponseHead): void;
+  /** The receiver owns the bytes. */
+  data(chunk: Buffer): void;
+  end(): void;
+  /** Ends the call instead of whatever would have followed; called once. */
+  error(error: BridgeError): void;
+}
+
+/** A request under way. */
+export interface HttpCall {
+  /** Nothing more is said to the handler. May be called at any time, and twice. */
+  abort(): void;
+  /** Stop and go on reading the response; before it has come, too. */
+  pause(): void;
+  resume(): void;
+}
+
+/** What all requests to one server have in common. */
+export interface HttpExchangeHost {
+  readonly agents: Agents;
+  readonly clock: Clock;
+  /** Renews the credentials; undefined: they cannot be had again. */
+  readonly renewal: CredentialRenewal | undefined;
+  /** Everything that goes into the head of a request. Throws BridgeError ERR_UPSTREAM_AUTH without a usable token. */
+  headersFor(url: URL, request: RequestHeaders): Readonly<Record<string, string>>;
+}

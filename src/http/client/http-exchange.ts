@@ -1,0 +1,330 @@
+import { type ClientRequest, type IncomingMessage, request as requestHttp } from 'node:http';
+import { request as requestHttps } from 'node:https';
+import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import { assertNever, BridgeError } from '../../errors.ts';
+import { packingOf } from '../content-type.ts';
+import { showUrl } from '../shown-url.ts';
+import { TCP_KEEP_ALIVE_MS } from './agents.ts';
+import { parseAuthChallenge } from './auth-challenge.ts';
+import type { CredentialRenewal, RenewalOutcome } from './credentials.ts';
+import { holdResponse, letGo, stopSending } from './held-response.ts';
+import type { HttpCall, HttpExchangeHost, HttpHandler, HttpRequest, ResponseHead } from './http-call.ts';
+import { codeOf, toConnectError, toRequestError } from './network-error.ts';
+import { PhaseTimer, timeoutError } from './phase-timer.ts';
+import { judgeRedirect } from './redirects.ts';
+
+/** What a peer that closed its idle connection looks like to a request that was just then put on it. */
+const STALE_CODES: ReadonlySet<string | undefined> = new Set(['ECONNRESET', 'EPIPE']);
+
+/** So often one request gets other credentials: refreshed ones, those of a login, those with one more scope. */
+const MAX_RENEWALS = 3;
+
+/**
+ * A refusal whose end does not come for so long is taken as it is: callers wait to be told, and some servers announce
+ * more than they send.
+ */
+const REFUSAL_IDLE_MS = 10_000;
+
+/**
+ * - `authorizing`: waiting for credentials, at first or after a refusal; nothing is under way.
+ * - `sending`: not all of the request has left.
+ * - `sent`: waiting for the response.
+ * - `receiving`: its head has been handed over.
+ * - `done`: the handler hears nothing more.
+ */
+type State = 'authorizing' | 'sending' | 'sent' | 'receiving' | 'done';
+
+/** One request and its response, over as many attempts as redirects, stale connections and credentials make it take. */
+export class HttpExchange implements HttpCall {
+  readonly #host: HttpExchangeHost;
+  readonly #request: HttpRequest;
+  readonly #handler: HttpHandler;
+  #timer: PhaseTimer;
+  #state: State = 'sending';
+  #isPaused = false;
+  #url: URL;
+  #hops = 0;
+  #wasRepeated = false;
+  #renewals = 0;
+  /** What the latest attempt showed to the server. */
+  #authorization: string | undefined = undefined;
+  #message: ClientRequest | undefined = undefined;
+  #response: IncomingMessage | undefined = undefined;
+
+  constructor(host: HttpExchangeHost, request: HttpRequest, handler: HttpHandler) {
+    this.#host = host;
+    this.#request = request;
+    this.#handler = handler;
+    this.#url = request.url;
+    this.#timer = this.#startTimer();
+    const authorizing = host.renewal?.beforeRequest();
+    if (authorizing === undefined) this.#attempt();
+    else this.#attemptAfter(authorizing);
+  }
+
+  #startTimer(): PhaseTimer {
+    return new PhaseTimer(this.#host.clock, this.#request.timeouts, (phase, limitMs) => {
+      this.#fail(timeoutError(this.#url, phase, limitMs, this.#host.agents.proxyFor(this.#url)));
+    });
+  }
+
+  abort(): void {
+    if (this.#state === 'done') return;
+    this.#finish();
+    this.#message?.destroy();
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    this.#timer.pause();
+    this.#response?.pause();
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    this.#timer.resume();
+    this.#response?.resume();
+  }
+
+  #attempt(): void {
+    let message: ClientRequest;
+    try {
+      const { method } = this.#request;
+      const headers = this.#host.headersFor(this.#url, this.#request);
+      this.#authorization = headers.authorization;
+      const agent = this.#host.agents.agentFor(this.#url);
+      const open = this.#url.protocol === 'https:' ? requestHttps : requestHttp;
+      message = open(this.#url, { method, headers, agent });
+    } catch (thrown) {
+      // An unreadable token, an unusable proxy, a header value that cannot be sent. Told later: the caller has to
+      // have this object first.
+      const error = thrown instanceof BridgeError ? thrown : toRequestError(thrown);
+      return queueMicrotask(() => this.#fail(error));
+    }
+    this.#message = message;
+    this.#timer.enter('connect');
+    message.on('socket', (socket) => this.#watchConnect(message, socket));
+    message.on('finish', () => this.#sent(message));
+    message.on('response', (response) => this.#responded(message, response));
+    message.on('upgrade', (response) => this.#switched(message, response));
+    message.on('error', (cause) => this.#broke(message, cause));
+    message.end(this.#request.body);
+  }
+
+  #watchConnect(message: ClientRequest, socket: Socket): void {
+    socket.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
+    const connected = (): void => {
+      if (message === this.#message && this.#state === 'sending') this.#timer.enter('first-byte');
+    };
+    if (message.reusedSocket) connected();
+    else if (socket instanceof TLSSocket) socket.once('secureConnect', connected);
+    else if (socket.connecting) socket.once('connect', connected);
+    else connected();
+  }
+
+  #sent(message: ClientRequest): void {
+    if (message !== this.#message || this.#state !== 'sending') return;
+    // Node says `finish` of a write that failed, too, just before the error.
+    if (message.socket?.errored) return;
+    this.#state = 'sent';
+    this.#timer.enter('first-byte');
+    this.#handler.sent();
+  }
+
+  #responded(message: ClientRequest, response: IncomingMessage): void {
+    if (message !== this.#message || this.#state === 'done') return void response.destroy();
+    const { statusCode: status = 0, headers } = response;
+    this.#request.cookies.store(this.#url, headers['set-cookie']);
+    const { location } = headers;
+    const { method } = this.#request;
+    const verdict = judgeRedirect({ method, url: this.#url, status, location, hops: this.#hops });
+    if (verdict.kind === 'follow') return this.#follow(verdict.url, message, response);
+    if (verdict.kind === 'refuse') {
+      return this.#refuse(status, `answered ${status}: ${verdict.reason}; ${verdict.wayOut}`);
+    }
+    const { renewal } = this.#host;
+    if (renewal !== undefined && this.#isRenewing(renewal, response, status)) return;
+    const packing = packingOf(headers['content-encoding']);
+    if (packing !== undefined) {
+      const form = packing.slice(0, 20);
+      return this.#refuse(status, `sent its answer compressed (${form}), although that was not asked for`);
+    }
+    this.#receive(response, status);
+  }
+
+  /** Without a listener for this Node closes the connection, and says nothing to anybody. */
+  #switched(message: ClientRequest, { statusCode: status = 0, socket }: IncomingMessage): void {
+    socket.destroy();
+    const fault = `answered ${status}, to go on with another protocol than HTTP, although that was not asked for`;
+    if (message === this.#message) this.#refuse(status, fault);
+  }
+
+  // ---- credentials
+
+  /** Nothing was done by a request that was refused for its credentials, so it waits for better ones. */
+  #isRenewing(renewal: CredentialRenewal, response: IncomingMessage, status: number): boolean {
+    if (status !== 401 && status !== 403) {
+      if (this.#authorization !== undefined) renewal.accepted(this.#authorization);
+      return false;
+    }
+    // What ends a session is not worth a login.
+    if (this.#renewals >= MAX_RENEWALS || this.#request.method === 'DELETE') return false;
+    const challenge = parseAuthChallenge(response.headers);
+    const renewing = renewal.refused({
+      ...{ status, challenge, authorization: this.#authorization },
+      peerAddress: this.#peerAddressOf(response),
+    });
+    if (renewing === undefined) return false;
+    this.#renewals += 1;
+    this.#wait();
+    const body = holdResponse(response);
+    void renewing.then((outcome) => {
+      if (this.#state === 'authorizing') this.#renewed(outcome, response, body);
+    });
+    return true;
+  }
+
+  #peerAddressOf({ socket }: IncomingMessage): string | undefined {
+    return this.#host.agents.proxyFor(this.#url) === undefined ? socket.remoteAddress : undefined;
+  }
+
+  #renewed(outcome: RenewalOutcome, response: IncomingMessage, body: Promise<Buffer>): void {
+    switch (outcome.kind) {
+      case 'renewed':
+        if (!response.complete) response.destroy();
+        stopSending(this.#message);
+        return this.#attemptAnew();
+      case 'refused':
+        this.#timer = this.#startTimer();
+        this.#timer.enterIdle();
+        return void body.then((bytes) => this.#replay(response, bytes));
+      case 'failed':
+        return this.#fail(outcome.error);
+      default:
+        return assertNever(outcome);
+    }
+  }
+
+  /** The refusal stands after all. The handler may abort at each step. */
+  #replay(response: IncomingMessage, body: Buffer): void {
+    if (this.#state !== 'authorizing') return;
+    const { statusCode: status = 0 } = response;
+    this.#state = 'receiving';
+    this.#handler.response(this.#headOf(response, status, true));
+    if (this.#state === 'receiving' && body.length > 0) this.#handler.data(body);
+    this.#ended();
+  }
+
+  #attemptAfter(authorizing: Promise<void>): void {
+    this.#wait();
+    void authorizing.then(() => {
+      if (this.#state === 'authorizing') this.#attemptAnew();
+    });
+  }
+
+  #attemptAnew(): void {
+    this.#timer = this.#startTimer();
+    this.#state = 'sending';
+    this.#attempt();
+  }
+
+  /** For as long as a user takes to log in: the limits are those of the server. */
+  #wait(): void {
+    this.#state = 'authorizing';
+    this.#timer.stop();
+  }
+
+  #receive(response: IncomingMessage, status: number): void {
+    this.#state = 'receiving';
+    this.#response = response;
+    this.#timer.enterIdle(status >= 400 ? REFUSAL_IDLE_MS : 0);
+    if (this.#isPaused) this.#timer.pause();
+    response.on('data', (chunk: Buffer) => {
+      this.#timer.touch();
+      if (this.#state === 'receiving') this.#handler.data(chunk);
+    });
+    response.on('end', () => {
+      const message = this.#message;
+      // It has taken what it has not read yet, and may well read it now.
+      if (status === 202 && message?.writableFinished === false) message.once('close', () => this.#ended());
+      else this.#ended();
+    });
+    response.on('error', (cause) => this.#fail(this.#cutError(cause)));
+    if (this.#isPaused) response.pause();
+    this.#handler.response(this.#headOf(response, status, false));
+  }
+
+  #headOf({ headers }: IncomingMessage, status: number, offersNoLogin: boolean): ResponseHead {
+    const wasAuthorized = this.#authorization !== undefined;
+    return { status, headers, url: this.#url, wasAuthorized, offersNoLogin };
+  }
+
+  #ended(): void {
+    if (this.#state !== 'receiving') return;
+    this.#finish();
+    stopSending(this.#message);
+    this.#handler.end();
+  }
+
+  #cutError(cause: unknown): BridgeError {
+    const message = `The connection to ${showUrl(this.#url)} broke in the middle of an answer.`;
+    return new BridgeError('ERR_UPSTREAM_CLOSED', message, { cause });
+  }
+
+  #follow(url: URL, message: ClientRequest, response: IncomingMessage): void {
+    this.#hops += 1;
+    this.#url = url;
+    letGo(message, response);
+    this.#state = 'sending';
+    this.#attempt();
+  }
+
+  /** No response came of this attempt. */
+  #broke(message: ClientRequest, cause: unknown): void {
+    // After its response an attempt can still break while sending; what the server said counts then.
+    if (message !== this.#message || this.#state === 'done' || this.#hasResponse) return;
+    if (this.#mayRepeat(message, cause)) {
+      this.#wasRepeated = true;
+      // The one used last was taken: the server has closed those that were idle longer, too.
+      this.#host.agents.closeIdle(this.#url);
+      this.#state = 'sending';
+      return this.#attempt();
+    }
+    this.#fail(toConnectError(this.#url, cause, this.#host.agents.proxyFor(this.#url)));
+  }
+
+  /**
+   * A kept connection that the server closed meanwhile fails the request that is put on it. The request may have been
+   * processed, which cannot be told from here; so it is repeated only if that does no harm, or if it had not been
+   * handed over completely: the server cannot have acted on a part of a message.
+   */
+  #mayRepeat(message: ClientRequest, cause: unknown): boolean {
+    if (this.#wasRepeated || !message.reusedSocket || !STALE_CODES.has(codeOf(cause))) return false;
+    return this.#request.isRepeatable || this.#state === 'sending';
+  }
+
+  #refuse(status: number, fault: string): void {
+    this.#fail(new BridgeError('ERR_UPSTREAM_HTTP', `${this.#name} ${fault}.`, { data: { status } }));
+  }
+
+  #fail(error: BridgeError): void {
+    if (this.#state === 'done') return;
+    this.#finish();
+    this.#message?.destroy();
+    this.#handler.error(error);
+  }
+
+  #finish(): void {
+    this.#state = 'done';
+    this.#timer.stop();
+  }
+
+  get #hasResponse(): boolean {
+    return this.#state === 'receiving' || this.#state === 'authorizing';
+  }
+
+  get #name(): string {
+    return `The server at ${showUrl(this.#url)}`;
+  }
+}

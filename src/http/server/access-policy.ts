@@ -1,0 +1,130 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { BridgeError } from '../../errors.ts';
+import {
+  LAST_EVENT_ID_HEADER,
+  METHOD_HEADER,
+  NAME_HEADER,
+  PROTOCOL_VERSION_HEADER,
+  SESSION_ID_HEADER_OUT,
+} from '../../mcp/vocabulary/headers.ts';
+
+export interface AccessOptions {
+  /** The address the server listens on. */
+  readonly host: string;
+  /** Further names by which clients may call it, with or without a port. */
+  readonly allowHosts: readonly string[];
+  /** Web origins that may call. */
+  readonly allowOrigins: readonly string[];
+}
+
+const LOOPBACK_NAMES = ['localhost', '127.0.0.1', '[::1]'];
+const WILDCARD_ADDRESSES = ['0.0.0.0', '::', '[::]'];
+/**
+ * A page that this server has sent, and the user (the address bar, a bookmark). `same-site` is no better than
+ * `cross-site`: all ports of localhost are one site. Whatever else there is counts as another origin, too.
+ */
+const OWN_SITES = ['same-origin', 'none'];
+
+/**
+ * Who may call, judged by Host, Origin and Sec-Fetch-Site before anything else is looked at. A web page can reach a
+ * server on this machine by making its own name point to 127.0.0.1 (DNS rebinding); its Host or Origin gives it away.
+ * [spec 2025-11-25 transports#security-warning]
+ *
+ * A page can also use our address as that of an image, a script, a frame or a link. Browsers send no Origin with these,
+ * but say where the request comes from. [W3C Fetch Metadata 2.3]
+ */
+export class AccessPolicy {
+  readonly #hosts: ReadonlySet<string> | undefined;
+  readonly #origins: ReadonlySet<string>;
+
+  constructor(options: AccessOptions) {
+    // Listening on every interface, the names clients use cannot be known unless the user says them.
+    const anyHost = WILDCARD_ADDRESSES.includes(options.host) && options.allowHosts.length === 0;
+    this.#hosts = anyHost
+      ? undefined
+      : new Set([...LOOPBACK_NAMES, bracketed(options.host), ...options.allowHosts].map((host) => host.toLowerCase()));
+    this.#origins = new Set(options.allowOrigins.map((origin) => origin.toLowerCase()));
+  }
+
+  /** Undefined: welcome. */
+  check(request: IncomingMessage): BridgeError | undefined {
+    const { host, origin, 'sec-fetch-site': site } = request.headers;
+    if (!this.#isKnownHost(host)) {
+      return new BridgeError(
+        'ERR_HTTP_HOST',
+        `The Host header ${quoted(host)} is none of the names this server answers to; add it with --allow-host.`,
+      );
+    }
+    const isOwn = site === undefined || OWN_SITES.includes(site.toLowerCase());
+    if (origin !== undefined && !this.#isNamed(origin) && !(isOwn && isOfThisMachine(origin))) {
+      return new BridgeError(
+        'ERR_HTTP_ORIGIN',
+        `The web origin ${quoted(origin)} may not call this server; allow it with --allow-origin.`,
+      );
+    }
+    if (origin === undefined && !isOwn) {
+      return new BridgeError(
+        'ERR_HTTP_ORIGIN',
+        `A page of another web origin may not call this server (Sec-Fetch-Site is ${quoted(site)}); pages that may are named with --allow-origin and call with fetch. To look at it in a browser, type its address.`,
+      );
+    }
+    return undefined;
+  }
+
+  /** CORS headers for an origin that was named by --allow-origin; never a wildcard. */
+  writeCors(request: IncomingMessage, response: ServerResponse): void {
+    const { origin } = request.headers;
+    if (origin === undefined || !this.#isNamed(origin)) return;
+    response.setHeader('Access-Control-Allow-Origin', origin);
+    response.setHeader('Access-Control-Expose-Headers', `${SESSION_ID_HEADER_OUT}, WWW-Authenticate`);
+    response.setHeader('Vary', 'Origin');
+    if (request.method !== 'OPTIONS') return;
+    const asked = request.headers['access-control-request-headers'];
+    response.setHeader('Access-Control-Allow-Methods', 'GET, POST, DELETE, OPTIONS');
+    response.setHeader('Access-Control-Allow-Headers', typeof asked === 'string' ? asked : DEFAULT_CORS_HEADERS);
+    response.setHeader('Access-Control-Max-Age', '7200');
+  }
+
+  #isKnownHost(host: string | undefined): boolean {
+    if (this.#hosts === undefined) return true;
+    if (host === undefined) return false;
+    const lower = host.toLowerCase();
+    return this.#hosts.has(lower) || this.#hosts.has(withoutPort(lower));
+  }
+
+  #isNamed(origin: string): boolean {
+    return this.#origins.has(origin.toLowerCase());
+  }
+}
+
+/**
+ * Programs and old browsers may call with an Origin of this machine; where a browser says that the page is of another
+ * port, it has to be named. Such a page could not read an answer anyway, as only named ones get CORS headers.
+ */
+function isOfThisMachine(origin: string): boolean {
+  const host = /^https?:\/\/([^/]+)$/.exec(origin.toLowerCase())?.[1];
+  return host !== undefined && LOOPBACK_NAMES.includes(withoutPort(host));
+}
+
+const DEFAULT_CORS_HEADERS = [
+  'Content-Type',
+  'Authorization',
+  SESSION_ID_HEADER_OUT,
+  PROTOCOL_VERSION_HEADER,
+  METHOD_HEADER,
+  NAME_HEADER,
+  LAST_EVENT_ID_HEADER,
+].join(', ');
+
+function withoutPort(host: string): string {
+  return host.replace(/:\d+$/, '');
+}
+
+function bracketed(host: string): string {
+  return host.includes(':') && !host.startsWith('[') ? `[${host}]` : host;
+}
+
+/** For messages: what the peer sent, cut and without control characters. */
+function quoted(value: string | undefined): string {
+  return value === undefined ? '(absent)' : JSON.stringify(value.slice(0, 100));
+}

@@ -1,0 +1,119 @@
+import type { IncomingMessage } from 'node:http';
+import { BridgeError } from '../../errors.ts';
+
+export interface BodyLimits {
+  readonly maxMessageBytes: number;
+  /** Shared by all bodies that are being read. */
+  readonly bodies: BodyBudget;
+}
+
+/**
+ * Collects a request body of at most `maxMessageBytes` and hands it over once. A declared length over the limit is
+ * refused before a byte is read. A client that goes away midway gets no callback: there is nobody left to answer.
+ */
+export function readBody(
+  request: IncomingMessage,
+  { maxMessageBytes, bodies }: BodyLimits,
+  done: (error: BridgeError | undefined, body: Buffer) => void,
+): void {
+  if (Number(request.headers['content-length'] ?? 0) > maxMessageBytes) return done(tooLarge(maxMessageBytes), EMPTY);
+  const chunks: Buffer[] = [];
+  let length = 0;
+  let taken = 0;
+  const onData = (chunk: Buffer): void => {
+    length += chunk.length;
+    if (length > maxMessageBytes) return refuse(tooLarge(maxMessageBytes));
+    const wanted = Math.max(0, length - FREE_BODY_BYTES) - taken;
+    if (!bodies.take(wanted, request)) return refuse(TOO_MANY);
+    taken += wanted;
+    chunks.push(chunk);
+  };
+  const onEnd = (): void => {
+    stop();
+    done(undefined, chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, length));
+  };
+  const refuse = (error: BridgeError): void => {
+    stop();
+    chunks.length = 0;
+    done(error, EMPTY);
+  };
+  const stop = (): void => {
+    request.off('data', onData).off('end', onEnd).off('close', stop);
+    bodies.give(taken, request);
+    taken = 0;
+  };
+  request.on('data', onData).on('end', onEnd).on('close', stop);
+}
+
+const EMPTY = Buffer.alloc(0);
+
+const TOO_MANY = new BridgeError(
+  'ERR_SESSION_BUSY',
+  'Too many large messages are on their way in at the same time; send this one again later.',
+  { retryAfterMs: 1000 },
+);
+
+function tooLarge(maxBytes: number): BridgeError {
+  return new BridgeError(
+    'ERR_WIRE_FRAME_TOO_LARGE',
+    `The request body is larger than ${maxBytes} bytes; send less, or start mcp-portage with a larger --max-message-bytes.`,
+  );
+}
+
+/** Taken of every body without asking: most messages are no larger, and get in whoever else sends slowly. */
+export const FREE_BODY_BYTES = 16 * 1024;
+/** Largest messages that may be on their way in at the same time; a sender decides how long one takes. */
+export const BODIES_AT_A_TIME = 16;
+
+export interface BodyBudgetOptions {
+  readonly maxMessageBytes: number;
+  /** Whose a request is, where callers have several names: of one caller there may then be half of all. */
+  readonly callerOf?: ((request: IncomingMessage) => string) | undefined;
+}
+
+/**
+ * What all request bodies that are still being read may hold together. Without it every connection could keep one message
+ * short of its last byte.
+ */
+export class BodyBudget {
+  readonly #maxBytes: number;
+  readonly #callerOf: BodyBudgetOptions['callerOf'];
+  readonly #byCaller = new Map<string, number>();
+  #bytes = 0;
+
+  constructor({ maxMessageBytes, callerOf }: BodyBudgetOptions) {
+    this.#maxBytes = BODIES_AT_A_TIME * maxMessageBytes;
+    this.#callerOf = callerOf;
+  }
+
+  /** Held now, beyond what is free. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** For the body of this request. False: there is no room for so much more. */
+  take(bytes: number, request: IncomingMessage): boolean {
+    if (bytes === 0) return true;
+    if (this.#bytes + bytes > this.#maxBytes) return false;
+    if (this.#callerOf !== undefined && !this.#takeFor(this.#callerOf(request), bytes)) return false;
+    this.#bytes += bytes;
+    return true;
+  }
+
+  #takeFor(caller: string, bytes: number): boolean {
+    const held = (this.#byCaller.get(caller) ?? 0) + bytes;
+    if (held > this.#maxBytes / 2) return false;
+    this.#byCaller.set(caller, held);
+    return true;
+  }
+
+  give(bytes: number, request: IncomingMessage): void {
+    if (bytes === 0) return;
+    this.#bytes -= bytes;
+    if (this.#callerOf === undefined) return;
+    const caller = this.#callerOf(request);
+    const held = (this.#byCaller.get(caller) ?? 0) - bytes;
+    if (held > 0) this.#byCaller.set(caller, held);
+    else this.#byCaller.delete(caller);
+  }
+}

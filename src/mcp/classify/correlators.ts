@@ -1,0 +1,162 @@
+/**
+ * The places inside a message that hold an id or a token of another message. Whoever rewrites ids must rewrite these,
+ * and nothing outside this file knows where they are.
+ */
+
+import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import { BACKSLASH, DIGIT_0, DIGIT_9, MINUS, OPEN_BRACE, QUOTE } from '../../wire/json/ascii.ts';
+import { findUniqueMember } from '../../wire/json/find-member.ts';
+import { type Span, skipValue } from '../../wire/json/scan-json.ts';
+import { decodeId } from '../../wire/scan-envelope.ts';
+import { META_RELATED_TASK, META_SUBSCRIPTION_ID } from '../vocabulary/meta.ts';
+import { readField } from '../vocabulary/payload.ts';
+import { findUnmistakable } from './look-alikes.ts';
+
+/** A correlator's token in the frame's bytes, with its decoded value. */
+export interface Correlator {
+  readonly start: number;
+  readonly end: number;
+  readonly value: JsonRpcId;
+}
+
+const PROGRESS_TOKEN = Buffer.from('"progressToken"');
+/** The end of its key: some servers write the slash before it as an escape. */
+const SUBSCRIPTION_ID = Buffer.from('subscriptionId"');
+const LETTER_N = 0x6e;
+const LETTER_T = 0x54;
+/** How the params of a progress notification start. */
+const LEADING_TOKEN = Buffer.from('{"progressToken":');
+
+/** `params._meta.progressToken` of a request. */
+export function findProgressToken(frame: Frame): Correlator | undefined {
+  // Most requests have none; a native search over the bytes says so at once. (A key spelled with escapes is missed:
+  // the token then passes as it is and its progress finds no exchange.)
+  if (frame.payloadStart < 0 || !frame.bytes.includes(PROGRESS_TOKEN, frame.payloadStart)) return undefined;
+  const meta = member(frame, frame.payloadStart, '_meta');
+  return meta && decodeToken(frame.bytes, member(frame, meta.start, 'progressToken'));
+}
+
+/**
+ * As `findProgressToken`, for a server that several clients share: it must be certain which token the server will read,
+ * because one that was not replaced may be that of another client. `unclear`: it is not certain, or the value is of a
+ * type that some take for a number.
+ */
+export function findSharedProgressToken(frame: Frame): Span | 'unclear' | undefined {
+  const { bytes } = frame;
+  const meta = findUnmistakable(frame, frame.payloadStart, '_meta');
+  if (meta === undefined || meta === 'unclear') return meta;
+  const token = findUnmistakable(frame, meta.start, 'progressToken');
+  if (token === undefined || token === 'unclear') return token;
+  // Only null starts with an n, and means the same as nothing.
+  if (bytes[token.start] === LETTER_N) return undefined;
+  return isStringOrNumber(bytes[token.start]) ? token : 'unclear';
+}
+
+function isStringOrNumber(first: number | undefined): boolean {
+  return first === QUOTE || first === MINUS || (first !== undefined && first >= DIGIT_0 && first <= DIGIT_9);
+}
+
+/** `params.requestId` of `notifications/cancelled`. */
+export function findCancelledId(frame: Frame): Correlator | undefined {
+  return correlator(frame, frame.payloadStart, 'requestId');
+}
+
+/** As `findCancelledId`, for a server that several clients share: undefined unless it is certain which id it reads. */
+export function findSharedCancelledId(frame: Frame): Correlator | undefined {
+  const span = findUnmistakable(frame, frame.payloadStart, 'requestId');
+  return span === 'unclear' ? undefined : decode(frame.bytes, span);
+}
+
+/** `params.progressToken` of `notifications/progress`. */
+export function findProgressOf(frame: Frame): Correlator | undefined {
+  return findLeadingToken(frame) ?? decodeToken(frame.bytes, member(frame, frame.payloadStart, 'progressToken'));
+}
+
+/** Is this the token of a progress notification that starts with it? */
+export function isLeadingToken({ payloadStart }: Frame, { start }: Correlator): boolean {
+  return start === payloadStart + LEADING_TOKEN.length;
+}
+
+/**
+ * As `findProgressOf`, where the token comes first in params, as most servers write it, and nothing after it could be
+ * another one: that would need its `T`, or a backslash to spell it otherwise. Undefined: it takes a closer look.
+ */
+function findLeadingToken({ bytes, payloadStart }: Frame): Correlator | undefined {
+  const start = payloadStart + LEADING_TOKEN.length;
+  for (let index = 0; index < LEADING_TOKEN.length; index++) {
+    if (bytes[payloadStart + index] !== LEADING_TOKEN[index]) return undefined;
+  }
+  const end = skipValue(bytes, start);
+  if (end === -1) return undefined;
+  for (let at = end; at < bytes.length; at++) {
+    const byte = bytes[at];
+    if (byte === LETTER_T || byte === BACKSLASH) return undefined;
+  }
+  return decodeToken(bytes, { start, end });
+}
+
+/** `_meta["io.modelcontextprotocol/subscriptionId"]` of a notification, or of the answer that ends a subscription. */
+export function findSubscriptionId(frame: Frame): Correlator | undefined {
+  if (frame.payloadStart < 0 || !frame.bytes.includes(SUBSCRIPTION_ID, frame.payloadStart)) return undefined;
+  const meta = member(frame, frame.payloadStart, '_meta');
+  return meta && correlator(frame, meta.start, META_SUBSCRIPTION_ID);
+}
+
+/** `params._meta["io.modelcontextprotocol/related-task"].taskId` of what a server says within a task. */
+export function findRelatedTask(frame: Frame): JsonRpcId | undefined {
+  const meta = member(frame, frame.payloadStart, '_meta');
+  const related = meta && member(frame, meta.start, META_RELATED_TASK);
+  return related && correlator(frame, related.start, 'taskId')?.value;
+}
+
+function correlator(frame: Frame, objectStart: number, key: string): Correlator | undefined {
+  return decode(frame.bytes, member(frame, objectStart, key));
+}
+
+function decode(bytes: Buffer, span: Span | undefined): Correlator | undefined {
+  const value = span && decodeId(bytes, span.start, span.end);
+  return span === undefined || value === undefined ? undefined : { start: span.start, end: span.end, value };
+}
+
+/**
+ * A progress token. Unlike ids these may be integers of any size, and any way to write a number: 1e3 comes back from many
+ * servers as 1000. So it is known by its value, rounded as most servers would.
+ */
+function decodeToken(bytes: Buffer, span: Span | undefined): Correlator | undefined {
+  const exact = decode(bytes, span);
+  if (exact !== undefined || span === undefined || !isStringOrNumber(bytes[span.start])) return exact;
+  const value = Number(bytes.toString('latin1', span.start, span.end));
+  return Number.isInteger(value) ? { start: span.start, end: span.end, value } : undefined;
+}
+
+/** A key that occurs twice is treated as absent: whoever reads the other one must not be led astray. */
+function member({ bytes, outline }: Frame, objectStart: number, key: string): Span | undefined {
+  if (objectStart < 0 || bytes[objectStart] !== OPEN_BRACE) return undefined;
+  const span = findUniqueMember(bytes, objectStart, key, outline);
+  return span === 'duplicate' ? undefined : span;
+}
+
+/** Longer integers may not be exact. */
+const MAX_DIGITS = 15;
+
+/** How far a `notifications/progress` says its call has come; undefined: it does not. Parses only if it must. */
+export function readProgress(frame: Frame): number | undefined {
+  const { bytes, payloadStart, outline } = frame;
+  const span = payloadStart === -1 ? undefined : findUniqueMember(bytes, payloadStart, 'progress', outline);
+  const plain = typeof span === 'object' ? readDigits(bytes, span.start, span.end) : undefined;
+  if (plain !== undefined) return plain;
+  const progress = readField(frame, 'progress');
+  return typeof progress === 'number' ? progress : undefined;
+}
+
+/** Undefined: it is something else than a short row of digits. */
+function readDigits(bytes: Buffer, start: number, end: number): number | undefined {
+  if (end - start > MAX_DIGITS) return undefined;
+  let value = 0;
+  for (let at = start; at < end; at++) {
+    const byte = bytes[at] as number; // within the value
+    if (byte < DIGIT_0 || byte > DIGIT_9) return undefined;
+    value = value * 10 + (byte - DIGIT_0);
+  }
+  return value;
+}

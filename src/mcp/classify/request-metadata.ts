@@ -1,0 +1,233 @@
+/**
+ * The envelope of a modern request: the keys of `params._meta` that say what a legacy client says once, in its
+ * handshake. [spec 2026-07-28 basic#meta]
+ */
+
+import { editFrame, withoutParams, withParams } from '../../wire/edit-frame.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/ascii.ts';
+import { findMember } from '../../wire/json/find-member.ts';
+import { ObjectEditor } from '../../wire/json/object-editor.ts';
+import { membersOf } from '../../wire/json/outline.ts';
+import { isStringToken, skipWhitespace } from '../../wire/json/scan-json.ts';
+import { parseLogLevel } from '../vocabulary/log-levels.ts';
+import {
+  META_CLIENT_CAPABILITIES,
+  META_CLIENT_INFO,
+  META_LOG_LEVEL,
+  META_PROTOCOL_VERSION,
+} from '../vocabulary/meta.ts';
+import {
+  CALL_TOOL,
+  LIST_PROMPTS,
+  LIST_RESOURCE_TEMPLATES,
+  LIST_RESOURCES,
+  LIST_ROOTS,
+  LIST_TOOLS,
+  PING,
+} from '../vocabulary/methods.ts';
+import { asFields, type Fields, MAX_PARSED_VALUES, parseSpan } from '../vocabulary/payload.ts';
+import { findAllUnmistakable, findUnmistakable, type Unmistakable } from './look-alikes.ts';
+
+export interface RequestMetadata {
+  /** The revision as the client named it; not checked. */
+  readonly revision: string;
+  readonly capabilities: Fields;
+  /** As the client wrote them, where that is much: then they are parsed anew at each look. */
+  readonly capabilitiesBytes?: number;
+  /** With `name` and `version`, and whatever else the client tells of itself. */
+  readonly clientInfo: Fields | undefined;
+  /** One of the eight levels. Undefined: the client wants no log messages. */
+  readonly logLevel: string | undefined;
+}
+
+export interface MetadataFault {
+  /** What is missing or wrong, in English, without quoting the message. */
+  readonly fault: string;
+}
+
+export const META = '_meta';
+const ENVELOPE_KEYS = [META_PROTOCOL_VERSION, META_CLIENT_CAPABILITIES, META_CLIENT_INFO, META_LOG_LEVEL] as const;
+
+/**
+ * Does the message say of itself that it is modern? Exact, also for a key that is spelled with escapes or a `_meta`
+ * that occurs twice; whether the envelope is a good one is another question.
+ */
+export function claimsModern(frame: Frame): boolean {
+  const { bytes, payloadStart, outline } = frame;
+  if (payloadStart === -1 || frame.isResponse) return false;
+  const params = membersOf(bytes, payloadStart, outline);
+  while (params.next()) {
+    if (!isStringToken(bytes, params.keyStart, params.keyEnd, META)) continue;
+    if (findMember(bytes, params.valueStart, META_PROTOCOL_VERSION, outline) !== undefined) return true;
+  }
+  return false;
+}
+
+/**
+ * The envelope of a request. A key that occurs twice, or beside one that some parsers take for it, is refused: what was
+ * checked here must be what the server reads.
+ */
+export function readRequestMetadata(frame: Frame): RequestMetadata | MetadataFault {
+  const { bytes, payloadStart } = frame;
+  const meta = findUnmistakable(frame, payloadStart, META);
+  if (meta === 'unclear') return { fault: `params.${META} must occur once, and nothing that could be taken for it` };
+  const at = meta !== undefined && bytes[meta.start] === OPEN_BRACE ? meta.start : -1;
+  const found = findAllUnmistakable(frame, at, ENVELOPE_KEYS);
+  const revision = readValue(bytes, found[0]);
+  const capabilities = readValue(bytes, found[1]);
+  const clientInfo = readValue(bytes, found[2]);
+  const logLevel = readValue(bytes, found[3]);
+  if (typeof revision.value !== 'string') return faultOf(META_PROTOCOL_VERSION, revision, 'a string');
+  const declared = asFields(capabilities.value);
+  if (declared === undefined) return faultOf(META_CLIENT_CAPABILITIES, capabilities, 'an object');
+  const info = parseInfo(clientInfo.value);
+  if (info === undefined && clientInfo.state !== 'missing') {
+    return faultOf(META_CLIENT_INFO, clientInfo, 'an object with the strings "name" and "version"');
+  }
+  const level = parseLogLevel(logLevel.value);
+  if (level === undefined && logLevel.state !== 'missing') return faultOf(META_LOG_LEVEL, logLevel, 'a log level');
+  const metadata = { revision: revision.value, capabilities: declared, clientInfo: info, logLevel: level };
+  return lengthOf(found[1]) + lengthOf(found[2]) <= MAX_PARSED_BYTES ? metadata : parsedLate(metadata, bytes, found);
+}
+
+/** Metadata is kept as long as its call, and objects may take twenty times the memory of their text. */
+const MAX_PARSED_BYTES = 2048;
+
+function lengthOf(found: Unmistakable): number {
+  return found === undefined || found === 'unclear' ? 0 : found.end - found.start;
+}
+
+/** The metadata as an object that parses its large members anew whenever they are read. */
+function parsedLate(
+  { revision, logLevel }: RequestMetadata,
+  bytes: Buffer,
+  [, capabilities, clientInfo]: readonly Unmistakable[],
+): RequestMetadata {
+  return {
+    revision,
+    logLevel,
+    capabilitiesBytes: lengthOf(capabilities),
+    get capabilities() {
+      return asFields(readValue(bytes, capabilities).value) ?? {};
+    },
+    get clientInfo() {
+      return asFields(readValue(bytes, clientInfo).value);
+    },
+  };
+}
+
+interface ReadValue {
+  readonly state: 'missing' | 'unclear' | 'too-much' | 'present';
+  readonly value: unknown;
+}
+
+const MISSING: ReadValue = { state: 'missing', value: undefined };
+const UNCLEAR: ReadValue = { state: 'unclear', value: undefined };
+const TOO_MUCH: ReadValue = { state: 'too-much', value: undefined };
+
+function readValue(bytes: Buffer, found: Unmistakable): ReadValue {
+  if (found === undefined) return MISSING;
+  if (found === 'unclear') return UNCLEAR;
+  const value = parseSpan(bytes, found);
+  // It is part of a message that is JSON, and no deeper than a message may be.
+  return value === undefined ? TOO_MUCH : { state: 'present', value };
+}
+
+function faultOf(key: string, { state }: ReadValue, expected: string): MetadataFault {
+  const name = `params.${META}["${key}"]`;
+  if (state === 'missing') return { fault: `${name} is missing; expected ${expected}` };
+  if (state === 'unclear') return { fault: `${name} must occur once, and nothing that could be taken for it` };
+  if (state === 'too-much') return { fault: `${name} has more than ${MAX_PARSED_VALUES} values; expected ${expected}` };
+  return { fault: `${name} must be ${expected}` };
+}
+
+function parseInfo(value: unknown): Fields | undefined {
+  const info = asFields(value);
+  return typeof info?.name === 'string' && typeof info.version === 'string' ? info : undefined;
+}
+
+export interface StripOptions {
+  /** `inputResponses` and `requestState`, which answer an `input_required` of the bridge's own. Default: keep. */
+  readonly inputs?: 'keep' | 'remove';
+  /** What else changes in the params: members of these names. */
+  readonly also?: { readonly keys: readonly string[]; readonly change: (params: ObjectEditor) => void };
+}
+
+const STRIPPED = [META, 'inputResponses', 'requestState'];
+
+/** Legacy requests that may come without params. */
+const paramless: ReadonlySet<string | undefined> = new Set([
+  LIST_TOOLS,
+  LIST_PROMPTS,
+  LIST_RESOURCES,
+  LIST_RESOURCE_TEMPLATES,
+  LIST_ROOTS,
+  PING,
+]);
+
+/** The request without its envelope, as a legacy server wants it. All else stays byte for byte. */
+export function stripMetadata(frame: Frame, { inputs = 'keep', also }: StripOptions = {}): Frame {
+  const keys = also === undefined ? STRIPPED : [...STRIPPED, ...also.keys];
+  const params = ObjectEditor.readIn(frame, frame.payloadStart, keys);
+  if (params === undefined) return frame;
+  if (inputs === 'remove') {
+    params.remove('inputResponses');
+    params.remove('requestState');
+  }
+  also?.change(params);
+  const meta = ObjectEditor.readIn(frame, params.value(META)?.start ?? -1, ENVELOPE_KEYS);
+  for (const key of ENVELOPE_KEYS) meta?.remove(key);
+  const metaEdits = meta?.edits() ?? [];
+  if (metaEdits.length > 0) {
+    if (meta?.isEmpty) params.remove(META);
+    else params.edit(META, metaEdits);
+  }
+  const edits = params.edits();
+  if (edits.length > 0 && params.isEmpty && paramless.has(frame.method)) return withoutParams(frame);
+  return editFrame(frame, edits);
+}
+
+/**
+ * The request with this envelope in place of any other, as a modern server wants it; without the `task` of a tool call,
+ * which is of the legacy era. Params by position cannot have an envelope and stay, for the server to refuse.
+ */
+export function stampMetadata(frame: Frame, metadata: RequestMetadata): Frame {
+  const { bytes, payloadStart } = frame;
+  const params = ObjectEditor.readIn(frame, payloadStart, [META, 'task']);
+  if (params === undefined) {
+    // PHP writes an empty object as an empty array.
+    const isFree = payloadStart === -1 || isEmptyArray(bytes, payloadStart);
+    return isFree ? withParams(frame, encode({ [META]: envelopeOf(metadata) })) : frame;
+  }
+  const envelope = envelopeOf(metadata);
+  const meta = ObjectEditor.readIn(frame, params.value(META)?.start ?? -1, ENVELOPE_KEYS);
+  if (meta === undefined) {
+    params.set(META, encode(envelope));
+  } else {
+    for (const key of ENVELOPE_KEYS) {
+      if (envelope[key] === undefined) meta.remove(key);
+      else meta.set(key, encode(envelope[key]));
+    }
+    params.edit(META, meta.edits());
+  }
+  if (frame.method === CALL_TOOL) params.remove('task');
+  return editFrame(frame, params.edits());
+}
+
+function isEmptyArray(bytes: Buffer, at: number): boolean {
+  return bytes[at] === OPEN_BRACKET && bytes[skipWhitespace(bytes, at + 1)] === CLOSE_BRACKET;
+}
+
+function envelopeOf({ revision, capabilities, clientInfo, logLevel }: RequestMetadata): Fields {
+  return {
+    [META_PROTOCOL_VERSION]: revision,
+    [META_CLIENT_CAPABILITIES]: capabilities,
+    [META_CLIENT_INFO]: clientInfo,
+    [META_LOG_LEVEL]: logLevel,
+  };
+}
+
+function encode(value: unknown): Buffer {
+  return Buffer.from(JSON.stringify(value));
+}

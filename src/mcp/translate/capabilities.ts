@@ -1,0 +1,155 @@
+/** What one side can do, said in the words of the other era. */
+import { isDeclared } from '../vocabulary/client-capabilities.ts';
+import { asFields, type Fields } from '../vocabulary/payload.ts';
+import { featuresOf, type RevisionFeatures, type RevisionId } from '../vocabulary/revisions.ts';
+import { TASKS_EXTENSION } from '../vocabulary/task-extension.ts';
+
+/**
+ * Characters of a client's capabilities as JSON. With them sessions of a legacy server are opened, and a modern server is
+ * told them with each request of a legacy client.
+ */
+export const MAX_CAPABILITIES_LENGTH = 16 * 1024;
+/** As the client wrote them; what is longer is not even read. */
+export const MAX_CAPABILITIES_BYTES = 4 * MAX_CAPABILITIES_LENGTH;
+
+export interface CanonicalCapabilities {
+  /** Read anew at each look: as objects they take many times the memory of their text, and calls wait with them. */
+  readonly capabilities: Fields;
+  /** Equal for all capabilities that mean the same to a legacy server. */
+  readonly key: string;
+  /** With these a server may ask its client something: for roots, a sample or an elicitation. */
+  readonly areAskable: boolean;
+}
+
+/**
+ * What of a client's capabilities a legacy server may act on, written in one way only. Clients with the same key can
+ * use the same session of a legacy server: it knows exactly what each of them can do.
+ */
+export function canonicalCapabilities(declared: Fields): CanonicalCapabilities {
+  const told = compact({
+    roots: isDeclared(declared.roots) ? {} : undefined,
+    sampling: pickDeclared(declared.sampling, ['context', 'tools']),
+    elicitation: withModes(pickDeclared(declared.elicitation, ['form', 'url'])),
+    experimental: nonEmpty(asFields(declared.experimental)),
+    extensions: nonEmpty(withoutTasks(asFields(declared.extensions))),
+  });
+  const key = JSON.stringify(sorted(told));
+  return {
+    key,
+    areAskable: told.roots !== undefined || told.sampling !== undefined || told.elicitation !== undefined,
+    get capabilities() {
+      return JSON.parse(key) as Fields;
+    },
+  };
+}
+
+/**
+ * What a server of this revision should have been told instead of `declared`, which was written for the latest one;
+ * undefined: it reads nothing into it that is not there.
+ */
+export function correctedDeclaration(declared: Fields, revision: RevisionId): Fields | undefined {
+  const { elicitation, ...rest } = declared;
+  const isMisread = featuresOf(revision).elicitation === 'form' && isDeclared(elicitation);
+  return isMisread && !isDeclared(asFields(elicitation)?.form) ? rest : undefined;
+}
+
+/** A legacy client's capabilities, as its `initialize` told them, for the envelope of its requests to a modern server. */
+export function toModernCapabilities(declared: Fields, clientRevision: RevisionId): Fields {
+  const { capabilities } = canonicalCapabilities(declared);
+  const features = featuresOf(clientRevision);
+  return compact({
+    ...capabilities,
+    sampling: samplingFor(capabilities.sampling, features),
+    elicitation: modernElicitation(asFields(capabilities.elicitation), features),
+  });
+}
+
+/** A revision that knows nothing inside of `sampling` does not mean what stands there. */
+function samplingFor(sampling: unknown, features: RevisionFeatures): unknown {
+  return isDeclared(sampling) && !features.samplingTools ? {} : sampling;
+}
+
+function modernElicitation(elicitation: Fields | undefined, { elicitation: form }: RevisionFeatures): unknown {
+  if (form === 'modes') return elicitation;
+  return form === 'form' && elicitation !== undefined ? { form: {} } : undefined;
+}
+
+export interface ServerReach {
+  /** Can what the server says on its own, outside of any request, get to the client? */
+  readonly unsolicited: boolean;
+}
+
+/** The capabilities of the specification; the bridge cannot know what others mean. */
+const specified: ReadonlySet<string> = new Set([
+  'tools',
+  'prompts',
+  'resources',
+  'logging',
+  'completions',
+  'experimental',
+]);
+
+/** `capabilities` of a legacy server's InitializeResult for a DiscoverResult. */
+export function toDiscoverCapabilities(capabilities: Fields, reach: ServerReach): Fields {
+  return serverCapabilities(capabilities, reach);
+}
+
+/** `capabilities` of a modern server's DiscoverResult for an InitializeResult of this revision. */
+export function toInitializeCapabilities(
+  capabilities: Fields,
+  clientRevision: RevisionId,
+  reach: ServerReach = { unsolicited: true },
+): Fields {
+  const { completions, ...rest } = serverCapabilities(capabilities, reach);
+  return featuresOf(clientRevision).completionsCapability ? compact({ ...rest, completions }) : rest;
+}
+
+function serverCapabilities(capabilities: Fields, { unsolicited }: ServerReach): Fields {
+  const { tasks: _, extensions, ...rest } = capabilities;
+  const declared = Object.entries(rest).filter(([, value]) => isDeclared(value));
+  const told = declared.map(([name, value]) => {
+    if (!specified.has(name)) return [name, value] as const;
+    // Some servers write true for an object.
+    const fields = asFields(value) ?? {};
+    return [name, unsolicited ? fields : withoutFlags(fields)] as const;
+  });
+  return compact({ ...Object.fromEntries(told), extensions: nonEmpty(withoutTasks(asFields(extensions))) });
+}
+
+function withoutFlags({ listChanged: _, subscribe: __, ...rest }: Fields): Fields {
+  return rest;
+}
+
+/** [spec 2026-07-28 client/elicitation#capabilities] for compatibility, `{}` means forms. */
+function withModes(elicitation: Fields | undefined): Fields | undefined {
+  return elicitation !== undefined && Object.keys(elicitation).length === 0 ? { form: {} } : elicitation;
+}
+
+/** The declared ones of these members; undefined when the capability itself is not declared. */
+function pickDeclared(capability: unknown, names: readonly string[]): Fields | undefined {
+  if (!isDeclared(capability)) return undefined;
+  const fields = asFields(capability) ?? {};
+  const picked = names.filter((name) => isDeclared(fields[name]));
+  return Object.fromEntries(picked.map((name) => [name, asFields(fields[name]) ?? {}]));
+}
+
+function withoutTasks(extensions: Fields | undefined): Fields | undefined {
+  if (extensions === undefined) return undefined;
+  return Object.fromEntries(Object.entries(extensions).filter(([name]) => name !== TASKS_EXTENSION));
+}
+
+function nonEmpty(fields: Fields | undefined): Fields | undefined {
+  return fields !== undefined && Object.keys(fields).length > 0 ? fields : undefined;
+}
+
+function compact(fields: Fields): Fields {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  const fields = asFields(value);
+  if (fields === undefined) return value;
+  const entries = Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1));
+  return Object.fromEntries(entries.map(([key, member]) => [key, sorted(member)]));
+}

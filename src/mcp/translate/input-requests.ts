@@ -1,0 +1,79 @@
+/**
+ * A legacy server's own requests as what a modern client is asked for: entries of an `input_required` result.
+ * [spec 2026-07-28 basic/patterns/mrtr#inputrequests]
+ */
+import { withPayload } from '../../wire/edit-frame.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { ObjectEditor } from '../../wire/json/object-editor.ts';
+import { skipValue } from '../../wire/json/scan-json.ts';
+import { replaceSpans } from '../../wire/splice.ts';
+import { type IdOrToken, joinMembers, resultFrame } from '../../wire/write-message.ts';
+import { META_RELATED_TASK, META_SERVER_INFO } from '../vocabulary/meta.ts';
+import { ELICIT, LIST_ROOTS } from '../vocabulary/methods.ts';
+import type { Fields } from '../vocabulary/payload.ts';
+
+/** The key of the n-th request that one call has made: unlike all others of that call, and telling in a log. */
+export function inputKey(method: string, n: number): string {
+  return `${method.split('/', 1)[0]}-${n}`;
+}
+
+/** Part of a legacy request that means nothing where it is no message of its own. */
+const transportMeta = ['progressToken', META_RELATED_TASK] as const;
+
+/** One entry, as JSON text. All the server said stays as it was written, but for what the modern era does not know. */
+export function toInputRequest(frame: Frame): Buffer {
+  const params = inputParams(frame);
+  const method = Buffer.from(JSON.stringify(frame.method));
+  return joinMembers(
+    new Map(
+      params === undefined
+        ? [['method', method]]
+        : [
+            ['method', method],
+            ['params', params],
+          ],
+    ),
+  );
+}
+
+function inputParams({ bytes, payloadStart, method }: Frame): Buffer | undefined {
+  const params = ObjectEditor.read(bytes, payloadStart, ['_meta', 'task', 'elicitationId']);
+  if (params === undefined) return undefined;
+  params.remove('task');
+  // [spec 2026-07-28 changelog] gone together with the notification that named it.
+  if (method === ELICIT) params.remove('elicitationId');
+  const meta = ObjectEditor.read(bytes, params.value('_meta')?.start ?? -1, transportMeta);
+  for (const key of transportMeta) meta?.remove(key);
+  const metaEdits = meta?.edits() ?? [];
+  if (meta?.isEmpty) params.remove('_meta');
+  else if (metaEdits.length > 0) params.edit('_meta', metaEdits);
+  if (method === LIST_ROOTS && params.isEmpty) return undefined;
+  const end = skipValue(bytes, payloadStart);
+  const edits = params.edits().map(({ start, end: editEnd, replacement }) => {
+    return { start: start - payloadStart, end: editEnd - payloadStart, replacement };
+  });
+  return replaceSpans(bytes.subarray(payloadStart, end), edits);
+}
+
+export interface InputRequiredParts {
+  /** What `toInputRequest` made, by key. */
+  readonly requests: ReadonlyMap<string, Buffer>;
+  readonly requestState: string;
+  readonly serverInfo: Fields | undefined;
+}
+
+/** The answer that asks the client for all of it and to come back with the state. */
+export function inputRequiredFrame(id: IdOrToken, parts: InputRequiredParts): Frame {
+  const { requests, requestState, serverInfo } = parts;
+  const members = new Map([
+    ['resultType', encode('input_required')],
+    ['inputRequests', joinMembers(requests)],
+    ['requestState', encode(requestState)],
+  ]);
+  if (serverInfo !== undefined) members.set('_meta', encode({ [META_SERVER_INFO]: serverInfo }));
+  return withPayload(resultFrame(id, null), joinMembers(members));
+}
+
+function encode(value: unknown): Buffer {
+  return Buffer.from(JSON.stringify(value));
+}

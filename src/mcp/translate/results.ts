@@ -1,0 +1,202 @@
+/** Results of one era as the other one has them: a few members more or less, the rest byte for byte. */
+import { editFrame } from '../../wire/edit-frame.ts';
+import { isNullToken } from '../../wire/envelope-members.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { ObjectEditor } from '../../wire/json/object-editor.ts';
+import { isStringToken } from '../../wire/json/scan-json.ts';
+import { META_RELATED_TASK, META_SERVER_INFO, META_SUBSCRIPTION_ID } from '../vocabulary/meta.ts';
+import { CALL_TOOL, isCacheable, isSpecified, LIST_TOOLS } from '../vocabulary/methods.ts';
+import { asFields, type Fields } from '../vocabulary/payload.ts';
+import { MODERN_REVISION_IDS, type RevisionId } from '../vocabulary/revisions.ts';
+import { type ServerReach, toDiscoverCapabilities, toInitializeCapabilities } from './capabilities.ts';
+import { modernToolEdits } from './modern-tools.ts';
+
+/** How long a result may be used again, and by whom. [spec 2026-07-28 server/utilities/caching] */
+export interface CacheHints {
+  readonly ttlMs: number;
+  readonly cacheScope: 'public' | 'private';
+}
+
+/** What can be said of a server that says nothing. */
+export const NO_CACHING: CacheHints = { ttlMs: 0, cacheScope: 'private' };
+
+export interface ModernResultOptions {
+  /** The method of the request that the result answers. */
+  readonly method: string;
+  /** The server's own name and version. */
+  readonly serverInfo: Fields | undefined;
+  /** For results that can be kept; the others have no hints. */
+  readonly cache?: CacheHints;
+}
+
+/**
+ * A legacy server's result for a modern client. A server of that era has no say over `resultType` and the other members
+ * it does not know. Undefined: it is no object, as a result must be in every revision.
+ */
+export function toModernResult(frame: Frame, options: ModernResultOptions): Frame | undefined {
+  const { method, serverInfo, cache = NO_CACHING } = options;
+  const { bytes, payloadStart } = frame;
+  const keys = ['resultType', '_meta', 'ttlMs', 'cacheScope', 'content', 'tools'];
+  const result = ObjectEditor.readIn(frame, frame.kind === 'result' ? payloadStart : -1, keys);
+  if (result === undefined) return undefined;
+  result.set('resultType', COMPLETE);
+  changeMeta(frame, result, { set: serverInfo && { [META_SERVER_INFO]: serverInfo }, remove: [META_RELATED_TASK] });
+  if (isCacheable(method)) setHints(result, method, cache);
+  if (method === CALL_TOOL && isMissing(bytes, result, 'content')) result.set('content', EMPTY_LIST);
+  if (method === LIST_TOOLS) editValue(result, 'tools', modernToolEdits(bytes, result.value('tools')?.start ?? -1));
+  return editFrame(frame, result.edits());
+}
+
+/** What a method of an extension says of this it says in any era; of its own methods the specification says it since then. */
+function setHints(result: ObjectEditor, method: string, cache: CacheHints): void {
+  for (const [key, value] of [
+    ['ttlMs', cache.ttlMs],
+    ['cacheScope', cache.cacheScope],
+  ] as const) {
+    if (isSpecified(method) || result.value(key) === undefined) result.set(key, encode(value));
+  }
+}
+
+const COMPLETE = encode('complete');
+const EMPTY_LIST = encode([]);
+
+/** Is the member absent or null? Servers in some languages write an empty list as null. */
+function isMissing(bytes: Buffer, object: ObjectEditor, key: string): boolean {
+  const span = object.value(key);
+  return span === undefined || isNullToken(bytes, span.start, span.end);
+}
+
+/** Members a modern result has by the specification, next to those of its method. */
+const specified = ['ttlMs', 'cacheScope', 'inputRequests', 'requestState'] as const;
+
+/**
+ * A modern server's result for a legacy client. The official clients of that era refuse an empty result that holds
+ * anything they do not know.
+ */
+export function toLegacyResult(frame: Frame, method: string): Frame {
+  const result = ObjectEditor.readIn(frame, frame.payloadStart, ['resultType', '_meta', ...specified]);
+  if (result === undefined) return frame;
+  const { bytes } = frame;
+  const type = result.value('resultType');
+  // [spec 2026-07-28 basic#resulttype] Any other type is an extension's, and so is all that comes with it.
+  if (type === undefined || isStringToken(bytes, type.start, type.end, 'complete')) {
+    result.remove('resultType');
+    // In the result of an extension's method they may be the extension's.
+    if (isSpecified(method)) for (const key of specified) result.remove(key);
+  }
+  changeMeta(frame, result, { set: undefined, remove: [META_SERVER_INFO, META_SUBSCRIPTION_ID] });
+  return editFrame(frame, result.edits());
+}
+
+interface MetaChange {
+  readonly set: Fields | undefined;
+  readonly remove: readonly string[];
+}
+
+/** A `_meta` that is left empty goes; one that was empty before stays. */
+function changeMeta(frame: Frame, result: ObjectEditor, change: MetaChange): void {
+  const added = Object.entries(change.set ?? {});
+  const span = result.value('_meta');
+  const keys = [...added.map(([key]) => key), ...change.remove];
+  const meta = ObjectEditor.readIn(frame, span?.start ?? -1, keys);
+  if (meta === undefined) {
+    if (added.length > 0) result.set('_meta', encode(change.set));
+    else result.remove('_meta');
+    return;
+  }
+  for (const key of change.remove) meta.remove(key);
+  for (const [key, value] of added) meta.set(key, encode(value));
+  const edits = meta.edits();
+  if (edits.length > 0 && meta.isEmpty) result.remove('_meta');
+  else editValue(result, '_meta', edits);
+}
+
+function editValue(object: ObjectEditor, key: string, edits: ReturnType<ObjectEditor['edits']>): void {
+  if (edits.length > 0) object.edit(key, edits);
+}
+
+function encode(value: unknown): Buffer {
+  return Buffer.from(JSON.stringify(value));
+}
+
+export interface DiscoverOptions extends ServerReach {
+  /** What is done for the server, in addition to its own. */
+  readonly extensions?: Fields | undefined;
+  readonly cache?: CacheHints;
+}
+
+/** Members that one of the two results has by its specification: they are made anew, all others stay. */
+const introduction: ReadonlySet<string> = new Set([
+  'resultType',
+  'supportedVersions',
+  'protocolVersion',
+  'capabilities',
+  'serverInfo',
+  'instructions',
+  'ttlMs',
+  'cacheScope',
+  '_meta',
+]);
+const introductionMeta: ReadonlySet<string> = new Set([META_SERVER_INFO, META_SUBSCRIPTION_ID]);
+
+function without(names: ReadonlySet<string>, fields: Fields | undefined): Fields {
+  return Object.fromEntries(Object.entries(fields ?? {}).filter(([name]) => !names.has(name)));
+}
+
+/** What `server/discover` answers for a legacy server, from the result of its `initialize`. */
+export function discoverResult(initialized: Fields, options: DiscoverOptions): Fields {
+  const { unsolicited, extensions, cache = NO_CACHING } = options;
+  const { instructions } = initialized;
+  const capabilities = toDiscoverCapabilities(asFields(initialized.capabilities) ?? {}, { unsolicited });
+  const serverInfo = readServerInfo(initialized.serverInfo);
+  const meta = {
+    ...without(introductionMeta, asFields(initialized._meta)),
+    ...(serverInfo && { [META_SERVER_INFO]: serverInfo }),
+  };
+  return {
+    ...without(introduction, initialized),
+    resultType: 'complete',
+    supportedVersions: MODERN_REVISION_IDS,
+    capabilities: {
+      ...capabilities,
+      ...(extensions && { extensions: { ...asFields(capabilities.extensions), ...extensions } }),
+    },
+    ...(typeof instructions === 'string' && { instructions }),
+    ...cache,
+    ...(Object.keys(meta).length > 0 && { _meta: meta }),
+  };
+}
+
+export interface InitializeOptions extends ServerReach {
+  readonly revision: RevisionId;
+  /** For a server that does not say what it is called; legacy clients want a name. */
+  readonly fallbackName: string;
+}
+
+/** What `initialize` answers for a modern server, from the result of its `server/discover`. */
+export function initializeResult(discovered: Fields, options: InitializeOptions): Fields {
+  const { revision, fallbackName, unsolicited } = options;
+  const { instructions } = discovered;
+  const capabilities = asFields(discovered.capabilities) ?? {};
+  const meta = without(introductionMeta, asFields(discovered._meta));
+  return {
+    ...without(introduction, discovered),
+    protocolVersion: revision,
+    capabilities: toInitializeCapabilities(capabilities, revision, { unsolicited }),
+    serverInfo: readServerInfo(asFields(discovered._meta)?.[META_SERVER_INFO]) ?? {
+      name: fallbackName,
+      version: UNKNOWN_VERSION,
+    },
+    ...(typeof instructions === 'string' && { instructions }),
+    ...(Object.keys(meta).length > 0 && { _meta: meta }),
+  };
+}
+
+const UNKNOWN_VERSION = '0.0.0';
+
+/** With all it says of itself; undefined when it has no name. */
+export function readServerInfo(value: unknown): Fields | undefined {
+  const info = asFields(value);
+  if (typeof info?.name !== 'string') return undefined;
+  return typeof info.version === 'string' ? info : { ...info, version: UNKNOWN_VERSION };
+}

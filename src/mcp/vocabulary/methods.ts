@@ -1,0 +1,160 @@
+/** Methods the bridge has to know by name; every other one passes unread. */
+
+export const INITIALIZE = 'initialize';
+export const DISCOVER = 'server/discover';
+export const PING = 'ping';
+export const SET_LEVEL = 'logging/setLevel';
+export const SUBSCRIBE = 'resources/subscribe';
+export const UNSUBSCRIBE = 'resources/unsubscribe';
+export const LIST_TOOLS = 'tools/list';
+export const LIST_RESOURCES = 'resources/list';
+export const LIST_RESOURCE_TEMPLATES = 'resources/templates/list';
+export const LIST_PROMPTS = 'prompts/list';
+export const COMPLETE = 'completion/complete';
+export const CALL_TOOL = 'tools/call';
+export const GET_PROMPT = 'prompts/get';
+export const READ_RESOURCE = 'resources/read';
+/** Requests below this prefix may name a task by its id, so they are refused where strangers share a server. */
+export const TASKS_PREFIX = 'tasks/';
+
+export const INITIALIZED = 'notifications/initialized';
+export const CANCELLED = 'notifications/cancelled';
+export const PROGRESS = 'notifications/progress';
+export const LOG_MESSAGE = 'notifications/message';
+export const RESOURCE_UPDATED = 'notifications/resources/updated';
+export const TOOLS_CHANGED = 'notifications/tools/list_changed';
+export const PROMPTS_CHANGED = 'notifications/prompts/list_changed';
+export const RESOURCES_CHANGED = 'notifications/resources/list_changed';
+export const ROOTS_CHANGED = 'notifications/roots/list_changed';
+export const ELICITATION_COMPLETE = 'notifications/elicitation/complete';
+/** 2025-11-25 has this notification in both directions. */
+export const TASK_STATUS = 'notifications/tasks/status';
+
+export const SAMPLE = 'sampling/createMessage';
+export const ELICIT = 'elicitation/create';
+export const LIST_ROOTS = 'roots/list';
+
+/** Requests during which a server may ask the client something. [spec 2026-07-28 input_required; SEP-2260] */
+const interactive: ReadonlySet<string> = new Set([CALL_TOOL, GET_PROMPT, READ_RESOURCE]);
+
+export function isInteractive(method: string): boolean {
+  return interactive.has(method);
+}
+
+/**
+ * Requests of the specification during which servers have nothing to ask. A method nobody knows may well ask; only of
+ * these it is safe to say that a question is not theirs.
+ */
+const quiet: ReadonlySet<string> = new Set([
+  INITIALIZE,
+  PING,
+  SET_LEVEL,
+  SUBSCRIBE,
+  UNSUBSCRIBE,
+  LIST_TOOLS,
+  LIST_PROMPTS,
+  LIST_RESOURCES,
+  LIST_RESOURCE_TEMPLATES,
+  COMPLETE,
+]);
+
+export function mayAsk(method: string): boolean {
+  return !quiet.has(method);
+}
+
+/** The task requests of 2025-11-25 and of the tasks extension, which share some names. */
+const taskRequests: ReadonlySet<string> = new Set([
+  'tasks/get',
+  'tasks/update',
+  'tasks/cancel',
+  'tasks/result',
+  'tasks/list',
+]);
+
+export function isTaskRequest(method: string): boolean {
+  return taskRequests.has(method);
+}
+
+/** Notifications that say "look again": a second one adds nothing to a first that was not delivered yet. */
+export function isListChanged(method: string | undefined): boolean {
+  return method === TOOLS_CHANGED || method === PROMPTS_CHANGED || method === RESOURCES_CHANGED;
+}
+
+/** What a method is in the modern era. */
+
+/** Opens a stream of change notifications. [spec 2026-07-28 basic/patterns/subscriptions] */
+export const LISTEN = 'subscriptions/listen';
+/** The first message on such a stream. */
+export const LISTEN_ACKNOWLEDGED = 'notifications/subscriptions/acknowledged';
+
+/** [spec 2026-07-28 server/utilities/caching#cacheable-results] */
+const cacheable: ReadonlySet<string> = new Set([
+  DISCOVER,
+  LIST_TOOLS,
+  LIST_PROMPTS,
+  LIST_RESOURCES,
+  LIST_RESOURCE_TEMPLATES,
+  READ_RESOURCE,
+]);
+
+/** Requests of extensions whose results must have the same hints. [SEP-2640 skills] */
+const cacheableExtensions: ReadonlySet<string> = new Set(['skills/list', 'skills/get']);
+
+/** Requests of the specification, with those of its tasks extension. */
+const modern: ReadonlySet<string> = new Set([
+  ...cacheable,
+  CALL_TOOL,
+  GET_PROMPT,
+  COMPLETE,
+  LISTEN,
+  'tasks/get',
+  'tasks/update',
+  'tasks/cancel',
+]);
+
+/** Requests of earlier revisions that the modern era is without. [spec 2026-07-28 changelog] */
+const gone: ReadonlySet<string> = new Set([
+  INITIALIZE,
+  PING,
+  SET_LEVEL,
+  SUBSCRIBE,
+  UNSUBSCRIBE,
+  'tasks/result',
+  'tasks/list',
+]);
+
+/** Requests that only a server makes, in whatever form. */
+const ofServers: ReadonlySet<string> = new Set([SAMPLE, ELICIT, LIST_ROOTS]);
+
+/** What a client of any era says by itself. [schema 2025-11-25, 2026-07-28 ClientNotification] */
+const clientNotifications: ReadonlySet<string> = new Set([
+  CANCELLED,
+  PROGRESS,
+  INITIALIZED,
+  ROOTS_CHANGED,
+  TASK_STATUS,
+]);
+
+/** Is it a notification that the specification knows of? All others are an extension's, whatever they are called. */
+export function isClientNotification(method: string): boolean {
+  return clientNotifications.has(method);
+}
+
+/** Must the result of this request say how long it stays good? */
+export function isCacheable(method: string): boolean {
+  return cacheable.has(method) || cacheableExtensions.has(method);
+}
+
+/**
+ * May a modern client send this request? Only names that are known not to be requests of this era are refused. An
+ * extension chooses its names freely, also below the first segments that the specification uses: SEP-2640 has
+ * `resources/directory/read`.
+ */
+export function isModernRequest(method: string): boolean {
+  return !gone.has(method) && !ofServers.has(method) && !clientNotifications.has(method);
+}
+
+/** Is it a request that clients make by the specification, of any era? Of all others nobody here knows the members. */
+export function isSpecified(method: string): boolean {
+  return modern.has(method) || gone.has(method);
+}

@@ -1,0 +1,189 @@
+import type { ChildConfig, CommandTarget } from '../../config.ts';
+import type { Deps } from '../../deps.ts';
+import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
+import { showFile } from '../../http/shown-url.ts';
+import type { Implementation } from '../../mcp/vocabulary/meta.ts';
+import type { Child, ChildListener, ChildSpec, EndReason } from '../../process/child.ts';
+import { nameCommand } from '../../process/command-name.ts';
+import { createPipeStarter, type StartChild } from '../../process/pipe-child.ts';
+import { createPtyStarter } from '../../process/pty-child.ts';
+import { resolveCommand } from '../../process/resolve-command.ts';
+import { toSpawnError } from '../../process/spawn-error.ts';
+import { RestartPolicy } from '../../process/supervisor.ts';
+import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import { untilAborted } from '../detect/attempts/wait.ts';
+import { DetectingLink } from '../detect/sessions/detecting-link.ts';
+import { ChildLimit, type ChildSlot } from './child-limit.ts';
+import { StdioLink } from './link.ts';
+import { StartTrials } from './start-trials.ts';
+
+export interface StdioDialerOptions {
+  readonly target: CommandTarget;
+  readonly child: ChildConfig;
+  readonly maxMessageBytes: number;
+  /** What a process has to end by itself when it is told to; see process/terminate.ts. */
+  readonly shutdownGraceMs: number;
+  readonly deps: Deps;
+  /** Shared with the other dialers of the bridge; default: none. */
+  readonly children?: ChildLimit | undefined;
+  /** How loud the log is about a process that fails: `debug` where whoever dials says it. Default: `warn`. */
+  readonly failureLevel?: 'warn' | 'debug';
+  /** Aborted when the bridge itself is about to be killed; default: nobody would. */
+  readonly urgency?: AbortSignal | undefined;
+  /**
+   * Who asks a server that could not be started whether it can be by now; default: nobody, the next client finds out. Where
+   * readiness decides whether clients come at all, somebody has to.
+   */
+  readonly trialClient?: Implementation | undefined;
+}
+
+/**
+ * Connections to a server that speaks over stdio: a process of its own for each.
+ * @throws BridgeError at once when the command cannot be started as it is: ERR_UPSTREAM_SPAWN when there is no such
+ *   program, ERR_CONFIG_OPTION when --pty is not to be had here
+ */
+export function createStdioDialer(options: StdioDialerOptions): UpstreamDialer {
+  const { target, child, deps } = options;
+  const file = resolveCommand({ command: target.command, cwd: child.cwd, env: child.env });
+  deps.log.debug({ file: showFile(file) }, 'found the server');
+  return new StdioDialer(options, child.pty ? createPtyStarter(deps) : createPipeStarter(deps));
+}
+
+class StdioDialer implements UpstreamDialer {
+  readonly name: string;
+  readonly #options: StdioDialerOptions;
+  readonly #spec: ChildSpec;
+  readonly #startChild: StartChild;
+  readonly #policy: RestartPolicy;
+  readonly #trials: StartTrials | undefined;
+  readonly #limit: ChildLimit;
+  readonly #failureLevel: 'warn' | 'debug';
+  /** Children of which something may still run. */
+  readonly #children = new Set<Child>();
+  #isClosed = false;
+
+  constructor(options: StdioDialerOptions, startChild: StartChild) {
+    const { target, child, deps, shutdownGraceMs } = options;
+    this.name = nameCommand(target.command, target.args);
+    this.#options = options;
+    this.#spec = {
+      name: this.name,
+      command: target.command,
+      args: target.args,
+      cwd: child.cwd,
+      env: child.env,
+      withheldEnv: child.withheldEnv,
+      graceMs: shutdownGraceMs,
+    };
+    this.#limit = options.children ?? new ChildLimit();
+    this.#failureLevel = options.failureLevel ?? 'warn';
+    this.#startChild = startChild;
+    this.#trials = options.trialClient && this.#createTrials(options.trialClient);
+    this.#policy = new RestartPolicy({
+      name: this.name,
+      clock: deps.clock,
+      random: Math.random,
+      noted: (outcome) => this.#trials?.[outcome](),
+    });
+    options.urgency?.addEventListener('abort', () => void this.#end('urgent'), { once: true });
+  }
+
+  /** While anything of the server runs, that shows whether it can: some can run only once. */
+  #createTrials(clientInfo: Implementation): StartTrials {
+    const dial = (listener: ServerListener): UpstreamLink => {
+      if (this.#children.size > 0) throw new BridgeError('ERR_SESSION_BUSY', 'The server has been started already.');
+      return this.dial(listener);
+    };
+    return new StartTrials({ dial, clientInfo, clock: this.#options.deps.clock });
+  }
+
+  dial(listener: ServerListener): UpstreamLink {
+    if (this.#isClosed) {
+      throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and starts no more servers.');
+    }
+    const slot = this.#limit.reserve();
+    return slot.free === undefined ? this.#open(listener, slot) : this.#openWhenFree(listener, slot, slot.free);
+  }
+
+  /** The process of a session that has just been ended to make room is still there for a moment. */
+  #openWhenFree(listener: ServerListener, slot: ChildSlot, free: Promise<void>): UpstreamLink {
+    const { log } = this.#options.deps;
+    log.debug({ child: this.name }, 'the server is started as soon as one that is ending is gone');
+    let isHeld = true;
+    return new DetectingLink({
+      listener,
+      first: 'any',
+      findLink: async (_first, signal) => {
+        await untilAborted(free, signal);
+        return {
+          open: (client) => {
+            isHeld = false;
+            return this.#open(client, slot);
+          },
+          drop: () => {},
+        };
+      },
+      left: () => {
+        if (isHeld) slot.release();
+      },
+    });
+  }
+
+  #open(listener: ServerListener, slot: ChildSlot): UpstreamLink {
+    const { child, maxMessageBytes, deps } = this.#options;
+    try {
+      if (this.#isClosed) throw SHUTTING_DOWN;
+      this.#policy.started();
+      return new StdioLink({
+        name: this.name,
+        maxMessageBytes,
+        withheldEnv: child.withheldEnv,
+        failureLevel: this.#failureLevel,
+        listener,
+        policy: this.#policy,
+        clock: deps.clock,
+        log: deps.log,
+        start: (childListener) => this.#start(childListener, slot),
+      });
+    } catch (thrown) {
+      slot.release();
+      throw thrown;
+    }
+  }
+
+  #start(listener: ChildListener, slot: ChildSlot): Child {
+    try {
+      const child = this.#startChild(this.#spec, listener);
+      this.#children.add(child);
+      slot.fill(child);
+      void child.gone.then(() => this.#children.delete(child));
+      return child;
+    } catch (thrown) {
+      const error = toSpawnError(this.#spec, thrown);
+      this.#options.deps.log[this.#failureLevel]({ child: this.name, code: error.code }, error.message);
+      this.#policy.failed(error, false);
+      throw error;
+    }
+  }
+
+  readiness(): Readiness {
+    const refusal = this.#policy.refusal();
+    if (refusal !== undefined) return { ready: false, error: refusal };
+    const { failure } = this.#policy;
+    return failure === undefined ? { ready: true } : { ready: false, error: failure, mayTry: true };
+  }
+
+  close(): Promise<void> {
+    return this.#end('unwanted');
+  }
+
+  async #end(why: EndReason): Promise<void> {
+    this.#isClosed = true;
+    this.#trials?.close();
+    await Promise.all([...this.#children].map((child) => child.terminate(why)));
+  }
+
+  killNow(): void {
+    for (const child of this.#children) child.killNow();
+  }
+}

@@ -1,0 +1,57 @@
+import { BridgeError } from '../../errors.ts';
+import { type ChildExit, describeExit } from '../../process/child.ts';
+import { namesIn } from '../../process/stderr-log.ts';
+
+export interface ExitContext {
+  readonly name: string;
+  readonly hasServed: boolean;
+  /** What it printed to stdout that was no message; see stdio-messages.ts. */
+  readonly noise: readonly string[];
+  readonly withheldEnv: readonly string[];
+  /** When a new child may be started. */
+  readonly retryAfterMs: number;
+}
+
+/** What clients with open calls, and those who ask later, are told about the end of a server. */
+export function exitError(
+  exit: ChildExit,
+  { name, hasServed, noise, withheldEnv, retryAfterMs }: ExitContext,
+): BridgeError {
+  const early = hasServed ? '' : ', before it answered anything';
+  const printed =
+    hasServed || noise.length === 0 ? '' : ` On stdout, where MCP belongs, it printed: ${noise.join(' | ')}`;
+  const words = exit.stderrTail.length === 0 ? '' : ` Its last words on stderr: ${exit.stderrTail.join(' | ')}`;
+  const inNoise = namesIn(noise.join(' '), new Set(withheldEnv));
+  const named = [...new Set([...inNoise, ...exit.namedOnStderr])];
+  const hint = exit.terminated ? '' : (nameWithheld(named) ?? (hasServed ? '' : countWithheld(withheldEnv)));
+  return new BridgeError(
+    'ERR_UPSTREAM_EXITED',
+    `Server "${name}" ${describeExit(exit)}${early}.${printed}${words}${hint}`,
+    {
+      data: { exitCode: exit.code, signal: exit.signal },
+      ...(retryAfterMs > 0 ? { retryAfterMs } : {}),
+    },
+  );
+}
+
+const MAX_NAMED = 3;
+
+/**
+ * It has said itself what it misses. Names alone: that a variable of that name is set here is told to whoever hears of the
+ * end, and its value to nobody.
+ */
+function nameWithheld(names: readonly string[]): string | undefined {
+  if (names.length === 0) return undefined;
+  // What it named last is the likeliest reason.
+  const shown = names.slice(-MAX_NAMED);
+  const [are, were, them] = shown.length === 1 ? ['is', 'was', 'it'] : ['are', 'were', 'them'];
+  const options = shown.map((name) => `--env ${name}`).join(' ');
+  return ` (${shown.join(' and ')} ${are} set here, but ${were} withheld from the server; pass ${them} on with ${options}.)`;
+}
+
+/** A server that misses its key often says so nowhere. */
+function countWithheld({ length }: readonly string[]): string {
+  if (length === 0) return '';
+  const what = length === 1 ? '1 environment variable was' : `${length} environment variables were`;
+  return ` (${what} withheld from it; --env NAME passes one, --inherit-env all.)`;
+}

@@ -1,0 +1,148 @@
+import test from 'ava';
+import { isApplicable, refuseInapplicable } from '../../../src/cli/options/option-scope.ts';
+import { BRIDGE_VERBS } from '../../../src/cli/options/option-spec.ts';
+import { OPTIONS, type OptionName } from '../../../src/cli/options/option-table.ts';
+import { findOption } from '../../../src/cli/options/options.ts';
+import { BridgeError } from '../../../src/errors.ts';
+
+/** Where each option belongs, by `verb target`; pinned here because commands of users rely on it. */
+const EVERYWHERE = BRIDGE_VERBS.flatMap((verb) => [`${verb} command`, `${verb} url`]);
+const OF_COMMANDS = BRIDGE_VERBS.map((verb) => `${verb} command`);
+const OF_URLS = BRIDGE_VERBS.map((verb) => `${verb} url`);
+const LISTENING = ['serve command', 'serve url'];
+const RUNNING = [...LISTENING, 'connect command', 'connect url'];
+const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
+  host: LISTENING,
+  port: LISTENING,
+  'tls-cert': LISTENING,
+  'tls-key': LISTENING,
+  path: LISTENING,
+  sse: LISTENING,
+  'sse-path': LISTENING,
+  'message-path': LISTENING,
+  'base-url': LISTENING,
+  'allow-host': LISTENING,
+  'allow-origin': LISTENING,
+  'allow-anonymous': LISTENING,
+  'auth-token': LISTENING,
+  'auth-issuer': LISTENING,
+  'auth-audience': LISTENING,
+  'auth-jwks': LISTENING,
+  'auth-scope': LISTENING,
+  protocol: EVERYWHERE,
+  'map-header': ['serve command'],
+  cwd: OF_COMMANDS,
+  env: OF_COMMANDS,
+  'inherit-env': OF_COMMANDS,
+  pty: OF_COMMANDS,
+  transport: OF_URLS,
+  header: OF_URLS,
+  'header-file': OF_URLS,
+  'bearer-token-file': OF_URLS,
+  'forward-header': ['serve url'],
+  ca: OF_URLS,
+  'client-cert': OF_URLS,
+  'client-key': OF_URLS,
+  'connect-timeout': ['serve url', 'connect url'],
+  'first-byte-timeout': ['serve url', 'connect url'],
+  'idle-timeout': ['serve url', 'connect url'],
+  'call-timeout': ['serve url', 'connect url'],
+  'keep-alive': ['serve url', 'connect url'],
+  login: OF_URLS,
+  'oauth-grant': OF_URLS,
+  'oauth-client-id': OF_URLS,
+  'oauth-secret-file': OF_URLS,
+  'oauth-client-key': OF_URLS,
+  'oauth-client-document': OF_URLS,
+  'oauth-issuer': OF_URLS,
+  'oauth-scope': OF_URLS,
+  'oauth-callback': OF_URLS,
+  'oauth-browser': OF_URLS,
+  'state-dir': OF_URLS,
+  isolation: ['serve command'],
+  prewarm: ['serve command'],
+  'session-timeout': LISTENING,
+  'session-idle-timeout': LISTENING,
+  'max-sessions': LISTENING,
+  'max-caller-sessions': LISTENING,
+  'pool-size': LISTENING,
+  'max-children': ['serve command'],
+  'poll-after': LISTENING,
+  'max-message-bytes': EVERYWHERE,
+  'max-json-depth': RUNNING,
+  'max-header-bytes': LISTENING,
+  'max-in-flight': LISTENING,
+  'max-session-in-flight': LISTENING,
+  'max-session-streams': LISTENING,
+  'max-replay-bytes': LISTENING,
+  'max-parked-calls': LISTENING,
+  'max-parked-bytes': LISTENING,
+  'request-timeout': RUNNING,
+  'max-call-time': RUNNING,
+  'hang-timeout': ['serve command'],
+  'shutdown-grace': RUNNING,
+  json: ['probe command', 'probe url'],
+  timeout: ['probe command', 'probe url'],
+  'log-level': EVERYWHERE,
+  'log-format': EVERYWHERE,
+};
+
+for (const { name } of OPTIONS) {
+  test(`--${name} can be used where it has a meaning, and is refused elsewhere`, (t) => {
+    const option = findOption(name);
+    if (option === undefined) return t.fail();
+    const accepted = EVERYWHERE.filter((place) => {
+      const [verb, target] = place.split(' ') as [(typeof BRIDGE_VERBS)[number], 'command' | 'url'];
+      return isApplicable(option, { verb, target });
+    });
+    t.deepEqual([...accepted].sort(), [...SCOPES[name]].sort());
+  });
+}
+
+const refuses = test.macro({
+  title: (_, verb: string, target: string, name: OptionName) =>
+    `${verb} of a ${target} refuses --${name}, with the way out`,
+  exec(t, verb: 'serve' | 'connect' | 'probe', target: 'command' | 'url', name: OptionName, expected: string) {
+    const error = t.throws(() => refuseInapplicable(new Map([[name, ['x']]]), { verb, target }), {
+      instanceOf: BridgeError,
+    });
+    t.is(error?.code, 'ERR_CONFIG_COMBINATION');
+    t.is(error?.message, expected);
+  },
+});
+
+test(
+  refuses,
+  'connect',
+  'url',
+  'port',
+  '--port is for `serve`; `connect` does not listen: it speaks on its own stdin and stdout, with one client. Leave it out.',
+);
+test(
+  refuses,
+  'serve',
+  'url',
+  'cwd',
+  '--cwd is for a server that is started as a command; this one runs already and is reached by its URL. Leave it out.',
+);
+test(
+  refuses,
+  'serve',
+  'command',
+  'header',
+  '--header is for a server that is reached by its URL; this one is started as a command. Leave it out, or hand the command what it needs by its own arguments or with --env.',
+);
+test(
+  refuses,
+  'serve',
+  'command',
+  'timeout',
+  '--timeout is for `probe`; `serve` runs until it is stopped. Leave it out, or did you mean --session-timeout or --session-idle-timeout or --request-timeout or --hang-timeout?',
+);
+test(
+  refuses,
+  'probe',
+  'url',
+  'idle-timeout',
+  '--idle-timeout is for `serve` and `connect`; `probe` only looks at the server, once. Leave it out.',
+);

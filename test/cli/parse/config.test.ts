@@ -1,0 +1,488 @@
+import test from 'ava';
+import { parseCommandLine } from '../../../src/cli/command-line.ts';
+import { isApplicable, type OptionUse } from '../../../src/cli/options/option-scope.ts';
+import type { OptionName } from '../../../src/cli/options/option-table.ts';
+import { envNameOf, findOption } from '../../../src/cli/options/options.ts';
+import { parseConfig, type Surroundings } from '../../../src/cli/parse/config.ts';
+import { BridgeError, type ErrorCode } from '../../../src/errors.ts';
+
+const around: Surroundings = {
+  env: {},
+  cwd: '/work-dir',
+  platform: 'linux',
+  stderrIsTerminal: false,
+  readFile: (path) => ({ text: `# headers\nX-From-File: ${path}\n`, isOpenToAll: false }),
+};
+
+function parseLine(argv: readonly string[], env: Surroundings['env'] = {}, more: Partial<Surroundings> = {}) {
+  const commandLine = parseCommandLine(argv);
+  if (commandLine.kind !== 'bridge') throw new Error(`got ${commandLine.kind}`);
+  return parseConfig(commandLine, { ...around, env, ...more });
+}
+
+function parse(argv: readonly string[], env: Surroundings['env'] = {}, more: Partial<Surroundings> = {}) {
+  return parseLine([...argv, '--', 'server'], env, more);
+}
+
+function refusal(argv: readonly string[], env: Surroundings['env'] = {}): { code: ErrorCode; message: string } {
+  try {
+    parse(argv, env);
+  } catch (error) {
+    if (error instanceof BridgeError) return { code: error.code, message: error.message };
+    throw error;
+  }
+  return { code: 'ERR_INTERNAL', message: 'accepted' };
+}
+
+const defaults = {
+  verb: 'serve',
+  target: { kind: 'command', command: 'server', args: [] },
+  protocol: 'auto',
+  remote: {
+    transport: 'auto',
+    headers: new Map(),
+    bearerTokenFile: undefined,
+    tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
+    forwardHeaders: [],
+    timeouts: { connectMs: 10_000, firstByteMs: 0, idleMs: 0, callMs: 0 },
+    login: undefined,
+    keepAliveMs: 0,
+    proxyEnv: {},
+  },
+  listen: { host: '127.0.0.1', port: 8000, tls: undefined },
+  endpoints: { path: '/mcp', httpSse: 'served', ssePath: '/sse', messagePath: '/messages', baseUrl: undefined },
+  access: { allowHosts: [], allowOrigins: [], auth: undefined, callerNames: 'one', mapHeaders: [] },
+  child: { cwd: undefined, env: {}, withheldEnv: [], pty: false },
+  sessions: {
+    isolation: 'session',
+    prewarm: 0,
+    sessionTimeoutMs: 1_800_000,
+    idleTimeouts: { leftMs: 300_000, quietMs: 1_800_000 },
+    maxSessions: 256,
+    maxSessionsPerCaller: 256,
+    poolSize: 16,
+    maxChildren: 528,
+    pollAfterMs: 0,
+  },
+  limits: {
+    maxMessageBytes: 16_777_216,
+    maxJsonDepth: 1000,
+    maxHeaderBytes: 16_384,
+    maxInFlight: 4096,
+    maxInFlightPerSession: 1024,
+    maxStreamsPerSession: 2048,
+    maxReplayBytes: 5_242_880,
+    maxParkedCalls: 1024,
+    maxParkedBytes: 67_108_864,
+    requestTimeoutMs: 300_000,
+    maxCallMs: 86_400_000,
+    hangTimeoutMs: 30_000,
+    shutdownGraceMs: 4000,
+  },
+  log: { level: 'info', format: 'json' },
+} as const;
+
+test('the defaults are these', (t) => {
+  t.deepEqual(parse([]), { config: defaults, probe: { timeoutMs: 120_000, format: 'human' }, warnings: [] });
+});
+
+/** Of `connect`: a server that asks for a login gets one. */
+const login = {
+  grant: 'authorization-code',
+  stored: 'use',
+  client: undefined,
+  clientMetadataUrl: undefined,
+  issuer: undefined,
+  scopes: [],
+  callback: new URL('http://127.0.0.1:0/callback'),
+  browser: ['xdg-open', '%s'],
+  stateDirectory: '/home/me/.mcp-portage',
+};
+
+test('a server reached by URL has the same defaults', (t) => {
+  const target = { kind: 'url', url: new URL('https://example.com/mcp') } as const;
+  const sessions = { ...defaults.sessions, poolSize: 256, maxChildren: 768 };
+  t.deepEqual<unknown, unknown>(parseLine(['https://example.com/mcp']).config, { ...defaults, sessions, target });
+  t.deepEqual<unknown, unknown>(parseLine(['connect', 'https://example.com/mcp'], { HOME: '/home/me' }).config, {
+    ...defaults,
+    verb: 'connect',
+    remote: { ...defaults.remote, login },
+    child: { ...defaults.child, env: { HOME: '/home/me' } },
+    sessions,
+    target,
+  });
+});
+
+test('a probe is a client that says little beside its report', (t) => {
+  const { config } = parseLine(['probe', '--', 'server']);
+  t.deepEqual<unknown, unknown>(config, { ...defaults, verb: 'connect', log: { level: 'warn', format: 'json' } });
+  t.is(parseLine(['probe', '--log-level', 'debug', '--', 'server']).config.log.level, 'debug');
+});
+
+/** One value other than the default for every option, in the form of the command line. */
+const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
+  host: ['::1'],
+  port: ['9000'],
+  'tls-cert': ['cert.pem'],
+  'tls-key': ['/etc/key.pem'],
+  path: ['/a'],
+  sse: ['false'],
+  'sse-path': ['/b'],
+  'message-path': ['/c'],
+  'base-url': ['https://example.com/tools/'],
+  'allow-host': ['one.example', 'two.example:81'],
+  'allow-origin': ['https://app.example.com'],
+  // With it there would be nobody to authenticate.
+  'allow-anonymous': ['false'],
+  'auth-token': ['alice=env:ALICE', 'file:token-of-client'],
+  'auth-issuer': ['https://auth.example/'],
+  'auth-audience': ['one', 'two'],
+  'auth-jwks': ['https://auth.example/keys'],
+  'auth-scope': ['read', 'call'],
+  // Goes together with neither --isolation shared nor --prewarm.
+  'map-header': [],
+  cwd: ['sub'],
+  env: ['A=1', 'B=2'],
+  'inherit-env': ['true'],
+  pty: ['true'],
+  transport: ['sse'],
+  protocol: ['legacy'],
+  header: ['X-One: a, b', `X-Two: \${EXTRA}`],
+  'header-file': ['headers.txt'],
+  // With it there would be nothing to log in for.
+  'bearer-token-file': [],
+  'forward-header': ['X-Request-Id', 'Accept-Language'],
+  ca: ['ca.pem'],
+  'client-cert': ['client.pem'],
+  'client-key': ['/etc/client-key.pem'],
+  'connect-timeout': ['1s'],
+  'first-byte-timeout': ['2s'],
+  'idle-timeout': ['3s'],
+  'call-timeout': ['4m'],
+  'keep-alive': ['30s'],
+  login: ['anew'],
+  'oauth-grant': ['client-credentials'],
+  'oauth-client-id': ['me'],
+  // The client has a key.
+  'oauth-secret-file': [],
+  'oauth-client-key': ['key.pem'],
+  'oauth-client-document': ['https://me.example/client.json'],
+  'oauth-issuer': ['https://auth.example'],
+  'oauth-scope': ['read', 'call'],
+  'oauth-callback': ['http://localhost:3334/back'],
+  'oauth-browser': ['false'],
+  'state-dir': ['state'],
+  isolation: ['shared'],
+  prewarm: ['1'],
+  'session-timeout': ['1h'],
+  'session-idle-timeout': ['2m'],
+  'max-sessions': ['5'],
+  'max-caller-sessions': ['4'],
+  'pool-size': ['3'],
+  'max-children': ['7'],
+  'poll-after': ['30s'],
+  'max-message-bytes': ['1m'],
+  'max-json-depth': ['64'],
+  'max-header-bytes': ['32k'],
+  'max-in-flight': ['20'],
+  'max-session-in-flight': ['10'],
+  'max-session-streams': ['12'],
+  'max-replay-bytes': ['64k'],
+  'max-parked-calls': ['50'],
+  'max-parked-bytes': ['128k'],
+  'request-timeout': ['0'],
+  'max-call-time': ['2h'],
+  'hang-timeout': ['45s'],
+  'shutdown-grace': ['250ms'],
+  json: ['true'],
+  timeout: ['7s'],
+  'log-level': ['debug'],
+  'log-format': ['pretty'],
+};
+
+const SURROUNDING = { EXTRA: 'x', ALICE: 'a-long-token-of-alice' };
+
+const listening = {
+  listen: { host: '::1', port: 9000, tls: { certFile: '/work-dir/cert.pem', keyFile: '/etc/key.pem' } },
+  endpoints: {
+    path: '/a',
+    httpSse: 'off',
+    ssePath: '/b',
+    messagePath: '/c',
+    baseUrl: new URL('https://example.com/tools'),
+  },
+  access: {
+    allowHosts: ['one.example', 'two.example:81', 'example.com'],
+    allowOrigins: ['https://app.example.com'],
+    auth: {
+      tokens: [
+        { kind: 'value', principal: 'token:alice', token: 'a-long-token-of-alice' },
+        { kind: 'file', principal: 'token:client', file: '/work-dir/token-of-client' },
+      ],
+      oauth: {
+        issuer: 'https://auth.example/',
+        audiences: ['one', 'two'],
+        keys: { kind: 'url', url: new URL('https://auth.example/keys') },
+        scopes: ['read', 'call'],
+      },
+    },
+    callerNames: 'several',
+    mapHeaders: [],
+  },
+};
+const always = {
+  protocol: 'legacy',
+  limits: {
+    maxMessageBytes: 1_048_576,
+    maxJsonDepth: 64,
+    maxHeaderBytes: 32_768,
+    maxInFlight: 20,
+    maxInFlightPerSession: 10,
+    maxStreamsPerSession: 12,
+    maxReplayBytes: 65_536,
+    maxParkedCalls: 50,
+    maxParkedBytes: 131_072,
+    requestTimeoutMs: 0,
+    maxCallMs: 7_200_000,
+    hangTimeoutMs: 30_000,
+    shutdownGraceMs: 250,
+  },
+  log: { level: 'debug', format: 'pretty' },
+};
+const timeouts = { connectMs: 1000, firstByteMs: 2000, idleMs: 3000, callMs: 240_000 };
+const remote = {
+  transport: 'sse',
+  headers: new Map([
+    ['x-from-file', '/work-dir/headers.txt'],
+    ['x-one', 'a, b'],
+    ['x-two', 'x'],
+  ]),
+  bearerTokenFile: undefined,
+  tls: { caFile: '/work-dir/ca.pem', certFile: '/work-dir/client.pem', keyFile: '/etc/client-key.pem' },
+  forwardHeaders: ['x-request-id', 'accept-language'],
+  timeouts,
+  login: {
+    grant: 'client-credentials',
+    stored: 'forget',
+    client: { id: 'me', proof: { kind: 'key', file: '/work-dir/key.pem' } },
+    clientMetadataUrl: 'https://me.example/client.json',
+    issuer: 'https://auth.example',
+    scopes: ['read', 'call'],
+    callback: new URL('http://localhost:3334/back'),
+    browser: undefined,
+    stateDirectory: '/work-dir/state',
+  },
+  keepAliveMs: 30_000,
+  proxyEnv: {},
+};
+const ofCommand = { cwd: '/work-dir/sub', env: { EXTRA: 'x', A: '1', B: '2' }, withheldEnv: [], pty: true };
+
+/** What the options above come to, where they are in place. */
+const everyOptionAsConfig = {
+  'serve command': {
+    ...defaults,
+    ...listening,
+    ...always,
+    limits: { ...always.limits, hangTimeoutMs: 45_000 },
+    child: ofCommand,
+    sessions: {
+      isolation: 'shared',
+      prewarm: 1,
+      sessionTimeoutMs: 3_600_000,
+      idleTimeouts: { leftMs: 120_000, quietMs: 120_000 },
+      maxSessions: 5,
+      maxSessionsPerCaller: 4,
+      poolSize: 3,
+      maxChildren: 7,
+      pollAfterMs: 30_000,
+    },
+  },
+  'serve url': {
+    ...defaults,
+    ...listening,
+    ...always,
+    remote,
+    child: { ...defaults.child, withheldEnv: ['EXTRA'] },
+    sessions: {
+      ...defaults.sessions,
+      sessionTimeoutMs: 3_600_000,
+      idleTimeouts: { leftMs: 120_000, quietMs: 120_000 },
+      maxSessions: 5,
+      maxSessionsPerCaller: 4,
+      poolSize: 3,
+      maxChildren: 13,
+      pollAfterMs: 30_000,
+    },
+  },
+  'probe url': {
+    ...defaults,
+    verb: 'connect',
+    protocol: always.protocol,
+    remote: { ...remote, forwardHeaders: [], timeouts: defaults.remote.timeouts, keepAliveMs: 0 },
+    child: { ...defaults.child, withheldEnv: ['ALICE', 'EXTRA'] },
+    sessions: { ...defaults.sessions, poolSize: 256, maxChildren: 768 },
+    limits: { ...defaults.limits, maxMessageBytes: 1_048_576 },
+    log: always.log,
+  },
+} as const;
+
+for (const [place, expected] of Object.entries(everyOptionAsConfig)) {
+  const [verb, kind] = place.split(' ') as [OptionUse['verb'], OptionUse['target']];
+  const server = kind === 'url' ? ['https://example.com/mcp'] : ['--', 'server'];
+  const target = kind === 'url' ? { kind, url: new URL('https://example.com/mcp') } : defaults.target;
+  const options = Object.entries(EVERY_OPTION).filter(([name]) => {
+    const option = findOption(name);
+    return option !== undefined && isApplicable(option, { verb, target: kind });
+  });
+
+  test(`every option is read from the command line (${place})`, (t) => {
+    const argv = options.flatMap(([name, values]) => values.map((value) => `--${name}=${value}`));
+    const { config } = parseLine([verb, ...argv, ...server], SURROUNDING);
+    t.deepEqual<unknown, unknown>(config, { ...expected, target });
+  });
+
+  test(`every option is read from the environment, those out of place are ignored there (${place})`, (t) => {
+    const entries = Object.entries(EVERY_OPTION).map(([name, values]) => {
+      const separator = findOption(name)?.separator === 'newline' ? '\n' : ', ';
+      return [envNameOf(name), values.join(separator)];
+    });
+    const { config } = parseLine([verb, ...server], { ...SURROUNDING, ...Object.fromEntries(entries) });
+    t.deepEqual<unknown, unknown>(config, { ...expected, target });
+  });
+}
+
+test('a probe of a command has time for a package to be fetched, one of a URL ends sooner', (t) => {
+  t.is(parseLine(['probe', '--', 'npx', 'server']).probe.timeoutMs, 120_000);
+  t.is(parseLine(['probe', 'https://example.com/mcp']).probe.timeoutMs, 15_000);
+  const login = parseLine(['probe', '--login', 'on-demand', 'https://example.com/mcp'], { HOME: '/home/me' });
+  t.is(login.probe.timeoutMs, 300_000);
+});
+
+test('the options of a probe are read', (t) => {
+  t.deepEqual(parseLine(['probe', '--json', '--timeout', '7s', '--', 'server']).probe, {
+    timeoutMs: 7000,
+    format: 'json',
+  });
+});
+
+test('the command line wins over the environment, and its last value over earlier ones', (t) => {
+  const { config } = parse(['--port', '1', '--port', '2', '--no-inherit-env'], {
+    MCP_PORTAGE_PORT: '3',
+    MCP_PORTAGE_INHERIT_ENV: 'true',
+    MCP_PORTAGE_HOST: '::1',
+    SECRET: 'x',
+  });
+  t.is(config.listen.port, 2);
+  t.is(config.listen.host, '::1');
+  t.deepEqual(config.child.env, {});
+});
+
+test('an empty variable counts as not set', (t) => {
+  t.is(parse([], { MCP_PORTAGE_PORT: '' }).config.listen.port, 8000);
+});
+
+test('what Kubernetes says of a service called mcp-portage is not taken for the port', (t) => {
+  const { config, warnings } = parse([], {
+    MCP_PORTAGE_PORT: 'tcp://10.0.0.11:8000',
+    MCP_PORTAGE_SERVICE_HOST: '10.0.0.11',
+    MCP_PORTAGE_PORT_8000_TCP_ADDR: '10.0.0.11',
+  });
+  t.is(config.listen.port, 8000);
+  t.deepEqual(warnings, []);
+});
+
+test('a wrong value names where it was set, what was expected and what was got', (t) => {
+  t.deepEqual(refusal(['--port', 'http']), {
+    code: 'ERR_CONFIG_OPTION',
+    message: '--port: expected a port number from 0 to 65535; got "http".',
+  });
+  t.deepEqual(refusal([], { MCP_PORTAGE_ISOLATION: 'pooled' }), {
+    code: 'ERR_CONFIG_OPTION',
+    message: 'MCP_PORTAGE_ISOLATION: expected one of session, shared; got "pooled".',
+  });
+  t.regex(refusal(['--host=']).message, /; got nothing\.$/);
+});
+
+test('a value that may hold a credential is not repeated', (t) => {
+  for (const argv of [
+    ['--env', '=secret'],
+    ['--base-url', 'https://me:secret@example.com'],
+  ]) {
+    const { code, message } = refusal(argv);
+    t.is(code, 'ERR_CONFIG_OPTION');
+    t.false(message.includes('secret'), message);
+  }
+});
+
+test('a variable to copy that is not set here is an error', (t) => {
+  t.deepEqual(parse(['--env', 'KEY'], { KEY: 'x' }).config.child.env, { KEY: 'x' });
+  const { code, message } = refusal(['--env', 'KEY']);
+  t.is(code, 'ERR_CONFIG_OPTION');
+  t.regex(message, /expected KEY to be set .*--env KEY=value\.$/);
+});
+
+test('the names the server does not get are kept for the hint', (t) => {
+  t.deepEqual(parse([], { PATH: '/bin', TOKEN: 'x', A: 'y' }).config.child.withheldEnv, ['A', 'TOKEN']);
+  t.deepEqual(parse(['--inherit-env'], { PATH: '/bin', TOKEN: 'x' }).config.child.withheldEnv, []);
+});
+
+const excludes = test.macro({
+  title: (_, argv: string) => `these do not go together: ${argv}`,
+  exec(t, argv: string, expected: RegExp) {
+    const { code, message } = refusal(argv.split(' '));
+    t.is(code, 'ERR_CONFIG_COMBINATION');
+    t.regex(message, expected);
+  },
+});
+
+test('an era without the transport is refused', (t) => {
+  const argv = ['serve', '--transport', 'sse', '--protocol', 'modern', 'https://example.com/sse'];
+  t.throws(() => parseLine(argv), { code: 'ERR_CONFIG_COMBINATION', message: /^--transport sse .* --protocol modern/ });
+});
+
+test(excludes, '--tls-cert a.pem', /^--tls-cert needs --tls-key/);
+test(excludes, '--tls-key a.pem', /^--tls-key needs --tls-cert/);
+test(excludes, '--path /x --sse-path /x', /^--sse-path: the path \/x is taken by --path/);
+test(excludes, '--message-path /mcp/', /^--message-path: the path \/mcp is taken by --path/);
+test(excludes, '--path /readyz', /taken by a health check/);
+test(excludes, '--prewarm 2 --isolation shared', /expected at most 1/);
+test(excludes, '--prewarm 9 --max-sessions 8', /^--prewarm 9 .* --max-sessions allows/);
+test(excludes, '--prewarm 9 --max-children 8', /^--prewarm 9 .* --max-children allows/);
+test(excludes, '--header X:1', /^--header is for a server that is reached by its URL/);
+
+test('where callers have several names, one of them gets half of the sessions unless told otherwise', (t) => {
+  const tokens = { A: 'a-long-token-of-alice', B: 'b-long-token-of-bob' };
+  const [alice, bob] = ['--auth-token=alice=env:A', '--auth-token=bob=env:B'];
+  const limitOf = (...options: string[]) =>
+    parseLine(['--max-sessions', '9', ...options, '--', 'x'], tokens).config.sessions.maxSessionsPerCaller;
+  t.is(limitOf(), 9);
+  t.is(limitOf(alice), 9);
+  t.is(limitOf(alice, bob), 5);
+  t.is(limitOf(alice, bob, '--max-caller-sessions', '7'), 7);
+  t.is(limitOf('--auth-issuer', 'https://auth.example', '--auth-audience', 'x'), 5);
+  t.is(limitOf(alice, '--map-header', 'X-User=USER_ENV'), 5);
+});
+
+test('a pool of processes is small, one of sessions on a shared or remote server is not', (t) => {
+  const sizeOf = (line: string) => parseLine(line.split(' ')).config.sessions.poolSize;
+  t.is(sizeOf('-- x'), 16);
+  t.is(sizeOf('--isolation shared -- x'), 256);
+  t.is(sizeOf('https://example.com/mcp'), 256);
+  t.is(sizeOf('--pool-size 20 -- x'), 20);
+});
+
+test('one process started ahead goes together with sharing it', (t) => {
+  t.is(parse(['--prewarm', '1', '--isolation', 'shared']).config.sessions.prewarm, 1);
+});
+
+test('logs are for people on a terminal and for programs elsewhere', (t) => {
+  t.is(parse([], {}, { stderrIsTerminal: true }).config.log.format, 'pretty');
+  t.is(parse([], {}, { stderrIsTerminal: false }).config.log.format, 'json');
+  t.is(parse(['--log-format', 'json'], {}, { stderrIsTerminal: true }).config.log.format, 'json');
+});
+
+test('warns of a variable that looks like a misspelt setting', (t) => {
+  t.deepEqual(parse([], { MCP_PORTAGE_MAX_SESSION: '3' }).warnings, [
+    'MCP_PORTAGE_MAX_SESSION is not a setting of mcp-portage; did you mean MCP_PORTAGE_MAX_SESSIONS?',
+  ]);
+});

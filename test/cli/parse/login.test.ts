@@ -1,0 +1,171 @@
+import test from 'ava';
+import { parseCommandLine } from '../../../src/cli/command-line.ts';
+import { parseConfig, type Surroundings } from '../../../src/cli/parse/config.ts';
+import { BridgeError } from '../../../src/errors.ts';
+
+interface World {
+  readonly verb?: string;
+  readonly env?: Surroundings['env'];
+  readonly platform?: NodeJS.Platform;
+  /** The text of every file. */
+  readonly file?: string;
+  readonly isOpenToAll?: boolean;
+  readonly homeFolder?: () => string;
+}
+
+function parse(argv: readonly string[], world: World = {}) {
+  const {
+    verb = 'connect',
+    env = { HOME: '/home/me' },
+    platform = 'linux',
+    file,
+    isOpenToAll = false,
+    homeFolder,
+  } = world;
+  const commandLine = parseCommandLine([verb, ...argv, 'https://example.com/mcp']);
+  if (commandLine.kind !== 'bridge') throw new Error(`got ${commandLine.kind}`);
+  const { config, warnings } = parseConfig(commandLine, {
+    env,
+    cwd: '/work-dir',
+    platform,
+    stderrIsTerminal: false,
+    homeFolder,
+    readFile: () => {
+      if (file === undefined) throw Object.assign(new Error('no such file'), { code: 'ENOENT' });
+      return { text: file, isOpenToAll };
+    },
+  });
+  return { login: config.remote.login, warnings };
+}
+
+function refusal(argv: readonly string[], world: World = {}): string {
+  try {
+    parse(argv, world);
+    return 'accepted';
+  } catch (error) {
+    return error instanceof BridgeError ? `${error.code}: ${error.message}` : String(error);
+  }
+}
+
+test('connect logs in unless it is told not to, or has a token; serve and probe only when they are told to', (t) => {
+  const logsIn = (argv: readonly string[], world?: World) => parse(argv, world).login !== undefined;
+  t.true(logsIn([]));
+  t.false(logsIn(['--login', 'never']));
+  t.false(logsIn(['--header', 'Authorization: Bearer x']));
+  t.false(logsIn(['--bearer-token-file', 'token']));
+  t.false(logsIn([], { env: { MCP_PORTAGE_BEARER_TOKEN: 'x' } }));
+  t.false(logsIn([], { verb: 'serve' }));
+  t.true(logsIn(['--login', 'on-demand'], { verb: 'serve' }));
+  t.false(logsIn([], { verb: 'probe' }));
+  t.true(logsIn(['--login', 'on-demand'], { verb: 'probe' }));
+});
+
+test('a token and a login exclude each other', (t) => {
+  t.regex(
+    refusal(['--login', 'on-demand', '--bearer-token-file', 'x']),
+    /^ERR_CONFIG_COMBINATION: --login on-demand and/,
+  );
+  t.regex(
+    refusal(['--oauth-scope', 'a', '--bearer-token-file', 'x']),
+    /^ERR_CONFIG_COMBINATION: --oauth-scope is about a login/,
+  );
+});
+
+test('options of a login that serve was not told to make are refused', (t) => {
+  t.regex(
+    refusal(['--oauth-client-id', 'me'], { verb: 'serve' }),
+    /--oauth-client-id is about a login, but there is none here; serve logs in with --login on-demand only/,
+  );
+});
+
+test('nobody acts in the name of a user for everybody: a login of a user excludes --allow-anonymous', (t) => {
+  const open = ['--login', 'on-demand', '--host', '0.0.0.0', '--allow-anonymous'];
+  t.regex(refusal(open, { verb: 'serve' }), /^ERR_CONFIG_COMBINATION: --login would let everybody act in the name/);
+  const machine = [...open, '--oauth-grant', 'client-credentials', '--oauth-client-id', 'machine'];
+  t.is(refusal(machine, { verb: 'serve', env: { MCP_PORTAGE_OAUTH_CLIENT_SECRET: 's' } }), 'accepted');
+});
+
+test('the secret of a client comes from the environment or from a file, never from both', (t) => {
+  const env = { MCP_PORTAGE_OAUTH_CLIENT_SECRET: ' secret\n' };
+  const client = { id: 'me', proof: { kind: 'secret', secret: 'secret' } };
+  t.like(parse(['--oauth-client-id', 'me'], { env }).login, { client });
+  const inFile = ['--oauth-client-id', 'me', '--oauth-secret-file', 's'];
+  t.like(parse(inFile, { file: 'secret\n' }).login, { client });
+  t.regex(parse(inFile, { file: 'secret', isOpenToAll: true }).warnings.join(), /every user of this machine can read/);
+  t.regex(refusal(inFile, { file: 'secret', env }), /are both set; leave one of them out/);
+  t.regex(refusal(inFile, { file: ' \n' }), /expected a secret; the file is empty/);
+  t.regex(refusal(inFile), /cannot read this file \(ENOENT\)/);
+  t.false(refusal(inFile, { file: 'hunter2', env }).includes('hunter2'));
+});
+
+test('what proves who a client is needs the client, and a client that is its own user needs a proof', (t) => {
+  const env = { MCP_PORTAGE_OAUTH_CLIENT_SECRET: 'secret' };
+  t.regex(refusal([], { env }), /MCP_PORTAGE_OAUTH_CLIENT_SECRET needs --oauth-client-id/);
+  t.regex(refusal(['--oauth-client-key', 'k']), /--oauth-client-key needs --oauth-client-id/);
+  t.regex(refusal(['--oauth-client-id', 'me', '--oauth-client-key', 'k'], { env }), /prove the same; leave one/);
+  const machine = ['--oauth-grant', 'client-credentials'];
+  t.regex(refusal(machine), /--oauth-grant client-credentials needs --oauth-client-id/);
+  t.regex(refusal([...machine, '--oauth-client-id', 'me']), /client-credentials needs --oauth-client-id, and a secret/);
+});
+
+test('the way back leads to this machine', (t) => {
+  for (const url of ['http://127.0.0.1:3334/callback', 'http://localhost:0/x', 'http://[::1]:1/']) {
+    t.is(parse(['--oauth-callback', url]).login?.callback.href, url);
+  }
+  for (const url of [
+    'https://127.0.0.1/',
+    'http://example.com/callback',
+    'http://u@localhost/',
+    'http://localhost/?a=1',
+    'http://localhost/a;b',
+    '1',
+  ]) {
+    t.regex(
+      refusal(['--oauth-callback', url]),
+      /^ERR_CONFIG_OPTION: --oauth-callback: expected an http URL on this machine/,
+    );
+  }
+});
+
+test('a document about the client has an https URL with a path', (t) => {
+  t.is(parse(['--oauth-client-document', 'https://me.example/c']).login?.clientMetadataUrl, 'https://me.example/c');
+  for (const url of ['http://me.example/c', 'https://me.example', 'https://me.example/c#x', 'c']) {
+    t.regex(
+      refusal(['--oauth-client-document', url]),
+      /expected the https URL of a document that describes the client/,
+    );
+  }
+});
+
+test('the browser is that of the environment, else that of the system', (t) => {
+  const browser = (env: Surroundings['env'], platform?: NodeJS.Platform, ...argv: string[]) =>
+    parse(argv, { env, ...(platform && { platform }) }).login?.browser;
+  t.deepEqual(browser({ BROWSER: 'firefox  --new-window' }), ['firefox', '--new-window', '%s']);
+  t.deepEqual(browser({ BROWSER: 'open-it --url=%s' }), ['open-it', '--url=%s']);
+  t.deepEqual(browser({}), ['xdg-open', '%s']);
+  t.deepEqual(browser({}, 'darwin'), ['open', '%s']);
+  t.is(browser({}, 'win32')?.[0], 'rundll32');
+  t.is(browser({ BROWSER: 'firefox' }, 'linux', '--no-oauth-browser'), undefined);
+});
+
+test('logins are kept where the user says, else where the system keeps such things', (t) => {
+  const folder = (env: Surroundings['env'], ...argv: string[]) => parse(argv, { env }).login?.stateDirectory;
+  t.is(folder({ HOME: '/home/me' }), '/home/me/.mcp-portage');
+  t.is(folder({ HOME: '/home/me', XDG_STATE_HOME: '/state' }), '/state/mcp-portage');
+  t.is(folder({ HOME: '/home/me', MCP_PORTAGE_STATE_DIR: 'mine' }), '/work-dir/mine');
+  t.is(folder({ HOME: '/home/me' }, '--state-dir', '/there'), '/there');
+  if (process.platform !== 'win32') {
+    const world = { env: { LOCALAPPDATA: '/local' }, platform: 'win32' } as const;
+    t.is(parse([], world).login?.stateDirectory, '/local/mcp-portage');
+  }
+});
+
+test('a user without a home folder, as in some containers, can log in, but not keep it', (t) => {
+  const homeFolder = (): never => {
+    throw new Error('uv_os_homedir returned ENOENT (no such file or directory)');
+  };
+  const stateDirectory = (...argv: string[]) => parse(argv, { env: {}, homeFolder }).login?.stateDirectory;
+  t.is(stateDirectory(), undefined);
+  t.is(stateDirectory('--state-dir', '/there'), '/there');
+  t.is(parse([], { env: {}, homeFolder: () => '/home/system' }).login?.stateDirectory, '/home/system/.mcp-portage');
+});

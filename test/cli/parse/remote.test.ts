@@ -1,0 +1,169 @@
+import test from 'ava';
+import { parseCommandLine } from '../../../src/cli/command-line.ts';
+import { parseConfig, type Surroundings } from '../../../src/cli/parse/config.ts';
+import { BridgeError } from '../../../src/errors.ts';
+
+interface World {
+  readonly env?: Surroundings['env'];
+  /** The text of the file of headers. */
+  readonly file?: string;
+  readonly isOpenToAll?: boolean;
+  readonly url?: string;
+}
+
+function parse(argv: readonly string[], { env = {}, file, isOpenToAll = false, url }: World = {}) {
+  const commandLine = parseCommandLine(['serve', url ?? 'https://example.com/mcp', ...argv]);
+  if (commandLine.kind !== 'bridge') throw new Error(`got ${commandLine.kind}`);
+  const { config, warnings } = parseConfig(commandLine, {
+    env,
+    cwd: '/work-dir',
+    platform: 'linux',
+    stderrIsTerminal: false,
+    readFile: () => {
+      if (file === undefined) throw Object.assign(new Error('no such file'), { code: 'ENOENT' });
+      return { text: file, isOpenToAll };
+    },
+  });
+  return { ...config.remote, headers: Object.fromEntries(config.remote.headers), warnings };
+}
+
+function refusal(argv: readonly string[], world: World = {}): string {
+  try {
+    parse(argv, world);
+    return 'accepted';
+  } catch (error) {
+    return error instanceof BridgeError ? `${error.code}: ${error.message}` : String(error);
+  }
+}
+
+test('headers of the command line win over those of the file', (t) => {
+  const file = '# who we are\r\nX-Team: tools\r\n\r\n  X-Key: of-the-file\n#X-Off: 1\n';
+  t.deepEqual(parse(['--header-file', 'h', '--header', 'x-key: of-the-line'], { file }).headers, {
+    'x-team': 'tools',
+    'x-key': 'of-the-line',
+  });
+});
+
+test('headers from the environment stand on lines of their own, since values have commas', (t) => {
+  t.deepEqual(parse([], { env: { MCP_PORTAGE_HEADER: 'A: 1, 2\nB: 3\n' } }).headers, { a: '1, 2', b: '3' });
+});
+
+test('a fault in a header tells where it stands and never shows the value', (t) => {
+  t.is(
+    refusal(['--header', `Authorization: Bearer \${NONE} hunter2`]),
+    'ERR_CONFIG_OPTION: --header: the value of Authorization names the variable NONE, which is not set here; set it, or correct its name.',
+  );
+  t.is(
+    refusal([], { env: { MCP_PORTAGE_HEADER: 'hunter2' } }),
+    "ERR_CONFIG_OPTION: MCP_PORTAGE_HEADER: expected 'Name: value'; got something else.",
+  );
+  t.is(
+    refusal(['--header-file', 'h'], { file: '# one\nA: 1\nhunter2\n' }),
+    "ERR_CONFIG_OPTION: --header-file /work-dir/h, line 3: expected 'Name: value'; got something else.",
+  );
+});
+
+test('a header given twice in one place is a mistake', (t) => {
+  const expected = /^ERR_CONFIG_OPTION: --header: the header x-a is given twice/;
+  t.regex(refusal(['--header', 'X-A: 1', '--header', 'x-a: 2']), expected);
+  t.regex(refusal(['--header-file', 'h'], { file: 'A: 1\nA: 2' }), /line 2: the header a is given twice/);
+});
+
+test('a file of headers that cannot be read is told by its path', (t) => {
+  t.is(
+    refusal(['--header-file', 'h']),
+    'ERR_CONFIG_OPTION: --header-file /work-dir/h: cannot read this file (ENOENT).',
+  );
+});
+
+test('warns of a file of headers that everybody can read', (t) => {
+  t.deepEqual(parse(['--header-file', 'h'], { file: 'A: 1' }).warnings, []);
+  t.deepEqual(parse(['--header-file', 'h'], { file: 'A: 1', isOpenToAll: true }).warnings, [
+    '--header-file /work-dir/h: every user of this machine can read this file; chmod 600 keeps the credentials in it private.',
+  ]);
+});
+
+test('a token from the environment becomes a header, and its variable is known', (t) => {
+  const { headers, warnings } = parse([], { env: { MCP_PORTAGE_BEARER_TOKEN: ' abc.def~123==\n' } });
+  t.deepEqual(headers, { authorization: 'Bearer abc.def~123==' });
+  t.deepEqual(warnings, []);
+});
+
+test('a token that is none is refused without being shown', (t) => {
+  for (const token of ['Bearer hunter2', 'hunter2\nX: y']) {
+    const message = refusal([], { env: { MCP_PORTAGE_BEARER_TOKEN: token } });
+    t.regex(message, /^ERR_CONFIG_OPTION: MCP_PORTAGE_BEARER_TOKEN: expected the token alone, without "Bearer"/);
+    t.notRegex(message, /hunter2/);
+  }
+});
+
+test('two credentials for one server are refused, from wherever they come', (t) => {
+  const env = { MCP_PORTAGE_BEARER_TOKEN: 'hunter2' };
+  t.is(
+    refusal(['--bearer-token-file', 't'], { env }),
+    'ERR_CONFIG_COMBINATION: MCP_PORTAGE_BEARER_TOKEN and --bearer-token-file are set, but the server can be shown one credential only; leave one of them.',
+  );
+  t.regex(refusal(['--header', 'Authorization: Basic x'], { env }), /^ERR_CONFIG_COMBINATION: .* and a header Auth/);
+  t.regex(
+    refusal(['--bearer-token-file', 't', '--header-file', 'h'], { file: 'authorization: Basic x' }),
+    /^ERR_CONFIG_COMBINATION: --bearer-token-file and a header Authorization/,
+  );
+});
+
+test('a certificate of the client needs its key, and the other way round', (t) => {
+  t.regex(refusal(['--client-cert', 'c']), /^ERR_CONFIG_COMBINATION: --client-cert needs --client-key/);
+  t.regex(refusal(['--client-key', 'k']), /^ERR_CONFIG_COMBINATION: --client-key needs --client-cert/);
+});
+
+test('a header of clients may pass once it is named, unless it is a credential', (t) => {
+  const { forwardHeaders, warnings } = parse(['--forward-header', 'X-Request-Id', '--forward-header', 'x-request-id']);
+  t.deepEqual(forwardHeaders, ['x-request-id']);
+  t.deepEqual(warnings, []);
+  for (const name of ['Authorization', 'cookie']) {
+    t.regex(
+      refusal(['--forward-header', name]),
+      /^ERR_CONFIG_OPTION: --forward-header: expected a header that is no credential/,
+    );
+  }
+  t.regex(refusal(['--forward-header', 'Mcp-Session-Id']), /^ERR_CONFIG_OPTION: --forward-header: expected the name/);
+});
+
+test('the proxy of the environment is taken along in both spellings', (t) => {
+  const env = {
+    HTTPS_PROXY: 'http://proxy:1',
+    https_proxy: 'http://other:2',
+    NO_PROXY: 'a',
+    no_proxy: 'b',
+    PATH: '/bin',
+  };
+  t.deepEqual(parse([], { env }).proxyEnv, {
+    HTTPS_PROXY: 'http://proxy:1',
+    https_proxy: 'http://other:2',
+    NO_PROXY: 'a',
+    no_proxy: 'b',
+  });
+});
+
+test('a proxy that cannot be used is told at the start, without its password', (t) => {
+  const message = refusal([], { env: { HTTPS_PROXY: 'socks5://me:hunter2@proxy:1' } });
+  t.regex(message, /^ERR_CONFIG_OPTION: The environment names a proxy for https that cannot be used/);
+  t.notRegex(message, /hunter2/);
+});
+
+test('warns of a credential that goes over plain http to another machine', (t) => {
+  const warningsOf = (url: string, ...argv: string[]) => parse(argv, { url }).warnings;
+  const header = ['--header', 'Authorization: Basic hunter2'];
+  t.deepEqual(warningsOf('http://example.com/mcp?key=hunter2', ...header), [
+    'The credential for example.com goes over http, where everybody on the way can read it; use https if the server has it.',
+  ]);
+  t.is(warningsOf('http://example.com/mcp', '--bearer-token-file', 't').length, 1);
+  for (const url of [
+    'http://127.0.0.1:8000/mcp',
+    'http://[::1]:8000/mcp',
+    'http://localhost/mcp',
+    'https://a.example',
+  ]) {
+    t.deepEqual(warningsOf(url, ...header), [], url);
+  }
+  t.deepEqual(warningsOf('http://example.com/mcp', '--header', 'X-Team: tools'), []);
+});

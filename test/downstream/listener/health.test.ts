@@ -1,0 +1,85 @@
+import test from 'ava';
+import { BridgeError } from '../../../src/errors.ts';
+import type { Authenticator, AuthVerdict } from '../../../src/http/auth/authenticator.ts';
+import { callHttp } from '../../support/http-call.ts';
+import { startHttpFace } from '../../support/http-face.ts';
+import { openStreamable } from '../../support/legacy-clients.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+const REFUSED: AuthVerdict = {
+  kind: 'refused',
+  refusal: { error: new BridgeError('ERR_AUTH_REQUIRED', 'who are you?'), challenge: undefined },
+};
+
+test('says that the process is alive', async (t) => {
+  const { port, server } = await startHttpFace(t);
+  server.state = { ready: false, error: new BridgeError('ERR_UPSTREAM_STARTING', 'starting') };
+  const answer = await callHttp({ port, path: '/healthz' });
+  t.is(answer.status, 200);
+  t.is(answer.headers['cache-control'], 'no-store');
+  t.deepEqual(await answer.json(), { status: 'ok' });
+});
+
+test('says whether a call could be served now, and why not', async (t) => {
+  const { port, server } = await startHttpFace(t);
+  const ready = await callHttp({ port, path: '/readyz?verbose' });
+  t.is(ready.status, 200);
+  t.deepEqual(await ready.json(), { status: 'ready' });
+  server.state = { ready: false, error: new BridgeError('ERR_UPSTREAM_CRASH_LOOP', 'it keeps crashing') };
+  const broken = await callHttp({ port, path: '/readyz' });
+  t.is(broken.status, 503);
+  t.deepEqual(await broken.json(), {
+    status: 'not ready',
+    code: 'ERR_UPSTREAM_CRASH_LOOP',
+    reason: 'it keeps crashing',
+  });
+  t.is(server.connections.length, 0, 'asking starts nothing');
+});
+
+test('a bridge that has no room for another session stays ready for those it serves, and says that it is full', async (t) => {
+  const face = await startHttpFace(t, { maxSessions: 1 });
+  const session = await openStreamable(face);
+  const ask = async (): Promise<unknown> => {
+    const answer = await callHttp({ port: face.port, path: '/readyz' });
+    t.is(answer.status, 200);
+    return answer.json();
+  };
+  t.deepEqual(await ask(), { status: 'ready' }, 'nobody is connected to the session, so it would make room');
+  const stream = (await session.get()).events();
+  t.deepEqual(await ask(), { status: 'ready', sessions: 'full' });
+  stream.leave();
+  await waitFor(async () => !('sessions' in ((await ask()) as object)));
+});
+
+test('tells why only those who may call: strangers and foreign pages get the code', async (t) => {
+  const authenticator: Authenticator = {
+    authenticate: ({ headers }, decided) =>
+      setImmediate(() =>
+        decided(headers.authorization === 'Bearer good' ? { kind: 'principal', principal: 'alice' } : REFUSED),
+      ),
+  };
+  const { port, server } = await startHttpFace(t, { authenticator });
+  const secret = 'Cannot reach the server at https://tools.internal/s/0a1b2c';
+  server.state = { ready: false, error: new BridgeError('ERR_UPSTREAM_CONNECT', secret) };
+  const Authorization = 'Bearer good';
+  const asked = [
+    {},
+    { Authorization: 'Bearer bad' },
+    { Authorization, Host: 'evil' },
+    { Authorization, Origin: 'null' },
+  ];
+  for (const headers of asked) {
+    const answer = await callHttp({ port, path: '/readyz', headers });
+    t.is(answer.status, 503);
+    t.deepEqual(await answer.json(), { status: 'not ready', code: 'ERR_UPSTREAM_CONNECT' });
+  }
+  const told = await callHttp({ port, path: '/readyz', headers: { Authorization } });
+  t.like(await told.json(), { reason: secret });
+});
+
+test('answers HEAD like GET, without a body', async (t) => {
+  const { port } = await startHttpFace(t);
+  const answer = await callHttp({ port, method: 'HEAD', path: '/healthz' });
+  t.is(answer.status, 200);
+  t.is(await answer.text(), '');
+});

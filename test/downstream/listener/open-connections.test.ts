@@ -1,0 +1,36 @@
+import test from 'ava';
+import { SOCKET_LIMITS } from '../../../src/downstream/listener/http-server.ts';
+import { STALL_MS } from '../../../src/downstream/stream/reading-watch.ts';
+import { callHttp } from '../../support/http-call.ts';
+import { seriousLines, startHttpFace } from '../../support/http-face.ts';
+import { RawSocket } from '../../support/raw-socket.ts';
+import { waitFor } from '../../support/wait-for.ts';
+
+/** Node itself shall not let anybody go: it would, for a head that was read in part only. */
+const PATIENT = { ...SOCKET_LIMITS, headersTimeoutMs: 10 * 60_000, requestTimeoutMs: 10 * 60_000 };
+
+test('a stranger who asks and asks and reads no answer is let go, and others are served', async (t) => {
+  const face = await startHttpFace(t, { socketLimits: PATIENT });
+  const socket = await RawSocket.connect(face.port);
+  // More answers than the operating systems of both sides take.
+  socket.write('GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(100_000));
+  t.is((await callHttp({ port: face.port, path: '/healthz' })).status, 200);
+  const isLetGo = (): boolean => {
+    face.clock.advance(STALL_MS);
+    return socket.isClosed;
+  };
+  await waitFor(isLetGo, { message: 'the end of the connection' });
+  t.deepEqual(seriousLines(face), []);
+});
+
+test('who reads its answers keeps its connection', async (t) => {
+  const face = await startHttpFace(t, { socketLimits: PATIENT });
+  const socket = (await RawSocket.connect(face.port)).read();
+  t.teardown(() => socket.destroy());
+  for (let asked = 1; asked <= 3; asked += 1) {
+    socket.request('GET', '/healthz', {});
+    await waitFor(() => socket.received.split('"ok"').length > asked, { message: 'an answer' });
+    face.clock.advance(3 * STALL_MS);
+  }
+  t.false(socket.isClosed);
+});

@@ -1,0 +1,109 @@
+import test from 'ava';
+import type { ChildExit } from '../../../src/process/child.ts';
+import { type ExitContext, exitError } from '../../../src/upstream/stdio/exit-error.ts';
+
+const EXIT: ChildExit = {
+  code: 1,
+  signal: null,
+  ranMs: 120.4,
+  stderrTail: [],
+  namedOnStderr: [],
+  terminated: false,
+};
+const CONTEXT: ExitContext = {
+  name: 'node server.js',
+  hasServed: true,
+  noise: [],
+  withheldEnv: ['A', 'B'],
+  retryAfterMs: 0,
+};
+
+const cases: readonly (readonly [
+  title: string,
+  exit: Partial<ChildExit>,
+  context: Partial<ExitContext>,
+  message: string,
+])[] = [
+  ['what happened to a server that had served', {}, {}, 'Server "node server.js" exited with code 1 after 120 ms.'],
+  [
+    'that it never answered, and how many variables it may miss',
+    {},
+    { hasServed: false },
+    'Server "node server.js" exited with code 1 after 120 ms, before it answered anything. (2 environment variables ' +
+      'were withheld from it; --env NAME passes one, --inherit-env all.)',
+  ],
+  [
+    'its last words, then the hint',
+    { stderrTail: ['KEY is not set', 'bye'] },
+    { hasServed: false, withheldEnv: ['KEY'] },
+    'Server "node server.js" exited with code 1 after 120 ms, before it answered anything. Its last words on stderr: ' +
+      'KEY is not set | bye (1 environment variable was withheld from it; --env NAME passes one, --inherit-env all.)',
+  ],
+  [
+    'which of the withheld variables it has named itself',
+    { stderrTail: ['KEY is not set'], namedOnStderr: ['KEY'] },
+    { hasServed: false, withheldEnv: ['A', 'KEY'] },
+    'Server "node server.js" exited with code 1 after 120 ms, before it answered anything. Its last words on stderr: ' +
+      'KEY is not set (KEY is set here, but was withheld from the server; pass it on with --env KEY.)',
+  ],
+  [
+    'several that it has named, also when it had served',
+    { namedOnStderr: ['A', 'B'] },
+    {},
+    'Server "node server.js" exited with code 1 after 120 ms. ' +
+      '(A and B are set here, but were withheld from the server; pass them on with --env A --env B.)',
+  ],
+  [
+    'what it has named on stdout, where errors do not belong',
+    {},
+    { hasServed: false, noise: ['KEY is not set'], withheldEnv: ['A', 'KEY', 'not'] },
+    'Server "node server.js" exited with code 1 after 120 ms, before it answered anything. On stdout, where MCP ' +
+      'belongs, it printed: KEY is not set (KEY is set here, but was withheld from the server; pass it on with --env KEY.)',
+  ],
+  [
+    'nothing of what it has named when it was told to end',
+    { namedOnStderr: ['A'], terminated: true },
+    {},
+    'Server "node server.js" exited with code 1 when told to after 120 ms.',
+  ],
+  [
+    'what it printed instead of messages, such as how it is used',
+    { stderrTail: ['bad option'] },
+    { hasServed: false, noise: ['Usage: server [options]', '--port <port>'], withheldEnv: [] },
+    'Server "node server.js" exited with code 1 after 120 ms, before it answered anything. On stdout, where MCP ' +
+      'belongs, it printed: Usage: server [options] | --port <port> Its last words on stderr: bad option',
+  ],
+  [
+    'nothing of what it printed once it has answered',
+    {},
+    { noise: ['Welcome!'] },
+    'Server "node server.js" exited with code 1 after 120 ms.',
+  ],
+  [
+    'no hint when nothing was withheld',
+    { code: 0 },
+    { hasServed: false, withheldEnv: [] },
+    'Server "node server.js" exited with code 0 after 120 ms, before it answered anything.',
+  ],
+  [
+    'the signal, and no hint, when it was told to end',
+    { code: null, signal: 'SIGTERM', terminated: true },
+    { hasServed: false },
+    'Server "node server.js" was ended by SIGTERM when told to after 120 ms, before it answered anything.',
+  ],
+];
+for (const [title, exit, context, message] of cases) {
+  test(`tells ${title}`, (t) => {
+    t.is(exitError({ ...EXIT, ...exit }, { ...CONTEXT, ...context }).message, message);
+  });
+}
+
+test('says when a new server may be started, if not at once', (t) => {
+  t.is(exitError(EXIT, CONTEXT).retryAfterMs, undefined);
+  t.is(exitError(EXIT, { ...CONTEXT, retryAfterMs: 250 }).retryAfterMs, 250);
+});
+
+test('names no variable that the server has not named', (t) => {
+  const { message } = exitError(EXIT, { ...CONTEXT, hasServed: false, withheldEnv: ['SECRET_NAME'] });
+  t.notRegex(message, /SECRET_NAME/);
+});

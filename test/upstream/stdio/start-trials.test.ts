@@ -1,0 +1,80 @@
+import test from 'ava';
+import { BridgeError } from '../../../src/errors.ts';
+import { StartTrials } from '../../../src/upstream/stdio/start-trials.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { FakeDialer } from '../../support/fake-peers.ts';
+import { serverFrame } from '../../support/frames.ts';
+
+const GONE = new BridgeError('ERR_UPSTREAM_EXITED', 'exited with code 1');
+
+function createTrials(): { clock: FakeClock; dialer: FakeDialer; trials: StartTrials } {
+  const clock = new FakeClock();
+  const dialer = new FakeDialer();
+  const clientInfo = { name: 'test', version: '1' };
+  return { clock, dialer, trials: new StartTrials({ dial: (listener) => dialer.dial(listener), clientInfo, clock }) };
+}
+
+test('starts nothing while nothing has failed, and a while after a failure asks whether the server answers', (t) => {
+  const { clock, dialer, trials } = createTrials();
+  clock.advance(3_600_000);
+  t.is(dialer.dialled.length, 0);
+  trials.failed();
+  trials.failed();
+  clock.advance(9_999);
+  t.is(dialer.dialled.length, 0);
+  clock.advance(1);
+  t.is(dialer.dialled.length, 1);
+  const { link, listener } = dialer.latest;
+  t.like(link.sent[0]?.frame.json(), { method: 'initialize' });
+  t.is(link.closedWith.length, 0);
+  trials.served();
+  listener.fromServer(serverFrame({ id: 0, error: { code: -32601, message: 'any answer will do' } }));
+  t.is(link.closedWith[0]?.code, 'ERR_SESSION_CLOSED');
+  t.is(clock.pendingTimers, 0);
+});
+
+test('waits twice as long after each trial that fails, and no longer than five minutes', (t) => {
+  const { clock, dialer, trials } = createTrials();
+  const startedAtMs: number[] = [];
+  dialer.onDial = () => startedAtMs.push(clock.now());
+  trials.failed();
+  for (let trial = 0; trial < 8; trial += 1) {
+    clock.advance(300_000);
+    dialer.latest.listener.serverClosed(GONE);
+  }
+  const pauses = startedAtMs.map((atMs, index) => atMs - 300_000 * index);
+  t.deepEqual(pauses, [10_000, 20_000, 40_000, 80_000, 160_000, 300_000, 300_000, 300_000]);
+});
+
+test('gives up a trial that is not answered, and tries again', (t) => {
+  const { clock, dialer, trials } = createTrials();
+  trials.failed();
+  clock.advance(10_000);
+  clock.advance(60_000);
+  t.is(dialer.latest.link.closedWith[0]?.code, 'ERR_UPSTREAM_TIMEOUT');
+  trials.failed();
+  clock.advance(20_000);
+  t.is(dialer.dialled.length, 2);
+});
+
+test('tries again later where nothing can be started', (t) => {
+  const { clock, dialer, trials } = createTrials();
+  dialer.failure = new BridgeError('ERR_UPSTREAM_SPAWN', 'no such command');
+  trials.failed();
+  clock.advance(10_000);
+  dialer.failure = undefined;
+  clock.advance(20_000);
+  t.is(dialer.dialled.length, 1);
+  trials.close();
+  t.is(dialer.latest.link.closedWith.length, 1);
+  trials.failed();
+  t.is(clock.pendingTimers, 0);
+});
+
+test('a client whose server answers makes the trial unnecessary', (t) => {
+  const { clock, dialer, trials } = createTrials();
+  trials.failed();
+  trials.served();
+  clock.advance(3_600_000);
+  t.is(dialer.dialled.length, 0);
+});

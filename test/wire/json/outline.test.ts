@@ -1,0 +1,262 @@
+import test from 'ava';
+import fc from 'fast-check';
+import { Frame } from '../../../src/wire/frame.ts';
+import { checkJson } from '../../../src/wire/json/check-json.ts';
+import { findMember } from '../../../src/wire/json/find-member.ts';
+import { ObjectEditor } from '../../../src/wire/json/object-editor.ts';
+import { MAX_MEMBERS, membersOf, Outline, walkOutline } from '../../../src/wire/json/outline.ts';
+import { type Edit, MemberCursor } from '../../../src/wire/json/scan-json.ts';
+import { readMessage } from '../../../src/wire/read-message.ts';
+import { scanEnvelope } from '../../../src/wire/scan-envelope.ts';
+import { replaceSpans } from '../../../src/wire/splice.ts';
+import { anyJson, anyText, JsonPrinter } from '../json-text.ts';
+import { listMembers } from '../list-members.ts';
+
+const LIMITS = { maxDepth: 10, maxBatch: 10, maxValues: 1_000_000 };
+
+function outlineOf(bytes: Buffer): Outline {
+  const outline = new Outline(bytes);
+  checkJson(bytes, { maxDepth: 1000, maxValues: 1_000_000 }, outline);
+  return outline;
+}
+
+const anyObject = fc.dictionary(anyText, fc.oneof(anyJson, fc.dictionary(anyText, anyJson, { maxKeys: 4 })), {
+  maxKeys: 4,
+});
+
+const anyPayload = fc.dictionary(
+  fc.oneof(anyText, fc.constantFrom('_meta', '_met', '_META')),
+  fc.oneof(anyJson, fc.dictionary(anyText, anyJson, { maxKeys: 4 })),
+  { maxKeys: 4 },
+);
+const anyMessage = fc.dictionary(fc.oneof(anyText, fc.constant('_meta')), fc.oneof(anyJson, anyPayload), {
+  maxKeys: 4,
+});
+
+/** Where the objects begin whose members are noted: the message, its members, and the `_meta` of those. */
+function notedObjects(bytes: Buffer): readonly number[] {
+  const { offsets } = listMembers(new MemberCursor(bytes, 0));
+  const metas = offsets.flatMap(([, , start]) => {
+    const span = findMember(bytes, start, '_meta');
+    return span === undefined ? [] : [span.start];
+  });
+  return [0, ...offsets.map(([, , start]) => start), ...metas].filter((start) => bytes[start] === 0x7b);
+}
+
+test('has the members that walking finds, of the message, its members and their _meta', (t) => {
+  fc.assert(
+    fc.property(anyMessage, fc.integer(), (object, seed) => {
+      const bytes = Buffer.from(new JsonPrinter(seed, { newlines: true }).value(object));
+      for (const outline of [outlineOf(bytes), walkOutline(bytes).outline]) {
+        t.true(outline.isComplete);
+        for (const start of notedObjects(bytes)) {
+          const noted = outline.membersOf(bytes, start);
+          t.deepEqual(noted && listMembers(noted), listMembers(new MemberCursor(bytes, start)), bytes.toString());
+        }
+      }
+    }),
+    { numRuns: 2000 },
+  );
+});
+
+test('finds where the object ends that it walks over', (t) => {
+  fc.assert(
+    fc.property(anyMessage, fc.integer(), (object, seed) => {
+      const bytes = Buffer.from(new JsonPrinter(seed, { newlines: false }).value(object));
+      t.is(walkOutline(Buffer.concat([bytes, Buffer.from(',{"a":1}')])).end, bytes.length);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('finds the members of any other value, too', (t) => {
+  fc.assert(
+    fc.property(anyObject, fc.integer(), fc.nat(), (object, seed, at) => {
+      const bytes = Buffer.from(
+        new JsonPrinter(seed, { newlines: false }).value({ object: [object], list: [[object]] }),
+      );
+      const outline = outlineOf(bytes);
+      const braces = [...bytes.keys()].filter((index) => bytes[index] === 0x7b);
+      const start = braces[at % braces.length] ?? 0;
+      t.deepEqual(listMembers(membersOf(bytes, start, outline)), listMembers(new MemberCursor(bytes, start)));
+      t.deepEqual(listMembers(membersOf(bytes, start, undefined)), listMembers(new MemberCursor(bytes, start)));
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+/** Changes of some members of some of the objects whose members are noted, and of what lies within other values. */
+function someEdits(bytes: Buffer, pick: (count: number) => number): readonly Edit[] {
+  const edits = notedObjects(bytes).flatMap((start) => {
+    const keys = listMembers(new MemberCursor(bytes, start)).offsets.map(([keyStart, keyEnd]) =>
+      JSON.parse(bytes.toString('utf8', keyStart, keyEnd)),
+    );
+    const editor = ObjectEditor.read(bytes, start, keys);
+    for (const key of keys) {
+      const value = editor?.value(key);
+      const change = pick(6);
+      if (change === 0) editor?.remove(key);
+      if (change === 1) editor?.set(key, Buffer.from(['1', '"longer"', '[{"a":1}]', '{"a":{}}'][pick(4)] ?? ''));
+      if (change === 2 && value !== undefined && bytes[value.start] === 0x22) {
+        editor?.edit(key, [{ start: value.start + 1, end: value.start + 1, replacement: Buffer.from('{') }]);
+      }
+    }
+    return editor?.edits() ?? [];
+  });
+  const sorted = edits.sort((a, b) => a.start - b.start || a.end - b.end);
+  return sorted.filter(({ start }, index) => sorted.slice(0, index).every(({ end }) => end <= start));
+}
+
+test('an outline that is kept through edits has the members that walking finds', (t) => {
+  let kept = 0;
+  fc.assert(
+    fc.property(anyMessage, fc.integer(), fc.infiniteStream(fc.nat()), (object, seed, picks) => {
+      const bytes = Buffer.from(new JsonPrinter(seed, { newlines: true }).value(object));
+      const edits = someEdits(bytes, (count) => (picks.next().value ?? 0) % count);
+      const edited = replaceSpans(bytes, edits);
+      if (!isJson(edited)) return;
+      const outline = walkOutline(bytes).outline.edited(edited, edits);
+      if (outline === undefined) return;
+      if (edits.length > 0) kept++;
+      for (const start of notedObjects(edited)) {
+        const noted = outline.membersOf(edited, start);
+        t.deepEqual(noted && listMembers(noted), listMembers(new MemberCursor(edited, start)), edited.toString());
+      }
+    }),
+    { numRuns: 3000 },
+  );
+  t.true(kept > 500, `${kept}`);
+});
+
+function isJson(bytes: Buffer): boolean {
+  try {
+    JSON.parse(bytes.toString());
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+for (const [title, from, to, replacement] of [
+  ['another id', '1,"result"', ',"result"', '"a longer one"'],
+  ['another value', '[1]', '}}', '{"a":{}}'],
+  ['something else within a value', '1]', ']', '{"a":1}'],
+  ['the first member less', '"first"', '"list"', ''],
+  ['the last member less', ',"list"', '}}', ''],
+  ['all members less', '"first"', '}}', ''],
+] as const) {
+  test(`a long message keeps its outline with ${title}`, (t) => {
+    const text = JSON.stringify('x'.repeat(20_000));
+    const frame = serverFrame(`{"jsonrpc":"2.0","x":${text},"id":1,"result":{"first":1,"list":[1]}}`);
+    const edits = [
+      { start: frame.bytes.indexOf(from), end: frame.bytes.indexOf(to), replacement: Buffer.from(replacement) },
+    ];
+    const bytes = replaceSpans(frame.bytes, edits);
+    t.is(frame.outlineOfEdited(bytes, edits), undefined, 'nobody has asked for it yet');
+    t.not(frame.outline, undefined);
+    const outline = frame.outlineOfEdited(bytes, edits);
+    for (const start of notedObjects(bytes)) {
+      const noted = outline?.membersOf(bytes, start);
+      t.deepEqual(noted && listMembers(noted), listMembers(new MemberCursor(bytes, start)), bytes.toString());
+    }
+  });
+}
+
+test('a message that gets a member, or another object as one, is walked over anew', (t) => {
+  const bytes = Buffer.from('{"result":{"_meta":{"a":1},"b":"x"}}');
+  const { outline } = walkOutline(bytes);
+  for (const [start, end, replacement] of [
+    [bytes.indexOf(',"b"'), bytes.indexOf(',"b"'), ',"c":1'],
+    [bytes.indexOf('{"a"'), bytes.indexOf(',"b"'), '{"z":1}'],
+    [bytes.indexOf('{"_meta"'), bytes.length - 1, '[]'],
+  ] as const) {
+    const edits = [{ start, end, replacement: Buffer.from(replacement) }];
+    t.is(outline.edited(replaceSpans(bytes, edits), edits), undefined, replacement);
+  }
+});
+
+const withParams = (count: number): Buffer => {
+  const params = Array.from({ length: count }, (_, index) => `"p${index}":{}`).join(',');
+  return Buffer.from(`{"jsonrpc":"2.0","method":"x","params":{${params}}}`);
+};
+const frameOf = (bytes: Buffer) => {
+  const result = readMessage(bytes, LIMITS);
+  return result.kind === 'message' ? result.frame : undefined;
+};
+
+const TOO_MANY = /more than 1000 members together/;
+
+test('a message may have a thousand members beside those of its arguments', (t) => {
+  t.is(MAX_MEMBERS, 1000);
+  t.is(frameOf(withParams(MAX_MEMBERS - 3))?.method, 'x');
+  const result = readMessage(withParams(MAX_MEMBERS - 2), LIMITS);
+  t.is(result.kind, 'fault');
+  t.regex(result.kind === 'fault' ? result.reason : '', TOO_MANY);
+});
+
+test('a message with too many members is answered under its id where that comes before them', (t) => {
+  const many = '"a":1,'.repeat(MAX_MEMBERS);
+  for (const [text, id] of [
+    [`{"jsonrpc":"2.0","id":7,"method":"x","params":{${many}"b":1}}`, 7],
+    [`{"jsonrpc":"2.0","id":"q","method":"x","params":{"_meta":{${many}"b":1}}}`, 'q'],
+    [`{"jsonrpc":"2.0","method":"x",${many}"id":7}`, undefined],
+  ] as const) {
+    const result = readMessage(Buffer.from(text), LIMITS);
+    t.is(result.kind === 'fault' ? result.id : 'no fault', id);
+  }
+});
+
+test('arguments, results and what else a payload holds may have any number of members', (t) => {
+  const many = `{${'"a":1,'.repeat(100_000)}"b":1}`;
+  for (const params of [`{"name":"x","arguments":${many}}`, `{"_metb":${many}}`, `{"_meta":{"a":${many}}}`, '[]']) {
+    t.is(frameOf(Buffer.from(`{"jsonrpc":"2.0","method":"x","params":${params}}`))?.method, 'x');
+  }
+});
+
+test('one message of a batch that has too many members is refused alone', (t) => {
+  const small = '{"jsonrpc":"2.0","id":1,"method":"x","params":{"_meta":{"a":1}}}';
+  const result = readMessage(Buffer.from(`[${small}, ${withParams(MAX_MEMBERS)}, ${small}]`), LIMITS);
+  const items = result.kind === 'batch' ? result.items : [];
+  t.deepEqual(
+    items.map((item) => (item instanceof Frame ? item.method : TOO_MANY.test(item.fault))),
+    ['x', true, 'x'],
+  );
+  const [first] = items;
+  t.not(first instanceof Frame ? first.outline?.membersOf(first.bytes, 0) : undefined, undefined);
+});
+
+test('notes no more of a text of any size', (t) => {
+  const bytes = Buffer.from(`{${'"a":{},'.repeat(100_000)}"b":1}`);
+  const outline = outlineOf(bytes);
+  t.false(outline.isComplete);
+  const noted = outline.membersOf(bytes, 0);
+  t.deepEqual(noted && { count: listMembers(noted).offsets.length, end: noted.objectEnd }, {
+    count: MAX_MEMBERS,
+    end: -1,
+  });
+});
+
+const serverFrame = (text: string): Frame => {
+  const bytes = Buffer.from(text);
+  const envelope = scanEnvelope(bytes);
+  if (envelope === undefined) throw new Error('no message');
+  return new Frame(bytes, envelope);
+};
+
+test('a short message that was not read in full has none; of a long one it is made when it is asked for', (t) => {
+  t.is(serverFrame('{"jsonrpc":"2.0","id":1,"result":{"a":1}}').outline, undefined);
+  const frame = serverFrame(`{"jsonrpc":"2.0","id":1,"result":{"a":"${'x'.repeat(20_000)}","b":1}}`);
+  const { bytes, payloadStart, outline } = frame;
+  t.is(frame.outline, outline);
+  t.deepEqual(findMember(bytes, payloadStart, 'b', outline), findMember(bytes, payloadStart, 'b'));
+});
+
+test('of a long message with too many members the first ones are found, and its objects have no end', (t) => {
+  const { bytes, payloadStart, outline } = serverFrame(
+    `{"jsonrpc":"2.0","id":1,"result":{"first":1,${'"a":1234567890,'.repeat(2000)}"last":1}}`,
+  );
+  t.not(outline, undefined);
+  t.not(findMember(bytes, payloadStart, 'first', outline), undefined);
+  t.is(findMember(bytes, payloadStart, 'last', outline), undefined);
+  t.is(ObjectEditor.readIn({ bytes, outline }, payloadStart, ['first']), undefined);
+});
