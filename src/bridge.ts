@@ -8,10 +8,11 @@ export type { ClientPipes, RunningBridge } from './bridge/running-bridge.ts';
 
 /** The composition root: this and bridge/ are the only places that know every folder. Resolves once a client can connect. */
 export function runBridge(config: Config, deps: Deps, openPipes: () => ClientPipes): Promise<RunningBridge> {
-  switch (config.verb) {
-    case 'serve':
-      return serveHttp(config, deps);
-    case 'connect':
+  const { listener } = config;
+  switch (listener.kind) {
+    case 'http':
+      return serveHttp(listener, config, deps);
+    case 'pipes':
       return connectStdio(config, deps, openPipes());
   }
 }

@@ -189,9 +189,8 @@ export function main(keepCompiledCode: () => void): Promise<void> {
         import('./probe/report.ts'),
         import('./cli/system-deps.ts'),
       ]);
-      const { target, protocol, remote, child, limits } = config;
-      const settings = { protocol, remote, child, limits, timeoutMs, signal, waiting };
-      const report = await runProbe(target, settings, createSystemDeps(log));
+      const [server] = config.servers;
+      const report = await runProbe(server.target, { ...server, timeoutMs, signal, waiting }, createSystemDeps(log));
       const text =
         format === 'json' ? `${escapeHidden(JSON.stringify(report, undefined, 2))}\n` : renderReport(report, look);
       return { report: text, exitCode: exitCodeOf(report) };

@@ -1,20 +1,57 @@
 /** What the user asked for, parsed once; inside the bridge nothing re-checks it. Times in ms, sizes in bytes. */
 export interface Config {
-  /** The side towards the client: `serve` listens for HTTP, `connect` speaks on this process's own stdin and stdout. */
-  readonly verb: 'serve' | 'connect';
-  readonly target: Target;
-  readonly protocol: Protocol;
-  readonly remote: RemoteConfig;
-  readonly listen: ListenConfig;
-  readonly endpoints: EndpointConfig;
-  readonly access: AccessConfig;
-  readonly child: ChildConfig;
-  readonly sessions: SessionConfig;
-  readonly limits: LimitConfig;
+  readonly listener: ListenerConfig;
+  readonly servers: readonly [ServerConfig, ...ServerConfig[]];
+  readonly limits: ProcessLimits;
   readonly log: LogConfig;
 }
 
-/** The server that is carried to the client. */
+/** The side towards clients. */
+export type ListenerConfig = HttpListenerConfig | PipeListenerConfig;
+
+/** `serve`: clients of every era on one port. */
+export interface HttpListenerConfig {
+  readonly kind: 'http';
+  readonly host: string;
+  /** 0 lets the system choose. */
+  readonly port: number;
+  readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
+  readonly endpoints: EndpointConfig;
+  readonly access: AccessConfig;
+  /** Limits the head of a request. */
+  readonly maxHeaderBytes: number;
+  /** The way to an issuer of access tokens: HTTP_PROXY, HTTPS_PROXY, NO_PROXY as the environment had them. */
+  readonly proxyEnv: Readonly<Record<string, string>>;
+}
+
+/** `connect`: one client on this process's own stdin and stdout. */
+export interface PipeListenerConfig {
+  readonly kind: 'pipes';
+}
+
+/** Stands above the limits of each server. */
+export interface ProcessLimits {
+  /** Calls of all clients together that wait for an answer. */
+  readonly maxInFlight: number;
+  /** Server processes, those that are ending included. */
+  readonly maxChildren: number;
+  readonly shutdownGraceMs: number;
+}
+
+/** One server that is carried to clients, and what they may take of it. */
+export interface ServerConfig {
+  readonly target: Target;
+  readonly protocol: Protocol;
+  /** How it is reached, where it is somewhere else. */
+  readonly remote: RemoteConfig;
+  /** How it is started, where it is a command. */
+  readonly child: ChildConfig;
+  /** What its process is told of the caller that it is started for; none where processes are shared or not ours. */
+  readonly mapHeaders: readonly MappedHeader[];
+  readonly sessions: SessionConfig;
+  readonly limits: ServerLimits;
+}
+
 export type Target = CommandTarget | UrlTarget;
 
 /** A server to start: the arguments after `--`. */
@@ -89,7 +126,7 @@ export interface RegisteredClient {
     | { readonly kind: 'key'; readonly file: string };
 }
 
-/** Milliseconds; 0: no limit. The limit on a call's silence is LimitConfig.requestTimeoutMs. */
+/** Milliseconds; 0: no limit. The limit on a call's silence is ServerLimits.requestTimeoutMs. */
 export interface RemoteTimeouts {
   /** Name resolution, TCP and TLS. */
   readonly connectMs: number;
@@ -99,13 +136,6 @@ export interface RemoteTimeouts {
   readonly idleMs: number;
   /** One request and all of its answer, however talkative. */
   readonly callMs: number;
-}
-
-export interface ListenConfig {
-  readonly host: string;
-  /** 0 lets the system choose. */
-  readonly port: number;
-  readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
 }
 
 export interface EndpointConfig {
@@ -127,10 +157,15 @@ export interface AccessConfig {
   readonly allowOrigins: readonly string[];
   /** How callers show who they are; undefined: nobody is asked. */
   readonly auth: AuthConfig | undefined;
-  /** Whether there can be callers of several names: where all have one, what is for one caller is for all. */
-  readonly callerNames: 'one' | 'several';
-  /** What the process of a caller is told about it. None where processes are shared or not ours. */
-  readonly mapHeaders: readonly MappedHeader[];
+}
+
+/**
+ * Whether there can be callers of several names: where all have one, what is for one caller is for all. What a header says
+ * of a caller is part of its name.
+ */
+export function hasSeveralNames({ auth }: Pick<AccessConfig, 'auth'>, mapHeaders: readonly MappedHeader[]): boolean {
+  if (mapHeaders.length > 0 || auth?.oauth !== undefined) return true;
+  return new Set(auth?.tokens.map(({ principal }) => principal)).size > 1;
 }
 
 /** The value of a caller's header becomes a variable of its own server process. */
@@ -190,20 +225,15 @@ export interface SessionConfig {
   readonly maxSessionsPerCaller: number;
   /** Sessions of a legacy server for clients that have none of their own. */
   readonly poolSize: number;
-  /** Server processes, those that are ending included. */
-  readonly maxChildren: number;
   /** Age at which the connection of a stream is closed, for clients that resume it; 0: never. */
   readonly pollAfterMs: number;
 }
 
-export interface LimitConfig {
+/** What may come and go of one server. */
+export interface ServerLimits {
   readonly maxMessageBytes: number;
   /** Levels of arrays and objects in a message of a client. */
   readonly maxJsonDepth: number;
-  /** Limits the head of an HTTP request of a client. */
-  readonly maxHeaderBytes: number;
-  /** Calls of all clients together that wait for an answer. */
-  readonly maxInFlight: number;
   /** Calls of one session, or of one caller with a name but no sessions, that wait for an answer. */
   readonly maxInFlightPerSession: number;
   /** Event streams of one session over Streamable HTTP, and calls whose answer may become one. */
@@ -220,7 +250,6 @@ export interface LimitConfig {
   readonly maxCallMs: number;
   /** For a process that serves several clients, to show life when it is asked to; 0: it is never asked. */
   readonly hangTimeoutMs: number;
-  readonly shutdownGraceMs: number;
 }
 
 export interface LogConfig {

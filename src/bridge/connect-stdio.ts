@@ -3,6 +3,8 @@ import type { Deps } from '../deps.ts';
 import { StdioEndpoint } from '../downstream/stdio/endpoint.ts';
 import { assertNever, BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import { OpenCalls } from '../relay/open-calls.ts';
+import { ChildLimit } from '../upstream/stdio/child-limit.ts';
+import { describeCallers } from './callers.ts';
 import { createDialer } from './create-dialer.ts';
 import { createSessions } from './create-registries.ts';
 import type { ClientPipes, RunningBridge } from './running-bridge.ts';
@@ -20,9 +22,21 @@ const ORPHAN_CHECK_MS = 1000;
 export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipes): Promise<RunningBridge> {
   const { input, output, isOrphaned } = pipes;
   const urgency = new AbortController();
-  const dialer = await createDialer(config, deps, urgency.signal);
-  const sessions = createSessions(config, { dialer, openCalls: new OpenCalls(config.limits.maxInFlight), deps });
-  const { maxMessageBytes, maxJsonDepth, shutdownGraceMs, requestTimeoutMs } = config.limits;
+  const { listener, servers, limits: processLimits } = config;
+  const [server] = servers;
+  const { maxInFlight, maxChildren, shutdownGraceMs } = processLimits;
+  const dialer = await createDialer(
+    {
+      ...server,
+      callers: describeCallers(listener, server),
+      children: new ChildLimit(maxChildren),
+      shutdownGraceMs,
+      urgency: urgency.signal,
+    },
+    deps,
+  );
+  const sessions = createSessions(server, { dialer, openCalls: new OpenCalls(maxInFlight), deps });
+  const { maxMessageBytes, maxJsonDepth, requestTimeoutMs } = server.limits;
   const limits = { maxMessageBytes, maxJsonDepth, untakenTimeoutMs: requestTimeoutMs };
   const endpoint = new StdioEndpoint({ input, output, sessions, deps, ...limits });
   const ending = new StdioEnding({

@@ -1,4 +1,4 @@
-import type { CommandTarget, Config, LoginConfig, RemoteConfig, UrlTarget } from '../config.ts';
+import type { CommandTarget, LoginConfig, RemoteConfig, ServerConfig, ServerLimits, UrlTarget } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import type { Credentials } from '../http/client/credentials.ts';
 import { CARRIED_CAPABILITIES } from '../mcp/vocabulary/client-capabilities.ts';
@@ -12,100 +12,96 @@ import { SharedModernServer } from '../relay/shared-modern/shared-modern-server.
 import { createWatchingDialer } from '../relay/watching-dialer.ts';
 import type { EraDialers, JoinedDialers } from '../upstream/detect/joined-dialers.ts';
 import { createDetectedCommandDialer } from '../upstream/detected-command.ts';
-import { ChildLimit } from '../upstream/stdio/child-limit.ts';
+import type { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { createStdioDialer } from '../upstream/stdio/dialer.ts';
 import { CLIENT_INFO } from '../version.ts';
+import type { Callers } from './callers.ts';
 import { toLegacy, toModern } from './join-eras.ts';
 
-/**
- * The way to the server, whatever it is and whatever it speaks.
- * @param urgency aborted when the bridge is about to be killed, and processes have to end before
- */
-export async function createDialer(config: Config, deps: Deps, urgency?: AbortSignal): Promise<UpstreamDialer> {
-  const { target } = config;
-  if (target.kind === 'url') return createUrlDialer(config, target, deps);
-  const server = { target, children: new ChildLimit(config.sessions.maxChildren), urgency };
-  if (config.access.mapHeaders.length === 0) return createCommandDialer(config, server, deps);
+/** One server, and for whom it is dialled. */
+export interface DialledServer extends ServerConfig {
+  readonly callers: Callers;
+  /** Counts the processes of the whole bridge. */
+  readonly children: ChildLimit;
+  readonly shutdownGraceMs: number;
+  /** Aborted when the bridge is about to be killed, and there is no time to let processes end by themselves. */
+  readonly urgency: AbortSignal;
+}
+
+/** The way to a server, whatever it is and whatever it speaks, for clients of every era. */
+export async function createDialer(server: DialledServer, deps: Deps): Promise<UpstreamDialer> {
+  const { target, child } = server;
+  if (target.kind === 'url') return createUrlDialer(server, target, deps);
+  if (server.mapHeaders.length === 0) return createCommandDialer(server, target, deps);
   // Nothing is shared between processes that are told of different callers.
   return new DialerByEnvironment({
-    create: (environment) => createCommandDialer(withEnvironment(config, environment), server, deps),
+    create: (environment: CallerEnvironment) =>
+      createCommandDialer({ ...server, child: { ...child, env: { ...child.env, ...environment } } }, target, deps),
     clock: deps.clock,
   });
 }
 
-function withEnvironment(config: Config, environment: CallerEnvironment): Config {
-  return { ...config, child: { ...config.child, env: { ...config.child.env, ...environment } } };
-}
-
-export interface ServerToStart {
-  readonly target: CommandTarget;
-  /** Counts the processes of the whole bridge. */
-  readonly children: ChildLimit;
-  /** Aborted when there is no time to let them end by themselves. */
-  readonly urgency: AbortSignal | undefined;
-}
-
-/** A server to start, for clients of every era. Throws what `createStdioDialer` throws. */
-export function createCommandDialer(config: Config, server: ServerToStart, deps: Deps): UpstreamDialer {
-  const { isolation, prewarm } = config.sessions;
-  const { maxMessageBytes, shutdownGraceMs } = config.limits;
-  const trialClient = config.verb === 'serve' ? CLIENT_INFO : undefined;
+/** A server to start. Throws what `createStdioDialer` throws. */
+function createCommandDialer(server: DialledServer, target: CommandTarget, deps: Deps): UpstreamDialer {
+  const { isolation, prewarm } = server.sessions;
   const processes = createStdioDialer({
-    ...server,
-    child: config.child,
-    maxMessageBytes,
-    shutdownGraceMs,
+    target,
+    child: server.child,
+    children: server.children,
+    maxMessageBytes: server.limits.maxMessageBytes,
+    shutdownGraceMs: server.shutdownGraceMs,
+    urgency: server.urgency,
     deps,
-    trialClient,
+    trialClient: server.callers.kind === 'pipe' ? undefined : CLIENT_INFO,
   });
-  const detected = { protocol: config.protocol, clientInfo: CLIENT_INFO, deps };
+  const detected = { protocol: server.protocol, clientInfo: CLIENT_INFO, deps };
   if (isolation === 'shared') {
-    const joinEras = (dialers: EraDialers): JoinedDialers => shareOne(dialers, config, deps);
+    const joinEras = (dialers: EraDialers): JoinedDialers => shareOne(dialers, server, deps);
     return createDetectedCommandDialer({ ...detected, processes, joinEras, isAwaited: prewarm > 0 });
   }
   return createDetectedCommandDialer({
     ...detected,
     processes: prewarm > 0 ? new LinkPool(processes, prewarm, deps) : processes,
-    joinEras: (dialers) => keepApart(dialers, config, deps),
+    joinEras: (dialers) => keepApart(dialers, server, deps),
   });
 }
 
 /** A process for each session. A modern server keeps none, so its requests can go to one for all. */
-function keepApart(dialers: EraDialers, config: Config, deps: Deps): JoinedDialers {
+function keepApart(dialers: EraDialers, server: DialledServer, deps: Deps): JoinedDialers {
   const legacyToModern = toModern(dialers.modern, deps);
-  if (config.verb === 'connect') {
+  if (server.callers.kind === 'pipe') {
     // One client on a pipe has the server to itself: its messages pass as they are, and what hangs ends when it leaves.
-    return { modern: dialers.modern, legacyToModern, modernToLegacy: toLegacy(dialers.legacy, config, deps) };
+    return { modern: dialers.modern, legacyToModern, modernToLegacy: toLegacy(dialers.legacy, server, deps) };
   }
-  const { legacy, modern } = watchProcesses(dialers, config, deps);
+  const { legacy, modern } = watchProcesses(dialers, server.limits, deps);
   return {
     modern: new SharedModernServer({ dialer: modern, deps, prewarm: false }),
     legacyToModern,
-    modernToLegacy: toLegacy(legacy, config, deps),
+    modernToLegacy: toLegacy(legacy, server, deps),
   };
 }
 
 /** One process for everybody. */
-function shareOne(dialers: EraDialers, config: Config, deps: Deps): JoinedDialers {
-  const handshakeTimeoutMs = config.limits.requestTimeoutMs;
+function shareOne(dialers: EraDialers, server: DialledServer, deps: Deps): JoinedDialers {
+  const handshakeTimeoutMs = server.limits.requestTimeoutMs;
   const options = { deps, prewarm: false };
-  const watched = watchProcesses(dialers, config, deps);
+  const watched = watchProcesses(dialers, server.limits, deps);
   const legacy = new SharedServer({ ...options, dialer: watched.legacy, handshakeTimeoutMs, clientInfo: CLIENT_INFO });
   const modern = new SharedModernServer({ ...options, dialer: watched.modern });
   return {
     legacy: { dialer: legacy, capabilities: CARRIED_CAPABILITIES },
     modern,
     legacyToModern: toModern(modern, deps),
-    modernToLegacy: toLegacy(legacy, config, deps),
+    modernToLegacy: toLegacy(legacy, server, deps),
     warm: (era) => (era === 'legacy' ? legacy : modern).keepWarm(),
   };
 }
 
 /** A server at a URL, for clients of every era. */
-export async function createUrlDialer(config: Config, target: UrlTarget, deps: Deps): Promise<UpstreamDialer> {
+async function createUrlDialer(server: DialledServer, target: UrlTarget, deps: Deps): Promise<UpstreamDialer> {
   // Loaded where it is used: its libraries would double the heap, and with it the cost of each collection.
   const { createDetectedRemoteDialer } = await import('../upstream/detected-remote.ts');
-  const { protocol, remote, limits, verb } = config;
+  const { protocol, remote, limits, callers } = server;
   const credentials = remote.login === undefined ? undefined : await createLogin(remote.login, remote, target, deps);
   let dialer = createDetectedRemoteDialer({
     target,
@@ -118,12 +114,12 @@ export async function createUrlDialer(config: Config, target: UrlTarget, deps: D
     joinEras: ({ legacy, modern }) => ({
       modern,
       legacyToModern: toModern(modern, deps),
-      modernToLegacy: toLegacy(legacy, config, deps),
+      modernToLegacy: toLegacy(legacy, server, deps),
     }),
   });
   if (remote.keepAliveMs > 0) dialer = createPingingDialer(dialer, remote.keepAliveMs, deps);
   // A client over HTTP is told to open a new session; one on stdio cannot be.
-  if (verb !== 'connect') return dialer;
+  if (callers.kind !== 'pipe') return dialer;
   return createRevivingDialer(dialer, { deps, handshakeTimeoutMs: limits.requestTimeoutMs });
 }
 
@@ -140,7 +136,7 @@ async function createLogin(
 }
 
 /** For processes that no client could end by leaving: they serve several, or clients that have no sessions. */
-export function watchProcesses({ legacy, modern }: EraDialers, { limits }: Config, deps: Deps): EraDialers {
+function watchProcesses({ legacy, modern }: EraDialers, limits: ServerLimits, deps: Deps): EraDialers {
   const { requestTimeoutMs, hangTimeoutMs } = limits;
   // Where a call may be silent for ever, so may a server.
   if (requestTimeoutMs === 0 || hangTimeoutMs === 0) return { legacy, modern };

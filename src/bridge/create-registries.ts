@@ -1,26 +1,32 @@
-import type { Config } from '../config.ts';
+import type { ServerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { CallRegistry } from '../relay/call-registry.ts';
 import type { OpenCalls } from '../relay/open-calls.ts';
 import type { UpstreamDialer } from '../relay/ports.ts';
 import { SessionRegistry } from '../relay/session-registry.ts';
+import { type Callers, haveNames } from './callers.ts';
+
+export interface RegistryParts {
+  readonly dialer: UpstreamDialer;
+  /** Counts the calls of the whole bridge. */
+  readonly openCalls: OpenCalls;
+  readonly deps: Deps;
+}
 
 /** Requests of clients that have no sessions. */
 export function createCalls(
-  { access, limits }: Config,
-  parts: { readonly dialer: UpstreamDialer; readonly openCalls: OpenCalls; readonly deps: Deps },
+  { limits, callers }: Pick<ServerConfig, 'limits'> & { readonly callers: Callers },
+  parts: RegistryParts,
 ): CallRegistry {
-  // Where nobody has a name all have the same one, and none of them can be told to take too much.
-  const isNamed = access.auth !== undefined || access.callerNames === 'several';
-  const perCaller = isNamed ? { maxPerCaller: limits.maxInFlightPerSession } : {};
+  const perCaller = haveNames(callers) ? { maxPerCaller: limits.maxInFlightPerSession } : {};
   const { requestTimeoutMs, maxCallMs } = limits;
   return new CallRegistry({ ...parts, ...perCaller, requestTimeoutMs, maxCallMs });
 }
 
 /** Sessions of legacy clients, and what a stdio client has in their place. */
 export function createSessions(
-  { sessions, limits }: Config,
-  parts: { readonly dialer: UpstreamDialer; readonly openCalls: OpenCalls; readonly deps: Deps },
+  { sessions, limits }: Pick<ServerConfig, 'sessions' | 'limits'>,
+  parts: RegistryParts,
 ): SessionRegistry {
   return new SessionRegistry({
     ...parts,

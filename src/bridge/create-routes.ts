@@ -1,63 +1,62 @@
 import type { IncomingMessage } from 'node:http';
-import type { AccessConfig, Config, EndpointConfig, LimitConfig, RemoteConfig, SessionConfig } from '../config.ts';
+import type { EndpointConfig, HttpListenerConfig, ServerConfig } from '../config.ts';
 import { HttpSseEndpoint, refuseHttpSse } from '../downstream/http-sse/endpoint.ts';
 import { browserPages, type Endpoint } from '../downstream/listener/browser-page.ts';
-import type { HttpServerOptions } from '../downstream/listener/http-server.ts';
+import type { HttpRoute, HttpServerOptions } from '../downstream/listener/http-server.ts';
 import { McpEndpoint } from '../downstream/mcp-endpoint.ts';
 import { StreamableEndpoint, type StreamableEndpointOptions } from '../downstream/streamable-session/endpoint.ts';
 import { StatelessEndpoint } from '../downstream/streamable-stateless/endpoint.ts';
+import { environmentOf, mapCaller, principalOf } from '../http/auth/callers.ts';
 import { createPublicUrl } from '../http/server/public-url.ts';
 import { BodyBudget } from '../http/server/read-body.ts';
+import { respondError } from '../http/server/respond.ts';
 import type { CallRegistry } from '../relay/call-registry.ts';
+import type { Callers } from './callers.ts';
 import type { RunningBridge } from './running-bridge.ts';
 
-export interface EndpointParts
-  extends Pick<StreamableEndpointOptions, 'deps' | 'sessions' | 'live' | 'principalOf' | 'environmentOf'> {
+export interface EndpointParts extends Pick<StreamableEndpointOptions, 'deps' | 'sessions' | 'live'> {
   readonly calls: CallRegistry;
 }
 
-/** As much of the configuration as decides what is served where. */
-export interface RoutesConfig {
-  readonly endpoints: EndpointConfig;
-  readonly listen: { readonly tls: unknown };
-  readonly access: Pick<AccessConfig, 'callerNames'>;
-  readonly remote: Pick<RemoteConfig, 'forwardHeaders'>;
-  readonly sessions: Pick<SessionConfig, 'pollAfterMs'>;
-  readonly limits: Pick<
-    LimitConfig,
-    'maxMessageBytes' | 'maxJsonDepth' | 'maxReplayBytes' | 'maxStreamsPerSession' | 'requestTimeoutMs'
-  >;
+/** One server, where it is served, and to whom. */
+export interface RoutedServer extends Pick<ServerConfig, 'limits' | 'mapHeaders'> {
+  readonly remote: Pick<ServerConfig['remote'], 'forwardHeaders'>;
+  readonly sessions: Pick<ServerConfig['sessions'], 'pollAfterMs'>;
+  readonly callers: Callers;
+  readonly listener: Pick<HttpListenerConfig, 'endpoints' | 'tls'>;
 }
 
 /** What is served where: to those who may come in, to browsers, and to everybody. */
-export function createRoutes(
-  config: RoutesConfig,
-  parts: EndpointParts,
-): Pick<HttpServerOptions, 'routes' | 'browserPages' | 'publicRoutes'> {
-  const { path, ssePath, messagePath, baseUrl, httpSse } = config.endpoints;
-  const { maxMessageBytes, maxJsonDepth, maxReplayBytes, maxStreamsPerSession: maxStreams } = config.limits;
-  const callerOf = config.access.callerNames === 'several' ? parts.principalOf : undefined;
+export type Routes = Pick<HttpServerOptions, 'routes' | 'browserPages' | 'publicRoutes'>;
+
+export function createRoutes(server: RoutedServer, parts: EndpointParts): Routes {
+  const { endpoints, tls } = server.listener;
+  const { path, ssePath, messagePath, baseUrl, httpSse } = endpoints;
+  const { maxMessageBytes, maxJsonDepth, maxReplayBytes, maxStreamsPerSession: maxStreams } = server.limits;
+  const callerOf = server.callers.names === 'several' ? principalOf : undefined;
   const bodies = {
     maxMessageBytes,
     maxJsonDepth,
     bodies: new BodyBudget({ maxMessageBytes, callerOf }),
-    maxWaitMs: config.limits.requestTimeoutMs,
+    maxWaitMs: server.limits.requestTimeoutMs,
     clock: parts.deps.clock,
   };
-  const shared = { ...parts, bodies, forwardHeaders: config.remote.forwardHeaders };
+  const { forwardHeaders } = server.remote;
+  const shared = { ...parts, bodies, forwardHeaders, principalOf, environmentOf };
   const prefix = baseUrl === undefined ? '' : baseUrl.pathname.replace(/\/$/, '');
-  const publicUrl = createPublicUrl({ baseUrl, scheme: config.listen.tls === undefined ? 'http' : 'https' });
+  const publicUrl = createPublicUrl({ baseUrl, scheme: tls === undefined ? 'http' : 'https' });
   const streamableUrl = (request: IncomingMessage) => publicUrl(path, request);
   const sse = new HttpSseEndpoint({ ...shared, announcedMessagePath: `${prefix}${messagePath}`, streamableUrl });
-  const { pollAfterMs } = config.sessions;
+  const { pollAfterMs } = server.sessions;
   const endpoint = new McpEndpoint({
     sessions: new StreamableEndpoint({ ...shared, pollAfterMs, maxStreams, maxReplayBytes }),
     stateless: new StatelessEndpoint(shared),
     bodies,
     openWithoutSession: httpSse === 'served' ? sse.openStream : undefined,
   });
-  const streamable = [path, endpoint.route] as const;
-  const pages = browserPages(endpointsOf(config.endpoints), publicUrl);
+  const mapped = (route: HttpRoute): HttpRoute => withMappedCallers(route, server.mapHeaders);
+  const streamable = [path, mapped(endpoint.route)] as const;
+  const pages = browserPages(endpointsOf(endpoints), publicUrl);
   if (httpSse === 'off') {
     const refusal = refuseHttpSse(streamableUrl);
     const refusedPaths = [ssePath, messagePath].filter((refused) => refused !== path);
@@ -68,9 +67,19 @@ export function createRoutes(
     };
   }
   return {
-    routes: new Map([streamable, [ssePath, sse.openStream], [messagePath, sse.takeMessage]]),
+    routes: new Map([streamable, [ssePath, mapped(sse.openStream)], [messagePath, mapped(sse.takeMessage)]]),
     browserPages: pages,
     publicRoutes: new Map(),
+  };
+}
+
+/** What the server's process is told of a caller is part of who the caller is. */
+function withMappedCallers(route: HttpRoute, mapped: ServerConfig['mapHeaders']): HttpRoute {
+  if (mapped.length === 0) return route;
+  return (request, response, query) => {
+    const refusal = mapCaller(request, mapped);
+    if (refusal !== undefined) return respondError(response, refusal);
+    route(request, response, query);
   };
 }
 
@@ -80,14 +89,13 @@ function endpointsOf({ path, ssePath, httpSse }: EndpointConfig): readonly Endpo
 }
 
 /** Where clients find it, for people. */
-export function createUrls(config: Config, port: number): RunningBridge['urls'] {
-  const { baseUrl } = config.endpoints;
-  const { host, tls } = config.listen;
+export function createUrls({ host, tls, endpoints }: HttpListenerConfig, port: number): RunningBridge['urls'] {
+  const { baseUrl } = endpoints;
   const scheme = tls === undefined ? 'http' : 'https';
   const own = `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
   const base = baseUrl === undefined ? own : baseUrl.href.replace(/\/$/, '');
   return [
-    ...endpointsOf(config.endpoints).map(({ transport, path }) => ({ label: transport, url: `${base}${path}` })),
+    ...endpointsOf(endpoints).map(({ transport, path }) => ({ label: transport, url: `${base}${path}` })),
     { label: 'Health', url: `${own}/healthz` },
     { label: 'Readiness', url: `${own}/readyz` },
   ];

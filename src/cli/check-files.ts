@@ -2,23 +2,29 @@
 import { constants, readFileSync, type Stats, statSync } from 'node:fs';
 import { access, readFile, stat } from 'node:fs/promises';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
-import type { AuthConfig, Config, RemoteConfig } from '../config.ts';
+import type { AuthConfig, Config, ListenerConfig, RemoteConfig, ServerConfig } from '../config.ts';
 import { BridgeError } from '../errors.ts';
 import { checkPair } from '../http/server/certificate-files.ts';
 import { type FoundFile, warnOfOpenFile } from './parse/remote-headers.ts';
 
 /** Resolves with warnings. Throws ERR_CONFIG_OPTION or ERR_CONFIG_COMBINATION. */
-export async function checkFiles({ child, listen, remote, access }: Config): Promise<readonly string[]> {
+export async function checkFiles({ listener, servers }: Config): Promise<readonly string[]> {
+  const warnings: string[] = [];
+  for (const server of servers) warnings.push(...(await checkServer(server)));
+  return [...warnings, ...(await checkListener(listener))];
+}
+
+async function checkServer({ child, remote }: ServerConfig): Promise<readonly string[]> {
   if (child.cwd !== undefined) await checkDirectory(child.cwd);
-  if (listen.tls !== undefined) {
-    const { certFile, keyFile } = listen.tls;
-    await checkPairOf({ cert: 'tls-cert', key: 'tls-key' }, certFile, keyFile);
-  }
   await checkClientTls(remote.tls);
-  return [
-    ...(remote.bearerTokenFile === undefined ? [] : await checkTokenFile('bearer-token-file', remote.bearerTokenFile)),
-    ...(access.auth === undefined ? [] : await checkAuth(access.auth)),
-  ];
+  return remote.bearerTokenFile === undefined ? [] : checkTokenFile('bearer-token-file', remote.bearerTokenFile);
+}
+
+async function checkListener(listener: ListenerConfig): Promise<readonly string[]> {
+  if (listener.kind !== 'http') return [];
+  const { tls, access } = listener;
+  if (tls !== undefined) await checkPairOf({ cert: 'tls-cert', key: 'tls-key' }, tls.certFile, tls.keyFile);
+  return access.auth === undefined ? [] : checkAuth(access.auth);
 }
 
 /** The keys of an issuer are public: who else can read them does not matter. */

@@ -1,4 +1,4 @@
-import type { ChildConfig, CommandTarget, LimitConfig, Protocol } from '../config.ts';
+import type { ChildConfig, CommandTarget, Protocol, ServerLimits } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { createModernRequest } from '../mcp/vocabulary/discover.ts';
 import type { Implementation } from '../mcp/vocabulary/meta.ts';
@@ -23,7 +23,7 @@ export interface CommandProbeOptions {
   readonly target: CommandTarget;
   readonly child: ChildConfig;
   readonly protocol: Protocol;
-  readonly limits: LimitConfig;
+  readonly limits: ServerLimits;
   readonly timeoutMs: number;
   readonly clientInfo: Implementation;
   readonly findings: Findings;

@@ -1,6 +1,6 @@
-import type { Config } from '../config.ts';
+import type { ServerConfig } from '../config.ts';
 
-export interface ProbeConfig extends Pick<Config, 'protocol' | 'remote' | 'child' | 'limits'> {
+export interface ProbeConfig extends Pick<ServerConfig, 'protocol' | 'remote' | 'child' | 'limits'> {
   /** The time limit for everything but the clearing up. */
   readonly timeoutMs: number;
   /** Aborted: it ends sooner, and reports what it has. */

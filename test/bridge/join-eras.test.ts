@@ -1,10 +1,10 @@
 import test from 'ava';
-import { parkingLimitsOf, poolLimitsOf } from '../../src/bridge/join-eras.ts';
+import { describeCallers } from '../../src/bridge/callers.ts';
+import { type PooledServer, parkingLimitsOf, poolLimitsOf } from '../../src/bridge/join-eras.ts';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { parseConfig } from '../../src/cli/parse/config.ts';
-import type { Config } from '../../src/config.ts';
 
-function configOf(line: string): Config {
+function serverOf(line: string): PooledServer {
   const commandLine = parseCommandLine([...line.split(' '), '--', 'server']);
   if (commandLine.kind !== 'bridge') throw new Error(`got ${commandLine.kind}`);
   const { config } = parseConfig(commandLine, {
@@ -14,10 +14,11 @@ function configOf(line: string): Config {
     stderrIsTerminal: false,
     readFile: () => ({ text: '', isOpenToAll: false }),
   });
-  return config;
+  const [server] = config.servers;
+  return { ...server, callers: describeCallers(config.listener, server) };
 }
 
-const limits = (line: string) => poolLimitsOf(configOf(line));
+const limits = (line: string) => poolLimitsOf(serverOf(line));
 
 test('where callers have several names one of them gets half of the pool and of those who wait for it, else all', (t) => {
   t.like(limits('--auth-token a=env:TOKEN --auth-token b=env:OTHER'), {
@@ -37,7 +38,7 @@ test('strangers, who all have one name and share no session, may use the whole p
 test('where callers have several names one of them has half of the waiting calls and their bytes, else all', (t) => {
   const ofCaller = (line: string) => {
     const { perPrincipal, bytesPerPrincipal } = parkingLimitsOf(
-      configOf(`--max-parked-calls 9 --max-parked-bytes 2m ${line}`),
+      serverOf(`--max-parked-calls 9 --max-parked-bytes 2m ${line}`),
     );
     return [perPrincipal, bytesPerPrincipal / (1024 * 1024)];
   };

@@ -1,8 +1,10 @@
 /** Where client and server speak one era and the connection is the client's own, nothing stands between them. */
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
+import { describeCallers } from '../../src/bridge/callers.ts';
 import { createDialer } from '../../src/bridge/create-dialer.ts';
 import type { CallContext, UpstreamDialer, UpstreamLink } from '../../src/relay/ports.ts';
+import { ChildLimit } from '../../src/upstream/stdio/child-limit.ts';
 import { StdioLink } from '../../src/upstream/stdio/link.ts';
 import { Frame } from '../../src/wire/frame.ts';
 import { scanStrictEnvelope } from '../../src/wire/scan-envelope.ts';
@@ -19,7 +21,13 @@ const META =
 
 /** Ends with the test. */
 async function start(t: ExecutionContext, verb: string, era: string): Promise<UpstreamDialer> {
-  const dialer = await createDialer(configOf(verb, '--', process.execPath, SERVER, era), createTestDeps().deps);
+  const { listener, servers, limits } = configOf(verb, '--', process.execPath, SERVER, era);
+  const [server] = servers;
+  const callers = describeCallers(listener, server);
+  const children = new ChildLimit(limits.maxChildren);
+  const urgency = new AbortController().signal;
+  const { shutdownGraceMs } = limits;
+  const dialer = await createDialer({ ...server, callers, children, shutdownGraceMs, urgency }, createTestDeps().deps);
   t.teardown(() => dialer.close());
   return dialer;
 }

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { checkFiles, readHeaderFile } from '../../src/cli/check-files.ts';
 import { parseConfig } from '../../src/cli/parse/config.ts';
-import type { Config, RemoteConfig } from '../../src/config.ts';
+import type { Config, HttpListenerConfig, RemoteConfig, ServerConfig } from '../../src/config.ts';
 import { BridgeError } from '../../src/errors.ts';
 
 const around = {
@@ -17,6 +17,13 @@ const around = {
 };
 const target = { kind: 'command', command: 'server', args: [] } as const;
 const { config } = parseConfig({ verb: 'serve', target, options: new Map() }, around);
+const [server] = config.servers;
+const listener = config.listener as HttpListenerConfig;
+const withServer = (changed: Partial<ServerConfig>): Config => ({ ...config, servers: [{ ...server, ...changed }] });
+const withListener = (changed: Partial<HttpListenerConfig>): Config => ({
+  ...config,
+  listener: { ...listener, ...changed },
+});
 const fixture = (name: string) => fileURLToPath(new URL(`../fixtures/tls/${name}`, import.meta.url));
 /** Windows has no permission bits. */
 const testWithModes = process.platform === 'win32' ? test.skip : test;
@@ -43,7 +50,7 @@ test('asks nothing of the disk without need', async (t) => {
 
 test('the working directory has to be one', async (t) => {
   const directory = await directoryOf(t, { file: '' });
-  const inDirectory = (cwd: string) => refusal({ child: { ...config.child, cwd } });
+  const inDirectory = (cwd: string) => refusal(withServer({ child: { ...server.child, cwd } }));
   t.is(await inDirectory(directory), 'accepted');
   t.regex(
     await inDirectory(join(directory, 'file')),
@@ -55,7 +62,7 @@ test('the working directory has to be one', async (t) => {
 test('certificate and key have to be readable and to fit', async (t) => {
   const directory = await directoryOf(t, { 'cert.pem': 'not a certificate', 'key.pem': 'not a key' });
   const withTls = (cert: string, key: string) =>
-    refusal({ listen: { ...config.listen, tls: { certFile: join(directory, cert), keyFile: join(directory, key) } } });
+    refusal(withListener({ tls: { certFile: join(directory, cert), keyFile: join(directory, key) } }));
   t.regex(
     await withTls('none.pem', 'key.pem'),
     /^ERR_CONFIG_OPTION: --tls-cert: cannot read .*none\.pem \(ENOENT\)\.$/,
@@ -70,11 +77,11 @@ test('certificate and key have to be readable and to fit', async (t) => {
 test('a key file that is empty, as one that is about to be written, is no key', async (t) => {
   const directory = await directoryOf(t, { 'empty.pem': '' });
   const tls = { certFile: fixture('server.pem'), keyFile: join(directory, 'empty.pem') };
-  t.regex(await refusal({ listen: { ...config.listen, tls } }), /^ERR_CONFIG_COMBINATION: .* do not work together/);
+  t.regex(await refusal(withListener({ tls })), /^ERR_CONFIG_COMBINATION: .* do not work together/);
 });
 
-const withRemote = (remote: Partial<RemoteConfig>) => ({ ...config, remote: { ...config.remote, ...remote } });
-const withClientTls = (tls: Partial<RemoteConfig['tls']>) => withRemote({ tls: { ...config.remote.tls, ...tls } });
+const withRemote = (remote: Partial<RemoteConfig>) => withServer({ remote: { ...server.remote, ...remote } });
+const withClientTls = (tls: Partial<RemoteConfig['tls']>) => withRemote({ tls: { ...server.remote.tls, ...tls } });
 
 test('a client certificate and its key have to fit, and authorities to be certificates', async (t) => {
   const directory = await directoryOf(t, { 'empty.pem': '' });
@@ -130,16 +137,15 @@ testWithModes("the files of callers' tokens have to be there, and their own; key
   const directory = await directoryOf(t, { token: 'x', keys: '{}' });
   const token = join(directory, 'token');
   const withAuth = (file: string, keys = join(directory, 'keys')) =>
-    ({
-      ...config,
+    withListener({
       access: {
-        ...config.access,
+        ...listener.access,
         auth: {
           tokens: [{ kind: 'file', principal: 'token:alice', file }],
           oauth: { issuer: 'https://auth.example', audiences: ['x'], scopes: [], keys: { kind: 'file', file: keys } },
         },
       },
-    }) satisfies Config;
+    });
   await chmod(token, 0o600);
   t.deepEqual(await checkFiles(withAuth(token)), []);
   await chmod(token, 0o644);

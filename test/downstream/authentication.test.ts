@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
-import { metadataRoutes } from '../../src/bridge/create-admission.ts';
+import { metadataRoutes } from '../../src/bridge/create-authentication.ts';
 import { BridgeError } from '../../src/errors.ts';
 import type { AuthVerdict, JwtOutcome } from '../../src/http/auth/authenticator.ts';
 import { BearerAuthenticator } from '../../src/http/auth/bearer-authenticator.ts';

@@ -1,28 +1,25 @@
 import { readFileSync } from 'node:fs';
 import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
-import { createRoutes } from '../../src/bridge/create-routes.ts';
+import { HttpListener } from '../../src/bridge/http-listener.ts';
 import { createSystemDeps } from '../../src/cli/system-deps.ts';
-import type { EndpointConfig, MappedHeader } from '../../src/config.ts';
+import type { EndpointConfig, HttpListenerConfig, MappedHeader, ServerConfig } from '../../src/config.ts';
 import type { Deps } from '../../src/deps.ts';
-import { healthRoutes } from '../../src/downstream/listener/health.ts';
 import {
   type CertificateSource,
-  HttpServer,
+  type HttpServer,
   type HttpServerOptions,
   SOCKET_LIMITS,
 } from '../../src/downstream/listener/http-server.ts';
-import { LiveStreams } from '../../src/downstream/stream/live-streams.ts';
+import type { LiveStreams } from '../../src/downstream/stream/live-streams.ts';
 import type { StatelessEndpointOptions } from '../../src/downstream/streamable-stateless/endpoint.ts';
 import { BridgeError } from '../../src/errors.ts';
 import { type Authenticator, LETS_ANYONE_IN } from '../../src/http/auth/authenticator.ts';
-import { Callers } from '../../src/http/auth/callers.ts';
-import { AccessPolicy } from '../../src/http/server/access-policy.ts';
-import { CallRegistry } from '../../src/relay/call-registry.ts';
-import { OpenCalls } from '../../src/relay/open-calls.ts';
+import type { CallRegistry } from '../../src/relay/call-registry.ts';
 import type { UpstreamDialer } from '../../src/relay/ports.ts';
 import { REPLAY_LIMITS } from '../../src/relay/replay-buffer.ts';
-import { type IdleTimeouts, SessionRegistry } from '../../src/relay/session-registry.ts';
+import type { IdleTimeouts, SessionRegistry } from '../../src/relay/session-registry.ts';
+import { configOf } from '../bridge/config-of.ts';
 import { FakeClock } from './fake-clock.ts';
 import { FakeServer } from './fake-server.ts';
 
@@ -40,7 +37,8 @@ export interface HttpFaceOptions {
   readonly requestTimeoutMs?: number;
   readonly maxPerCaller?: number;
   readonly maxCallsPerSession?: number;
-  readonly openCalls?: OpenCalls;
+  /** Calls of all clients together. */
+  readonly maxInFlight?: number;
   readonly maxStreams?: number;
   readonly maxReplayBytes?: number;
   /** Those of production unless they say otherwise. */
@@ -82,33 +80,77 @@ export async function startHttpFace(t: ExecutionContext, options: HttpFaceOption
   const logLines: string[] = [];
   const log = pino({ level: 'trace' }, { write: (line) => void logLines.push(line) });
   const deps: Deps = { ...createSystemDeps(log), clock };
-  const openCalls = options.openCalls ?? new OpenCalls();
-  const sessions = new SessionRegistry({
-    ...options,
-    openCalls,
-    dialer: options.dialer?.(clock) ?? server,
+  const listener = new HttpListener({
+    listener: listenerOf(options),
+    servers: [
+      {
+        config: serverOf(options),
+        sessionDialer: options.dialer?.(clock) ?? server,
+        callDialer: options.modernDialer ?? server,
+      },
+    ],
+    limits: { maxInFlight: options.maxInFlight ?? DEFAULTS.limits.maxInFlight },
+    authentication: {
+      authenticator: createAuthenticator(options),
+      publicRoutes: options.publicRoutes ?? new Map(),
+      close: () => undefined,
+    },
+    certificate: options.certificate,
+    socketLimits: options.socketLimits ?? SOCKET_LIMITS,
     deps,
-    maxSessions: options.maxSessions ?? 100,
-    sessionTimeoutMs: options.sessionTimeoutMs ?? 30 * 60_000,
-    requestTimeoutMs: options.requestTimeoutMs ?? 0,
   });
-  const calls = new CallRegistry({
-    openCalls,
-    dialer: options.modernDialer ?? server,
-    deps,
-    requestTimeoutMs: options.requestTimeoutMs ?? 0,
-  });
-  const live = new LiveStreams(clock);
-  const http = createHttpServer(options, { deps, server, sessions, calls, live });
+  const [served] = listener.served;
+  if (served === undefined) throw new Error('one server is served');
+  const { http, live } = listener;
   const port = await http.listen();
   t.teardown(() => {
-    const reason = new BridgeError('ERR_SESSION_CLOSED', 'the test is over');
-    sessions.close(reason);
-    calls.close(reason);
-    live.close();
-    http.close();
+    listener.endAll(new BridgeError('ERR_SESSION_CLOSED', 'the test is over'));
+    listener.close();
   });
-  return { port, clock, server, sessions, calls, live, http, logLines };
+  return { port, clock, server, sessions: served.sessions, calls: served.calls, live, http, logLines };
+}
+
+const DEFAULTS = configOf('--', 'server');
+
+function listenerOf(options: HttpFaceOptions): HttpListenerConfig {
+  const { host = '127.0.0.1', port = 0, httpSse = 'served', baseUrl } = options;
+  if (DEFAULTS.listener.kind !== 'http') throw new Error('serve listens for HTTP');
+  const { access, endpoints } = DEFAULTS.listener;
+  return {
+    ...DEFAULTS.listener,
+    host,
+    port,
+    tls: options.certificate && { certFile: 'of the test', keyFile: 'of the test' },
+    endpoints: { ...endpoints, httpSse, baseUrl },
+    access: { ...access, allowHosts: options.allowHosts ?? [], allowOrigins: options.allowOrigins ?? [] },
+  };
+}
+
+function serverOf(options: HttpFaceOptions): ServerConfig {
+  const [server] = DEFAULTS.servers;
+  const { maxSessions = 100, sessionTimeoutMs = 30 * 60_000 } = options;
+  return {
+    ...server,
+    remote: { ...server.remote, forwardHeaders: options.forwardHeaders ?? [] },
+    mapHeaders: options.mapHeaders ?? [],
+    sessions: {
+      ...server.sessions,
+      maxSessions,
+      maxSessionsPerCaller: options.maxPerCaller ?? maxSessions,
+      sessionTimeoutMs,
+      idleTimeouts: options.idleTimeouts ?? { leftMs: sessionTimeoutMs, quietMs: sessionTimeoutMs },
+      pollAfterMs: options.pollAfterMs ?? 0,
+    },
+    limits: {
+      ...server.limits,
+      maxMessageBytes: options.maxMessageBytes ?? server.limits.maxMessageBytes,
+      maxReplayBytes: options.maxReplayBytes ?? REPLAY_LIMITS.maxBytes,
+      maxStreamsPerSession: options.maxStreams ?? 100,
+      maxInFlightPerSession: options.maxCallsPerSession ?? server.limits.maxInFlightPerSession,
+      requestTimeoutMs: options.requestTimeoutMs ?? 0,
+      maxCallMs: 0,
+    },
+  };
 }
 
 /** That of the test fixtures; it is never renewed. */
@@ -117,56 +159,9 @@ export function fixtureCertificate(): CertificateSource {
   return { pair: { cert: pem('server'), key: pem('server-key') }, renewed: () => undefined };
 }
 
-interface Parts {
-  readonly deps: Deps;
-  readonly server: FakeServer;
-  readonly sessions: SessionRegistry;
-  readonly calls: CallRegistry;
-  readonly live: LiveStreams;
-}
-
 function createAuthenticator({ authenticator, principalOf }: HttpFaceOptions): Authenticator {
   if (principalOf === undefined) return authenticator ?? LETS_ANYONE_IN;
   return { authenticate: (request, decided) => decided({ kind: 'principal', principal: principalOf(request) }) };
-}
-
-function createHttpServer(options: HttpFaceOptions, { deps, server, sessions, calls, live }: Parts): HttpServer {
-  const callers = new Callers(createAuthenticator(options), options.mapHeaders);
-  const { principalOf, environmentOf } = callers;
-  const { httpSse = 'served', baseUrl, certificate: tls } = options;
-  const routes = createRoutes(
-    {
-      endpoints: { path: '/mcp', httpSse, ssePath: '/sse', messagePath: '/messages', baseUrl },
-      listen: { tls },
-      access: { callerNames: 'one' },
-      remote: { forwardHeaders: options.forwardHeaders ?? [] },
-      sessions: { pollAfterMs: options.pollAfterMs ?? 0 },
-      limits: {
-        maxMessageBytes: options.maxMessageBytes ?? 16 * 1024 * 1024,
-        maxJsonDepth: 1000,
-        maxReplayBytes: options.maxReplayBytes ?? REPLAY_LIMITS.maxBytes,
-        maxStreamsPerSession: options.maxStreams ?? 100,
-        requestTimeoutMs: options.requestTimeoutMs ?? 0,
-      },
-    },
-    { deps, sessions, calls, live, principalOf, environmentOf },
-  );
-  return new HttpServer({
-    host: options.host ?? '127.0.0.1',
-    port: options.port ?? 0,
-    certificate: options.certificate,
-    socketLimits: options.socketLimits ?? SOCKET_LIMITS,
-    access: new AccessPolicy({
-      host: options.host ?? '127.0.0.1',
-      allowHosts: options.allowHosts ?? [],
-      allowOrigins: options.allowOrigins ?? [],
-    }),
-    callers,
-    openRoutes: healthRoutes({ readiness: () => server.readiness(), hasCapacity: () => sessions.hasCapacity }),
-    ...routes,
-    publicRoutes: new Map([...(options.publicRoutes ?? []), ...routes.publicRoutes]),
-    deps,
-  });
 }
 
 /** What its log says at `warn` or above. */

@@ -4,8 +4,8 @@ import type {
   AccessConfig,
   AuthConfig,
   EndpointConfig,
+  HttpListenerConfig,
   KeyLocation,
-  ListenConfig,
   MappedHeader,
   TokenSource,
 } from '../../config.ts';
@@ -28,14 +28,17 @@ export interface AccessRequest {
   readonly given: GivenOptions;
   readonly env: Environment;
   readonly cwd: string;
-  readonly listen: ListenConfig;
+  readonly listen: ListenAddress;
   readonly endpoints: EndpointConfig;
   /** Nobody has to be kept out of what does not listen. */
   readonly listens: 'yes' | 'no';
 }
 
+export type ListenAddress = Pick<HttpListenerConfig, 'host' | 'port' | 'tls'>;
+
 export interface ParsedAccess {
   readonly access: AccessConfig;
+  readonly mapHeaders: readonly MappedHeader[];
   readonly warnings: readonly string[];
 }
 
@@ -57,17 +60,10 @@ export function parseAccess(request: AccessRequest): ParsedAccess {
       allowHosts: parseAllowedHosts(request),
       allowOrigins: given.list('allow-origin', value.parseOrigin),
       auth,
-      callerNames: hasSeveralNames(auth, mapHeaders) ? 'several' : 'one',
-      mapHeaders,
     },
+    mapHeaders,
     warnings: [...(isExposed ? warnOfExposure(request, auth) : []), ...warnOfShortTokens(auth)],
   };
-}
-
-/** What a header says of a caller is part of its name. */
-function hasSeveralNames(auth: AuthConfig | undefined, mapHeaders: readonly MappedHeader[]): boolean {
-  if (mapHeaders.length > 0 || auth?.oauth !== undefined) return true;
-  return new Set(auth?.tokens.map(({ principal }) => principal)).size > 1;
 }
 
 /** Clients that come through a reverse proxy name the proxy's host, and many proxies hand that on. */
@@ -171,7 +167,7 @@ function sourceOfAuth(given: GivenOptions): string {
   return given.sourceOf(given.isGiven('auth-token') ? 'auth-token' : 'auth-issuer');
 }
 
-function exposed(given: GivenOptions, { host }: ListenConfig): BridgeError {
+function exposed(given: GivenOptions, { host }: ListenAddress): BridgeError {
   return excluded(
     `${given.sourceOf('host')} ${host} lets other machines reach this port, and nobody would be asked who they are: whoever reaches it could use the wrapped server and all it can do. Let in only known callers (--auth-token, or --auth-issuer), listen on 127.0.0.1, or say --allow-anonymous if something else guards the port.`,
   );

@@ -4,10 +4,12 @@ import type {
   ChildConfig,
   Config,
   EndpointConfig,
-  ListenConfig,
+  HttpListenerConfig,
+  ListenerConfig,
   LogConfig,
   Protocol,
   RemoteConfig,
+  ServerConfig,
   Target,
 } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
@@ -17,7 +19,7 @@ import type { BridgeVerb } from '../options/option-spec.ts';
 import { OPTIONS, type OptionName } from '../options/option-table.ts';
 import { ENV_PREFIX, envNameOf, VARIABLES } from '../options/options.ts';
 import { suggest } from '../suggest.ts';
-import { mappedVariables, parseAccess, tokenVariables } from './access.ts';
+import { type ListenAddress, mappedVariables, parseAccess, tokenVariables } from './access.ts';
 import { composeChildEnvironment, type EnvAssignment, type Environment } from './child-environment.ts';
 import { parseRemote, type RemoteSurroundings } from './remote.ts';
 import { parseSessions } from './sessions.ts';
@@ -52,7 +54,7 @@ export function parseConfig(
   around: Surroundings,
 ): ParsedConfig {
   const given = new GivenOptions(options, around.env, { verb, target: target.kind });
-  const listen: ListenConfig = {
+  const listen: ListenAddress = {
     host: given.required('host', value.parseListenHost),
     port: given.required('port', value.parsePort),
     tls: parseTls(given, around),
@@ -61,23 +63,24 @@ export function parseConfig(
   const { remote, warnings } = parseRemote(given, around, { target, verb });
   const { env, cwd } = around;
   const listens = verb === 'serve' ? 'yes' : 'no';
-  const { access, warnings: ofAccess } = parseAccess({ given, env, cwd, listen, endpoints, listens });
-  const config: Config = {
-    // A probe is a client of its own: it listens nowhere.
-    verb: verb === 'serve' ? 'serve' : 'connect',
+  const { access, mapHeaders, warnings: ofAccess } = parseAccess({ given, env, cwd, listen, endpoints, listens });
+  const maxHeaderBytes = given.required('max-header-bytes', value.parseMessageSize);
+  // A probe is a client of its own: it listens nowhere.
+  const listener: ListenerConfig =
+    verb === 'serve'
+      ? { kind: 'http', ...listen, endpoints, access, maxHeaderBytes, proxyEnv: remote.proxyEnv }
+      : { kind: 'pipes' };
+  const { sessions, maxChildren } = parseSessions(given, { target, access, mapHeaders });
+  const server: ServerConfig = {
     target,
     protocol: parseProtocol(given, remote),
     remote,
-    listen,
-    endpoints,
-    access,
     child: parseChild(given, around),
-    sessions: parseSessions(given, { target, access }),
+    mapHeaders,
+    sessions,
     limits: {
       maxMessageBytes: given.required('max-message-bytes', value.parseMessageSize),
       maxJsonDepth: given.required('max-json-depth', value.parseJsonDepth),
-      maxHeaderBytes: given.required('max-header-bytes', value.parseMessageSize),
-      maxInFlight: given.required('max-in-flight', value.parsePositiveCount),
       maxInFlightPerSession: given.required('max-session-in-flight', value.parsePositiveCount),
       maxStreamsPerSession: given.required('max-session-streams', value.parsePositiveCount),
       maxReplayBytes: given.required('max-replay-bytes', value.parseMessageSize),
@@ -86,6 +89,14 @@ export function parseConfig(
       requestTimeoutMs: given.required('request-timeout', value.parseDuration),
       maxCallMs: given.required('max-call-time', value.parseDuration),
       hangTimeoutMs: given.required('hang-timeout', value.parseDuration),
+    },
+  };
+  const config: Config = {
+    listener,
+    servers: [server],
+    limits: {
+      maxInFlight: given.required('max-in-flight', value.parsePositiveCount),
+      maxChildren,
       shutdownGraceMs: given.required('shutdown-grace', value.parseDuration),
     },
     log: parseLog(given, around, verb),
@@ -111,7 +122,7 @@ function parseProtocol(given: GivenOptions, { transport }: RemoteConfig): Protoc
   );
 }
 
-function parseTls(given: GivenOptions, around: Surroundings): Config['listen']['tls'] {
+function parseTls(given: GivenOptions, around: Surroundings): HttpListenerConfig['tls'] {
   const certFile = given.optional('tls-cert', value.parseText);
   const keyFile = given.optional('tls-key', value.parseText);
   if (certFile === undefined && keyFile === undefined) return undefined;

@@ -1,5 +1,11 @@
 /** How many sessions and processes there may be, and for how long. */
-import type { AccessConfig, Isolation, SessionConfig, Target } from '../../config.ts';
+import {
+  type AccessConfig,
+  hasSeveralNames,
+  type Isolation,
+  type ServerConfig,
+  type SessionConfig,
+} from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
 import type { GivenOptions } from '../options/given-options.ts';
 import * as value from './value.ts';
@@ -15,12 +21,17 @@ const POOLED_SESSIONS = 256;
 const LEFT_MS = 5 * 60_000;
 
 /** What the defaults of limits depend on. */
-interface Served {
-  readonly target: Target;
-  readonly access: AccessConfig;
+interface Served extends Pick<ServerConfig, 'target' | 'mapHeaders'> {
+  readonly access: Pick<AccessConfig, 'auth'>;
 }
 
-export function parseSessions(given: GivenOptions, { target, access }: Served): SessionConfig {
+export interface ParsedSessions {
+  readonly sessions: SessionConfig;
+  /** A limit of the whole process: all servers share it. */
+  readonly maxChildren: number;
+}
+
+export function parseSessions(given: GivenOptions, { target, access, mapHeaders }: Served): ParsedSessions {
   const maxSessions = given.required('max-sessions', value.parsePositiveCount);
   const isolation: Isolation = given.required('isolation', value.parseChoice(['session', 'shared']));
   const isProcessEach = target.kind === 'command' && isolation === 'session';
@@ -36,11 +47,11 @@ export function parseSessions(given: GivenOptions, { target, access }: Served): 
     maxSessions,
     maxSessionsPerCaller:
       given.optional('max-caller-sessions', value.parsePositiveCount) ??
-      (access.callerNames === 'several' ? Math.ceil(maxSessions / 2) : maxSessions),
+      (hasSeveralNames(access, mapHeaders) ? Math.ceil(maxSessions / 2) : maxSessions),
     poolSize,
-    maxChildren: given.optional('max-children', value.parsePositiveCount) ?? 2 * maxSessions + poolSize,
     pollAfterMs: given.required('poll-after', value.parseDuration),
   };
+  const maxChildren = given.optional('max-children', value.parsePositiveCount) ?? 2 * maxSessions + poolSize;
   if (sessions.prewarm > 1 && sessions.isolation === 'shared') {
     throw new BridgeError(
       'ERR_CONFIG_COMBINATION',
@@ -53,11 +64,11 @@ export function parseSessions(given: GivenOptions, { target, access }: Served): 
       `${given.sourceOf('prewarm')} ${sessions.prewarm} would keep more spare processes than the ${sessions.maxSessions} sessions ${given.sourceOf('max-sessions')} allows; lower one or raise the other.`,
     );
   }
-  if (sessions.prewarm > sessions.maxChildren) {
+  if (sessions.prewarm > maxChildren) {
     throw new BridgeError(
       'ERR_CONFIG_COMBINATION',
-      `${given.sourceOf('prewarm')} ${sessions.prewarm} would start more processes than the ${sessions.maxChildren} ${given.sourceOf('max-children')} allows; lower one or raise the other.`,
+      `${given.sourceOf('prewarm')} ${sessions.prewarm} would start more processes than the ${maxChildren} ${given.sourceOf('max-children')} allows; lower one or raise the other.`,
     );
   }
-  return sessions;
+  return { sessions, maxChildren };
 }

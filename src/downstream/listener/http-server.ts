@@ -4,11 +4,11 @@ import { type AddressInfo, Server as NetServer } from 'node:net';
 import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import type { AuthRefusal } from '../../http/auth/authenticator.ts';
-import type { Callers } from '../../http/auth/callers.ts';
 import type { AccessPolicy } from '../../http/server/access-policy.ts';
 import type { CertificatePair } from '../../http/server/certificate-files.ts';
 import { respondEmpty, respondError } from '../../http/server/respond.ts';
 import { showRequestTarget } from '../../http/shown-url.ts';
+import type { Admission, Audience } from './admission.ts';
 import { isBrowserNavigation } from './browser-page.ts';
 import { OpenConnections } from './open-connections.ts';
 
@@ -26,8 +26,9 @@ export interface HttpServerOptions {
   readonly port: number;
   /** Undefined: plain http. */
   readonly certificate: CertificateSource | undefined;
-  readonly access: AccessPolicy;
-  readonly callers: Callers;
+  /** Tells browsers which pages may read what is answered. */
+  readonly cors: Pick<AccessPolicy, 'writeCors'>;
+  readonly admission: Admission;
   /** Open to monitors: no Host or Origin check, they show nothing and change nothing. */
   readonly openRoutes: ReadonlyMap<string, OpenRoute>;
   /** Nobody is asked who they are; Host and Origin are checked. */
@@ -77,6 +78,10 @@ const KEEP_ALIVE_MS = 75_000;
 /** One line for all that are refused meanwhile. */
 const DROP_LOG_PAUSE_MS = 60_000;
 const NO_QUERY = new URLSearchParams();
+const PREFLIGHT = {
+  audience: 'anybody',
+  route: (_request: IncomingMessage, response: ServerResponse) => respondEmpty(response, 204),
+} as const;
 
 /** The HTTP server of the bridge: one listening socket, with every path on it. */
 export class HttpServer {
@@ -142,28 +147,30 @@ export class HttpServer {
     const path = mark < 0 ? url : url.slice(0, mark);
     const open = this.#options.openRoutes.get(path);
     if (open !== undefined) return open(response, (told) => this.#askWhetherWelcome(request, told));
-    const refusal = this.#options.access.check(request);
-    if (refusal !== undefined) return respondError(response, refusal);
-    this.#options.access.writeCors(request, response);
-    if (request.method === 'OPTIONS') return respondEmpty(response, 204);
-    const publicRoute = this.#options.publicRoutes.get(path);
-    if (publicRoute !== undefined) return publicRoute(request, response, NO_QUERY);
-    const page = isBrowserNavigation(request) ? findRoute(this.#options.browserPages, path) : undefined;
-    if (page !== undefined) return page(request, response, NO_QUERY);
-    const route = findRoute(this.#options.routes, path);
-    if (route === undefined) return respondError(response, this.#unknownPath(path));
-    this.#options.callers.identify(request, (refusal) => {
+    const { audience, route } = this.#find(request, path);
+    this.#options.admission.admit(request, audience, (verdict) => {
       // The client may have left while keys were fetched.
       if (response.destroyed) return;
-      if (refusal !== undefined) return respondRefusal(response, refusal);
+      if (verdict.kind === 'foreign') return respondError(response, verdict.error);
+      this.#options.cors.writeCors(request, response);
+      if (verdict.kind === 'unauthenticated') return respondRefusal(response, verdict.refusal);
       route(request, response, mark < 0 ? NO_QUERY : new URLSearchParams(url.slice(mark + 1)));
     });
   }
 
+  /** What serves this request, and for whom; to browsers that ask beforehand, and where nothing is, anybody is told. */
+  #find(request: IncomingMessage, path: string): { readonly audience: Audience; readonly route: HttpRoute } {
+    const { publicRoutes, browserPages, routes } = this.#options;
+    if (request.method === 'OPTIONS') return PREFLIGHT;
+    const open = publicRoutes.get(path) ?? (isBrowserNavigation(request) ? findRoute(browserPages, path) : undefined);
+    if (open !== undefined) return { audience: 'anybody', route: open };
+    const route = findRoute(routes, path);
+    if (route !== undefined) return { audience: 'callers', route };
+    return { audience: 'anybody', route: (_request, response) => respondError(response, this.#unknownPath(path)) };
+  }
+
   #askWhetherWelcome(request: IncomingMessage, told: (isWelcome: boolean) => void): void {
-    const { access, callers } = this.#options;
-    if (access.check(request) !== undefined) return told(false);
-    callers.identify(request, (refusal) => told(refusal === undefined));
+    this.#options.admission.admit(request, 'callers', ({ kind }) => told(kind === 'admitted'));
   }
 
   #dropped(): void {

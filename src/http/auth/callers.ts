@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { MappedHeader } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
-import type { Authenticator, AuthRefusal } from './authenticator.ts';
 
+/** Who sent a request under way: found out before anything else is done with it, asked by whoever serves it. */
 interface Caller {
   readonly principal: string;
   /** For the process that is started for this caller alone; undefined: processes are told nothing. */
@@ -14,46 +14,37 @@ const CALLER = Symbol('caller');
 
 type IdentifiedRequest = IncomingMessage & { [CALLER]?: Caller };
 
-/** Who sent each request under way: found out before anything else is done with it, asked by whoever serves it. */
-export class Callers {
-  readonly #authenticator: Authenticator;
-  readonly #mapped: readonly MappedHeader[];
+/** Notes who was found to have sent this request. */
+export function identifyCaller(request: IncomingMessage, principal: string): void {
+  (request as IdentifiedRequest)[CALLER] = { principal, environment: undefined };
+}
 
-  constructor(authenticator: Authenticator, mapped: readonly MappedHeader[] = []) {
-    this.#authenticator = authenticator;
-    this.#mapped = mapped;
-  }
+/**
+ * Makes what a server's process is told of its caller part of the caller's name: with other values it is another caller.
+ * Returns why the request cannot be served.
+ */
+export function mapCaller(request: IncomingMessage, mapped: readonly MappedHeader[]): BridgeError | undefined {
+  const environment = mapHeaders(request, mapped);
+  if (environment instanceof BridgeError) return environment;
+  const principal = JSON.stringify([principalOf(request), environment]);
+  (request as IdentifiedRequest)[CALLER] = { principal, environment };
+  return undefined;
+}
 
-  /** Calls `decided` once, at once where possible; undefined: welcome. */
-  identify(request: IncomingMessage, decided: (refusal: AuthRefusal | undefined) => void): void {
-    this.#authenticator.authenticate(request, (verdict) => {
-      if (verdict.kind === 'refused') return decided(verdict.refusal);
-      const caller = this.#describe(request, verdict.principal);
-      if (caller instanceof BridgeError) return decided({ error: caller, challenge: undefined });
-      (request as IdentifiedRequest)[CALLER] = caller;
-      decided(undefined);
-    });
-  }
+/** The name of the caller. Throws for a request that was not let in: serving it would be a bug. */
+export function principalOf(request: IncomingMessage): string {
+  return callerOf(request).principal;
+}
 
-  /** What a process was told of its caller belongs to the caller's name: with other values it is another caller. */
-  #describe(request: IncomingMessage, principal: string): Caller | BridgeError {
-    if (this.#mapped.length === 0) return { principal, environment: undefined };
-    const environment = mapHeaders(request, this.#mapped);
-    if (environment instanceof BridgeError) return environment;
-    return { principal: JSON.stringify([principal, environment]), environment };
-  }
+/** The environment of the caller; throws as `principalOf` does. */
+export function environmentOf(request: IncomingMessage): Caller['environment'] {
+  return callerOf(request).environment;
+}
 
-  /** Throws for a request that was not let in: serving it would be a bug. */
-  readonly principalOf = (request: IncomingMessage): string => this.#find(request).principal;
-
-  /** The environment of the caller; throws as `principalOf` does. */
-  readonly environmentOf = (request: IncomingMessage): Caller['environment'] => this.#find(request).environment;
-
-  #find(request: IncomingMessage): Caller {
-    const caller = (request as IdentifiedRequest)[CALLER];
-    if (caller === undefined) throw new Error('a request is served that was not let in');
-    return caller;
-  }
+function callerOf(request: IncomingMessage): Caller {
+  const caller = (request as IdentifiedRequest)[CALLER];
+  if (caller === undefined) throw new Error('a request is served that was not let in');
+  return caller;
 }
 
 /** Enough for names, groups and settings; environments are small on some systems. */
@@ -64,7 +55,7 @@ const PRINTABLE = /^[\x20-\x7e]*$/;
  * The variables a request's headers come to; what is absent or empty sets none. Several of one name are refused: a
  * client could send one beside that of a proxy, and it would be anybody's guess whose counts.
  */
-export function mapHeaders(
+function mapHeaders(
   request: IncomingMessage,
   mapped: readonly MappedHeader[],
 ): Readonly<Record<string, string>> | BridgeError {

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
 import { parseConfig } from '../../../src/cli/parse/config.ts';
+import type { AccessConfig } from '../../../src/config.ts';
 import { BridgeError } from '../../../src/errors.ts';
 
 const TOKEN = 'a-long-token-of-alice';
@@ -18,7 +19,12 @@ function parse(argv: readonly string[], env: Readonly<Record<string, string>> = 
   });
 }
 
-const accessOf = (...argv: string[]) => parse(argv).config.access;
+function accessOf(...argv: string[]): AccessConfig {
+  const { listener } = parse(argv).config;
+  if (listener.kind !== 'http') throw new Error('it listens nowhere');
+  return listener.access;
+}
+
 const oauthOf = (...argv: string[]) => accessOf('--auth-issuer=https://auth.example', ...argv).auth?.oauth;
 
 function refusal(argv: readonly string[], env = ENV): string {
@@ -43,8 +49,8 @@ for (const host of ['0.0.0.0', '::', '192.168.1.5', 'my-host']) {
   test(`listening on ${host} is possible with authentication, or for everybody when that is said`, (t) => {
     t.deepEqual(parse(['--host', host, '--auth-token', 'env:ALICE', '--tls-cert', 'c', '--tls-key', 'k']).warnings, []);
     t.notThrows(() => parse(['--host', host, '--auth-issuer', 'https://auth.example', '--auth-audience', 'x']));
-    const { config, warnings } = parse(['--host', host, '--allow-anonymous']);
-    t.is(config.access.auth, undefined);
+    const { warnings } = parse(['--host', host, '--allow-anonymous']);
+    t.is(accessOf('--host', host, '--allow-anonymous').auth, undefined);
     t.is(warnings.length, 1);
     t.regex(warnings[0] ?? '', /for everybody \(--allow-anonymous\).*firewall/);
   });
@@ -193,8 +199,8 @@ test('what says more about an issuer needs one', (t) => {
 });
 
 test('the server does not get the tokens of callers, whatever else it gets', (t) => {
-  const { env } = parse(['--inherit-env', '--auth-token=env:ALICE', '--auth-token=bob=file:x']).config.child;
-  t.deepEqual(env, { BOB: 'a-long-token-of-bob' });
+  const [server] = parse(['--inherit-env', '--auth-token=env:ALICE', '--auth-token=bob=file:x']).config.servers;
+  t.deepEqual(server.child.env, { BOB: 'a-long-token-of-bob' });
 });
 
 test('the host of the base URL may be used by clients, where hosts are checked at all', (t) => {
@@ -207,11 +213,12 @@ test('the host of the base URL may be used by clients, where hosts are checked a
 
 test('headers become variables of the processes of callers, and those variables come from nowhere else', (t) => {
   const { config } = parse(['--map-header', 'X-User=USER_ENV', '--map-header=X-Team=BOB', '--inherit-env']);
-  t.deepEqual(config.access.mapHeaders, [
+  const [server] = config.servers;
+  t.deepEqual(server.mapHeaders, [
     { header: 'x-user', variable: 'USER_ENV' },
     { header: 'x-team', variable: 'BOB' },
   ]);
-  t.deepEqual(config.child.env, { ALICE: TOKEN });
+  t.deepEqual(server.child.env, { ALICE: TOKEN });
 });
 
 test('a header that is a credential, or a variable that decides which code runs, is not mapped', (t) => {

@@ -34,8 +34,7 @@ function refusal(argv: readonly string[], env: Surroundings['env'] = {}): { code
   return { code: 'ERR_INTERNAL', message: 'accepted' };
 }
 
-const defaults = {
-  verb: 'serve',
+const server = {
   target: { kind: 'command', command: 'server', args: [] },
   protocol: 'auto',
   remote: {
@@ -49,9 +48,7 @@ const defaults = {
     keepAliveMs: 0,
     proxyEnv: {},
   },
-  listen: { host: '127.0.0.1', port: 8000, tls: undefined },
-  endpoints: { path: '/mcp', httpSse: 'served', ssePath: '/sse', messagePath: '/messages', baseUrl: undefined },
-  access: { allowHosts: [], allowOrigins: [], auth: undefined, callerNames: 'one', mapHeaders: [] },
+  mapHeaders: [],
   child: { cwd: undefined, env: {}, withheldEnv: [], pty: false },
   sessions: {
     isolation: 'session',
@@ -61,14 +58,11 @@ const defaults = {
     maxSessions: 256,
     maxSessionsPerCaller: 256,
     poolSize: 16,
-    maxChildren: 528,
     pollAfterMs: 0,
   },
   limits: {
     maxMessageBytes: 16_777_216,
     maxJsonDepth: 1000,
-    maxHeaderBytes: 16_384,
-    maxInFlight: 4096,
     maxInFlightPerSession: 1024,
     maxStreamsPerSession: 2048,
     maxReplayBytes: 5_242_880,
@@ -77,8 +71,26 @@ const defaults = {
     requestTimeoutMs: 300_000,
     maxCallMs: 86_400_000,
     hangTimeoutMs: 30_000,
-    shutdownGraceMs: 4000,
   },
+} as const;
+
+const listener = {
+  kind: 'http',
+  host: '127.0.0.1',
+  port: 8000,
+  tls: undefined,
+  endpoints: { path: '/mcp', httpSse: 'served', ssePath: '/sse', messagePath: '/messages', baseUrl: undefined },
+  access: { allowHosts: [], allowOrigins: [], auth: undefined },
+  maxHeaderBytes: 16_384,
+  proxyEnv: {},
+} as const;
+
+const pipes = { kind: 'pipes' } as const;
+
+const defaults = {
+  listener,
+  servers: [server],
+  limits: { maxInFlight: 4096, maxChildren: 528, shutdownGraceMs: 4000 },
   log: { level: 'info', format: 'json' },
 } as const;
 
@@ -101,21 +113,32 @@ const login = {
 
 test('a server reached by URL has the same defaults', (t) => {
   const target = { kind: 'url', url: new URL('https://example.com/mcp') } as const;
-  const sessions = { ...defaults.sessions, poolSize: 256, maxChildren: 768 };
-  t.deepEqual<unknown, unknown>(parseLine(['https://example.com/mcp']).config, { ...defaults, sessions, target });
+  const sessions = { ...server.sessions, poolSize: 256 };
+  const limits = { ...defaults.limits, maxChildren: 768 };
+  t.deepEqual<unknown, unknown>(parseLine(['https://example.com/mcp']).config, {
+    ...defaults,
+    servers: [{ ...server, sessions, target }],
+    limits,
+  });
   t.deepEqual<unknown, unknown>(parseLine(['connect', 'https://example.com/mcp'], { HOME: '/home/me' }).config, {
     ...defaults,
-    verb: 'connect',
-    remote: { ...defaults.remote, login },
-    child: { ...defaults.child, env: { HOME: '/home/me' } },
-    sessions,
-    target,
+    listener: pipes,
+    servers: [
+      {
+        ...server,
+        remote: { ...server.remote, login },
+        child: { ...server.child, env: { HOME: '/home/me' } },
+        sessions,
+        target,
+      },
+    ],
+    limits,
   });
 });
 
 test('a probe is a client that says little beside its report', (t) => {
   const { config } = parseLine(['probe', '--', 'server']);
-  t.deepEqual<unknown, unknown>(config, { ...defaults, verb: 'connect', log: { level: 'warn', format: 'json' } });
+  t.deepEqual<unknown, unknown>(config, { ...defaults, listener: pipes, log: { level: 'warn', format: 'json' } });
   t.is(parseLine(['probe', '--log-level', 'debug', '--', 'server']).config.log.level, 'debug');
 });
 
@@ -203,7 +226,10 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
 const SURROUNDING = { EXTRA: 'x', ALICE: 'a-long-token-of-alice' };
 
 const listening = {
-  listen: { host: '::1', port: 9000, tls: { certFile: '/work-dir/cert.pem', keyFile: '/etc/key.pem' } },
+  kind: 'http',
+  host: '::1',
+  port: 9000,
+  tls: { certFile: '/work-dir/cert.pem', keyFile: '/etc/key.pem' },
   endpoints: {
     path: '/a',
     httpSse: 'off',
@@ -226,17 +252,15 @@ const listening = {
         scopes: ['read', 'call'],
       },
     },
-    callerNames: 'several',
-    mapHeaders: [],
   },
+  maxHeaderBytes: 32_768,
+  proxyEnv: {},
 };
 const always = {
   protocol: 'legacy',
   limits: {
     maxMessageBytes: 1_048_576,
     maxJsonDepth: 64,
-    maxHeaderBytes: 32_768,
-    maxInFlight: 20,
     maxInFlightPerSession: 10,
     maxStreamsPerSession: 12,
     maxReplayBytes: 65_536,
@@ -245,10 +269,9 @@ const always = {
     requestTimeoutMs: 0,
     maxCallMs: 7_200_000,
     hangTimeoutMs: 30_000,
-    shutdownGraceMs: 250,
   },
-  log: { level: 'debug', format: 'pretty' },
 };
+const log = { level: 'debug', format: 'pretty' };
 const timeouts = { connectMs: 1000, firstByteMs: 2000, idleMs: 3000, callMs: 240_000 };
 const remote = {
   transport: 'sse',
@@ -280,56 +303,67 @@ const ofCommand = { cwd: '/work-dir/sub', env: { EXTRA: 'x', A: '1', B: '2' }, w
 /** What the options above come to, where they are in place. */
 const everyOptionAsConfig = {
   'serve command': {
-    ...defaults,
-    ...listening,
-    ...always,
-    limits: { ...always.limits, hangTimeoutMs: 45_000 },
-    child: ofCommand,
-    sessions: {
-      isolation: 'shared',
-      prewarm: 1,
-      sessionTimeoutMs: 3_600_000,
-      idleTimeouts: { leftMs: 120_000, quietMs: 120_000 },
-      maxSessions: 5,
-      maxSessionsPerCaller: 4,
-      poolSize: 3,
-      maxChildren: 7,
-      pollAfterMs: 30_000,
+    listener: listening,
+    limits: { maxInFlight: 20, maxChildren: 7, shutdownGraceMs: 250 },
+    log,
+    server: {
+      ...always,
+      limits: { ...always.limits, hangTimeoutMs: 45_000 },
+      remote: server.remote,
+      mapHeaders: [],
+      child: ofCommand,
+      sessions: {
+        isolation: 'shared',
+        prewarm: 1,
+        sessionTimeoutMs: 3_600_000,
+        idleTimeouts: { leftMs: 120_000, quietMs: 120_000 },
+        maxSessions: 5,
+        maxSessionsPerCaller: 4,
+        poolSize: 3,
+        pollAfterMs: 30_000,
+      },
     },
   },
   'serve url': {
-    ...defaults,
-    ...listening,
-    ...always,
-    remote,
-    child: { ...defaults.child, withheldEnv: ['EXTRA'] },
-    sessions: {
-      ...defaults.sessions,
-      sessionTimeoutMs: 3_600_000,
-      idleTimeouts: { leftMs: 120_000, quietMs: 120_000 },
-      maxSessions: 5,
-      maxSessionsPerCaller: 4,
-      poolSize: 3,
-      maxChildren: 13,
-      pollAfterMs: 30_000,
+    listener: listening,
+    limits: { maxInFlight: 20, maxChildren: 13, shutdownGraceMs: 250 },
+    log,
+    server: {
+      ...always,
+      remote,
+      mapHeaders: [],
+      child: { ...server.child, withheldEnv: ['EXTRA'] },
+      sessions: {
+        ...server.sessions,
+        sessionTimeoutMs: 3_600_000,
+        idleTimeouts: { leftMs: 120_000, quietMs: 120_000 },
+        maxSessions: 5,
+        maxSessionsPerCaller: 4,
+        poolSize: 3,
+        pollAfterMs: 30_000,
+      },
     },
   },
   'probe url': {
-    ...defaults,
-    verb: 'connect',
-    protocol: always.protocol,
-    remote: { ...remote, forwardHeaders: [], timeouts: defaults.remote.timeouts, keepAliveMs: 0 },
-    child: { ...defaults.child, withheldEnv: ['ALICE', 'EXTRA'] },
-    sessions: { ...defaults.sessions, poolSize: 256, maxChildren: 768 },
-    limits: { ...defaults.limits, maxMessageBytes: 1_048_576 },
-    log: always.log,
+    listener: pipes,
+    limits: { ...defaults.limits, maxChildren: 768 },
+    log,
+    server: {
+      ...server,
+      protocol: always.protocol,
+      remote: { ...remote, forwardHeaders: [], timeouts: server.remote.timeouts, keepAliveMs: 0 },
+      child: { ...server.child, withheldEnv: ['ALICE', 'EXTRA'] },
+      sessions: { ...server.sessions, poolSize: 256 },
+      limits: { ...server.limits, maxMessageBytes: 1_048_576 },
+    },
   },
 } as const;
 
-for (const [place, expected] of Object.entries(everyOptionAsConfig)) {
+for (const [place, { server: expectedServer, ...rest }] of Object.entries(everyOptionAsConfig)) {
   const [verb, kind] = place.split(' ') as [OptionUse['verb'], OptionUse['target']];
-  const server = kind === 'url' ? ['https://example.com/mcp'] : ['--', 'server'];
-  const target = kind === 'url' ? { kind, url: new URL('https://example.com/mcp') } : defaults.target;
+  const written = kind === 'url' ? ['https://example.com/mcp'] : ['--', 'server'];
+  const target = kind === 'url' ? { kind, url: new URL('https://example.com/mcp') } : server.target;
+  const expected = { ...rest, servers: [{ ...expectedServer, target }] };
   const options = Object.entries(EVERY_OPTION).filter(([name]) => {
     const option = findOption(name);
     return option !== undefined && isApplicable(option, { verb, target: kind });
@@ -337,8 +371,8 @@ for (const [place, expected] of Object.entries(everyOptionAsConfig)) {
 
   test(`every option is read from the command line (${place})`, (t) => {
     const argv = options.flatMap(([name, values]) => values.map((value) => `--${name}=${value}`));
-    const { config } = parseLine([verb, ...argv, ...server], SURROUNDING);
-    t.deepEqual<unknown, unknown>(config, { ...expected, target });
+    const { config } = parseLine([verb, ...argv, ...written], SURROUNDING);
+    t.deepEqual<unknown, unknown>(config, expected);
   });
 
   test(`every option is read from the environment, those out of place are ignored there (${place})`, (t) => {
@@ -346,8 +380,8 @@ for (const [place, expected] of Object.entries(everyOptionAsConfig)) {
       const separator = findOption(name)?.separator === 'newline' ? '\n' : ', ';
       return [envNameOf(name), values.join(separator)];
     });
-    const { config } = parseLine([verb, ...server], { ...SURROUNDING, ...Object.fromEntries(entries) });
-    t.deepEqual<unknown, unknown>(config, { ...expected, target });
+    const { config } = parseLine([verb, ...written], { ...SURROUNDING, ...Object.fromEntries(entries) });
+    t.deepEqual<unknown, unknown>(config, expected);
   });
 }
 
@@ -372,13 +406,12 @@ test('the command line wins over the environment, and its last value over earlie
     MCP_PORTAGE_HOST: '::1',
     SECRET: 'x',
   });
-  t.is(config.listen.port, 2);
-  t.is(config.listen.host, '::1');
-  t.deepEqual(config.child.env, {});
+  t.like(config.listener, { port: 2, host: '::1' });
+  t.deepEqual(config.servers[0].child.env, {});
 });
 
 test('an empty variable counts as not set', (t) => {
-  t.is(parse([], { MCP_PORTAGE_PORT: '' }).config.listen.port, 8000);
+  t.like(parse([], { MCP_PORTAGE_PORT: '' }).config.listener, { port: 8000 });
 });
 
 test('what Kubernetes says of a service called mcp-portage is not taken for the port', (t) => {
@@ -387,7 +420,7 @@ test('what Kubernetes says of a service called mcp-portage is not taken for the 
     MCP_PORTAGE_SERVICE_HOST: '10.0.0.11',
     MCP_PORTAGE_PORT_8000_TCP_ADDR: '10.0.0.11',
   });
-  t.is(config.listen.port, 8000);
+  t.like(config.listener, { port: 8000 });
   t.deepEqual(warnings, []);
 });
 
@@ -415,15 +448,15 @@ test('a value that may hold a credential is not repeated', (t) => {
 });
 
 test('a variable to copy that is not set here is an error', (t) => {
-  t.deepEqual(parse(['--env', 'KEY'], { KEY: 'x' }).config.child.env, { KEY: 'x' });
+  t.deepEqual(parse(['--env', 'KEY'], { KEY: 'x' }).config.servers[0].child.env, { KEY: 'x' });
   const { code, message } = refusal(['--env', 'KEY']);
   t.is(code, 'ERR_CONFIG_OPTION');
   t.regex(message, /expected KEY to be set .*--env KEY=value\.$/);
 });
 
 test('the names the server does not get are kept for the hint', (t) => {
-  t.deepEqual(parse([], { PATH: '/bin', TOKEN: 'x', A: 'y' }).config.child.withheldEnv, ['A', 'TOKEN']);
-  t.deepEqual(parse(['--inherit-env'], { PATH: '/bin', TOKEN: 'x' }).config.child.withheldEnv, []);
+  t.deepEqual(parse([], { PATH: '/bin', TOKEN: 'x', A: 'y' }).config.servers[0].child.withheldEnv, ['A', 'TOKEN']);
+  t.deepEqual(parse(['--inherit-env'], { PATH: '/bin', TOKEN: 'x' }).config.servers[0].child.withheldEnv, []);
 });
 
 const excludes = test.macro({
@@ -454,7 +487,7 @@ test('where callers have several names, one of them gets half of the sessions un
   const tokens = { A: 'a-long-token-of-alice', B: 'b-long-token-of-bob' };
   const [alice, bob] = ['--auth-token=alice=env:A', '--auth-token=bob=env:B'];
   const limitOf = (...options: string[]) =>
-    parseLine(['--max-sessions', '9', ...options, '--', 'x'], tokens).config.sessions.maxSessionsPerCaller;
+    parseLine(['--max-sessions', '9', ...options, '--', 'x'], tokens).config.servers[0].sessions.maxSessionsPerCaller;
   t.is(limitOf(), 9);
   t.is(limitOf(alice), 9);
   t.is(limitOf(alice, bob), 5);
@@ -464,7 +497,7 @@ test('where callers have several names, one of them gets half of the sessions un
 });
 
 test('a pool of processes is small, one of sessions on a shared or remote server is not', (t) => {
-  const sizeOf = (line: string) => parseLine(line.split(' ')).config.sessions.poolSize;
+  const sizeOf = (line: string) => parseLine(line.split(' ')).config.servers[0].sessions.poolSize;
   t.is(sizeOf('-- x'), 16);
   t.is(sizeOf('--isolation shared -- x'), 256);
   t.is(sizeOf('https://example.com/mcp'), 256);
@@ -472,7 +505,7 @@ test('a pool of processes is small, one of sessions on a shared or remote server
 });
 
 test('one process started ahead goes together with sharing it', (t) => {
-  t.is(parse(['--prewarm', '1', '--isolation', 'shared']).config.sessions.prewarm, 1);
+  t.is(parse(['--prewarm', '1', '--isolation', 'shared']).config.servers[0].sessions.prewarm, 1);
 });
 
 test('logs are for people on a terminal and for programs elsewhere', (t) => {

@@ -35,7 +35,7 @@ function parse(argv: readonly string[], world: World = {}) {
       return { text: file, isOpenToAll };
     },
   });
-  return { login: config.remote.login, warnings };
+  return { login: config.servers[0].remote.login, warnings };
 }
 
 function refusal(argv: readonly string[], world: World = {}): string {

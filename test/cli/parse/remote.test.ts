@@ -24,7 +24,8 @@ function parse(argv: readonly string[], { env = {}, file, isOpenToAll = false, u
       return { text: file, isOpenToAll };
     },
   });
-  return { ...config.remote, headers: Object.fromEntries(config.remote.headers), warnings };
+  const [{ remote }] = config.servers;
+  return { ...remote, headers: Object.fromEntries(remote.headers), warnings };
 }
 
 function refusal(argv: readonly string[], world: World = {}): string {

@@ -9,7 +9,7 @@ import { startProxy } from '../../fixtures/http-servers/proxy.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { closeAfter, createClient, RecordedCall } from '../recorded-call.ts';
 
-const tlsFile = (name: string): string => new URL(`../fixtures/tls/${name}`, import.meta.url).pathname;
+const tlsFile = (name: string): string => new URL(`../../fixtures/tls/${name}`, import.meta.url).pathname;
 
 test('reads the proxy for a URL from the environment it is given', (t) => {
   const find = (url: string, environment: Record<string, string>) => findProxy(new URL(url), environment)?.href;

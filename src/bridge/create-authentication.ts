@@ -1,31 +1,39 @@
-import type { Config } from '../config.ts';
+import type { HttpListenerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import type { HttpRoute } from '../downstream/listener/http-server.ts';
 import { BridgeError } from '../errors.ts';
+import type { Authenticator } from '../http/auth/authenticator.ts';
 import { createAuthenticator } from '../http/auth/bearer-authenticator.ts';
-import { Callers } from '../http/auth/callers.ts';
 import { ProtectedResource } from '../http/auth/protected-resource.ts';
 import type { HttpClient } from '../http/client/client.ts';
 import { respondError, respondJson } from '../http/server/respond.ts';
 import { CLIENT_INFO } from '../version.ts';
 
-/** Creates what decides whose requests are served: the authentication of callers, and the routes that describe it. */
-export async function createAdmission(config: Config, deps: Deps) {
-  const { listen, endpoints, access } = config;
+/** How callers show who they are. */
+export interface Authentication {
+  readonly authenticator: Authenticator;
+  /** What clients read to learn whose tokens are accepted. */
+  readonly publicRoutes: ReadonlyMap<string, HttpRoute>;
+  close(): void;
+}
+
+export async function createAuthentication(
+  { tls, endpoints, access, proxyEnv }: HttpListenerConfig,
+  deps: Deps,
+): Promise<Authentication> {
   const oauth = access.auth?.oauth;
-  const scheme = listen.tls === undefined ? 'http' : 'https';
+  const scheme = tls === undefined ? 'http' : 'https';
   const resource = oauth === undefined ? undefined : new ProtectedResource({ ...oauth, endpoints, scheme });
   let client: HttpClient | undefined;
   const createClient = async (): Promise<HttpClient> => {
     const { HttpClient } = await import('../http/client/client.ts');
-    const { proxyEnv } = config.remote;
     const userAgent = `${CLIENT_INFO.name}/${CLIENT_INFO.version}`;
     client ??= new HttpClient({ ...NO_CREDENTIALS, proxyEnv, userAgent, clock: deps.clock });
     return client;
   };
   const authenticator = await createAuthenticator({ auth: access.auth, resource, createClient, deps });
   const publicRoutes = resource === undefined ? new Map<string, HttpRoute>() : metadataRoutes(resource);
-  return { callers: new Callers(authenticator, access.mapHeaders), publicRoutes, close: () => client?.close() };
+  return { authenticator, publicRoutes, close: () => client?.close() };
 }
 
 /** An issuer is shown none of the credentials that are for the server. */
