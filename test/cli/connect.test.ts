@@ -1,4 +1,4 @@
-/** The stdio face of the built program; `npm test` builds it first. */
+/** `mcp-portage connect` as the built program; `npm test` builds it first. */
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';

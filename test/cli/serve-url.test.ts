@@ -1,4 +1,4 @@
-/** The HTTP face of a remote server, by the built program: what a team runs that moves from one transport to the other. */
+/** A remote server behind `mcp-portage serve`, by the built program: what a team runs that moves from one transport to the other. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -1,10 +1,10 @@
 import test from 'ava';
-import { type HttpFace, startHttpFace } from '../support/http-face.ts';
+import { type HttpHarness, startHttpHarness } from '../support/http-harness.ts';
 import { openInitializedSse } from '../support/legacy-clients.ts';
 import { type ContractClient, testDownstreamContract } from './downstream-contract.ts';
 
-async function connect(face: HttpFace): Promise<ContractClient> {
-  const { connection, stream, post } = await openInitializedSse(face);
+async function connect(harness: HttpHarness): Promise<ContractClient> {
+  const { connection, stream, post } = await openInitializedSse(harness);
   return {
     connection,
     // A connection may end with the session before its 202 has been read.
@@ -23,7 +23,7 @@ async function connect(face: HttpFace): Promise<ContractClient> {
 testDownstreamContract(test, {
   name: 'HTTP+SSE',
   async start(t) {
-    const face = await startHttpFace(t);
-    return { clock: face.clock, sessions: face.sessions, connect: () => connect(face) };
+    const harness = await startHttpHarness(t);
+    return { clock: harness.clock, sessions: harness.sessions, connect: () => connect(harness) };
   },
 });

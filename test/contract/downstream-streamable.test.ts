@@ -1,13 +1,13 @@
 import test from 'ava';
 import type { EventReader } from '../support/event-reader.ts';
-import { type HttpFace, startHttpFace } from '../support/http-face.ts';
+import { type HttpHarness, startHttpHarness } from '../support/http-harness.ts';
 import { type HttpSession, openStreamable } from '../support/legacy-clients.ts';
 import { type ContractClient, testDownstreamContract } from './downstream-contract.ts';
 import { Inbox } from './inbox.ts';
 
 /** With a GET stream open, as ordinary clients have. */
-async function connect(face: HttpFace, revision: string): Promise<ContractClient> {
-  const session = await openStreamable(face, revision);
+async function connect(harness: HttpHarness, revision: string): Promise<ContractClient> {
+  const session = await openStreamable(harness, revision);
   const inbox = new Inbox();
   const stream = (await session.get()).events();
   void collect(stream, inbox);
@@ -46,8 +46,8 @@ for (const revision of ['2025-03-26', '2025-06-18', '2025-11-25']) {
   testDownstreamContract(test, {
     name: `Streamable HTTP of ${revision}`,
     async start(t) {
-      const face = await startHttpFace(t);
-      return { clock: face.clock, sessions: face.sessions, connect: () => connect(face, revision) };
+      const harness = await startHttpHarness(t);
+      return { clock: harness.clock, sessions: harness.sessions, connect: () => connect(harness, revision) };
     },
   });
 }

@@ -3,7 +3,7 @@ import type { HttpRoute } from '../../src/downstream/listener/http-server.ts';
 import type { Authenticator } from '../../src/http/auth/authenticator.ts';
 import { respondEmpty } from '../../src/http/server/respond.ts';
 import { callHttp, type HttpAnswer } from '../support/http-call.ts';
-import { type HttpFace, startHttpFace } from '../support/http-face.ts';
+import { type HttpHarness, startHttpHarness } from '../support/http-harness.ts';
 import { initialize, POST_HEADERS } from '../support/legacy-clients.ts';
 import { RawSocket } from '../support/raw-socket.ts';
 
@@ -14,9 +14,9 @@ function corsHeaders(answer: HttpAnswer): readonly string[] {
   return Object.keys(answer.headers).filter((name) => name.startsWith('access-control-'));
 }
 
-function postInitialize(face: HttpFace, headers: Record<string, string>): Promise<HttpAnswer> {
+function postInitialize(harness: HttpHarness, headers: Record<string, string>): Promise<HttpAnswer> {
   const body = JSON.stringify(initialize());
-  return callHttp({ port: face.port, method: 'POST', headers: { ...POST_HEADERS, ...headers }, body });
+  return callHttp({ port: harness.port, method: 'POST', headers: { ...POST_HEADERS, ...headers }, body });
 }
 
 const everywhere = [
@@ -41,28 +41,28 @@ const EMBEDDED = [
 
 for (const { method, path } of everywhere) {
   test(`refuses ${method} ${path} under a name that is not ours, before anything is opened`, async (t) => {
-    const face = await startHttpFace(t);
+    const harness = await startHttpHarness(t);
     const headers = { ...POST_HEADERS, Host: 'evil.example.com' };
-    const answer = await callHttp({ port: face.port, method, path, headers });
+    const answer = await callHttp({ port: harness.port, method, path, headers });
     t.is(answer.status, 403);
     const { error } = await answer.json<{ error: { message: string; data: { bridge: { reason: string } } } }>();
     t.is(error.data.bridge.reason, 'ERR_HTTP_HOST');
     t.regex(error.message, /"evil.example.com".*--allow-host/);
-    t.is(face.server.connections.length, 0);
+    t.is(harness.server.connections.length, 0);
   });
 
   test(`refuses ${method} ${path} of a foreign web page, without CORS headers`, async (t) => {
-    const face = await startHttpFace(t, { allowOrigins: [APP] });
+    const harness = await startHttpHarness(t, { allowOrigins: [APP] });
     for (const origin of [EVIL, 'null']) {
       const headers = { ...POST_HEADERS, Origin: origin, 'Access-Control-Request-Method': 'POST' };
-      const answer = await callHttp({ port: face.port, method, path, headers });
+      const answer = await callHttp({ port: harness.port, method, path, headers });
       t.is(answer.status, 403);
       t.deepEqual(corsHeaders(answer), []);
       const { error } = await answer.json<{ error: { message: string; data: { bridge: { reason: string } } } }>();
       t.is(error.data.bridge.reason, 'ERR_HTTP_ORIGIN');
       t.regex(error.message, /--allow-origin/);
     }
-    t.is(face.server.connections.length, 0);
+    t.is(harness.server.connections.length, 0);
   });
 }
 
@@ -78,11 +78,11 @@ for (const { method, path } of [...everywhere, { method: 'HEAD', path: '/mcp' }]
     const publicRoutes = new Map<string, HttpRoute>([
       ['/.well-known/oauth-protected-resource/mcp', (_request, response) => respondEmpty(response, 200)],
     ]);
-    const face = await startHttpFace(t, { allowOrigins: [APP], authenticator, publicRoutes });
+    const harness = await startHttpHarness(t, { allowOrigins: [APP], authenticator, publicRoutes });
     for (const site of ['cross-site', 'same-site']) {
       for (const embedded of EMBEDDED) {
         const headers = { ...POST_HEADERS, ...embedded, 'Sec-Fetch-Site': site };
-        const answer = await callHttp({ port: face.port, method, path, headers });
+        const answer = await callHttp({ port: harness.port, method, path, headers });
         t.is(answer.status, 403);
         t.deepEqual(corsHeaders(answer), []);
         if (method === 'HEAD') continue;
@@ -91,74 +91,78 @@ for (const { method, path } of [...everywhere, { method: 'HEAD', path: '/mcp' }]
         t.regex(error.message, new RegExp(`"${site}".*--allow-origin`));
       }
     }
-    t.is(face.server.connections.length, 0);
-    t.is(face.sessions.size, 0);
+    t.is(harness.server.connections.length, 0);
+    t.is(harness.sessions.size, 0);
     t.false(hasAuthenticated);
   });
 }
 
 test('serves what the user opens and what our own pages load, and the fetch of a named origin from another site', async (t) => {
-  const face = await startHttpFace(t, { allowOrigins: [APP] });
+  const harness = await startHttpHarness(t, { allowOrigins: [APP] });
   for (const site of ['none', 'same-origin']) {
-    t.is((await postInitialize(face, { 'Sec-Fetch-Site': site })).status, 200, site);
+    t.is((await postInitialize(harness, { 'Sec-Fetch-Site': site })).status, 200, site);
   }
   for (const site of ['cross-site', 'same-site']) {
-    const answer = await postInitialize(face, { Origin: APP, 'Sec-Fetch-Site': site, 'Sec-Fetch-Mode': 'cors' });
+    const answer = await postInitialize(harness, { Origin: APP, 'Sec-Fetch-Site': site, 'Sec-Fetch-Mode': 'cors' });
     t.is(answer.status, 200, site);
     t.is(answer.headers['access-control-allow-origin'], APP);
-    const stream = await callHttp({ port: face.port, path: '/sse', headers: { Origin: APP, 'Sec-Fetch-Site': site } });
+    const stream = await callHttp({
+      port: harness.port,
+      path: '/sse',
+      headers: { Origin: APP, 'Sec-Fetch-Site': site },
+    });
     t.true(stream.isEventStream, site);
     const asked = { Origin: APP, 'Sec-Fetch-Site': site, 'Access-Control-Request-Method': 'POST' };
-    t.is((await callHttp({ port: face.port, method: 'OPTIONS', headers: asked })).status, 204, site);
+    t.is((await callHttp({ port: harness.port, method: 'OPTIONS', headers: asked })).status, 204, site);
   }
 });
 
 test('refuses before it reads: the body may still be on its way', async (t) => {
-  const face = await startHttpFace(t);
+  const harness = await startHttpHarness(t);
   const headers = { ...POST_HEADERS, Origin: EVIL, 'Content-Length': '1000000' };
-  const answer = await callHttp({ port: face.port, method: 'POST', headers, body: 'x'.repeat(1_000_000) });
+  const answer = await callHttp({ port: harness.port, method: 'POST', headers, body: 'x'.repeat(1_000_000) });
   t.is(answer.status, 403);
 });
 
 test('serves the loopback names and --allow-host', async (t) => {
-  const face = await startHttpFace(t, { allowHosts: ['tools.example.com'] });
+  const harness = await startHttpHarness(t, { allowHosts: ['tools.example.com'] });
   for (const host of [
     'localhost',
-    `localhost:${face.port}`,
-    `127.0.0.1:${face.port}`,
+    `localhost:${harness.port}`,
+    `127.0.0.1:${harness.port}`,
     '[::1]',
     'tools.example.com:443',
   ]) {
-    t.is((await postInitialize(face, { Host: host })).status, 200, host);
+    t.is((await postInitialize(harness, { Host: host })).status, 200, host);
   }
 });
 
 test('refuses a request with two names, in whatever order: a proxy may have gone by the other', async (t) => {
-  const face = await startHttpFace(t);
+  const harness = await startHttpHarness(t);
   for (const hosts of [
     ['localhost', 'evil.example.com'],
     ['evil.example.com', 'localhost'],
     ['localhost', 'localhost'],
   ]) {
-    const socket = await RawSocket.connect(face.port);
+    const socket = await RawSocket.connect(harness.port);
     t.teardown(() => socket.destroy());
     const lines = hosts.map((host) => `Host: ${host}\r\n`).join('');
     socket.read().write(`GET /sse HTTP/1.1\r\n${lines}Accept: text/event-stream\r\n\r\n`);
     t.regex(await socket.until(/\r\n\r\n/), /^HTTP\/1\.1 403 /);
   }
-  t.is(face.server.connections.length, 0);
+  t.is(harness.server.connections.length, 0);
 });
 
 test('serves pages of this machine without CORS headers: they were not named', async (t) => {
-  const face = await startHttpFace(t);
-  const answer = await postInitialize(face, { Origin: `http://127.0.0.1:${face.port}` });
+  const harness = await startHttpHarness(t);
+  const answer = await postInitialize(harness, { Origin: `http://127.0.0.1:${harness.port}` });
   t.is(answer.status, 200);
   t.deepEqual(corsHeaders(answer), []);
 });
 
 test('gives a named origin its CORS headers: itself, never a wildcard, and the session id to read', async (t) => {
-  const face = await startHttpFace(t, { allowOrigins: [APP] });
-  const answer = await postInitialize(face, { Origin: APP });
+  const harness = await startHttpHarness(t, { allowOrigins: [APP] });
+  const answer = await postInitialize(harness, { Origin: APP });
   t.is(answer.status, 200);
   t.is(answer.headers['access-control-allow-origin'], APP);
   t.is(answer.headers['access-control-expose-headers'], 'Mcp-Session-Id, WWW-Authenticate');
@@ -172,8 +176,8 @@ test('gives a named origin its CORS headers: itself, never a wildcard, and the s
 });
 
 test('gives a named origin its CORS headers with errors and streams too, so that it can read them', async (t) => {
-  const face = await startHttpFace(t, { allowOrigins: [APP] });
-  const { port } = face;
+  const harness = await startHttpHarness(t, { allowOrigins: [APP] });
+  const { port } = harness;
   const error = await callHttp({ port, method: 'PUT', headers: { Origin: APP } });
   t.is(error.status, 405);
   t.is(error.headers['access-control-allow-origin'], APP);
@@ -183,7 +187,7 @@ test('gives a named origin its CORS headers with errors and streams too, so that
 });
 
 test('answers the preflight of a named origin with exactly the headers it asks for', async (t) => {
-  const { port } = await startHttpFace(t, { allowOrigins: [APP] });
+  const { port } = await startHttpHarness(t, { allowOrigins: [APP] });
   const asked = 'content-type,mcp-protocol-version,mcp-session-id,mcp-method,mcp-name,mcp-param-region,x-trace';
   const preflight = { Origin: APP, 'Access-Control-Request-Method': 'POST', 'Access-Control-Request-Headers': asked };
   for (const path of ['/mcp', '/sse', '/messages']) {
@@ -198,7 +202,7 @@ test('answers the preflight of a named origin with exactly the headers it asks f
 });
 
 test('names the token, and the headers of MCP, in a preflight that asks for none', async (t) => {
-  const { port } = await startHttpFace(t, { allowOrigins: [APP] });
+  const { port } = await startHttpHarness(t, { allowOrigins: [APP] });
   const headers = { Origin: APP, 'Access-Control-Request-Method': 'DELETE' };
   const answer = await callHttp({ port, method: 'OPTIONS', headers });
   t.is(
@@ -208,7 +212,7 @@ test('names the token, and the headers of MCP, in a preflight that asks for none
 });
 
 test('health routes are open under any name, to any page', async (t) => {
-  const { port } = await startHttpFace(t);
+  const { port } = await startHttpHarness(t);
   for (const path of ['/healthz', '/readyz']) {
     for (const page of [{ Origin: EVIL }, { 'Sec-Fetch-Site': 'cross-site', 'Sec-Fetch-Mode': 'no-cors' }]) {
       const answer = await callHttp({ port, path, headers: { Host: 'lb.internal', ...page } });

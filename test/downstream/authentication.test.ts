@@ -7,7 +7,7 @@ import { BearerAuthenticator } from '../../src/http/auth/bearer-authenticator.ts
 import { ProtectedResource } from '../../src/http/auth/protected-resource.ts';
 import { TokenTable } from '../../src/http/auth/token-table.ts';
 import { callHttp, type HttpAnswer, type HttpCall } from '../support/http-call.ts';
-import { startHttpFace } from '../support/http-face.ts';
+import { startHttpHarness } from '../support/http-harness.ts';
 import { initialize, POST_HEADERS } from '../support/legacy-clients.ts';
 import { RawSocket } from '../support/raw-socket.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -28,7 +28,7 @@ interface AdmissionOptions {
   readonly baseUrl?: URL;
 }
 
-/** A face that knows alice's token `a-secret`, and perhaps an issuer. */
+/** A listener that knows alice's token `a-secret`, and perhaps an issuer. */
 async function startServer(t: ExecutionContext, { jwt, scopes = [], baseUrl }: AdmissionOptions = {}) {
   const issuer = 'https://auth.example';
   const resource =
@@ -43,13 +43,13 @@ async function startServer(t: ExecutionContext, { jwt, scopes = [], baseUrl }: A
     hintsFor: (request) => ({ resourceMetadata: resource?.urlFor(request), scopes }),
   });
   const publicRoutes = resource === undefined ? new Map() : metadataRoutes(resource);
-  const face = await startHttpFace(t, { authenticator, publicRoutes, allowOrigins: [APP] });
-  const base = `http://127.0.0.1:${face.port}`;
+  const harness = await startHttpHarness(t, { authenticator, publicRoutes, allowOrigins: [APP] });
+  const base = `http://127.0.0.1:${harness.port}`;
   const post = (headers: HttpCall['headers'], path = '/mcp') => {
     const body = JSON.stringify(initialize());
-    return callHttp({ port: face.port, method: 'POST', path, headers: { ...POST_HEADERS, ...headers }, body });
+    return callHttp({ port: harness.port, method: 'POST', path, headers: { ...POST_HEADERS, ...headers }, body });
   };
-  return { face, base, post };
+  return { harness, base, post };
 }
 
 const challengeOf = (answer: HttpAnswer) => answer.headers['www-authenticate'];
@@ -69,33 +69,33 @@ const PROTECTED = [
 
 for (const { method, path } of PROTECTED) {
   test(`${method} ${path} without a token is 401 with a bare challenge, and nothing is opened`, async (t) => {
-    const { face } = await startServer(t);
-    const answer = await callHttp({ port: face.port, method, path, headers: POST_HEADERS });
+    const { harness } = await startServer(t);
+    const answer = await callHttp({ port: harness.port, method, path, headers: POST_HEADERS });
     t.is(answer.status, 401);
     t.is(challengeOf(answer), 'Bearer');
     t.is(await reasonOf(answer), 'ERR_AUTH_REQUIRED');
-    t.is(face.server.connections.length, 0);
-    t.is(face.sessions.size, 0);
+    t.is(harness.server.connections.length, 0);
+    t.is(harness.sessions.size, 0);
   });
 
   test(`${method} ${path} with a wrong token is 401 and says that the token is at fault`, async (t) => {
-    const { face } = await startServer(t);
+    const { harness } = await startServer(t);
     for (const Authorization of ['Bearer wrong', 'Bearer a-secret2', 'bearer A-SECRET', 'Bearer a-secret, a-secret']) {
-      const answer = await callHttp({ port: face.port, method, path, headers: { ...POST_HEADERS, Authorization } });
+      const answer = await callHttp({ port: harness.port, method, path, headers: { ...POST_HEADERS, Authorization } });
       t.is(answer.status, 401);
       t.regex(String(challengeOf(answer)), /^Bearer error="invalid_token", error_description="[^"]+"$/);
       t.is(await reasonOf(answer), 'ERR_AUTH_TOKEN');
     }
-    t.is(face.server.connections.length, 0);
+    t.is(harness.server.connections.length, 0);
   });
 }
 
 test('a known token is accepted, however the scheme is written', async (t) => {
-  const { face, post } = await startServer(t);
+  const { harness, post } = await startServer(t);
   for (const Authorization of ['Bearer a-secret', 'bearer a-secret', 'BEARER   a-secret ']) {
     t.is((await post({ Authorization })).status, 200, Authorization);
   }
-  t.is(face.server.connections.length, 3);
+  t.is(harness.server.connections.length, 3);
 });
 
 test('other schemes show nothing that counts', async (t) => {
@@ -108,23 +108,23 @@ test('other schemes show nothing that counts', async (t) => {
 });
 
 test('two tokens are nobody’s, even if the first is right: a proxy may have gone by the other', async (t) => {
-  const { face } = await startServer(t);
+  const { harness } = await startServer(t);
   for (const shown of [
     ['Bearer a-secret', 'Bearer other'],
     ['Bearer a-secret', 'Basic YTpi'],
     ['Basic YTpi', 'Bearer a-secret'],
   ]) {
-    const socket = await RawSocket.connect(face.port);
+    const socket = await RawSocket.connect(harness.port);
     t.teardown(() => socket.destroy());
     const lines = shown.map((value) => `Authorization: ${value}\r\n`).join('');
     socket.read().write(`GET /sse HTTP/1.1\r\nHost: localhost\r\n${lines}Accept: text/event-stream\r\n\r\n`);
     t.regex(await socket.until(/\r\n\r\n/), /^HTTP\/1\.1 401 /);
   }
-  t.is(face.server.connections.length, 0);
+  t.is(harness.server.connections.length, 0);
 });
 
 test('a token in the URL is refused, even the right one, even beside the right header', async (t) => {
-  const { face, post } = await startServer(t);
+  const { harness, post } = await startServer(t);
   for (const headers of [{}, { Authorization: 'Bearer a-secret' }]) {
     for (const query of ['access_token=a-secret', 'sessionId=x&access_token=', 'access%5Ftoken=a-secret']) {
       const answer = await post(headers, `/mcp?${query}`);
@@ -133,7 +133,7 @@ test('a token in the URL is refused, even the right one, even beside the right h
       t.is(await reasonOf(answer), 'ERR_AUTH_REQUEST');
     }
   }
-  t.is(face.server.connections.length, 0);
+  t.is(harness.server.connections.length, 0);
 });
 
 test('Host and Origin are judged first: a page learns nothing about tokens', async (t) => {
@@ -143,13 +143,13 @@ test('Host and Origin are judged first: a page learns nothing about tokens', asy
 });
 
 test('a named page may ask before it has a token, and reads the challenge', async (t) => {
-  const { face, post } = await startServer(t);
+  const { harness, post } = await startServer(t);
   const preflight = {
     Origin: APP,
     'Access-Control-Request-Method': 'POST',
     'Access-Control-Request-Headers': 'authorization',
   };
-  const allowed = await callHttp({ port: face.port, method: 'OPTIONS', headers: preflight });
+  const allowed = await callHttp({ port: harness.port, method: 'OPTIONS', headers: preflight });
   t.is(allowed.status, 204);
   t.is(allowed.headers['access-control-allow-headers'], 'authorization');
   const refused = await post({ Origin: APP });
@@ -159,18 +159,18 @@ test('a named page may ask before it has a token, and reads the challenge', asyn
 });
 
 test('health routes ask nobody for a token', async (t) => {
-  const { face } = await startServer(t);
-  for (const path of ['/healthz', '/readyz']) t.is((await callHttp({ port: face.port, path })).status, 200);
+  const { harness } = await startServer(t);
+  for (const path of ['/healthz', '/readyz']) t.is((await callHttp({ port: harness.port, path })).status, 200);
 });
 
 test('with an issuer the challenge names the metadata and the scopes', async (t) => {
-  const { base, post, face } = await startServer(t, { jwt: { kind: 'scope' }, scopes: ['read', 'call'] });
+  const { base, post, harness } = await startServer(t, { jwt: { kind: 'scope' }, scopes: ['read', 'call'] });
   const missing = await post({});
   t.is(missing.status, 401);
   const metadata = `${base}/.well-known/oauth-protected-resource`;
   t.is(challengeOf(missing), `Bearer scope="read call", resource_metadata="${metadata}/mcp"`);
   for (const path of ['/sse', '/messages?sessionId=x']) {
-    const answer = await callHttp({ port: face.port, path });
+    const answer = await callHttp({ port: harness.port, path });
     t.is(challengeOf(answer), `Bearer scope="read call", resource_metadata="${metadata}/sse"`);
   }
 });
@@ -197,12 +197,12 @@ test('a token that is not good is 401, with the reason', async (t) => {
 
 test('while keys cannot be had everybody is refused: 503, to be tried again, no reason to log in again', async (t) => {
   const error = new BridgeError('ERR_AUTH_UNAVAILABLE', 'down', { retryAfterMs: 5000 });
-  const { face, post } = await startServer(t, { jwt: { kind: 'unavailable', error } });
+  const { harness, post } = await startServer(t, { jwt: { kind: 'unavailable', error } });
   const answer = await post({ Authorization: 'Bearer a.b.c' });
   t.is(answer.status, 503);
   t.is(answer.headers['retry-after'], '5');
   t.is(challengeOf(answer), undefined);
-  t.is(face.server.connections.length, 0);
+  t.is(harness.server.connections.length, 0);
 });
 
 for (const { method, path, body } of [
@@ -211,56 +211,56 @@ for (const { method, path, body } of [
 ]) {
   test(`who leaves while its token for ${method} ${path} is looked at opens nothing`, async (t) => {
     const asked: ((verdict: AuthVerdict) => void)[] = [];
-    const face = await startHttpFace(t, {
+    const harness = await startHttpHarness(t, {
       authenticator: { authenticate: (_request, decided) => asked.push(decided) },
     });
     const gone = new AbortController();
-    const call = callHttp({ port: face.port, method, path, headers: POST_HEADERS, body, signal: gone.signal });
+    const call = callHttp({ port: harness.port, method, path, headers: POST_HEADERS, body, signal: gone.signal });
     await waitFor(() => asked[0]);
     gone.abort();
     await t.throwsAsync(call);
-    await waitFor(() => face.logLines.some((line) => line.includes('"msg":"request"')) || undefined);
+    await waitFor(() => harness.logLines.some((line) => line.includes('"msg":"request"')) || undefined);
     asked[0]?.({ kind: 'principal', principal: 'late' });
-    t.is(face.server.connections.length, 0);
+    t.is(harness.server.connections.length, 0);
   });
 }
 
 const DOCUMENT = { authorization_servers: ['https://auth.example'], bearer_methods_supported: ['header'] };
 
 test('the metadata is open to all, at the path of the endpoint and at the root', async (t) => {
-  const { face, base } = await startServer(t, { jwt: { kind: 'scope' }, scopes: ['read'] });
+  const { harness, base } = await startServer(t, { jwt: { kind: 'scope' }, scopes: ['read'] });
   const scopes = { scopes_supported: ['read'] };
   for (const [path, resource] of [
     ['/.well-known/oauth-protected-resource/mcp', `${base}/mcp`],
     ['/.well-known/oauth-protected-resource/sse', `${base}/sse`],
     ['/.well-known/oauth-protected-resource', `${base}/mcp`],
   ]) {
-    const answer = await callHttp({ port: face.port, ...(path === undefined ? {} : { path }) });
+    const answer = await callHttp({ port: harness.port, ...(path === undefined ? {} : { path }) });
     t.is(answer.status, 200);
     t.is(answer.headers['content-type'], 'application/json');
     t.deepEqual(await answer.json(), { resource, ...DOCUMENT, ...scopes });
   }
   const path = '/.well-known/oauth-protected-resource';
-  t.is((await callHttp({ port: face.port, method: 'POST', path })).status, 405);
-  t.is((await callHttp({ port: face.port, path, headers: { Host: 'evil.example' } })).status, 403);
+  t.is((await callHttp({ port: harness.port, method: 'POST', path })).status, 405);
+  t.is((await callHttp({ port: harness.port, path, headers: { Host: 'evil.example' } })).status, 403);
   t.is(
-    (await callHttp({ port: face.port, path, headers: { Origin: APP } })).headers['access-control-allow-origin'],
+    (await callHttp({ port: harness.port, path, headers: { Origin: APP } })).headers['access-control-allow-origin'],
     APP,
   );
 });
 
 test('behind a reverse proxy the metadata has the names clients use', async (t) => {
   const baseUrl = new URL('https://example.com/tools');
-  const { face, post } = await startServer(t, { jwt: { kind: 'scope' }, baseUrl });
+  const { harness, post } = await startServer(t, { jwt: { kind: 'scope' }, baseUrl });
   const url = 'https://example.com/tools/.well-known/oauth-protected-resource/mcp';
   t.is(challengeOf(await post({})), `Bearer resource_metadata="${url}"`);
   for (const path of ['/mcp', '/tools/mcp', '']) {
-    const answer = await callHttp({ port: face.port, path: `/.well-known/oauth-protected-resource${path}` });
+    const answer = await callHttp({ port: harness.port, path: `/.well-known/oauth-protected-resource${path}` });
     t.deepEqual(await answer.json(), { resource: 'https://example.com/tools/mcp', ...DOCUMENT });
   }
 });
 
 test('without an issuer there is no metadata', async (t) => {
-  const { face } = await startServer(t);
-  t.is((await callHttp({ port: face.port, path: '/.well-known/oauth-protected-resource' })).status, 404);
+  const { harness } = await startServer(t);
+  t.is((await callHttp({ port: harness.port, path: '/.well-known/oauth-protected-resource' })).status, 404);
 });

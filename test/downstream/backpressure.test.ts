@@ -5,7 +5,7 @@ import { MAX_QUEUED_BYTES } from '../../src/downstream/stream/response-writer.ts
 import type { EventReader } from '../support/event-reader.ts';
 import type { FakeConnection } from '../support/fake-server.ts';
 import { callHttp, callHttpAndArrive } from '../support/http-call.ts';
-import { type HttpFace, seriousLines, startHttpFace } from '../support/http-face.ts';
+import { type HttpHarness, seriousLines, startHttpHarness } from '../support/http-harness.ts';
 import {
   call,
   JSON_HEADERS,
@@ -29,23 +29,23 @@ interface Streaming {
 }
 
 const padding = 'x'.repeat(1000);
-const streams: Readonly<Record<string, (face: HttpFace) => Promise<Streaming>>> = {
-  async 'a GET stream'(face) {
-    const session = await openStreamable(face, '2025-06-18');
+const streams: Readonly<Record<string, (harness: HttpHarness) => Promise<Streaming>>> = {
+  async 'a GET stream'(harness) {
+    const session = await openStreamable(harness, '2025-06-18');
     const events = (await session.get()).events();
     const { connection } = session;
     return { events, connection, say: (count) => connection.notify('notifications/x', { count, padding }) };
   },
-  async 'a POST’s stream'(face) {
-    const session = await openStreamable(face, '2025-06-18');
+  async 'a POST’s stream'(harness) {
+    const session = await openStreamable(harness, '2025-06-18');
     const events = (await session.post(call(1, 'work', { progressToken: 1 }), STREAM_FIRST)).events();
     const { connection } = session;
     const say = (count: number): void =>
       connection.notify('notifications/progress', { progressToken: 1, count, padding });
     return { events, connection, say };
   },
-  async 'HTTP+SSE'(face) {
-    const { stream: events, connection } = await openInitializedSse(face);
+  async 'HTTP+SSE'(harness) {
+    const { stream: events, connection } = await openInitializedSse(harness);
     return { events, connection, say: (count) => connection.notify('notifications/x', { count, padding }) };
   },
 };
@@ -70,7 +70,7 @@ async function fill({ events, connection, say }: Streaming): Promise<number> {
  * Lets time go by until it is so. What the system moves between two sockets for a while yet counts as reading, so it may
  * take longer than it says.
  */
-async function passTimeUntil({ clock }: HttpFace, isSo: () => boolean): Promise<void> {
+async function passTimeUntil({ clock }: HttpHarness, isSo: () => boolean): Promise<void> {
   await waitFor(() => {
     if (!isSo()) clock.advance(1000);
     return isSo();
@@ -86,9 +86,9 @@ async function receive(t: ExecutionContext, events: EventReader, count: number):
 
 for (const [name, open] of Object.entries(streams)) {
   test(`${name} that is not read stops its own server, nobody else’s, until it is`, async (t) => {
-    const face = await startHttpFace(t);
-    const slow = await open(face);
-    const other = await open(face);
+    const harness = await startHttpHarness(t);
+    const slow = await open(harness);
+    const other = await open(harness);
     const count = await fill(slow);
     t.false(other.connection.isPaused);
     other.say(0);
@@ -102,7 +102,7 @@ for (const [name, open] of Object.entries(streams)) {
   });
 
   test(`${name} carries thousands of messages in order and complete`, async (t) => {
-    const { events, connection, say } = await open(await startHttpFace(t));
+    const { events, connection, say } = await open(await startHttpHarness(t));
     const count = 5000;
     const received = receive(t, events, count);
     for (let said = 0; said < count; said += 1) {
@@ -114,20 +114,20 @@ for (const [name, open] of Object.entries(streams)) {
   });
 
   test(`${name} that is not read for 30 s is let go, and its server goes on`, async (t) => {
-    const face = await startHttpFace(t);
-    const slow = await open(face);
+    const harness = await startHttpHarness(t);
+    const slow = await open(harness);
     await fill(slow);
-    face.clock.advance(STALL_MS - 2000);
+    harness.clock.advance(STALL_MS - 2000);
     await turn();
     t.true(slow.connection.isPaused);
-    await passTimeUntil(face, () => !slow.connection.isPaused || slow.connection.closedFor !== undefined);
-    t.true(face.clock.now() < 4 * STALL_MS);
+    await passTimeUntil(harness, () => !slow.connection.isPaused || slow.connection.closedFor !== undefined);
+    t.true(harness.clock.now() < 4 * STALL_MS);
     t.is(slow.connection.closedFor !== undefined, name === 'HTTP+SSE', 'there the stream is the session');
-    t.deepEqual(seriousLines(face), [], 'it is no fault of the bridge or of its server');
+    t.deepEqual(seriousLines(harness), [], 'it is no fault of the bridge or of its server');
   });
 
   test(`${name} holds a bounded number of bytes of a server that cannot be stopped`, async (t) => {
-    const slow = await open(await startHttpFace(t));
+    const slow = await open(await startHttpHarness(t));
     slow.events.pause();
     const said = (5 * MAX_QUEUED_BYTES) / padding.length;
     for (let count = 0; count < said; count += 1) {
@@ -150,9 +150,9 @@ async function startHugeAnswer(session: StreamableSession, id: number): Promise<
 }
 
 test('a big JSON answer that is not read stops its own server, nobody else’s, until it is', async (t) => {
-  const face = await startHttpFace(t);
-  const session = await openStreamable(face);
-  const other = await openStreamable(face);
+  const harness = await startHttpHarness(t);
+  const session = await openStreamable(harness);
+  const other = await openStreamable(harness);
   const read = await startHugeAnswer(session, 1);
   t.true(session.connection.isPaused);
   t.false(other.connection.isPaused);
@@ -163,7 +163,7 @@ test('a big JSON answer that is not read stops its own server, nobody else’s, 
 });
 
 test('two answers that are not read stop the server until both are', async (t) => {
-  const session = await openStreamable(await startHttpFace(t));
+  const session = await openStreamable(await startHttpHarness(t));
   const calls = [session.post(call(1)), session.post(call(2))];
   const requests = [await session.connection.next('tools/call'), await session.connection.next('tools/call')];
   for (const request of requests) session.connection.answer(request, { text: HUGE });
@@ -177,38 +177,38 @@ test('two answers that are not read stop the server until both are', async (t) =
 });
 
 test('a big JSON answer that is not read for 30 s is cut, and its server goes on', async (t) => {
-  const face = await startHttpFace(t);
-  const session = await openStreamable(face);
+  const harness = await startHttpHarness(t);
+  const session = await openStreamable(harness);
   const read = await startHugeAnswer(session, 1);
-  face.clock.advance(STALL_MS - 2000);
+  harness.clock.advance(STALL_MS - 2000);
   await turn();
   t.true(session.connection.isPaused);
-  await passTimeUntil(face, () => !session.connection.isPaused);
-  t.true(face.clock.now() < 4 * STALL_MS);
+  await passTimeUntil(harness, () => !session.connection.isPaused);
+  t.true(harness.clock.now() < 4 * STALL_MS);
   await t.throwsAsync(read());
 });
 
 test('a big answer on a stream that is not read is cut after 30 s too', async (t) => {
-  const face = await startHttpFace(t);
-  const session = await openStreamable(face, '2025-06-18');
+  const harness = await startHttpHarness(t);
+  const session = await openStreamable(harness, '2025-06-18');
   const answer = await session.post(call(1), STREAM_FIRST);
   session.connection.answer(await session.connection.next('tools/call'), { text: HUGE });
   t.true(session.connection.isPaused);
-  face.clock.advance(STALL_MS + 2000);
+  harness.clock.advance(STALL_MS + 2000);
   await session.connection.mayTalk();
   await t.throwsAsync(answer.text());
 });
 
 test('a client that does not read can answer but makes no more calls', async (t) => {
-  const face = await startHttpFace(t);
-  const session = await openStreamable(face, '2025-06-18');
+  const harness = await startHttpHarness(t);
+  const session = await openStreamable(harness, '2025-06-18');
   const { connection } = session;
   const events = (await session.get()).events();
   connection.ask('q', 'roots/list');
   await events.next();
   await fill({ events, connection, say: (count) => connection.notify('notifications/x', { count, padding }) });
   const headers = { ...POST_HEADERS, 'Mcp-Session-Id': session.id };
-  const held = callHttpAndArrive({ port: face.port, method: 'POST', headers, body: JSON.stringify(call(1)) });
+  const held = callHttpAndArrive({ port: harness.port, method: 'POST', headers, body: JSON.stringify(call(1)) });
   await held.arrived;
   const answered = await session.post({ jsonrpc: '2.0', id: 'q', result: { roots: [] } });
   t.is(answered.status, 202);
@@ -220,14 +220,14 @@ test('a client that does not read can answer but makes no more calls', async (t)
 });
 
 /** Fills the server's pipe and posts numbered notifications that have to wait. */
-async function postWhileFull(face: HttpFace, session: StreamableSession, count: number) {
+async function postWhileFull(harness: HttpHarness, session: StreamableSession, count: number) {
   session.connection.isFull = true;
   await session.post(notification('notifications/fills'));
   const headers = { ...POST_HEADERS, 'Mcp-Session-Id': session.id };
   const held = [];
   for (let number = 0; number < count; number += 1) {
     const body = JSON.stringify(notification(`notifications/${number}`));
-    const post = callHttpAndArrive({ port: face.port, method: 'POST', headers, body });
+    const post = callHttpAndArrive({ port: harness.port, method: 'POST', headers, body });
     await post.arrived;
     held.push(post.answer);
   }
@@ -240,10 +240,10 @@ function methodsAfter(connection: FakeConnection, method: string): readonly unkn
 }
 
 test('holds a client’s messages back while the server’s pipe is full, then sends them in order', async (t) => {
-  const face = await startHttpFace(t);
-  const session = await openStreamable(face);
-  const other = await openStreamable(face);
-  const held = await postWhileFull(face, session, 4);
+  const harness = await startHttpHarness(t);
+  const session = await openStreamable(harness);
+  const other = await openStreamable(harness);
+  const held = await postWhileFull(harness, session, 4);
   t.deepEqual(methodsAfter(session.connection, 'notifications/fills'), []);
   t.is((await other.post(notification('notifications/x'))).status, 202, 'only this server is full');
   session.connection.drain();
@@ -257,9 +257,9 @@ test('holds a client’s messages back while the server’s pipe is full, then s
 });
 
 test('goes on holding messages back when the first of them fills the pipe again', async (t) => {
-  const face = await startHttpFace(t);
-  const session = await openStreamable(face);
-  const held = await postWhileFull(face, session, 3);
+  const harness = await startHttpHarness(t);
+  const session = await openStreamable(harness);
+  const held = await postWhileFull(harness, session, 3);
   session.connection.drainBriefly();
   t.is((await held[0])?.status, 202);
   for (let count = 0; count < 20; count += 1) await turn();
@@ -270,21 +270,21 @@ test('goes on holding messages back when the first of them fills the pipe again'
 });
 
 test('a call whose client leaves while it is held back is not made', async (t) => {
-  const face = await startHttpFace(t);
-  const session = await openStreamable(face, '2025-06-18');
+  const harness = await startHttpHarness(t);
+  const session = await openStreamable(harness, '2025-06-18');
   const { connection } = session;
   const events = (await session.get()).events();
   await fill({ events, connection, say: (count) => connection.notify('notifications/x', { count, padding }) });
   const client = new AbortController();
   const headers = { ...POST_HEADERS, 'Mcp-Session-Id': session.id };
-  const post = { port: face.port, method: 'POST', headers, body: JSON.stringify(call(1)), signal: client.signal };
+  const post = { port: harness.port, method: 'POST', headers, body: JSON.stringify(call(1)), signal: client.signal };
   const held = callHttpAndArrive(post);
   await held.arrived;
   // An answer takes the same way and does not wait: the call has been read by now.
   await session.post({ jsonrpc: '2.0', id: 'nobody asked', result: {} });
   client.abort();
   await t.throwsAsync(held.answer);
-  await waitFor(() => face.logLines.filter((line) => line.includes('"method":"POST"')).length === 3);
+  await waitFor(() => harness.logLines.filter((line) => line.includes('"method":"POST"')).length === 3);
   events.resume();
   await connection.mayTalk();
   t.is((await session.post(notification('notifications/x'))).status, 202);
@@ -292,13 +292,13 @@ test('a call whose client leaves while it is held back is not made', async (t) =
 });
 
 test('an HTTP+SSE client that does not read can answer but makes no more calls', async (t) => {
-  const face = await startHttpFace(t);
-  const { connection, stream: events, endpoint: path, post } = await openInitializedSse(face);
+  const harness = await startHttpHarness(t);
+  const { connection, stream: events, endpoint: path, post } = await openInitializedSse(harness);
   connection.ask('q', 'roots/list');
   await events.next();
   await fill({ events, connection, say: (count) => connection.notify('notifications/x', { count, padding }) });
   const body = JSON.stringify(call(1));
-  const held = callHttpAndArrive({ port: face.port, method: 'POST', path, headers: JSON_HEADERS, body });
+  const held = callHttpAndArrive({ port: harness.port, method: 'POST', path, headers: JSON_HEADERS, body });
   await held.arrived;
   t.is((await post({ jsonrpc: '2.0', id: 'q', result: { roots: [] } })).status, 202);
   t.is(connection.answers.length, 1);
@@ -309,11 +309,11 @@ test('an HTTP+SSE client that does not read can answer but makes no more calls',
 });
 
 test('holds an HTTP+SSE client’s messages back while its server is full', async (t) => {
-  const face = await startHttpFace(t);
-  const session = await openInitializedSse(face);
+  const harness = await startHttpHarness(t);
+  const session = await openInitializedSse(harness);
   session.connection.isFull = true;
   await session.post(notification('notifications/fills'));
-  const post = { port: face.port, method: 'POST', path: session.endpoint, headers: JSON_HEADERS };
+  const post = { port: harness.port, method: 'POST', path: session.endpoint, headers: JSON_HEADERS };
   const held = callHttpAndArrive({ ...post, body: JSON.stringify(notification('notifications/held')) });
   await held.arrived;
   t.deepEqual(methodsAfter(session.connection, 'notifications/fills'), []);
@@ -323,14 +323,14 @@ test('holds an HTTP+SSE client’s messages back while its server is full', asyn
 });
 
 test('a message that waits for a server that takes nothing is refused after the time limit, and not sent later', async (t) => {
-  const face = await startHttpFace(t, { requestTimeoutMs: 60_000 });
-  const session = await openStreamable(face, '2025-06-18');
+  const harness = await startHttpHarness(t, { requestTimeoutMs: 60_000 });
+  const session = await openStreamable(harness, '2025-06-18');
   session.connection.isFull = true;
   await session.post(notification('notifications/fills'));
   const headers = { ...POST_HEADERS, 'Mcp-Session-Id': session.id };
-  const held = callHttpAndArrive({ port: face.port, method: 'POST', headers, body: JSON.stringify(call(7)) });
+  const held = callHttpAndArrive({ port: harness.port, method: 'POST', headers, body: JSON.stringify(call(7)) });
   await held.arrived;
-  face.clock.advance(60_000);
+  harness.clock.advance(60_000);
   const answer = await held.answer;
   t.is(answer.status, 504);
   t.like(await answer.json(), {
@@ -342,27 +342,27 @@ test('a message that waits for a server that takes nothing is refused after the 
 });
 
 test('a message that waited in time leaves no timer behind, which would keep it', async (t) => {
-  const face = await startHttpFace(t, { requestTimeoutMs: 60_000 });
-  const session = await openStreamable(face, '2025-06-18');
-  const before = face.clock.pendingTimers;
+  const harness = await startHttpHarness(t, { requestTimeoutMs: 60_000 });
+  const session = await openStreamable(harness, '2025-06-18');
+  const before = harness.clock.pendingTimers;
   session.connection.isFull = true;
   await session.post(notification('notifications/fills'));
   const headers = { ...POST_HEADERS, 'Mcp-Session-Id': session.id };
   const body = JSON.stringify(notification('notifications/held'));
-  const held = callHttpAndArrive({ port: face.port, method: 'POST', headers, body });
+  const held = callHttpAndArrive({ port: harness.port, method: 'POST', headers, body });
   await held.arrived;
-  await waitFor(() => face.clock.pendingTimers > before);
+  await waitFor(() => harness.clock.pendingTimers > before);
   session.connection.drain();
   t.is((await held.answer).status, 202);
-  t.is(face.clock.pendingTimers, before);
+  t.is(harness.clock.pendingTimers, before);
 });
 
 test('answers 503 with Retry-After when too many messages wait already', async (t) => {
-  const face = await startHttpFace(t);
-  const session = await openStreamable(face);
-  const held = await postWhileFull(face, session, MAX_WAITING_TURNS);
+  const harness = await startHttpHarness(t);
+  const session = await openStreamable(harness);
+  const held = await postWhileFull(harness, session, MAX_WAITING_TURNS);
   const headers = { ...POST_HEADERS, 'Mcp-Session-Id': session.id };
-  const refused = await callHttp({ port: face.port, method: 'POST', headers, body: JSON.stringify(call(1)) });
+  const refused = await callHttp({ port: harness.port, method: 'POST', headers, body: JSON.stringify(call(1)) });
   t.is(refused.status, 503);
   t.is(refused.headers['retry-after'], '1');
   t.like(await refused.json(), { error: { data: { bridge: { reason: 'ERR_SESSION_BUSY' } } } });
@@ -372,9 +372,9 @@ test('answers 503 with Retry-After when too many messages wait already', async (
 });
 
 test('ends a session while messages wait for its server: they get 404', async (t) => {
-  const face = await startHttpFace(t);
-  const session = await openStreamable(face);
-  const [held] = await postWhileFull(face, session, 1);
+  const harness = await startHttpHarness(t);
+  const session = await openStreamable(harness);
+  const [held] = await postWhileFull(harness, session, 1);
   await session.delete();
   t.is((await held)?.status, 404);
 });

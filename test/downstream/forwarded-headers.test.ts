@@ -1,12 +1,12 @@
 import test from 'ava';
-import { startHttpFace } from '../support/http-face.ts';
+import { startHttpHarness } from '../support/http-harness.ts';
 import { call, openInitializedSse, openStreamable } from '../support/legacy-clients.ts';
 
 const NAMED = ['x-request-id', 'authorization'];
 const SENT = { 'X-Request-Id': 'r-1', 'X-Other': 'secret', Authorization: 'Bearer secret' };
 
 test('only the headers that were named go along with a call, credentials never', async (t) => {
-  const session = await openStreamable(await startHttpFace(t, { forwardHeaders: NAMED }));
+  const session = await openStreamable(await startHttpHarness(t, { forwardHeaders: NAMED }));
   const pending = session.post(call(1), SENT);
   const request = await session.connection.next('tools/call');
   const { connection } = session;
@@ -16,7 +16,7 @@ test('only the headers that were named go along with a call, credentials never',
 });
 
 test('without --forward-header nothing goes along', async (t) => {
-  const session = await openStreamable(await startHttpFace(t));
+  const session = await openStreamable(await startHttpHarness(t));
   const pending = session.post(call(1), SENT);
   const request = await session.connection.next('tools/call');
   const { connection } = session;
@@ -26,7 +26,7 @@ test('without --forward-header nothing goes along', async (t) => {
 });
 
 test('a call over HTTP+SSE has nothing to forward when the stream was opened without such headers', async (t) => {
-  const session = await openInitializedSse(await startHttpFace(t, { forwardHeaders: NAMED }));
+  const session = await openInitializedSse(await startHttpHarness(t, { forwardHeaders: NAMED }));
   await session.post(call(1));
   const request = await session.connection.next('tools/call');
   const { connection } = session;

@@ -1,44 +1,49 @@
 import test, { type ExecutionContext } from 'ava';
 import { callHttp, type HttpAnswer } from '../support/http-call.ts';
-import { type HttpFace, startHttpFace } from '../support/http-face.ts';
+import { type HttpHarness, startHttpHarness } from '../support/http-harness.ts';
 import { call, initialize, POST_HEADERS } from '../support/legacy-clients.ts';
 import { RawSocket } from '../support/raw-socket.ts';
 
 type HeaderValues = Readonly<Record<string, string>>;
 
-const startFace = (t: ExecutionContext) =>
-  startHttpFace(t, {
+const startHarness = (t: ExecutionContext) =>
+  startHttpHarness(t, {
     mapHeaders: [
       { header: 'x-user', variable: 'USER_ENV' },
       { header: 'x-team', variable: 'TEAM' },
     ],
   });
 
-function post(face: HttpFace, headers: HeaderValues, body: object = initialize()): Promise<HttpAnswer> {
-  const options = { port: face.port, method: 'POST', headers: { ...POST_HEADERS, ...headers } };
+function post(harness: HttpHarness, headers: HeaderValues, body: object = initialize()): Promise<HttpAnswer> {
+  const options = { port: harness.port, method: 'POST', headers: { ...POST_HEADERS, ...headers } };
   return callHttp({ ...options, body: JSON.stringify(body) });
 }
 
-const environments = (face: HttpFace) => face.server.connections.map(({ environment }) => environment);
+const environments = (harness: HttpHarness) => harness.server.connections.map(({ environment }) => environment);
 
 test('the process of a session is told what the headers of its caller say, and no other', async (t) => {
-  const face = await startFace(t);
-  await post(face, { 'X-User': 'alice', 'X-Team': 'tools', 'X-Other': 'x' });
-  await post(face, { 'X-User': 'bob & "co" $HOME; rm' });
-  await post(face, {});
-  await post(face, { 'X-User': '' });
-  t.deepEqual(environments(face), [{ USER_ENV: 'alice', TEAM: 'tools' }, { USER_ENV: 'bob & "co" $HOME; rm' }, {}, {}]);
+  const harness = await startHarness(t);
+  await post(harness, { 'X-User': 'alice', 'X-Team': 'tools', 'X-Other': 'x' });
+  await post(harness, { 'X-User': 'bob & "co" $HOME; rm' });
+  await post(harness, {});
+  await post(harness, { 'X-User': '' });
+  t.deepEqual(environments(harness), [
+    { USER_ENV: 'alice', TEAM: 'tools' },
+    { USER_ENV: 'bob & "co" $HOME; rm' },
+    {},
+    {},
+  ]);
 });
 
 test('the process of an HTTP+SSE session is told, too', async (t) => {
-  const face = await startFace(t);
-  const stream = await callHttp({ port: face.port, path: '/sse', headers: { 'X-User': 'alice' } });
-  t.deepEqual(environments(face), [{ USER_ENV: 'alice' }]);
+  const harness = await startHarness(t);
+  const stream = await callHttp({ port: harness.port, path: '/sse', headers: { 'X-User': 'alice' } });
+  t.deepEqual(environments(harness), [{ USER_ENV: 'alice' }]);
   stream.leave();
 });
 
 test('values that are long, not printable, or there twice are refused, and not repeated', async (t) => {
-  const face = await startFace(t);
+  const harness = await startHarness(t);
   const wrong: readonly Record<string, string | string[]>[] = [
     { 'X-User': 'x'.repeat(1025) },
     { 'X-User': 'tab\tzzz' },
@@ -46,43 +51,43 @@ test('values that are long, not printable, or there twice are refused, and not r
     { 'X-User': ['admin', 'alice'] },
   ];
   for (const headers of wrong) {
-    const answer = await post(face, headers as HeaderValues);
+    const answer = await post(harness, headers as HeaderValues);
     t.is(answer.status, 400);
     const text = await answer.text();
     t.regex(text, /ERR_HTTP_HEADER/);
     t.false(/xxx|zzz|caf|admin|alice/.test(text));
   }
-  t.is(face.server.connections.length, 0);
-  t.is((await post(face, { 'X-User': 'x'.repeat(1024) })).status, 200);
+  t.is(harness.server.connections.length, 0);
+  t.is((await post(harness, { 'X-User': 'x'.repeat(1024) })).status, 200);
 });
 
 test('a header that is there twice is refused behind a thousand others, too', async (t) => {
-  const face = await startFace(t);
+  const harness = await startHarness(t);
   // What a client sends, and what its proxy adds.
   const body = JSON.stringify(initialize());
   const head = Object.entries({ Host: '127.0.0.1', ...POST_HEADERS, 'Content-Length': String(body.length) });
   const filler = Array.from({ length: 1000 }, () => ['a', 'b'] as const);
   const lines = [...head, ['X-User', 'admin'], ...filler, ['X-User', 'alice']].map((line) => `${line.join(': ')}\r\n`);
-  const socket = await RawSocket.connect(face.port);
+  const socket = await RawSocket.connect(harness.port);
   t.teardown(() => socket.destroy());
   socket.read().write(`POST /mcp HTTP/1.1\r\n${lines.join('')}\r\n${body}`);
   t.regex(await socket.until(/\r\n\r\n/), /^HTTP\/1\.1 400 /);
-  t.is(face.server.connections.length, 0);
+  t.is(harness.server.connections.length, 0);
 });
 
 test('a session belongs to the values it was opened with: with others it does not exist', async (t) => {
-  const face = await startFace(t);
-  face.server.scripts.set('tools/call', (request, connection) => connection.answer(request));
-  const opened = await post(face, { 'X-User': 'alice' });
+  const harness = await startHarness(t);
+  harness.server.scripts.set('tools/call', (request, connection) => connection.answer(request));
+  const opened = await post(harness, { 'X-User': 'alice' });
   const session = { 'Mcp-Session-Id': String(opened.headers['mcp-session-id']) };
-  t.is((await post(face, { ...session, 'X-User': 'alice' }, call(1))).status, 200);
+  t.is((await post(harness, { ...session, 'X-User': 'alice' }, call(1))).status, 200);
   for (const other of [{ 'X-User': 'bob' }, {}, { 'X-User': 'alice', 'X-Team': 'x' }, { 'X-Team': 'alice' }]) {
-    t.is((await post(face, { ...session, ...(other as HeaderValues) }, call(2))).status, 404);
+    t.is((await post(harness, { ...session, ...(other as HeaderValues) }, call(2))).status, 404);
   }
 });
 
 test('without --map-header processes are told nothing', async (t) => {
-  const face = await startHttpFace(t);
-  await post(face, { 'X-User': 'alice' });
-  t.deepEqual(environments(face), [undefined]);
+  const harness = await startHttpHarness(t);
+  await post(harness, { 'X-User': 'alice' });
+  t.deepEqual(environments(harness), [undefined]);
 });

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { UpstreamDialer } from '../../src/relay/ports.ts';
 import { resultFrame } from '../../src/wire/write-message.ts';
 import { FakeLink } from '../support/fake-peers.ts';
-import { startHttpFace } from '../support/http-face.ts';
+import { startHttpHarness } from '../support/http-harness.ts';
 import { POST_HEADERS } from '../support/legacy-clients.ts';
 import { ENVELOPE, META, postBody, REVISION } from './streamable-stateless/modern-posts.ts';
 
@@ -89,20 +89,20 @@ function repeat(posted: unknown): Readonly<Record<string, string>> {
 }
 
 test('whatever is posted gets an answer, and never one of a bridge that failed', async (t) => {
-  const face = await startHttpFace(t, { modernDialer: answering, maxSessions: 1000 });
-  face.server.scripts.set('initialize', (request, connection) => connection.refuse(request, -32602, 'not now'));
+  const harness = await startHttpHarness(t, { modernDialer: answering, maxSessions: 1000 });
+  harness.server.scripts.set('initialize', (request, connection) => connection.refuse(request, -32602, 'not now'));
   const seen = new Set<number>();
   await fc.assert(
     fc.asyncProperty(body, headers, fc.boolean(), async (posted, odds, isHonest) => {
       const given = isHonest ? repeat(posted) : odds;
-      const answer = await postBody(face, JSON.stringify(posted), given);
+      const answer = await postBody(harness, JSON.stringify(posted), given);
       await answer.text();
       seen.add(answer.status);
       return answer.status < 500;
     }),
     { numRuns: 500 },
   );
-  t.is(face.calls.size, 0);
-  t.false(face.logLines.some((line) => line.includes('failed internally')));
+  t.is(harness.calls.size, 0);
+  t.false(harness.logLines.some((line) => line.includes('failed internally')));
   for (const status of [200, 202, 400, 404]) t.true(seen.has(status), String(status));
 });

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { STALL_MS } from '../../src/downstream/stream/reading-watch.ts';
 import type { FakeConnection } from '../support/fake-server.ts';
-import { startHttpFace } from '../support/http-face.ts';
+import { startHttpHarness } from '../support/http-harness.ts';
 import { RawSocket } from '../support/raw-socket.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { headersOf, modernCall } from './streamable-stateless/modern-posts.ts';
@@ -12,35 +12,35 @@ function postCall(socket: RawSocket, id: number): void {
 }
 
 test('streams asked for behind another one on the same connection end with it', async (t) => {
-  const face = await startHttpFace(t);
-  const socket = (await RawSocket.connect(face.port)).read();
+  const harness = await startHttpHarness(t);
+  const socket = (await RawSocket.connect(harness.port)).read();
   for (let count = 0; count < 3; count += 1) socket.request('GET', '/sse', { Accept: 'text/event-stream' });
-  await waitFor(() => face.sessions.size === 3, { message: 'three sessions' });
+  await waitFor(() => harness.sessions.size === 3, { message: 'three sessions' });
   socket.destroy();
-  await waitFor(() => face.sessions.size === 0, { message: 'the end of all sessions' });
-  t.true(face.server.connections.every(({ closedFor }) => closedFor !== undefined));
+  await waitFor(() => harness.sessions.size === 0, { message: 'the end of all sessions' });
+  t.true(harness.server.connections.every(({ closedFor }) => closedFor !== undefined));
 });
 
 test('an answer behind a call that takes long is not lost: nobody could read it yet', async (t) => {
-  const face = await startHttpFace(t);
-  const socket = (await RawSocket.connect(face.port)).read();
+  const harness = await startHttpHarness(t);
+  const socket = (await RawSocket.connect(harness.port)).read();
   t.teardown(() => socket.destroy());
   for (const id of [1, 2]) postCall(socket, id);
-  await waitFor(() => face.calls.size === 2, { message: 'two calls' });
-  const [first, second] = face.server.connections as [FakeConnection, FakeConnection];
+  await waitFor(() => harness.calls.size === 2, { message: 'two calls' });
+  const [first, second] = harness.server.connections as [FakeConnection, FakeConnection];
   second.answer(await second.next('tools/call'), {});
-  await waitFor(() => face.calls.size === 1, { message: 'the second to be answered' });
-  await face.clock.advanceInSteps(3 * STALL_MS, 1000);
+  await waitFor(() => harness.calls.size === 1, { message: 'the second to be answered' });
+  await harness.clock.advanceInSteps(3 * STALL_MS, 1000);
   first.answer(await first.next('tools/call'), {});
   t.regex(await socket.until(/"id":2/), /"id":1.*"id":2/s);
 });
 
 test('a call behind another one on the same connection is withdrawn when its client leaves', async (t) => {
-  const face = await startHttpFace(t);
-  const socket = (await RawSocket.connect(face.port)).read();
+  const harness = await startHttpHarness(t);
+  const socket = (await RawSocket.connect(harness.port)).read();
   for (const id of [1, 2]) postCall(socket, id);
-  await waitFor(() => face.calls.size === 2, { message: 'two calls' });
+  await waitFor(() => harness.calls.size === 2, { message: 'two calls' });
   socket.destroy();
-  await waitFor(() => face.calls.size === 0, { message: 'the end of both calls' });
+  await waitFor(() => harness.calls.size === 0, { message: 'the end of both calls' });
   t.pass();
 });

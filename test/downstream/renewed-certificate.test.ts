@@ -19,7 +19,7 @@ import test, { type ExecutionContext } from 'ava';
 import { CertificateFiles } from '../../src/http/server/certificate-files.ts';
 import { collectLog } from '../process/collected-log.ts';
 import { FakeClock } from '../support/fake-clock.ts';
-import { startHttpFace } from '../support/http-face.ts';
+import { startHttpHarness } from '../support/http-harness.ts';
 import { waitFor } from '../support/wait-for.ts';
 
 type Name = 'server' | 'client';
@@ -48,7 +48,7 @@ async function serve(t: ExecutionContext, prepare: (directory: string) => string
     log,
     clock,
   });
-  const { port } = await startHttpFace(t, { certificate });
+  const { port } = await startHttpHarness(t, { certificate });
   const open = async (): Promise<TLSSocket> => {
     const socket = connect({ host: '127.0.0.1', port, rejectUnauthorized: false });
     t.teardown(() => socket.destroy());

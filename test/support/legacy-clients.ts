@@ -2,7 +2,7 @@ import type { JsonRpcId } from '../../src/wire/frame.ts';
 import type { EventReader } from './event-reader.ts';
 import type { FakeConnection } from './fake-server.ts';
 import { callHttp, type HttpAnswer } from './http-call.ts';
-import type { HttpFace } from './http-face.ts';
+import type { HttpHarness } from './http-harness.ts';
 
 export const JSON_HEADERS = { 'Content-Type': 'application/json' } as const;
 /** What every ordinary client sends with a POST. */
@@ -48,9 +48,9 @@ export interface StreamableSession extends HttpSession {
   readonly connection: FakeConnection;
 }
 
-export async function openStreamable(face: HttpFace, revision?: string): Promise<StreamableSession> {
-  const session = await openHttpSession(face.port, initialize(revision));
-  return { ...session, connection: face.server.latest };
+export async function openStreamable(harness: HttpHarness, revision?: string): Promise<StreamableSession> {
+  const session = await openHttpSession(harness.port, initialize(revision));
+  return { ...session, connection: harness.server.latest };
 }
 
 export async function openHttpSession(port: number, hello: object = initialize()): Promise<HttpSession> {
@@ -90,9 +90,9 @@ export interface SseSession extends SseStream {
 }
 
 /** Opened, not initialized. */
-export async function openSse(face: HttpFace, path?: string): Promise<SseSession> {
-  const session = await openSseStream(face.port, path);
-  return { ...session, connection: face.server.latest };
+export async function openSse(harness: HttpHarness, path?: string): Promise<SseSession> {
+  const session = await openSseStream(harness.port, path);
+  return { ...session, connection: harness.server.latest };
 }
 
 export async function openSseStream(port: number, path = '/sse'): Promise<SseStream> {
@@ -107,8 +107,8 @@ export async function openSseStream(port: number, path = '/sse'): Promise<SseStr
   };
 }
 
-export async function openInitializedSse(face: HttpFace, revision = '2024-11-05'): Promise<SseSession> {
-  const session = await openSse(face);
+export async function openInitializedSse(harness: HttpHarness, revision = '2024-11-05'): Promise<SseSession> {
+  const session = await openSse(harness);
   await (await session.post(initialize(revision))).text();
   await session.stream.next();
   return session;

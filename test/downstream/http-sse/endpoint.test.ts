@@ -2,7 +2,7 @@ import test from 'ava';
 import { KEEP_ALIVE_MS } from '../../../src/downstream/stream/event-stream-writer.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { callHttp, callHttpAndArrive } from '../../support/http-call.ts';
-import { startHttpFace } from '../../support/http-face.ts';
+import { startHttpHarness } from '../../support/http-harness.ts';
 import {
   call,
   cancellation,
@@ -18,20 +18,20 @@ import { waitFor } from '../../support/wait-for.ts';
 import { modern } from '../streamable-stateless/modern-posts.ts';
 
 test('names the URL for messages first: relative, with an unguessable session id', async (t) => {
-  const face = await startHttpFace(t);
-  const sessions = [await openSse(face), await openSse(face)];
+  const harness = await startHttpHarness(t);
+  const sessions = [await openSse(harness), await openSse(harness)];
   const ids = sessions.map(({ endpoint }) => /^\/messages\?sessionId=([\w-]+)$/.exec(endpoint)?.[1] ?? '');
   for (const id of ids) t.true(id.length * 6 >= 128);
   t.not(ids[0], ids[1]);
 });
 
 test('puts the path of a reverse proxy before the URL it names', async (t) => {
-  const session = await openSse(await startHttpFace(t, { baseUrl: new URL('https://a.example/tools/mcp') }));
+  const session = await openSse(await startHttpHarness(t, { baseUrl: new URL('https://a.example/tools/mcp') }));
   t.regex(session.endpoint, /^\/tools\/mcp\/messages\?sessionId=/);
 });
 
 test('takes messages with 202 and answers on the stream, byte for byte', async (t) => {
-  const session = await openSse(await startHttpFace(t));
+  const session = await openSse(await startHttpHarness(t));
   const answer = await session.post(initialize('2024-11-05'));
   t.is(answer.status, 202);
   t.is(await answer.text(), 'Accepted');
@@ -48,7 +48,7 @@ test('takes messages with 202 and answers on the stream, byte for byte', async (
 });
 
 test('sends everything on the one stream: progress, logs, questions, changes, unknown methods', async (t) => {
-  const session = await openInitializedSse(await startHttpFace(t));
+  const session = await openInitializedSse(await startHttpHarness(t));
   await session.post(call(1, 'work', { progressToken: 'p' }));
   const request = await session.connection.next('tools/call');
   session.connection.notify('notifications/progress', { progressToken: 'p', progress: 1 });
@@ -75,7 +75,7 @@ test('sends everything on the one stream: progress, logs, questions, changes, un
 });
 
 test('passes a cancellation on and drops the late answer', async (t) => {
-  const session = await openInitializedSse(await startHttpFace(t));
+  const session = await openInitializedSse(await startHttpHarness(t));
   await session.post(call(1));
   const request = await session.connection.next('tools/call');
   await session.post(cancellation(1));
@@ -94,7 +94,7 @@ interface Refusal {
 const refused = test.macro({
   title: (what = '') => `refuses a message ${what}`,
   async exec(t, body: string, headers: Record<string, string | undefined>, { status, reason, way }: Refusal) {
-    const session = await openInitializedSse(await startHttpFace(t, { maxMessageBytes: 1000 }));
+    const session = await openInitializedSse(await startHttpHarness(t, { maxMessageBytes: 1000 }));
     const answer = await session.post(body, headers);
     t.is(answer.status, status);
     const { error } = await answer.json<{ error: { message: string; data: { bridge: { reason: string } } } }>();
@@ -143,7 +143,7 @@ test(
 const wrongMethod = test.macro({
   title: (_, path: string, method: string) => `answers 405 to ${method} ${path}`,
   async exec(t, path: string, method: string, allow: string) {
-    const { port } = await startHttpFace(t);
+    const { port } = await startHttpHarness(t);
     const answer = await callHttp({ port, path, method });
     t.is(answer.status, 405);
     t.is(answer.headers.allow, allow);
@@ -160,17 +160,17 @@ test('tells a client that posts to the stream’s URL where Streamable HTTP is, 
     [undefined, 'http://127.0.0.1:PORT/mcp'],
     [new URL('https://a.example/tools'), 'https://a.example/tools/mcp'],
   ] as const) {
-    const face = await startHttpFace(t, baseUrl === undefined ? {} : { baseUrl });
+    const harness = await startHttpHarness(t, baseUrl === undefined ? {} : { baseUrl });
     for (const message of [initialize(), modern(1, 'server/discover')]) {
       const body = JSON.stringify(message);
-      const answer = await callHttp({ port: face.port, method: 'POST', path: '/sse', headers: POST_HEADERS, body });
+      const answer = await callHttp({ port: harness.port, method: 'POST', path: '/sse', headers: POST_HEADERS, body });
       t.is(answer.status, 405);
       t.is(answer.headers.allow, 'GET');
       const { error } = await answer.json<{ error: { message: string } }>();
-      t.true(error.message.includes(`Streamable HTTP is at ${streamable.replace('PORT', `${face.port}`)}.`));
+      t.true(error.message.includes(`Streamable HTTP is at ${streamable.replace('PORT', `${harness.port}`)}.`));
     }
-    t.is(face.server.connections.length, 0);
-    const { endpoint } = await openSse(face);
+    t.is(harness.server.connections.length, 0);
+    const { endpoint } = await openSse(harness);
     t.regex(endpoint, /\/messages\?sessionId=/);
   }
 });
@@ -181,9 +181,9 @@ const OPENS_AT_MCP = { '*/*': true, absent: false, 'text/event-stream': true };
 for (const [accept, opensAtMcp] of Object.entries(OPENS_AT_MCP)) {
   test(`switched off, it is found nowhere by a client whose Accept is ${accept}`, async (t) => {
     const headers = accept === 'absent' ? {} : { Accept: accept };
-    const on = await startHttpFace(t);
+    const on = await startHttpHarness(t);
     t.is((await callHttp({ port: on.port, path: '/mcp', headers })).isEventStream, opensAtMcp);
-    const { port, server } = await startHttpFace(t, { httpSse: 'off' });
+    const { port, server } = await startHttpHarness(t, { httpSse: 'off' });
     const atMcp = await callHttp({ port, path: '/mcp', headers });
     t.is(atMcp.status, 405);
     for (const [method, path] of [
@@ -202,17 +202,17 @@ for (const [accept, opensAtMcp] of Object.entries(OPENS_AT_MCP)) {
 }
 
 test('switched off, it takes nothing from Streamable HTTP', async (t) => {
-  const face = await startHttpFace(t, { httpSse: 'off' });
-  const session = await openStreamable(face);
+  const harness = await startHttpHarness(t, { httpSse: 'off' });
+  const session = await openStreamable(harness);
   const stream = await callHttp({
-    port: face.port,
+    port: harness.port,
     headers: { Accept: 'text/event-stream', 'Mcp-Session-Id': session.id },
   });
   t.true(stream.isEventStream);
 });
 
 test('answers 400 to a message without a session id, and 404 to one of an unknown session', async (t) => {
-  const { port } = await startHttpFace(t);
+  const { port } = await startHttpHarness(t);
   const post = { port, method: 'POST', headers: JSON_HEADERS, body: JSON.stringify(call(1)) };
   const missing = await callHttp({ ...post, path: '/messages' });
   t.is(missing.status, 400);
@@ -223,25 +223,25 @@ test('answers 400 to a message without a session id, and 404 to one of an unknow
 });
 
 test('does not take the id of a Streamable HTTP session', async (t) => {
-  const face = await startHttpFace(t);
-  const { id } = await openStreamable(face);
+  const harness = await startHttpHarness(t);
+  const { id } = await openStreamable(harness);
   const path = `/messages?sessionId=${id}`;
   const body = JSON.stringify(call(1));
-  t.is((await callHttp({ port: face.port, method: 'POST', path, headers: JSON_HEADERS, body })).status, 404);
+  t.is((await callHttp({ port: harness.port, method: 'POST', path, headers: JSON_HEADERS, body })).status, 404);
 });
 
 test('the end of the stream is the end of the session: the link closes and later messages get 404', async (t) => {
-  const face = await startHttpFace(t);
-  const session = await openInitializedSse(face);
+  const harness = await startHttpHarness(t);
+  const session = await openInitializedSse(harness);
   session.stream.leave();
   await waitFor(() => session.connection.closedFor);
   t.is(session.connection.closedFor?.code, 'ERR_SESSION_CLOSED');
   t.is((await session.post(call(1))).status, 404);
-  t.is(face.sessions.size, 0);
+  t.is(harness.sessions.size, 0);
 });
 
 test('answers a server’s open questions when the client leaves', async (t) => {
-  const session = await openInitializedSse(await startHttpFace(t));
+  const session = await openInitializedSse(await startHttpHarness(t));
   session.connection.ask('q', 'roots/list');
   await session.stream.next();
   session.stream.leave();
@@ -250,8 +250,8 @@ test('answers a server’s open questions when the client leaves', async (t) => 
 });
 
 test('when the server dies, open calls get the reason and the stream ends', async (t) => {
-  const face = await startHttpFace(t);
-  const session = await openInitializedSse(face);
+  const harness = await startHttpHarness(t);
+  const session = await openInitializedSse(harness);
   await session.post(call(1));
   await session.post(call(2));
   await session.connection.next('tools/call');
@@ -269,9 +269,9 @@ test('when the server dies, open calls get the reason and the stream ends', asyn
 });
 
 test('two clients with the same ids see only their own messages', async (t) => {
-  const face = await startHttpFace(t);
-  const one = await openInitializedSse(face);
-  const other = await openInitializedSse(face);
+  const harness = await startHttpHarness(t);
+  const one = await openInitializedSse(harness);
+  const other = await openInitializedSse(harness);
   await one.post(call(1));
   await other.post(call(1));
   other.connection.answer(await other.connection.next('tools/call'), { for: 'other' });
@@ -285,41 +285,41 @@ test('two clients with the same ids see only their own messages', async (t) => {
 });
 
 test('sends a comment after 15 s of silence', async (t) => {
-  const face = await startHttpFace(t);
-  const session = await openInitializedSse(face);
-  face.clock.advance(KEEP_ALIVE_MS);
+  const harness = await startHttpHarness(t);
+  const session = await openInitializedSse(harness);
+  harness.clock.advance(KEEP_ALIVE_MS);
   await waitFor(() => session.stream.comments.length === 1);
   t.deepEqual(session.stream.unread, []);
 });
 
 test('a client that only listens is not idle', async (t) => {
-  const face = await startHttpFace(t, { sessionTimeoutMs: 1000 });
-  await openInitializedSse(face);
-  face.clock.advance(60_000);
-  t.is(face.sessions.size, 1);
+  const harness = await startHttpHarness(t, { sessionTimeoutMs: 1000 });
+  await openInitializedSse(harness);
+  harness.clock.advance(60_000);
+  t.is(harness.sessions.size, 1);
 });
 
 test('answers with the reason when no session can be opened', async (t) => {
-  const face = await startHttpFace(t, { maxSessions: 1 });
-  face.server.refusal = new BridgeError('ERR_UPSTREAM_SPAWN', 'no such command');
-  const failed = await callHttp({ port: face.port, path: '/sse' });
+  const harness = await startHttpHarness(t, { maxSessions: 1 });
+  harness.server.refusal = new BridgeError('ERR_UPSTREAM_SPAWN', 'no such command');
+  const failed = await callHttp({ port: harness.port, path: '/sse' });
   t.is(failed.status, 502);
   t.like(await failed.json(), { error: { message: 'no such command' } });
-  face.server.refusal = undefined;
-  await openSse(face);
-  const full = await callHttp({ port: face.port, path: '/sse' });
+  harness.server.refusal = undefined;
+  await openSse(harness);
+  const full = await callHttp({ port: harness.port, path: '/sse' });
   t.is(full.status, 503);
   t.truthy(full.headers['retry-after']);
 });
 
 test('accepts and ignores any protocol version header', async (t) => {
-  const session = await openInitializedSse(await startHttpFace(t));
+  const session = await openInitializedSse(await startHttpHarness(t));
   const answer = await session.post(notification('notifications/x'), { 'MCP-Protocol-Version': '1999-01-01' });
   t.is(answer.status, 202);
 });
 
 test('takes a batch of a client of 2025-03-26 and answers on the stream', async (t) => {
-  const session = await openInitializedSse(await startHttpFace(t), '2025-03-26');
+  const session = await openInitializedSse(await startHttpHarness(t), '2025-03-26');
   const items = [call(1), { id: 'bad' }, notification('notifications/x')];
   t.is((await session.post(JSON.stringify(items))).status, 202);
   session.connection.answer(await session.connection.next('tools/call'));
@@ -329,11 +329,11 @@ test('takes a batch of a client of 2025-03-26 and answers on the stream', async 
 });
 
 test('answers 404 to a message that was held back until its session was over', async (t) => {
-  const face = await startHttpFace(t);
-  const session = await openInitializedSse(face);
+  const harness = await startHttpHarness(t);
+  const session = await openInitializedSse(harness);
   session.connection.isFull = true;
   await session.post(notification('notifications/fills'));
-  const post = { port: face.port, method: 'POST', path: session.endpoint, headers: JSON_HEADERS };
+  const post = { port: harness.port, method: 'POST', path: session.endpoint, headers: JSON_HEADERS };
   const held = callHttpAndArrive({ ...post, body: JSON.stringify(call(1)) });
   await held.arrived;
   session.stream.leave();

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { callHttp, type HttpCall } from '../../support/http-call.ts';
-import { startHttpFace } from '../../support/http-face.ts';
+import { startHttpHarness } from '../../support/http-harness.ts';
 import { openStreamable } from '../../support/legacy-clients.ts';
 
 const CHROME = 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8';
@@ -15,7 +15,7 @@ const VISITS: Readonly<Record<string, NonNullable<HttpCall['headers']>>> = {
 
 for (const [visitor, headers] of Object.entries(VISITS)) {
   test(`${visitor} gets a short text with the addresses for clients, and starts nothing`, async (t) => {
-    const { port, server, sessions } = await startHttpFace(t);
+    const { port, server, sessions } = await startHttpHarness(t);
     for (const path of ['/', '/mcp', '/mcp/', '/sse', '/mcp?x=1']) {
       const answer = await callHttp({ port, path, headers });
       t.is(answer.status, 200, path);
@@ -43,7 +43,7 @@ for (const [visitor, headers] of Object.entries(VISITS)) {
 }
 
 test('the addresses are those behind a reverse proxy, and only of what is served', async (t) => {
-  const { port } = await startHttpFace(t, { baseUrl: new URL('https://a.example/tools/'), httpSse: 'off' });
+  const { port } = await startHttpHarness(t, { baseUrl: new URL('https://a.example/tools/'), httpSse: 'off' });
   const text = await (await callHttp({ port, path: '/', headers: { Accept: CHROME } })).text();
   t.regex(text, /Streamable HTTP +https:\/\/a\.example\/tools\/mcp\n/);
   t.notRegex(text, /SSE/);
@@ -51,21 +51,21 @@ test('the addresses are those behind a reverse proxy, and only of what is served
 });
 
 test('it needs no token, as a browser has none to show', async (t) => {
-  const { port } = await startHttpFace(t, {
+  const { port } = await startHttpHarness(t, {
     authenticator: { authenticate: () => t.fail('nobody is asked') },
   });
   t.is((await callHttp({ port, path: '/mcp', headers: { Accept: CHROME } })).status, 200);
 });
 
 test('clients get what they always get, whatever else they accept', async (t) => {
-  const face = await startHttpFace(t);
-  const { port } = face;
+  const harness = await startHttpHarness(t);
+  const { port } = harness;
   for (const accept of ['text/event-stream', 'text/html, text/event-stream', '*/*', undefined]) {
     const headers = { Accept: accept };
     t.true((await callHttp({ port, path: '/sse', headers })).isEventStream, `${accept} /sse`);
     t.is((await callHttp({ port, path: '/', headers })).status, 404, `${accept} /`);
   }
-  const session = await openStreamable(face);
+  const session = await openStreamable(harness);
   const headers = { Accept: `text/event-stream, ${CHROME}`, 'Mcp-Session-Id': session.id };
   t.true((await callHttp({ port, headers })).isEventStream);
   t.is((await callHttp({ port, method: 'POST', path: '/', headers: { Accept: CHROME } })).status, 404);

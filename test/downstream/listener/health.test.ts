@@ -2,7 +2,7 @@ import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
 import type { Authenticator, AuthVerdict } from '../../../src/http/auth/authenticator.ts';
 import { callHttp } from '../../support/http-call.ts';
-import { startHttpFace } from '../../support/http-face.ts';
+import { startHttpHarness } from '../../support/http-harness.ts';
 import { openStreamable } from '../../support/legacy-clients.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -12,7 +12,7 @@ const REFUSED: AuthVerdict = {
 };
 
 test('says that the process is alive', async (t) => {
-  const { port, server } = await startHttpFace(t);
+  const { port, server } = await startHttpHarness(t);
   server.state = { ready: false, error: new BridgeError('ERR_UPSTREAM_STARTING', 'starting') };
   const answer = await callHttp({ port, path: '/healthz' });
   t.is(answer.status, 200);
@@ -21,7 +21,7 @@ test('says that the process is alive', async (t) => {
 });
 
 test('says whether a call could be served now, and why not', async (t) => {
-  const { port, server } = await startHttpFace(t);
+  const { port, server } = await startHttpHarness(t);
   const ready = await callHttp({ port, path: '/readyz?verbose' });
   t.is(ready.status, 200);
   t.deepEqual(await ready.json(), { status: 'ready' });
@@ -37,10 +37,10 @@ test('says whether a call could be served now, and why not', async (t) => {
 });
 
 test('a bridge that has no room for another session stays ready for those it serves, and says that it is full', async (t) => {
-  const face = await startHttpFace(t, { maxSessions: 1 });
-  const session = await openStreamable(face);
+  const harness = await startHttpHarness(t, { maxSessions: 1 });
+  const session = await openStreamable(harness);
   const ask = async (): Promise<unknown> => {
-    const answer = await callHttp({ port: face.port, path: '/readyz' });
+    const answer = await callHttp({ port: harness.port, path: '/readyz' });
     t.is(answer.status, 200);
     return answer.json();
   };
@@ -58,7 +58,7 @@ test('tells why only those who may call: strangers and foreign pages get the cod
         decided(headers.authorization === 'Bearer good' ? { kind: 'principal', principal: 'alice' } : REFUSED),
       ),
   };
-  const { port, server } = await startHttpFace(t, { authenticator });
+  const { port, server } = await startHttpHarness(t, { authenticator });
   const secret = 'Cannot reach the server at https://tools.internal/s/0a1b2c';
   server.state = { ready: false, error: new BridgeError('ERR_UPSTREAM_CONNECT', secret) };
   const Authorization = 'Bearer good';
@@ -78,7 +78,7 @@ test('tells why only those who may call: strangers and foreign pages get the cod
 });
 
 test('answers HEAD like GET, without a body', async (t) => {
-  const { port } = await startHttpFace(t);
+  const { port } = await startHttpHarness(t);
   const answer = await callHttp({ port, method: 'HEAD', path: '/healthz' });
   t.is(answer.status, 200);
   t.is(await answer.text(), '');

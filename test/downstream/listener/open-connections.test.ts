@@ -2,7 +2,7 @@ import test from 'ava';
 import { SOCKET_LIMITS } from '../../../src/downstream/listener/http-server.ts';
 import { STALL_MS } from '../../../src/downstream/stream/reading-watch.ts';
 import { callHttp } from '../../support/http-call.ts';
-import { seriousLines, startHttpFace } from '../../support/http-face.ts';
+import { seriousLines, startHttpHarness } from '../../support/http-harness.ts';
 import { RawSocket } from '../../support/raw-socket.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -10,27 +10,27 @@ import { waitFor } from '../../support/wait-for.ts';
 const PATIENT = { ...SOCKET_LIMITS, headersTimeoutMs: 10 * 60_000, requestTimeoutMs: 10 * 60_000 };
 
 test('a stranger who asks and asks and reads no answer is let go, and others are served', async (t) => {
-  const face = await startHttpFace(t, { socketLimits: PATIENT });
-  const socket = await RawSocket.connect(face.port);
+  const harness = await startHttpHarness(t, { socketLimits: PATIENT });
+  const socket = await RawSocket.connect(harness.port);
   // More answers than the operating systems of both sides take.
   socket.write('GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(100_000));
-  t.is((await callHttp({ port: face.port, path: '/healthz' })).status, 200);
+  t.is((await callHttp({ port: harness.port, path: '/healthz' })).status, 200);
   const isLetGo = (): boolean => {
-    face.clock.advance(STALL_MS);
+    harness.clock.advance(STALL_MS);
     return socket.isClosed;
   };
   await waitFor(isLetGo, { message: 'the end of the connection' });
-  t.deepEqual(seriousLines(face), []);
+  t.deepEqual(seriousLines(harness), []);
 });
 
 test('who reads its answers keeps its connection', async (t) => {
-  const face = await startHttpFace(t, { socketLimits: PATIENT });
-  const socket = (await RawSocket.connect(face.port)).read();
+  const harness = await startHttpHarness(t, { socketLimits: PATIENT });
+  const socket = (await RawSocket.connect(harness.port)).read();
   t.teardown(() => socket.destroy());
   for (let asked = 1; asked <= 3; asked += 1) {
     socket.request('GET', '/healthz', {});
     await waitFor(() => socket.received.split('"ok"').length > asked, { message: 'an answer' });
-    face.clock.advance(3 * STALL_MS);
+    harness.clock.advance(3 * STALL_MS);
   }
   t.false(socket.isClosed);
 });

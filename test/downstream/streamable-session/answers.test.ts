@@ -3,14 +3,14 @@ import type { ListNode } from '../../../src/collections/linked-list.ts';
 import { KEEP_ALIVE_MS } from '../../../src/downstream/stream/event-stream-writer.ts';
 import type { Ticking } from '../../../src/downstream/stream/live-streams.ts';
 import { COMMIT_AFTER_MS } from '../../../src/downstream/streamable-session/post-lane.ts';
-import { startHttpFace } from '../../support/http-face.ts';
+import { startHttpHarness } from '../../support/http-harness.ts';
 import { call, cancellation, openStreamable } from '../../support/legacy-clients.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const STREAM_FIRST = { Accept: 'text/event-stream, application/json' };
 
 test('answers with JSON of a known length when the response comes first, byte for byte as the server wrote it', async (t) => {
-  const session = await openStreamable(await startHttpFace(t));
+  const session = await openStreamable(await startHttpHarness(t));
   const pending = session.post(call('a-1'));
   await session.connection.next('tools/call');
   const text = '{"result": {"n": 1.0e2, "s":"\\u00e9é"},  "id":"a-1","jsonrpc":"2.0"}';
@@ -23,7 +23,7 @@ test('answers with JSON of a known length when the response comes first, byte fo
 });
 
 test('answers with JSON to an error of the server: it belongs to the call, not to HTTP', async (t) => {
-  const session = await openStreamable(await startHttpFace(t));
+  const session = await openStreamable(await startHttpHarness(t));
   const pending = session.post(call(1));
   session.connection.refuse(await session.connection.next('tools/call'), -32602, 'no such tool');
   const answer = await pending;
@@ -32,7 +32,7 @@ test('answers with JSON to an error of the server: it belongs to the call, not t
 });
 
 test('answers with a stream when progress comes first, and ends it after the response', async (t) => {
-  const session = await openStreamable(await startHttpFace(t), '2025-06-18');
+  const session = await openStreamable(await startHttpHarness(t), '2025-06-18');
   const pending = session.post(call(1, 'work', { progressToken: 'p' }));
   const request = await session.connection.next('tools/call');
   session.connection.notify('notifications/progress', { progressToken: 'p', progress: 1 });
@@ -52,7 +52,7 @@ test('answers with a stream when progress comes first, and ends it after the res
 });
 
 test('answers with a stream when the server asks something first; the client’s answer reaches it', async (t) => {
-  const session = await openStreamable(await startHttpFace(t), '2025-06-18');
+  const session = await openStreamable(await startHttpHarness(t), '2025-06-18');
   const pending = session.post(call(1));
   const request = await session.connection.next('tools/call');
   session.connection.ask('q', 'elicitation/create', { message: 'name?' });
@@ -66,7 +66,7 @@ test('answers with a stream when the server asks something first; the client’s
 });
 
 test('answers with a stream when the client names it before JSON in Accept', async (t) => {
-  const session = await openStreamable(await startHttpFace(t), '2025-06-18');
+  const session = await openStreamable(await startHttpHarness(t), '2025-06-18');
   const answer = await session.post(call(1), STREAM_FIRST);
   t.true(answer.isEventStream, 'the headers come before the response does');
   session.connection.answer(await session.connection.next('tools/call'));
@@ -74,7 +74,7 @@ test('answers with a stream when the client names it before JSON in Accept', asy
 });
 
 test('sends messages of one call to its own response when several run', async (t) => {
-  const session = await openStreamable(await startHttpFace(t), '2025-06-18');
+  const session = await openStreamable(await startHttpHarness(t), '2025-06-18');
   const pending = [1, 2, 3].map((id) => session.post(call(id, 'work', { progressToken: id })));
   await waitFor(() => session.connection.received.filter((frame) => frame.kind === 'request').length === 4);
   for (const progressToken of [3, 1, 2]) {
@@ -93,7 +93,7 @@ test('sends messages of one call to its own response when several run', async (t
 });
 
 test('sends log messages to the only open call, and to the GET stream when several are open', async (t) => {
-  const session = await openStreamable(await startHttpFace(t), '2025-06-18');
+  const session = await openStreamable(await startHttpHarness(t), '2025-06-18');
   const stream = (await session.get()).events();
   const first = session.post(call(1));
   await session.connection.next('tools/call');
@@ -108,18 +108,18 @@ test('sends log messages to the only open call, and to the GET stream when sever
 });
 
 test('makes a call that stays silent a stream, so that proxies see a living connection', async (t) => {
-  const face = await startHttpFace(t);
-  const session = await openStreamable(face, '2025-06-18');
+  const harness = await startHttpHarness(t);
+  const session = await openStreamable(harness, '2025-06-18');
   const pending = session.post(call(1));
   const request = await session.connection.next('tools/call');
   let hasHeaders = false;
   void pending.then(() => {
     hasHeaders = true;
   });
-  face.clock.advance(COMMIT_AFTER_MS - 1000);
+  harness.clock.advance(COMMIT_AFTER_MS - 1000);
   await session.post({ jsonrpc: '2.0', method: 'notifications/x' });
   t.false(hasHeaders);
-  face.clock.advance(1000);
+  harness.clock.advance(1000);
   const answer = await pending;
   t.true(answer.isEventStream);
   session.connection.answer(request);
@@ -127,22 +127,22 @@ test('makes a call that stays silent a stream, so that proxies see a living conn
 });
 
 test('sends a comment on a stream after 15 s without an event, not before', async (t) => {
-  const face = await startHttpFace(t);
-  const session = await openStreamable(face, '2025-06-18');
+  const harness = await startHttpHarness(t);
+  const session = await openStreamable(harness, '2025-06-18');
   const events = (await session.get()).events();
-  face.clock.advance(KEEP_ALIVE_MS - 1000);
+  harness.clock.advance(KEEP_ALIVE_MS - 1000);
   session.connection.notify('notifications/tools/list_changed');
   await events.next();
-  face.clock.advance(KEEP_ALIVE_MS - 1000);
+  harness.clock.advance(KEEP_ALIVE_MS - 1000);
   t.deepEqual(events.comments, []);
-  face.clock.advance(1000);
+  harness.clock.advance(1000);
   await waitFor(() => events.comments.length > 0);
   t.deepEqual(events.comments, ['keep-alive']);
   t.is(KEEP_ALIVE_MS, 15_000);
 });
 
 test('a cancelled call’s response ends: 202 if nothing was sent, the end of the stream otherwise', async (t) => {
-  const session = await openStreamable(await startHttpFace(t), '2025-06-18');
+  const session = await openStreamable(await startHttpHarness(t), '2025-06-18');
   const held = session.post(call(1));
   await session.connection.next('tools/call');
   await session.post(cancellation(1));
@@ -159,7 +159,7 @@ test('a cancelled call’s response ends: 202 if nothing was sent, the end of th
 });
 
 test('bears clients that leave streams before their end', async (t) => {
-  const session = await openStreamable(await startHttpFace(t));
+  const session = await openStreamable(await startHttpHarness(t));
   const requests = [];
   for (const id of [1, 2, 3]) {
     const events = (await session.post(call(id), STREAM_FIRST)).events();
@@ -174,17 +174,17 @@ test('bears clients that leave streams before their end', async (t) => {
 });
 
 test('watches no response longer than it is open', async (t) => {
-  const face = await startHttpFace(t);
+  const harness = await startHttpHarness(t);
   const nodes: ListNode<Ticking>[] = [];
   const countWatched = (): number => nodes.filter(({ value }) => value !== undefined).length;
-  const { live } = face;
+  const { live } = harness;
   const add = live.add.bind(live);
   live.add = (member) => {
     const node = add(member);
     nodes.push(node);
     return node;
   };
-  const session = await openStreamable(face);
+  const session = await openStreamable(harness);
   const { connection } = session;
   // One of each kind: JSON, streamed, cancelled, left, without a stream, listening.
   const answered = session.post(call(1));
@@ -213,7 +213,7 @@ test('watches no response longer than it is open', async (t) => {
 });
 
 test('a disconnect does not cancel the call', async (t) => {
-  const session = await openStreamable(await startHttpFace(t));
+  const session = await openStreamable(await startHttpHarness(t));
   const client = new AbortController();
   const pending = session.post(call(1), {}, client.signal);
   await session.connection.next('tools/call');
@@ -225,8 +225,8 @@ test('a disconnect does not cancel the call', async (t) => {
 });
 
 test('drops what belongs to a call whose client left before anything was sent; other calls do not notice', async (t) => {
-  const face = await startHttpFace(t);
-  const session = await openStreamable(face);
+  const harness = await startHttpHarness(t);
+  const session = await openStreamable(harness);
   const client = new AbortController();
   const left = session.post(call(1, 'work', { progressToken: 'gone' }), {}, client.signal);
   const request = await session.connection.next('tools/call');
@@ -234,7 +234,7 @@ test('drops what belongs to a call whose client left before anything was sent; o
   const otherRequest = await session.connection.next('tools/call');
   client.abort();
   await t.throwsAsync(left);
-  await waitFor(() => face.logLines.filter((line) => line.includes('"method":"POST"')).length === 2);
+  await waitFor(() => harness.logLines.filter((line) => line.includes('"method":"POST"')).length === 2);
   session.connection.notify('notifications/progress', { progressToken: 'gone', progress: 1 });
   session.connection.answer(request, { late: true });
   session.connection.answer(otherRequest, { ok: true });

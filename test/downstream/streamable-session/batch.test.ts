@@ -1,7 +1,7 @@
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
 import { callHttp } from '../../support/http-call.ts';
-import { startHttpFace } from '../../support/http-face.ts';
+import { startHttpHarness } from '../../support/http-harness.ts';
 import {
   call,
   cancellation,
@@ -24,7 +24,7 @@ function answerTo(id: unknown): object {
 }
 
 test('answers a batch with one array of all responses, in the order they came', async (t) => {
-  const session = await openStreamable(await startHttpFace(t), REVISION);
+  const session = await openStreamable(await startHttpHarness(t), REVISION);
   const pending = postBatch(session, [call(1), notification('notifications/x'), call('b')]);
   const first = await session.connection.next('tools/call');
   const second = await session.connection.next('tools/call');
@@ -40,14 +40,14 @@ test('answers a batch with one array of all responses, in the order they came', 
 });
 
 test('answers a batch of one request with an array of one response', async (t) => {
-  const session = await openStreamable(await startHttpFace(t), REVISION);
+  const session = await openStreamable(await startHttpHarness(t), REVISION);
   const pending = postBatch(session, [call(1)]);
   session.connection.answer(await session.connection.next('tools/call'));
   t.deepEqual(await (await pending).json(), [answerTo(1)]);
 });
 
 test('sends the messages of a batch on in order, byte for byte', async (t) => {
-  const session = await openStreamable(await startHttpFace(t), REVISION);
+  const session = await openStreamable(await startHttpHarness(t), REVISION);
   const items = [
     '{"jsonrpc":"2.0","method":"notifications/a","params":{"n":1.0}}',
     '{ "method":"notifications/b" ,"jsonrpc":"2.0"}',
@@ -60,7 +60,7 @@ test('sends the messages of a batch on in order, byte for byte', async (t) => {
 });
 
 test('answers 202 to a batch without requests', async (t) => {
-  const session = await openStreamable(await startHttpFace(t), REVISION);
+  const session = await openStreamable(await startHttpHarness(t), REVISION);
   await session.get();
   session.connection.ask('q', 'ping');
   const answer = await postBatch(session, [notification('notifications/x'), answerTo('q')]);
@@ -70,7 +70,7 @@ test('answers 202 to a batch without requests', async (t) => {
 });
 
 test('takes answers and requests in one batch', async (t) => {
-  const session = await openStreamable(await startHttpFace(t), REVISION);
+  const session = await openStreamable(await startHttpHarness(t), REVISION);
   await session.get();
   session.connection.ask('q', 'ping');
   const pending = postBatch(session, [answerTo('q'), call(1)]);
@@ -80,7 +80,7 @@ test('takes answers and requests in one batch', async (t) => {
 });
 
 test('becomes a stream of separate events when something else comes, with what was collected first', async (t) => {
-  const session = await openStreamable(await startHttpFace(t), REVISION);
+  const session = await openStreamable(await startHttpHarness(t), REVISION);
   const pending = postBatch(session, [call(1), call(2, 'work', { progressToken: 'p' }), call(3)]);
   const requests = [];
   for (let count = 0; count < 3; count += 1) requests.push(await session.connection.next('tools/call'));
@@ -98,7 +98,7 @@ test('becomes a stream of separate events when something else comes, with what w
 });
 
 test('streams the answers of a batch whose client prefers that', async (t) => {
-  const session = await openStreamable(await startHttpFace(t), REVISION);
+  const session = await openStreamable(await startHttpHarness(t), REVISION);
   const answer = await postBatch(session, [call(1), call(2)], STREAM_FIRST);
   t.true(answer.isEventStream);
   session.connection.answer(await session.connection.next('tools/call'));
@@ -107,7 +107,7 @@ test('streams the answers of a batch whose client prefers that', async (t) => {
 });
 
 test('streams the answers of a batch that grow too big to be collected', async (t) => {
-  const session = await openStreamable(await startHttpFace(t), REVISION);
+  const session = await openStreamable(await startHttpHarness(t), REVISION);
   const pending = postBatch(session, [call(1), call(2), call(3)]);
   const text = 'x'.repeat(700_000);
   session.connection.answer(await session.connection.next('tools/call'), { text });
@@ -123,7 +123,7 @@ test('streams the answers of a batch that grow too big to be collected', async (
 });
 
 test('answers a faulty element by its id and takes the others', async (t) => {
-  const session = await openStreamable(await startHttpFace(t), REVISION);
+  const session = await openStreamable(await startHttpHarness(t), REVISION);
   const pending = postBatch(session, [call(1), { jsonrpc: '1.0', id: 'bad', method: 'x' }, 17]);
   session.connection.answer(await session.connection.next('tools/call'));
   const answers = await (await pending).json<{ id?: unknown; error?: { code: number } }[]>();
@@ -139,7 +139,7 @@ test('answers a faulty element by its id and takes the others', async (t) => {
 });
 
 test('refuses an id that is used twice, and answers the call that had it first', async (t) => {
-  const session = await openStreamable(await startHttpFace(t), REVISION);
+  const session = await openStreamable(await startHttpHarness(t), REVISION);
   const pending = postBatch(session, [call(1), call(1)]);
   session.connection.answer(await session.connection.next('tools/call'));
   const answers = await (await pending).json<{ id: number; error?: { code: number; message: string } }[]>();
@@ -154,7 +154,7 @@ test('refuses an id that is used twice, and answers the call that had it first',
 });
 
 test('answers what is left of a batch when one of its calls is cancelled', async (t) => {
-  const session = await openStreamable(await startHttpFace(t), REVISION);
+  const session = await openStreamable(await startHttpHarness(t), REVISION);
   const pending = postBatch(session, [call(1), call(2)]);
   session.connection.answer(await session.connection.next('tools/call'));
   await session.post(cancellation(2));
@@ -162,7 +162,7 @@ test('answers what is left of a batch when one of its calls is cancelled', async
 });
 
 test('answers 202 to a batch whose calls were all cancelled', async (t) => {
-  const session = await openStreamable(await startHttpFace(t), REVISION);
+  const session = await openStreamable(await startHttpHarness(t), REVISION);
   const pending = postBatch(session, [call(1), call(2)]);
   await session.connection.next('tools/call');
   await session.connection.next('tools/call');
@@ -173,7 +173,7 @@ test('answers 202 to a batch whose calls were all cancelled', async (t) => {
 const refused = test.macro({
   title: (what = '') => `answers 400 to ${what}, and nothing of it reaches the server`,
   async exec(t, items: readonly unknown[], message: RegExp) {
-    const session = await openStreamable(await startHttpFace(t), REVISION);
+    const session = await openStreamable(await startHttpHarness(t), REVISION);
     const answer = await postBatch(session, items);
     t.is(answer.status, 400);
     const body = await answer.json<{ error: { code: number; message: string } }>();
@@ -194,9 +194,9 @@ test(
 test('a batch with initialize in it', refused, [call(1), initialize(REVISION, 2)], /must not be part of a batch/);
 
 test('takes a batch of 100', async (t) => {
-  const face = await startHttpFace(t);
-  face.server.scripts.set('tools/call', (request, connection) => connection.answer(request));
-  const session = await openStreamable(face, REVISION);
+  const harness = await startHttpHarness(t);
+  harness.server.scripts.set('tools/call', (request, connection) => connection.answer(request));
+  const session = await openStreamable(harness, REVISION);
   const answer = await postBatch(
     session,
     Array.from({ length: 100 }, (_, id) => call(id)),
@@ -205,7 +205,7 @@ test('takes a batch of 100', async (t) => {
 });
 
 test('answers 400 to a batch with initialize and without a session, and says to send it alone', async (t) => {
-  const { port } = await startHttpFace(t);
+  const { port } = await startHttpHarness(t);
   const body = JSON.stringify([initialize(REVISION), call(1)]);
   const answer = await callHttp({ port, method: 'POST', headers: POST_HEADERS, body });
   t.is(answer.status, 400);
@@ -213,7 +213,7 @@ test('answers 400 to a batch with initialize and without a session, and says to 
 });
 
 test('answers every call of a batch whose first one kills the server', async (t) => {
-  const session = await openStreamable(await startHttpFace(t), REVISION);
+  const session = await openStreamable(await startHttpHarness(t), REVISION);
   const { connection } = session;
   connection.send = () => {
     connection.die(new BridgeError('ERR_UPSTREAM_EXITED', 'exited with code 3'));

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { MAX_WAITING, NO_STREAM_GRACE_MS } from '../../../src/downstream/streamable-session/undelivered-queue.ts';
 import { callHttp } from '../../support/http-call.ts';
-import { startHttpFace } from '../../support/http-face.ts';
+import { startHttpHarness } from '../../support/http-harness.ts';
 import { call, openStreamable } from '../../support/legacy-clients.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -9,7 +9,7 @@ const CHANGED = 'notifications/tools/list_changed';
 const STREAM_FIRST = { Accept: 'text/event-stream, application/json' };
 
 test('sends what belongs to no call on the GET stream, also while a call runs', async (t) => {
-  const session = await openStreamable(await startHttpFace(t), '2025-06-18');
+  const session = await openStreamable(await startHttpHarness(t), '2025-06-18');
   const stream = (await session.get()).events();
   const pending = session.post(call(1));
   const request = await session.connection.next('tools/call');
@@ -22,7 +22,7 @@ test('sends what belongs to no call on the GET stream, also while a call runs', 
 });
 
 test('what the server asks during a call goes on that call’s response, and on the GET stream when there is none', async (t) => {
-  const session = await openStreamable(await startHttpFace(t), '2025-06-18');
+  const session = await openStreamable(await startHttpHarness(t), '2025-06-18');
   const stream = (await session.get()).events();
   const pending = session.post(call(1));
   const request = await session.connection.next('tools/call');
@@ -37,7 +37,7 @@ test('what the server asks during a call goes on that call’s response, and on 
 });
 
 test('replaces an open GET stream by a new one and sends each message on the new one only', async (t) => {
-  const session = await openStreamable(await startHttpFace(t), '2025-06-18');
+  const session = await openStreamable(await startHttpHarness(t), '2025-06-18');
   const old = (await session.get()).events();
   session.connection.notify(CHANGED);
   await old.next();
@@ -50,7 +50,7 @@ test('replaces an open GET stream by a new one and sends each message on the new
 });
 
 test('keeps “look again” for the next GET stream, each once, in order', async (t) => {
-  const session = await openStreamable(await startHttpFace(t), '2025-06-18');
+  const session = await openStreamable(await startHttpHarness(t), '2025-06-18');
   for (let round = 0; round < 3; round += 1) {
     session.connection.notify(CHANGED);
     session.connection.notify('notifications/resources/updated', { uri: 'a:1' });
@@ -68,7 +68,7 @@ test('keeps “look again” for the next GET stream, each once, in order', asyn
 });
 
 test('“look again” does not make a call’s JSON answer a stream', async (t) => {
-  const session = await openStreamable(await startHttpFace(t));
+  const session = await openStreamable(await startHttpHarness(t));
   const pending = session.post(call(1));
   const request = await session.connection.next('tools/call');
   session.connection.notify(CHANGED);
@@ -77,22 +77,22 @@ test('“look again” does not make a call’s JSON answer a stream', async (t)
 });
 
 test('keeps messages for a client whose GET stream was cut until it opens the next', async (t) => {
-  const face = await startHttpFace(t);
-  const session = await openStreamable(face, '2025-06-18');
+  const harness = await startHttpHarness(t);
+  const session = await openStreamable(harness, '2025-06-18');
   const stream = (await session.get()).events();
   stream.leave();
-  await waitFor(() => face.logLines.some((line) => line.includes('"method":"GET"')));
+  await waitFor(() => harness.logLines.some((line) => line.includes('"method":"GET"')));
   session.connection.notify(CHANGED);
   t.like(await (await session.get()).events().message(), { method: CHANGED });
 });
 
 test('tells the server after 10 s that a request found no stream to go on', async (t) => {
-  const face = await startHttpFace(t);
-  const session = await openStreamable(face);
+  const harness = await startHttpHarness(t);
+  const session = await openStreamable(harness);
   session.connection.ask('q', 'roots/list');
-  face.clock.advance(NO_STREAM_GRACE_MS - 1000);
+  harness.clock.advance(NO_STREAM_GRACE_MS - 1000);
   t.deepEqual(session.connection.answers, []);
-  face.clock.advance(1000);
+  harness.clock.advance(1000);
   t.like(session.connection.answers[0]?.json(), {
     id: 'q',
     error: { code: -32603, data: { bridge: { reason: 'ERR_CLIENT_NO_STREAM' } } },
@@ -105,14 +105,14 @@ test('tells the server after 10 s that a request found no stream to go on', asyn
 });
 
 test('sends a waiting request on the GET stream that opens in time', async (t) => {
-  const face = await startHttpFace(t);
-  const session = await openStreamable(face, '2025-06-18');
+  const harness = await startHttpHarness(t);
+  const session = await openStreamable(harness, '2025-06-18');
   session.connection.ask('q', 'roots/list');
-  face.clock.advance(NO_STREAM_GRACE_MS - 1000);
+  harness.clock.advance(NO_STREAM_GRACE_MS - 1000);
   const stream = (await session.get()).events();
   t.like(await stream.message(), { id: 'q', method: 'roots/list' });
   await session.post({ jsonrpc: '2.0', id: 'q', result: { roots: [] } });
-  face.clock.advance(NO_STREAM_GRACE_MS);
+  harness.clock.advance(NO_STREAM_GRACE_MS);
   t.deepEqual(
     session.connection.answers.map((frame) => frame.kind),
     ['result'],
@@ -120,7 +120,7 @@ test('sends a waiting request on the GET stream that opens in time', async (t) =
 });
 
 test('sends a waiting request on the next call’s response when no GET stream opens', async (t) => {
-  const session = await openStreamable(await startHttpFace(t), '2025-06-18');
+  const session = await openStreamable(await startHttpHarness(t), '2025-06-18');
   session.connection.ask('q', 'roots/list');
   session.connection.notify(CHANGED);
   const events = (await session.post(call(1))).events();
@@ -131,14 +131,14 @@ test('sends a waiting request on the next call’s response when no GET stream o
 });
 
 test('asks on a connected call rather than on one that has lost its connection', async (t) => {
-  const face = await startHttpFace(t);
-  const session = await openStreamable(face, '2025-06-18');
+  const harness = await startHttpHarness(t);
+  const session = await openStreamable(harness, '2025-06-18');
   const connected = (await session.post(call(1), STREAM_FIRST)).events();
   await session.connection.next('tools/call');
   const lost = (await session.post(call(2), STREAM_FIRST)).events();
   await session.connection.next('tools/call');
   lost.leave();
-  await waitFor(() => face.logLines.filter((line) => line.includes('"method":"POST"')).length === 2);
+  await waitFor(() => harness.logLines.filter((line) => line.includes('"method":"POST"')).length === 2);
   session.connection.ask('q', 'elicitation/create');
   session.connection.notify('notifications/custom');
   t.like(await connected.message(), { id: 'q' });
@@ -146,27 +146,27 @@ test('asks on a connected call rather than on one that has lost its connection',
 });
 
 test('tells the server when every call on which it could ask has lost its connection', async (t) => {
-  const face = await startHttpFace(t);
-  const session = await openStreamable(face, '2025-06-18');
+  const harness = await startHttpHarness(t);
+  const session = await openStreamable(harness, '2025-06-18');
   const lost = (await session.post(call(1), STREAM_FIRST)).events();
   await session.connection.next('tools/call');
   lost.leave();
-  await waitFor(() => face.logLines.filter((line) => line.includes('"method":"POST"')).length === 2);
+  await waitFor(() => harness.logLines.filter((line) => line.includes('"method":"POST"')).length === 2);
   session.connection.ask('q', 'elicitation/create');
-  face.clock.advance(NO_STREAM_GRACE_MS);
+  harness.clock.advance(NO_STREAM_GRACE_MS);
   t.like(session.connection.answers[0]?.json(), { id: 'q', error: { code: -32603 } });
 });
 
 test('a GET without a session opens HTTP+SSE, for old clients given this URL', async (t) => {
-  const face = await startHttpFace(t);
-  const answer = await callHttp({ port: face.port, headers: { Accept: 'text/event-stream' } });
+  const harness = await startHttpHarness(t);
+  const answer = await callHttp({ port: harness.port, headers: { Accept: 'text/event-stream' } });
   const { event, data } = await answer.events().next();
   t.is(event, 'endpoint');
   t.regex(data, /^\/messages\?sessionId=/);
 });
 
 test('tells the server at once when a request is too big to wait for a stream', async (t) => {
-  const session = await openStreamable(await startHttpFace(t));
+  const session = await openStreamable(await startHttpHarness(t));
   const prompt = 'x'.repeat(700_000);
   session.connection.ask(1, 'sampling/createMessage', { prompt });
   session.connection.ask(2, 'sampling/createMessage', { prompt });
@@ -178,10 +178,10 @@ test('tells the server at once when a request is too big to wait for a stream', 
 });
 
 test('logs how many notifications were lost when a stream opens at last', async (t) => {
-  const face = await startHttpFace(t);
-  const session = await openStreamable(face);
+  const harness = await startHttpHarness(t);
+  const session = await openStreamable(harness);
   for (let count = 0; count < MAX_WAITING + 3; count += 1) session.connection.notify('notifications/x', { count });
-  const lost = (): readonly string[] => face.logLines.filter((line) => line.includes('"dropped":3'));
+  const lost = (): readonly string[] => harness.logLines.filter((line) => line.includes('"dropped":3'));
   t.is(lost().length, 0);
   const stream = (await session.get()).events();
   await stream.next();

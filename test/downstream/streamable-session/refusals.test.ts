@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import test, { type ExecutionContext } from 'ava';
 import { REVISION_IDS } from '../../../src/mcp/vocabulary/revisions.ts';
 import { callHttp, type HttpAnswer } from '../../support/http-call.ts';
-import { type HttpFace, startHttpFace } from '../../support/http-face.ts';
+import { type HttpHarness, startHttpHarness } from '../../support/http-harness.ts';
 import {
   call,
   type Headers,
@@ -42,15 +42,15 @@ async function isRefused(t: ExecutionContext, answer: HttpAnswer, expected: Refu
   t.regex(body.error.message, expected.way);
 }
 
-function post(face: HttpFace, body: string | Buffer, headers: Headers = {}): Promise<HttpAnswer> {
-  return callHttp({ port: face.port, method: 'POST', headers: { ...POST_HEADERS, ...headers }, body });
+function post(harness: HttpHarness, body: string | Buffer, headers: Headers = {}): Promise<HttpAnswer> {
+  return callHttp({ port: harness.port, method: 'POST', headers: { ...POST_HEADERS, ...headers }, body });
 }
 
 const unreadable = test.macro({
   title: (about = '') => `answers 400 to a body that is ${about}`,
   async exec(t, body: string | Buffer, expected: Omit<Refusal, 'status'>) {
-    const face = await startHttpFace(t);
-    const session = await openStreamable(face);
+    const harness = await startHttpHarness(t);
+    const session = await openStreamable(harness);
     const isKnown = session.connection.received.length;
     await isRefused(t, await session.post(body), { status: 400, ...expected });
     t.is(session.connection.received.length, isKnown, 'nothing of it reached the server');
@@ -75,29 +75,29 @@ test('nested too deeply', unreadable, `${'['.repeat(2000)}${']'.repeat(2000)}`, 
 test('an array, outside 2025-03-26', unreadable, JSON.stringify([call(1)]), { ...batch, way: /POST of its own/ });
 
 test('answers 400 to a second initialize in a session', async (t) => {
-  const face = await startHttpFace(t);
-  const session = await openStreamable(face);
+  const harness = await startHttpHarness(t);
+  const session = await openStreamable(harness);
   await isRefused(t, await session.post(initialize('2025-11-25', 9)), {
     status: 400,
     ...message,
     way: /without Mcp-Session-Id/,
     id: 9,
   });
-  t.is(face.sessions.size, 1);
+  t.is(harness.sessions.size, 1);
 });
 
 const notAcceptable = test.macro({
   title: (_, accept?: string) => `answers 406 to a POST whose Accept header is ${accept ?? 'missing'}`,
   async exec(t, accept: string | undefined) {
-    const face = await startHttpFace(t);
-    const answer = await post(face, JSON.stringify(initialize()), { Accept: accept });
+    const harness = await startHttpHarness(t);
+    const answer = await post(harness, JSON.stringify(initialize()), { Accept: accept });
     await isRefused(t, answer, {
       status: 406,
       rpc: -32000,
       reason: 'ERR_HTTP_ACCEPT',
       way: /application\/json and text\/event-stream/,
     });
-    t.is(face.server.connections.length, 0);
+    t.is(harness.server.connections.length, 0);
   },
 });
 
@@ -108,7 +108,7 @@ test(notAcceptable, 'text/html');
 test(notAcceptable, 'application/json, text/event-stream;q=0');
 
 test('answers 406 to a GET with a session that does not accept an event stream', async (t) => {
-  const session = await openStreamable(await startHttpFace(t));
+  const session = await openStreamable(await startHttpHarness(t));
   await isRefused(t, await session.get({ Accept: 'application/json' }), {
     status: 406,
     rpc: -32000,
@@ -120,8 +120,8 @@ test('answers 406 to a GET with a session that does not accept an event stream',
 const wrongType = test.macro({
   title: (_, type?: string) => `answers 415 to a POST of ${type ?? 'no content type'}`,
   async exec(t, type: string | undefined) {
-    const face = await startHttpFace(t);
-    const answer = await post(face, JSON.stringify(initialize()), { 'Content-Type': type });
+    const harness = await startHttpHarness(t);
+    const answer = await post(harness, JSON.stringify(initialize()), { 'Content-Type': type });
     await isRefused(t, answer, {
       status: 415,
       rpc: -32000,
@@ -136,27 +136,27 @@ test(wrongType, 'text/plain');
 test(wrongType, 'application/x-www-form-urlencoded');
 
 test('answers 415 to a POST of a compressed body, whether it is one or not', async (t) => {
-  const face = await startHttpFace(t);
+  const harness = await startHttpHarness(t);
   const text = JSON.stringify(initialize());
   for (const body of [gzipSync(text), text]) {
     const expected = { status: 415, rpc: -32000, reason: 'ERR_HTTP_CONTENT_TYPE', way: /"gzip"; send it uncompressed/ };
-    await isRefused(t, await post(face, body, { 'Content-Encoding': 'gzip' }), expected);
+    await isRefused(t, await post(harness, body, { 'Content-Encoding': 'gzip' }), expected);
   }
-  t.is(face.server.connections.length, 0);
+  t.is(harness.server.connections.length, 0);
 });
 
 test('takes a body that is as it is, whatever it is called', async (t) => {
-  const face = await startHttpFace(t);
+  const harness = await startHttpHarness(t);
   for (const encoding of ['identity', 'Identity', '', 'utf-8', 'UTF8']) {
-    const answer = await post(face, JSON.stringify(initialize()), { 'Content-Encoding': encoding });
+    const answer = await post(harness, JSON.stringify(initialize()), { 'Content-Encoding': encoding });
     t.is(answer.status, 200, encoding);
   }
 });
 
 test('takes a request whose headers clients and proxies have repeated', async (t) => {
-  const face = await startHttpFace(t);
+  const harness = await startHttpHarness(t);
   const body = JSON.stringify(initialize());
-  const socket = await RawSocket.connect(face.port);
+  const socket = await RawSocket.connect(harness.port);
   t.teardown(() => socket.destroy());
   // The configuration of many clients names the type once more, in other letters than the client itself.
   const lines = [
@@ -182,7 +182,7 @@ test('takes a request whose headers clients and proxies have repeated', async (t
 });
 
 test('takes a content type with parameters', async (t) => {
-  const session = await openStreamable(await startHttpFace(t));
+  const session = await openStreamable(await startHttpHarness(t));
   const answer = await session.post(notification('notifications/x'), {
     'Content-Type': 'Application/JSON; charset=utf-8',
   });
@@ -192,16 +192,16 @@ test('takes a content type with parameters', async (t) => {
 const tooLarge = test.macro({
   title: (how = '') => `answers 413 to a body over the limit ${how}, which the client can read`,
   async exec(t, transfer: Headers) {
-    const face = await startHttpFace(t, { maxMessageBytes: 1000 });
+    const harness = await startHttpHarness(t, { maxMessageBytes: 1000 });
     const body = JSON.stringify({ ...initialize(), padding: 'x'.repeat(500_000) });
     const length = transfer['Transfer-Encoding'] === undefined ? { 'Content-Length': String(body.length) } : {};
-    await isRefused(t, await post(face, body, { ...transfer, ...length }), {
+    await isRefused(t, await post(harness, body, { ...transfer, ...length }), {
       status: 413,
       rpc: -32600,
       reason: 'ERR_WIRE_FRAME_TOO_LARGE',
       way: /larger than 1000 bytes.*--max-message-bytes/,
     });
-    t.is(face.server.connections.length, 0);
+    t.is(harness.server.connections.length, 0);
   },
 });
 
@@ -210,12 +210,12 @@ test('with chunks', tooLarge, { 'Transfer-Encoding': 'chunked' });
 
 test('takes a body of exactly the limit', async (t) => {
   const body = JSON.stringify(initialize());
-  const face = await startHttpFace(t, { maxMessageBytes: body.length });
-  t.is((await post(face, body)).status, 200);
+  const harness = await startHttpHarness(t, { maxMessageBytes: body.length });
+  t.is((await post(harness, body)).status, 200);
 });
 
 test('answers 404 to an unknown path and names those that are served', async (t) => {
-  const { port } = await startHttpFace(t);
+  const { port } = await startHttpHarness(t);
   await isRefused(t, await callHttp({ port, path: '/mpc?x=1' }), {
     status: 404,
     rpc: -32000,
@@ -227,7 +227,7 @@ test('answers 404 to an unknown path and names those that are served', async (t)
 const wrongMethod = test.macro({
   title: (_, method: string) => `answers 405 to ${method} and says in Allow what is served`,
   async exec(t, method: string) {
-    const { port } = await startHttpFace(t);
+    const { port } = await startHttpHarness(t);
     const answer = await callHttp({ port, method });
     t.is(answer.headers.allow, 'GET, POST, DELETE');
     await isRefused(t, answer, { status: 405, rpc: -32000, reason: 'ERR_HTTP_METHOD', way: /GET.*POST.*DELETE/ });
@@ -238,39 +238,39 @@ test(wrongMethod, 'PUT');
 test(wrongMethod, 'PATCH');
 
 test('answers 405 to a GET that has no session and wants no event stream', async (t) => {
-  const { port } = await startHttpFace(t);
+  const { port } = await startHttpHarness(t);
   const answer = await callHttp({ port, headers: { Accept: 'application/json' } });
   t.is(answer.status, 405);
   t.is(answer.headers.allow, 'GET, POST, DELETE');
 });
 
 test('answers 400 to a message without a session and says how to get one', async (t) => {
-  const face = await startHttpFace(t);
+  const harness = await startHttpHarness(t);
   const expected = { status: 400, rpc: -32000, reason: 'ERR_SESSION_MISSING', way: /send initialize first/ };
-  await isRefused(t, await post(face, JSON.stringify(call(4))), { ...expected, id: 4 });
-  await isRefused(t, await post(face, JSON.stringify(notification('notifications/x'))), expected);
-  await isRefused(t, await callHttp({ port: face.port, method: 'DELETE' }), expected);
+  await isRefused(t, await post(harness, JSON.stringify(call(4))), { ...expected, id: 4 });
+  await isRefused(t, await post(harness, JSON.stringify(notification('notifications/x'))), expected);
+  await isRefused(t, await callHttp({ port: harness.port, method: 'DELETE' }), expected);
 });
 
 test('answers 404 to an unknown session id so that the client opens a new session', async (t) => {
-  const face = await startHttpFace(t);
+  const harness = await startHttpHarness(t);
   const gone = { 'Mcp-Session-Id': 'no-such-session' };
   const expected = { status: 404, rpc: -32001, reason: 'ERR_SESSION_UNKNOWN', way: /new one with initialize/ };
-  const { port } = face;
-  await isRefused(t, await post(face, JSON.stringify(call(5)), gone), { ...expected, id: 5 });
+  const { port } = harness;
+  await isRefused(t, await post(harness, JSON.stringify(call(5)), gone), { ...expected, id: 5 });
   await isRefused(t, await callHttp({ port, headers: { Accept: 'text/event-stream', ...gone } }), expected);
   await isRefused(t, await callHttp({ port, method: 'DELETE', headers: gone }), expected);
 });
 
 test('opens a session for initialize although it names one that is gone', async (t) => {
-  const face = await startHttpFace(t);
-  const answer = await post(face, JSON.stringify(initialize()), { 'Mcp-Session-Id': 'no-such-session' });
+  const harness = await startHttpHarness(t);
+  const answer = await post(harness, JSON.stringify(initialize()), { 'Mcp-Session-Id': 'no-such-session' });
   t.is(answer.status, 200);
   t.truthy(answer.headers['mcp-session-id']);
 });
 
 test('answers 400 to a protocol version nobody knows, with those that are served', async (t) => {
-  const session = await openStreamable(await startHttpFace(t));
+  const session = await openStreamable(await startHttpHarness(t));
   const expected = {
     status: 400,
     rpc: -32000,
@@ -284,7 +284,7 @@ test('answers 400 to a protocol version nobody knows, with those that are served
 });
 
 test('takes a message with any supported protocol version and with none', async (t) => {
-  const session = await openStreamable(await startHttpFace(t));
+  const session = await openStreamable(await startHttpHarness(t));
   for (const revision of [...REVISION_IDS, undefined]) {
     const answer = await session.post(notification('notifications/x'), { 'MCP-Protocol-Version': revision });
     t.is(answer.status, 202, String(revision));
@@ -292,10 +292,10 @@ test('takes a message with any supported protocol version and with none', async 
 });
 
 test('answers 503 with Retry-After when all sessions are in use, and disturbs nobody', async (t) => {
-  const face = await startHttpFace(t, { maxSessions: 1 });
-  const session = await openStreamable(face);
+  const harness = await startHttpHarness(t, { maxSessions: 1 });
+  const session = await openStreamable(harness);
   await session.get();
-  const answer = await post(face, JSON.stringify(initialize()));
+  const answer = await post(harness, JSON.stringify(initialize()));
   t.is(answer.headers['retry-after'], '30');
   await isRefused(t, answer, {
     status: 503,
@@ -306,5 +306,5 @@ test('answers 503 with Retry-After when all sessions are in use, and disturbs no
   });
   t.is((await session.post(notification('notifications/x'))).status, 202);
   await session.delete();
-  t.is((await post(face, JSON.stringify(initialize()))).status, 200);
+  t.is((await post(harness, JSON.stringify(initialize()))).status, 200);
 });

@@ -3,16 +3,16 @@ import test, { type ExecutionContext } from 'ava';
 import { REPLAY_LIMITS } from '../../../src/relay/replay-buffer.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
 import type { EventReader, ReceivedEvent } from '../../support/event-reader.ts';
-import { type HttpFace, type HttpFaceOptions, startHttpFace } from '../../support/http-face.ts';
+import { type HttpHarness, type HttpHarnessOptions, startHttpHarness } from '../../support/http-harness.ts';
 import { call, cancellation, openStreamable, type StreamableSession } from '../../support/legacy-clients.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const STREAM_FIRST = { Accept: 'text/event-stream, application/json' };
 
 /** The bridge has noticed that this many responses are over. */
-async function closedResponses(face: HttpFace, method: 'GET' | 'POST', count: number): Promise<void> {
+async function closedResponses(harness: HttpHarness, method: 'GET' | 'POST', count: number): Promise<void> {
   const isClosed = (line: string): boolean => line.includes(`"method":"${method}"`);
-  await waitFor(() => face.logLines.filter(isClosed).length >= count, { message: `${count} closed ${method}s` });
+  await waitFor(() => harness.logLines.filter(isClosed).length >= count, { message: `${count} closed ${method}s` });
 }
 
 function numbers(events: readonly ReceivedEvent[]): readonly unknown[] {
@@ -23,7 +23,7 @@ function numbers(events: readonly ReceivedEvent[]): readonly unknown[] {
 }
 
 interface BrokenCall {
-  readonly face: HttpFace;
+  readonly harness: HttpHarness;
   readonly session: StreamableSession;
   readonly request: Frame;
   /** The last event the client saw: progress 1. */
@@ -34,10 +34,10 @@ interface BrokenCall {
 /** A call whose response broke after its first event, with another call beside it. */
 async function breakCall(
   t: ExecutionContext,
-  { revision = '2025-06-18', ...options }: HttpFaceOptions & { readonly revision?: string } = {},
+  { revision = '2025-06-18', ...options }: HttpHarnessOptions & { readonly revision?: string } = {},
 ): Promise<BrokenCall> {
-  const face = await startHttpFace(t, options);
-  const session = await openStreamable(face, revision);
+  const harness = await startHttpHarness(t, options);
+  const session = await openStreamable(harness, revision);
   const { connection } = session;
   const events = (await session.post(call(1, 'work', { progressToken: 'one' }), STREAM_FIRST)).events();
   const request = await connection.next('tools/call');
@@ -48,10 +48,10 @@ async function breakCall(
   progress(901, 'two');
   const seen = await lastOf(events);
   events.leave();
-  await closedResponses(face, 'POST', 2);
+  await closedResponses(harness, 'POST', 2);
   progress(902, 'two');
   await waitFor(() => other.unread.length >= 2);
-  return { face, session, request, lastEventId: seen.id ?? '', progress };
+  return { harness, session, request, lastEventId: seen.id ?? '', progress };
 }
 
 /** Skips a priming event. */
@@ -91,15 +91,15 @@ test('replays nothing to a client that missed nothing, and ends if the call has 
 });
 
 test('resumes a GET stream where it broke and then sends what came while nobody was connected', async (t) => {
-  const face = await startHttpFace(t);
-  const session = await openStreamable(face, '2025-06-18');
+  const harness = await startHttpHarness(t);
+  const session = await openStreamable(harness, '2025-06-18');
   const { connection } = session;
   const stream = (await session.get()).events();
   for (const progress of [1, 2, 3]) connection.notify('notifications/x', { progress });
   const { id } = await stream.next();
   await waitFor(() => stream.unread.length === 2);
   stream.leave();
-  await closedResponses(face, 'GET', 1);
+  await closedResponses(harness, 'GET', 1);
   connection.notify('notifications/x', { progress: 4 });
   const resumed = (await session.get({ 'Last-Event-ID': id ?? '' })).events();
   connection.notify('notifications/x', { progress: 5 });
@@ -120,14 +120,14 @@ test('a client may resume several times; the newest connection carries the strea
 });
 
 test('resumes from the priming event before any message came', async (t) => {
-  const face = await startHttpFace(t);
-  const session = await openStreamable(face);
+  const harness = await startHttpHarness(t);
+  const session = await openStreamable(harness);
   const events = (await session.post(call(1), STREAM_FIRST)).events();
   const request = await session.connection.next('tools/call');
   const { id, data } = await events.next();
   t.is(data, '');
   events.leave();
-  await closedResponses(face, 'POST', 2);
+  await closedResponses(harness, 'POST', 2);
   session.connection.answer(request);
   t.deepEqual(numbers(await (await session.get({ 'Last-Event-ID': id ?? '' })).events().rest()), ['answer 1']);
 });
@@ -170,10 +170,10 @@ test(unresumable, '2-999');
 test(unresumable, `1-${'9'.repeat(400)}`);
 
 test('answers 400 to an event id that has become too old', async (t) => {
-  const { face, session, lastEventId, progress } = await breakCall(t);
+  const { harness, session, lastEventId, progress } = await breakCall(t);
   progress(2);
   await setImmediate();
-  face.clock.advance(REPLAY_LIMITS.maxAgeMs + 1000);
+  harness.clock.advance(REPLAY_LIMITS.maxAgeMs + 1000);
   progress(3);
   t.is((await session.get({ 'Last-Event-ID': lastEventId })).status, 400);
 });
@@ -194,8 +194,8 @@ test('answers 400 to an event id when more bytes have followed than are kept', a
 });
 
 test('does not take an event id of another session', async (t) => {
-  const { face, lastEventId } = await breakCall(t);
-  const stranger = await openStreamable(face);
+  const { harness, lastEventId } = await breakCall(t);
+  const stranger = await openStreamable(harness);
   t.is((await stranger.get({ 'Last-Event-ID': lastEventId })).status, 400);
 });
 
@@ -206,7 +206,7 @@ test('answers 404 to a resumption when the session is gone: there the client mus
 });
 
 test('starts a stream with a priming event and retry for a client of 2025-11-25', async (t) => {
-  const session = await openStreamable(await startHttpFace(t), '2025-11-25');
+  const session = await openStreamable(await startHttpHarness(t), '2025-11-25');
   for (const answer of [await session.post(call(1), STREAM_FIRST), await session.get()]) {
     const events = answer.events();
     const { id, data } = await events.next();
@@ -218,7 +218,7 @@ test('starts a stream with a priming event and retry for a client of 2025-11-25'
 
 for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18']) {
   test(`sends no event with empty data to a client of ${revision}, which would fail to parse it`, async (t) => {
-    const session = await openStreamable(await startHttpFace(t), revision);
+    const session = await openStreamable(await startHttpHarness(t), revision);
     const streaming = (await session.post(call(1), STREAM_FIRST)).events();
     const stream = (await session.get()).events();
     session.connection.notify('notifications/x');
@@ -232,7 +232,7 @@ for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18']) {
 }
 
 test('gives every event of a session an id of its own, in visible ASCII', async (t) => {
-  const session = await openStreamable(await startHttpFace(t));
+  const session = await openStreamable(await startHttpHarness(t));
   const streams = [(await session.get()).events()];
   for (const id of [1, 2, 3]) streams.push((await session.post(call(id), STREAM_FIRST)).events());
   for (let count = 0; count < 3; count += 1) {

@@ -1,21 +1,23 @@
 import test from 'ava';
 import type { HttpAnswer } from '../../support/http-call.ts';
-import { type HttpFace, startHttpFace } from '../../support/http-face.ts';
+import { type HttpHarness, startHttpHarness } from '../../support/http-harness.ts';
 import { call, openStreamable, type StreamableSession } from '../../support/legacy-clients.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
 const STREAM_FIRST = { Accept: 'text/event-stream, application/json' };
 
 /** A session that may have two streams; the response to its `initialize` is over. */
-async function openWithTwo(t: Parameters<typeof startHttpFace>[0]): Promise<HttpFace & { session: StreamableSession }> {
-  const face = await startHttpFace(t, { maxStreams: 2 });
-  const session = await openStreamable(face);
-  await closedResponses(face, 1);
-  return { ...face, session };
+async function openWithTwo(
+  t: Parameters<typeof startHttpHarness>[0],
+): Promise<HttpHarness & { session: StreamableSession }> {
+  const harness = await startHttpHarness(t, { maxStreams: 2 });
+  const session = await openStreamable(harness);
+  await closedResponses(harness, 1);
+  return { ...harness, session };
 }
 
 /** The bridge has noticed that so many responses are over. */
-async function closedResponses({ logLines }: HttpFace, count: number): Promise<void> {
+async function closedResponses({ logLines }: HttpHarness, count: number): Promise<void> {
   const isClosed = (line: string): boolean => /"method":"(GET|POST)"/.test(line);
   await waitFor(() => logLines.filter(isClosed).length >= count, { message: `${count} closed responses` });
 }
@@ -28,20 +30,20 @@ async function reasonOf(answer: HttpAnswer): Promise<unknown> {
 const BUSY = { status: 503, retryAfter: '1', id: undefined, reason: 'ERR_SESSION_BUSY' };
 
 test('a session has so many event streams, calls that wait among them; what is one too many reaches no server', async (t) => {
-  const face = await openWithTwo(t);
-  const { session } = face;
+  const harness = await openWithTwo(t);
+  const { session } = harness;
   const waiting = session.post(call(1));
   const first = await session.connection.next('tools/call');
   const stream = (await session.get()).events();
   const refused = await session.post(call(2));
   t.deepEqual(await reasonOf(refused), { ...BUSY, id: 2 });
   t.is((await session.post({ jsonrpc: '2.0', method: 'notifications/x' })).status, 202, 'what needs no stream passes');
-  const other = await openStreamable(face);
+  const other = await openStreamable(harness);
   t.is((await other.get()).status, 200, 'another session has its own');
 
   session.connection.answer(first);
   await (await waiting).text();
-  await closedResponses(face, 5);
+  await closedResponses(harness, 5);
   const again = session.post(call(3));
   const second = await session.connection.next('tools/call');
   t.is(second.id, 3);
@@ -62,9 +64,9 @@ test('a GET is refused like a call, and the refusal names the option', async (t)
 });
 
 test('an array of calls has one stream', async (t) => {
-  const face = await startHttpFace(t, { maxStreams: 2 });
-  const session = await openStreamable(face, '2025-03-26');
-  await closedResponses(face, 1);
+  const harness = await startHttpHarness(t, { maxStreams: 2 });
+  const session = await openStreamable(harness, '2025-03-26');
+  await closedResponses(harness, 1);
   void session.post([call(1), call(2), call(3)]);
   await session.connection.next('tools/call');
   const stream = await session.get();
@@ -74,13 +76,13 @@ test('an array of calls has one stream', async (t) => {
 });
 
 test('what is left of a stream that has ended takes a slot of its own', async (t) => {
-  const face = await openWithTwo(t);
-  const { session } = face;
+  const harness = await openWithTwo(t);
+  const { session } = harness;
   const ended = (await session.post(call(1), STREAM_FIRST)).events();
   session.connection.answer(await session.connection.next('tools/call'));
   const { id } = await ended.next();
   await ended.closed;
-  await closedResponses(face, 2);
+  await closedResponses(harness, 2);
   await session.get();
   void session.post(call(2));
   await session.connection.next('tools/call');

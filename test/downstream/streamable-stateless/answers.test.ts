@@ -2,7 +2,7 @@ import test from 'ava';
 import { KEEP_ALIVE_MS } from '../../../src/downstream/stream/event-stream-writer.ts';
 import { COMMIT_AFTER_MS } from '../../../src/downstream/streamable-session/post-lane.ts';
 import { BridgeError, type ErrorCode } from '../../../src/errors.ts';
-import { startHttpFace } from '../../support/http-face.ts';
+import { startHttpHarness } from '../../support/http-harness.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { arriveModern, listen, modern, modernCall, nextCall, postModern, type RpcBody } from './modern-posts.ts';
 
@@ -10,9 +10,9 @@ const STREAM_FIRST = { Accept: 'text/event-stream, application/json' };
 const discover = modern('d', 'server/discover');
 
 test('a response that comes first is plain JSON, byte for byte the server’s own', async (t) => {
-  const face = await startHttpFace(t);
-  const pending = postModern(face, modernCall(1));
-  const link = await nextCall(face, 1);
+  const harness = await startHttpHarness(t);
+  const pending = postModern(harness, modernCall(1));
+  const link = await nextCall(harness, 1);
   const said = '{ "jsonrpc":"2.0", "id":1, "result":{"a":1.0,"b":"\\u00e9"} }';
   link.say(said);
   const answer = await pending;
@@ -21,10 +21,10 @@ test('a response that comes first is plain JSON, byte for byte the server’s ow
 });
 
 test('the request reaches the server byte for byte, dialled with its envelope', async (t) => {
-  const face = await startHttpFace(t);
+  const harness = await startHttpHarness(t);
   const message = modernCall('é', 'work', { traceparent: '00-1', 'vendor/x': [1.0] });
-  const pending = postModern(face, message);
-  const link = await nextCall(face, 1);
+  const pending = postModern(harness, message);
+  const link = await nextCall(harness, 1);
   const request = await link.next('tools/call');
   t.is(request.bytes.toString(), JSON.stringify(message));
   t.is(link.context?.principal, 'anonymous');
@@ -34,9 +34,9 @@ test('the request reaches the server byte for byte, dialled with its envelope', 
 });
 
 test('whatever comes before the response makes a stream of events named message, which ends with it', async (t) => {
-  const face = await startHttpFace(t);
-  const pending = postModern(face, modernCall(1, 'work', { progressToken: 7 }));
-  const link = await nextCall(face, 1);
+  const harness = await startHttpHarness(t);
+  const pending = postModern(harness, modernCall(1, 'work', { progressToken: 7 }));
+  const link = await nextCall(harness, 1);
   link.notify('notifications/progress', { progressToken: 7, progress: 1 });
   const answer = await pending;
   t.true(answer.isEventStream);
@@ -59,12 +59,12 @@ test('whatever comes before the response makes a stream of events named message,
 });
 
 test('a silent call becomes a stream, kept alive by comments', async (t) => {
-  const face = await startHttpFace(t);
-  const pending = postModern(face, modernCall(1));
-  const link = await nextCall(face, 1);
-  face.clock.advance(COMMIT_AFTER_MS);
+  const harness = await startHttpHarness(t);
+  const pending = postModern(harness, modernCall(1));
+  const link = await nextCall(harness, 1);
+  harness.clock.advance(COMMIT_AFTER_MS);
   const events = (await pending).events();
-  face.clock.advance(KEEP_ALIVE_MS);
+  harness.clock.advance(KEEP_ALIVE_MS);
   await waitFor(() => events.comments.length > 0);
   link.answer(await link.next('tools/call'), { done: true });
   t.deepEqual((await events.message()).result, { done: true });
@@ -72,27 +72,27 @@ test('a silent call becomes a stream, kept alive by comments', async (t) => {
 });
 
 test('a client that prefers streams gets one at once', async (t) => {
-  const face = await startHttpFace(t);
-  const answer = await postModern(face, modernCall(1), STREAM_FIRST);
+  const harness = await startHttpHarness(t);
+  const answer = await postModern(harness, modernCall(1), STREAM_FIRST);
   t.true(answer.isEventStream);
   const events = answer.events();
-  const link = face.server.latest;
+  const link = harness.server.latest;
   link.answer(await link.next('tools/call'), {});
   t.is((await events.message()).id, 1);
   t.is(await events.closed, 'ended');
 });
 
 test('a subscription is a stream for as long as it lasts', async (t) => {
-  const face = await startHttpFace(t, { requestTimeoutMs: 1000 });
-  const pending = postModern(face, listen('sub'));
-  const link = await nextCall(face, 1);
+  const harness = await startHttpHarness(t, { requestTimeoutMs: 1000 });
+  const pending = postModern(harness, listen('sub'));
+  const link = await nextCall(harness, 1);
   link.notify('notifications/subscriptions/acknowledged', { notifications: { toolsListChanged: true } });
   const events = (await pending).events();
-  await face.clock.advanceInSteps(120_000, 5000);
+  await harness.clock.advanceInSteps(120_000, 5000);
   link.notify('notifications/tools/list_changed');
   t.is((await events.message()).method, 'notifications/subscriptions/acknowledged');
   t.is((await events.message()).method, 'notifications/tools/list_changed');
-  face.calls.close(new BridgeError('ERR_SESSION_CLOSED', 'shutting down'));
+  harness.calls.close(new BridgeError('ERR_SESSION_CLOSED', 'shutting down'));
   t.like(await events.message(), { id: 'sub', result: { resultType: 'complete' } });
   t.is(await events.closed, 'ended');
 });
@@ -110,9 +110,9 @@ for (const [code, status] of [
   [42, 200],
 ] as const) {
   test(`an error ${code} of the server comes with status ${status}, untouched`, async (t) => {
-    const face = await startHttpFace(t);
-    face.server.scripts.set('tools/call', (request, link) => link.refuse(request, code, 'as it is'));
-    const answer = await postModern(face, modernCall('e'));
+    const harness = await startHttpHarness(t);
+    harness.server.scripts.set('tools/call', (request, link) => link.refuse(request, code, 'as it is'));
+    const answer = await postModern(harness, modernCall('e'));
     t.is(answer.status, status);
     t.deepEqual(await answer.json(), { jsonrpc: '2.0', id: 'e', error: { code, message: 'as it is' } });
   });
@@ -128,14 +128,14 @@ const upstreamFailures: readonly (readonly [ErrorCode, number])[] = [
 
 for (const [code, status] of upstreamFailures) {
   test(`${code} at server/discover is status ${status}, no sign of an era; in a call it is an answer`, async (t) => {
-    const face = await startHttpFace(t);
+    const harness = await startHttpHarness(t);
     const failure = new BridgeError(code, 'cannot be reached');
     const expected = { error: { code: -32603, data: { bridge: { reason: code } } } };
-    face.server.scripts.set('server/discover', (_, link) => link.die(failure));
-    face.server.scripts.set('tools/call', (_, link) => link.die(failure));
-    const later = [await postModern(face, discover), await postModern(face, modernCall(1))];
-    face.server.refusal = failure;
-    const atOnce = [await postModern(face, discover), await postModern(face, modernCall(1))];
+    harness.server.scripts.set('server/discover', (_, link) => link.die(failure));
+    harness.server.scripts.set('tools/call', (_, link) => link.die(failure));
+    const later = [await postModern(harness, discover), await postModern(harness, modernCall(1))];
+    harness.server.refusal = failure;
+    const atOnce = [await postModern(harness, discover), await postModern(harness, modernCall(1))];
     for (const [discovered, called] of [later, atOnce]) {
       t.is(discovered?.status, status);
       t.like(await discovered?.json(), { id: 'd', ...expected });
@@ -146,27 +146,27 @@ for (const [code, status] of upstreamFailures) {
 }
 
 test('a server/discover that takes long, or whose client prefers streams, keeps its status open', async (t) => {
-  const face = await startHttpFace(t, { requestTimeoutMs: 60_000 });
-  const slow = postModern(face, discover, STREAM_FIRST);
-  await nextCall(face, 1);
-  face.clock.advance(61_000);
+  const harness = await startHttpHarness(t, { requestTimeoutMs: 60_000 });
+  const slow = postModern(harness, discover, STREAM_FIRST);
+  await nextCall(harness, 1);
+  harness.clock.advance(61_000);
   const answer = await slow;
   t.is(answer.status, 504);
   t.like(await answer.json<RpcBody>(), { id: 'd', error: { data: { bridge: { phase: 'response' } } } });
-  face.server.scripts.set('server/discover', (request, link) => link.answer(request, { supportedVersions: [] }));
-  const found = await postModern(face, discover, STREAM_FIRST);
+  harness.server.scripts.set('server/discover', (request, link) => link.answer(request, { supportedVersions: [] }));
+  const found = await postModern(harness, discover, STREAM_FIRST);
   t.is(found.status, 200);
   t.like(await found.events().message(), { id: 'd', result: { supportedVersions: [] } });
 });
 
 test('an error of the server’s own at server/discover is passed on as it is', async (t) => {
-  const face = await startHttpFace(t);
-  face.server.scripts.set('server/discover', (request, link) => link.refuse(request, -32603, 'broken'));
-  t.is((await postModern(face, discover)).status, 200);
+  const harness = await startHttpHarness(t);
+  harness.server.scripts.set('server/discover', (request, link) => link.refuse(request, -32603, 'broken'));
+  t.is((await postModern(harness, discover)).status, 200);
 });
 
 test('a failure of the bridge itself is a status 500 and a line in the log, and lets the link go', async (t) => {
-  const face = await startHttpFace(t, {
+  const harness = await startHttpHarness(t, {
     principalOf: () => 'p',
     forwardHeaders: [],
     modernDialer: {
@@ -179,57 +179,57 @@ test('a failure of the bridge itself is a status 500 and a line in the log, and 
       killNow() {},
     },
   });
-  const answer = await postModern(face, modernCall(1));
+  const answer = await postModern(harness, modernCall(1));
   t.is(answer.status, 500);
   t.like(await answer.json<RpcBody>(), { id: 1, error: { data: { bridge: { reason: 'ERR_INTERNAL' } } } });
-  t.true(face.logLines.some((line) => line.includes('a bug')));
+  t.true(harness.logLines.some((line) => line.includes('a bug')));
 });
 
 test('while it drains, new calls get 503 with Retry-After and open ones their answers', async (t) => {
-  const face = await startHttpFace(t);
-  const open = postModern(face, modernCall(1));
-  const link = await nextCall(face, 1);
-  const drained = face.calls.drain(60_000);
-  const refused = await postModern(face, modernCall(2));
+  const harness = await startHttpHarness(t);
+  const open = postModern(harness, modernCall(1));
+  const link = await nextCall(harness, 1);
+  const drained = harness.calls.drain(60_000);
+  const refused = await postModern(harness, modernCall(2));
   t.is(refused.status, 503);
   t.is(refused.headers['retry-after'], '1');
   t.like(await refused.json<RpcBody>(), { id: 2, error: { data: { bridge: { reason: 'ERR_SESSION_CLOSED' } } } });
   link.answer(await link.next('tools/call'), { in: 'time' });
   t.like(await (await open).json<RpcBody>(), { id: 1, result: { in: 'time' } });
-  await face.clock.advanceInSteps(40, 20);
+  await harness.clock.advanceInSteps(40, 20);
   await drained;
 });
 
 test('who calls is said to the dialer, call by call', async (t) => {
-  const face = await startHttpFace(t, { principalOf: (request) => String(request.headers['x-who']) });
-  const pending = [postModern(face, modernCall(1), { 'X-Who': 'ann' })];
-  await nextCall(face, 1);
-  pending.push(postModern(face, modernCall(1), { 'X-Who': 'bob' }));
-  await nextCall(face, 2);
+  const harness = await startHttpHarness(t, { principalOf: (request) => String(request.headers['x-who']) });
+  const pending = [postModern(harness, modernCall(1), { 'X-Who': 'ann' })];
+  await nextCall(harness, 1);
+  pending.push(postModern(harness, modernCall(1), { 'X-Who': 'bob' }));
+  await nextCall(harness, 2);
   t.deepEqual(
-    face.server.connections.map(({ context }) => context?.principal),
+    harness.server.connections.map(({ context }) => context?.principal),
     ['ann', 'bob'],
   );
-  for (const link of face.server.connections) link.answer(await link.next('tools/call'));
+  for (const link of harness.server.connections) link.answer(await link.next('tools/call'));
   await Promise.all(pending);
 });
 
 test('only the headers that were named go along with a modern call, credentials never', async (t) => {
-  const face = await startHttpFace(t, { forwardHeaders: ['x-request-id', 'authorization'] });
+  const harness = await startHttpHarness(t, { forwardHeaders: ['x-request-id', 'authorization'] });
   const sent = { 'X-Request-Id': 'r-1', 'X-Other': 'secret', Authorization: 'Bearer secret' };
-  const pending = postModern(face, modernCall(1), sent);
-  const link = await nextCall(face, 1);
+  const pending = postModern(harness, modernCall(1), sent);
+  const link = await nextCall(harness, 1);
   t.deepEqual(link.exchanges[0]?.lane.headers, { 'x-request-id': 'r-1' });
   link.answer(await link.next('tools/call'));
   await pending;
 });
 
 test('two clients use one id at a time, and each gets its own answer', async (t) => {
-  const face = await startHttpFace(t);
-  const first = arriveModern(face, modernCall(1, 'first'));
-  const one = await nextCall(face, 1);
-  const second = arriveModern(face, modernCall(1, 'second'));
-  const two = await nextCall(face, 2);
+  const harness = await startHttpHarness(t);
+  const first = arriveModern(harness, modernCall(1, 'first'));
+  const one = await nextCall(harness, 1);
+  const second = arriveModern(harness, modernCall(1, 'second'));
+  const two = await nextCall(harness, 2);
   two.answer(await two.next('tools/call'), { for: 'second' });
   t.like(await (await second.answer).json<RpcBody>(), { id: 1, result: { for: 'second' } });
   one.answer(await one.next('tools/call'), { for: 'first' });

@@ -1,6 +1,6 @@
 import test, { type ExecutionContext } from 'ava';
 import { callHttp, type HttpAnswer } from '../../support/http-call.ts';
-import { startHttpFace } from '../../support/http-face.ts';
+import { startHttpHarness } from '../../support/http-harness.ts';
 import { type Headers, POST_HEADERS } from '../../support/legacy-clients.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import {
@@ -36,7 +36,7 @@ async function isRefused(t: ExecutionContext, answer: HttpAnswer, expected: Expe
 }
 
 test('answers 405 with Allow to GET and DELETE without a session', async (t) => {
-  const { port } = await startHttpFace(t);
+  const { port } = await startHttpHarness(t);
   const version = { 'MCP-Protocol-Version': REVISION };
   for (const [method, headers] of [
     ['GET', {}],
@@ -55,15 +55,15 @@ test('answers 405 with Allow to GET and DELETE without a session', async (t) => 
 const faultyEnvelope = test.macro({
   title: (what = '') => `answers 400 and -32602 under the request’s id to ${what}`,
   async exec(t, params: object, way: RegExp) {
-    const face = await startHttpFace(t);
+    const harness = await startHttpHarness(t);
     const message = {
       jsonrpc: '2.0' as const,
       id: 'f',
       method: 'tools/list',
       params: params as ModernMessage['params'],
     };
-    await isRefused(t, await postModern(face, message), { status: 400, code: -32602, id: 'f', way });
-    t.is(face.server.connections.length, 0, 'the server is not asked');
+    await isRefused(t, await postModern(harness, message), { status: 400, code: -32602, id: 'f', way });
+    t.is(harness.server.connections.length, 0, 'the server is not asked');
   },
 });
 
@@ -83,9 +83,9 @@ test(
 );
 
 test('takes a request without clientInfo', async (t) => {
-  const face = await startHttpFace(t);
-  face.server.scripts.set('tools/list', (request, link) => link.answer(request, { tools: [] }));
-  const answer = await postModern(face, modern(1, 'tools/list', {}, { [`${META}clientInfo`]: undefined }));
+  const harness = await startHttpHarness(t);
+  harness.server.scripts.set('tools/list', (request, link) => link.answer(request, { tools: [] }));
+  const answer = await postModern(harness, modern(1, 'tools/list', {}, { [`${META}clientInfo`]: undefined }));
   t.is(answer.status, 200);
   t.deepEqual(await answer.json(), { jsonrpc: '2.0', id: 1, result: { tools: [] } });
 });
@@ -93,12 +93,12 @@ test('takes a request without clientInfo', async (t) => {
 const headers = test.macro({
   title: (what = '') => what,
   async exec(t, message: ModernMessage, given: Headers, code: number | undefined) {
-    const face = await startHttpFace(t);
-    face.server.scripts.set(message.method, (request, link) => link.answer(request, {}));
-    const answer = await postModern(face, message, given);
+    const harness = await startHttpHarness(t);
+    harness.server.scripts.set(message.method, (request, link) => link.answer(request, {}));
+    const answer = await postModern(harness, message, given);
     if (code === undefined) return t.is(answer.status, 200);
     await isRefused(t, answer, { status: 400, code, id: message.id });
-    t.is(face.server.connections.length, 0, 'the server is not asked');
+    t.is(harness.server.connections.length, 0, 'the server is not asked');
     return undefined;
   },
 });
@@ -126,9 +126,9 @@ for (const [title, message, given, code] of [
 }
 
 test('answers 400 and -32022 to a version nobody knows, with those that are served', async (t) => {
-  const face = await startHttpFace(t);
+  const harness = await startHttpHarness(t);
   const message = modern(8, 'tools/list', {}, { [`${META}protocolVersion`]: 'v999' });
-  const answer = await postModern(face, message, { 'MCP-Protocol-Version': 'v999' });
+  const answer = await postModern(harness, message, { 'MCP-Protocol-Version': 'v999' });
   const { error } = await isRefused(t, answer, { status: 400, code: -32022, id: 8 });
   t.deepEqual(error?.data, { supported: [REVISION], requested: 'v999' });
 });
@@ -146,23 +146,23 @@ for (const method of [
   'roots/list',
 ]) {
   test(`answers 404 and -32601 to ${method}, which modern clients do not ask`, async (t) => {
-    const face = await startHttpFace(t);
-    await isRefused(t, await postModern(face, modern(1, method)), { status: 404, code: -32601, id: 1 });
-    t.is(face.server.connections.length, 0);
+    const harness = await startHttpHarness(t);
+    await isRefused(t, await postModern(harness, modern(1, method)), { status: 404, code: -32601, id: 1 });
+    t.is(harness.server.connections.length, 0);
   });
 }
 
 for (const method of ['vendor/x', 'tools/unknown', 'resources/directory/read']) {
   test(`${method}, which no specification names, reaches the server, whose -32601 gets 404`, async (t) => {
-    const face = await startHttpFace(t);
-    face.server.scripts.set(method, (request, link) => link.refuse(request, -32601, 'not known here'));
-    const answer = await postModern(face, modern(1, method));
+    const harness = await startHttpHarness(t);
+    harness.server.scripts.set(method, (request, link) => link.refuse(request, -32601, 'not known here'));
+    const answer = await postModern(harness, modern(1, method));
     await isRefused(t, answer, { status: 404, code: -32601, id: 1, way: /^not known here$/ });
   });
 }
 
 test('answers 400 and -32600 to an array and to a response', async (t) => {
-  const face = await startHttpFace(t);
+  const harness = await startHttpHarness(t);
   const version = { 'MCP-Protocol-Version': REVISION };
   const legacyCall = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
   for (const [body, given] of [
@@ -172,14 +172,14 @@ test('answers 400 and -32600 to an array and to a response', async (t) => {
     [{ jsonrpc: '2.0', id: 1, result: {} }, version],
     [{ jsonrpc: '2.0', id: 1, error: { code: 1, message: 'no' } }, version],
   ] as const) {
-    await isRefused(t, await postBody(face, body, given), { status: 400, code: -32600 });
+    await isRefused(t, await postBody(harness, body, given), { status: 400, code: -32600 });
   }
 });
 
 test('ignores Mcp-Session-Id and Last-Event-ID, and gives neither session nor event ids', async (t) => {
-  const face = await startHttpFace(t);
-  const pending = postModern(face, modernCall(1), { 'Mcp-Session-Id': 'none', 'Last-Event-ID': '1-1' });
-  const link = await nextCall(face, 1);
+  const harness = await startHttpHarness(t);
+  const pending = postModern(harness, modernCall(1), { 'Mcp-Session-Id': 'none', 'Last-Event-ID': '1-1' });
+  const link = await nextCall(harness, 1);
   link.notify('notifications/progress', { progressToken: 1, progress: 1 });
   const answer = await pending;
   t.is(answer.headers['mcp-session-id'], undefined);
@@ -189,21 +189,21 @@ test('ignores Mcp-Session-Id and Last-Event-ID, and gives neither session nor ev
     (await events.rest()).map(({ id }) => id),
     [undefined, undefined],
   );
-  t.is(face.sessions.size, 0);
+  t.is(harness.sessions.size, 0);
 });
 
 test('answers 403 to a strange Origin and a strange Host before anything is read', async (t) => {
-  const face = await startHttpFace(t);
+  const harness = await startHttpHarness(t);
   for (const strange of [{ Origin: 'https://evil.example.com' }, { Origin: 'null' }, { Host: 'evil.example.com' }]) {
-    t.is((await postModern(face, listTools, strange)).status, 403);
+    t.is((await postModern(harness, listTools, strange)).status, 403);
   }
-  t.is(face.server.connections.length, 0);
+  t.is(harness.server.connections.length, 0);
 });
 
 test('answers 202 without a body to notifications, and does nothing about them', async (t) => {
-  const face = await startHttpFace(t);
-  const pending = postModern(face, modernCall(1));
-  const link = await nextCall(face, 1);
+  const harness = await startHttpHarness(t);
+  const pending = postModern(harness, modernCall(1));
+  const link = await nextCall(harness, 1);
   const cancelled = { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } };
   const enveloped = { ...cancelled, params: { ...cancelled.params, _meta: ENVELOPE } };
   for (const [body, given] of [
@@ -211,37 +211,42 @@ test('answers 202 without a body to notifications, and does nothing about them',
     [enveloped, {}],
     [{ ...enveloped, method: 'notifications/roots/list_changed' }, headersOf(listTools)],
   ] as const) {
-    const answer = await postBody(face, body, given);
+    const answer = await postBody(harness, body, given);
     t.is(answer.status, 202);
     t.is(await answer.text(), '');
   }
-  t.is(face.server.connections.length, 1);
+  t.is(harness.server.connections.length, 1);
   link.answer(await link.next('tools/call'), { ok: true });
   t.deepEqual(await (await pending).json(), { jsonrpc: '2.0', id: 1, result: { ok: true } });
 });
 
 test('passes notifications that the specification does not know, whatever they are called', async (t) => {
-  const face = await startHttpFace(t);
+  const harness = await startHttpHarness(t);
   for (const method of ['acme/told', 'notifications/acme', 'notifications/resources/moved']) {
-    const answer = await postBody(face, { jsonrpc: '2.0', method, params: { n: 1, _meta: ENVELOPE } }, {});
+    const answer = await postBody(harness, { jsonrpc: '2.0', method, params: { n: 1, _meta: ENVELOPE } }, {});
     t.is(answer.status, 202);
   }
   // [spec 2026-07-28 basic#meta] only requests must carry an envelope.
   const bare = { jsonrpc: '2.0', method: 'acme/bare' };
-  t.is((await postBody(face, bare, { 'MCP-Protocol-Version': REVISION })).status, 202);
-  const [link] = face.server.connections;
+  t.is((await postBody(harness, bare, { 'MCP-Protocol-Version': REVISION })).status, 202);
+  const [link] = harness.server.connections;
   await waitFor(() => link?.received.length === 4, { message: 'all notifications' });
   t.deepEqual(
     link?.received.map(({ method }) => method),
     ['acme/told', 'notifications/acme', 'notifications/resources/moved', 'acme/bare'],
   );
-  t.is(face.server.connections.length, 1);
+  t.is(harness.server.connections.length, 1);
 });
 
 test('the error of a tool comes with 200', async (t) => {
-  const face = await startHttpFace(t);
-  face.server.scripts.set('tools/call', (request, link) => link.refuse(request, -32602, 'no such tool'));
-  await isRefused(t, await postModern(face, modernCall(1)), { status: 200, code: -32602, id: 1, way: /no such tool/ });
+  const harness = await startHttpHarness(t);
+  harness.server.scripts.set('tools/call', (request, link) => link.refuse(request, -32602, 'no such tool'));
+  await isRefused(t, await postModern(harness, modernCall(1)), {
+    status: 200,
+    code: -32602,
+    id: 1,
+    way: /no such tool/,
+  });
 });
 
 for (const [accept, status] of [
@@ -251,17 +256,17 @@ for (const [accept, status] of [
   ['*/*', 200],
 ] as const) {
   test(`answers ${status} to Accept: ${accept ?? '(none)'}`, async (t) => {
-    const face = await startHttpFace(t);
-    face.server.scripts.set('tools/list', (request, link) => link.answer(request));
-    t.is((await postModern(face, listTools, { Accept: accept })).status, status);
+    const harness = await startHttpHarness(t);
+    harness.server.scripts.set('tools/list', (request, link) => link.answer(request));
+    t.is((await postModern(harness, listTools, { Accept: accept })).status, status);
   });
 }
 
 test('refuses what is no JSON, what is too large and what is of another type like any POST', async (t) => {
-  const face = await startHttpFace(t, { maxMessageBytes: 2000 });
+  const harness = await startHttpHarness(t, { maxMessageBytes: 2000 });
   const given = headersOf(listTools);
-  await isRefused(t, await postBody(face, '{', given), { status: 400, code: -32700 });
-  await isRefused(t, await postBody(face, 'x'.repeat(3000), given), { status: 413, code: -32600 });
+  await isRefused(t, await postBody(harness, '{', given), { status: 400, code: -32700 });
+  await isRefused(t, await postBody(harness, 'x'.repeat(3000), given), { status: 413, code: -32600 });
   const typed = { ...given, ...POST_HEADERS, 'Content-Type': 'text/plain' };
-  await isRefused(t, await postBody(face, listTools, typed), { status: 415, code: -32000 });
+  await isRefused(t, await postBody(harness, listTools, typed), { status: 415, code: -32000 });
 });

@@ -5,7 +5,7 @@ import type { UpstreamDialer } from '../../../src/relay/ports.ts';
 import { SharedModernServer } from '../../../src/relay/shared-modern/shared-modern-server.ts';
 import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
-import { startHttpFace } from '../../support/http-face.ts';
+import { startHttpHarness } from '../../support/http-harness.ts';
 import { META, modern, postModern, type RpcBody } from './modern-posts.ts';
 
 const { deps } = createTestDeps();
@@ -51,9 +51,9 @@ for (const [name, createDialer] of Object.entries(SERVERS)) {
   test(`${name}: every result says that it is complete and whose, the six cacheable ones for how long`, async (t) => {
     const dialer = createDialer(t);
     t.teardown(() => dialer.close());
-    const face = await startHttpFace(t, { modernDialer: dialer });
+    const harness = await startHttpHarness(t, { modernDialer: dialer });
     for (const [method, params, kind] of METHODS) {
-      const answer = await postModern(face, modern(1, method, params));
+      const answer = await postModern(harness, modern(1, method, params));
       t.is(answer.status, 200, method);
       const { result } = await answer.json<RpcBody>();
       t.is(result?.resultType, 'complete', method);
@@ -66,11 +66,11 @@ for (const [name, createDialer] of Object.entries(SERVERS)) {
   test(`${name}: a method that it does not know is 404 and -32601, an unknown tool 200 and -32602`, async (t) => {
     const dialer = createDialer(t);
     t.teardown(() => dialer.close());
-    const face = await startHttpFace(t, { modernDialer: dialer });
-    const unknown = await postModern(face, modern(1, 'vendor/unknown'));
+    const harness = await startHttpHarness(t, { modernDialer: dialer });
+    const unknown = await postModern(harness, modern(1, 'vendor/unknown'));
     t.is(unknown.status, 404);
     t.like(await unknown.json<RpcBody>(), { id: 1, error: { code: -32601 } });
-    const tool = await postModern(face, modern(2, 'tools/call', { name: 'no-such-tool', arguments: {} }));
+    const tool = await postModern(harness, modern(2, 'tools/call', { name: 'no-such-tool', arguments: {} }));
     t.is(tool.status, 200);
     t.like(await tool.json<RpcBody>(), { id: 2, error: { code: -32602 } });
   });

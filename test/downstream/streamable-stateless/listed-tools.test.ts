@@ -1,7 +1,7 @@
 import test from 'ava';
 import { ListedTools, TOOL_LIMITS } from '../../../src/downstream/streamable-stateless/listed-tools.ts';
 import { clientFrame, serverFrame } from '../../support/frames.ts';
-import { startHttpFace } from '../../support/http-face.ts';
+import { startHttpHarness } from '../../support/http-harness.ts';
 import { modern, nextCall, postModern, type RpcBody } from './modern-posts.ts';
 
 const region = { type: 'string', 'x-mcp-header': 'Region' };
@@ -102,21 +102,21 @@ test('the callers who listed their tools longest ago are forgotten', (t) => {
 });
 
 test('a call whose Mcp-Param header contradicts its arguments is refused with 400 and -32020, once its tool was listed', async (t) => {
-  const face = await startHttpFace(t);
-  face.server.scripts.set('tools/list', (request, link) =>
+  const harness = await startHttpHarness(t);
+  harness.server.scripts.set('tools/list', (request, link) =>
     link.answer(request, { tools: [tool('route', { region })] }),
   );
   const call = modern(2, 'tools/call', { name: 'route', arguments: { region: 'eu' } });
-  const early = postModern(face, call, { 'Mcp-Param-Region': 'us' });
-  const link = await nextCall(face, 1);
+  const early = postModern(harness, call, { 'Mcp-Param-Region': 'us' });
+  const link = await nextCall(harness, 1);
   link.answer(await link.next('tools/call'));
   t.is((await early).status, 200, 'nobody has listed it');
-  await (await postModern(face, modern(1, 'tools/list'))).text();
+  await (await postModern(harness, modern(1, 'tools/list'))).text();
   for (const given of [{ 'Mcp-Param-Region': 'us' }, {}]) {
-    const refused = await postModern(face, call, given);
+    const refused = await postModern(harness, call, given);
     t.is(refused.status, 400);
     t.like(await refused.json<RpcBody>(), { id: 2, error: { code: -32020 } });
   }
-  face.server.scripts.set('tools/call', (request, connection) => connection.answer(request));
-  t.is((await postModern(face, call, { 'mcp-param-region': 'eu' })).status, 200);
+  harness.server.scripts.set('tools/call', (request, connection) => connection.answer(request));
+  t.is((await postModern(harness, call, { 'mcp-param-region': 'eu' })).status, 200);
 });

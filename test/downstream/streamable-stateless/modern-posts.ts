@@ -6,7 +6,7 @@ import {
   type HttpAnswer,
   type HttpCall,
 } from '../../support/http-call.ts';
-import type { HttpFace } from '../../support/http-face.ts';
+import type { HttpHarness } from '../../support/http-harness.ts';
 import { type Headers, POST_HEADERS, textOf } from '../../support/legacy-clients.ts';
 
 export const META = 'io.modelcontextprotocol/';
@@ -64,7 +64,7 @@ function callOf(port: number, message: ModernMessage, headers: Headers = {}): Ht
 }
 
 export function postModern(
-  { port }: Pick<HttpFace, 'port'>,
+  { port }: Pick<HttpHarness, 'port'>,
   message: ModernMessage,
   headers: Headers = {},
   signal?: AbortSignal,
@@ -73,17 +73,17 @@ export function postModern(
 }
 
 /** For tests that must know when the request is there. */
-export function arriveModern({ port }: HttpFace, message: ModernMessage): ArrivingCall {
+export function arriveModern({ port }: HttpHarness, message: ModernMessage): ArrivingCall {
   return callHttpAndArrive(callOf(port, message));
 }
 
 /** A body as it is, with whatever headers. */
-export function postBody({ port }: HttpFace, body: object | string, headers: Headers): Promise<HttpAnswer> {
+export function postBody({ port }: HttpHarness, body: object | string, headers: Headers): Promise<HttpAnswer> {
   return callHttp({ port, method: 'POST', headers: { ...POST_HEADERS, ...headers }, body: textOf(body) });
 }
 
 /** The link of the call that came to the fake server last, as soon as it is there. */
-export async function nextCall(face: HttpFace, count: number): Promise<FakeConnection> {
-  while (face.server.connections.length < count) await new Promise((resolve) => setImmediate(resolve));
-  return face.server.connections[count - 1] as FakeConnection;
+export async function nextCall(harness: HttpHarness, count: number): Promise<FakeConnection> {
+  while (harness.server.connections.length < count) await new Promise((resolve) => setImmediate(resolve));
+  return harness.server.connections[count - 1] as FakeConnection;
 }

@@ -5,14 +5,14 @@ import { BridgeError } from '../../../src/errors.ts';
 import { SharedModernServer } from '../../../src/relay/shared-modern/shared-modern-server.ts';
 import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
-import { startHttpFace } from '../../support/http-face.ts';
+import { startHttpHarness } from '../../support/http-harness.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { META, modern, postModern, REVISION, type RpcBody } from './modern-posts.ts';
 
 const SERVER = fileURLToPath(new URL('../../fixtures/modern-server/stdio.js', import.meta.url));
 
-/** The face before one process of a server made with the official SDK v2. */
-async function startFace(t: ExecutionContext) {
+/** A listener before one process of a server made with the official SDK v2. */
+async function startHarness(t: ExecutionContext) {
   const { deps } = createTestDeps();
   const dialer = createStdioDialer({
     target: { kind: 'command', command: process.execPath, args: [SERVER] },
@@ -23,8 +23,8 @@ async function startFace(t: ExecutionContext) {
   });
   const server = new SharedModernServer({ dialer, deps, prewarm: false });
   t.teardown(() => server.close());
-  const face = await startHttpFace(t, { modernDialer: server });
-  return { face, server };
+  const harness = await startHttpHarness(t, { modernDialer: server });
+  return { harness, server };
 }
 
 type Mode = 'auto' | { readonly pin: string };
@@ -46,13 +46,13 @@ function textOf({ content }: { readonly content?: unknown }): unknown {
 
 for (const mode of [{ pin: '2026-07-28' }, 'auto'] as const) {
   test(`the official client finds a modern server and calls its tools: ${JSON.stringify(mode)}`, async (t) => {
-    const { face } = await startFace(t);
-    const client = await connect(t, face.port, mode);
+    const { harness } = await startHarness(t);
+    const client = await connect(t, harness.port, mode);
     t.is(client.getServerVersion()?.name, 'modern');
     t.true((await client.listTools()).tools.some(({ name }) => name === 'echo'));
     t.is(textOf(await client.callTool({ name: 'echo', arguments: { text: 'hello' } })), 'hello');
     t.is(textOf(await client.callTool({ name: 'route', arguments: { region: 'eu' } })), 'eu by undefined');
-    t.is(face.sessions.size, 0);
+    t.is(harness.sessions.size, 0);
   });
 }
 
@@ -69,8 +69,8 @@ function hearProgress({ transport }: Client): readonly unknown[] {
 }
 
 test('calls of several official clients at once each get their own answer and progress', async (t) => {
-  const { face } = await startFace(t);
-  const clients = await Promise.all(Array.from({ length: 3 }, () => connect(t, face.port)));
+  const { harness } = await startHarness(t);
+  const clients = await Promise.all(Array.from({ length: 3 }, () => connect(t, harness.port)));
   await Promise.all(
     clients.map(async (client, n) => {
       const progress = hearProgress(client);
@@ -83,19 +83,19 @@ test('calls of several official clients at once each get their own answer and pr
 });
 
 test('raw calls under one id, answered in another order, each get their own answer', async (t) => {
-  const { face } = await startFace(t);
+  const { harness } = await startHarness(t);
   const work = (steps: number, name: string) =>
-    postModern(face, modern(1, 'tools/call', { name: 'work', arguments: { steps, name } }));
+    postModern(harness, modern(1, 'tools/call', { name: 'work', arguments: { steps, name } }));
   const [slow, quick] = await Promise.all([work(30, 'slow'), work(1, 'quick')]);
   t.is(textOf((await quick.json<RpcBody>()).result), 'quick');
   t.is(textOf((await slow.json<RpcBody>()).result), 'slow');
 });
 
 test('progress and logs of a real server come as a stream that ends with the answer', async (t) => {
-  const { face } = await startFace(t);
+  const { harness } = await startHarness(t);
   const meta = { progressToken: 'p', [`${META}logLevel`]: 'info' };
   const answer = await postModern(
-    face,
+    harness,
     modern(4, 'tools/call', { name: 'work', arguments: { steps: 2, name: 'w' } }, meta),
   );
   t.is(answer.headers['x-accel-buffering'], 'no');
@@ -110,17 +110,17 @@ test('progress and logs of a real server come as a stream that ends with the ans
 });
 
 test('the versions that are served are among those the server discovers', async (t) => {
-  const { face } = await startFace(t);
-  const { result } = await (await postModern(face, modern(1, 'server/discover'))).json<RpcBody>();
+  const { harness } = await startHarness(t);
+  const { result } = await (await postModern(harness, modern(1, 'server/discover'))).json<RpcBody>();
   const odd = modern(1, 'tools/list', {}, { [`${META}protocolVersion`]: 'v999' });
-  const { error } = await (await postModern(face, odd, { 'MCP-Protocol-Version': 'v999' })).json<RpcBody>();
+  const { error } = await (await postModern(harness, odd, { 'MCP-Protocol-Version': 'v999' })).json<RpcBody>();
   t.deepEqual(error?.data.supported, [REVISION]);
   t.true(result.supportedVersions.includes(REVISION));
 });
 
 test('a call that the official client aborts is withdrawn at the server', async (t) => {
-  const { face } = await startFace(t);
-  const client = await connect(t, face.port);
+  const { harness } = await startHarness(t);
+  const client = await connect(t, harness.port);
   const controller = new AbortController();
   const waiting = client.callTool({ name: 'wait', arguments: { name: 'aborted' } }, { signal: controller.signal });
   // A call that is withdrawn before its tool runs leaves no trace in it.
@@ -131,15 +131,15 @@ test('a call that the official client aborts is withdrawn at the server', async 
 });
 
 test('input that a tool needs is asked of the official client and given with the repeated call', async (t) => {
-  const { face } = await startFace(t);
-  const client = await connect(t, face.port);
+  const { harness } = await startHarness(t);
+  const client = await connect(t, harness.port);
   client.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { name: 'Bo' } }));
   t.is(textOf(await client.callTool({ name: 'ask', arguments: {} })), 'hello Bo');
 });
 
 test('a subscription of the official client hears of changes, and ends as it should when the bridge does', async (t) => {
-  const { face } = await startFace(t);
-  const client = await connect(t, face.port);
+  const { harness } = await startHarness(t);
+  const client = await connect(t, harness.port);
   let changes = 0;
   client.setNotificationHandler('notifications/tools/list_changed', () => {
     changes += 1;
@@ -147,15 +147,15 @@ test('a subscription of the official client hears of changes, and ends as it sho
   const subscription = await client.listen({ toolsListChanged: true });
   await client.callTool({ name: 'change', arguments: { kind: 'tools' } });
   await waitFor(() => changes === 1);
-  face.calls.close(new BridgeError('ERR_SESSION_CLOSED', 'shutting down'));
+  harness.calls.close(new BridgeError('ERR_SESSION_CLOSED', 'shutting down'));
   t.is(await subscription.closed, 'graceful');
 });
 
 test('the official client that finds out eras does not take a server that is away for a legacy one', async (t) => {
-  const face = await startHttpFace(t);
-  face.server.refusal = new BridgeError('ERR_UPSTREAM_CONNECT', 'cannot be reached');
-  await t.throwsAsync(connect(t, face.port, 'auto'));
-  const answered = face.logLines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request');
+  const harness = await startHttpHarness(t);
+  harness.server.refusal = new BridgeError('ERR_UPSTREAM_CONNECT', 'cannot be reached');
+  await t.throwsAsync(connect(t, harness.port, 'auto'));
+  const answered = harness.logLines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request');
   t.true(answered.length > 0);
   // An initialize would have been answered with 200.
   for (const { method, status } of answered) t.deepEqual([method, status], ['POST', 502]);

@@ -12,7 +12,7 @@ import {
 import { FakeDialer } from '../../support/fake-peers.ts';
 import { serverFrame } from '../../support/frames.ts';
 import { callHttp, type HttpAnswer } from '../../support/http-call.ts';
-import type { HttpFace } from '../../support/http-face.ts';
+import type { HttpHarness } from '../../support/http-harness.ts';
 import {
   call,
   cancellation,
@@ -27,13 +27,13 @@ import { connectStreamable } from '../../support/sdk-client.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { askedFor, refuseWith } from '../../upstream/streamable-stateless/connect-modern.ts';
 import { DISCOVERY, META, type Message } from './legacy-session.ts';
-import { type ScriptedFace, startScriptedFace, startTranslatedFace } from './modern-servers.ts';
+import { type ScriptedHarness, startScriptedHarness, startTranslatedHarness } from './modern-servers.ts';
 
 const TOOLS = 'notifications/tools/list_changed';
 const done = { resultType: 'complete', content: [{ type: 'text', text: 'done' }] };
 const legacyDone = { content: [{ type: 'text', text: 'done' }] };
 
-interface HttpClient extends ScriptedFace {
+interface HttpClient extends ScriptedHarness {
   readonly session: HttpSession;
   /** Posts a request and reads what it is answered, as JSON. */
   ask(method: string, params?: object): Promise<Message>;
@@ -41,15 +41,15 @@ interface HttpClient extends ScriptedFace {
 
 /** A client over Streamable HTTP of a modern server that does as the script says. */
 async function connect(t: ExecutionContext, script: Script = {}, hello = initialize()): Promise<HttpClient> {
-  const { server, face } = await startScriptedFace(t, script);
-  const session = await openHttpSession(face.port, hello);
+  const { server, harness } = await startScriptedHarness(t, script);
+  const session = await openHttpSession(harness.port, hello);
   t.is((await session.post(notification('notifications/initialized'))).status, 202);
   let lastId = 100;
   const ask = async (method: string, params: object = {}): Promise<Message> => {
     lastId += 1;
     return (await session.post({ jsonrpc: '2.0', id: lastId, method, params })).json();
   };
-  return { server, face, session, ask };
+  return { server, harness, session, ask };
 }
 
 const helloWith = (capabilities: object): object => {
@@ -159,12 +159,12 @@ test('an SDK v1 client that checks output against its schema takes what is no ob
   const outputSchema = { type: 'array', items: { $ref: '#/$defs/n' }, $defs: { n: { type: 'number' } } };
   const tool = { name: 'numbers', inputSchema: { type: 'object' }, outputSchema };
   let structuredContent: readonly unknown[] = [1, 2];
-  const { face } = await startScriptedFace(t, {
+  const { harness } = await startScriptedHarness(t, {
     'tools/list': (asked, response) =>
       answerResult(asked, response, { resultType: 'complete', ttlMs: 0, cacheScope: 'private', tools: [tool] }),
     'tools/call': (asked, response) => answerResult(asked, response, { ...done, structuredContent }),
   });
-  const { client, close } = await connectStreamable(new URL(`http://127.0.0.1:${face.port}/mcp`));
+  const { client, close } = await connectStreamable(new URL(`http://127.0.0.1:${harness.port}/mcp`));
   t.teardown(close);
   t.is((await client.listTools()).tools.length, 1);
   const called = await client.callTool({ name: 'numbers' });
@@ -180,14 +180,14 @@ test('an SDK v1 client that checks output against its schema takes what is no ob
 // ---- connections that break
 
 /** The bridge has noticed that the responses to this many POSTs are over; the handshake has two. */
-async function closedPosts({ logLines }: HttpFace, count: number): Promise<void> {
+async function closedPosts({ logLines }: HttpHarness, count: number): Promise<void> {
   await waitFor(() => logLines.filter((line) => line.includes('"method":"POST"')).length >= count);
 }
 
 test('a call goes on when its stream breaks, and who comes back with Last-Event-ID gets the answer', async (t) => {
   let response: ServerResponse | undefined;
   let asked: AskedMessage | undefined;
-  const { session, face } = await connect(t, {
+  const { session, harness } = await connect(t, {
     'tools/call': (...call) => {
       [asked, response] = call;
     },
@@ -195,13 +195,13 @@ test('a call goes on when its stream breaks, and who comes back with Last-Event-
   const pending = session.post(call('mine'));
   await waitFor(() => response !== undefined);
   // Silent for so long that it is given a stream.
-  face.clock.advance(6000);
+  harness.clock.advance(6000);
   const lost = await pending;
   const { id } = await lost.events().next();
   t.truthy(id);
   lost.leave();
-  await closedPosts(face, 3);
-  face.clock.advance(59_000);
+  await closedPosts(harness, 3);
+  harness.clock.advance(59_000);
   t.false(response?.destroyed, 'a disconnect is no cancellation');
   answerResult(asked as AskedMessage, response as ServerResponse, done);
   await waitFor(() => response?.writableFinished);
@@ -228,7 +228,7 @@ class Subscriptions {
 
 test('a call whose client does not come back goes on until its session has been idle for too long', async (t) => {
   let waiting: ServerResponse | undefined;
-  const { session, face } = await connect(t, {
+  const { session, harness } = await connect(t, {
     'tools/call': (_, response) => {
       waiting = response;
     },
@@ -238,42 +238,42 @@ test('a call whose client does not come back goes on until its session has been 
   await waitFor(() => waiting !== undefined);
   abort.abort();
   await lost;
-  await closedPosts(face, 3);
-  face.clock.advance(60_000);
-  t.is(face.sessions.size, 1);
+  await closedPosts(harness, 3);
+  harness.clock.advance(60_000);
+  t.is(harness.sessions.size, 1);
   t.false(waiting?.destroyed);
-  face.clock.advance(30 * 60_000);
-  t.is(face.sessions.size, 0);
+  harness.clock.advance(30 * 60_000);
+  t.is(harness.sessions.size, 0);
   await waitFor(() => waiting?.destroyed);
 });
 
 test('a client of HTTP+SSE that leaves has its calls withdrawn at once', async (t) => {
   let waiting: ServerResponse | undefined;
-  const { face } = await startScriptedFace(t, {
+  const { harness } = await startScriptedHarness(t, {
     'tools/call': (_, response) => {
       waiting = response;
     },
   });
-  const { post, stream } = await openSseStream(face.port);
+  const { post, stream } = await openSseStream(harness.port);
   await post(initialize('2024-11-05'));
   await stream.next();
   await post(call(1));
   await waitFor(() => waiting !== undefined);
   stream.leave();
   await waitFor(() => waiting?.destroyed);
-  t.is(face.sessions.size, 0);
+  t.is(harness.sessions.size, 0);
 });
 
 test('a session that is deleted takes its calls and its subscription at the server with it', async (t) => {
   const subscriptions = new Subscriptions();
   let waiting: ServerResponse | undefined;
-  const { session, face } = await connect(t, {
+  const { session, harness } = await connect(t, {
     ...subscriptions.script,
     'tools/call': (_, response) => {
       waiting = response;
     },
   });
-  face.clock.advance(30);
+  harness.clock.advance(30);
   const pending = session.post(call(1));
   await waitFor(() => waiting !== undefined && subscriptions.opened.length === 1);
   t.is((await session.delete()).status, 204);
@@ -283,7 +283,7 @@ test('a session that is deleted takes its calls and its subscription at the serv
 
 test('a client that ends its session has the server end the task that it made of a call', async (t) => {
   const missing = { requiredCapabilities: { extensions: { [`${META}tasks`]: {} } } };
-  const { server, session, face } = await connect(t, {
+  const { server, session, harness } = await connect(t, {
     'tools/call': (asked, response) => {
       const isFirst = askedFor(server, 'tools/call').length === 1;
       if (isFirst) return refuseWith(400, -32021, missing)(asked, response);
@@ -294,7 +294,7 @@ test('a client that ends its session has the server end the task that it made of
   // A stream from the start, however much time the wait lets go by.
   const answer = (await session.post(call(1), { Accept: 'text/event-stream, application/json' })).events();
   await waitFor(() => {
-    face.clock.advance(100);
+    harness.clock.advance(100);
     return server.order.includes('tasks/get');
   });
   t.is((await session.delete()).status, 204);
@@ -310,10 +310,10 @@ test('changes while no stream is open are one notification once there is one', a
       if (method === 'server/discover') setImmediate(() => listener.fromServer(serverFrame({ id, result: DISCOVERY })));
     };
   };
-  const face = await startTranslatedFace(t, () => dialer);
-  const session = await openHttpSession(face.port);
+  const harness = await startTranslatedHarness(t, () => dialer);
+  const session = await openHttpSession(harness.port);
   await session.post(notification('notifications/initialized'));
-  face.clock.advance(30);
+  harness.clock.advance(30);
   const listen = dialer.latest.link.sent.at(-1)?.frame.id;
   const tell = (method: string, params: object = {}): void => {
     const message = { method, params: { ...params, _meta: { [`${META}subscriptionId`]: listen } } };
@@ -335,16 +335,16 @@ test('changes while no stream is open are one notification once there is one', a
 
 test('a subscription whose stream breaks is opened again, and the client told to look', async (t) => {
   const subscriptions = new Subscriptions();
-  const { session, face } = await connect(t, subscriptions.script);
+  const { session, harness } = await connect(t, subscriptions.script);
   const stream = (await session.get()).events();
   await stream.next();
-  face.clock.advance(30);
+  harness.clock.advance(30);
   await waitFor(() => subscriptions.opened.length === 1);
   subscriptions.tell('notifications/vendor');
   t.is((await stream.message<Message>()).method, 'notifications/vendor');
   subscriptions.opened[0]?.response.destroy();
   await waitFor(() => {
-    face.clock.advance(100);
+    harness.clock.advance(100);
     return subscriptions.opened.length === 2;
   });
   const told = [await stream.message<Message>(), await stream.message<Message>()];
@@ -479,19 +479,19 @@ for (const [title, revision, batch] of [
 // ---- servers that cannot be reached
 
 test('a server that refuses server/discover refuses initialize with the same words, and no session is made', async (t) => {
-  const { face } = await startScriptedFace(t, { 'server/discover': refuseWith(500, -32099) });
+  const { harness } = await startScriptedHarness(t, { 'server/discover': refuseWith(500, -32099) });
   const body = JSON.stringify(initialize());
-  const answer = await callHttp({ port: face.port, method: 'POST', headers: POST_HEADERS, body });
+  const answer = await callHttp({ port: harness.port, method: 'POST', headers: POST_HEADERS, body });
   t.is(answer.headers['mcp-session-id'], undefined);
   t.like((await answer.json<Message>()).error, { code: -32099, message: 'not like this' });
-  t.is(face.sessions.size, 0);
+  t.is(harness.sessions.size, 0);
 });
 
 test('what the server said of itself is remembered for as long as it said', async (t) => {
-  const { server, face } = await startScriptedFace(t, {
+  const { server, harness } = await startScriptedHarness(t, {
     'server/discover': (asked, response) => answerResult(asked, response, { ...DISCOVERY, ttlMs: 60_000 }),
   });
-  await openHttpSession(face.port);
-  await openHttpSession(face.port);
+  await openHttpSession(harness.port);
+  await openHttpSession(harness.port);
   t.deepEqual(server.order, ['server/discover']);
 });

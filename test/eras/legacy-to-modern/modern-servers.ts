@@ -12,7 +12,7 @@ import {
 import { serveModern } from '../../fixtures/modern-server/http.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
 import type { FakeClock } from '../../support/fake-clock.ts';
-import { type HttpFace, type HttpFaceOptions, startHttpFace } from '../../support/http-face.ts';
+import { type HttpHarness, type HttpHarnessOptions, startHttpHarness } from '../../support/http-harness.ts';
 import { dialStateless } from '../../upstream/remote-dialers.ts';
 import { DISCOVERY } from './legacy-session.ts';
 
@@ -49,27 +49,27 @@ export function translate(t: ExecutionContext, dialer: UpstreamDialer, clock?: F
   return upstream;
 }
 
-/** An HTTP face for legacy clients, whose server is `dialer`'s. */
-export function startTranslatedFace(
+/** A listener for legacy clients, whose server is `dialer`'s. */
+export function startTranslatedHarness(
   t: ExecutionContext,
   dial: (clock: FakeClock) => UpstreamDialer,
-  options: HttpFaceOptions = {},
-): Promise<HttpFace> {
-  return startHttpFace(t, { ...options, dialer: (clock) => translate(t, dial(clock), clock) });
+  options: HttpHarnessOptions = {},
+): Promise<HttpHarness> {
+  return startHttpHarness(t, { ...options, dialer: (clock) => translate(t, dial(clock), clock) });
 }
 
-export interface ScriptedFace {
+export interface ScriptedHarness {
   readonly server: ScriptedServer;
-  readonly face: HttpFace;
+  readonly harness: HttpHarness;
 }
 
 /** The same where a modern server over HTTP does as the script says. */
-export async function startScriptedFace(t: ExecutionContext, script: Script): Promise<ScriptedFace> {
+export async function startScriptedHarness(t: ExecutionContext, script: Script): Promise<ScriptedHarness> {
   const server = await listenScripted({
     'server/discover': (asked, response) => answerResult(asked, response, DISCOVERY),
     ...script,
   });
-  const face = await startTranslatedFace(t, (clock) => dialStateless(server.url, { clock }));
+  const harness = await startTranslatedHarness(t, (clock) => dialStateless(server.url, { clock }));
   t.teardown(() => server.close());
-  return { server, face };
+  return { server, harness };
 }

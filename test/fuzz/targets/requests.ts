@@ -4,7 +4,7 @@ import type { UpstreamDialer } from '../../../src/relay/ports.ts';
 import { resultFrame } from '../../../src/wire/write-message.ts';
 import { modern, modernCall, postModern } from '../../downstream/streamable-stateless/modern-posts.ts';
 import { FakeLink } from '../../support/fake-peers.ts';
-import { type HttpFace, startHttpFace } from '../../support/http-face.ts';
+import { type HttpHarness, startHttpHarness } from '../../support/http-harness.ts';
 import {
   call,
   initialize,
@@ -127,9 +127,9 @@ function textOf({ verb, target, usual, lines, body, framing }: RequestParts, ses
   return `${head}\r\n\r\n${sent}`.replaceAll('SESSION', session);
 }
 
-// ---- the face and its honest clients
+// ---- the listener and its honest clients
 
-let face: HttpFace;
+let harness: HttpHarness;
 let honest: StreamableSession;
 /** Its id is known to attackers. */
 let victim: StreamableSession;
@@ -140,34 +140,34 @@ async function open(): Promise<void> {
   ends = [];
   // Nothing of a test is needed but its end.
   const t = { teardown: (end: () => unknown) => void ends.push(end) } as unknown as ExecutionContext;
-  face = await startHttpFace(t, {
+  harness = await startHttpHarness(t, {
     modernDialer: echoing,
     maxSessions: MAX_SESSIONS,
     sessionTimeoutMs: SESSION_TIMEOUT_MS,
     maxMessageBytes: 4096,
   });
-  face.server.scripts.set('tools/call', (asked, connected) => {
+  harness.server.scripts.set('tools/call', (asked, connected) => {
     const { params } = asked.json() as { params?: { name?: unknown } };
     connected.answer(asked, { name: params?.name });
   });
-  honest = await openStreamable(face);
-  victim = await openStreamable(face);
+  honest = await openStreamable(harness);
+  victim = await openStreamable(harness);
 }
 
 async function close(): Promise<void> {
   for (const session of [honest, victim]) await (await session.delete()).text();
   // Streams of attackers count as long as the server has not heard of their end.
   const hasEnded = (): boolean => {
-    face.clock.advance(2 * SESSION_TIMEOUT_MS);
-    return face.sessions.size === 0;
+    harness.clock.advance(2 * SESSION_TIMEOUT_MS);
+    return harness.sessions.size === 0;
   };
-  await waitFor(hasEnded, { message: () => `the end of ${face.sessions.size} sessions` }).finally(async () => {
+  await waitFor(hasEnded, { message: () => `the end of ${harness.sessions.size} sessions` }).finally(async () => {
     for (const end of ends) await end();
   });
 }
 
 async function attack({ requests, seed, isDamaged, ending }: Connection): Promise<RawSocket> {
-  const socket = (await RawSocket.connect(face.port)).read();
+  const socket = (await RawSocket.connect(harness.port)).read();
   const text = Buffer.from(requests.map((parts) => textOf(parts, victim.id)).join(''));
   const random = createRandom(seed);
   for (const piece of pieces(isDamaged ? havoc(text, seed) : text, seed)) {
@@ -186,7 +186,7 @@ async function askHonestly(): Promise<void> {
   const [legacy, current] = await Promise.all([
     // Under ids that attackers use as well.
     honest.post(call(1, name)),
-    postModern(face, modernCall(1, name)),
+    postModern(harness, modernCall(1, name)),
   ]);
   for (const answer of [legacy, current]) {
     const text = await answer.text();
@@ -207,12 +207,14 @@ export const requests = fuzzTarget({
     const sockets = await Promise.all(attacks);
     await askHonestly();
     for (const { socket } of sockets) socket.destroy();
-    await waitFor(() => face.calls.size === 0, { message: 'the end of all calls' });
+    await waitFor(() => harness.calls.size === 0, { message: 'the end of all calls' });
     for (const { received } of sockets) insist(!/^HTTP\/1\.1 50[0-24-9]/m.test(received), () => received);
-    const failures = face.logLines.filter((line) => line.includes('failed internally') || line.includes('"level":60'));
+    const failures = harness.logLines.filter(
+      (line) => line.includes('failed internally') || line.includes('"level":60'),
+    );
     insist(failures.length === 0, () => failures.join('\n'));
-    (face.logLines as string[]).length = 0;
-    if (face.sessions.size > MAX_SESSIONS / 2) await startAnew();
+    (harness.logLines as string[]).length = 0;
+    if (harness.sessions.size > MAX_SESSIONS / 2) await startAnew();
   },
 });
 

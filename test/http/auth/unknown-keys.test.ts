@@ -18,7 +18,7 @@ import {
   startIssuer,
 } from '../../support/fake-issuer.ts';
 import { callHttp } from '../../support/http-call.ts';
-import { startHttpFace } from '../../support/http-face.ts';
+import { startHttpHarness } from '../../support/http-harness.ts';
 import { initialize, POST_HEADERS } from '../../support/legacy-clients.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -80,7 +80,7 @@ test('a fresh key is 503 with the time to try again, never 401, until it could b
   const { issuer, clock, jwt } = await startVerifier(t);
   const hintsFor = () => ({ resourceMetadata: undefined, scopes: [] });
   const authenticator = new BearerAuthenticator({ tokens: new TokenTable([], log), jwt, hintsFor });
-  const { port } = await startHttpFace(t, { authenticator });
+  const { port } = await startHttpHarness(t, { authenticator });
   const post = (token: string) => {
     const headers = { ...POST_HEADERS, Authorization: `Bearer ${token}` };
     return callHttp({ port, method: 'POST', headers, body: JSON.stringify(initialize()) });

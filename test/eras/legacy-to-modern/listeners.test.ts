@@ -8,7 +8,7 @@ import { createTestDeps } from '../../process/collected-log.ts';
 import { initialize, notification, openHttpSession, openSseStream } from '../../support/legacy-clients.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import type { Message } from './legacy-session.ts';
-import { dialModernHttp, dialModernStdio, startTranslatedFace, translate } from './modern-servers.ts';
+import { dialModernHttp, dialModernStdio, startTranslatedHarness, translate } from './modern-servers.ts';
 
 /** One client after its handshake. */
 interface Connected {
@@ -20,7 +20,7 @@ type Connect = (t: ExecutionContext, dialer: UpstreamDialer) => Promise<(revisio
 
 const over: Readonly<Record<string, Connect>> = {
   'Streamable HTTP': async (t, dialer) => {
-    const { port } = await startTranslatedFace(t, () => dialer);
+    const { port } = await startTranslatedHarness(t, () => dialer);
     return async (revision) => {
       const session = await openHttpSession(port, initialize(revision));
       t.is((await session.post(notification('notifications/initialized'))).status, 202);
@@ -30,7 +30,7 @@ const over: Readonly<Record<string, Connect>> = {
     };
   },
   'HTTP+SSE': async (t, dialer) => {
-    const { port } = await startTranslatedFace(t, () => dialer);
+    const { port } = await startTranslatedHarness(t, () => dialer);
     return async (revision) => {
       const { post, stream } = await openSseStream(port);
       const ask = async (message: object): Promise<Message> => {
@@ -77,8 +77,8 @@ for (const [server, dial] of [
   ['over HTTP', dialModernHttp],
   ['on stdio', dialModernStdio],
 ] as const) {
-  for (const [face, connect] of Object.entries(over)) {
-    test(`clients of every legacy revision over ${face} are served by a modern server ${server}`, async (t) => {
+  for (const [harness, connect] of Object.entries(over)) {
+    test(`clients of every legacy revision over ${harness} are served by a modern server ${server}`, async (t) => {
       const open = await connect(t, await dial(t));
       for (const revision of ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25']) {
         const { initialized, request } = await open(revision);

@@ -23,7 +23,7 @@ import { configOf } from '../bridge/config-of.ts';
 import { FakeClock } from './fake-clock.ts';
 import { FakeServer } from './fake-server.ts';
 
-export interface HttpFaceOptions {
+export interface HttpHarnessOptions {
   /** 127.0.0.1 unless it says otherwise. */
   readonly host?: string;
   /** Any free one unless it says otherwise. */
@@ -60,8 +60,8 @@ export interface HttpFaceOptions {
   readonly principalOf?: StatelessEndpointOptions['principalOf'];
 }
 
-/** The HTTP face as the bridge composes it, real sockets and all, before a fake server and on fake time. */
-export interface HttpFace {
+/** The HTTP listener as the bridge composes it, real sockets and all, before a fake server and on fake time. */
+export interface HttpHarness {
   readonly port: number;
   readonly clock: FakeClock;
   readonly server: FakeServer;
@@ -74,7 +74,7 @@ export interface HttpFace {
 }
 
 /** Gone when the test ends. */
-export async function startHttpFace(t: ExecutionContext, options: HttpFaceOptions = {}): Promise<HttpFace> {
+export async function startHttpHarness(t: ExecutionContext, options: HttpHarnessOptions = {}): Promise<HttpHarness> {
   const clock = new FakeClock();
   const server = new FakeServer();
   const logLines: string[] = [];
@@ -112,7 +112,7 @@ export async function startHttpFace(t: ExecutionContext, options: HttpFaceOption
 
 const DEFAULTS = configOf('--', 'server');
 
-function listenerOf(options: HttpFaceOptions): HttpListenerConfig {
+function listenerOf(options: HttpHarnessOptions): HttpListenerConfig {
   const { host = '127.0.0.1', port = 0, httpSse = 'served', baseUrl } = options;
   if (DEFAULTS.listener.kind !== 'http') throw new Error('serve listens for HTTP');
   const { access, endpoints } = DEFAULTS.listener;
@@ -126,7 +126,7 @@ function listenerOf(options: HttpFaceOptions): HttpListenerConfig {
   };
 }
 
-function serverOf(options: HttpFaceOptions): ServerConfig {
+function serverOf(options: HttpHarnessOptions): ServerConfig {
   const [server] = DEFAULTS.servers;
   const { maxSessions = 100, sessionTimeoutMs = 30 * 60_000 } = options;
   return {
@@ -159,12 +159,12 @@ export function fixtureCertificate(): CertificateSource {
   return { pair: { cert: pem('server'), key: pem('server-key') }, renewed: () => undefined };
 }
 
-function createAuthenticator({ authenticator, principalOf }: HttpFaceOptions): Authenticator {
+function createAuthenticator({ authenticator, principalOf }: HttpHarnessOptions): Authenticator {
   if (principalOf === undefined) return authenticator ?? LETS_ANYONE_IN;
   return { authenticate: (request, decided) => decided({ kind: 'principal', principal: principalOf(request) }) };
 }
 
 /** What its log says at `warn` or above. */
-export function seriousLines({ logLines }: HttpFace): readonly string[] {
+export function seriousLines({ logLines }: HttpHarness): readonly string[] {
   return logLines.filter((line) => JSON.parse(line).level >= 40);
 }
