@@ -1,3 +1,5 @@
+import { ByteQueue } from '../../collections/byte-queue.ts';
+
 /** Why a client's messages are held back: the server's pipe is full, or the client itself does not read. */
 export type GateReason = 'server' | 'reader';
 
@@ -28,8 +30,10 @@ export const MAX_BURST_BYTES = 8 * 1024 * 1024;
 /** Holds a client's messages back while there is no room for them; then lets them go in order. */
 export class TurnGate {
   readonly #closedFor = new Set<GateReason>();
-  #waiting: Turn[] = [];
-  #heldBytes = 0;
+  readonly #waiting = new ByteQueue<Turn>(
+    { maxItems: MAX_WAITING_TURNS, maxBytes: MAX_BURST_BYTES },
+    ({ bytes }) => bytes,
+  );
   #isOpenForGood = false;
 
   /** Runs it at once or when the gate opens. False: too many wait already, refuse this one. */
@@ -38,25 +42,24 @@ export class TurnGate {
       turn.run();
       return true;
     }
-    if (this.#waiting.length >= MAX_WAITING_TURNS || !this.#mayHold(turn)) return false;
-    this.#waiting.push(turn);
-    this.#heldBytes += turn.bytes;
+    if (!this.#mayHold(turn)) return false;
+    this.#waiting.add(turn);
     return true;
   }
 
   /** One that is held back waits no longer. */
   leave(turn: Turn): void {
-    this.#waiting = this.#waiting.filter((other) => other !== turn);
-    this.#heldBytes -= turn.bytes;
+    this.#waiting.removeFirst((other) => other === turn);
   }
 
   /** Is it held back? */
   holds(turn: Turn): boolean {
-    return this.#waiting.includes(turn);
+    return this.#waiting.some((other) => other === turn);
   }
 
-  #mayHold({ bytes }: Turn): boolean {
-    return bytes === 0 || this.#heldBytes === 0 || this.#heldBytes + bytes <= MAX_BURST_BYTES;
+  #mayHold(turn: Turn): boolean {
+    if (this.#waiting.length >= MAX_WAITING_TURNS) return false;
+    return turn.bytes === 0 || this.#waiting.bytes === 0 || this.#waiting.fits(turn);
   }
 
   close(reason: GateReason): void {
@@ -78,10 +81,8 @@ export class TurnGate {
   /** One that passes may close the gate again: the others then keep waiting, in order. */
   #letPass(): void {
     for (;;) {
-      const index = this.#waiting.findIndex((turn) => this.#mayPass(turn));
-      const [turn] = index < 0 ? [] : this.#waiting.splice(index, 1);
+      const turn = this.#waiting.removeFirst((waiting) => this.#mayPass(waiting));
       if (turn === undefined) return;
-      this.#heldBytes -= turn.bytes;
       turn.run();
     }
   }
@@ -94,7 +95,7 @@ export class TurnGate {
       case 'message':
         return !this.#closedFor.has('reader');
       case 'unread':
-        return this.#heldBytes < MAX_HELD_BYTES;
+        return this.#waiting.bytes < MAX_HELD_BYTES;
     }
   }
 }

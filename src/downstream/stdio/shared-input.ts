@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import { ByteQueue } from '../../collections/byte-queue.ts';
 import type { Clock } from '../../deps.ts';
 
 /**
@@ -26,9 +27,10 @@ type State = 'open' | 'ending' | 'ended';
 export class SharedInput {
   readonly #options: SharedInputOptions;
   readonly #holders = new Set<object>();
-  #ahead: Buffer[] = [];
-  /** What they count as. */
-  #aheadBytes = 0;
+  readonly #ahead = new ByteQueue<Buffer>(
+    { maxItems: Number.POSITIVE_INFINITY, maxBytes: MAX_AHEAD_BYTES },
+    ({ length }) => Math.max(length, MIN_PIECE_BYTES),
+  );
   #state: State = 'open';
   #stopWaiting = (): void => {};
 
@@ -50,10 +52,9 @@ export class SharedInput {
   }
 
   #read(chunk: Buffer): void {
-    this.#ahead.push(chunk);
-    this.#aheadBytes += countOf(chunk);
+    this.#ahead.add(chunk);
     this.#takeAhead();
-    if (this.#aheadBytes >= MAX_AHEAD_BYTES) this.#options.input.pause();
+    if (this.#ahead.isFull) this.#options.input.pause();
   }
 
   #takeAhead(): void {
@@ -61,12 +62,11 @@ export class SharedInput {
     while (this.#holders.size === 0) {
       const chunk = this.#ahead.shift();
       if (chunk === undefined) break;
-      this.#aheadBytes -= countOf(chunk);
       if (this.#state === 'ending') this.#awaitProgress();
       take(chunk);
     }
     if (this.#state === 'ending' && this.#ahead.length === 0) this.#end();
-    if (this.#aheadBytes < MAX_AHEAD_BYTES && input.isPaused()) input.resume();
+    if (!this.#ahead.isFull && input.isPaused()) input.resume();
   }
 
   #over(): void {
@@ -86,12 +86,6 @@ export class SharedInput {
     this.#stopWaiting();
     if (this.#state === 'ended') return;
     this.#state = 'ended';
-    const untaken = this.#ahead;
-    this.#ahead = [];
-    this.#options.onEnd(untaken.reduce((sum, { length }) => sum + length, 0));
+    this.#options.onEnd(this.#ahead.takeAll().reduce((sum, { length }) => sum + length, 0));
   }
-}
-
-function countOf({ length }: Buffer): number {
-  return Math.max(length, MIN_PIECE_BYTES);
 }

@@ -1,3 +1,4 @@
+import { ByteQueue } from '../../collections/byte-queue.ts';
 import { isListChanged, RESOURCE_UPDATED } from '../../mcp/vocabulary/methods.ts';
 import type { Frame } from '../../wire/frame.ts';
 
@@ -17,8 +18,10 @@ interface Waiting {
  * said; when the queue is full, the oldest notification is dropped.
  */
 export class UndeliveredQueue {
-  #waiting: Waiting[] = [];
-  #bytes = 0;
+  readonly #waiting = new ByteQueue<Waiting>(
+    { maxItems: MAX_WAITING, maxBytes: MAX_WAITING_BYTES },
+    ({ frame }) => frame.bytes.length,
+  );
   /** Notifications that were lost because the queue was full. */
   dropped = 0;
 
@@ -29,51 +32,36 @@ export class UndeliveredQueue {
   /** False: the queue is full, and the message is a request, which cannot be dropped silently. */
   add(frame: Frame, nowMs: number): boolean {
     if (canWait(frame) && this.#waiting.some((other) => other.frame.bytes.equals(frame.bytes))) return true;
-    this.#waiting.push({ frame, sinceMs: nowMs });
-    this.#bytes += frame.bytes.length;
-    while (this.#waiting.length > MAX_WAITING || this.#bytes > MAX_WAITING_BYTES) {
-      const oldest = this.#waiting.findIndex((other) => other.frame.kind === 'notification');
-      if (oldest < 0) return this.#waiting.length === 1 || this.#refuseLatest();
-      this.#remove(oldest);
+    const waiting = { frame, sinceMs: nowMs };
+    this.#waiting.add(waiting);
+    while (this.#waiting.isExceeded) {
+      if (this.#waiting.removeFirst((other) => other.frame.kind === 'notification') === undefined) {
+        // A request of any size may wait as long as it is the only one.
+        if (this.#waiting.length === 1) return true;
+        this.#waiting.removeFirst((other) => other === waiting);
+        return false;
+      }
       this.dropped += 1;
     }
     return true;
   }
 
-  #refuseLatest(): false {
-    this.#remove(this.#waiting.length - 1);
-    return false;
-  }
-
   /** Everything, in order; the queue is empty afterwards. */
   takeAll(): readonly Frame[] {
-    const frames = this.#waiting.map((waiting) => waiting.frame);
-    this.#waiting = [];
-    this.#bytes = 0;
-    return frames;
+    return this.#waiting.takeAll().map(({ frame }) => frame);
   }
 
   /** Requests of the server, in order; they leave the queue. */
   takeRequests(): readonly Frame[] {
-    return this.#take(({ frame }) => frame.kind === 'request');
+    return this.#waiting.removeAll(({ frame }) => frame.kind === 'request').map(({ frame }) => frame);
   }
 
   /** Requests of the server that have waited too long; they leave the queue. */
   takeOverdueRequests(nowMs: number): readonly Frame[] {
-    return this.#take(({ frame, sinceMs }) => frame.kind === 'request' && nowMs - sinceMs >= NO_STREAM_GRACE_MS);
-  }
-
-  #take(isWanted: (waiting: Waiting) => boolean): readonly Frame[] {
-    const taken = this.#waiting.filter(isWanted).map((waiting) => waiting.frame);
-    if (taken.length === 0) return taken;
-    this.#waiting = this.#waiting.filter((waiting) => !isWanted(waiting));
-    this.#bytes = this.#waiting.reduce((sum, waiting) => sum + waiting.frame.bytes.length, 0);
-    return taken;
-  }
-
-  #remove(index: number): void {
-    const [removed] = this.#waiting.splice(index, 1);
-    this.#bytes -= removed?.frame.bytes.length ?? 0;
+    const isOverdue = ({ frame, sinceMs }: Waiting) =>
+      frame.kind === 'request' && nowMs - sinceMs >= NO_STREAM_GRACE_MS;
+    if (!this.#waiting.some(isOverdue)) return [];
+    return this.#waiting.removeAll(isOverdue).map(({ frame }) => frame);
   }
 }
 

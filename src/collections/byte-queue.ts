@@ -1,0 +1,113 @@
+/** How much may wait. */
+export interface QueueLimits {
+  readonly maxItems: number;
+  readonly maxBytes: number;
+}
+
+/** Empty entries at the start that the array may still hold: they are cut off now and then, not one by one. */
+const MAX_SPENT_ENTRIES = 1024;
+
+/**
+ * What waits, first come first served, with a limit on its number and its bytes. What happens at the limit is for the
+ * owner to decide, for a queue cannot know: it stops its source (`isFull`), refuses what comes (`fits`), or lets go of the
+ * oldest (`shift`, `removeFirst`).
+ */
+export class ByteQueue<Item> {
+  readonly limits: QueueLimits;
+  readonly #sizeOf: (item: Item) => number;
+  #items: (Item | undefined)[] = [];
+  /** Index of the oldest item. */
+  #first = 0;
+  #bytes = 0;
+
+  constructor(limits: QueueLimits, sizeOf: (item: Item) => number) {
+    this.limits = limits;
+    this.#sizeOf = sizeOf;
+  }
+
+  get length(): number {
+    return this.#items.length - this.#first;
+  }
+
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  /** A limit is reached. */
+  get isFull(): boolean {
+    return this.length >= this.limits.maxItems || this.#bytes >= this.limits.maxBytes;
+  }
+
+  /** More waits than may. */
+  get isExceeded(): boolean {
+    return this.length > this.limits.maxItems || this.#bytes > this.limits.maxBytes;
+  }
+
+  /** No limit would be exceeded. */
+  fits(item: Item): boolean {
+    return this.length < this.limits.maxItems && this.#bytes + this.#sizeOf(item) <= this.limits.maxBytes;
+  }
+
+  /** Takes the item in any case. */
+  add(item: Item): void {
+    this.#items.push(item);
+    this.#bytes += this.#sizeOf(item);
+  }
+
+  /** The oldest, which leaves the queue. */
+  shift(): Item | undefined {
+    if (this.length === 0) return undefined;
+    const item = this.#items[this.#first] as Item;
+    this.#items[this.#first] = undefined;
+    this.#first += 1;
+    this.#bytes -= this.#sizeOf(item);
+    if (this.length === 0 || this.#first > MAX_SPENT_ENTRIES) {
+      this.#items = this.#items.slice(this.#first);
+      this.#first = 0;
+    }
+    return item;
+  }
+
+  /** Everything, in order; the queue is empty afterwards. */
+  takeAll(): readonly Item[] {
+    const items = this.toArray();
+    this.#items = [];
+    this.#first = 0;
+    this.#bytes = 0;
+    return items;
+  }
+
+  /** All that meet the condition, in order; they leave the queue. */
+  removeAll(isUnwanted: (item: Item) => boolean): readonly Item[] {
+    const removed: Item[] = [];
+    for (const item of this.takeAll()) {
+      if (isUnwanted(item)) removed.push(item);
+      else this.add(item);
+    }
+    return removed;
+  }
+
+  /** The oldest that meets the condition; it leaves the queue. */
+  removeFirst(isWanted: (item: Item) => boolean): Item | undefined {
+    for (let index = this.#first; index < this.#items.length; index += 1) {
+      const item = this.#items[index] as Item;
+      if (!isWanted(item)) continue;
+      this.#items.splice(index, 1);
+      this.#bytes -= this.#sizeOf(item);
+      return item;
+    }
+    return undefined;
+  }
+
+  some(isWanted: (item: Item) => boolean): boolean {
+    for (let index = this.#first; index < this.#items.length; index += 1) {
+      if (isWanted(this.#items[index] as Item)) return true;
+    }
+    return false;
+  }
+
+  /** A copy, in order. */
+  toArray(): readonly Item[] {
+    return this.#items.slice(this.#first) as Item[];
+  }
+}
