@@ -3,16 +3,14 @@ import type { Deps } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { forwardedHeaders } from '../../http/request-headers.ts';
 import { respondError } from '../../http/server/respond.ts';
-import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { OLDEST_REVISION, type Revision } from '../../mcp/vocabulary/revisions.ts';
-import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Lane } from '../../relay/lane.ts';
 import type { CallerEnvironment, ClientListener, DownstreamPeer } from '../../relay/ports.ts';
 import type { Relay } from '../../relay/relay.ts';
 import type { SessionRegistry } from '../../relay/session-registry.ts';
 import { Frame } from '../../wire/frame.ts';
 import { encodeEvent } from '../../wire/sse-encode.ts';
-import { errorFrame } from '../../wire/write-message.ts';
+import { faultAnswer, refusalOfBatch } from '../batch.ts';
 import type { HttpRoute } from '../listener/http-server.ts';
 import { readInTurn, type TurnLimits } from '../post/read-in-turn.ts';
 import type { PostedMessages } from '../post/read-post.ts';
@@ -111,16 +109,11 @@ function acceptMessages(messages: PostedMessages, found: OpenSession | BridgeErr
   if (found instanceof BridgeError) return respondError(response, found);
   const { peer, relay } = found;
   const items = messages.kind === 'message' ? [messages.frame] : messages.items;
-  if (messages.kind === 'batch') {
-    const isInitialize = items.some((item) => item instanceof Frame && item.method === INITIALIZE);
-    if (!peer.revision.batching || isInitialize) {
-      const message = `An array of messages is not accepted in revision ${peer.revision.id}; post each message by itself.`;
-      return respondError(response, new BridgeError('ERR_WIRE_BATCH', message));
-    }
-  }
+  const refusal = messages.kind === 'batch' ? refusalOfBatch(items, peer.revision) : undefined;
+  if (refusal !== undefined) return respondError(response, refusal);
   for (const item of items) {
     if (item instanceof Frame) relay.fromClient(item, peer);
-    else peer.send(errorFrame(item.id, rpcErrorOf(new BridgeError('ERR_WIRE_MESSAGE', item.fault))));
+    else peer.send(faultAnswer(item));
   }
   response.writeHead(202, { 'Content-Type': 'text/plain', 'Content-Length': ACCEPTED.length }).end(ACCEPTED);
 }

@@ -11,8 +11,9 @@ import type { SessionRegistry } from '../../relay/session-registry.ts';
 import { Frame, type JsonRpcId } from '../../wire/frame.ts';
 import { type LineSink, LineSplitter, type OversizedLine } from '../../wire/ndjson.ts';
 import { type ReadResult, readMessage } from '../../wire/read-message.ts';
-import { type EnvelopeFault, recoverEnvelope } from '../../wire/scan-envelope.ts';
+import { recoverEnvelope } from '../../wire/scan-envelope.ts';
 import { errorFrame } from '../../wire/write-message.ts';
+import { type BatchItem, refusalOfBatch } from '../batch.ts';
 import { CLIENT_LIMITS } from '../post/read-post.ts';
 import { LegacyConversation } from './legacy-conversation.ts';
 import { ModernConversation } from './modern-conversation.ts';
@@ -126,21 +127,14 @@ export class StdioEndpoint implements LineSink {
     return id !== undefined && this.#modern.isOpen(id.value);
   }
 
-  #batch(items: readonly (Frame | EnvelopeFault)[]): void {
-    const reason = this.#refusalOfBatch(items);
-    if (reason === undefined) return this.#legacy.takeBatch(items);
-    const error = refusedLine(reason);
+  #batch(items: readonly BatchItem[]): void {
+    const route = routeEra(items, {});
+    const error =
+      route.kind === 'refused' ? refusedLine(route.refusal.message) : refusalOfBatch(items, this.#legacy.revision);
+    if (error === undefined) return this.#legacy.takeBatch(items);
     const unanswered = items.filter((item) => !(item instanceof Frame) || item.kind === 'request');
     this.#options.deps.log.warn({ code: error.code }, error.message);
     for (const { id } of unanswered) if (id !== undefined) this.#write(errorFrame(id, rpcErrorOf(error)));
-  }
-
-  #refusalOfBatch(items: readonly (Frame | EnvelopeFault)[]): string | undefined {
-    const route = routeEra(items, {});
-    if (route.kind === 'refused') return route.refusal.message;
-    const isInitialize = items.some((item) => item instanceof Frame && item.method === INITIALIZE);
-    if (this.#legacy.hasBatching && !isInitialize) return undefined;
-    return 'an array of messages is not part of this revision, or holds initialize; send each by itself';
   }
 
   oversized({ head, tail, byteLength }: OversizedLine): void {

@@ -4,9 +4,8 @@ import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Session } from '../../relay/session-registry.ts';
 import { Frame, type JsonRpcId } from '../../wire/frame.ts';
-import type { EnvelopeFault } from '../../wire/scan-envelope.ts';
 import { errorFrame } from '../../wire/write-message.ts';
-import { BatchBudget, BatchLane } from '../batch-lane.ts';
+import { BatchBudget, type BatchItem, BatchLane, countAnswers, faultAnswer } from '../batch.ts';
 import { type ConversationOptions, logRefusal, PipePeer, takenId } from './pipe-peer.ts';
 
 export interface LegacyConversationOptions extends ConversationOptions {
@@ -31,9 +30,9 @@ export class LegacyConversation {
     return this.#session !== undefined;
   }
 
-  /** Arrays are part of the session's revision. [spec 2025-03-26 basic#batching] The only one that has them. */
-  get hasBatching(): boolean {
-    return this.#session?.peer.revision.batching === true;
+  /** The revision of the session; undefined: none is open. */
+  get revision(): Revision | undefined {
+    return this.#session?.peer.revision;
   }
 
   isOpen(id: JsonRpcId): boolean {
@@ -41,32 +40,31 @@ export class LegacyConversation {
   }
 
   take(frame: Frame): void {
-    const { deps, isTaken } = this.#options;
-    if (frame.kind === 'request' && isTaken(frame.id as JsonRpcId)) {
-      return this.#refuse(frame, takenId(frame.id as JsonRpcId));
-    }
+    const { deps } = this.#options;
+    if (this.#isTaken(frame)) return this.#refuse(frame, takenId(frame.id as JsonRpcId));
     const session = this.#sessionFor(frame);
     if (session !== undefined) session.relay.fromClient(frame, session.peer);
     else if (frame.kind !== 'request') deps.log.debug({ kind: frame.kind }, 'message dropped: no session is open');
   }
 
-  /** Called while `hasBatching`. */
-  takeBatch(items: readonly (Frame | EnvelopeFault)[]): void {
+  /** Called with what `refusalOfBatch` lets through. */
+  takeBatch(items: readonly BatchItem[]): void {
     const session = this.#session;
     if (session === undefined) return;
-    const expected = items.filter((item) => !(item instanceof Frame) || item.kind === 'request').length;
-    const lane = new BatchLane({ expected, budget: this.#budget, write: (line) => session.peer.write(line) });
+    const lane = new BatchLane({
+      expected: countAnswers(items),
+      budget: this.#budget,
+      write: (line) => session.peer.write(line),
+    });
     for (const item of items) {
-      const refusal = this.#refusalOf(item);
-      if (refusal !== undefined) lane.send(errorFrame(item.id, rpcErrorOf(refusal)));
-      else session.relay.fromClient(item as Frame, lane);
+      if (!(item instanceof Frame)) lane.send(faultAnswer(item));
+      else if (this.#isTaken(item)) lane.send(errorFrame(item.id, rpcErrorOf(takenId(item.id as JsonRpcId))));
+      else session.relay.fromClient(item, lane);
     }
   }
 
-  #refusalOf(item: Frame | EnvelopeFault): BridgeError | undefined {
-    if (!(item instanceof Frame)) return new BridgeError('ERR_WIRE_MESSAGE', item.fault);
-    const isTaken = item.kind === 'request' && this.#options.isTaken(item.id as JsonRpcId);
-    return isTaken ? takenId(item.id as JsonRpcId) : undefined;
+  #isTaken({ kind, id }: Frame): boolean {
+    return kind === 'request' && this.#options.isTaken(id as JsonRpcId);
   }
 
   #sessionFor(frame: Frame): Session<LegacyPeer> | undefined {

@@ -20,6 +20,14 @@ import type { SessionRegistry } from '../../relay/session-registry.ts';
 import { Frame } from '../../wire/frame.ts';
 import type { EnvelopeFault } from '../../wire/scan-envelope.ts';
 import { errorFrame } from '../../wire/write-message.ts';
+import {
+  type BatchItem,
+  countAnswers,
+  faultAnswer,
+  HOLDS_INITIALIZE,
+  holdsInitialize,
+  refusalOfBatch,
+} from '../batch.ts';
 import { idOf, type PostedMessages } from '../post/read-post.ts';
 import type { TurnGate } from '../post/turn-gate.ts';
 import type { LiveStreams } from '../stream/live-streams.ts';
@@ -74,10 +82,8 @@ export class StreamableEndpoint {
     if (messages.kind === 'message' && isInitialize(messages.frame)) {
       return this.#initialize(messages.frame, request, response);
     }
-    if (messages.kind === 'batch' && messages.items.some(isInitialize)) {
-      const error = new BridgeError('ERR_WIRE_BATCH', 'initialize must not be part of a batch; send it alone.');
-      return respondError(response, error);
-    }
+    // Whoever sends that has no session yet, and is not to be told to open one first.
+    if (messages.kind === 'batch' && holdsInitialize(messages.items)) return respondError(response, HOLDS_INITIALIZE);
     const found = this.#require(request);
     if (found instanceof BridgeError) return respondError(response, found, idOf(messages));
     if (messages.kind === 'batch') return this.#takeBatch(messages.items, found, request, response);
@@ -135,24 +141,20 @@ export class StreamableEndpoint {
     response.writeHead(200, { 'Content-Type': 'application/json', 'Content-Length': body.length }).end(body);
   }
 
-  /** [spec 2025-03-26 basic#batching] The only revision that has arrays. */
   #takeBatch(
-    items: readonly (Frame | EnvelopeFault)[],
+    items: readonly BatchItem[],
     session: OpenSession,
     request: IncomingMessage,
     response: ServerResponse,
   ): void {
-    const { revision } = session.peer;
-    if (!revision.batching) {
-      const message = `An array of messages is not part of revision ${revision.id}; send each message in a POST of its own.`;
-      return respondError(response, new BridgeError('ERR_WIRE_BATCH', message));
-    }
-    const expected = items.filter((item) => !(item instanceof Frame) || item.kind === 'request').length;
+    const refusal = refusalOfBatch(items, session.peer.revision);
+    if (refusal !== undefined) return respondError(response, refusal);
+    const expected = countAnswers(items);
     const lane = expected === 0 ? NO_LANE : this.#openLane(session, request, { response, expected, batch: true });
     if (lane instanceof BridgeError) return respondError(response, lane);
     for (const item of items) {
       if (item instanceof Frame) session.relay.fromClient(item, lane);
-      else session.peer.sendOn(lane, errorFrame(item.id, rpcErrorOf(new BridgeError('ERR_WIRE_MESSAGE', item.fault))));
+      else session.peer.sendOn(lane, faultAnswer(item));
     }
     if (expected === 0) respondEmpty(response, 202);
   }

@@ -5,7 +5,7 @@ import { respondEmpty } from '../../http/server/respond.ts';
 import type { Lane } from '../../relay/lane.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { joinArray } from '../../wire/write-message.ts';
-import { MAX_COLLECTED_BYTES } from '../batch-lane.ts';
+import { MAX_COLLECTED_BYTES } from '../batch.ts';
 import type { Ticking } from '../stream/live-streams.ts';
 import { ResponseWriter } from '../stream/response-writer.ts';
 import type { ResumableStream } from './resumable-stream.ts';

@@ -114,7 +114,7 @@ test(
   {
     status: 400,
     reason: 'ERR_WIRE_BATCH',
-    way: /post each message by itself/,
+    way: /send each message by itself/,
   },
 );
 test(

@@ -1,6 +1,6 @@
 import { PassThrough, type Readable, Writable } from 'node:stream';
 import test from 'ava';
-import { MAX_COLLECTED_BYTES } from '../../../src/downstream/batch-lane.ts';
+import { MAX_COLLECTED_BYTES } from '../../../src/downstream/batch.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
 import { waitFor } from '../../support/wait-for.ts';

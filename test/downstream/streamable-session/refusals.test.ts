@@ -72,7 +72,10 @@ test('no JSON-RPC message', unreadable, '{"id":7}', {
 test('a plain value', unreadable, '"hello"', { ...message, way: /object/ });
 test('a request with a null id', unreadable, '{"jsonrpc":"2.0","id":null,"method":"ping"}', { ...message, way: /id/ });
 test('nested too deeply', unreadable, `${'['.repeat(2000)}${']'.repeat(2000)}`, { ...message, way: /deeper/ });
-test('an array, outside 2025-03-26', unreadable, JSON.stringify([call(1)]), { ...batch, way: /POST of its own/ });
+test('an array, outside 2025-03-26', unreadable, JSON.stringify([call(1)]), {
+  ...batch,
+  way: /send each message by itself/,
+});
 
 test('answers 400 to a second initialize in a session', async (t) => {
   const harness = await startHttpHarness(t);

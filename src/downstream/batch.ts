@@ -1,7 +1,46 @@
+/** Arrays of messages that clients send: whether they are acceptable, and how their answers go back. */
+import { BridgeError } from '../errors.ts';
+import { INITIALIZE } from '../mcp/vocabulary/methods.ts';
+import type { Revision } from '../mcp/vocabulary/revisions.ts';
+import { rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
 import type { Lane } from '../relay/lane.ts';
 import { ownBytes } from '../wire/byte-collector.ts';
-import type { Frame } from '../wire/frame.ts';
-import { joinArray } from '../wire/write-message.ts';
+import { Frame } from '../wire/frame.ts';
+import type { EnvelopeFault } from '../wire/scan-envelope.ts';
+import { errorFrame, joinArray } from '../wire/write-message.ts';
+
+/** A message of an array, or what is wrong with that item. */
+export type BatchItem = Frame | EnvelopeFault;
+
+/**
+ * Why this array cannot be taken, undefined if it can. `revision` is that of the session, undefined while there is none.
+ * [spec 2025-03-26 basic#batching] Only that revision has arrays, and `initialize` must not be part of one.
+ */
+export function refusalOfBatch(items: readonly BatchItem[], revision: Revision | undefined): BridgeError | undefined {
+  if (holdsInitialize(items)) return HOLDS_INITIALIZE;
+  if (revision?.batching) return undefined;
+  const where = revision === undefined ? 'accepted before initialize' : `part of revision ${revision.id}`;
+  return new BridgeError('ERR_WIRE_BATCH', `An array of messages is not ${where}; send each message by itself.`);
+}
+
+export function holdsInitialize(items: readonly BatchItem[]): boolean {
+  return items.some((item) => item instanceof Frame && item.method === INITIALIZE);
+}
+
+export const HOLDS_INITIALIZE = new BridgeError(
+  'ERR_WIRE_BATCH',
+  'initialize must not be part of a batch; send it alone.',
+);
+
+/** The answers that the array has to get: one for each request, and one for each item that is no message. */
+export function countAnswers(items: readonly BatchItem[]): number {
+  return items.filter((item) => !(item instanceof Frame) || item.kind === 'request').length;
+}
+
+/** The answer to an item that is no message. */
+export function faultAnswer({ id, fault }: EnvelopeFault): Frame {
+  return errorFrame(id, rpcErrorOf(new BridgeError('ERR_WIRE_MESSAGE', fault)));
+}
 
 export interface BatchLaneOptions {
   /** Answers the client waits for. */
