@@ -1,9 +1,10 @@
 /**
- * `npm test` builds the program and the tests and runs them all; `npm test -- test/wire/ndjson.test.ts` runs one file,
- * `npm test -- test/wire` a folder. Other arguments, such as `--match='*ping*'`, go to AVA.
+ * `npm test` builds the program and the tests and runs all but those of `npm run test:matrix`, which take as long as all
+ * others together. `npm test -- test/wire/ndjson.test.ts` runs one file, `npm test -- test/wire` a folder. Other arguments,
+ * such as `--match='*ping*'`, go to AVA.
  */
 import { spawn } from 'node:child_process';
-import { rmSync, statSync } from 'node:fs';
+import { readdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { bundlesIn, bundleTests } from './bundle-tests.js';
 
@@ -12,7 +13,7 @@ const OUT = `build/${process.pid}`;
 
 const given = process.argv.slice(2);
 const places = given.filter((argument) => statSync(argument, { throwIfNoEntry: false }));
-const bundles = (places.length === 0 ? ['test'] : places).flatMap(bundlesIn);
+const bundles = (places.length === 0 ? everythingElse() : places).flatMap(bundlesIn);
 
 try {
   await Promise.all([import('./build.js'), bundleTests(bundles, OUT)]);
@@ -20,6 +21,12 @@ try {
   process.exitCode = await runAva([...options, `${OUT}/test/**/*.test.js`]);
 } finally {
   rmSync(OUT, { recursive: true, force: true });
+}
+
+function everythingElse() {
+  return readdirSync('test')
+    .filter((name) => name !== 'matrix' && (!name.includes('.') || name.endsWith('.test.ts')))
+    .map((name) => join('test', name));
 }
 
 function runAva(args) {

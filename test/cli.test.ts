@@ -98,9 +98,8 @@ test('runs the bridge with what was asked for and exits with the code of its end
     env: { MCP_PORTAGE_ISOLATION: 'shared' },
   });
   t.like(config, {
-    listen: { port: 0 },
-    sessions: { isolation: 'shared' },
-    target: { command: 'node', args: ['server.js'] },
+    listener: { kind: 'http', port: 0 },
+    servers: [{ sessions: { isolation: 'shared' }, target: { command: 'node', args: ['server.js'] } }],
   });
   t.is(exited, 69);
   t.deepEqual(logged, ['Port 8000 is in use.']);
@@ -129,7 +128,10 @@ test('what is worth a warning on the disk is logged, too', async (t) => {
   const { logged, config } = await run(['connect', '--bearer-token-file', file, 'https://example.com/mcp']);
   if (process.platform !== 'win32') t.regex(logged[0] ?? '', /^--bearer-token-file .*: every user of this machine/);
   t.false(logged.join('').includes('hunter2'));
-  t.like(config, { verb: 'connect', target: { kind: 'url' }, remote: { bearerTokenFile: file } });
+  t.like(config, {
+    listener: { kind: 'pipes' },
+    servers: [{ target: { kind: 'url' }, remote: { bearerTokenFile: file } }],
+  });
 });
 
 test('a probe prints its report to stdout and exits with its verdict', async (t) => {
@@ -138,7 +140,13 @@ test('a probe prints its report to stdout and exits with its verdict', async (t)
   t.is(stderr, '');
   t.is(exitCode, 3);
   t.is(config, undefined, 'no bridge is started');
-  t.like(probe, { format: 'human', timeoutMs: 3000, width: 100, color: false, config: { target: { command: 'x' } } });
+  t.like(probe, {
+    format: 'human',
+    timeoutMs: 3000,
+    width: 100,
+    color: false,
+    config: { servers: [{ target: { command: 'x' } }] },
+  });
 });
 
 test('a probe is told about the terminal its report is for', async (t) => {
