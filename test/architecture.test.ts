@@ -24,7 +24,6 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'printable.ts',
     'relay/ports.ts',
     'relay/exchange.ts',
-    'relay/lane.ts',
     'relay/log-failure.ts',
     'relay/passing-link.ts',
     'collections',

@@ -6,7 +6,7 @@ import type { Frame } from '../wire/frame.ts';
 import { type CallTimes, shortestOf } from './call-endings.ts';
 import { type CallListener, type CallPeer, CallRelay, type CallRelayHost } from './call-relay.ts';
 import { CallerLinks, type NotifyingCaller } from './caller-links.ts';
-import type { Lane } from './lane.ts';
+import type { Lane } from './exchange.ts';
 import { OpenCalls } from './open-calls.ts';
 import type { CallerEnvironment, UpstreamDialer } from './ports.ts';
 

@@ -10,8 +10,7 @@ import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { withId } from '../wire/splice.ts';
 import { errorFrame, notificationFrame } from '../wire/write-message.ts';
 import { type CallTimes, endOfSubscription, overdue } from './call-endings.ts';
-import { type CancelledBy, Exchange } from './exchange.ts';
-import type { Lane } from './lane.ts';
+import { type CancelledBy, Exchange, type Lane } from './exchange.ts';
 import type { ServerFault, ServerListener, UpstreamLink } from './ports.ts';
 
 /** The client of one call as its relay sees it. Implemented by downstream/streamable-stateless/. */

@@ -1,7 +1,7 @@
 import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
 import type { Frame } from '../wire/frame.ts';
-import type { Lane } from './lane.ts';
+import type { Lane } from './exchange.ts';
 import type { CallerEnvironment, ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
 import { callerOf } from './session-wanted.ts';
 

@@ -4,8 +4,7 @@ import { INITIALIZED, PING } from '../mcp/vocabulary/methods.ts';
 import type { Frame } from '../wire/frame.ts';
 import { requestFrame } from '../wire/write-message.ts';
 import { DecoratedDialer } from './decorated-dialer.ts';
-import { Exchange } from './exchange.ts';
-import type { Lane } from './lane.ts';
+import { Exchange, type Lane } from './exchange.ts';
 import { PassingLink } from './passing-link.ts';
 import type { ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
 

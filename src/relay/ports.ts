@@ -12,8 +12,7 @@ import type { BridgeError } from '../errors.ts';
 import type { RequestMetadata } from '../mcp/classify/request-metadata.ts';
 import type { Revision } from '../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../wire/frame.ts';
-import type { Exchange } from './exchange.ts';
-import type { Lane } from './lane.ts';
+import type { Exchange, Lane } from './exchange.ts';
 
 /** The client as the relay sees it. Implemented by each file in downstream/. */
 export interface DownstreamPeer {

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { CanonicalCapabilities } from '../mcp/translate/capabilities.ts';
 import type { Implementation } from '../mcp/vocabulary/meta.ts';
-import type { Lane } from './lane.ts';
+import type { Lane } from './exchange.ts';
 
 /** Whose session of a legacy server is wanted, and what the server is told of the client. */
 export interface SessionClient {

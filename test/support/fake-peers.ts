@@ -3,8 +3,7 @@ import { pino } from 'pino';
 import type { Deps } from '../../src/deps.ts';
 import type { BridgeError } from '../../src/errors.ts';
 import type { Revision } from '../../src/mcp/vocabulary/revisions.ts';
-import type { Exchange } from '../../src/relay/exchange.ts';
-import type { Lane } from '../../src/relay/lane.ts';
+import type { Exchange, Lane } from '../../src/relay/exchange.ts';
 import type {
   DownstreamPeer,
   Readiness,

@@ -4,7 +4,7 @@ import { BridgeError, toBridgeError } from '../../errors.ts';
 import { forwardedHeaders } from '../../http/request-headers.ts';
 import { respondError } from '../../http/server/respond.ts';
 import { OLDEST_REVISION, type Revision } from '../../mcp/vocabulary/revisions.ts';
-import type { Lane } from '../../relay/lane.ts';
+import type { Lane } from '../../relay/exchange.ts';
 import type { CallerEnvironment, ClientListener, DownstreamPeer } from '../../relay/ports.ts';
 import type { Relay } from '../../relay/relay.ts';
 import type { SessionRegistry } from '../../relay/session-registry.ts';

@@ -13,7 +13,7 @@ import {
 import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { findRevision, REVISION_IDS } from '../../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { Lane } from '../../relay/lane.ts';
+import type { Lane } from '../../relay/exchange.ts';
 import type { CallerEnvironment } from '../../relay/ports.ts';
 import type { Relay } from '../../relay/relay.ts';
 import type { SessionRegistry } from '../../relay/session-registry.ts';

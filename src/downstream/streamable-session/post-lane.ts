@@ -2,7 +2,7 @@ import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { LinkedList, ListNode } from '../../collections/linked-list.ts';
 import { JSON_TYPE } from '../../http/content-type.ts';
 import { respondEmpty } from '../../http/server/respond.ts';
-import type { Lane } from '../../relay/lane.ts';
+import type { Lane } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { joinArray } from '../../wire/write-message.ts';
 import { MAX_COLLECTED_BYTES } from '../batch.ts';

@@ -7,8 +7,7 @@ import { asFields, readField, readFields } from '../../mcp/vocabulary/payload.ts
 import { INTERNAL_ERROR, METHOD_NOT_FOUND } from '../../mcp/vocabulary/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { SubscribedUris, TOO_MANY_SUBSCRIBED } from '../../mcp/vocabulary/subscribed-uris.ts';
-import type { Exchange } from '../../relay/exchange.ts';
-import type { Lane } from '../../relay/lane.ts';
+import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { ServerListener } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame, resultFrame } from '../../wire/write-message.ts';

@@ -21,8 +21,7 @@ import {
 import { type Fields, readField } from '../../mcp/vocabulary/payload.ts';
 import type { ModernRevisionId } from '../../mcp/vocabulary/revisions.ts';
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from '../../mcp/vocabulary/rpc-codes.ts';
-import type { Exchange } from '../../relay/exchange.ts';
-import type { Lane } from '../../relay/lane.ts';
+import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { ServerListener } from '../../relay/ports.ts';
 import { EarlyQuestions } from '../../relay/shared/early-questions.ts';
 import type { Frame } from '../../wire/frame.ts';

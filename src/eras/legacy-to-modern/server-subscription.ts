@@ -1,8 +1,7 @@
 import { type RequestMetadata, stampMetadata } from '../../mcp/classify/request-metadata.ts';
 import type { ListenFilter } from '../../mcp/translate/listen-filter.ts';
 import { LISTEN, LISTEN_ACKNOWLEDGED } from '../../mcp/vocabulary/methods.ts';
-import type { Exchange } from '../../relay/exchange.ts';
-import type { Lane } from '../../relay/lane.ts';
+import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { requestFrame } from '../../wire/write-message.ts';
 import { filterParams } from './change-filter.ts';

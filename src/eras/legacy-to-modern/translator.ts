@@ -9,8 +9,7 @@ import { CANCELLED, DISCOVER, INITIALIZE, PING } from '../../mcp/vocabulary/meth
 import { asFields } from '../../mcp/vocabulary/payload.ts';
 import { LATEST_MODERN_REVISION } from '../../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { Exchange } from '../../relay/exchange.ts';
-import type { Lane } from '../../relay/lane.ts';
+import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';

@@ -1,8 +1,7 @@
 import type { Clock } from '../../deps.ts';
 import { findProgressOf, findProgressToken, findSubscriptionId } from '../../mcp/classify/correlators.ts';
 import { CANCELLED, LISTEN, PROGRESS } from '../../mcp/vocabulary/methods.ts';
-import { Exchange } from '../../relay/exchange.ts';
-import type { Lane } from '../../relay/lane.ts';
+import { Exchange, type Lane } from '../../relay/exchange.ts';
 import type { UpstreamLink } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { withId } from '../../wire/splice.ts';

@@ -1,8 +1,7 @@
 import type { Fields } from '../../mcp/vocabulary/payload.ts';
 import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
-import type { Exchange } from '../exchange.ts';
-import type { Lane } from '../lane.ts';
+import type { Exchange, Lane } from '../exchange.ts';
 import type { InitializeResult } from './initialize-result.ts';
 
 /**

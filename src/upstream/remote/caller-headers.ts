@@ -1,5 +1,4 @@
-import type { Exchange } from '../../relay/exchange.ts';
-import type { Lane } from '../../relay/lane.ts';
+import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 
 /**

@@ -7,7 +7,7 @@ import type { HeaderLine } from '../../mcp/vocabulary/header-value.ts';
 import { META_PROTOCOL_VERSION } from '../../mcp/vocabulary/meta.ts';
 import { COMPLETE, GET_PROMPT, isCacheable, LISTEN } from '../../mcp/vocabulary/methods.ts';
 import { LATEST_MODERN_REVISION } from '../../mcp/vocabulary/revisions.ts';
-import type { Lane } from '../../relay/lane.ts';
+import type { Lane } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { QUOTE } from '../../wire/json/ascii.ts';
 import { decodeString } from '../../wire/json/scan-json.ts';

@@ -10,7 +10,7 @@ import { CALL_TOOL, CANCELLED, LIST_TOOLS, PROGRESS } from '../../mcp/vocabulary
 import { parseSpan, readField } from '../../mcp/vocabulary/payload.ts';
 import { HEADER_MISMATCH } from '../../mcp/vocabulary/rpc-codes.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { Lane } from '../../relay/lane.ts';
+import type { Lane } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { idToken, withId } from '../../wire/splice.ts';
 import { errorFrame, requestFrame } from '../../wire/write-message.ts';
