@@ -2,7 +2,7 @@ import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { StdioEndpoint } from '../downstream/stdio/endpoint.ts';
 import { assertNever, BridgeError, SHUTTING_DOWN } from '../errors.ts';
-import { OpenCalls } from '../relay/open-calls.ts';
+import { Exchanges } from '../relay/exchanges.ts';
 import { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { describeCallers } from './callers.ts';
 import { createDialer } from './create-dialer.ts';
@@ -35,7 +35,8 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
     },
     deps,
   );
-  const sessions = createSessions(server, { dialer, openCalls: new OpenCalls(maxInFlight), deps });
+  const exchanges = new Exchanges({ clock: deps.clock, maxOpen: maxInFlight, observer: undefined });
+  const sessions = createSessions(server, { dialer, exchanges, deps });
   const { maxMessageBytes, maxJsonDepth, requestTimeoutMs } = server.limits;
   const limits = { maxMessageBytes, maxJsonDepth, untakenTimeoutMs: requestTimeoutMs };
   const endpoint = new StdioEndpoint({ input, output, sessions, deps, ...limits });

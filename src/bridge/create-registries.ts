@@ -1,15 +1,15 @@
 import type { ServerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { CallRegistry } from '../relay/call-registry.ts';
-import type { OpenCalls } from '../relay/open-calls.ts';
+import type { Exchanges } from '../relay/exchanges.ts';
 import type { UpstreamDialer } from '../relay/ports.ts';
 import { SessionRegistry } from '../relay/session-registry.ts';
 import { type Callers, haveNames } from './callers.ts';
 
 export interface RegistryParts {
   readonly dialer: UpstreamDialer;
-  /** Counts the calls of the whole bridge. */
-  readonly openCalls: OpenCalls;
+  /** Those of the whole bridge. */
+  readonly exchanges: Exchanges;
   readonly deps: Deps;
 }
 

@@ -1,4 +1,4 @@
-import type { HttpListenerConfig, ProcessLimits, ServerConfig } from '../config.ts';
+import type { HttpListenerConfig, ServerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { Admission } from '../downstream/listener/admission.ts';
 import { healthRoutes } from '../downstream/listener/health.ts';
@@ -7,7 +7,7 @@ import { LiveStreams } from '../downstream/stream/live-streams.ts';
 import { type BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import { AccessPolicy } from '../http/server/access-policy.ts';
 import type { CallRegistry } from '../relay/call-registry.ts';
-import { OpenCalls } from '../relay/open-calls.ts';
+import type { Exchanges } from '../relay/exchanges.ts';
 import type { Readiness, UpstreamDialer } from '../relay/ports.ts';
 import type { SessionRegistry } from '../relay/session-registry.ts';
 import { describeCallers } from './callers.ts';
@@ -27,7 +27,8 @@ export interface ListedServer {
 export interface HttpListenerOptions {
   readonly listener: HttpListenerConfig;
   readonly servers: readonly ListedServer[];
-  readonly limits: Pick<ProcessLimits, 'maxInFlight'>;
+  /** Shared by all servers. */
+  readonly exchanges: Exchanges;
   readonly authentication: Authentication;
   readonly certificate: CertificateSource | undefined;
   readonly socketLimits?: typeof SOCKET_LIMITS;
@@ -50,10 +51,9 @@ export class HttpListener {
   #isDraining = false;
 
   constructor(options: HttpListenerOptions) {
-    const { listener, authentication, deps } = options;
-    const openCalls = new OpenCalls(options.limits.maxInFlight);
+    const { listener, authentication, exchanges, deps } = options;
     this.live = new LiveStreams(deps.clock);
-    this.served = options.servers.map((server) => this.#serve(server, listener, { openCalls, deps }));
+    this.served = options.servers.map((server) => this.#serve(server, listener, { exchanges, deps }));
     const policy = new AccessPolicy({ host: listener.host, ...listener.access });
     const routes = this.served.map((served) => served.routes);
     this.http = new HttpServer({
@@ -97,7 +97,7 @@ export class HttpListener {
   #serve(
     { config, sessionDialer, callDialer }: ListedServer,
     listener: HttpListenerConfig,
-    parts: { readonly openCalls: OpenCalls; readonly deps: Deps },
+    parts: { readonly exchanges: Exchanges; readonly deps: Deps },
   ): ServedServer {
     const callers = describeCallers(listener, config);
     const sessions = createSessions(config, { ...parts, dialer: sessionDialer });

@@ -2,6 +2,7 @@ import type { Config, HttpListenerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { SHUTTING_DOWN } from '../errors.ts';
 import { CertificateFiles } from '../http/server/certificate-files.ts';
+import { Exchanges } from '../relay/exchanges.ts';
 import { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { describeCallers } from './callers.ts';
 import { createAuthentication } from './create-authentication.ts';
@@ -30,7 +31,7 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
       const dialer = dialers[index] as (typeof dialers)[number];
       return { config: server, sessionDialer: dialer, callDialer: dialer };
     }),
-    limits,
+    exchanges: new Exchanges({ clock: deps.clock, maxOpen: limits.maxInFlight, observer: undefined }),
     authentication,
     certificate,
     deps,

@@ -3,27 +3,25 @@ import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
 import type { RequestMetadata } from '../mcp/classify/request-metadata.ts';
 import type { Frame } from '../wire/frame.ts';
-import { type CallTimes, shortestOf } from './call-endings.ts';
-import { type CallListener, type CallPeer, CallRelay, type CallRelayHost } from './call-relay.ts';
+import { type CallListener, type CallOrigin, type CallPeer, CallRelay, type CallRelayHost } from './call-relay.ts';
 import { CallerLinks, type NotifyingCaller } from './caller-links.ts';
 import type { Lane } from './exchange.ts';
-import { OpenCalls } from './open-calls.ts';
-import type { CallerEnvironment, UpstreamDialer } from './ports.ts';
+import { type CallTimes, drained, type Exchanges, shortestOf, sweepPeriodOf } from './exchanges.ts';
+import type { CallerEnvironment, UpstreamDialer, UpstreamLink } from './ports.ts';
 
 export interface CallRegistryOptions extends CallTimes {
   /** Each call is dialled with its context. */
   readonly dialer: UpstreamDialer;
   readonly deps: Pick<Deps, 'log' | 'clock'>;
-  /** Subscriptions count: they are calls that stay open. Shared with the sessions; default: of its own. */
-  readonly openCalls?: OpenCalls;
+  /** Shared with the sessions. Subscriptions count: they are calls that stay open. */
+  readonly exchanges: Exchanges;
   /** So that one caller leaves room for others; default: as many as all together may have. */
   readonly maxPerCaller?: number;
 }
 
 /** A modern request that was checked. */
-export interface CallRequest {
+export interface CallRequest extends CallOrigin {
   readonly frame: Frame;
-  readonly principal: string;
   readonly metadata: RequestMetadata;
   /** What its server's process is told about the caller. */
   readonly environment?: CallerEnvironment | undefined;
@@ -31,16 +29,11 @@ export interface CallRequest {
   readonly headers?: Lane['headers'];
 }
 
-/** How often calls that take too long are looked for; shorter limits are checked more often. */
-const MAX_SWEEP_MS = 1000;
-const DRAIN_POLL_MS = 20;
-
 /** All modern calls of the bridge that are open: requests that belong to no session. */
 export class CallRegistry implements CallRelayHost {
   readonly #options: CallRegistryOptions;
-  readonly #openCalls: OpenCalls;
+  readonly exchanges: Exchanges;
   readonly #maxPerCaller: number;
-  readonly #shortestMs: number | undefined;
   readonly #calls = new LinkedList<CallRelay>();
   #size = 0;
   readonly #callerLinks: CallerLinks;
@@ -51,17 +44,16 @@ export class CallRegistry implements CallRelayHost {
   constructor(options: CallRegistryOptions) {
     this.#options = options;
     this.#callerLinks = new CallerLinks(options.dialer, options.deps);
-    this.#shortestMs = shortestOf(options);
-    this.#openCalls = options.openCalls ?? new OpenCalls();
-    this.#maxPerCaller = options.maxPerCaller ?? this.#openCalls.limit;
+    this.exchanges = options.exchanges;
+    this.#maxPerCaller = options.maxPerCaller ?? options.exchanges.maxOpen;
   }
 
   get log(): Deps['log'] {
     return this.#options.deps.log;
   }
 
-  get clock(): Deps['clock'] {
-    return this.#options.deps.clock;
+  get server(): string {
+    return this.#options.dialer.name;
   }
 
   get size(): number {
@@ -69,26 +61,29 @@ export class CallRegistry implements CallRelayHost {
   }
 
   /** Throws a BridgeError when a limit is reached or there is no server for one more; no peer was made then. */
-  open(
-    { frame, principal, metadata, environment, headers }: CallRequest,
-    createPeer: (listener: CallListener) => CallPeer,
-  ): void {
-    this.#checkLimits(principal, frame.bytes.length);
-    const call = new CallRelay(this, principal, frame.bytes.length);
-    const link = this.#options.dialer.dial(call, { principal, metadata, headers }, environment);
+  open(request: CallRequest, createPeer: (listener: CallListener) => CallPeer): void {
+    const call = new CallRelay(this, request);
+    let link: UpstreamLink | undefined;
     let peer: CallPeer;
     try {
+      link = this.#dial(request, call);
       peer = createPeer(call);
     } catch (thrown) {
-      link.close(toBridgeError(thrown));
+      const error = toBridgeError(thrown);
+      link?.close(error);
+      this.exchanges.refuse(call, request.frame, error);
       throw thrown;
     }
     call.node = this.#calls.add(call);
     this.#size += 1;
-    this.#openCalls.opened(call.requestBytes);
-    this.#count(principal, 1);
+    this.#count(call.principal, 1);
     this.#startSweep();
-    call.start(frame, peer, link);
+    call.start(request.frame, peer, link);
+  }
+
+  #dial({ frame, principal, metadata, environment, headers }: CallRequest, call: CallRelay): UpstreamLink {
+    this.#checkLimits(principal, frame.bytes.length);
+    return this.#options.dialer.dial(call, { principal, metadata, headers }, environment);
   }
 
   /** A notification that comes alone. Nobody waits for it, so there is nobody to be told if it cannot be sent. */
@@ -100,7 +95,7 @@ export class CallRegistry implements CallRelayHost {
     if (this.#isDraining) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and takes no new calls.', RETRY);
     }
-    const refusal = this.#openCalls.refusalOf(requestBytes);
+    const refusal = this.exchanges.refusalOf(requestBytes);
     if (refusal !== undefined) throw refusal;
     if ((this.#perPrincipal.get(principal) ?? 0) >= this.#maxPerCaller) {
       const message = `${this.#maxPerCaller} calls are open for this caller, the most allowed; wait for answers, or close subscriptions, before sending more.`;
@@ -111,7 +106,6 @@ export class CallRegistry implements CallRelayHost {
   ended(call: CallRelay): void {
     call.node?.remove();
     this.#size -= 1;
-    this.#openCalls.closed(call.requestBytes);
     this.#count(call.principal, -1);
   }
 
@@ -122,9 +116,10 @@ export class CallRegistry implements CallRelayHost {
   }
 
   #startSweep(): void {
-    if (this.#shortestMs === undefined || this.#stopSweep !== undefined) return;
-    const periodMs = Math.max(10, Math.min(MAX_SWEEP_MS, this.#shortestMs / 4));
-    this.#stopSweep = this.clock.every(periodMs, () => this.#sweep(this.clock.now()));
+    if (this.#stopSweep !== undefined) return;
+    const periodMs = sweepPeriodOf(shortestOf(this.#options));
+    const { clock } = this.exchanges;
+    if (Number.isFinite(periodMs)) this.#stopSweep = clock.every(periodMs, () => this.#sweep(clock.now()));
   }
 
   #sweep(nowMs: number): void {
@@ -132,12 +127,9 @@ export class CallRegistry implements CallRelayHost {
   }
 
   /** No new calls; resolves when all but the subscriptions are answered, or after `graceMs`. */
-  async drain(graceMs: number): Promise<void> {
+  drain(graceMs: number): Promise<void> {
     this.#isDraining = true;
-    const deadlineMs = this.clock.now() + graceMs;
-    while (this.#hasOpenCalls() && this.clock.now() < deadlineMs) {
-      await new Promise<void>((resolve) => this.clock.after(DRAIN_POLL_MS, resolve));
-    }
+    return drained(this.exchanges.clock, graceMs, () => this.#hasOpenCalls());
   }
 
   #hasOpenCalls(): boolean {

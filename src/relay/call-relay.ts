@@ -1,16 +1,12 @@
 import type { Logger } from 'pino';
 import type { ListNode } from '../collections/linked-list.ts';
-import type { Clock } from '../deps.ts';
 import { assertNever, BridgeError } from '../errors.ts';
-import { findProgressToken } from '../mcp/classify/correlators.ts';
 import { ModernQuestions } from '../mcp/classify/modern-questions.ts';
-import { CANCELLED, LISTEN } from '../mcp/vocabulary/methods.ts';
-import { rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
-import type { Frame, JsonRpcId } from '../wire/frame.ts';
-import { withId } from '../wire/splice.ts';
-import { errorFrame, notificationFrame } from '../wire/write-message.ts';
-import { type CallTimes, endOfSubscription, overdue } from './call-endings.ts';
-import { type CancelledBy, Exchange, type Lane } from './exchange.ts';
+import { LISTEN } from '../mcp/vocabulary/methods.ts';
+import type { Frame } from '../wire/frame.ts';
+import type { Exchange, Lane } from './exchange.ts';
+import { type CallTimes, type ExchangeOwner, type Exchanges, withdrawal } from './exchanges.ts';
+import { modernIntroductionOf, type ObservedClient, type Transport } from './observer.ts';
 import type { ServerFault, ServerListener, UpstreamLink } from './ports.ts';
 
 /** The client of one call as its relay sees it. Implemented by downstream/streamable-stateless/. */
@@ -32,9 +28,17 @@ export interface CallListener {
 /** What a call needs of those who keep it. */
 export interface CallRelayHost {
   readonly log: Logger;
-  readonly clock: Clock;
+  readonly exchanges: Exchanges;
+  /** The name of the server. */
+  readonly server: string;
   /** Called once. */
   ended(call: CallRelay): void;
+}
+
+/** Whose call it is, and how it came in. */
+export interface CallOrigin {
+  readonly principal: string;
+  readonly transport: Transport;
 }
 
 /**
@@ -57,27 +61,27 @@ const OVER: CallState = { kind: 'over' };
  * nothing is looked up; the request is answered exactly once, or withdrawn. One is made for each request: it has no
  * timer, no table and no log of its own.
  */
-export class CallRelay implements ServerListener, CallListener {
+export class CallRelay implements ServerListener, CallListener, ExchangeOwner {
   readonly principal: string;
-  readonly requestBytes: number;
+  readonly #transport: Transport;
   /** Its node in the list of open calls. */
   node: ListNode<CallRelay> | undefined;
   readonly #host: CallRelayHost;
   #questions: ModernQuestions | undefined = undefined;
   #state: CallState = DIALLING;
 
-  constructor(host: CallRelayHost, principal: string, requestBytes: number) {
+  constructor(host: CallRelayHost, { principal, transport }: CallOrigin) {
     this.#host = host;
     this.principal = principal;
-    this.requestBytes = requestBytes;
+    this.#transport = transport;
   }
 
   /** Called once: the request goes to the server. */
   start(request: Frame, peer: CallPeer, link: UpstreamLink): void {
-    const token = findProgressToken(request)?.value;
-    const { id, method } = request;
-    const exchange = new Exchange(id as JsonRpcId, method as string, peer, token, this.#host.clock.now());
+    const { exchanges } = this.#host;
+    const exchange = exchanges.create(request, peer);
     this.#state = { kind: 'open', exchange, peer, link };
+    exchanges.open(this, exchange, request);
     // A link may answer within `send`.
     if (!link.send(request, exchange) && exchange.state.kind === 'open') peer.pause();
   }
@@ -95,7 +99,10 @@ export class CallRelay implements ServerListener, CallListener {
 
   /** [spec 2026-07-28 transports/streamable-http#cancellation] A disconnect is the cancellation of the request. */
   clientLeft(): void {
-    if (this.#state.kind === 'open') this.#withdraw(this.#state, 'client', CLIENT_LEFT);
+    if (this.#state.kind !== 'open') return;
+    const call = this.#state;
+    this.#host.exchanges.cancel(this, call.exchange);
+    this.#withdraw(call, 'the client left', CLIENT_LEFT);
   }
 
   // ---- from the server
@@ -108,7 +115,8 @@ export class CallRelay implements ServerListener, CallListener {
       case 'error':
         return this.#answered(this.#state, frame, known);
       case 'notification':
-        exchange.lastActiveMs = this.#host.clock.now();
+        this.#host.exchanges.heard(exchange);
+        exchange.sentBytes += frame.bytes.length;
         if (!peer.send(frame)) link.pause();
         return;
       case 'request':
@@ -125,8 +133,7 @@ export class CallRelay implements ServerListener, CallListener {
     if (known !== exchange && frame.id !== undefined && frame.id !== exchange.id) {
       return this.#host.log.debug({ id: frame.id }, 'server answered a request that is not open');
     }
-    // Under its own id the client knows what it is told about.
-    this.#answer(call, frame.id === undefined ? withId(frame, exchange.id) : frame, ANSWERED);
+    this.#answer(call, this.#host.exchanges.answer(this, exchange, frame), ANSWERED);
   }
 
   serverFault({ error, kind, id }: ServerFault): void {
@@ -149,44 +156,52 @@ export class CallRelay implements ServerListener, CallListener {
   /** Fails the call if it has been silent, or open, for too long. */
   sweep(nowMs: number, times: CallTimes): void {
     if (this.#state.kind !== 'open') return;
-    const { exchange, peer } = this.#state;
-    const error = overdue(exchange, nowMs, times);
-    if (error === undefined) return;
-    this.#withdraw(this.#state, 'timeout', error);
-    peer.send(errorFrame(exchange.id, rpcErrorOf(error)));
+    const call = this.#state;
+    const timedOut = this.#host.exchanges.timeOut(this, call.exchange, nowMs, times);
+    if (timedOut === undefined) return;
+    this.#withdraw(call, 'timed out', timedOut.error);
+    call.peer.send(timedOut.answer);
   }
 
   /** Answers with the reason, and lets the link go. */
   close(reason: BridgeError): void {
     if (this.#state.kind !== 'open') return;
-    if (this.isSubscription) this.#answer(this.#state, endOfSubscription(this.#state.exchange.id), reason);
-    else this.#fail(this.#state, reason);
+    const call = this.#state;
+    if (this.isSubscription) this.#answer(call, this.#host.exchanges.endSubscription(this, call.exchange), reason);
+    else this.#fail(call, reason);
   }
 
   #fail(call: OpenCall, error: BridgeError): void {
-    this.#answer(call, errorFrame(call.exchange.id, rpcErrorOf(error)), error);
+    this.#answer(call, this.#host.exchanges.fail(this, call.exchange, error), error);
   }
 
+  /** Called when the exchange has ended. */
   #answer(call: OpenCall, frame: Frame, reason: BridgeError): void {
-    call.exchange.settle();
-    this.#state = OVER;
     call.peer.send(frame);
     this.#letGo(call, reason);
   }
 
-  #withdraw(call: OpenCall, by: CancelledBy, reason: BridgeError): void {
-    const { exchange, link } = call;
-    exchange.cancel(by);
-    this.#state = OVER;
-    const why = by === 'timeout' ? 'timed out' : 'the client left';
-    link.send(notificationFrame(CANCELLED, { requestId: exchange.id, reason: why }), exchange);
+  /** Called when the exchange has ended. */
+  #withdraw(call: OpenCall, why: string, reason: BridgeError): void {
+    call.link.send(withdrawal(call.exchange, why), call.exchange);
     this.#letGo(call, reason);
   }
 
   #letGo({ peer, link }: OpenCall, reason: BridgeError): void {
     link.close(reason);
     peer.resume();
+  }
+
+  // ---- for the exchanges
+
+  ended(): void {
+    this.#state = OVER;
     this.#host.ended(this);
+  }
+
+  describe(request: Frame): ObservedClient {
+    const { principal } = this;
+    return { transport: this.#transport, principal, server: this.#host.server, ...modernIntroductionOf(request) };
   }
 }
 

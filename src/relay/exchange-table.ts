@@ -3,7 +3,6 @@ import { BridgeError } from '../errors.ts';
 import { INITIALIZE, isInteractive } from '../mcp/vocabulary/methods.ts';
 import type { JsonRpcId } from '../wire/frame.ts';
 import type { Exchange } from './exchange.ts';
-import { OpenCalls } from './open-calls.ts';
 
 /** Calls one client may have open at once; a client that exceeds it is not waiting for answers. */
 export const MAX_OPEN_EXCHANGES = 1024;
@@ -17,15 +16,12 @@ export const INITIALIZE_TOO_LARGE = new BridgeError(
 
 /** The open exchanges of one client: found by id, by progress token, or by what a server's message most likely means. */
 export class ExchangeTable {
-  readonly #openCalls: OpenCalls;
   readonly #maxOpen: number;
   /** The exchanges in the order they were opened. */
   readonly #byId = new CellMap<JsonRpcId, Exchange>();
   readonly #byToken = new CellMap<JsonRpcId, Exchange>();
 
-  /** `openCalls` counts them together with those of other clients. */
-  constructor(openCalls = new OpenCalls(), maxOpen = MAX_OPEN_EXCHANGES) {
-    this.#openCalls = openCalls;
+  constructor(maxOpen = MAX_OPEN_EXCHANGES) {
     this.#maxOpen = maxOpen;
   }
 
@@ -47,14 +43,11 @@ export class ExchangeTable {
       const message = `This session has ${this.#maxOpen} unanswered calls, the most allowed; wait for answers before sending more.`;
       return new BridgeError('ERR_SESSION_BUSY', message);
     }
-    if (method !== INITIALIZE) return this.#openCalls.refusalOf(requestBytes);
-    // A session without a handshake would only take a slot; how many there are is limited by itself.
-    return requestBytes > MAX_INITIALIZE_BYTES ? INITIALIZE_TOO_LARGE : undefined;
+    return method === INITIALIZE && requestBytes > MAX_INITIALIZE_BYTES ? INITIALIZE_TOO_LARGE : undefined;
   }
 
   add(exchange: Exchange): void {
     this.#byId.set(exchange.id, exchange);
-    this.#openCalls.opened(exchange.requestBytes);
     if (exchange.progressToken !== undefined) this.#byToken.set(exchange.progressToken, exchange);
   }
 
@@ -67,8 +60,7 @@ export class ExchangeTable {
   }
 
   remove(exchange: Exchange): void {
-    if (!this.#byId.delete(exchange.id)) return;
-    this.#openCalls.closed(exchange.requestBytes);
+    this.#byId.delete(exchange.id);
     // A client that uses one token twice keeps the later call reachable.
     if (exchange.progressToken !== undefined && this.#byToken.get(exchange.progressToken) === exchange) {
       this.#byToken.delete(exchange.progressToken);

@@ -1,4 +1,5 @@
 import type { JsonRpcId } from '../wire/frame.ts';
+import type { OnCallEnded } from './observer.ts';
 
 /**
  * Where the messages of one exchange travel on the client's side: an HTTP response of one POST, or the client's only
@@ -46,6 +47,10 @@ export class Exchange {
   openQuestions = 0;
   /** The size of its request, where a client sent it. */
   requestBytes = 0;
+  /** What was sent to the client for it before its answer. */
+  sentBytes = 0;
+  /** Set by `Exchanges` while an observer waits for the end. */
+  onEnded: OnCallEnded | undefined = undefined;
   /** When it arrived, by the clock of the bridge. */
   readonly openedAtMs: number;
   /** When something last happened. */

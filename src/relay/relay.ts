@@ -1,33 +1,38 @@
 import type { Logger } from 'pino';
-import type { Clock } from '../deps.ts';
 import { assertNever, BridgeError } from '../errors.ts';
-import { findCancelledId, findProgressToken } from '../mcp/classify/correlators.ts';
+import { findCancelledId } from '../mcp/classify/correlators.ts';
 import { ModernQuestions } from '../mcp/classify/modern-questions.ts';
 import { CANCELLED, INITIALIZE, LISTEN, PING } from '../mcp/vocabulary/methods.ts';
 import { readField } from '../mcp/vocabulary/payload.ts';
 import { type Era, findRevision, OLDEST_REVISION, type Revision } from '../mcp/vocabulary/revisions.ts';
 import { failureToldBy, rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
-import { withId } from '../wire/splice.ts';
-import { errorFrame, notificationFrame, resultFrame } from '../wire/write-message.ts';
-import { type CallTimes, endOfSubscription, overdue } from './call-endings.ts';
-import { Exchange, type Lane } from './exchange.ts';
+import { errorFrame, resultFrame } from '../wire/write-message.ts';
+import type { Exchange, Lane } from './exchange.ts';
 import { ExchangeTable, INITIALIZE_TOO_LARGE } from './exchange-table.ts';
+import { type CallTimes, type ExchangeOwner, type Exchanges, withdrawal } from './exchanges.ts';
 import { findCallOf } from './legacy-notifications.ts';
 import { findAddressee } from './modern-notifications.ts';
-import type { OpenCalls } from './open-calls.ts';
+import {
+  type ClientIntroduction,
+  type ClientOrigin,
+  introductionOf,
+  modernIntroductionOf,
+  type ObservedClient,
+  type OnClientLeft,
+} from './observer.ts';
 import type { ClientListener, DownstreamPeer, ServerFault, ServerListener, UpstreamLink } from './ports.ts';
 import { Questions } from './questions.ts';
 
 export interface RelayOptions extends CallTimes {
   readonly log: Logger;
-  readonly clock: Clock;
+  /** Shared with all other clients. */
+  readonly exchanges: Exchanges;
+  readonly origin: ClientOrigin;
   /** What both ends speak; default: legacy. A modern relay is `ready` from the start and its server asks nothing. */
   readonly era?: Era;
   /** Calls this client may have open; default: MAX_OPEN_EXCHANGES. */
   readonly maxOpenExchanges?: number | undefined;
-  /** Shared with other clients, so that all together stay within a limit; default: none. */
-  readonly openCalls?: OpenCalls | undefined;
   /** The handshake succeeded. */
   readonly onReady: (revision: Revision) => void;
   /** Either end is gone, or the handshake was refused; both ends have been closed. Called once. */
@@ -45,13 +50,26 @@ const REFUSED = new BridgeError('ERR_UPSTREAM_PROTOCOL', 'The server refused ini
 type RelayState = 'opening' | 'ready' | 'draining' | 'closed';
 
 /**
+ * Whether an observer was told of the client.
+ * - `unknown`: it was not, or nobody observes.
+ * - `connected`: it was, and is told when the client leaves.
+ */
+type Presence =
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'connected'; readonly onLeft: OnClientLeft | undefined };
+
+const UNKNOWN: Presence = { kind: 'unknown' };
+const UNKNOWN_LEGACY: ClientIntroduction = { era: 'legacy', revision: undefined, name: undefined, version: undefined };
+
+/**
  * Joins one client with one server. Both speak the same era, so bytes pass as they are: the relay only decides where
  * each message goes and sees to it that every request is answered exactly once or withdrawn.
  */
-export class Relay implements ClientListener, ServerListener {
+export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   readonly #options: RelayOptions;
   readonly #log: Logger;
-  readonly #exchanges: ExchangeTable;
+  readonly #exchanges: Exchanges;
+  readonly #open: ExchangeTable;
   readonly #era: Era;
   readonly #questions: Questions;
   #state: RelayState;
@@ -61,13 +79,17 @@ export class Relay implements ClientListener, ServerListener {
   /** Why the client answers nothing any more. */
   #unanswerable: BridgeError | undefined;
   #unasked: ModernQuestions | undefined;
+  /** What a legacy client has said of itself; kept only where somebody observes. */
+  #introduction = UNKNOWN_LEGACY;
+  #presence: Presence = UNKNOWN;
 
   constructor(options: RelayOptions) {
     this.#options = options;
     this.#log = options.log;
     this.#era = options.era ?? 'legacy';
-    this.#exchanges = new ExchangeTable(options.openCalls, options.maxOpenExchanges);
-    this.#questions = new Questions(options.clock);
+    this.#exchanges = options.exchanges;
+    this.#open = new ExchangeTable(options.maxOpenExchanges);
+    this.#questions = new Questions(options.exchanges.clock);
     this.#state = this.#era === 'legacy' ? 'opening' : 'ready';
   }
 
@@ -83,12 +105,12 @@ export class Relay implements ClientListener, ServerListener {
   }
 
   get openExchanges(): number {
-    return this.#exchanges.size;
+    return this.#open.size;
   }
 
   /** A request of the client with this id waits for its answer. */
   isOpen(id: JsonRpcId): boolean {
-    return this.#exchanges.has(id);
+    return this.#open.has(id);
   }
 
   // ---- from the client
@@ -110,17 +132,15 @@ export class Relay implements ClientListener, ServerListener {
   }
 
   #requestFromClient(frame: Frame, lane: Lane): void {
-    const id = frame.id as JsonRpcId;
-    const method = frame.method as string;
-    const exchange = new Exchange(id, method, lane, findProgressToken(frame)?.value, this.#options.clock.now());
-    exchange.requestBytes = frame.bytes.length;
+    const exchange = this.#exchanges.create(frame, lane);
     const refusal = this.#refusal(exchange);
     if (refusal !== undefined) {
-      this.#peer?.send(errorFrame(id, rpcErrorOf(refusal)), exchange);
+      this.#peer?.send(this.#exchanges.refuse(this, frame, refusal), exchange);
       if (refusal === INITIALIZE_TOO_LARGE) this.#handshakeFailed(refusal);
       return;
     }
-    this.#exchanges.add(exchange);
+    this.#open.add(exchange);
+    this.#exchanges.open(this, exchange, frame);
     this.#toServer(frame, exchange);
   }
 
@@ -128,21 +148,23 @@ export class Relay implements ClientListener, ServerListener {
     if (this.#state === 'draining' || this.isClosed) {
       return new BridgeError('ERR_SESSION_CLOSED', 'This session is ending and takes no new calls; open a new one.');
     }
-    return this.#exchanges.refusalOf(exchange);
+    const refusal = this.#open.refusalOf(exchange);
+    // A session without a handshake would only take a slot; how many sessions there are is limited by itself.
+    if (refusal !== undefined || exchange.method === INITIALIZE) return refusal;
+    return this.#exchanges.refusalOf(exchange.requestBytes);
   }
 
   #notificationFromClient(frame: Frame): void {
     if (frame.method !== CANCELLED) return this.#toServer(frame);
     const cancelled = findCancelledId(frame);
-    const exchange = cancelled && this.#exchanges.find(cancelled.value);
+    const exchange = cancelled && this.#open.find(cancelled.value);
     if (exchange === undefined) {
       // Answered meanwhile, or never asked. [spec 2025-11-25 basic/utilities/cancellation] may be ignored.
       return this.#log.debug('client cancelled a request that is not open');
     }
     // [spec 2025-11-25 basic/utilities/cancellation] a client must not cancel `initialize`.
     if (exchange.method === INITIALIZE) return;
-    exchange.cancel('client');
-    this.#exchanges.remove(exchange);
+    this.#exchanges.cancel(this, exchange);
     this.#toServer(frame, exchange);
     this.#peer?.release(exchange);
   }
@@ -209,17 +231,15 @@ export class Relay implements ClientListener, ServerListener {
     if (exchange?.state.kind !== 'open') {
       return this.#log.debug({ id: frame.id }, 'server answered a request that is not open');
     }
-    this.#settle(exchange);
-    // Under its own id the client knows what it is told about.
-    const answer = frame.id === undefined ? withId(frame, exchange.id) : frame;
+    const answer = this.#exchanges.answer(this, exchange, frame);
     if (exchange.method === INITIALIZE) return this.#handshakeAnswered(answer, exchange);
     this.#toClient(answer, exchange);
   }
 
   #exchangeOf(frame: Frame): Exchange | undefined {
-    if (frame.id !== undefined) return this.#exchanges.find(frame.id);
+    if (frame.id !== undefined) return this.#open.find(frame.id);
     // An error without id: the server could not read a request. With one call open it was that one.
-    return this.#exchanges.sole();
+    return this.#open.sole();
   }
 
   #handshakeAnswered(frame: Frame, exchange: Exchange): void {
@@ -228,10 +248,17 @@ export class Relay implements ClientListener, ServerListener {
       return this.#handshakeFailed(failureToldBy(frame) ?? REFUSED);
     }
     const revision = negotiatedRevision(frame);
-    if (this.#state === 'opening') this.#state = 'ready';
+    if (this.#state === 'opening') this.#becomeReady(revision);
     this.#peer?.negotiated(revision);
     this.#options.onReady(revision);
     this.#toClient(frame, exchange);
+  }
+
+  #becomeReady({ id: revision }: Revision): void {
+    this.#state = 'ready';
+    if (!this.#exchanges.isObserved) return;
+    this.#introduction = { ...this.#introduction, revision };
+    this.#connected({ ...this.#options.origin, ...this.#introduction });
   }
 
   /** Without a handshake there is no session. A second one is the server's to refuse; what runs goes on. */
@@ -241,20 +268,20 @@ export class Relay implements ClientListener, ServerListener {
 
   #notificationFromServer(frame: Frame, known: Exchange | undefined): void {
     if (this.#era === 'modern') return this.#notificationFromModern(frame, known);
-    const exchange = known ?? findCallOf(frame, this.#exchanges, this.#questions);
-    if (exchange !== undefined) exchange.lastActiveMs = this.#options.clock.now();
+    const exchange = known ?? findCallOf(frame, this.#open, this.#questions);
+    if (exchange !== undefined) this.#exchanges.heard(exchange);
     this.#toClient(frame, exchange);
   }
 
   #notificationFromModern(frame: Frame, known: Exchange | undefined): void {
-    const addressee = findAddressee(frame, known, this.#exchanges);
+    const addressee = findAddressee(frame, known, this.#open);
     if (addressee === 'client') return this.#toClient(frame);
     if (addressee === 'nobody') {
       return this.#log.debug({ method: frame.method }, 'notification dropped: it is of no open request');
     }
-    addressee.lastActiveMs = this.#options.clock.now();
+    this.#exchanges.heard(addressee);
     // One of the two ways to end a subscription; the other is to answer it.
-    if (frame.method === CANCELLED) this.#settle(addressee);
+    if (frame.method === CANCELLED) this.#exchanges.endedByServer(this, addressee, frame);
     this.#toClient(frame, addressee);
   }
 
@@ -269,12 +296,13 @@ export class Relay implements ClientListener, ServerListener {
     if (this.#unanswerable !== undefined && frame.method === PING) return this.#toServer(resultFrame(id, {}));
     const refusal = this.#unanswerable ?? this.#questions.refusalOf(id);
     if (refusal !== undefined) return this.#toServer(errorFrame(id, rpcErrorOf(refusal)));
-    const exchange = known ?? this.#exchanges.likelyAsker();
+    const exchange = known ?? this.#open.likelyAsker();
     this.#questions.open(id, exchange);
     this.#toClient(frame, exchange);
   }
 
   #toClient(frame: Frame, exchange?: Exchange): void {
+    if (exchange !== undefined) exchange.sentBytes += frame.bytes.length;
     if (this.#peer !== undefined && !this.#peer.send(frame, exchange)) this.#link?.pause();
   }
 
@@ -286,7 +314,7 @@ export class Relay implements ClientListener, ServerListener {
       return this.#toServer(errorFrame(fault.id, rpcErrorOf(fault.error)));
     }
     if (fault.kind === 'notification') return;
-    const exchange = fault.id === undefined ? this.#exchanges.sole() : this.#exchanges.find(fault.id);
+    const exchange = fault.id === undefined ? this.#open.sole() : this.#open.find(fault.id);
     if (exchange === undefined) return;
     this.#fail(exchange, fault.error);
     if (exchange.method === INITIALIZE) this.#handshakeFailed(fault.error);
@@ -304,17 +332,14 @@ export class Relay implements ClientListener, ServerListener {
 
   /** Fails the calls that have been silent, or open, for too long. */
   sweep(nowMs: number): void {
-    for (const exchange of this.#exchanges.all()) {
-      const error = overdue(exchange, nowMs, this.#options);
+    for (const exchange of this.#open.all()) {
       // To fail one may end the session, and with it the others.
-      if (error === undefined || exchange.state.kind !== 'open') continue;
-      this.#exchanges.remove(exchange);
-      exchange.cancel('timeout');
-      if (exchange.method !== INITIALIZE) {
-        this.#toServer(notificationFrame(CANCELLED, { requestId: exchange.id, reason: 'timed out' }), exchange);
-      }
-      this.#toClient(errorFrame(exchange.id, rpcErrorOf(error)), exchange);
-      if (exchange.method === INITIALIZE) this.#handshakeFailed(error);
+      if (exchange.state.kind !== 'open') continue;
+      const timedOut = this.#exchanges.timeOut(this, exchange, nowMs, this.#options);
+      if (timedOut === undefined) continue;
+      if (exchange.method !== INITIALIZE) this.#toServer(withdrawal(exchange, 'timed out'), exchange);
+      this.#toClient(timedOut.answer, exchange);
+      if (exchange.method === INITIALIZE) this.#handshakeFailed(timedOut.error);
     }
   }
 
@@ -323,17 +348,16 @@ export class Relay implements ClientListener, ServerListener {
     if (this.isClosed) return;
     this.#state = 'draining';
     if (this.#era === 'legacy') return;
-    for (const exchange of this.#exchanges.all()) {
+    for (const exchange of this.#open.all()) {
       // To end one may end the relay, and with it the others.
       if (exchange.method === LISTEN && exchange.state.kind === 'open') this.#endListen(exchange);
     }
   }
 
   #endListen(exchange: Exchange): void {
-    const { id } = exchange;
-    this.#settle(exchange);
-    this.#toServer(notificationFrame(CANCELLED, { requestId: id, reason: 'the bridge is shutting down' }), exchange);
-    this.#toClient(endOfSubscription(id), exchange);
+    const answer = this.#exchanges.endSubscription(this, exchange);
+    this.#toServer(withdrawal(exchange, 'the bridge is shutting down'), exchange);
+    this.#toClient(answer, exchange);
   }
 
   /** Answers what is open with the reason, then lets both ends go. */
@@ -345,9 +369,10 @@ export class Relay implements ClientListener, ServerListener {
     if (this.isClosed) return;
     this.#state = 'closed';
     this.#endReason = reason;
-    for (const exchange of this.#exchanges.all()) this.#fail(exchange, reason);
+    for (const exchange of this.#open.all()) this.#fail(exchange, reason);
     this.#refuseOpenQuestions(reason);
     this.#closeEnds(reason);
+    this.#left(reason);
     this.#options.onEnd(reason);
   }
 
@@ -357,13 +382,34 @@ export class Relay implements ClientListener, ServerListener {
   }
 
   #fail(exchange: Exchange, error: BridgeError): void {
-    this.#settle(exchange);
-    this.#toClient(errorFrame(exchange.id, rpcErrorOf(error)), exchange);
+    this.#toClient(this.#exchanges.fail(this, exchange, error), exchange);
   }
 
-  #settle(exchange: Exchange): void {
-    this.#exchanges.remove(exchange);
-    exchange.settle();
+  // ---- for the exchanges
+
+  ended(exchange: Exchange): void {
+    this.#open.remove(exchange);
+  }
+
+  describe(request: Frame): ObservedClient {
+    const { origin } = this.#options;
+    if (this.#era === 'modern') {
+      const client = { ...origin, ...modernIntroductionOf(request) };
+      if (this.#state === 'ready') this.#connected(client);
+      return client;
+    }
+    if (request.method === INITIALIZE && this.#state === 'opening') this.#introduction = introductionOf(request);
+    return { ...origin, ...this.#introduction };
+  }
+
+  #connected(client: ObservedClient): void {
+    if (this.#presence.kind === 'unknown') {
+      this.#presence = { kind: 'connected', onLeft: this.#exchanges.connected(client) };
+    }
+  }
+
+  #left(reason: BridgeError): void {
+    if (this.#presence.kind === 'connected') this.#presence.onLeft?.(reason.code);
   }
 }
 

@@ -1,8 +1,8 @@
 import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
 import { EvictionLog, findAbandoned, type SessionUse } from './abandoned-sessions.ts';
-import { type CallTimes, shortestOf } from './call-endings.ts';
-import type { OpenCalls } from './open-calls.ts';
+import { type CallTimes, drained, type Exchanges, shortestOf, sweepPeriodOf } from './exchanges.ts';
+import type { ClientOrigin, Transport } from './observer.ts';
 import type {
   CallContext,
   CallerEnvironment,
@@ -21,8 +21,8 @@ export interface SessionRegistryOptions extends CallTimes {
   readonly maxPerCaller?: number;
   /** Calls one session may have open; the default is the relay's. */
   readonly maxCallsPerSession?: number;
-  /** Counts the calls of all sessions, and of whoever shares it. */
-  readonly openCalls?: OpenCalls;
+  /** Those of all sessions, and of whoever shares it. */
+  readonly exchanges: Exchanges;
   /** A session that nobody has been connected to or has called for this long ends, calls included. */
   readonly sessionTimeoutMs: number;
   /** When it ends before that; default: never. */
@@ -39,6 +39,7 @@ export interface IdleTimeouts {
 
 /** The client that a session is opened for. */
 export interface SessionClient {
+  readonly transport: Transport;
   /** Who is let back in by the session's id. Absent: nobody, for the client stays on its pipe. */
   readonly principal?: string;
   /** For the modern requests of one client on a pipe. */
@@ -94,10 +95,6 @@ class Entry implements Session, SessionUse {
   }
 }
 
-/** How often idle sessions and calls that take too long are looked for; shorter limits are checked more often. */
-const MAX_SWEEP_MS = 1000;
-const DRAIN_POLL_MS = 20;
-
 /** All sessions of the bridge, whatever transport they came in by. */
 export class SessionRegistry {
   readonly #options: SessionRegistryOptions;
@@ -121,21 +118,36 @@ export class SessionRegistry {
    */
   open<Peer extends DownstreamPeer>(
     createPeer: (id: string, listener: ClientListener) => Peer,
-    client: SessionClient = {},
+    client: SessionClient,
+  ): Session<Peer> {
+    const { transport, principal } = client;
+    const origin = { transport, principal, server: this.#options.dialer.name };
+    try {
+      return this.#open(createPeer, client, origin);
+    } catch (thrown) {
+      this.#options.exchanges.refusedClient(origin, toBridgeError(thrown));
+      throw thrown;
+    }
+  }
+
+  #open<Peer extends DownstreamPeer>(
+    createPeer: (id: string, listener: ClientListener) => Peer,
+    client: SessionClient,
+    origin: ClientOrigin,
   ): Session<Peer> {
     const { principal, context } = client;
     this.#checkLimits(principal);
-    const { deps, requestTimeoutMs, maxCallMs, maxCallsPerSession, openCalls } = this.#options;
+    const { deps, exchanges, requestTimeoutMs, maxCallMs, maxCallsPerSession } = this.#options;
     const id = deps.randomId();
     const log = deps.log.child({ session: id.slice(0, 6) });
     const relay = new Relay({
       log,
-      clock: deps.clock,
+      exchanges,
+      origin,
       era: context === undefined ? 'legacy' : 'modern',
       requestTimeoutMs,
       maxCallMs,
       maxOpenExchanges: maxCallsPerSession,
-      openCalls,
       onReady: (revision) => log.debug({ revision: revision.id }, 'session ready'),
       onEnd: (reason) => {
         this.#entries.delete(id);
@@ -232,11 +244,10 @@ export class SessionRegistry {
   }
 
   #startSweep(): void {
-    const { clock } = this.#options.deps;
-    const { sessionTimeoutMs, idleTimeouts } = this.#options;
-    const idleMs = Math.min(sessionTimeoutMs, idleTimeouts?.leftMs ?? sessionTimeoutMs);
-    const shortestMs = Math.min(idleMs, shortestOf(this.#options) ?? idleMs);
-    const periodMs = Math.max(10, Math.min(MAX_SWEEP_MS, shortestMs / 4));
+    const { deps, sessionTimeoutMs, idleTimeouts } = this.#options;
+    const { clock } = deps;
+    const leftMs = idleTimeouts?.leftMs ?? sessionTimeoutMs;
+    const periodMs = sweepPeriodOf(Math.min(sessionTimeoutMs, leftMs, shortestOf(this.#options)));
     this.#stopSweep ??= clock.every(periodMs, () => this.#sweep(clock.now()));
   }
 
@@ -260,14 +271,10 @@ export class SessionRegistry {
   }
 
   /** No new sessions or calls; resolves when the open calls are answered or out of their time, or after `graceMs`. */
-  async drain(graceMs = Number.POSITIVE_INFINITY): Promise<void> {
+  drain(graceMs = Number.POSITIVE_INFINITY): Promise<void> {
     this.#isDraining = true;
     for (const { relay } of this.#entries.values()) relay.drain();
-    const { clock } = this.#options.deps;
-    const deadlineMs = clock.now() + graceMs;
-    while (this.#hasOpenCalls() && clock.now() < deadlineMs) {
-      await new Promise<void>((resolve) => clock.after(DRAIN_POLL_MS, resolve));
-    }
+    return drained(this.#options.deps.clock, graceMs, () => this.#hasOpenCalls());
   }
 
   #hasOpenCalls(): boolean {

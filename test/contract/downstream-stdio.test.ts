@@ -4,6 +4,7 @@ import type { Deps } from '../../src/deps.ts';
 import { StdioEndpoint } from '../../src/downstream/stdio/endpoint.ts';
 import { BridgeError } from '../../src/errors.ts';
 import { SessionRegistry } from '../../src/relay/session-registry.ts';
+import { createExchanges } from '../support/exchanges.ts';
 import { createFakeDeps } from '../support/fake-peers.ts';
 import { FakeServer } from '../support/fake-server.ts';
 import { initialize, textOf } from '../support/legacy-clients.ts';
@@ -53,7 +54,12 @@ testDownstreamContract(test, {
   async start() {
     const deps = createFakeDeps();
     const server = new FakeServer();
-    const limits = { maxSessions: 10, sessionTimeoutMs: 60_000, requestTimeoutMs: 0 };
+    const limits = {
+      maxSessions: 10,
+      sessionTimeoutMs: 60_000,
+      exchanges: createExchanges(deps.clock),
+      requestTimeoutMs: 0,
+    };
     const sessions = new SessionRegistry({ dialer: server, deps, ...limits });
     return { clock: deps.clock, sessions, connect: () => connect(deps, server, sessions) };
   },

@@ -3,6 +3,7 @@ import { BridgeError } from '../../src/errors.ts';
 import { LATEST_LEGACY_REVISION } from '../../src/mcp/vocabulary/revisions.ts';
 import type { UpstreamDialer, UpstreamLink } from '../../src/relay/ports.ts';
 import { Relay } from '../../src/relay/relay.ts';
+import { relayParts } from '../support/exchanges.ts';
 import { createFakeDeps, FakeLane, FakePeer } from '../support/fake-peers.ts';
 import { clientFrame } from '../support/frames.ts';
 import { waitFor } from '../support/wait-for.ts';
@@ -46,8 +47,7 @@ export class RelayedClient {
     this.headers = options.headers;
     this.relay = new Relay({
       log: createFakeDeps().log,
-      clock: systemClock,
-      requestTimeoutMs: 0,
+      ...relayParts(systemClock),
       onReady: () => {},
       onEnd: (reason) => {
         this.ended = reason;

@@ -4,6 +4,7 @@ import { StdioEndpoint } from '../../src/downstream/stdio/endpoint.ts';
 import type { CallContext, ServerListener, UpstreamLink } from '../../src/relay/ports.ts';
 import { SessionRegistry } from '../../src/relay/session-registry.ts';
 import { collectLog } from '../process/collected-log.ts';
+import { createExchanges } from '../support/exchanges.ts';
 import { createFakeDeps } from '../support/fake-peers.ts';
 import { FakeServer } from '../support/fake-server.ts';
 
@@ -44,6 +45,7 @@ export function openEndpoint(
     deps,
     maxSessions: 2,
     sessionTimeoutMs: 1000,
+    exchanges: createExchanges(deps.clock),
     requestTimeoutMs: 0,
   });
   const input = new PassThrough();

@@ -1,4 +1,5 @@
 /** Clients made with the official SDK v2 on the pipes, before real servers of the SDK. */
+
 import { PassThrough } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { Client, type Transport } from '@modelcontextprotocol/client';
@@ -12,6 +13,7 @@ import { SessionRegistry } from '../../src/relay/session-registry.ts';
 import { createStdioDialer } from '../../src/upstream/stdio/dialer.ts';
 import { serveModern } from '../fixtures/modern-server/http.ts';
 import { createTestDeps } from '../process/collected-log.ts';
+import { createExchanges } from '../support/exchanges.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { dialStateless } from '../upstream/remote-dialers.ts';
 
@@ -51,7 +53,12 @@ const SERVERS: Readonly<Record<string, (t: ExecutionContext) => UpstreamDialer |
 /** A endpoint before a server, and the client's ends of its pipes. */
 function openEndpoint(t: ExecutionContext, dialer: UpstreamDialer) {
   const { deps } = createTestDeps();
-  const limits = { maxSessions: 2, sessionTimeoutMs: 60_000, requestTimeoutMs: 0 };
+  const limits = {
+    maxSessions: 2,
+    sessionTimeoutMs: 60_000,
+    exchanges: createExchanges(deps.clock),
+    requestTimeoutMs: 0,
+  };
   const sessions = new SessionRegistry({ dialer, deps, ...limits });
   const [input, output] = [new PassThrough(), new PassThrough()];
   const endpoint = new StdioEndpoint({

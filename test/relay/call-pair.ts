@@ -3,6 +3,7 @@ import { CallRegistry, type CallRegistryOptions } from '../../src/relay/call-reg
 import type { CallListener, CallPeer } from '../../src/relay/call-relay.ts';
 import type { ServerListener } from '../../src/relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../src/wire/frame.ts';
+import { createExchanges, type ExchangesParts, FakeObserver } from '../support/exchanges.ts';
 import { createFakeDeps, FakeDialer, type FakeLink, messagesOf } from '../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
 
@@ -60,14 +61,22 @@ export interface CallParts {
   readonly name?: string;
 }
 
+export interface CallBenchOptions extends Partial<Omit<CallRegistryOptions, 'exchanges'>> {
+  readonly exchanges?: ExchangesParts;
+}
+
 /** A registry of calls before a dialer whose links only keep what they get. */
 export class CallBench {
   readonly dialer = new FakeDialer();
   readonly deps = createFakeDeps();
   readonly calls: CallRegistry;
 
-  constructor(options: Partial<CallRegistryOptions> = {}) {
-    this.calls = new CallRegistry({ dialer: this.dialer, deps: this.deps, requestTimeoutMs: 0, ...options });
+  readonly observer = new FakeObserver();
+
+  constructor({ exchanges: parts, ...options }: CallBenchOptions = {}) {
+    const { dialer, deps, observer } = this;
+    const exchanges = createExchanges(deps.clock, { observer, ...parts });
+    this.calls = new CallRegistry({ dialer, deps, exchanges, requestTimeoutMs: 0, ...options });
   }
 
   get clock() {
@@ -79,7 +88,7 @@ export class CallBench {
     const metadata = readRequestMetadata(request);
     if ('fault' in metadata) throw new Error(metadata.fault);
     let client: FakeCaller | undefined;
-    this.calls.open({ frame: request, principal, metadata }, (listener) => {
+    this.calls.open({ frame: request, transport: 'streamable-http', principal, metadata }, (listener) => {
       client = new FakeCaller(listener);
       return client;
     });

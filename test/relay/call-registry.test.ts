@@ -1,7 +1,6 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
 import { MAX_CALLER_LINKS } from '../../src/relay/caller-links.ts';
-import { OpenCalls } from '../../src/relay/open-calls.ts';
 import { clientFrame } from '../support/frames.ts';
 import { CallBench } from './call-pair.ts';
 
@@ -33,7 +32,7 @@ test('a peer that cannot be made lets its link go', (t) => {
   const { request } = bench.open();
   const metadata = { revision: '2026-07-28', capabilities: {}, clientInfo: undefined, logLevel: undefined };
   const open = () =>
-    bench.calls.open({ frame: request, principal: 'p', metadata }, () => {
+    bench.calls.open({ frame: request, transport: 'streamable-http', principal: 'p', metadata }, () => {
       throw new Error('no peer');
     });
   t.throws(open, { message: 'no peer' });
@@ -58,7 +57,7 @@ test('one caller may have so many calls open and no more, which leaves room for 
 });
 
 test('all callers together may have so many calls open and no more', (t) => {
-  const bench = new CallBench({ openCalls: new OpenCalls(20) });
+  const bench = new CallBench({ exchanges: { maxOpen: 20 } });
   const calls = Array.from({ length: 20 }, (_, n) => bench.open({ principal: `p${n % 7}` }));
   const error = t.throws(() => bench.open({ principal: 'new' }), { message: /^20 calls of all clients .* here/ });
   t.like(error, { code: 'ERR_SESSION_BUSY' });
@@ -69,7 +68,7 @@ test('all callers together may have so many calls open and no more', (t) => {
 });
 
 test('large requests of all callers together are limited by their bytes, and give them back', (t) => {
-  const bench = new CallBench({ openCalls: new OpenCalls(20, 20_000) });
+  const bench = new CallBench({ exchanges: { maxOpen: 20, maxBytes: 20_000 } });
   const name = 'x'.repeat(20_000);
   const call = bench.open({ name });
   t.like(

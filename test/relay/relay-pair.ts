@@ -1,8 +1,10 @@
 import type { BridgeError } from '../../src/errors.ts';
 import type { Era, Revision } from '../../src/mcp/vocabulary/revisions.ts';
 import type { Exchange } from '../../src/relay/exchange.ts';
+import type { Exchanges } from '../../src/relay/exchanges.ts';
 import { Relay } from '../../src/relay/relay.ts';
 import type { Frame } from '../../src/wire/frame.ts';
+import { createExchanges, FakeObserver, ORIGIN } from '../support/exchanges.ts';
 import { createFakeDeps, FakeLane, FakeLink, FakePeer } from '../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
 
@@ -24,13 +26,17 @@ export class RelayPair {
   readonly link = new FakeLink();
   readonly ready: Revision[] = [];
   readonly ends: BridgeError[] = [];
+  readonly exchanges: Exchanges;
+  readonly observer = new FakeObserver();
 
   constructor({ requestTimeoutMs = 0, maxCallMs = 0, joined = true, era = 'legacy' as Era } = {}) {
     const { log, clock } = createFakeDeps();
     this.clock = clock;
+    this.exchanges = createExchanges(clock, { observer: this.observer });
     this.relay = new Relay({
       log,
-      clock,
+      exchanges: this.exchanges,
+      origin: ORIGIN,
       era,
       requestTimeoutMs,
       maxCallMs,

@@ -1,14 +1,25 @@
 import test from 'ava';
 import { pino } from 'pino';
 import { BridgeError } from '../../src/errors.ts';
-import { OpenCalls } from '../../src/relay/open-calls.ts';
+import type { Exchanges } from '../../src/relay/exchanges.ts';
 import type { ClientListener } from '../../src/relay/ports.ts';
-import { type Session, SessionRegistry, type SessionRegistryOptions } from '../../src/relay/session-registry.ts';
+import {
+  type Session,
+  type SessionClient,
+  SessionRegistry,
+  type SessionRegistryOptions,
+} from '../../src/relay/session-registry.ts';
+import { createExchanges, type ExchangesParts } from '../support/exchanges.ts';
 import { createFakeDeps, FakeDialer, FakeLane, FakePeer, remainsOf } from '../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
 
 const SESSION_TIMEOUT_MS = 10_000;
-const ALICE = { principal: 'alice' };
+/** A client that can be told from others. */
+type Named = SessionClient & { readonly principal: string };
+
+const ALICE: Named = { transport: 'streamable-http', principal: 'alice' };
+const BOB: Named = { ...ALICE, principal: 'bob' };
+const STDIO: SessionClient = { transport: 'stdio' };
 const REASON = new BridgeError('ERR_SESSION_CLOSED', 'over');
 
 interface Opened extends Session {
@@ -17,23 +28,31 @@ interface Opened extends Session {
   readonly server: FakeDialer['dialled'][number];
 }
 
+interface RegistryOptions extends Partial<Omit<SessionRegistryOptions, 'exchanges'>> {
+  readonly exchanges?: ExchangesParts;
+}
+
 class Registry {
   readonly dialer = new FakeDialer();
   readonly deps = createFakeDeps();
   readonly sessions: SessionRegistry;
 
-  constructor(options: Partial<SessionRegistryOptions> = {}) {
+  readonly exchanges: Exchanges;
+
+  constructor({ exchanges, ...options }: RegistryOptions = {}) {
+    this.exchanges = createExchanges(this.deps.clock, exchanges);
     this.sessions = new SessionRegistry({
       dialer: this.dialer,
       deps: this.deps,
       maxSessions: 10,
       sessionTimeoutMs: SESSION_TIMEOUT_MS,
+      exchanges: this.exchanges,
       requestTimeoutMs: 0,
       ...options,
     });
   }
 
-  open(peer = new FakePeer(), client = ALICE): Opened {
+  open(peer = new FakePeer(), client: SessionClient = ALICE): Opened {
     const listeners: ClientListener[] = [];
     const session = this.sessions.open((_id, listener) => {
       listeners.push(listener);
@@ -66,7 +85,7 @@ test('what is opened for modern requests is dialled with its context and needs n
   };
   const context = { principal: 'someone', metadata: undefined };
   const peer = new FakePeer();
-  const { relay } = registry.sessions.open(() => peer, { context });
+  const { relay } = registry.sessions.open(() => peer, { transport: 'stdio', context });
   t.deepEqual(contexts, [context]);
   t.is(registry.sessions.size, 1);
   relay.fromClient(clientFrame({ id: 1, method: 'subscriptions/listen', params: {} }), new FakeLane());
@@ -172,7 +191,7 @@ test('only who opened a session finds it again, and nobody else keeps it alive',
 
 test('nobody finds a session of a pipe', (t) => {
   const registry = new Registry();
-  const { id } = registry.sessions.open(() => new FakePeer());
+  const { id } = registry.sessions.open(() => new FakePeer(), STDIO);
   for (const name of ['', 'undefined', 'anonymous', 'stdio']) t.is(registry.sessions.use(id, name), undefined);
 });
 
@@ -273,7 +292,7 @@ test('a client that cannot be set up leaves no server behind', (t) => {
   const thrown = t.throws(() =>
     registry.sessions.open(() => {
       throw failure;
-    }),
+    }, ALICE),
   );
   t.is(thrown, failure);
   t.is(registry.dialer.latest.link.closedWith.length, 1);
@@ -286,7 +305,7 @@ test('a client that is gone before its session is open leaves neither server nor
   const { relay } = registry.sessions.open((_id, listener) => {
     listener.clientClosed(REASON);
     return peer;
-  });
+  }, ALICE);
   t.true(relay.isClosed);
   t.deepEqual(peer.closedWith, [REASON]);
   t.deepEqual(registry.dialer.latest.link.closedWith, [REASON]);
@@ -294,7 +313,7 @@ test('a client that is gone before its session is open leaves neither server nor
 });
 
 /** Nobody is connected, but its client has come back since `initialize`. */
-function openAbandoned(registry: Registry, client = ALICE): Opened {
+function openAbandoned(registry: Registry, client: Named = ALICE): Opened {
   const session = registry.open(new FakePeer(), client);
   session.peer.isConnected = false;
   registry.sessions.use(session.id, client.principal);
@@ -342,7 +361,7 @@ test('a session that somebody is connected to, or that has an open call, makes r
 
 test('a caller at its own limit ends its own abandoned session, and nobody else’s', (t) => {
   const registry = new Registry({ maxSessions: 4, maxPerCaller: 2 });
-  const bobs = openAbandoned(registry, { principal: 'bob' });
+  const bobs = openAbandoned(registry, BOB);
   registry.deps.clock.advance(10);
   const alices = [openAbandoned(registry), openAbandoned(registry)] as const;
   t.notThrows(() => registry.open());
@@ -422,14 +441,14 @@ test('one caller may have so many sessions and no more, which leaves room for ot
   const error = t.throws(() => registry.open(), { message: /2 sessions, the most allowed.*--max-caller-sessions/ });
   t.like(error, { code: 'ERR_SESSION_LIMIT', retryAfterMs: SESSION_TIMEOUT_MS });
   t.is(registry.dialer.dialled.length, 2, 'no server was dialled for it');
-  registry.open(new FakePeer(), { principal: 'bob' });
+  registry.open(new FakePeer(), BOB);
   first.relay.close(REASON);
   t.notThrows(() => registry.open());
 });
 
 test('the sessions of all clients share the calls that may be open, and give them back', (t) => {
-  const openCalls = new OpenCalls(3);
-  const registry = new Registry({ openCalls });
+  const registry = new Registry({ exchanges: { maxOpen: 3 } });
+  const { exchanges } = registry;
   const [one, other] = [registry.open(), registry.open()];
   for (const id of [1, 2]) call(one, id);
   call(other, 1);
@@ -437,16 +456,16 @@ test('the sessions of all clients share the calls that may be open, and give the
   const refusal = { id: 2, error: { data: { bridge: { reason: 'ERR_SESSION_BUSY' } } } };
   t.like(other.peer.sent.at(-1)?.frame.json(), refusal);
   one.server.listener.fromServer(serverFrame({ id: 1, result: {} }));
-  t.is(openCalls.size, 2);
+  t.is(exchanges.size, 2);
   call(other, 3);
-  t.is(openCalls.size, 3);
+  t.is(exchanges.size, 3);
   one.relay.close(REASON);
   other.relay.close(REASON);
-  t.is(openCalls.size, 0, 'what ends with its session is given back once');
+  t.is(exchanges.size, 0, 'what ends with its session is given back once');
 });
 
 test('the sessions of all clients share the bytes of large requests, and give them back', (t) => {
-  const registry = new Registry({ openCalls: new OpenCalls(10, 20_000) });
+  const registry = new Registry({ exchanges: { maxOpen: 10, maxBytes: 20_000 } });
   const [one, other] = [registry.open(), registry.open()];
   const large = { text: 'x'.repeat(20_000) };
   call(one, 1, large);
@@ -459,7 +478,7 @@ test('the sessions of all clients share the bytes of large requests, and give th
 });
 
 test('initialize takes no place of a call that others may need, nor needs one', (t) => {
-  const registry = new Registry({ openCalls: new OpenCalls(1) });
+  const registry = new Registry({ exchanges: { maxOpen: 1 } });
   call(registry.open(), 1);
   const next = registry.open();
   next.relay.fromClient(clientFrame({ id: 0, method: 'initialize', params: {} }), new FakeLane());

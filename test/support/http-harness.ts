@@ -16,10 +16,12 @@ import type { StatelessEndpointOptions } from '../../src/downstream/streamable-s
 import { BridgeError } from '../../src/errors.ts';
 import { type Authenticator, LETS_ANYONE_IN } from '../../src/http/auth/authenticator.ts';
 import type { CallRegistry } from '../../src/relay/call-registry.ts';
+import type { Observer } from '../../src/relay/observer.ts';
 import type { UpstreamDialer } from '../../src/relay/ports.ts';
 import { REPLAY_LIMITS } from '../../src/relay/replay-buffer.ts';
 import type { IdleTimeouts, SessionRegistry } from '../../src/relay/session-registry.ts';
 import { configOf } from '../bridge/config-of.ts';
+import { createExchanges } from './exchanges.ts';
 import { FakeClock } from './fake-clock.ts';
 import { FakeServer } from './fake-server.ts';
 
@@ -39,6 +41,7 @@ export interface HttpHarnessOptions {
   readonly maxCallsPerSession?: number;
   /** Calls of all clients together. */
   readonly maxInFlight?: number;
+  readonly observer?: Observer;
   readonly maxStreams?: number;
   readonly maxReplayBytes?: number;
   /** Those of production unless they say otherwise. */
@@ -89,7 +92,10 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
         callDialer: options.modernDialer ?? server,
       },
     ],
-    limits: { maxInFlight: options.maxInFlight ?? DEFAULTS.limits.maxInFlight },
+    exchanges: createExchanges(clock, {
+      maxOpen: options.maxInFlight ?? DEFAULTS.limits.maxInFlight,
+      observer: options.observer,
+    }),
     authentication: {
       authenticator: createAuthenticator(options),
       publicRoutes: options.publicRoutes ?? new Map(),

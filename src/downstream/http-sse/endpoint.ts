@@ -67,7 +67,7 @@ export class HttpSseEndpoint {
           peer.announce(`${this.#options.announcedMessagePath}?${SESSION_PARAMETER}=${id}`);
           return peer;
         },
-        { principal: principalOf(request), environment: environmentOf?.(request) },
+        { transport: 'http-sse', principal: principalOf(request), environment: environmentOf?.(request) },
       );
     } catch (thrown) {
       const error = toBridgeError(thrown);

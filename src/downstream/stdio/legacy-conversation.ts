@@ -81,15 +81,18 @@ export class LegacyConversation {
 
   #open(): Session<LegacyPeer> {
     const { sessions, writer, input } = this.#options;
-    return sessions.open((_id, listener) => {
-      const peer: LegacyPeer = new LegacyPeer({
-        writer,
-        input,
-        listener,
-        onClose: (reason) => this.#sessionEnded(peer, reason),
-      });
-      return peer;
-    });
+    return sessions.open(
+      (_id, listener) => {
+        const peer: LegacyPeer = new LegacyPeer({
+          writer,
+          input,
+          listener,
+          onClose: (reason) => this.#sessionEnded(peer, reason),
+        });
+        return peer;
+      },
+      { transport: 'stdio' },
+    );
   }
 
   /** Before the handshake nothing is lost with a session. */

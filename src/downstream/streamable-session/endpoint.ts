@@ -112,7 +112,7 @@ export class StreamableEndpoint {
       const { id, peer, relay } = sessions.open(
         (_id, listener) =>
           new StreamablePeer({ listener, live, deps, log: deps.log, pollAfterMs, maxStreams, maxReplayBytes }),
-        { principal: principalOf(request), environment: environmentOf?.(request) },
+        { transport: 'streamable-http', principal: principalOf(request), environment: environmentOf?.(request) },
       );
       const lane = peer.openLane({
         response,

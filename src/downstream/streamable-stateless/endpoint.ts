@@ -68,7 +68,15 @@ export class StatelessEndpoint {
     }
     const environment = this.#options.environmentOf?.(request);
     const headers = forwardedHeaders(request, this.#options.forwardHeaders);
-    this.#open({ frame, principal, metadata: checked.ok, environment, headers }, request, response);
+    const call = {
+      frame,
+      transport: 'streamable-http',
+      principal,
+      metadata: checked.ok,
+      environment,
+      headers,
+    } as const;
+    this.#open(call, request, response);
   }
 
   /**

@@ -4,6 +4,7 @@ import type { ParkedBytesLimits } from '../../../src/eras/parked-bytes.ts';
 import type { BridgeError } from '../../../src/errors.ts';
 import type { UpstreamDialer } from '../../../src/relay/ports.ts';
 import { Relay } from '../../../src/relay/relay.ts';
+import { relayParts } from '../../support/exchanges.ts';
 import { createFakeDeps, type Dialled, FakeDialer, FakeLane, FakePeer, messagesOf } from '../../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../../support/frames.ts';
 
@@ -105,8 +106,7 @@ export class LegacySession {
     this.clock = front.clock;
     this.relay = new Relay({
       log: front.deps.log,
-      clock: front.clock,
-      requestTimeoutMs: 0,
+      ...relayParts(front.clock),
       onReady: () => {},
       onEnd: (reason) => void this.ends.push(reason),
     });

@@ -5,6 +5,7 @@ import { BridgeError } from '../../../src/errors.ts';
 import type { UpstreamDialer } from '../../../src/relay/ports.ts';
 import { SessionRegistry } from '../../../src/relay/session-registry.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
+import { createExchanges } from '../../support/exchanges.ts';
 import { initialize, notification, openHttpSession, openSseStream } from '../../support/legacy-clients.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import type { Message } from './legacy-session.ts';
@@ -55,7 +56,12 @@ const over: Readonly<Record<string, Connect>> = {
 
 function openStdio(t: ExecutionContext, dialer: UpstreamDialer) {
   const { deps } = createTestDeps();
-  const limits = { maxSessions: 1, sessionTimeoutMs: 60_000, requestTimeoutMs: 0 };
+  const limits = {
+    maxSessions: 1,
+    sessionTimeoutMs: 60_000,
+    exchanges: createExchanges(deps.clock),
+    requestTimeoutMs: 0,
+  };
   const sessions = new SessionRegistry({ dialer, deps, ...limits });
   const [input, output] = [new PassThrough(), new PassThrough()];
   new StdioEndpoint({ input, output, sessions, deps, maxMessageBytes: 1024 * 1024, maxJsonDepth: 1000 });

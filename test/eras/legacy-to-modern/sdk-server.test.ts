@@ -6,6 +6,7 @@ import type { UpstreamDialer } from '../../../src/relay/ports.ts';
 import { Relay } from '../../../src/relay/relay.ts';
 import { SharedModernServer } from '../../../src/relay/shared-modern/shared-modern-server.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
+import { relayParts } from '../../support/exchanges.ts';
 import { FakeLane, FakePeer } from '../../support/fake-peers.ts';
 import { clientFrame } from '../../support/frames.ts';
 import { type ConnectOptions, connectClient, type SdkClient } from '../../support/sdk-client.ts';
@@ -22,7 +23,7 @@ class RelayTransport {
   constructor(dialer: UpstreamDialer) {
     const { deps } = createTestDeps();
     const { log, clock } = deps;
-    this.#relay = new Relay({ log, clock, requestTimeoutMs: 0, onReady: () => {}, onEnd: () => this.onclose?.() });
+    this.#relay = new Relay({ log, ...relayParts(clock), onReady: () => {}, onEnd: () => this.onclose?.() });
     this.#relay.join(this.#peer, dialer.dial(this.#relay));
     // One at a time, as they come from a socket: the SDK handles progress a little later than results.
     this.#peer.onSend = ({ frame }) => void setImmediate(() => this.onmessage?.(frame.json()));

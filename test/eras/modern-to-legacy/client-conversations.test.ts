@@ -8,6 +8,7 @@ import { MAX_OPEN_EXCHANGES } from '../../../src/relay/exchange-table.ts';
 import { Relay } from '../../../src/relay/relay.ts';
 import { notificationFrame } from '../../../src/wire/write-message.ts';
 import { collectLog } from '../../process/collected-log.ts';
+import { relayParts } from '../../support/exchanges.ts';
 import { createFakeDeps, FakeLane, FakePeer, FakeServerListener, messagesOf } from '../../support/fake-peers.ts';
 import { clientFrame } from '../../support/frames.ts';
 import { type Message, ModernBridge, SERVER_RESULT } from './modern-bridge.ts';
@@ -249,7 +250,12 @@ test('a client that leaves withdraws all it has open', (t) => {
 test('a call that is silent for too long fails, and is withdrawn from the server', (t) => {
   const bridge = new ModernBridge();
   const { log, clock } = bridge.deps;
-  const relay = new Relay({ log, clock, requestTimeoutMs: 1000, onReady: () => {}, onEnd: () => {} });
+  const relay = new Relay({
+    log,
+    ...relayParts(clock, { requestTimeoutMs: 1000 }),
+    onReady: () => {},
+    onEnd: () => {},
+  });
   const peer = new FakePeer();
   relay.join(peer, bridge.modern.dial(relay, { principal: 'ada', metadata: undefined }));
   relay.fromClient(

@@ -3,6 +3,7 @@ import { Relay } from '../../../src/relay/relay.ts';
 import { SharedModernServer } from '../../../src/relay/shared-modern/shared-modern-server.ts';
 import { createWatchingDialer } from '../../../src/relay/watching-dialer.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
+import { relayParts } from '../../support/exchanges.ts';
 import { createFakeDeps, FakeDialer, FakeLane, type FakeLink, FakePeer, messagesOf } from '../../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../../support/frames.ts';
 import { EXITED, GONE, type Message, WATCHED } from '../shared/shared-bridge.ts';
@@ -72,8 +73,7 @@ export class ModernClient {
   constructor(bridge: ModernBridge, { requestTimeoutMs = 0 }: { readonly requestTimeoutMs?: number }) {
     this.relay = new Relay({
       log: bridge.deps.log,
-      clock: bridge.deps.clock,
-      requestTimeoutMs,
+      ...relayParts(bridge.deps.clock, { requestTimeoutMs }),
       onReady: () => {},
       onEnd: (reason) => void this.ends.push(reason),
     });

@@ -3,6 +3,7 @@ import { Relay } from '../../../src/relay/relay.ts';
 import { SharedServer } from '../../../src/relay/shared/shared-server.ts';
 import { createWatchingDialer } from '../../../src/relay/watching-dialer.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
+import { relayParts } from '../../support/exchanges.ts';
 import { createFakeDeps, FakeDialer, FakeLane, type FakeLink, FakePeer, messagesOf } from '../../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../../support/frames.ts';
 
@@ -147,8 +148,7 @@ export class SharedClient {
     this.#options = options;
     this.relay = new Relay({
       log: bridge.deps.log,
-      clock: bridge.deps.clock,
-      requestTimeoutMs: options.requestTimeoutMs ?? 0,
+      ...relayParts(bridge.deps.clock, { requestTimeoutMs: options.requestTimeoutMs ?? 0 }),
       onReady: () => {},
       onEnd: (reason) => void this.ends.push(reason),
     });

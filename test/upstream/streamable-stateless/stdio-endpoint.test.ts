@@ -1,4 +1,5 @@
 /** A modern client on a pipe of a modern server over HTTP: only the transport is another. */
+
 import type { ServerResponse } from 'node:http';
 import { PassThrough } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
@@ -10,6 +11,7 @@ import type { Message } from '../../contract/relayed-client.ts';
 import { modern } from '../../downstream/stdio-endpoint.ts';
 import { event, listenScripted, notification, openStream, type Script } from '../../fixtures/http-servers/scripted.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
+import { createExchanges } from '../../support/exchanges.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { dialStateless } from '../remote-dialers.ts';
 import { askedFor } from './connect-modern.ts';
@@ -20,7 +22,12 @@ async function openPipe(t: ExecutionContext, script: Script) {
   const server = await listenScripted(script);
   const dialer = dialStateless(server.url);
   const { deps } = createTestDeps();
-  const limits = { maxSessions: 1, sessionTimeoutMs: 60_000, requestTimeoutMs: 0 };
+  const limits = {
+    maxSessions: 1,
+    sessionTimeoutMs: 60_000,
+    exchanges: createExchanges(deps.clock),
+    requestTimeoutMs: 0,
+  };
   const sessions = new SessionRegistry({ dialer, deps, ...limits });
   const [input, output] = [new PassThrough(), new PassThrough()];
   new StdioEndpoint({ input, output, sessions, deps, maxMessageBytes: 1024 * 1024, maxJsonDepth: 1000 });

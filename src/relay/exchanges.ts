@@ -1,0 +1,289 @@
+import type { Clock } from '../deps.ts';
+import { BridgeError } from '../errors.ts';
+import { findProgressToken } from '../mcp/classify/correlators.ts';
+import { META_SUBSCRIPTION_ID } from '../mcp/vocabulary/meta.ts';
+import { CANCELLED, LISTEN } from '../mcp/vocabulary/methods.ts';
+import { rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
+import type { Frame, JsonRpcId } from '../wire/frame.ts';
+import { withId } from '../wire/splice.ts';
+import { errorFrame, notificationFrame, resultFrame } from '../wire/write-message.ts';
+import { Exchange, type Lane } from './exchange.ts';
+import {
+  ANSWERED,
+  CANCELLED_CALL,
+  type CallOutcome,
+  type ClientOrigin,
+  type ObservedClient,
+  type Observer,
+  type OnCallEnded,
+  type OnClientLeft,
+  outcomeOf,
+  toolOf,
+} from './observer.ts';
+
+/** Calls of all clients together that wait for an answer: each holds a connection, and work of the server. */
+export const MAX_OPEN_CALLS = 4096;
+/** What their requests may hold besides: some ways to a server keep a request until it is answered. */
+export const MAX_OPEN_BYTES = 256 * 1024 * 1024;
+/** Requests up to here are limited by their number, so that small calls go on when large ones are refused. */
+const SMALL_REQUEST_BYTES = 16 * 1024;
+
+const RETRY = { retryAfterMs: 1000 };
+
+/** What time a call may take. Looked at now and then: no call has a timer of its own. */
+export interface CallTimes {
+  /** Silence; 0: no limit. */
+  readonly requestTimeoutMs: number;
+  /** From the request to its answer, whatever is heard meanwhile; 0 or absent: no limit. */
+  readonly maxCallMs?: number | undefined;
+}
+
+export interface ExchangesOptions {
+  readonly clock: Clock;
+  /** Calls that may be open; default: MAX_OPEN_CALLS. */
+  readonly maxOpen?: number;
+  /** Bytes of large requests together, of which the one that exceeds it is still taken; default: MAX_OPEN_BYTES. */
+  readonly maxBytes?: number;
+  readonly observer: Observer | undefined;
+}
+
+/** The relay that runs an exchange: it routes the messages, and the exchange is opened and ended for it. */
+export interface ExchangeOwner {
+  /** Who sends this request. Asked only where somebody observes. */
+  describe(request: Frame): ObservedClient;
+  /** The exchange has just ended; the client has not been told yet. */
+  ended(exchange: Exchange): void;
+}
+
+/** A call that took too long, and what its client is told. */
+export interface TimedOut {
+  readonly error: BridgeError;
+  readonly answer: Frame;
+}
+
+/**
+ * The one place where exchanges begin and end, for the sessions of legacy clients and for modern requests alike. It counts
+ * them, so that all clients together stay within a limit, says when one has taken too long, makes the answers that the
+ * bridge itself gives, and tells the observer. Whoever runs an exchange sends what is returned here.
+ */
+export class Exchanges {
+  readonly clock: Clock;
+  readonly maxOpen: number;
+  readonly #maxBytes: number;
+  readonly #observer: Observer | undefined;
+  #count = 0;
+  /** The bytes of large requests together. */
+  #bytes = 0;
+
+  constructor({ clock, maxOpen, maxBytes, observer }: ExchangesOptions) {
+    this.clock = clock;
+    this.maxOpen = maxOpen ?? MAX_OPEN_CALLS;
+    this.#maxBytes = maxBytes ?? MAX_OPEN_BYTES;
+    this.#observer = observer;
+  }
+
+  get size(): number {
+    return this.#count;
+  }
+
+  // ---- the beginning
+
+  /** Why one more call with a request of this size is refused; undefined: it is not. */
+  refusalOf(requestBytes: number): BridgeError | undefined {
+    if (this.#count >= this.maxOpen) {
+      const message = `${this.maxOpen} calls of all clients together are unanswered, the most allowed here; wait for answers, or close subscriptions, before sending more.`;
+      return new BridgeError('ERR_SESSION_BUSY', message, RETRY);
+    }
+    if (requestBytes > SMALL_REQUEST_BYTES && this.#bytes >= this.#maxBytes) {
+      const message = `The unanswered requests of all clients together have ${this.#maxBytes} bytes, the most allowed here; wait for answers before sending more large ones.`;
+      return new BridgeError('ERR_SESSION_BUSY', message, RETRY);
+    }
+    return undefined;
+  }
+
+  /** The exchange of a request, which counts from `open` on. */
+  create(request: Frame, lane: Lane): Exchange {
+    const token = findProgressToken(request)?.value;
+    const { id, method, bytes } = request;
+    const exchange = new Exchange(id as JsonRpcId, method as string, lane, token, this.clock.now());
+    exchange.requestBytes = bytes.length;
+    return exchange;
+  }
+
+  open(owner: ExchangeOwner, exchange: Exchange, request: Frame): void {
+    this.#count += 1;
+    if (exchange.requestBytes > SMALL_REQUEST_BYTES) this.#bytes += exchange.requestBytes;
+    if (this.#observer !== undefined) exchange.onEnded = this.#observe(this.#observer, owner, request);
+  }
+
+  /** The answer to a request that is not taken. It was never open. */
+  refuse(owner: ExchangeOwner, request: Frame, error: BridgeError): Frame {
+    const answer = errorFrame(request.id, rpcErrorOf(error));
+    if (this.#observer !== undefined) {
+      const onEnded = this.#observe(this.#observer, owner, request);
+      onEnded?.({ outcome: { kind: 'failed', code: error.code }, bytes: answer.bytes.length, durationMs: 0 });
+    }
+    return answer;
+  }
+
+  #observe(observer: Observer, owner: ExchangeOwner, request: Frame): OnCallEnded | undefined {
+    return observer.opened({
+      client: owner.describe(request),
+      method: request.method as string,
+      tool: toolOf(request),
+      requestBytes: request.bytes.length,
+      openedAtMs: this.clock.now(),
+    });
+  }
+
+  // ---- the end
+
+  /** The server has answered. Returns its answer under the request's id, by which the client knows what it is told about. */
+  answer(owner: ExchangeOwner, exchange: Exchange, answer: Frame): Frame {
+    exchange.settle();
+    const told = answer.id === undefined ? withId(answer, exchange.id) : answer;
+    this.#closed(owner, exchange);
+    if (exchange.onEnded !== undefined) this.#tell(exchange, outcomeOf(told), told);
+    return told;
+  }
+
+  /** There will be no answer of the server. Returns the one that says why. */
+  fail(owner: ExchangeOwner, exchange: Exchange, error: BridgeError): Frame {
+    exchange.settle();
+    return this.#failed(owner, exchange, error);
+  }
+
+  #failed(owner: ExchangeOwner, exchange: Exchange, error: BridgeError): Frame {
+    const answer = errorFrame(exchange.id, rpcErrorOf(error));
+    this.#closed(owner, exchange);
+    if (exchange.onEnded !== undefined) this.#tell(exchange, { kind: 'failed', code: error.code }, answer);
+    return answer;
+  }
+
+  /** The client has withdrawn its request, and gets no answer. */
+  cancel(owner: ExchangeOwner, exchange: Exchange): void {
+    exchange.cancel('client');
+    this.#closed(owner, exchange);
+    if (exchange.onEnded !== undefined) this.#tell(exchange, CANCELLED_CALL);
+  }
+
+  /** A subscription ends because the bridge does. [spec 2026-07-28 basic/patterns/subscriptions#graceful-closure] */
+  endSubscription(owner: ExchangeOwner, exchange: Exchange): Frame {
+    const { id } = exchange;
+    return this.answer(
+      owner,
+      exchange,
+      resultFrame(id, { resultType: 'complete', _meta: { [META_SUBSCRIPTION_ID]: id } }),
+    );
+  }
+
+  /** A modern server has ended a subscription by the notification that the client gets, and does not answer it. */
+  endedByServer(owner: ExchangeOwner, exchange: Exchange, notification: Frame): void {
+    exchange.settle();
+    this.#closed(owner, exchange);
+    if (exchange.onEnded !== undefined) this.#tell(exchange, ANSWERED, notification);
+  }
+
+  #closed(owner: ExchangeOwner, exchange: Exchange): void {
+    this.#count -= 1;
+    if (exchange.requestBytes > SMALL_REQUEST_BYTES) this.#bytes -= exchange.requestBytes;
+    owner.ended(exchange);
+  }
+
+  #tell(exchange: Exchange, outcome: CallOutcome, last?: Frame): void {
+    const bytes = exchange.sentBytes + (last?.bytes.length ?? 0);
+    exchange.onEnded?.({ outcome, bytes, durationMs: this.clock.now() - exchange.openedAtMs });
+  }
+
+  // ---- time
+
+  /** Something was heard of the call: its time begins anew. */
+  heard(exchange: Exchange): void {
+    exchange.lastActiveMs = this.clock.now();
+  }
+
+  /** Withdraws a call that has been silent, or open, for too long; undefined: it goes on. */
+  timeOut(owner: ExchangeOwner, exchange: Exchange, nowMs: number, times: CallTimes): TimedOut | undefined {
+    const error = overdue(exchange, nowMs, times);
+    if (error === undefined) return undefined;
+    exchange.cancel('timeout');
+    return { error, answer: this.#failed(owner, exchange, error) };
+  }
+
+  // ---- clients
+
+  get isObserved(): boolean {
+    return this.#observer !== undefined;
+  }
+
+  /** A client is there. Returns what has to be called when it has left. */
+  connected(client: ObservedClient): OnClientLeft | undefined {
+    return this.#observer?.connected(client);
+  }
+
+  /** A client got no session. */
+  refusedClient(client: ClientOrigin, error: BridgeError): void {
+    this.#observer?.refused(client, error.code);
+  }
+}
+
+/** What the server is told of a call that it need not finish. */
+export function withdrawal(exchange: Exchange, reason: string): Frame {
+  return notificationFrame(CANCELLED, { requestId: exchange.id, reason });
+}
+
+/** How often what takes too long is looked for; shorter limits are checked more often. */
+const MAX_SWEEP_MS = 1000;
+
+/** How often to look so that nothing that has this limit is much too late; without a limit: infinity. */
+export function sweepPeriodOf(limitMs: number): number {
+  return limitMs === Number.POSITIVE_INFINITY ? limitMs : Math.max(10, Math.min(MAX_SWEEP_MS, limitMs / 4));
+}
+
+/** The shortest limit of a call; infinity: there is none. */
+export function shortestOf({ requestTimeoutMs, maxCallMs = 0 }: CallTimes): number {
+  return Math.min(requestTimeoutMs || Number.POSITIVE_INFINITY, maxCallMs || Number.POSITIVE_INFINITY);
+}
+
+const DRAIN_POLL_MS = 20;
+
+/** Resolves when nothing is open any more, or after `graceMs`. */
+export async function drained(clock: Clock, graceMs: number, hasOpenCalls: () => boolean): Promise<void> {
+  const deadlineMs = clock.now() + graceMs;
+  while (hasOpenCalls() && clock.now() < deadlineMs) {
+    await new Promise<void>((resolve) => clock.after(DRAIN_POLL_MS, resolve));
+  }
+}
+
+/**
+ * Why a call has to end now; undefined: it may go on. While its client is being asked it may be silent, but not for ever.
+ * A subscription may be: it is silent for as long as nothing changes.
+ * [spec 2025-11-25 basic/lifecycle#timeouts] a maximum is enforced whatever progress is reported.
+ */
+function overdue(
+  exchange: Exchange,
+  nowMs: number,
+  { requestTimeoutMs, maxCallMs = 0 }: CallTimes,
+): BridgeError | undefined {
+  const { method, openedAtMs, lastActiveMs, openQuestions } = exchange;
+  if (method === LISTEN) return undefined;
+  if (maxCallMs > 0 && nowMs - openedAtMs >= maxCallMs) return lengthError(method, maxCallMs);
+  const isSilent = requestTimeoutMs > 0 && openQuestions === 0 && nowMs - lastActiveMs >= requestTimeoutMs;
+  return isSilent ? silenceError(method, requestTimeoutMs) : undefined;
+}
+
+function silenceError(method: string, timeoutMs: number): BridgeError {
+  return new BridgeError(
+    'ERR_UPSTREAM_TIMEOUT',
+    `The server did not answer ${method} within ${timeoutMs} ms and reported no progress; raise --request-timeout if it needs longer.`,
+    { data: { phase: 'response', timeoutMs } },
+  );
+}
+
+function lengthError(method: string, timeoutMs: number): BridgeError {
+  return new BridgeError(
+    'ERR_UPSTREAM_TIMEOUT',
+    `The server did not finish ${method} within ${timeoutMs} ms, the most a call may take whatever progress it reports; raise --max-call-time if it needs longer, 0 is no limit.`,
+    { data: { phase: 'call', timeoutMs } },
+  );
+}

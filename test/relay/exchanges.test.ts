@@ -1,0 +1,228 @@
+import test from 'ava';
+import { BridgeError } from '../../src/errors.ts';
+import type { Exchange } from '../../src/relay/exchange.ts';
+import {
+  type CallTimes,
+  type ExchangeOwner,
+  type Exchanges,
+  shortestOf,
+  sweepPeriodOf,
+} from '../../src/relay/exchanges.ts';
+import { type Observer, toolOf } from '../../src/relay/observer.ts';
+import { createExchanges, type ExchangesParts, FakeObserver, ORIGIN } from '../support/exchanges.ts';
+import { FakeClock } from '../support/fake-clock.ts';
+import { FakeLane } from '../support/fake-peers.ts';
+import { clientFrame, serverFrame } from '../support/frames.ts';
+
+const GONE = new BridgeError('ERR_UPSTREAM_EXITED', 'the server exited');
+const TIMES = { requestTimeoutMs: 10, maxCallMs: 100 };
+
+interface Opened {
+  readonly clock: FakeClock;
+  readonly exchanges: Exchanges;
+  readonly owner: ExchangeOwner & { readonly over: Exchange[] };
+  open(request?: object): Exchange;
+}
+
+function open(parts: ExchangesParts = {}): Opened {
+  const clock = new FakeClock();
+  const exchanges = createExchanges(clock, parts);
+  const over: Exchange[] = [];
+  const owner = {
+    over,
+    describe: () => ({ ...ORIGIN, era: 'legacy', revision: '2025-11-25', name: 'c', version: '1' }) as const,
+    ended: (exchange: Exchange) => void over.push(exchange),
+  };
+  return {
+    clock,
+    exchanges,
+    owner,
+    open: (request = { id: 1, method: 'tools/call' }) => {
+      const frame = clientFrame(request);
+      const exchange = exchanges.create(frame, new FakeLane());
+      exchanges.open(owner, exchange, frame);
+      return exchange;
+    },
+  };
+}
+
+const large = (length: number) => ({ id: 1, method: 'tools/call', params: { text: 'x'.repeat(length) } });
+
+// ---- how many
+
+test('so many calls may be open and no more', (t) => {
+  const { exchanges, owner, open: opened } = open({ maxOpen: 2 });
+  const [first] = [opened(), opened()];
+  const refusal = exchanges.refusalOf(100);
+  t.is(refusal?.code, 'ERR_SESSION_BUSY');
+  t.regex(refusal?.message ?? '', /^2 calls of all clients/);
+  exchanges.cancel(owner, first);
+  t.is(exchanges.refusalOf(100), undefined);
+});
+
+test('large requests together are limited by their bytes, and small ones go on', (t) => {
+  const { exchanges, owner, open: opened } = open({ maxOpen: 100, maxBytes: 60_000 });
+  const [first] = [opened(large(40_000)), opened(large(40_000))];
+  opened(large(10_000));
+  const refusal = exchanges.refusalOf(20_000);
+  t.is(refusal?.code, 'ERR_SESSION_BUSY');
+  t.is(refusal?.retryAfterMs, 1000);
+  t.regex(refusal?.message ?? '', /60000 bytes/);
+  t.is(exchanges.refusalOf(16 * 1024), undefined);
+  exchanges.cancel(owner, first);
+  t.is(exchanges.refusalOf(20_000), undefined, 'the one that goes beyond it is still taken');
+});
+
+for (const [title, end] of [
+  ['answered', (exchanges, owner, exchange) => exchanges.answer(owner, exchange, serverFrame({ id: 1, result: {} }))],
+  ['failed', (exchanges, owner, exchange) => exchanges.fail(owner, exchange, GONE)],
+  ['cancelled', (exchanges, owner, exchange) => exchanges.cancel(owner, exchange)],
+  ['timed out', (exchanges, owner, exchange) => exchanges.timeOut(owner, exchange, 100, TIMES)],
+  ['a subscription of a bridge that ends', (exchanges, owner, exchange) => exchanges.endSubscription(owner, exchange)],
+  [
+    'ended by a notification of the server',
+    (exchanges, owner, exchange) => exchanges.endedByServer(owner, exchange, serverFrame({ method: 'x' })),
+  ],
+] as readonly (readonly [string, (exchanges: Exchanges, owner: ExchangeOwner, exchange: Exchange) => void])[]) {
+  test(`an exchange that is ${title} is over once, given back, and its owner is told`, (t) => {
+    const { exchanges, owner, open: opened } = open({ maxOpen: 1 });
+    const exchange = opened();
+    end(exchanges, owner, exchange);
+    t.deepEqual(owner.over, [exchange]);
+    t.is(exchanges.size, 0);
+    t.throws(() => exchanges.fail(owner, exchange, GONE), { message: /already/ });
+    t.is(exchanges.size, 0);
+  });
+}
+
+// ---- for how long
+
+/** Why a call opened at 0 has to end; undefined: it may go on. */
+function phaseAt(nowMs: number, times: CallTimes, change: Partial<Exchange> = {}, method = 'tools/call'): unknown {
+  const { exchanges, owner, open: opened } = open();
+  const exchange = Object.assign(opened({ id: 1, method }), change);
+  const error = exchanges.timeOut(owner, exchange, nowMs, times)?.error;
+  if (error?.data?.phase === 'call') return error.message;
+  return error?.data?.phase;
+}
+
+test('a call is overdue when nothing has happened for so long', (t) => {
+  t.is(phaseAt(29, TIMES, { lastActiveMs: 20 }), undefined);
+  t.is(phaseAt(30, TIMES, { lastActiveMs: 20 }), 'response');
+  t.is(phaseAt(1e9, { requestTimeoutMs: 0, maxCallMs: 0 }), undefined);
+});
+
+test('a call is overdue when it is open for so long, whatever has happened and whoever is being asked', (t) => {
+  const asking = { lastActiveMs: 99, openQuestions: 1 };
+  t.is(phaseAt(99, TIMES, asking), undefined);
+  t.regex(String(phaseAt(100, TIMES, asking)), /tools\/call within 100 ms.*raise --max-call-time/);
+  t.is(phaseAt(1e9, { requestTimeoutMs: 10, maxCallMs: 0 }, asking), undefined);
+});
+
+test('what is heard of a call starts its time anew', (t) => {
+  const { clock, exchanges, owner, open: opened } = open();
+  const exchange = opened();
+  clock.advance(9);
+  exchanges.heard(exchange);
+  t.is(exchanges.timeOut(owner, exchange, 18, TIMES), undefined);
+  t.like(exchanges.timeOut(owner, exchange, 19, TIMES), { error: { code: 'ERR_UPSTREAM_TIMEOUT' } });
+});
+
+test('a subscription is never overdue', (t) => {
+  t.is(phaseAt(1e9, TIMES, {}, 'subscriptions/listen'), undefined);
+});
+
+test('the shortest limit of a call counts', (t) => {
+  t.is(shortestOf(TIMES), 10);
+  t.is(shortestOf({ requestTimeoutMs: 0, maxCallMs: 5 }), 5);
+  t.is(shortestOf({ requestTimeoutMs: 7 }), 7);
+  t.is(shortestOf({ requestTimeoutMs: 0, maxCallMs: 0 }), Number.POSITIVE_INFINITY);
+});
+
+test('the shortest limit says how often to look', (t) => {
+  t.is(sweepPeriodOf(400), 100);
+  t.is(sweepPeriodOf(1), 10, 'not all the time');
+  t.is(sweepPeriodOf(60_000), 1000, 'at least once a second');
+  t.is(sweepPeriodOf(Number.POSITIVE_INFINITY), Number.POSITIVE_INFINITY, 'never');
+});
+
+// ---- what is seen of it
+
+test('an observer is told who calls what, and how it ended, how large and after which time', (t) => {
+  const observer = new FakeObserver();
+  const { clock, exchanges, owner, open: opened } = open({ observer });
+  clock.advance(5);
+  const request = { id: 1, method: 'tools/call', params: { name: 'echo', arguments: { text: 'secret' } } };
+  const exchange = opened(request);
+  exchange.sentBytes = 30;
+  clock.advance(7);
+  const answer = serverFrame({ id: 1, result: {} });
+  exchanges.answer(owner, exchange, answer);
+  t.deepEqual(observer.calls, [
+    {
+      client: { ...ORIGIN, era: 'legacy', revision: '2025-11-25', name: 'c', version: '1' },
+      method: 'tools/call',
+      tool: 'echo',
+      requestBytes: clientFrame(request).bytes.length,
+      openedAtMs: 5,
+      endings: [{ outcome: { kind: 'answered' }, bytes: 30 + answer.bytes.length, durationMs: 7 }],
+    },
+  ]);
+});
+
+test('an error of the server is told from one that a bridge has made', (t) => {
+  const observer = new FakeObserver();
+  const { exchanges, owner, open: opened } = open({ observer });
+  const data = { bridge: { reason: 'ERR_UPSTREAM_EXITED' } };
+  for (const error of [{ code: -32602, message: 'no' }, { code: -32603, message: 'gone', data }, { message: 'odd' }]) {
+    exchanges.answer(owner, opened(), serverFrame({ id: 1, error }));
+  }
+  t.deepEqual(observer.outcomes, [
+    { kind: 'error', code: -32602 },
+    { kind: 'failed', code: 'ERR_UPSTREAM_EXITED' },
+    { kind: 'error', code: undefined },
+  ]);
+});
+
+test('a request that is refused is seen to begin and to end, and counts nowhere', (t) => {
+  const observer = new FakeObserver();
+  const { exchanges, owner } = open({ observer });
+  const answer = exchanges.refuse(owner, clientFrame({ id: 'x', method: 'ping' }), GONE);
+  t.like(answer.json(), { id: 'x', error: { code: -32603 } });
+  const outcome = { kind: 'failed', code: 'ERR_UPSTREAM_EXITED' } as const;
+  t.deepEqual(observer.calls[0]?.endings, [{ outcome, bytes: answer.bytes.length, durationMs: 0 }]);
+  t.is(exchanges.size, 0);
+  t.deepEqual(owner.over, []);
+});
+
+test('an observer need not care how a call ends', (t) => {
+  const observer: Observer = { opened: () => undefined, connected: () => undefined, refused: () => {} };
+  const { exchanges, owner, open: opened } = open({ observer });
+  t.notThrows(() => exchanges.fail(owner, opened(), GONE));
+  t.notThrows(() => exchanges.refuse(owner, clientFrame({ id: 1, method: 'ping' }), GONE));
+});
+
+test('where nobody observes, nobody is asked who calls, and the end needs no time', (t) => {
+  const { clock, exchanges, owner, open: opened } = open();
+  const silent: ExchangeOwner = { ...owner, describe: () => t.fail() as never };
+  const frame = clientFrame({ id: 1, method: 'tools/call', params: { name: 'echo' } });
+  const exchange = exchanges.create(frame, new FakeLane());
+  exchanges.open(silent, exchange, frame);
+  exchanges.refuse(silent, frame, GONE);
+  clock.now = () => t.fail() as never;
+  exchanges.answer(owner, exchange, serverFrame({ id: 1, result: {} }));
+  clock.now = () => 0;
+  const cancelled = opened();
+  clock.now = () => t.fail() as never;
+  exchanges.cancel(owner, cancelled);
+  t.is(exchanges.connected(owner.describe(frame)), undefined);
+  t.false(exchanges.isObserved);
+});
+
+test('the tool of a call is what it names, cut where that is long', (t) => {
+  const nameOf = (method: string, params: object) => toolOf(clientFrame({ id: 1, method, params }));
+  t.is(nameOf('tools/call', { name: 'echo' }), 'echo');
+  t.is(nameOf('tools/call', { name: 'x'.repeat(1000) })?.length, 256);
+  t.is(nameOf('tools/call', { name: 7 }), undefined);
+  t.is(nameOf('prompts/get', { name: 'echo' }), undefined);
+});

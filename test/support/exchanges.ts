@@ -1,0 +1,58 @@
+/** Where exchanges begin and end, as tests need it, and an observer that keeps what it sees. */
+import type { Clock } from '../../src/deps.ts';
+import { type CallTimes, Exchanges, type ExchangesOptions } from '../../src/relay/exchanges.ts';
+import type {
+  CallEnding,
+  ClientOrigin,
+  ObservedCall,
+  ObservedClient,
+  Observer,
+  OnCallEnded,
+  OnClientLeft,
+} from '../../src/relay/observer.ts';
+
+/** What a test may say of it. */
+export type ExchangesParts = Partial<Omit<ExchangesOptions, 'clock'>>;
+
+export function createExchanges(clock: Clock, parts: ExchangesParts = {}): Exchanges {
+  return new Exchanges({ clock, observer: undefined, ...parts });
+}
+
+export const ORIGIN: ClientOrigin = { transport: 'streamable-http', principal: 'someone', server: 'a server' };
+
+/** What a relay needs besides its two ends; without limits of time where the test sets none. */
+export function relayParts(clock: Clock, times: Partial<CallTimes> = {}) {
+  return { exchanges: createExchanges(clock), origin: ORIGIN, requestTimeoutMs: 0, ...times };
+}
+
+export interface SeenCall extends ObservedCall {
+  /** As often as it was told. */
+  readonly endings: CallEnding[];
+}
+
+export class FakeObserver implements Observer {
+  readonly calls: SeenCall[] = [];
+  readonly clients: { readonly client: ObservedClient; readonly left: string[] }[] = [];
+  readonly refusals: { readonly client: ClientOrigin; readonly reason: string }[] = [];
+
+  opened(call: ObservedCall): OnCallEnded {
+    const endings: CallEnding[] = [];
+    this.calls.push({ ...call, endings });
+    return (ending) => void endings.push(ending);
+  }
+
+  connected(client: ObservedClient): OnClientLeft {
+    const left: string[] = [];
+    this.clients.push({ client, left });
+    return (reason) => void left.push(reason);
+  }
+
+  refused(client: ClientOrigin, reason: string): void {
+    this.refusals.push({ client, reason });
+  }
+
+  /** The outcomes of all calls, those of `initialize` left out; undefined: the call is open. */
+  get outcomes(): readonly unknown[] {
+    return this.calls.filter(({ method }) => method !== 'initialize').map(({ endings }) => endings[0]?.outcome);
+  }
+}
