@@ -115,6 +115,11 @@ class Account {
     }
     const { openExchanges } = this.pair.relay;
     insist(openExchanges <= MAX_OPEN_EXCHANGES, () => `${openExchanges} open`);
+    const { observer, exchanges } = this.pair;
+    const seenOpen = observer.calls.filter(({ endings }) => endings.length === 0).length;
+    insist(seenOpen === openExchanges, () => `${openExchanges} open, ${seenOpen} seen to be open`);
+    insist(exchanges.size === openExchanges, () => `${openExchanges} open, ${exchanges.size} counted`);
+    for (const { endings } of observer.calls) insist(endings.length <= 1, () => `seen to end ${endings.length} times`);
   }
 
   /** Once both ends are closed. */
