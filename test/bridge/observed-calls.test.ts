@@ -11,9 +11,12 @@ import type { CallOutcome } from '../../src/relay/observer.ts';
 import type { ServerListener, UpstreamDialer } from '../../src/relay/ports.ts';
 import { type Session, type SessionClient, SessionRegistry } from '../../src/relay/session-registry.ts';
 import type { Frame } from '../../src/wire/frame.ts';
+import { modern, postModern } from '../downstream/streamable-stateless/modern-posts.ts';
 import { createExchanges, FakeObserver } from '../support/exchanges.ts';
 import { createFakeDeps, type Dialled, FakeDialer, FakeLane, FakePeer } from '../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
+import { startHttpHarness } from '../support/http-harness.ts';
+import { openInitializedSse, openStreamable } from '../support/legacy-clients.ts';
 
 const TIMEOUT_MS = 1000;
 const LIMITS = { maxSessions: 1, sessionTimeoutMs: 60_000, requestTimeoutMs: TIMEOUT_MS };
@@ -309,4 +312,21 @@ test('a client that gets no session is seen to be refused', (t) => {
     },
   ]);
   t.deepEqual(observer.clients, []);
+});
+
+test('the transport that a client came in by is seen', async (t) => {
+  const observer = new FakeObserver();
+  const harness = await startHttpHarness(t, { observer });
+  await openStreamable(harness);
+  await openInitializedSse(harness);
+  harness.server.scripts.set('tools/list', (frame, connection) => connection.answer(frame, { tools: [] }));
+  await postModern(harness, modern(1, 'tools/list'));
+  t.deepEqual(
+    observer.calls.map(({ client, method }) => [method, client.transport, client.era, client.server]),
+    [
+      ['initialize', 'streamable-http', 'legacy', 'fake server'],
+      ['initialize', 'http-sse', 'legacy', 'fake server'],
+      ['tools/list', 'streamable-http', 'modern', 'fake server'],
+    ],
+  );
 });
