@@ -1,7 +1,15 @@
 import type { BridgeError } from '../errors.ts';
 import type { Frame } from '../wire/frame.ts';
 import type { Exchange } from './exchange.ts';
-import type { ServerFault, ServerListener, ServerProcess, UpstreamLink } from './ports.ts';
+import type {
+  CallContext,
+  Readiness,
+  ServerFault,
+  ServerListener,
+  ServerProcess,
+  UpstreamDialer,
+  UpstreamLink,
+} from './ports.ts';
 
 /** A link made of a link: what a subclass does not change passes as it is, in both directions. */
 export abstract class PassingLink implements UpstreamLink, ServerListener {
@@ -47,5 +55,40 @@ export abstract class PassingLink implements UpstreamLink, ServerListener {
 
   serverClosed(reason: BridgeError): void {
     this.listener.serverClosed(reason);
+  }
+}
+
+/** Makes the link of a session of links that it dials itself. */
+export type DecorateSession = (dialer: UpstreamDialer, listener: ServerListener) => UpstreamLink;
+
+/** A dialer whose sessions get something more. Modern requests pass it by: they are over with their answer. */
+export class DecoratedDialer implements UpstreamDialer {
+  readonly #dialer: UpstreamDialer;
+  readonly #decorate: DecorateSession;
+
+  /** @param dialer closed together with this one */
+  constructor(dialer: UpstreamDialer, decorate: DecorateSession) {
+    this.#dialer = dialer;
+    this.#decorate = decorate;
+  }
+
+  get name(): string {
+    return this.#dialer.name;
+  }
+
+  dial(listener: ServerListener, context?: CallContext): UpstreamLink {
+    return context === undefined ? this.#decorate(this.#dialer, listener) : this.#dialer.dial(listener, context);
+  }
+
+  readiness(): Readiness {
+    return this.#dialer.readiness();
+  }
+
+  close(): Promise<void> {
+    return this.#dialer.close();
+  }
+
+  killNow(): void {
+    this.#dialer.killNow();
   }
 }

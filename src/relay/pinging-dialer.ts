@@ -3,9 +3,8 @@ import { BridgeError } from '../errors.ts';
 import { INITIALIZED, PING } from '../mcp/vocabulary/methods.ts';
 import type { Frame } from '../wire/frame.ts';
 import { requestFrame } from '../wire/write-message.ts';
-import { DecoratedDialer } from './decorated-dialer.ts';
 import { Exchange, type Lane } from './exchange.ts';
-import { PassingLink } from './passing-link.ts';
+import { DecoratedDialer, PassingLink } from './passing-link.ts';
 import type { ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
 
 /** Pings without an answer after which the server counts as gone. */

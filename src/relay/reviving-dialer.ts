@@ -8,8 +8,8 @@ import { rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
 import { SubscribedUris, TOO_MANY_SUBSCRIBED } from '../mcp/vocabulary/subscribed-uris.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { errorFrame, notificationFrame, requestFrame } from '../wire/write-message.ts';
-import { DecoratedDialer } from './decorated-dialer.ts';
 import type { Exchange } from './exchange.ts';
+import { DecoratedDialer } from './passing-link.ts';
 import type { ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
 
 /** Pause before a lost connection is tried again, doubled after each failure. */

@@ -5,9 +5,8 @@ import type { Implementation } from '../mcp/vocabulary/meta.ts';
 import { CANCELLED } from '../mcp/vocabulary/methods.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../wire/frame.ts';
-import { DecoratedDialer } from './decorated-dialer.ts';
 import type { Exchange } from './exchange.ts';
-import { PassingLink } from './passing-link.ts';
+import { DecoratedDialer, PassingLink } from './passing-link.ts';
 import type { ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
 
 export interface WatchOptions {

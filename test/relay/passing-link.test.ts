@@ -1,8 +1,9 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
-import { PassingLink } from '../../src/relay/passing-link.ts';
-import type { ServerListener, UpstreamLink } from '../../src/relay/ports.ts';
+import { DecoratedDialer, PassingLink } from '../../src/relay/passing-link.ts';
+import type { ServerListener, UpstreamDialer, UpstreamLink } from '../../src/relay/ports.ts';
 import { FakeLink, FakeServerListener } from '../support/fake-peers.ts';
+import { FakeServer } from '../support/fake-server.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
 
 const GONE = new BridgeError('ERR_SESSION_CLOSED', 'gone');
@@ -59,4 +60,20 @@ test('what the server says passes', (t) => {
   link.serverClosed(GONE);
   t.deepEqual(listener.received, [{ frame, exchange: undefined }]);
   t.deepEqual([listener.faults, listener.drains, listener.closedWith], [[fault], 1, [GONE]]);
+});
+
+test('sessions are decorated, and modern requests pass by', (t) => {
+  const server = new FakeServer();
+  const decorated: [UpstreamDialer, ServerListener][] = [];
+  const dialer = new DecoratedDialer(server, (below, listener) => {
+    decorated.push([below, listener]);
+    return below.dial(listener);
+  });
+  const listener = new FakeServerListener();
+  dialer.dial(listener);
+  t.deepEqual(decorated, [[server, listener]]);
+  dialer.dial(listener, { principal: 'anonymous', metadata: undefined });
+  t.is(decorated.length, 1);
+  t.is(dialer.name, server.name);
+  t.deepEqual(dialer.readiness(), server.readiness());
 });
