@@ -5,7 +5,7 @@ import { assertNever, BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import { Exchanges } from '../relay/exchanges.ts';
 import { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { describeCallers } from './callers.ts';
-import { createDialer } from './create-dialer.ts';
+import { createDialers } from './create-dialer.ts';
 import { createSessions } from './create-registries.ts';
 import type { ClientPipes, RunningBridge } from './running-bridge.ts';
 import { StdioEnding } from './stdio-ending.ts';
@@ -25,7 +25,7 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
   const { listener, servers, limits: processLimits } = config;
   const [server] = servers;
   const { maxInFlight, maxChildren, shutdownGraceMs } = processLimits;
-  const dialer = await createDialer(
+  const dialers = await createDialers(
     {
       ...server,
       callers: describeCallers(listener, server),
@@ -36,7 +36,7 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
     deps,
   );
   const exchanges = new Exchanges({ clock: deps.clock, maxOpen: maxInFlight, observer: undefined });
-  const sessions = createSessions(server, { dialer, exchanges, deps });
+  const sessions = createSessions(server, { dialers, exchanges, deps });
   const { maxMessageBytes, maxJsonDepth, requestTimeoutMs } = server.limits;
   const limits = { maxMessageBytes, maxJsonDepth, untakenTimeoutMs: requestTimeoutMs };
   const endpoint = new StdioEndpoint({ input, output, sessions, deps, ...limits });
@@ -46,7 +46,7 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
     answer: () => sessions.drain().then(() => endpoint.flush()),
     close() {
       sessions.close(SHUTTING_DOWN);
-      return dialer.close();
+      return dialers.close();
     },
   });
   let pressed = (): void => {};
@@ -57,7 +57,7 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
   void Promise.all([endpoint.clientGone, isPressed]).then(() => {
     ending.close();
     urgency.abort();
-    deps.clock.after(LAST_CHANCE_MS, () => dialer.killNow());
+    deps.clock.after(LAST_CHANCE_MS, () => dialers.killNow());
   });
   void endpoint.clientGone.then(() => {
     const stop = deps.clock.every(ORPHAN_CHECK_MS, () => {
@@ -99,7 +99,7 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
     await ending.finished;
     return ended.kind === 'server' ? ended.reason : undefined;
   };
-  return { urls: [], shutdown, killNow: () => dialer.killNow(), ended: end() };
+  return { urls: [], shutdown, killNow: () => dialers.killNow(), ended: end() };
 }
 
 function untaken(bytes: number, timeoutMs: number): BridgeError {

@@ -2,10 +2,10 @@ import type { CommandTarget, LoginConfig, RemoteConfig, ServerConfig, ServerLimi
 import type { Deps } from '../deps.ts';
 import type { Credentials } from '../http/client/credentials.ts';
 import { CARRIED_CAPABILITIES } from '../mcp/vocabulary/client-capabilities.ts';
-import { DialerByEnvironment } from '../relay/dialer-by-environment.ts';
+import { DialerByEnvironment, forEveryCaller } from '../relay/dialer-by-environment.ts';
 import { LinkPool } from '../relay/link-pool.ts';
 import { createPingingDialer } from '../relay/pinging-dialer.ts';
-import type { CallerEnvironment, UpstreamDialer } from '../relay/ports.ts';
+import type { CallerDialers, CallerEnvironment, UpstreamDialer } from '../relay/ports.ts';
 import { createRevivingDialer } from '../relay/reviving-dialer.ts';
 import { SharedServer } from '../relay/shared/shared-server.ts';
 import { SharedModernServer } from '../relay/shared-modern/shared-modern-server.ts';
@@ -29,10 +29,10 @@ export interface DialledServer extends ServerConfig {
 }
 
 /** The way to a server, whatever it is and whatever it speaks, for clients of every era. */
-export async function createDialer(server: DialledServer, deps: Deps): Promise<UpstreamDialer> {
+export async function createDialers(server: DialledServer, deps: Deps): Promise<CallerDialers> {
   const { target, child } = server;
-  if (target.kind === 'url') return createUrlDialer(server, target, deps);
-  if (server.mapHeaders.length === 0) return createCommandDialer(server, target, deps);
+  if (target.kind === 'url') return forEveryCaller(await createUrlDialer(server, target, deps));
+  if (server.mapHeaders.length === 0) return forEveryCaller(createCommandDialer(server, target, deps));
   // Nothing is shared between processes that are told of different callers.
   return new DialerByEnvironment({
     create: (environment: CallerEnvironment) =>

@@ -2,12 +2,12 @@ import type { ServerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { CallRegistry } from '../relay/call-registry.ts';
 import type { Exchanges } from '../relay/exchanges.ts';
-import type { UpstreamDialer } from '../relay/ports.ts';
+import type { CallerDialers } from '../relay/ports.ts';
 import { SessionRegistry } from '../relay/session-registry.ts';
 import { type Callers, haveNames } from './callers.ts';
 
 export interface RegistryParts {
-  readonly dialer: UpstreamDialer;
+  readonly dialers: CallerDialers;
   /** Those of the whole bridge. */
   readonly exchanges: Exchanges;
   readonly deps: Deps;

@@ -8,7 +8,7 @@ import { type BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import { AccessPolicy } from '../http/server/access-policy.ts';
 import type { CallRegistry } from '../relay/call-registry.ts';
 import type { Exchanges } from '../relay/exchanges.ts';
-import type { Readiness, UpstreamDialer } from '../relay/ports.ts';
+import type { CallerDialers, Readiness } from '../relay/ports.ts';
 import type { SessionRegistry } from '../relay/session-registry.ts';
 import { describeCallers } from './callers.ts';
 import type { Authentication } from './create-authentication.ts';
@@ -19,9 +19,9 @@ import { createRoutes, type Routes } from './create-routes.ts';
 export interface ListedServer {
   readonly config: ServerConfig;
   /** For clients with a session. */
-  readonly sessionDialer: UpstreamDialer;
+  readonly sessionDialers: CallerDialers;
   /** For requests that stand for themselves. */
-  readonly callDialer: UpstreamDialer;
+  readonly callDialers: CallerDialers;
 }
 
 export interface HttpListenerOptions {
@@ -95,18 +95,18 @@ export class HttpListener {
   }
 
   #serve(
-    { config, sessionDialer, callDialer }: ListedServer,
+    { config, sessionDialers, callDialers }: ListedServer,
     listener: HttpListenerConfig,
     parts: { readonly exchanges: Exchanges; readonly deps: Deps },
   ): ServedServer {
     const callers = describeCallers(listener, config);
-    const sessions = createSessions(config, { ...parts, dialer: sessionDialer });
-    const calls = createCalls({ ...config, callers }, { ...parts, dialer: callDialer });
+    const sessions = createSessions(config, { ...parts, dialers: sessionDialers });
+    const calls = createCalls({ ...config, callers }, { ...parts, dialers: callDialers });
     const routes = createRoutes(
       { ...config, callers, listener },
       { deps: parts.deps, sessions, calls, live: this.live },
     );
-    return { sessions, calls, routes, readiness: () => sessionDialer.readiness() };
+    return { sessions, calls, routes, readiness: () => sessionDialers.readiness() };
   }
 
   #readiness(): Readiness {

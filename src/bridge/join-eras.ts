@@ -6,12 +6,12 @@ import type { ParkingLimits } from '../eras/modern-to-legacy/parked-calls.ts';
 import { MAX_LISTENING } from '../eras/modern-to-legacy/subscription-slots.ts';
 import { LEGACY_POOL_LIMITS, type LegacyPoolLimits } from '../relay/legacy-pool.ts';
 import type { Attribution } from '../relay/legacy-session.ts';
-import type { UpstreamDialer } from '../relay/ports.ts';
+import type { CallDialer, SessionDialer } from '../relay/ports.ts';
 import { CLIENT_INFO } from '../version.ts';
 import { areKeptApart, type Callers, countSharers } from './callers.ts';
 
 /** A modern server for legacy clients. */
-export function toModern(dialer: UpstreamDialer, deps: Deps): UpstreamDialer {
+export function toModern(dialer: SessionDialer, deps: Deps): SessionDialer {
   return createLegacyToModernDialer({ dialer, deps, clientInfoFallback: CLIENT_INFO });
 }
 
@@ -21,7 +21,7 @@ export interface PooledServer extends Pick<ServerConfig, 'target' | 'sessions' |
 }
 
 /** A legacy server for modern clients. */
-export function toLegacy(dialer: UpstreamDialer, server: PooledServer, deps: Deps): UpstreamDialer {
+export function toLegacy(dialer: SessionDialer, server: PooledServer, deps: Deps): CallDialer {
   return createModernToLegacyDialer({
     dialer,
     deps,

@@ -6,7 +6,7 @@ import { Exchanges } from '../relay/exchanges.ts';
 import { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { describeCallers } from './callers.ts';
 import { createAuthentication } from './create-authentication.ts';
-import { createDialer } from './create-dialer.ts';
+import { createDialers } from './create-dialer.ts';
 import { createUrls } from './create-routes.ts';
 import { HttpListener } from './http-listener.ts';
 import type { RunningBridge } from './running-bridge.ts';
@@ -20,7 +20,7 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
   const dialers = await Promise.all(
     servers.map((server) => {
       const callers = describeCallers(listener, server);
-      return createDialer({ ...server, callers, children, shutdownGraceMs, urgency: NEVER }, deps);
+      return createDialers({ ...server, callers, children, shutdownGraceMs, urgency: NEVER }, deps);
     }),
   );
   const closeDialers = () => Promise.all(dialers.map((dialer) => dialer.close()));
@@ -29,7 +29,7 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
     listener,
     servers: servers.map((server, index) => {
       const dialer = dialers[index] as (typeof dialers)[number];
-      return { config: server, sessionDialer: dialer, callDialer: dialer };
+      return { config: server, sessionDialers: dialer, callDialers: dialer };
     }),
     exchanges: new Exchanges({ clock: deps.clock, maxOpen: limits.maxInFlight, observer: undefined }),
     authentication,

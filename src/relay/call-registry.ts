@@ -7,11 +7,11 @@ import { type CallListener, type CallOrigin, type CallPeer, CallRelay, type Call
 import { CallerLinks, type NotifyingCaller } from './caller-links.ts';
 import type { Lane } from './exchange.ts';
 import { type CallTimes, drained, type Exchanges, shortestOf, sweepPeriodOf } from './exchanges.ts';
-import type { CallerEnvironment, UpstreamDialer, UpstreamLink } from './ports.ts';
+import type { CallerDialers, CallerEnvironment, UpstreamLink } from './ports.ts';
 
 export interface CallRegistryOptions extends CallTimes {
   /** Each call is dialled with its context. */
-  readonly dialer: UpstreamDialer;
+  readonly dialers: CallerDialers;
   readonly deps: Pick<Deps, 'log' | 'clock'>;
   /** Shared with the sessions. Subscriptions count: they are calls that stay open. */
   readonly exchanges: Exchanges;
@@ -43,7 +43,7 @@ export class CallRegistry implements CallRelayHost {
 
   constructor(options: CallRegistryOptions) {
     this.#options = options;
-    this.#callerLinks = new CallerLinks(options.dialer, options.deps);
+    this.#callerLinks = new CallerLinks(options.dialers, options.deps);
     this.exchanges = options.exchanges;
     this.#maxPerCaller = options.maxPerCaller ?? options.exchanges.maxOpen;
   }
@@ -53,7 +53,7 @@ export class CallRegistry implements CallRelayHost {
   }
 
   get server(): string {
-    return this.#options.dialer.name;
+    return this.#options.dialers.name;
   }
 
   get size(): number {
@@ -83,7 +83,7 @@ export class CallRegistry implements CallRelayHost {
 
   #dial({ frame, principal, metadata, environment, headers }: CallRequest, call: CallRelay): UpstreamLink {
     this.#checkLimits(principal, frame.bytes.length);
-    return this.#options.dialer.dial(call, { principal, metadata, headers }, environment);
+    return this.#options.dialers.forCaller(environment).dial(call, { principal, metadata, headers });
   }
 
   /** A notification that comes alone. Nobody waits for it, so there is nobody to be told if it cannot be sent. */

@@ -2,7 +2,7 @@ import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
 import type { Frame } from '../wire/frame.ts';
 import type { Lane } from './exchange.ts';
-import type { CallerEnvironment, ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
+import type { CallerDialers, CallerEnvironment, ServerListener, UpstreamLink } from './ports.ts';
 import { callerOf } from './session-wanted.ts';
 
 /** Callers that have a link; the one that was heard of longest ago loses its own. */
@@ -36,14 +36,14 @@ interface CallerLink {
  * for a link that is closed at once might take with it what it was given.
  */
 export class CallerLinks {
-  readonly #dialer: UpstreamDialer;
+  readonly #dialers: CallerDialers;
   readonly #deps: Pick<Deps, 'log' | 'clock'>;
   /** The one used last is at the end. */
   readonly #links = new Map<string, CallerLink>();
   #cancelTimer: (() => void) | undefined;
 
-  constructor(dialer: UpstreamDialer, deps: Pick<Deps, 'log' | 'clock'>) {
-    this.#dialer = dialer;
+  constructor(dialers: CallerDialers, deps: Pick<Deps, 'log' | 'clock'>) {
+    this.#dialers = dialers;
     this.#deps = deps;
   }
 
@@ -114,7 +114,7 @@ export class CallerLinks {
         if (this.#links.get(key) === taken) this.#links.delete(key);
       },
     };
-    const link = this.#dialer.dial(listener, { principal, metadata: undefined, headers }, environment);
+    const link = this.#dialers.forCaller(environment).dial(listener, { principal, metadata: undefined, headers });
     const taken: CallerLink = { link, lastUsedMs: 0, isFull: false, waiting: [], waitingBytes: 0 };
     return taken;
   }

@@ -3,6 +3,7 @@ import { BridgeError } from '../errors.ts';
 import { PassingLink } from './passing-link.ts';
 import type {
   CallContext,
+  CallerDialers,
   CallerEnvironment,
   Readiness,
   ServerListener,
@@ -27,8 +28,25 @@ interface Entry {
   cancelEnd: (() => void) | undefined;
 }
 
+/** A combination of values, and how it is found again. */
+interface Caller {
+  readonly key: string;
+  readonly environment: CallerEnvironment;
+}
+
+/** The same dialer for all callers, for nothing is told of any of them. */
+export function forEveryCaller(dialer: UpstreamDialer): CallerDialers {
+  return {
+    name: dialer.name,
+    forCaller: () => dialer,
+    readiness: () => dialer.readiness(),
+    close: () => dialer.close(),
+    killNow: () => dialer.killNow(),
+  };
+}
+
 /** One server for callers of whom its processes know who they are: each combination of values has a dialer of its own. */
-export class DialerByEnvironment implements UpstreamDialer {
+export class DialerByEnvironment implements CallerDialers {
   readonly #options: DialerByEnvironmentOptions;
   /** For those of whom nothing is known. Made at once, so that what is wrong with the command shows at the start. */
   readonly #nameless: UpstreamDialer;
@@ -45,10 +63,14 @@ export class DialerByEnvironment implements UpstreamDialer {
     return this.#nameless.name;
   }
 
-  dial(listener: ServerListener, context?: CallContext, environment: CallerEnvironment = {}): UpstreamLink {
+  forCaller(environment: CallerEnvironment = {}): Pick<UpstreamDialer, 'dial'> {
     const variables = Object.entries(environment).sort(([one], [other]) => (one < other ? -1 : 1));
-    if (variables.length === 0) return this.#nameless.dial(listener, context);
+    if (variables.length === 0) return this.#nameless;
     const key = JSON.stringify(variables);
+    return { dial: (listener, context) => this.#dial({ key, environment }, listener, context) };
+  }
+
+  #dial({ key, environment }: Caller, listener: ServerListener, context: CallContext | undefined): UpstreamLink {
     const entry = this.#entries.get(key) ?? this.#create(environment);
     entry.cancelEnd?.();
     entry.cancelEnd = undefined;

@@ -115,24 +115,46 @@ export interface CallContext {
   readonly headers?: Lane['headers'];
 }
 
-/** Variables for a process that is started for one caller alone. */
-export type CallerEnvironment = Readonly<Record<string, string>>;
-
-/** Makes connections to one server. Implemented in upstream/, wrapped by the pool and by relay/shared/. */
-export interface UpstreamDialer {
+/** What all that make connections to one server have in common. */
+export interface Dialer {
   /** How the server is called in logs and error messages. */
   readonly name: string;
-  /**
-   * A new connection of its own: without `context` for a legacy session, with one for modern requests. What carries
-   * metadata is a conversation by itself, of that one request. `environment` is for those who start a process of its own
-   * for each caller; nobody else is given one.
-   * Throws a BridgeError when none can be made now.
-   */
-  dial(listener: ServerListener, context?: CallContext, environment?: CallerEnvironment): UpstreamLink;
-  /** Could a call be served now, as far as is known without trying. */
+  /** Could a client be served now, as far as is known without trying. */
   readiness(): Readiness;
   /** Ends what the dialer itself keeps (spare children, timers) and resolves when all its children are gone. */
   close(): Promise<void>;
   /** Last resort, synchronous: nothing that was started stays behind. */
   killNow(): void;
+}
+
+/** Opens connections to a server. Implemented in upstream/, wrapped by the pool and by relay/shared/. */
+export interface SessionDialer extends Dialer {
+  /**
+   * A new connection of its own: for one session of the legacy era, or for modern requests of whoever shares it.
+   * Throws a BridgeError when none can be made now.
+   */
+  dial(listener: ServerListener): UpstreamLink;
+}
+
+/** Opens links for modern requests. Who needs no context is a session dialer, and serves as one of these, too. */
+export interface CallDialer extends Dialer {
+  /**
+   * A new link for requests of the client that the context tells of. With metadata it is for that one request only.
+   * Throws a BridgeError when none can be made now.
+   */
+  dial(listener: ServerListener, context: CallContext): UpstreamLink;
+}
+
+/** Makes connections to one server for clients of both eras: without a context for a session, with one for requests. */
+export interface UpstreamDialer extends Dialer {
+  dial(listener: ServerListener, context?: CallContext): UpstreamLink;
+}
+
+/** Variables for a process that is started for one caller alone. */
+export type CallerEnvironment = Readonly<Record<string, string>>;
+
+/** Makes connections to one server, whose processes may be told for which caller they run. */
+export interface CallerDialers extends Dialer {
+  /** What dials for callers with these variables; undefined: nothing is told of them. */
+  forCaller(environment: CallerEnvironment | undefined): Pick<UpstreamDialer, 'dial'>;
 }

@@ -5,16 +5,16 @@ import { type CallTimes, drained, type Exchanges, shortestOf, sweepPeriodOf } fr
 import type { ClientOrigin, Transport } from './observer.ts';
 import type {
   CallContext,
+  CallerDialers,
   CallerEnvironment,
   ClientListener,
   DownstreamPeer,
-  UpstreamDialer,
   UpstreamLink,
 } from './ports.ts';
 import { Relay } from './relay.ts';
 
 export interface SessionRegistryOptions extends CallTimes {
-  readonly dialer: UpstreamDialer;
+  readonly dialers: CallerDialers;
   readonly deps: Deps;
   readonly maxSessions: number;
   /** Sessions of callers with one name; default: as many as there may be. */
@@ -121,7 +121,7 @@ export class SessionRegistry {
     client: SessionClient,
   ): Session<Peer> {
     const { transport, principal } = client;
-    const origin = { transport, principal, server: this.#options.dialer.name };
+    const origin = { transport, principal, server: this.#options.dialers.name };
     try {
       return this.#open(createPeer, client, origin);
     } catch (thrown) {
@@ -191,13 +191,13 @@ export class SessionRegistry {
 
   /** Every server process that there may be can belong to sessions, some of them abandoned. */
   #dial(relay: Relay, { principal, context, environment }: SessionClient): UpstreamLink {
-    const { dialer } = this.#options;
+    const dialer = this.#options.dialers.forCaller(environment);
     try {
-      return dialer.dial(relay, context, environment);
+      return dialer.dial(relay, context);
     } catch (thrown) {
       const isFull = thrown instanceof BridgeError && thrown.code === 'ERR_SESSION_LIMIT';
       if (!isFull || !this.#evict(principal, 'processes')) throw thrown;
-      return dialer.dial(relay, context, environment);
+      return dialer.dial(relay, context);
     }
   }
 

@@ -1,4 +1,5 @@
 /** Whatever the eras of both sides, each call is seen to begin and to end once, however it ends. */
+
 import test from 'ava';
 import { createLegacyToModernDialer } from '../../src/eras/legacy-to-modern/dialer.ts';
 import { createModernToLegacyDialer } from '../../src/eras/modern-to-legacy/dialer.ts';
@@ -7,6 +8,7 @@ import { readRequestMetadata } from '../../src/mcp/classify/request-metadata.ts'
 import type { Era } from '../../src/mcp/vocabulary/revisions.ts';
 import { CallRegistry } from '../../src/relay/call-registry.ts';
 import type { CallListener } from '../../src/relay/call-relay.ts';
+import { forEveryCaller } from '../../src/relay/dialer-by-environment.ts';
 import type { CallOutcome } from '../../src/relay/observer.ts';
 import type { ServerListener, UpstreamDialer } from '../../src/relay/ports.ts';
 import { type Session, type SessionClient, SessionRegistry } from '../../src/relay/session-registry.ts';
@@ -107,7 +109,7 @@ class SessionScene extends Scene {
     super();
     const { deps, exchanges } = this;
     const dialer = dialerOf(clientEra, serverEra, this);
-    this.#sessions = new SessionRegistry({ dialer, deps, exchanges, ...LIMITS });
+    this.#sessions = new SessionRegistry({ dialers: forEveryCaller(dialer), deps, exchanges, ...LIMITS });
     const client: SessionClient =
       clientEra === 'legacy'
         ? { transport: 'http-sse', principal: 'ada' }
@@ -155,7 +157,7 @@ class CallScene extends Scene {
     super();
     const { deps, exchanges } = this;
     this.#calls = new CallRegistry({
-      dialer: dialerOf('modern', serverEra, this),
+      dialers: forEveryCaller(dialerOf('modern', serverEra, this)),
       deps,
       exchanges,
       requestTimeoutMs: TIMEOUT_MS,
@@ -303,7 +305,7 @@ test('a client that gets no session is seen to be refused', (t) => {
   const dialer = new FakeDialer();
   dialer.failure = new BridgeError('ERR_UPSTREAM_SPAWN', 'no such command');
   const exchanges = createExchanges(deps.clock, { observer });
-  const sessions = new SessionRegistry({ dialer, deps, exchanges, ...LIMITS });
+  const sessions = new SessionRegistry({ dialers: forEveryCaller(dialer), deps, exchanges, ...LIMITS });
   t.throws(() => sessions.open(() => new FakePeer(), { transport: 'http-sse', principal: 'ada' }));
   t.deepEqual(observer.refusals, [
     {

@@ -2,7 +2,7 @@
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { describeCallers } from '../../src/bridge/callers.ts';
-import { createDialer } from '../../src/bridge/create-dialer.ts';
+import { createDialers } from '../../src/bridge/create-dialer.ts';
 import type { CallContext, UpstreamDialer, UpstreamLink } from '../../src/relay/ports.ts';
 import { ChildLimit } from '../../src/upstream/stdio/child-limit.ts';
 import { StdioLink } from '../../src/upstream/stdio/link.ts';
@@ -20,16 +20,19 @@ const META =
   '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}';
 
 /** Ends with the test. */
-async function start(t: ExecutionContext, verb: string, era: string): Promise<UpstreamDialer> {
+async function start(t: ExecutionContext, verb: string, era: string): Promise<Pick<UpstreamDialer, 'dial'>> {
   const { listener, servers, limits } = configOf(verb, '--', process.execPath, SERVER, era);
   const [server] = servers;
   const callers = describeCallers(listener, server);
   const children = new ChildLimit(limits.maxChildren);
   const urgency = new AbortController().signal;
   const { shutdownGraceMs } = limits;
-  const dialer = await createDialer({ ...server, callers, children, shutdownGraceMs, urgency }, createTestDeps().deps);
-  t.teardown(() => dialer.close());
-  return dialer;
+  const dialers = await createDialers(
+    { ...server, callers, children, shutdownGraceMs, urgency },
+    createTestDeps().deps,
+  );
+  t.teardown(() => dialers.close());
+  return dialers.forCaller(undefined);
 }
 
 function frameOf(text: string): Frame {

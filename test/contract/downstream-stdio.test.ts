@@ -3,6 +3,7 @@ import test from 'ava';
 import type { Deps } from '../../src/deps.ts';
 import { StdioEndpoint } from '../../src/downstream/stdio/endpoint.ts';
 import { BridgeError } from '../../src/errors.ts';
+import { forEveryCaller } from '../../src/relay/dialer-by-environment.ts';
 import { SessionRegistry } from '../../src/relay/session-registry.ts';
 import { createExchanges } from '../support/exchanges.ts';
 import { createFakeDeps } from '../support/fake-peers.ts';
@@ -60,7 +61,7 @@ testDownstreamContract(test, {
       exchanges: createExchanges(deps.clock),
       requestTimeoutMs: 0,
     };
-    const sessions = new SessionRegistry({ dialer: server, deps, ...limits });
+    const sessions = new SessionRegistry({ dialers: forEveryCaller(server), deps, ...limits });
     return { clock: deps.clock, sessions, connect: () => connect(deps, server, sessions) };
   },
 });

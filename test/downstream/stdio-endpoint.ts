@@ -1,6 +1,7 @@
 import { PassThrough, type Writable } from 'node:stream';
 import type { ExecutionContext } from 'ava';
 import { StdioEndpoint } from '../../src/downstream/stdio/endpoint.ts';
+import { forEveryCaller } from '../../src/relay/dialer-by-environment.ts';
 import type { CallContext, ServerListener, UpstreamLink } from '../../src/relay/ports.ts';
 import { SessionRegistry } from '../../src/relay/session-registry.ts';
 import { collectLog } from '../process/collected-log.ts';
@@ -41,7 +42,7 @@ export function openEndpoint(
   const deps = { ...createFakeDeps(), log };
   const server = new ContextServer();
   const sessions = new SessionRegistry({
-    dialer: server,
+    dialers: forEveryCaller(server),
     deps,
     maxSessions: 2,
     sessionTimeoutMs: 1000,

@@ -8,6 +8,7 @@ import test, { type ExecutionContext } from 'ava';
 import { StdioEndpoint } from '../../src/downstream/stdio/endpoint.ts';
 import { createModernToLegacyDialer } from '../../src/eras/modern-to-legacy/dialer.ts';
 import { BridgeError } from '../../src/errors.ts';
+import { forEveryCaller } from '../../src/relay/dialer-by-environment.ts';
 import type { UpstreamDialer } from '../../src/relay/ports.ts';
 import { SessionRegistry } from '../../src/relay/session-registry.ts';
 import { createStdioDialer } from '../../src/upstream/stdio/dialer.ts';
@@ -59,7 +60,7 @@ function openEndpoint(t: ExecutionContext, dialer: UpstreamDialer) {
     exchanges: createExchanges(deps.clock),
     requestTimeoutMs: 0,
   };
-  const sessions = new SessionRegistry({ dialer, deps, ...limits });
+  const sessions = new SessionRegistry({ dialers: forEveryCaller(dialer), deps, ...limits });
   const [input, output] = [new PassThrough(), new PassThrough()];
   const endpoint = new StdioEndpoint({
     input,

@@ -1,6 +1,7 @@
 import { readRequestMetadata } from '../../src/mcp/classify/request-metadata.ts';
 import { CallRegistry, type CallRegistryOptions } from '../../src/relay/call-registry.ts';
 import type { CallListener, CallPeer } from '../../src/relay/call-relay.ts';
+import { forEveryCaller } from '../../src/relay/dialer-by-environment.ts';
 import type { ServerListener } from '../../src/relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../src/wire/frame.ts';
 import { createExchanges, type ExchangesParts, FakeObserver } from '../support/exchanges.ts';
@@ -76,7 +77,13 @@ export class CallBench {
   constructor({ exchanges: parts, ...options }: CallBenchOptions = {}) {
     const { dialer, deps, observer } = this;
     const exchanges = createExchanges(deps.clock, { observer, ...parts });
-    this.calls = new CallRegistry({ dialer, deps, exchanges, requestTimeoutMs: 0, ...options });
+    this.calls = new CallRegistry({
+      dialers: forEveryCaller(dialer),
+      deps,
+      exchanges,
+      requestTimeoutMs: 0,
+      ...options,
+    });
   }
 
   get clock() {

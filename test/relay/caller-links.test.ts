@@ -7,6 +7,7 @@ import {
   MAX_KEPT_NOTIFICATION_BYTES,
   MAX_KEPT_NOTIFICATIONS,
 } from '../../src/relay/caller-links.ts';
+import { forEveryCaller } from '../../src/relay/dialer-by-environment.ts';
 import { createFakeDeps, FakeDialer } from '../support/fake-peers.ts';
 import { clientFrame } from '../support/frames.ts';
 
@@ -15,7 +16,7 @@ const NOTIFICATION = clientFrame({ method: 'notifications/x' });
 class Trial {
   readonly dialer = new FakeDialer();
   readonly deps = createFakeDeps();
-  readonly links = new CallerLinks(this.dialer, this.deps);
+  readonly links = new CallerLinks(forEveryCaller(this.dialer), this.deps);
 
   notify(principal = 'ada'): void {
     this.links.send(NOTIFICATION, { principal });

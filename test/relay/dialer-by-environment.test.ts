@@ -26,11 +26,11 @@ const listener = () => new RecordingServerListener();
 
 test('equal values share a dialer, whatever their order; others have their own', (t) => {
   const { dialer, made } = setUp();
-  dialer.dial(listener(), undefined, { A: '1', B: '2' });
-  dialer.dial(listener(), undefined, { B: '2', A: '1' });
-  dialer.dial(listener(), undefined, { A: '2', B: '1' });
-  dialer.dial(listener());
-  dialer.dial(listener(), undefined, {});
+  dialer.forCaller({ A: '1', B: '2' }).dial(listener());
+  dialer.forCaller({ B: '2', A: '1' }).dial(listener());
+  dialer.forCaller({ A: '2', B: '1' }).dial(listener());
+  dialer.forCaller(undefined).dial(listener());
+  dialer.forCaller({}).dial(listener());
   t.deepEqual(
     made.map(({ environment, dialer: { dialled } }) => [environment, dialled.length]),
     [
@@ -43,13 +43,13 @@ test('equal values share a dialer, whatever their order; others have their own',
 
 test('a dialer that nobody uses is let go after a while, one that is used again is not', async (t) => {
   const { dialer, made, clock } = setUp();
-  const link = dialer.dial(listener(), undefined, { A: '1' });
+  const link = dialer.forCaller({ A: '1' }).dial(listener());
   clock.advance(IDLE_DIALER_MS * 2);
   t.false(made[1]?.isClosed);
   link.close(OVER);
   link.close(OVER);
   clock.advance(IDLE_DIALER_MS - 1);
-  const again = dialer.dial(listener(), undefined, { A: '1' });
+  const again = dialer.forCaller({ A: '1' }).dial(listener());
   clock.advance(IDLE_DIALER_MS);
   t.is(made.length, 2);
   t.false(made[1]?.isClosed);
@@ -57,7 +57,7 @@ test('a dialer that nobody uses is let go after a while, one that is used again 
   clock.advance(IDLE_DIALER_MS);
   t.true(made[1]?.isClosed);
   t.is(clock.pendingTimers, 0);
-  dialer.dial(listener(), undefined, { A: '1' });
+  dialer.forCaller({ A: '1' }).dial(listener());
   t.is(made.length, 3);
   await dialer.close();
   t.true(made.every(({ isClosed }) => isClosed));
@@ -65,7 +65,7 @@ test('a dialer that nobody uses is let go after a while, one that is used again 
 
 test('a server that ends counts as no longer used', (t) => {
   const { dialer, made, clock } = setUp();
-  dialer.dial(listener(), undefined, { A: '1' });
+  dialer.forCaller({ A: '1' }).dial(listener());
   made[1]?.dialer.latest.listener.serverClosed(OVER);
   clock.advance(IDLE_DIALER_MS);
   t.true(made[1]?.isClosed);
@@ -73,10 +73,10 @@ test('a server that ends counts as no longer used', (t) => {
 
 test('there are only so many: an idle one makes room, else the caller has to wait', (t) => {
   const { dialer, made } = setUp();
-  const links = Array.from({ length: MAX_DIALERS }, (_, n) => dialer.dial(listener(), undefined, { N: String(n) }));
-  t.throws(() => dialer.dial(listener(), undefined, { N: 'more' }), { code: 'ERR_SESSION_LIMIT' });
+  const links = Array.from({ length: MAX_DIALERS }, (_, n) => dialer.forCaller({ N: String(n) }).dial(listener()));
+  t.throws(() => dialer.forCaller({ N: 'more' }).dial(listener()), { code: 'ERR_SESSION_LIMIT' });
   links[7]?.close(OVER);
-  t.notThrows(() => dialer.dial(listener(), undefined, { N: 'more' }));
+  t.notThrows(() => dialer.forCaller({ N: 'more' }).dial(listener()));
   t.deepEqual(
     made.filter(({ isClosed }) => isClosed).map(({ environment }) => environment),
     [{ N: '7' }],

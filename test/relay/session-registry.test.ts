@@ -1,6 +1,7 @@
 import test from 'ava';
 import { pino } from 'pino';
 import { BridgeError } from '../../src/errors.ts';
+import { forEveryCaller } from '../../src/relay/dialer-by-environment.ts';
 import type { Exchanges } from '../../src/relay/exchanges.ts';
 import type { ClientListener } from '../../src/relay/ports.ts';
 import {
@@ -42,7 +43,7 @@ class Registry {
   constructor({ exchanges, ...options }: RegistryOptions = {}) {
     this.exchanges = createExchanges(this.deps.clock, exchanges);
     this.sessions = new SessionRegistry({
-      dialer: this.dialer,
+      dialers: forEveryCaller(this.dialer),
       deps: this.deps,
       maxSessions: 10,
       sessionTimeoutMs: SESSION_TIMEOUT_MS,

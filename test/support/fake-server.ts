@@ -2,6 +2,7 @@ import type { BridgeError } from '../../src/errors.ts';
 import type { Exchange } from '../../src/relay/exchange.ts';
 import type {
   CallContext,
+  CallerDialers,
   CallerEnvironment,
   Readiness,
   ServerFault,
@@ -26,7 +27,7 @@ const answerInitialize: RequestScript = (request, connection) => {
 };
 
 /** A server inside the test: answers what it has a script for and does the rest when it is told to. */
-export class FakeServer implements UpstreamDialer {
+export class FakeServer implements UpstreamDialer, CallerDialers {
   readonly name = 'fake server';
   readonly connections: FakeConnection[] = [];
   readonly scripts = new Map<string, RequestScript>([['initialize', answerInitialize]]);
@@ -34,7 +35,21 @@ export class FakeServer implements UpstreamDialer {
   /** Thrown at the next attempts to connect. */
   refusal: BridgeError | undefined;
 
-  dial(listener: ServerListener, context?: CallContext, environment?: CallerEnvironment): UpstreamLink {
+  dial(listener: ServerListener, context?: CallContext): UpstreamLink {
+    return this.#connect(listener, context, undefined);
+  }
+
+  forCaller(environment: CallerEnvironment | undefined): Pick<UpstreamDialer, 'dial'> {
+    // By way of `dial` where nothing is told, which tests override.
+    if (environment === undefined) return this;
+    return { dial: (listener, context) => this.#connect(listener, context, environment) };
+  }
+
+  #connect(
+    listener: ServerListener,
+    context: CallContext | undefined,
+    environment: CallerEnvironment | undefined,
+  ): UpstreamLink {
     if (this.refusal !== undefined) throw this.refusal;
     const connection = new FakeConnection(listener, this.scripts, context);
     connection.environment = environment;

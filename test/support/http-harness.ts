@@ -16,6 +16,7 @@ import type { StatelessEndpointOptions } from '../../src/downstream/streamable-s
 import { BridgeError } from '../../src/errors.ts';
 import { type Authenticator, LETS_ANYONE_IN } from '../../src/http/auth/authenticator.ts';
 import type { CallRegistry } from '../../src/relay/call-registry.ts';
+import { forEveryCaller } from '../../src/relay/dialer-by-environment.ts';
 import type { Observer } from '../../src/relay/observer.ts';
 import type { UpstreamDialer } from '../../src/relay/ports.ts';
 import { REPLAY_LIMITS } from '../../src/relay/replay-buffer.ts';
@@ -88,8 +89,8 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
     servers: [
       {
         config: serverOf(options),
-        sessionDialer: options.dialer?.(clock) ?? server,
-        callDialer: options.modernDialer ?? server,
+        sessionDialers: options.dialer === undefined ? server : forEveryCaller(options.dialer(clock)),
+        callDialers: options.modernDialer === undefined ? server : forEveryCaller(options.modernDialer),
       },
     ],
     exchanges: createExchanges(clock, {

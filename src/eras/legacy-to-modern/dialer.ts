@@ -1,7 +1,7 @@
 import type { Deps } from '../../deps.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import type { Lane } from '../../relay/exchange.ts';
-import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import { ParkedBytes, type ParkedBytesLimits } from '../parked-bytes.ts';
 import { SharedDiscovery } from './shared-discovery.ts';
 import { LegacyToModern, type TranslatorOptions } from './translator.ts';
@@ -14,7 +14,7 @@ export const HELD_LIMITS: ParkedBytesLimits = { bytesPerPrincipal: 32 * 1024 * 1
 
 export interface LegacyToModernOptions {
   /** What it dials speaks the modern era. */
-  readonly dialer: UpstreamDialer;
+  readonly dialer: SessionDialer;
   readonly deps: Deps;
   /** Names a client that does not name itself. */
   readonly clientInfoFallback: Implementation;
@@ -26,12 +26,12 @@ export interface LegacyToModernOptions {
 }
 
 /** A modern server for legacy clients: each connection is a session, as they know it. */
-export function createLegacyToModernDialer(options: LegacyToModernOptions): UpstreamDialer {
+export function createLegacyToModernDialer(options: LegacyToModernOptions): SessionDialer {
   return new LegacyToModernDialer(options);
 }
 
-class LegacyToModernDialer implements UpstreamDialer {
-  readonly #dialer: UpstreamDialer;
+class LegacyToModernDialer implements SessionDialer {
+  readonly #dialer: SessionDialer;
   readonly #options: TranslatorOptions;
   readonly #discovery: SharedDiscovery;
 

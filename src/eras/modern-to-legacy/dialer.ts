@@ -4,7 +4,14 @@ import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { LegacyPool, type LegacyPoolLimits } from '../../relay/legacy-pool.ts';
 import type { Attribution } from '../../relay/legacy-session.ts';
-import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import type {
+  CallContext,
+  CallDialer,
+  Readiness,
+  ServerListener,
+  SessionDialer,
+  UpstreamLink,
+} from '../../relay/ports.ts';
 import { ParkedBytes } from '../parked-bytes.ts';
 import { ClientConversations } from './client-conversations.ts';
 import { Conversation, type ConversationServices } from './conversation.ts';
@@ -20,7 +27,7 @@ import { TaskTools } from './task-tools.ts';
 
 export interface ModernToLegacyOptions {
   /** The dialer of the legacy server; closed together with this one. */
-  readonly dialer: UpstreamDialer;
+  readonly dialer: SessionDialer;
   readonly deps: Deps;
   /** A server that has not answered `initialize` by then is replaced; 0: no limit. */
   readonly handshakeTimeoutMs: number;
@@ -47,12 +54,12 @@ export interface ModernToLegacyOptions {
   readonly tasks?: 'hosted' | 'absorbed';
 }
 
-/** A legacy server as modern clients want it. `dial` needs a context: each request says who it comes from. */
-export function createModernToLegacyDialer(options: ModernToLegacyOptions): UpstreamDialer {
+/** A legacy server as modern clients want it. */
+export function createModernToLegacyDialer(options: ModernToLegacyOptions): CallDialer {
   return new ModernToLegacyDialer(options);
 }
 
-class ModernToLegacyDialer implements UpstreamDialer {
+class ModernToLegacyDialer implements CallDialer {
   readonly #options: ModernToLegacyOptions;
   readonly #pool: LegacyPool;
   readonly #calls: ParkedCalls<ParkedCall<Follower>>;
@@ -87,8 +94,7 @@ class ModernToLegacyDialer implements UpstreamDialer {
     return this.#options.dialer.name;
   }
 
-  dial(listener: ServerListener, context?: CallContext): UpstreamLink {
-    if (context === undefined) throw new Error('modern requests say who they come from');
+  dial(listener: ServerListener, context: CallContext): UpstreamLink {
     const { metadata } = context;
     if (metadata !== undefined) return this.#converse(listener, context, metadata);
     const { log } = this.#options.deps;

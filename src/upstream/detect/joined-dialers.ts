@@ -1,11 +1,11 @@
 import type { Fields } from '../../mcp/vocabulary/payload.ts';
 import type { Era } from '../../mcp/vocabulary/revisions.ts';
-import type { UpstreamDialer } from '../../relay/ports.ts';
+import type { CallDialer, SessionDialer, UpstreamDialer } from '../../relay/ports.ts';
 
 /** The dialers of one server, for each era it may speak. Whoever made them closes them, after the joined dialers. */
 export interface EraDialers {
   /** Opens sessions of the legacy era, and is never used for the other era. */
-  readonly legacy: UpstreamDialer;
+  readonly legacy: SessionDialer;
   /** Opens links for requests of the modern era. */
   readonly modern: UpstreamDialer;
 }
@@ -13,16 +13,16 @@ export interface EraDialers {
 /** The dialers for clients whose era the server does not speak, or for whom their own era needs more than a link. */
 export interface JoinedDialers {
   /** For sessions of legacy clients at a modern server. */
-  readonly legacyToModern: UpstreamDialer;
+  readonly legacyToModern: SessionDialer;
   /** For requests of modern clients at a legacy server. */
-  readonly modernToLegacy: UpstreamDialer;
+  readonly modernToLegacy: CallDialer;
   /** For requests of modern clients at a modern server. */
-  readonly modern: UpstreamDialer;
+  readonly modern: CallDialer;
   /**
    * For sessions of legacy clients at a legacy server, where they share it: the bridge makes the handshake, and with
    * these capabilities. Absent: each has a connection to itself and makes its own.
    */
-  readonly legacy?: { readonly dialer: UpstreamDialer; readonly capabilities: Fields } | undefined;
+  readonly legacy?: { readonly dialer: SessionDialer; readonly capabilities: Fields } | undefined;
   /** Called when the era of the server was found out before a client came: its dialer is to be made ready. */
   warm?(era: Era): void;
 }

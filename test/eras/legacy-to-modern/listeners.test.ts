@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
 import { StdioEndpoint } from '../../../src/downstream/stdio/endpoint.ts';
 import { BridgeError } from '../../../src/errors.ts';
+import { forEveryCaller } from '../../../src/relay/dialer-by-environment.ts';
 import type { UpstreamDialer } from '../../../src/relay/ports.ts';
 import { SessionRegistry } from '../../../src/relay/session-registry.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
@@ -62,7 +63,7 @@ function openStdio(t: ExecutionContext, dialer: UpstreamDialer) {
     exchanges: createExchanges(deps.clock),
     requestTimeoutMs: 0,
   };
-  const sessions = new SessionRegistry({ dialer, deps, ...limits });
+  const sessions = new SessionRegistry({ dialers: forEveryCaller(dialer), deps, ...limits });
   const [input, output] = [new PassThrough(), new PassThrough()];
   new StdioEndpoint({ input, output, sessions, deps, maxMessageBytes: 1024 * 1024, maxJsonDepth: 1000 });
   t.teardown(() => sessions.close(new BridgeError('ERR_SESSION_CLOSED', 'the test is over')));

@@ -5,6 +5,7 @@ import { PassThrough } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
 import { StdioEndpoint } from '../../../src/downstream/stdio/endpoint.ts';
 import { BridgeError } from '../../../src/errors.ts';
+import { forEveryCaller } from '../../../src/relay/dialer-by-environment.ts';
 import { SessionRegistry } from '../../../src/relay/session-registry.ts';
 import { subscriptionOf } from '../../contract/modern-client.ts';
 import type { Message } from '../../contract/relayed-client.ts';
@@ -28,7 +29,7 @@ async function openPipe(t: ExecutionContext, script: Script) {
     exchanges: createExchanges(deps.clock),
     requestTimeoutMs: 0,
   };
-  const sessions = new SessionRegistry({ dialer, deps, ...limits });
+  const sessions = new SessionRegistry({ dialers: forEveryCaller(dialer), deps, ...limits });
   const [input, output] = [new PassThrough(), new PassThrough()];
   new StdioEndpoint({ input, output, sessions, deps, maxMessageBytes: 1024 * 1024, maxJsonDepth: 1000 });
   t.teardown(async () => {
