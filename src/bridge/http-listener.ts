@@ -110,11 +110,11 @@ export class HttpListener {
   }
 
   #readiness(): Readiness {
-    if (this.#isDraining) return { ready: false, error: SHUTTING_DOWN };
+    if (this.#isDraining) return { state: 'refused', error: SHUTTING_DOWN };
     for (const { readiness } of this.served) {
-      const state = readiness();
-      if (!state.ready) return state;
+      const known = readiness();
+      if (known.state !== 'ready') return known;
     }
-    return { ready: true };
+    return { state: 'ready' };
   }
 }

@@ -119,7 +119,7 @@ export class DialerByEnvironment implements CallerDialers {
     const states = [this.#nameless, ...[...this.#entries.values()].map(({ dialer }) => dialer)].map((dialer) =>
       dialer.readiness(),
     );
-    return states.find(({ ready }) => ready) ?? this.#nameless.readiness();
+    return states.find(({ state }) => state === 'ready') ?? this.#nameless.readiness();
   }
 
   async close(): Promise<void> {

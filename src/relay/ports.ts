@@ -93,14 +93,15 @@ export interface ServerFault {
   readonly id: Frame['id'];
 }
 
+/**
+ * - `ready`: a client can be served, as far as is known.
+ * - `unproven`: it did not work last time. That is all that is known, and to dial is allowed.
+ * - `refused`: it cannot be served now; whoever dials is told so, or waits.
+ */
 export type Readiness =
-  | { readonly ready: true }
-  | {
-      readonly ready: false;
-      readonly error: BridgeError;
-      /** It did not work last time; that is all that is known, and to dial is allowed. Absent: it would be refused. */
-      readonly mayTry?: true;
-    };
+  | { readonly state: 'ready' }
+  | { readonly state: 'unproven'; readonly error: BridgeError }
+  | { readonly state: 'refused'; readonly error: BridgeError };
 
 /**
  * Who a modern request comes from. Each carries this itself; there is no session to know it from.

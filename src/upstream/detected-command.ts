@@ -263,11 +263,11 @@ class DetectedCommand implements UpstreamDialer {
 
   readiness(): Readiness {
     if (this.#greeting !== undefined) {
-      return { ready: false, error: new BridgeError('ERR_UPSTREAM_STARTING', `${this.name} is starting.`) };
+      return { state: 'refused', error: new BridgeError('ERR_UPSTREAM_STARTING', `${this.name} is starting.`) };
     }
     const { modern, modernToLegacy, legacyToModern, legacy } = this.#joined;
     const known = [legacy?.dialer ?? this.#options.processes, modern, modernToLegacy, legacyToModern];
-    return known.map((dialer) => dialer.readiness()).find(({ ready }) => !ready) ?? { ready: true };
+    return known.map((dialer) => dialer.readiness()).find(({ state }) => state !== 'ready') ?? { state: 'ready' };
   }
 
   async close(): Promise<void> {

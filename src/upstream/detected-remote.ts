@@ -114,7 +114,7 @@ class DetectedRemote implements UpstreamDialer {
   /** The readiness of the server, as known from the latest attempts to reach it. */
   readiness(): Readiness {
     const known = [this.#sessions, this.#joined.modern, this.#joined.modernToLegacy, this.#eras];
-    return known.map((part) => part.readiness()).find(({ ready }) => !ready) ?? { ready: true };
+    return known.map((part) => part.readiness()).find(({ state }) => state !== 'ready') ?? { state: 'ready' };
   }
 
   async close(): Promise<void> {

@@ -110,7 +110,7 @@ class SessionDialer implements UpstreamDialer {
   readiness(): Readiness {
     const streamable = this.#streamable.readiness();
     const httpSse = this.#httpSse.readiness();
-    return streamable.ready ? httpSse : streamable;
+    return streamable.state === 'ready' ? httpSse : streamable;
   }
 
   async close(): Promise<void> {

@@ -17,7 +17,7 @@ const answering: UpstreamDialer = {
     };
     return link;
   },
-  readiness: () => ({ ready: true }),
+  readiness: () => ({ state: 'ready' }),
   close: async () => {},
   killNow() {},
 };

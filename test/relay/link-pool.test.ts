@@ -243,7 +243,7 @@ test('spares that end while the pool closes are not replaced', async (t) => {
 
 test('readiness and the last resort are those of the dialer', (t) => {
   const { dialer, pool } = poolOf(1);
-  dialer.readinessNow = { ready: false, error: EXITED };
+  dialer.readinessNow = { state: 'refused', error: EXITED };
   t.is(pool.readiness(), dialer.readinessNow);
   pool.killNow();
   t.true(dialer.isKilled);

@@ -182,7 +182,7 @@ export class FakeDialer implements UpstreamDialer {
   readonly dialled: Dialled[] = [];
   /** What `dial` throws, when set. */
   failure: BridgeError | undefined;
-  readinessNow: Readiness = { ready: true };
+  readinessNow: Readiness = { state: 'ready' };
   isClosed = false;
   isKilled = false;
   /** Called with each new connection, before `dial` returns. */

@@ -31,7 +31,7 @@ export class FakeServer implements UpstreamDialer, CallerDialers {
   readonly name = 'fake server';
   readonly connections: FakeConnection[] = [];
   readonly scripts = new Map<string, RequestScript>([['initialize', answerInitialize]]);
-  state: Readiness = { ready: true };
+  state: Readiness = { state: 'ready' };
   /** Thrown at the next attempts to connect. */
   refusal: BridgeError | undefined;
 

@@ -556,12 +556,12 @@ test('what cannot be started is not dialled, and the dialer is not ready', (t) =
   const { processes, dialer } = startFake();
   const error = new BridgeError('ERR_UPSTREAM_CRASH_LOOP', 'it exits each time');
   processes.failure = error;
-  processes.readinessNow = { ready: false, error };
+  processes.readinessNow = { state: 'refused', error };
   t.is(
     t.throws(() => dialer.dial(new FakeServerListener())),
     error,
   );
-  t.deepEqual(dialer.readiness(), { ready: false, error });
+  t.deepEqual(dialer.readiness(), { state: 'refused', error });
 });
 
 test('closing the dialer closes the processes, and nothing is started any more', async (t) => {

@@ -357,9 +357,9 @@ test('where nobody listens every client is told, and the dialer is not ready', a
   const server = await serveReplies(() => undefined);
   await server.close();
   const dialer = connectTo(t, server.url);
-  t.true(dialer.readiness().ready);
+  t.is(dialer.readiness().state, 'ready');
   t.is((await t.throwsAsync<BridgeError>(listTools(dialer)))?.code, 'ERR_UPSTREAM_CONNECT');
-  t.false(dialer.readiness().ready);
+  t.is(dialer.readiness().state, 'unproven');
 });
 
 // ---- told by the user

@@ -343,9 +343,9 @@ test('where nobody listens every client that waited is told, and the dialer is n
   const server = await serveReplies(() => undefined);
   await server.close();
   const dialer = connectTo(t, server.url);
-  t.true(dialer.readiness().ready);
+  t.is(dialer.readiness().state, 'ready');
   for (const error of await Promise.all([fails(dialer), fails(dialer)])) t.is(error.code, 'ERR_UPSTREAM_CONNECT');
-  t.false(dialer.readiness().ready);
+  t.is(dialer.readiness().state, 'unproven');
 });
 
 test('--transport streamable-http does not look for an event stream', async (t) => {

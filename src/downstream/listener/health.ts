@@ -22,10 +22,10 @@ export function healthRoutes({ readiness, hasCapacity }: HealthSources): Readonl
     [
       '/readyz',
       (response, askWhetherWelcome) => {
-        const state = readiness();
-        if (state.ready)
+        const known = readiness();
+        if (known.state === 'ready')
           return respondJson(response, 200, { status: 'ready', ...(!hasCapacity() && { sessions: 'full' }) });
-        const { code, message: reason } = state.error;
+        const { code, message: reason } = known.error;
         askWhetherWelcome((isWelcome) =>
           respondJson(response, 503, { status: 'not ready', code, ...(isWelcome && { reason }) }),
         );

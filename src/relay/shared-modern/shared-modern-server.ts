@@ -81,11 +81,11 @@ export class SharedModernServer implements UpstreamDialer, ServerListener, Moder
       case 'started':
         return this.#options.dialer.readiness();
       case 'serving':
-        return { ready: true };
+        return { state: 'ready' };
       case 'restarting':
-        return { ready: false, error: this.#dialerRefusal() ?? this.#state.error };
+        return { state: 'refused', error: this.#dialerRefusal() ?? this.#state.error };
       case 'closed':
-        return { ready: false, error: SHUTTING_DOWN };
+        return { state: 'refused', error: SHUTTING_DOWN };
     }
   }
 

@@ -30,5 +30,5 @@ export class RestartPause {
 
 /** Why a dialer would refuse to dial now. */
 export function dialRefusalOf(readiness: Readiness): BridgeError | undefined {
-  return readiness.ready || readiness.mayTry === true ? undefined : readiness.error;
+  return readiness.state === 'refused' ? readiness.error : undefined;
 }

@@ -93,13 +93,13 @@ export class SharedServer implements UpstreamDialer, ServerListener, ClientLinkH
       case 'idle':
         return this.#options.dialer.readiness();
       case 'ready':
-        return { ready: true };
+        return { state: 'ready' };
       case 'starting':
-        return { ready: false, error: this.#starting() };
+        return { state: 'refused', error: this.#starting() };
       case 'restarting':
-        return { ready: false, error: this.#dialerRefusal() ?? this.#state.error };
+        return { state: 'refused', error: this.#dialerRefusal() ?? this.#state.error };
       case 'closed':
-        return { ready: false, error: SHUTTING_DOWN };
+        return { state: 'refused', error: SHUTTING_DOWN };
     }
   }
 

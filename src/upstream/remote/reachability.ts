@@ -26,7 +26,7 @@ export class Reachability {
 
   readiness(): Readiness {
     const failure = this.#failure;
-    if (failure === undefined || this.#clock.now() - failure.atMs > MEMORY_MS) return { ready: true };
-    return { ready: false, error: failure.error };
+    if (failure === undefined || this.#clock.now() - failure.atMs > MEMORY_MS) return { state: 'ready' };
+    return { state: 'unproven', error: failure.error };
   }
 }

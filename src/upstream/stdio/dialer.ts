@@ -168,9 +168,9 @@ class StdioDialer implements UpstreamDialer {
 
   readiness(): Readiness {
     const refusal = this.#policy.refusal();
-    if (refusal !== undefined) return { ready: false, error: refusal };
+    if (refusal !== undefined) return { state: 'refused', error: refusal };
     const { failure } = this.#policy;
-    return failure === undefined ? { ready: true } : { ready: false, error: failure, mayTry: true };
+    return failure === undefined ? { state: 'ready' } : { state: 'unproven', error: failure };
   }
 
   close(): Promise<void> {

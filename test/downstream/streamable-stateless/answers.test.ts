@@ -174,7 +174,7 @@ test('a failure of the bridge itself is a status 500 and a line in the log, and 
       dial: () => {
         throw new Error('a bug');
       },
-      readiness: () => ({ ready: true }),
+      readiness: () => ({ state: 'ready' }),
       close: async () => {},
       killNow() {},
     },

@@ -33,7 +33,7 @@ const echoing: UpstreamDialer = {
     };
     return link;
   },
-  readiness: () => ({ ready: true }),
+  readiness: () => ({ state: 'ready' }),
   close: async () => {},
   killNow() {},
 };

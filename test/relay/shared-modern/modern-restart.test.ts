@@ -80,7 +80,7 @@ test('a child that ended is replaced, and what was said meanwhile is said to the
   client.call(3);
   client.says({ method: 'notifications/cancelled', params: { requestId: 3 } });
   t.true(client.peer.isPaused);
-  t.like(bridge.server.readiness(), { ready: false });
+  t.like(bridge.server.readiness(), { state: 'refused' });
   bridge.clock.advance(RESTART_MS);
   t.is(bridge.dialer.dialled.length, 2);
   t.false(client.peer.isPaused);
@@ -89,7 +89,7 @@ test('a child that ended is replaced, and what was said meanwhile is said to the
   t.not(call.id, 1, 'numbers are not used again');
   bridge.says({ id: call.id, result: {} });
   t.is(only(client.heard()).id, 2);
-  t.deepEqual(bridge.server.readiness(), { ready: true });
+  t.deepEqual(bridge.server.readiness(), { state: 'ready' });
 });
 
 test('with nobody there a child that ended is not replaced before somebody asks', (t) => {
@@ -244,7 +244,7 @@ test('a server that cannot be started fails the call that needs it', (t) => {
 
 test('while the dialer gives up on the server, clients and calls are refused at once', (t) => {
   const { bridge, client } = listening();
-  bridge.dialer.readinessNow = { ready: false, error: CRASH_LOOP };
+  bridge.dialer.readinessNow = { state: 'refused', error: CRASH_LOOP };
   client.call(1);
   bridge.exits();
   client.heard();
@@ -254,7 +254,7 @@ test('while the dialer gives up on the server, clients and calls are refused at 
   t.throws(() => bridge.connect(), { code: 'ERR_UPSTREAM_CRASH_LOOP' });
   bridge.clock.advance(4999);
   t.is(bridge.dialer.dialled.length, 1);
-  bridge.dialer.readinessNow = { ready: true };
+  bridge.dialer.readinessNow = { state: 'ready' };
   bridge.clock.advance(1);
   t.is(bridge.dialer.dialled.length, 2);
   t.is(only(bridge.heard()).method, 'subscriptions/listen');
@@ -306,7 +306,7 @@ test('the next child is not started while anything is left of the old one; calls
   client.call(1);
   bridge.clock.advance(60_000);
   t.is(bridge.dialer.dialled.length, 1);
-  t.like(bridge.server.readiness(), { ready: false, error: { code: 'ERR_UPSTREAM_EXITED' } });
+  t.like(bridge.server.readiness(), { state: 'refused', error: { code: 'ERR_UPSTREAM_EXITED' } });
   await end();
   t.deepEqual(
     bridge.heard().map(({ method }) => method),
@@ -327,7 +327,7 @@ for (const prewarm of [false, true]) {
     else bridge.connect().call(2);
     bridge.clock.advance(60_000);
     t.is(bridge.dialer.dialled.length, 1);
-    t.like(bridge.server.readiness(), { ready: false, error: { code: 'ERR_UPSTREAM_STARTING' } });
+    t.like(bridge.server.readiness(), { state: 'refused', error: { code: 'ERR_UPSTREAM_STARTING' } });
     await end();
     t.is(bridge.dialer.dialled.length, 2);
     t.is(bridge.heard().length, prewarm ? 0 : 1);

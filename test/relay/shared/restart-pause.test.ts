@@ -2,7 +2,7 @@ import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
 import { RestartPause } from '../../../src/relay/shared/restart-pause.ts';
 
-const READY = { ready: true } as const;
+const READY = { state: 'ready' } as const;
 const EXITED = new BridgeError('ERR_UPSTREAM_EXITED', 'exited');
 
 test('the pause doubles while no handshake succeeds, up to half a minute, and starts anew when one does', (t) => {
@@ -17,11 +17,11 @@ test('a dialer that names a time is believed, be it in the end of the server or 
   const pause = new RestartPause();
   t.is(pause.next(new BridgeError('ERR_UPSTREAM_EXITED', 'exited', { retryAfterMs: 700.2 }), READY), 701);
   const error = new BridgeError('ERR_UPSTREAM_CRASH_LOOP', 'later', { retryAfterMs: 5000 });
-  t.is(pause.next(EXITED, { ready: false, error }), 5000);
+  t.is(pause.next(EXITED, { state: 'refused', error }), 5000);
 });
 
 test('a server that wants to be left alone for a week is tried again after five minutes', (t) => {
   const error = new BridgeError('ERR_UPSTREAM_CONNECT', 'maintenance', { retryAfterMs: 7 * 24 * 3600_000 });
   t.is(new RestartPause().next(error, READY), 300_000);
-  t.is(new RestartPause().next(EXITED, { ready: false, error }), 300_000);
+  t.is(new RestartPause().next(EXITED, { state: 'refused', error }), 300_000);
 });

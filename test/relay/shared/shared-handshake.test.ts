@@ -81,9 +81,9 @@ for (const method of ['tasks/list', 'tasks/get', 'tasks/result', 'tasks/cancel',
 test('with prewarm the server is started before the first client', (t) => {
   const bridge = new SharedBridge({ prewarm: true });
   t.is(bridge.dialer.dialled.length, 1);
-  t.is(bridge.server.readiness().ready, false);
+  t.is(bridge.server.readiness().state, 'refused');
   bridge.answerHandshake();
-  t.is(bridge.server.readiness().ready, true);
+  t.is(bridge.server.readiness().state, 'ready');
   const client = bridge.connect();
   client.initialize();
   t.is(only(client.heard()).id, 'init');
@@ -94,7 +94,7 @@ test('without it readiness is what the dialer says until there is a server', (t)
   t.is(bridge.server.readiness(), bridge.dialer.readinessNow);
   bridge.connect();
   const readiness = bridge.server.readiness();
-  t.is(readiness.ready ? undefined : readiness.error.code, 'ERR_UPSTREAM_STARTING');
+  t.is(readiness.state === 'ready' ? undefined : readiness.error.code, 'ERR_UPSTREAM_STARTING');
 });
 
 test('calls that come during the handshake go out after it, in order', (t) => {

@@ -63,13 +63,13 @@ test('a new server is started after a pause and the clients do not notice but fo
   newcomer.initialize();
   newcomer.heard();
   bridge.exits();
-  t.is(bridge.server.readiness().ready, false);
+  t.is(bridge.server.readiness().state, 'refused');
   bridge.clock.advance(RESTART_MS - 1);
   t.is(bridge.dialer.dialled.length, 1);
   bridge.clock.advance(1);
   t.is(bridge.dialer.dialled.length, 2);
   bridge.answerHandshake();
-  t.is(bridge.server.readiness().ready, true);
+  t.is(bridge.server.readiness().state, 'ready');
   for (const client of [a, b]) {
     t.deepEqual(
       client.heard().map(({ method }) => method),
@@ -247,7 +247,7 @@ test('a new server is not started while anything is left of the old one; calls w
   bridge.clock.advance(5000);
   client.call(2);
   t.is(bridge.dialer.dialled.length, 1);
-  t.like(bridge.server.readiness(), { ready: false, error: { code: 'ERR_UPSTREAM_EXITED' } });
+  t.like(bridge.server.readiness(), { state: 'refused', error: { code: 'ERR_UPSTREAM_EXITED' } });
   client.relay.sweep(bridge.clock.now());
   t.is(reasonOf(only(client.heard())), 'ERR_UPSTREAM_TIMEOUT', 'who has waited too long is told so');
   await end();
@@ -270,7 +270,7 @@ test('a client that comes after the old server, of which something is left, wait
   client.initialize();
   bridge.clock.advance(60_000);
   t.is(bridge.dialer.dialled.length, 1);
-  t.like(bridge.server.readiness(), { ready: false, error: { code: 'ERR_UPSTREAM_STARTING' } });
+  t.like(bridge.server.readiness(), { state: 'refused', error: { code: 'ERR_UPSTREAM_STARTING' } });
   await end();
   bridge.answerHandshake();
   t.is(only(client.heard()).id, 'init');
@@ -285,7 +285,7 @@ test('nobody being left when the old server is gone, no new one is started', asy
   client.leaves();
   await end();
   t.is(bridge.dialer.dialled.length, 1);
-  t.deepEqual(bridge.server.readiness(), { ready: true });
+  t.deepEqual(bridge.server.readiness(), { state: 'ready' });
 });
 
 test('a bridge that ends while the old server does starts no new one', async (t) => {

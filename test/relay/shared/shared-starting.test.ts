@@ -56,7 +56,7 @@ test('a server that never gets through its handshake is started less and less of
 test('while the dialer lets nobody start the server, new clients are refused and calls fail at once', (t) => {
   const bridge = new SharedBridge();
   const a = bridge.join();
-  bridge.dialer.readinessNow = { ready: false, error: CRASH_LOOP };
+  bridge.dialer.readinessNow = { state: 'refused', error: CRASH_LOOP };
   bridge.exits();
   t.is(
     t.throws(() => bridge.connect()),
@@ -66,8 +66,8 @@ test('while the dialer lets nobody start the server, new clients are refused and
   t.is(reasonOf(only(a.heard())), 'ERR_UPSTREAM_CRASH_LOOP');
   t.false(a.peer.isPaused);
   const readiness = bridge.server.readiness();
-  t.is(readiness.ready ? undefined : readiness.error, CRASH_LOOP);
-  bridge.dialer.readinessNow = { ready: true };
+  t.is(readiness.state === 'ready' ? undefined : readiness.error, CRASH_LOOP);
+  bridge.dialer.readinessNow = { state: 'ready' };
   bridge.clock.advance(5000);
   bridge.answerHandshake();
   a.call(2);
@@ -103,7 +103,7 @@ test('a restart that fails fails those who wait, and is tried again', (t) => {
   bridge.dialer.failure = undefined;
   bridge.clock.advance(60_000);
   bridge.answerHandshake();
-  t.is(bridge.server.readiness().ready, true);
+  t.is(bridge.server.readiness().state, 'ready');
 });
 
 test('a prewarmed server that cannot be started is tried again', (t) => {
@@ -113,7 +113,7 @@ test('a prewarmed server that cannot be started is tried again', (t) => {
       dialer.failure = new BridgeError('ERR_UPSTREAM_SPAWN', 'not yet');
     },
   });
-  t.is(bridge.server.readiness().ready, false);
+  t.is(bridge.server.readiness().state, 'refused');
   bridge.dialer.failure = undefined;
   bridge.clock.advance(RESTART_MS);
   t.is(bridge.dialer.dialled.length, 1);
@@ -154,7 +154,7 @@ test('the time for a handshake ends with the server that was to make it', (t) =>
   bridge.clock.advance(60_000);
   t.is(bridge.dialer.dialled.length, 3);
   t.deepEqual(a.ends, []);
-  t.is(bridge.server.readiness().ready, true);
+  t.is(bridge.server.readiness().state, 'ready');
   t.is(bridge.clock.pendingTimers, 0);
 });
 

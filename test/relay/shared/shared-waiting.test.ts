@@ -72,7 +72,7 @@ test('clients held back by a full server are let go when no other server can be 
   const a = bridge.join();
   bridge.link.hasCapacity = false;
   a.call(1);
-  bridge.dialer.readinessNow = { ready: false, error: CRASH_LOOP };
+  bridge.dialer.readinessNow = { state: 'refused', error: CRASH_LOOP };
   bridge.exits();
   t.false(a.peer.isPaused);
 });

@@ -361,10 +361,10 @@ test('kills everything at once as a last resort', async (t) => {
 test('refuses to start a server that keeps failing, until the wait is over', async (t) => {
   const clock = new FakeClock();
   const { dialer, dial } = createDialer(t, 'exits-before-initialize', [], { clock });
-  t.true(dialer.readiness().ready, 'what never ran is ready');
+  t.is(dialer.readiness().state, 'ready', 'what never ran is ready');
   for (let attempt = 0; attempt < 5; attempt++) {
     await dial().listener.whenClosed();
-    t.false(dialer.readiness().ready);
+    t.is(dialer.readiness().state, attempt < 4 ? 'unproven' : 'refused');
   }
   const error = t.throws(() => dial(), { instanceOf: BridgeError });
   t.is(error?.code, 'ERR_UPSTREAM_CRASH_LOOP');
@@ -376,26 +376,26 @@ test('refuses to start a server that keeps failing, until the wait is over', asy
   clock.advance(error?.retryAfterMs ?? 0);
   t.like(dialer.readiness(), { error: { code: 'ERR_UPSTREAM_EXITED' } });
   await dial().listener.whenClosed();
-  t.false(dialer.readiness().ready);
+  t.is(dialer.readiness().state, 'refused');
 });
 
 test('does not hold it against a server that clients leave before it answers', async (t) => {
   const { dialer, dial } = createDialer(t, 'never-answers', []);
   for (let attempt = 0; attempt < 6; attempt++) dial().link.close(reason);
   await dialer.close();
-  t.true(dialer.readiness().ready);
+  t.is(dialer.readiness().state, 'ready');
 });
 
 test('a server that was given up because it never answered is not ready, and can be started at once', async (t) => {
   const { dialer, dial } = createDialer(t, 'never-answers', []);
   const silent = new BridgeError('ERR_UPSTREAM_TIMEOUT', 'it did not answer initialize');
   dial().link.close(silent);
-  t.true(dialer.readiness().ready, 'nobody has asked it anything');
+  t.is(dialer.readiness().state, 'ready', 'nobody has asked it anything');
   for (let attempt = 0; attempt < 6; attempt++) {
     const { link } = dial();
     link.send(requestFrame('init', 'initialize'));
     link.close(silent);
-    t.deepEqual(dialer.readiness(), { ready: false, error: silent, mayTry: true });
+    t.deepEqual(dialer.readiness(), { state: 'unproven', error: silent });
   }
 });
 
@@ -408,10 +408,10 @@ test('is tried again without a client where readiness decides whether any comes,
   const trialClient = { name: 'trial', version: '1' };
   const { dialer, dial, entries } = createDialer(t, 'echo', [], { clock, script, trialClient });
   await dial().listener.whenClosed();
-  t.false(dialer.readiness().ready);
+  t.is(dialer.readiness().state, 'unproven');
   writeFileSync(script, `import(${JSON.stringify(fixture('echo'))});`);
   clock.advance(10_000);
-  await waitFor(() => dialer.readiness().ready);
+  await waitFor(() => dialer.readiness().state === 'ready');
   await assertGone(pidsIn(entries));
 });
 
@@ -425,7 +425,7 @@ test('does not hold a clean exit after serving against a server', async (t) => {
     const error = await listener.whenClosed();
     t.is(error.retryAfterMs, undefined);
   }
-  t.true(dialer.readiness().ready);
+  t.is(dialer.readiness().state, 'ready');
 });
 
 test('fails at once when there is no such command', (t) => {

@@ -14,11 +14,11 @@ test('a server that is down at the start fails initialize in plain words', async
   await server.close();
   const dialer = dialStreamable(server.url);
   const client = joinClient(t, server, dialer);
-  t.true(dialer.readiness().ready);
+  t.is(dialer.readiness().state, 'ready');
   const { error } = await client.answer(client.startInitialize());
   t.regex(error?.message ?? '', /nothing listens there/);
   t.like(error?.data, { bridge: { reason: 'ERR_UPSTREAM_CONNECT', cause: 'ECONNREFUSED' } });
-  t.false(dialer.readiness().ready);
+  t.is(dialer.readiness().state, 'unproven');
 });
 
 test('a server that goes away fails the calls of that time only', async (t) => {

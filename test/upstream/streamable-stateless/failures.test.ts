@@ -112,10 +112,10 @@ test('a server that cannot be reached fails the call, and is not ready', async (
     client.close();
     await dialer.close();
   });
-  t.deepEqual(dialer.readiness(), { ready: true });
+  t.deepEqual(dialer.readiness(), { state: 'ready' });
   const { error } = await client.request('tools/list');
   t.is(bridgeOf(error)?.reason, 'ERR_UPSTREAM_CONNECT');
-  t.false(dialer.readiness().ready);
+  t.is(dialer.readiness().state, 'unproven');
 });
 
 // ---- answers that are lost
