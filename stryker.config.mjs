@@ -9,7 +9,10 @@ import { testFilesIn } from './scripts/bundle-tests.js';
 
 /** The parts that carry the promises, and the tests that are there to notice when one of them is broken. */
 const PARTS = [
-  { source: 'src/http/server/access-policy.ts', tests: ['test/http/server/access-policy.test.ts', 'test/downstream/access.test.ts'] },
+  {
+    source: 'src/http/server/access-policy.ts',
+    tests: ['test/http/server/access-policy.test.ts', 'test/downstream/access.test.ts'],
+  },
   {
     source: 'src/http/auth',
     tests: ['test/http/auth', 'test/downstream/authentication.test.ts', 'test/downstream/mapped-headers.test.ts'],
