@@ -1,9 +1,9 @@
+import { createHash } from 'node:crypto';
 import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
 import type { Frame } from '../wire/frame.ts';
 import type { Lane } from './exchange.ts';
 import type { CallerDialers, CallerEnvironment, ServerListener, UpstreamLink } from './ports.ts';
-import { callerOf } from './session-wanted.ts';
 
 /** Callers that have a link; the one that was heard of longest ago loses its own. */
 export const MAX_CALLER_LINKS = 64;
@@ -144,3 +144,20 @@ function pass(taken: CallerLink, notification: Frame): void {
 const NO_CAPACITY = new BridgeError('ERR_SESSION_BUSY', 'The server does not take what this caller has sent before.');
 const IDLE = new BridgeError('ERR_SESSION_CLOSED', 'No notification was sent for a long time.');
 const MADE_WAY = new BridgeError('ERR_SESSION_CLOSED', 'Others have sent notifications since.');
+
+/** Equal for requests of one caller that let the same pass to the server. */
+export function callerOf({
+  principal,
+  headers,
+}: {
+  readonly principal: string;
+  readonly headers?: Lane['headers'];
+}): string {
+  return headers === undefined ? principal : JSON.stringify([principal, digestOf(headers)]);
+}
+
+/** The values may be credentials, which belong into no key. */
+function digestOf(headers: NonNullable<Lane['headers']>): string {
+  const entries = Object.entries(headers).sort(([one], [other]) => (one < other ? -1 : 1));
+  return createHash('sha256').update(JSON.stringify(entries)).digest('base64');
+}

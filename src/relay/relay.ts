@@ -11,8 +11,7 @@ import { errorFrame, resultFrame } from '../wire/write-message.ts';
 import type { Exchange, Lane } from './exchange.ts';
 import { ExchangeTable, INITIALIZE_TOO_LARGE } from './exchange-table.ts';
 import { type CallTimes, type ExchangeOwner, type Exchanges, withdrawal } from './exchanges.ts';
-import { findCallOf } from './legacy-notifications.ts';
-import { findAddressee } from './modern-notifications.ts';
+import { findAddressee, findCallOf } from './notifications.ts';
 import {
   type ClientIntroduction,
   type ClientOrigin,

@@ -8,10 +8,10 @@ import { readRequestMetadata } from '../../src/mcp/classify/request-metadata.ts'
 import type { Era } from '../../src/mcp/vocabulary/revisions.ts';
 import { CallRegistry } from '../../src/relay/call-registry.ts';
 import type { CallListener } from '../../src/relay/call-relay.ts';
-import { forEveryCaller } from '../../src/relay/dialer-by-environment.ts';
 import type { CallOutcome } from '../../src/relay/observer.ts';
 import type { ServerListener, UpstreamDialer } from '../../src/relay/ports.ts';
 import { type Session, type SessionClient, SessionRegistry } from '../../src/relay/session-registry.ts';
+import { forEveryCaller } from '../../src/upstream/stdio/dialer-by-environment.ts';
 import type { Frame } from '../../src/wire/frame.ts';
 import { modern, postModern } from '../downstream/streamable-stateless/modern-posts.ts';
 import { createExchanges, FakeObserver } from '../support/exchanges.ts';

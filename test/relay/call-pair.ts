@@ -1,8 +1,8 @@
 import { readRequestMetadata } from '../../src/mcp/classify/request-metadata.ts';
 import { CallRegistry, type CallRegistryOptions } from '../../src/relay/call-registry.ts';
 import type { CallListener, CallPeer } from '../../src/relay/call-relay.ts';
-import { forEveryCaller } from '../../src/relay/dialer-by-environment.ts';
 import type { ServerListener } from '../../src/relay/ports.ts';
+import { forEveryCaller } from '../../src/upstream/stdio/dialer-by-environment.ts';
 import type { Frame, JsonRpcId } from '../../src/wire/frame.ts';
 import { createExchanges, type ExchangesParts, FakeObserver } from '../support/exchanges.ts';
 import { createFakeDeps, FakeDialer, type FakeLink, messagesOf } from '../support/fake-peers.ts';

@@ -1,7 +1,6 @@
 import test from 'ava';
 import { pino } from 'pino';
 import { BridgeError } from '../../src/errors.ts';
-import { forEveryCaller } from '../../src/relay/dialer-by-environment.ts';
 import type { Exchanges } from '../../src/relay/exchanges.ts';
 import type { ClientListener } from '../../src/relay/ports.ts';
 import {
@@ -10,6 +9,7 @@ import {
   SessionRegistry,
   type SessionRegistryOptions,
 } from '../../src/relay/session-registry.ts';
+import { forEveryCaller } from '../../src/upstream/stdio/dialer-by-environment.ts';
 import { createExchanges, type ExchangesParts } from '../support/exchanges.ts';
 import { createFakeDeps, FakeDialer, FakeLane, FakePeer, remainsOf } from '../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';

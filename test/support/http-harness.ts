@@ -12,15 +12,15 @@ import {
   SOCKET_LIMITS,
 } from '../../src/downstream/listener/http-server.ts';
 import type { LiveStreams } from '../../src/downstream/stream/live-streams.ts';
+import { REPLAY_LIMITS } from '../../src/downstream/streamable-session/replay-buffer.ts';
 import type { StatelessEndpointOptions } from '../../src/downstream/streamable-stateless/endpoint.ts';
 import { BridgeError } from '../../src/errors.ts';
 import { type Authenticator, LETS_ANYONE_IN } from '../../src/http/auth/authenticator.ts';
 import type { CallRegistry } from '../../src/relay/call-registry.ts';
-import { forEveryCaller } from '../../src/relay/dialer-by-environment.ts';
 import type { Observer } from '../../src/relay/observer.ts';
 import type { UpstreamDialer } from '../../src/relay/ports.ts';
-import { REPLAY_LIMITS } from '../../src/relay/replay-buffer.ts';
 import type { IdleTimeouts, SessionRegistry } from '../../src/relay/session-registry.ts';
+import { forEveryCaller } from '../../src/upstream/stdio/dialer-by-environment.ts';
 import { configOf } from '../bridge/config-of.ts';
 import { createExchanges } from './exchanges.ts';
 import { FakeClock } from './fake-clock.ts';

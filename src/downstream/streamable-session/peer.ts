@@ -7,11 +7,11 @@ import { CANCELLED, PROGRESS } from '../../mcp/vocabulary/methods.ts';
 import { OLDEST_REVISION, type Revision } from '../../mcp/vocabulary/revisions.ts';
 import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { ClientListener, DownstreamPeer } from '../../relay/ports.ts';
-import { parseEventId, REPLAY_LIMITS, ReplayBuffer } from '../../relay/replay-buffer.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { TurnGate } from '../post/turn-gate.ts';
 import type { LiveStreams, Ticking } from '../stream/live-streams.ts';
 import { type LaneOwner, PostLane, type PostLaneOptions } from './post-lane.ts';
+import { parseEventId, REPLAY_LIMITS, ReplayBuffer } from './replay-buffer.ts';
 import { ResumableStream } from './resumable-stream.ts';
 import { canWait, UndeliveredQueue } from './undelivered-queue.ts';
 

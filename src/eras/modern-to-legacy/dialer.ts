@@ -2,8 +2,6 @@ import type { Deps } from '../../deps.ts';
 import { SHUTTING_DOWN } from '../../errors.ts';
 import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
-import { LegacyPool, type LegacyPoolLimits } from '../../relay/legacy-pool.ts';
-import type { Attribution } from '../../relay/legacy-session.ts';
 import type {
   CallContext,
   CallDialer,
@@ -20,6 +18,8 @@ import { HostedTasks } from './hosted-tasks.ts';
 import { KeptOutcomes } from './kept-outcomes.ts';
 import type { ParkedCall } from './parked-call.ts';
 import { PARKING_LIMITS, ParkedCalls, type ParkingLimits } from './parked-calls.ts';
+import { LegacyPool, type LegacyPoolLimits } from './pool/legacy-pool.ts';
+import type { Attribution } from './pool/legacy-session.ts';
 import { RequestStates } from './request-state.ts';
 import { SessionWishes } from './session-wishes.ts';
 import { SubscriptionSlots } from './subscription-slots.ts';

@@ -6,8 +6,6 @@ import { featuresOf, findRevision, OLDEST_REVISION, type RevisionFeatures } from
 import { URL_ELICITATION_REQUIRED } from '../../mcp/vocabulary/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { LegacyPool } from '../../relay/legacy-pool.ts';
-import type { SessionWanted } from '../../relay/session-wanted.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
@@ -24,6 +22,8 @@ import { type Answered, modernFailure, modernOutcome } from './modern-outcome.ts
 import type { InputQuestion } from './open-questions.ts';
 import { ParkedCall, type ParkedCallHost } from './parked-call.ts';
 import type { ParkedCalls } from './parked-calls.ts';
+import type { LegacyPool } from './pool/legacy-pool.ts';
+import type { SessionWanted } from './pool/session-wanted.ts';
 import { type RequestStates, requestDigest } from './request-state.ts';
 import { RequiredElicitations } from './required-elicitations.ts';
 import { rootsQuestion } from './server-question.ts';

@@ -2,9 +2,9 @@ import type { Logger } from 'pino';
 import { BridgeError } from '../../errors.ts';
 import { stripMetadata } from '../../mcp/classify/request-metadata.ts';
 import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { LegacyPool } from '../../relay/legacy-pool.ts';
-import type { SessionWanted } from '../../relay/session-wanted.ts';
 import type { Frame } from '../../wire/frame.ts';
+import type { LegacyPool } from './pool/legacy-pool.ts';
+import type { SessionWanted } from './pool/session-wanted.ts';
 import { SessionLink, type SessionLinkUser } from './session-link.ts';
 
 export interface NotificationRoute {

@@ -5,11 +5,11 @@ import { rewriteProgress } from '../../mcp/translate/rewrite.ts';
 import { LIST_ROOTS, PROGRESS } from '../../mcp/vocabulary/methods.ts';
 import type { RevisionFeatures } from '../../mcp/vocabulary/revisions.ts';
 import { INTERNAL_ERROR } from '../../mcp/vocabulary/rpc-codes.ts';
-import type { RootsQuestion } from '../../relay/roots-questions.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
 import { legacyAnswer, refusedAnswer } from './legacy-answers.ts';
 import type { InputQuestion } from './open-questions.ts';
+import type { RootsQuestion } from './roots-questions.ts';
 
 export interface QuestionOptions {
   readonly features: RevisionFeatures;

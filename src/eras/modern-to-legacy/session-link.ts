@@ -3,15 +3,15 @@ import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { LATEST_LEGACY_REVISION } from '../../mcp/vocabulary/revisions.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { Exchange, type Lane } from '../../relay/exchange.ts';
-import type { LegacyPool, PooledSession } from '../../relay/legacy-pool.ts';
-import type { LegacySession } from '../../relay/legacy-session.ts';
 import type { ServerFault, ServerListener } from '../../relay/ports.ts';
-import type { WaitingCall } from '../../relay/session-queue.ts';
-import type { SessionWanted } from '../../relay/session-wanted.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { requestFrame } from '../../wire/write-message.ts';
 import { readRpcError } from './legacy-answers.ts';
+import type { LegacyPool, PooledSession } from './pool/legacy-pool.ts';
+import type { LegacySession } from './pool/legacy-session.ts';
+import type { WaitingCall } from './pool/session-queue.ts';
+import type { SessionWanted } from './pool/session-wanted.ts';
 
 /** The request, task or stream that uses a session through its link. */
 export interface SessionLinkUser {

@@ -3,7 +3,7 @@ import { canonicalCapabilities, MAX_CAPABILITIES_BYTES } from '../../mcp/transla
 import { clientInfoOf } from '../../mcp/vocabulary/client-info.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import type { CallContext } from '../../relay/ports.ts';
-import { type SessionWanted, sessionFor } from '../../relay/session-wanted.ts';
+import { type SessionWanted, sessionFor } from './pool/session-wanted.ts';
 
 /** As many clients as are likely to call in the same moment; see `MetadataReader`. */
 const MAX_KNOWN = 8;

@@ -4,11 +4,11 @@
  */
 import { RecentNames } from '../../collections/recent-names.ts';
 import { asFields, type Fields, parseSpan, readField, readFields } from '../../mcp/vocabulary/payload.ts';
-import type { LegacySession } from '../../relay/legacy-session.ts';
 import { editFrame } from '../../wire/edit-frame.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { findMember, findUniqueMembers, type UniqueMember } from '../../wire/json/find-member.ts';
 import { itemSpans, ObjectEditor } from '../../wire/json/object-editor.ts';
+import type { LegacySession } from './pool/legacy-session.ts';
 
 export const TASK_RESULT = 'tasks/result';
 

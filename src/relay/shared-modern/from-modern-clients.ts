@@ -2,8 +2,9 @@ import type { Logger } from 'pino';
 import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { findSharedCancelledId } from '../../mcp/classify/correlators.ts';
-import { hasLookAlike } from '../../mcp/classify/look-alikes.ts';
+import { findUnmistakable, hasLookAlike } from '../../mcp/classify/look-alikes.ts';
 import { rewriteClientCancelled, rewriteRequest } from '../../mcp/translate/rewrite.ts';
+import { META_LOG_LEVEL } from '../../mcp/vocabulary/meta.ts';
 import { CANCELLED, LISTEN, PROGRESS } from '../../mcp/vocabulary/methods.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { idToken } from '../../wire/splice.ts';
@@ -11,9 +12,8 @@ import { notificationFrame } from '../../wire/write-message.ts';
 import type { Exchange } from '../exchange.ts';
 import type { UpstreamLink } from '../ports.ts';
 import { refuse } from '../shared/held-messages.ts';
-import { UNCLEAR } from '../shared/unclear.ts';
-import { WithdrawnRequests } from '../shared/withdrawn-requests.ts';
-import { asksForLogs } from './asks-for-logs.ts';
+import { WithdrawnRequests } from '../shared/shared-state.ts';
+import { UNCLEAR } from '../shared/unclear-questions.ts';
 import type { ModernCall, ModernCalls } from './modern-calls.ts';
 import type { ModernClientLink } from './modern-client-link.ts';
 
@@ -166,3 +166,29 @@ const TOO_MANY_SUBSCRIPTIONS = new BridgeError(
   'ERR_SESSION_BUSY',
   `${MAX_SUBSCRIPTIONS} subscriptions are open at this server, the most allowed; close some.`,
 );
+
+/**
+ * One `subscriptions/listen` on a shared link. It outlives the server's process: a new one is asked again, with the
+ * same words. [spec 2026-07-28 basic/patterns/subscriptions#graceful-closure]
+ */
+export interface Subscription {
+  /** The client's request. */
+  readonly request: Frame;
+  /** The client has had its acknowledgment; a later one says nothing new to it. */
+  isAcknowledged: boolean;
+}
+
+const LETTER_N = 0x6e;
+
+/**
+ * Will the server send log messages for this request? Exact, for a call that is overlooked here would make its messages
+ * look like those of another client's. [spec 2026-07-28 server/utilities/logging#per-request-log-level]
+ */
+export function asksForLogs(frame: Frame): boolean | 'unclear' {
+  const meta = findUnmistakable(frame, frame.payloadStart, '_meta');
+  if (meta === undefined || meta === 'unclear') return meta ?? false;
+  const level = findUnmistakable(frame, meta.start, META_LOG_LEVEL);
+  if (level === undefined || level === 'unclear') return level ?? false;
+  // Only null starts with an n, and means the same as nothing.
+  return frame.bytes[level.start] !== LETTER_N;
+}

@@ -12,8 +12,8 @@ import { separateMessages } from '../../wire/separate-messages.ts';
 import { withId } from '../../wire/splice.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import type { ServerFault } from '../ports.ts';
+import type { Subscription } from './from-modern-clients.ts';
 import type { CallTraits, ModernCall, ModernCalls } from './modern-calls.ts';
-import type { Subscription } from './subscription.ts';
 
 /**
  * Takes what a shared modern server says and gives each message to the client it belongs to: by id, by token, by

@@ -2,8 +2,8 @@ import { CellMap } from '../../collections/cell-map.ts';
 import type { Clock } from '../../deps.ts';
 import type { JsonRpcId } from '../../wire/frame.ts';
 import type { Exchange } from '../exchange.ts';
+import type { Subscription } from './from-modern-clients.ts';
 import type { ModernClientLink } from './modern-client-link.ts';
-import type { Subscription } from './subscription.ts';
 
 /** A server may go on for so long about a call it was told to stop. */
 const WITHDRAWN_MS = 10_000;

@@ -27,7 +27,7 @@ import { resultForClient } from './initialize-result.ts';
 import type { CallOutcome } from './pending-calls.ts';
 import type { ReadyServer, SharedState } from './shared-state.ts';
 import type { SoleOwner } from './sole-owner.ts';
-import { UNCLEAR } from './unclear.ts';
+import { UNCLEAR } from './unclear-questions.ts';
 
 /** A session of pooled calls asks things of its own, which belong to none of its callers. */
 function exchangeOf({ id = 0, method = '' }: Frame): Exchange {

@@ -1,5 +1,8 @@
+import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
-import type { UpstreamLink } from '../ports.ts';
+import type { BridgeError } from '../../errors.ts';
+import { logFailure } from '../log-failure.ts';
+import type { Readiness, UpstreamLink } from '../ports.ts';
 
 /**
  * Sees to it that processes which replace each other never run at the same time: one that has a port, a lock or a
@@ -48,4 +51,45 @@ export class ProcessReplacement {
     this.#next = undefined;
     next?.();
   }
+}
+
+/** Pause before a server that ended is started again; a dialer that knows better says so. */
+const FIRST_PAUSE_MS = 250;
+const MAX_PAUSE_MS = 30_000;
+/** A remote server that asks for more patience gets it, up to this: meanwhile nobody is served, if it is back or not. */
+const MAX_RETRY_AFTER_MS = 300_000;
+
+/**
+ * How long to wait before the next start. The dialer sees processes come and go, but not that one which runs refuses
+ * every handshake; so the pause grows here, too, while none succeeds.
+ */
+export class RestartPause {
+  #pauseMs = FIRST_PAUSE_MS;
+
+  /** A handshake succeeded. */
+  served(): void {
+    this.#pauseMs = FIRST_PAUSE_MS;
+  }
+
+  next(reason: BridgeError, readiness: Readiness): number {
+    const { retryAfterMs } = dialRefusalOf(readiness) ?? reason;
+    const pauseMs = this.#pauseMs;
+    this.#pauseMs = Math.min(MAX_PAUSE_MS, pauseMs * 2);
+    // Rounded up: a timer that fires early would find the dialer unwilling once more.
+    return Math.ceil(Math.min(retryAfterMs ?? pauseMs, MAX_RETRY_AFTER_MS));
+  }
+}
+
+/** Why a dialer would refuse to dial now. */
+export function dialRefusalOf(readiness: Readiness): BridgeError | undefined {
+  return readiness.state === 'refused' ? readiness.error : undefined;
+}
+
+/**
+ * A shared server is gone, or did not come. What was lost, and why, the link that lost it has said; of a server that did
+ * not start, perhaps nobody else is told.
+ */
+export function logEnd(log: Logger, reason: BridgeError, wasServing: boolean): void {
+  if (wasServing) log.info({ code: reason.code }, 'the shared server is gone; the next one starts when it is wanted');
+  else logFailure(log, reason, 'the shared server did not start');
 }

@@ -14,9 +14,7 @@ import { FromClients } from './from-clients.ts';
 import { FromServer } from './from-server.ts';
 import { type HeldMessage, HeldMessages, refuse } from './held-messages.ts';
 import { type InitializeResult, isSameOffer, readInitializeResult, refusalOf } from './initialize-result.ts';
-import { logEnd } from './log-end.ts';
-import { ProcessReplacement } from './process-replacement.ts';
-import { dialRefusalOf, RestartPause } from './restart-pause.ts';
+import { dialRefusalOf, logEnd, ProcessReplacement, RestartPause } from './process-replacement.ts';
 import { type ReadyServer, SharedState } from './shared-state.ts';
 import type { SoleOwner } from './sole-owner.ts';
 

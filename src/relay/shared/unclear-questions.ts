@@ -1,4 +1,5 @@
 import type { Clock } from '../../deps.ts';
+import { BridgeError } from '../../errors.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 
 /** Calls that ask nothing are mostly over by then. */
@@ -62,3 +63,9 @@ export class UnclearQuestions {
     for (const id of [...this.#held.keys()]) this.withdrawn(id);
   }
 }
+
+export const UNCLEAR = new BridgeError(
+  'ERR_WIRE_MESSAGE',
+  'This message can be read in several ways: a name occurs twice or in another case, or progressToken is neither a ' +
+    'string nor a number. On a server shared by several clients that is refused.',
+);

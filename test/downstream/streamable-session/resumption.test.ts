@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
-import { REPLAY_LIMITS } from '../../../src/relay/replay-buffer.ts';
+import { REPLAY_LIMITS } from '../../../src/downstream/streamable-session/replay-buffer.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
 import type { EventReader, ReceivedEvent } from '../../support/event-reader.ts';
 import { type HttpHarness, type HttpHarnessOptions, startHttpHarness } from '../../support/http-harness.ts';

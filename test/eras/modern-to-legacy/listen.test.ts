@@ -4,11 +4,11 @@ import {
   MAX_EARLY,
   MAX_EARLY_BYTES,
 } from '../../../src/eras/modern-to-legacy/client-subscription.ts';
+import type { LegacyPool } from '../../../src/eras/modern-to-legacy/pool/legacy-pool.ts';
+import { sessionFor } from '../../../src/eras/modern-to-legacy/pool/session-wanted.ts';
 import { canonicalCapabilities } from '../../../src/mcp/translate/capabilities.ts';
 import { readPayload } from '../../../src/mcp/vocabulary/payload.ts';
 import { MAX_SUBSCRIBED } from '../../../src/mcp/vocabulary/subscribed-uris.ts';
-import type { LegacyPool } from '../../../src/relay/legacy-pool.ts';
-import { sessionFor } from '../../../src/relay/session-wanted.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
 import { createFakeDeps } from '../../support/fake-peers.ts';
 import { clientFrame } from '../../support/frames.ts';

@@ -1,7 +1,7 @@
 import type { BridgeError } from '../../../src/errors.ts';
 import { Relay } from '../../../src/relay/relay.ts';
 import { SharedModernServer } from '../../../src/relay/shared-modern/shared-modern-server.ts';
-import { createWatchingDialer } from '../../../src/relay/watching-dialer.ts';
+import { createWatchingDialer } from '../../../src/upstream/resilience/watching-dialer.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
 import { relayParts } from '../../support/exchanges.ts';
 import { createFakeDeps, FakeDialer, FakeLane, type FakeLink, FakePeer, messagesOf } from '../../support/fake-peers.ts';

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { GivenUpCalls, MAX_GIVEN_UP } from '../../../src/relay/shared/given-up-calls.ts';
+import { GivenUpCalls, MAX_GIVEN_UP } from '../../../src/relay/shared/shared-state.ts';
 
 test('calls count as given up until the server answers them', (t) => {
   const calls = new GivenUpCalls();

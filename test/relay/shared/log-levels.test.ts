@@ -1,5 +1,5 @@
 import test from 'ava';
-import { LogLevels } from '../../../src/relay/shared/log-levels.ts';
+import { LogLevels } from '../../../src/relay/shared/shared-state.ts';
 
 test('the most verbose level of all clients is the one the server needs', (t) => {
   const levels = new LogLevels<string>();

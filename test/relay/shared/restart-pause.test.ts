@@ -1,6 +1,6 @@
 import test from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
-import { RestartPause } from '../../../src/relay/shared/restart-pause.ts';
+import { RestartPause } from '../../../src/relay/shared/process-replacement.ts';
 
 const READY = { state: 'ready' } as const;
 const EXITED = new BridgeError('ERR_UPSTREAM_EXITED', 'exited');

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { MAX_SUBSCRIBED } from '../../../src/mcp/vocabulary/subscribed-uris.ts';
-import { SubscriptionTable } from '../../../src/relay/shared/subscription-table.ts';
+import { SubscriptionTable } from '../../../src/relay/shared/shared-state.ts';
 
 function tableOf(...entries: readonly (readonly [uri: string, client: string])[]): SubscriptionTable<string> {
   const table = new SubscriptionTable<string>();

@@ -4,7 +4,7 @@ import {
   MAX_WITHDRAWN_BYTES,
   TRIAL_MS,
   WithdrawnRequests,
-} from '../../../src/relay/shared/withdrawn-requests.ts';
+} from '../../../src/relay/shared/shared-state.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { ModernBridge } from '../shared-modern/modern-bridge.ts';
 import { type Message, only, reasonOf, SharedBridge } from './shared-bridge.ts';

@@ -1,13 +1,13 @@
-import type { Deps } from '../deps.ts';
-import { BridgeError } from '../errors.ts';
-import { createLifeQuestion } from '../mcp/vocabulary/discover.ts';
-import type { Implementation } from '../mcp/vocabulary/meta.ts';
-import { CANCELLED } from '../mcp/vocabulary/methods.ts';
-import type { Era } from '../mcp/vocabulary/revisions.ts';
-import type { Frame } from '../wire/frame.ts';
-import type { Exchange } from './exchange.ts';
-import { DecoratedDialer, PassingLink } from './passing-link.ts';
-import type { ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
+import type { Deps } from '../../deps.ts';
+import { BridgeError } from '../../errors.ts';
+import { createLifeQuestion } from '../../mcp/vocabulary/discover.ts';
+import type { Implementation } from '../../mcp/vocabulary/meta.ts';
+import { CANCELLED } from '../../mcp/vocabulary/methods.ts';
+import type { Era } from '../../mcp/vocabulary/revisions.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import { DecoratedDialer, PassingLink } from '../../relay/passing-link.ts';
+import type { ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { Frame } from '../../wire/frame.ts';
 
 export interface WatchOptions {
   /** Silence allowed to a call. */

@@ -1,5 +1,5 @@
-import type { Clock } from '../deps.ts';
-import { skipEvents } from '../wire/sse-encode.ts';
+import type { Clock } from '../../deps.ts';
+import { skipEvents } from '../../wire/sse-encode.ts';
 
 /** What one session keeps for clients that lost a connection. */
 export interface ReplayLimits {

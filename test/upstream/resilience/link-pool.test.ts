@@ -1,9 +1,9 @@
 import test, { type ExecutionContext } from 'ava';
-import { BridgeError } from '../../src/errors.ts';
-import { LinkPool } from '../../src/relay/link-pool.ts';
-import { collectLog } from '../process/collected-log.ts';
-import { createFakeDeps, FakeDialer, FakeServerListener } from '../support/fake-peers.ts';
-import { serverFrame } from '../support/frames.ts';
+import { BridgeError } from '../../../src/errors.ts';
+import { LinkPool } from '../../../src/upstream/resilience/link-pool.ts';
+import { collectLog } from '../../process/collected-log.ts';
+import { createFakeDeps, FakeDialer, FakeServerListener } from '../../support/fake-peers.ts';
+import { serverFrame } from '../../support/frames.ts';
 
 const EXITED = new BridgeError('ERR_UPSTREAM_EXITED', 'exited');
 /** After this long a lost spare is replaced. */

@@ -1,16 +1,16 @@
-import type { Deps } from '../deps.ts';
-import { BridgeError, toBridgeError } from '../errors.ts';
-import { findCancelledId } from '../mcp/classify/correlators.ts';
-import { changeNotifications } from '../mcp/translate/change-notifications.ts';
-import { CANCELLED, INITIALIZE, INITIALIZED, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE } from '../mcp/vocabulary/methods.ts';
-import { asFields, readField, readPayload, showText } from '../mcp/vocabulary/payload.ts';
-import { rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
-import { SubscribedUris, TOO_MANY_SUBSCRIBED } from '../mcp/vocabulary/subscribed-uris.ts';
-import type { Frame, JsonRpcId } from '../wire/frame.ts';
-import { errorFrame, notificationFrame, requestFrame } from '../wire/write-message.ts';
-import type { Exchange } from './exchange.ts';
-import { DecoratedDialer } from './passing-link.ts';
-import type { ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
+import type { Deps } from '../../deps.ts';
+import { BridgeError, toBridgeError } from '../../errors.ts';
+import { findCancelledId } from '../../mcp/classify/correlators.ts';
+import { changeNotifications } from '../../mcp/translate/change-notifications.ts';
+import { CANCELLED, INITIALIZE, INITIALIZED, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE } from '../../mcp/vocabulary/methods.ts';
+import { asFields, readField, readPayload, showText } from '../../mcp/vocabulary/payload.ts';
+import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
+import { SubscribedUris, TOO_MANY_SUBSCRIBED } from '../../mcp/vocabulary/subscribed-uris.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import { DecoratedDialer } from '../../relay/passing-link.ts';
+import type { ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import { errorFrame, notificationFrame, requestFrame } from '../../wire/write-message.ts';
 
 /** Pause before a lost connection is tried again, doubled after each failure. */
 const FIRST_PAUSE_MS = 1000;

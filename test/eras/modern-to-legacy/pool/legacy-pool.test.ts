@@ -1,13 +1,17 @@
 import test from 'ava';
-import { BridgeError } from '../../src/errors.ts';
-import { canonicalCapabilities, MAX_CAPABILITIES_LENGTH } from '../../src/mcp/translate/capabilities.ts';
-import { LegacyPool, type LegacyPoolLimits, type PooledSession } from '../../src/relay/legacy-pool.ts';
-import type { Attribution } from '../../src/relay/legacy-session.ts';
-import { LEASE_WAIT_MS } from '../../src/relay/session-queue.ts';
-import { sessionFor } from '../../src/relay/session-wanted.ts';
-import { createFakeDeps, FakeDialer, FakeServerListener } from '../support/fake-peers.ts';
-import { serverFrame } from '../support/frames.ts';
-import { EXITED, GONE } from './shared/shared-bridge.ts';
+import {
+  LegacyPool,
+  type LegacyPoolLimits,
+  type PooledSession,
+} from '../../../../src/eras/modern-to-legacy/pool/legacy-pool.ts';
+import type { Attribution } from '../../../../src/eras/modern-to-legacy/pool/legacy-session.ts';
+import { LEASE_WAIT_MS } from '../../../../src/eras/modern-to-legacy/pool/session-queue.ts';
+import { sessionFor } from '../../../../src/eras/modern-to-legacy/pool/session-wanted.ts';
+import { BridgeError } from '../../../../src/errors.ts';
+import { canonicalCapabilities, MAX_CAPABILITIES_LENGTH } from '../../../../src/mcp/translate/capabilities.ts';
+import { EXITED, GONE } from '../../../relay/shared/shared-bridge.ts';
+import { createFakeDeps, FakeDialer, FakeServerListener } from '../../../support/fake-peers.ts';
+import { serverFrame } from '../../../support/frames.ts';
 
 const RESULT = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: { name: 's', version: '1' } };
 

@@ -1,6 +1,6 @@
 import test from 'ava';
-import { Elicitations } from '../../src/relay/elicitations.ts';
-import { FakeClock } from '../support/fake-clock.ts';
+import { Elicitations } from '../../../src/eras/modern-to-legacy/required-elicitations.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 const WAIT_MS = 1000;
 

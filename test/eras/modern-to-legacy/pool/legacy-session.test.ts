@@ -1,7 +1,7 @@
 import test from 'ava';
-import { LegacySession } from '../../src/relay/legacy-session.ts';
-import { createFakeDeps, FakeDialer, FakeServerListener, remainsOf } from '../support/fake-peers.ts';
-import { serverFrame } from '../support/frames.ts';
+import { LegacySession } from '../../../../src/eras/modern-to-legacy/pool/legacy-session.ts';
+import { createFakeDeps, FakeDialer, FakeServerListener, remainsOf } from '../../../support/fake-peers.ts';
+import { serverFrame } from '../../../support/frames.ts';
 
 test('a server that is to be told anew is not started before the one that was told is gone', async (t) => {
   const dialer = new FakeDialer();

@@ -2,8 +2,13 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import test from 'ava';
 import fc from 'fast-check';
-import { formatEventId, parseEventId, ReplayBuffer, type ReplayLimits } from '../../src/relay/replay-buffer.ts';
-import { FakeClock } from '../support/fake-clock.ts';
+import {
+  formatEventId,
+  parseEventId,
+  ReplayBuffer,
+  type ReplayLimits,
+} from '../../../src/downstream/streamable-session/replay-buffer.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
 
 const LARGE: ReplayLimits = { maxEvents: 100, maxBytes: 1000, maxAgeMs: 1000 };
 

@@ -1,9 +1,9 @@
 import test from 'ava';
-import { BridgeError } from '../../src/errors.ts';
-import { createPingingDialer } from '../../src/relay/pinging-dialer.ts';
-import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../src/wire/write-message.ts';
-import { collectLog } from '../process/collected-log.ts';
-import { createFakeDeps, FakeDialer, FakeServerListener, messagesOf } from '../support/fake-peers.ts';
+import { BridgeError } from '../../../src/errors.ts';
+import { createPingingDialer } from '../../../src/upstream/resilience/pinging-dialer.ts';
+import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../../src/wire/write-message.ts';
+import { collectLog } from '../../process/collected-log.ts';
+import { createFakeDeps, FakeDialer, FakeServerListener, messagesOf } from '../../support/fake-peers.ts';
 
 function ready() {
   const { log, entries } = collectLog();

@@ -1,10 +1,10 @@
 import test from 'ava';
-import { BridgeError } from '../../src/errors.ts';
-import type { Era } from '../../src/mcp/vocabulary/revisions.ts';
-import { createWatchingDialer } from '../../src/relay/watching-dialer.ts';
-import type { Frame } from '../../src/wire/frame.ts';
-import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../src/wire/write-message.ts';
-import { createFakeDeps, FakeDialer, FakeServerListener } from '../support/fake-peers.ts';
+import { BridgeError } from '../../../src/errors.ts';
+import type { Era } from '../../../src/mcp/vocabulary/revisions.ts';
+import { createWatchingDialer } from '../../../src/upstream/resilience/watching-dialer.ts';
+import type { Frame } from '../../../src/wire/frame.ts';
+import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../../src/wire/write-message.ts';
+import { createFakeDeps, FakeDialer, FakeServerListener } from '../../support/fake-peers.ts';
 
 const REQUEST_TIMEOUT_MS = 10_000;
 const HANG_TIMEOUT_MS = 3000;

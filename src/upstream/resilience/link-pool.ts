@@ -1,9 +1,9 @@
-import type { Deps } from '../deps.ts';
-import { type BridgeError, SHUTTING_DOWN, toBridgeError } from '../errors.ts';
-import type { Frame } from '../wire/frame.ts';
-import type { Exchange } from './exchange.ts';
-import { logFailure } from './log-failure.ts';
-import type { Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
+import type { Deps } from '../../deps.ts';
+import { type BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import { logFailure } from '../../relay/log-failure.ts';
+import type { Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { Frame } from '../../wire/frame.ts';
 
 /** Messages a spare server may send before it has a client; then it is made to wait. */
 const MAX_EARLY_FRAMES = 100;

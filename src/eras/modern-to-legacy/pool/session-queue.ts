@@ -1,7 +1,7 @@
-import { LinkedList, type ListNode } from '../collections/linked-list.ts';
-import type { Clock } from '../deps.ts';
-import { BridgeError } from '../errors.ts';
-import type { ServerListener } from './ports.ts';
+import { LinkedList, type ListNode } from '../../../collections/linked-list.ts';
+import type { Clock } from '../../../deps.ts';
+import { BridgeError } from '../../../errors.ts';
+import type { ServerListener } from '../../../relay/ports.ts';
 import type { SessionWanted } from './session-wanted.ts';
 
 /** Official clients wait a minute for an answer; they shall learn before that why there is none. */

@@ -1,13 +1,13 @@
 import test from 'ava';
-import { BridgeError } from '../../src/errors.ts';
-import { MAX_SUBSCRIBED } from '../../src/mcp/vocabulary/subscribed-uris.ts';
-import { Exchange } from '../../src/relay/exchange.ts';
-import type { UpstreamLink } from '../../src/relay/ports.ts';
-import { createRevivingDialer, MAX_WAITING_BYTES } from '../../src/relay/reviving-dialer.ts';
-import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../src/wire/write-message.ts';
-import { collectLog } from '../process/collected-log.ts';
-import { createFakeDeps, FakeDialer, FakeLane, FakeServerListener, messagesOf } from '../support/fake-peers.ts';
-import { serverFrame } from '../support/frames.ts';
+import { BridgeError } from '../../../src/errors.ts';
+import { MAX_SUBSCRIBED } from '../../../src/mcp/vocabulary/subscribed-uris.ts';
+import { Exchange } from '../../../src/relay/exchange.ts';
+import type { UpstreamLink } from '../../../src/relay/ports.ts';
+import { createRevivingDialer, MAX_WAITING_BYTES } from '../../../src/upstream/resilience/reviving-dialer.ts';
+import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../../src/wire/write-message.ts';
+import { collectLog } from '../../process/collected-log.ts';
+import { createFakeDeps, FakeDialer, FakeLane, FakeServerListener, messagesOf } from '../../support/fake-peers.ts';
+import { serverFrame } from '../../support/frames.ts';
 
 const LOST = new BridgeError('ERR_UPSTREAM_CLOSED', 'the connection broke');
 const UNREACHABLE = new BridgeError('ERR_UPSTREAM_CONNECT', 'nothing listens there');

@@ -1,11 +1,11 @@
-import type { Deps } from '../deps.ts';
-import { BridgeError } from '../errors.ts';
-import { INITIALIZED, PING } from '../mcp/vocabulary/methods.ts';
-import type { Frame } from '../wire/frame.ts';
-import { requestFrame } from '../wire/write-message.ts';
-import { Exchange, type Lane } from './exchange.ts';
-import { DecoratedDialer, PassingLink } from './passing-link.ts';
-import type { ServerListener, UpstreamDialer, UpstreamLink } from './ports.ts';
+import type { Deps } from '../../deps.ts';
+import { BridgeError } from '../../errors.ts';
+import { INITIALIZED, PING } from '../../mcp/vocabulary/methods.ts';
+import { Exchange, type Lane } from '../../relay/exchange.ts';
+import { DecoratedDialer, PassingLink } from '../../relay/passing-link.ts';
+import type { ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { requestFrame } from '../../wire/write-message.ts';
 
 /** Pings without an answer after which the server counts as gone. */
 export const MAX_MISSED_PINGS = 2;

@@ -1,6 +1,6 @@
-import type { Clock } from '../deps.ts';
-import { BridgeError } from '../errors.ts';
-import { PassingLink } from './passing-link.ts';
+import type { Clock } from '../../deps.ts';
+import { BridgeError } from '../../errors.ts';
+import { PassingLink } from '../../relay/passing-link.ts';
 import type {
   CallContext,
   CallerDialers,
@@ -9,7 +9,7 @@ import type {
   ServerListener,
   UpstreamDialer,
   UpstreamLink,
-} from './ports.ts';
+} from '../../relay/ports.ts';
 
 /** A dialer keeps what it has learnt and pools sessions; one that nobody uses is let go as late as its sessions are. */
 export const IDLE_DIALER_MS = 5 * 60_000;

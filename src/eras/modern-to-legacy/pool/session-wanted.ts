@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
-import type { CanonicalCapabilities } from '../mcp/translate/capabilities.ts';
-import type { Implementation } from '../mcp/vocabulary/meta.ts';
-import type { Lane } from './exchange.ts';
+import type { CanonicalCapabilities } from '../../../mcp/translate/capabilities.ts';
+import type { Implementation } from '../../../mcp/vocabulary/meta.ts';
+import { callerOf } from '../../../relay/caller-links.ts';
+import type { Lane } from '../../../relay/exchange.ts';
 
 /** Whose session of a legacy server is wanted, and what the server is told of the client. */
 export interface SessionClient {
@@ -29,15 +29,4 @@ export function sessionFor(client: SessionClient): SessionWanted {
   const { name, title, version } = clientInfo;
   const parts = [caller, affinity, capabilities.key, name, title, version];
   return { ...client, caller, key: affinity === undefined ? undefined : JSON.stringify(parts) };
-}
-
-/** Equal for requests of one caller that let the same pass to the server. */
-export function callerOf({ principal, headers }: Pick<SessionClient, 'principal' | 'headers'>): string {
-  return headers === undefined ? principal : JSON.stringify([principal, digestOf(headers)]);
-}
-
-/** The values may be credentials, which belong into no key. */
-function digestOf(headers: NonNullable<Lane['headers']>): string {
-  const entries = Object.entries(headers).sort(([one], [other]) => (one < other ? -1 : 1));
-  return createHash('sha256').update(JSON.stringify(entries)).digest('base64');
 }

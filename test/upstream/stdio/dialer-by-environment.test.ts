@@ -1,10 +1,10 @@
 import test from 'ava';
-import { BridgeError } from '../../src/errors.ts';
-import { DialerByEnvironment, IDLE_DIALER_MS, MAX_DIALERS } from '../../src/relay/dialer-by-environment.ts';
-import type { CallerEnvironment } from '../../src/relay/ports.ts';
-import { FakeClock } from '../support/fake-clock.ts';
-import { FakeDialer } from '../support/fake-peers.ts';
-import { RecordingServerListener } from '../upstream/recording-server-listener.ts';
+import { BridgeError } from '../../../src/errors.ts';
+import type { CallerEnvironment } from '../../../src/relay/ports.ts';
+import { DialerByEnvironment, IDLE_DIALER_MS, MAX_DIALERS } from '../../../src/upstream/stdio/dialer-by-environment.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { FakeDialer } from '../../support/fake-peers.ts';
+import { RecordingServerListener } from '../recording-server-listener.ts';
 
 const OVER = new BridgeError('ERR_SESSION_CLOSED', 'over');
 
