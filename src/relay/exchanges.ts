@@ -12,11 +12,9 @@ import {
   ANSWERED,
   CANCELLED_CALL,
   type CallOutcome,
-  type ClientOrigin,
   type ObservedClient,
   type Observer,
   type OnCallEnded,
-  type OnClientLeft,
   outcomeOf,
   toolOf,
 } from './observer.ts';
@@ -70,7 +68,7 @@ export class Exchanges {
   readonly clock: Clock;
   readonly maxOpen: number;
   readonly #maxBytes: number;
-  readonly #observer: Observer | undefined;
+  readonly observer: Observer | undefined;
   #count = 0;
   /** The bytes of large requests together. */
   #bytes = 0;
@@ -79,7 +77,7 @@ export class Exchanges {
     this.clock = clock;
     this.maxOpen = maxOpen ?? MAX_OPEN_CALLS;
     this.#maxBytes = maxBytes ?? MAX_OPEN_BYTES;
-    this.#observer = observer;
+    this.observer = observer;
   }
 
   get size(): number {
@@ -113,14 +111,14 @@ export class Exchanges {
   open(owner: ExchangeOwner, exchange: Exchange, request: Frame): void {
     this.#count += 1;
     if (exchange.requestBytes > SMALL_REQUEST_BYTES) this.#bytes += exchange.requestBytes;
-    if (this.#observer !== undefined) exchange.onEnded = this.#observe(this.#observer, owner, request);
+    if (this.observer !== undefined) exchange.onEnded = this.#observe(this.observer, owner, request);
   }
 
   /** The answer to a request that is not taken. It was never open. */
   refuse(owner: ExchangeOwner, request: Frame, error: BridgeError): Frame {
     const answer = errorFrame(request.id, rpcErrorOf(error));
-    if (this.#observer !== undefined) {
-      const onEnded = this.#observe(this.#observer, owner, request);
+    if (this.observer !== undefined) {
+      const onEnded = this.#observe(this.observer, owner, request);
       onEnded?.({ outcome: { kind: 'failed', code: error.code }, bytes: answer.bytes.length, durationMs: 0 });
     }
     return answer;
@@ -208,22 +206,6 @@ export class Exchanges {
     if (error === undefined) return undefined;
     exchange.cancel('timeout');
     return { error, answer: this.#failed(owner, exchange, error) };
-  }
-
-  // ---- clients
-
-  get isObserved(): boolean {
-    return this.#observer !== undefined;
-  }
-
-  /** A client is there. Returns what has to be called when it has left. */
-  connected(client: ObservedClient): OnClientLeft | undefined {
-    return this.#observer?.connected(client);
-  }
-
-  /** A client got no session. */
-  refusedClient(client: ClientOrigin, error: BridgeError): void {
-    this.#observer?.refused(client, error.code);
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import type { ErrorCode } from '../errors.ts';
 import { readRequestMetadata } from '../mcp/classify/request-metadata.ts';
-import { CALL_TOOL } from '../mcp/vocabulary/methods.ts';
+import { CALL_TOOL, INITIALIZE } from '../mcp/vocabulary/methods.ts';
 import { asFields, readField } from '../mcp/vocabulary/payload.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
 import { failureToldBy } from '../mcp/vocabulary/rpc-errors.ts';
@@ -93,10 +93,12 @@ export function toolOf(request: Frame): string | undefined {
 }
 
 /** How a legacy client introduces itself, once for its whole session. */
-export function introductionOf(initialize: Frame): ClientIntroduction {
+function introductionOf(initialize: Frame): ClientIntroduction {
   const { name, version } = asFields(readField(initialize, 'clientInfo')) ?? {};
-  return { era: 'legacy', revision: undefined, name: shownName(name), version: shownName(version) };
+  return { ...UNKNOWN_LEGACY, name: shownName(name), version: shownName(version) };
 }
+
+const UNKNOWN_LEGACY: ClientIntroduction = { era: 'legacy', revision: undefined, name: undefined, version: undefined };
 
 /** How a modern client introduces itself, with each request anew. */
 export function modernIntroductionOf(request: Frame): ClientIntroduction {
@@ -105,6 +107,66 @@ export function modernIntroductionOf(request: Frame): ClientIntroduction {
   const { name, version } = (isReadable && metadata.clientInfo) || {};
   const revision = isReadable ? shownName(metadata.revision) : undefined;
   return { era: 'modern', revision, name: shownName(name), version: shownName(version) };
+}
+
+/**
+ * - `unknown`: the observer has not been told of the client.
+ * - `connected`: it has, and is told when the client leaves.
+ * - `left`: it is told nothing more.
+ */
+type PresenceState =
+  | { readonly kind: 'unknown' }
+  | { readonly kind: 'connected'; readonly onLeft: OnClientLeft | undefined }
+  | { readonly kind: 'left' };
+
+const UNKNOWN: PresenceState = { kind: 'unknown' };
+const LEFT: PresenceState = { kind: 'left' };
+
+/** The client of a session or a pipe as an observer is told of it. Reads nothing where nobody observes. */
+export class ClientPresence {
+  readonly #observer: Observer | undefined;
+  readonly #origin: ClientOrigin;
+  readonly #era: Era;
+  /** What a legacy client has said of itself. */
+  #introduction = UNKNOWN_LEGACY;
+  #state: PresenceState = UNKNOWN;
+
+  constructor(observer: Observer | undefined, origin: ClientOrigin, era: Era) {
+    this.#observer = observer;
+    this.#origin = origin;
+    this.#era = era;
+  }
+
+  /** Who sends this request. The first one of a pipe is how its modern client comes. */
+  describe(request: Frame): ObservedClient {
+    if (this.#era === 'modern') {
+      const client = { ...this.#origin, ...modernIntroductionOf(request) };
+      this.#connected(client);
+      return client;
+    }
+    const isIntroduction = request.method === INITIALIZE && this.#state.kind === 'unknown';
+    if (isIntroduction) this.#introduction = introductionOf(request);
+    return { ...this.#origin, ...this.#introduction };
+  }
+
+  /** A legacy client has a session, of this revision. */
+  agreed(revision: string): void {
+    if (this.#observer === undefined) return;
+    this.#introduction = { ...this.#introduction, revision };
+    this.#connected({ ...this.#origin, ...this.#introduction });
+  }
+
+  #connected(client: ObservedClient): void {
+    if (this.#state.kind !== 'unknown') return;
+    this.#state = { kind: 'connected', onLeft: this.#observer?.connected(client) };
+  }
+
+  /** May be called for a client that nobody was told of. */
+  left(reason: ErrorCode): void {
+    const state = this.#state;
+    this.#state = LEFT;
+    if (state.kind === 'connected') state.onLeft?.(reason);
+  }
 }
 
 /** An error that a bridge has made in place of the server's answer, be it a translator of this one, counts as a failure. */

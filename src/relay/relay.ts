@@ -12,14 +12,7 @@ import type { Exchange, Lane } from './exchange.ts';
 import { ExchangeTable, INITIALIZE_TOO_LARGE } from './exchange-table.ts';
 import { type CallTimes, type ExchangeOwner, type Exchanges, withdrawal } from './exchanges.ts';
 import { findAddressee, findCallOf } from './notifications.ts';
-import {
-  type ClientIntroduction,
-  type ClientOrigin,
-  introductionOf,
-  modernIntroductionOf,
-  type ObservedClient,
-  type OnClientLeft,
-} from './observer.ts';
+import { type ClientOrigin, ClientPresence, type ObservedClient } from './observer.ts';
 import type { ClientListener, DownstreamPeer, ServerFault, ServerListener, UpstreamLink } from './ports.ts';
 import { Questions } from './questions.ts';
 
@@ -49,18 +42,6 @@ const REFUSED = new BridgeError('ERR_UPSTREAM_PROTOCOL', 'The server refused ini
 type RelayState = 'opening' | 'ready' | 'draining' | 'closed';
 
 /**
- * Whether an observer was told of the client.
- * - `unknown`: it was not, or nobody observes.
- * - `connected`: it was, and is told when the client leaves.
- */
-type Presence =
-  | { readonly kind: 'unknown' }
-  | { readonly kind: 'connected'; readonly onLeft: OnClientLeft | undefined };
-
-const UNKNOWN: Presence = { kind: 'unknown' };
-const UNKNOWN_LEGACY: ClientIntroduction = { era: 'legacy', revision: undefined, name: undefined, version: undefined };
-
-/**
  * Joins one client with one server. Both speak the same era, so bytes pass as they are: the relay only decides where
  * each message goes and sees to it that every request is answered exactly once or withdrawn.
  */
@@ -71,6 +52,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   readonly #open: ExchangeTable;
   readonly #era: Era;
   readonly #questions: Questions;
+  readonly #presence: ClientPresence;
   #state: RelayState;
   #peer: DownstreamPeer | undefined;
   #link: UpstreamLink | undefined;
@@ -78,9 +60,6 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   /** Why the client answers nothing any more. */
   #unanswerable: BridgeError | undefined;
   #unasked: ModernQuestions | undefined;
-  /** What a legacy client has said of itself; kept only where somebody observes. */
-  #introduction = UNKNOWN_LEGACY;
-  #presence: Presence = UNKNOWN;
 
   constructor(options: RelayOptions) {
     this.#options = options;
@@ -89,6 +68,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     this.#exchanges = options.exchanges;
     this.#open = new ExchangeTable(options.maxOpenExchanges);
     this.#questions = new Questions(options.exchanges.clock);
+    this.#presence = new ClientPresence(options.exchanges.observer, options.origin, this.#era);
     this.#state = this.#era === 'legacy' ? 'opening' : 'ready';
   }
 
@@ -247,17 +227,13 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
       return this.#handshakeFailed(failureToldBy(frame) ?? REFUSED);
     }
     const revision = negotiatedRevision(frame);
-    if (this.#state === 'opening') this.#becomeReady(revision);
+    if (this.#state === 'opening') {
+      this.#state = 'ready';
+      this.#presence.agreed(revision.id);
+    }
     this.#peer?.negotiated(revision);
     this.#options.onReady(revision);
     this.#toClient(frame, exchange);
-  }
-
-  #becomeReady({ id: revision }: Revision): void {
-    this.#state = 'ready';
-    if (!this.#exchanges.isObserved) return;
-    this.#introduction = { ...this.#introduction, revision };
-    this.#connected({ ...this.#options.origin, ...this.#introduction });
   }
 
   /** Without a handshake there is no session. A second one is the server's to refuse; what runs goes on. */
@@ -371,7 +347,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     for (const exchange of this.#open.all()) this.#fail(exchange, reason);
     this.#refuseOpenQuestions(reason);
     this.#closeEnds(reason);
-    this.#left(reason);
+    this.#presence.left(reason.code);
     this.#options.onEnd(reason);
   }
 
@@ -391,24 +367,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   }
 
   describe(request: Frame): ObservedClient {
-    const { origin } = this.#options;
-    if (this.#era === 'modern') {
-      const client = { ...origin, ...modernIntroductionOf(request) };
-      if (this.#state === 'ready') this.#connected(client);
-      return client;
-    }
-    if (request.method === INITIALIZE && this.#state === 'opening') this.#introduction = introductionOf(request);
-    return { ...origin, ...this.#introduction };
-  }
-
-  #connected(client: ObservedClient): void {
-    if (this.#presence.kind === 'unknown') {
-      this.#presence = { kind: 'connected', onLeft: this.#exchanges.connected(client) };
-    }
-  }
-
-  #left(reason: BridgeError): void {
-    if (this.#presence.kind === 'connected') this.#presence.onLeft?.(reason.code);
+    return this.#presence.describe(request);
   }
 }
 

@@ -125,7 +125,7 @@ export class SessionRegistry {
     try {
       return this.#open(createPeer, client, origin);
     } catch (thrown) {
-      this.#options.exchanges.refusedClient(origin, toBridgeError(thrown));
+      this.#options.exchanges.observer?.refused(origin, toBridgeError(thrown).code);
       throw thrown;
     }
   }
