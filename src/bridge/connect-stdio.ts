@@ -4,7 +4,7 @@ import { StdioEndpoint } from '../downstream/stdio/endpoint.ts';
 import { assertNever, BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import { Exchanges } from '../relay/exchanges.ts';
 import { ChildLimit } from '../upstream/stdio/child-limit.ts';
-import { describeCallers } from './callers.ts';
+import { describeCallers } from './caller-policy.ts';
 import { createDialers } from './create-dialer.ts';
 import { createSessions } from './create-registries.ts';
 import type { ClientPipes, RunningBridge } from './running-bridge.ts';

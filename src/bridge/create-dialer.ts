@@ -15,12 +15,12 @@ import type { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { createStdioDialer } from '../upstream/stdio/dialer.ts';
 import { DialerByEnvironment, forEveryCaller } from '../upstream/stdio/dialer-by-environment.ts';
 import { CLIENT_INFO } from '../version.ts';
-import type { Callers } from './callers.ts';
+import type { CallerPolicy } from './caller-policy.ts';
 import { toLegacy, toModern } from './join-eras.ts';
 
 /** One server, and for whom it is dialled. */
 export interface DialledServer extends ServerConfig {
-  readonly callers: Callers;
+  readonly callers: CallerPolicy;
   /** Counts the processes of the whole bridge. */
   readonly children: ChildLimit;
   readonly shutdownGraceMs: number;

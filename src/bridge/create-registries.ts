@@ -4,7 +4,7 @@ import { CallRegistry } from '../relay/call-registry.ts';
 import type { Exchanges } from '../relay/exchanges.ts';
 import type { CallerDialers } from '../relay/ports.ts';
 import { SessionRegistry } from '../relay/session-registry.ts';
-import { type Callers, haveNames } from './callers.ts';
+import { type CallerPolicy, haveNames } from './caller-policy.ts';
 
 export interface RegistryParts {
   readonly dialers: CallerDialers;
@@ -15,7 +15,7 @@ export interface RegistryParts {
 
 /** Requests of clients that have no sessions. */
 export function createCalls(
-  { limits, callers }: Pick<ServerConfig, 'limits'> & { readonly callers: Callers },
+  { limits, callers }: Pick<ServerConfig, 'limits'> & { readonly callers: CallerPolicy },
   parts: RegistryParts,
 ): CallRegistry {
   const perCaller = haveNames(callers) ? { maxPerCaller: limits.maxInFlightPerSession } : {};

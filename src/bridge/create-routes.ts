@@ -11,7 +11,7 @@ import { createPublicUrl } from '../http/server/public-url.ts';
 import { BodyBudget } from '../http/server/read-body.ts';
 import { respondError } from '../http/server/respond.ts';
 import type { CallRegistry } from '../relay/call-registry.ts';
-import type { Callers } from './callers.ts';
+import type { CallerPolicy } from './caller-policy.ts';
 import type { RunningBridge } from './running-bridge.ts';
 
 export interface EndpointParts extends Pick<StreamableEndpointOptions, 'deps' | 'sessions' | 'live'> {
@@ -22,7 +22,7 @@ export interface EndpointParts extends Pick<StreamableEndpointOptions, 'deps' | 
 export interface RoutedServer extends Pick<ServerConfig, 'limits' | 'mapHeaders'> {
   readonly remote: Pick<ServerConfig['remote'], 'forwardHeaders'>;
   readonly sessions: Pick<ServerConfig['sessions'], 'pollAfterMs'>;
-  readonly callers: Callers;
+  readonly callers: CallerPolicy;
   readonly listener: Pick<HttpListenerConfig, 'endpoints' | 'tls'>;
 }
 

@@ -10,7 +10,7 @@ import type { CallRegistry } from '../relay/call-registry.ts';
 import type { Exchanges } from '../relay/exchanges.ts';
 import type { CallerDialers, Readiness } from '../relay/ports.ts';
 import type { SessionRegistry } from '../relay/session-registry.ts';
-import { describeCallers } from './callers.ts';
+import { describeCallers } from './caller-policy.ts';
 import type { Authentication } from './create-authentication.ts';
 import { createCalls, createSessions } from './create-registries.ts';
 import { createRoutes, type Routes } from './create-routes.ts';

@@ -8,7 +8,7 @@ import type { Attribution } from '../eras/modern-to-legacy/pool/legacy-session.t
 import { MAX_LISTENING } from '../eras/modern-to-legacy/subscription-slots.ts';
 import type { CallDialer, SessionDialer } from '../relay/ports.ts';
 import { CLIENT_INFO } from '../version.ts';
-import { areKeptApart, type Callers, countSharers } from './callers.ts';
+import { areKeptApart, type CallerPolicy, countSharers } from './caller-policy.ts';
 
 /** A modern server for legacy clients. */
 export function toModern(dialer: SessionDialer, deps: Deps): SessionDialer {
@@ -17,7 +17,7 @@ export function toModern(dialer: SessionDialer, deps: Deps): SessionDialer {
 
 /** As much of the configuration of a server as sessions for modern clients depend on. */
 export interface PooledServer extends Pick<ServerConfig, 'target' | 'sessions' | 'limits'> {
-  readonly callers: Callers;
+  readonly callers: CallerPolicy;
 }
 
 /** A legacy server for modern clients. */

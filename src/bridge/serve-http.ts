@@ -4,7 +4,7 @@ import { SHUTTING_DOWN } from '../errors.ts';
 import { CertificateFiles } from '../http/server/certificate-files.ts';
 import { Exchanges } from '../relay/exchanges.ts';
 import { ChildLimit } from '../upstream/stdio/child-limit.ts';
-import { describeCallers } from './callers.ts';
+import { describeCallers } from './caller-policy.ts';
 import { createAuthentication } from './create-authentication.ts';
 import { createDialers } from './create-dialer.ts';
 import { createUrls } from './create-routes.ts';

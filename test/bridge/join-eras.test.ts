@@ -1,5 +1,5 @@
 import test from 'ava';
-import { describeCallers } from '../../src/bridge/callers.ts';
+import { describeCallers } from '../../src/bridge/caller-policy.ts';
 import { type PooledServer, parkingLimitsOf, poolLimitsOf } from '../../src/bridge/join-eras.ts';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { parseConfig } from '../../src/cli/parse/config.ts';

@@ -1,7 +1,7 @@
 /** Where client and server speak one era and the connection is the client's own, nothing stands between them. */
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
-import { describeCallers } from '../../src/bridge/callers.ts';
+import { describeCallers } from '../../src/bridge/caller-policy.ts';
 import { createDialers } from '../../src/bridge/create-dialer.ts';
 import type { CallContext, UpstreamDialer, UpstreamLink } from '../../src/relay/ports.ts';
 import { ChildLimit } from '../../src/upstream/stdio/child-limit.ts';

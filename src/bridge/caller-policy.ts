@@ -2,7 +2,7 @@ import { type HttpListenerConfig, hasSeveralNames, type ListenerConfig, type Ser
 import { isLoopback } from '../http/addresses.ts';
 
 /** What is known of a server's callers before any of them comes: it decides what they may share, and how much one may take. */
-export interface Callers {
+export interface CallerPolicy {
   /**
    * `pipe`: the one client on our own pipes. `user`: whoever runs on this machine, which is one user. `named`: callers who
    * are asked who they are. `strangers`: the rest of the world, and "anonymous" is the name of them all.
@@ -11,7 +11,10 @@ export interface Callers {
   readonly names: 'one' | 'several';
 }
 
-export function describeCallers(listener: ListenerConfig, { mapHeaders }: Pick<ServerConfig, 'mapHeaders'>): Callers {
+export function describeCallers(
+  listener: ListenerConfig,
+  { mapHeaders }: Pick<ServerConfig, 'mapHeaders'>,
+): CallerPolicy {
   if (listener.kind === 'pipes') return { kind: 'pipe', names: 'one' };
   const names = hasSeveralNames(listener.access, mapHeaders) ? 'several' : 'one';
   if (listener.access.auth !== undefined) return { kind: 'named', names };
@@ -28,16 +31,19 @@ function isForThisMachine({ host, endpoints: { baseUrl } }: HttpListenerConfig):
  * Whether two strangers must not meet in one session of a server: what it holds, and what it asks, is for one of them.
  * Where the user wants one process for all, they meet anyway.
  */
-export function areKeptApart({ kind }: Callers, { isolation }: Pick<ServerConfig['sessions'], 'isolation'>): boolean {
+export function areKeptApart(
+  { kind }: CallerPolicy,
+  { isolation }: Pick<ServerConfig['sessions'], 'isolation'>,
+): boolean {
   return kind === 'strangers' && isolation !== 'shared';
 }
 
 /** Where nobody has a name all have the same one, and none of them can be told to take too much. */
-export function haveNames({ kind, names }: Callers): boolean {
+export function haveNames({ kind, names }: CallerPolicy): boolean {
   return kind === 'named' || names === 'several';
 }
 
 /** Among how many what there is has to be enough: one of several names leaves half to others. */
-export function countSharers({ names }: Callers): number {
+export function countSharers({ names }: CallerPolicy): number {
   return names === 'several' ? 2 : 1;
 }

@@ -1,10 +1,16 @@
 import test from 'ava';
-import { areKeptApart, type Callers, countSharers, describeCallers, haveNames } from '../../src/bridge/callers.ts';
+import {
+  areKeptApart,
+  type CallerPolicy,
+  countSharers,
+  describeCallers,
+  haveNames,
+} from '../../src/bridge/caller-policy.ts';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { parseConfig } from '../../src/cli/parse/config.ts';
 
 interface Described {
-  readonly callers: Callers;
+  readonly callers: CallerPolicy;
   /** Two callers of one name may meet in a session. */
   readonly meet: boolean;
 }
