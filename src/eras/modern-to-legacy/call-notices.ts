@@ -15,6 +15,8 @@ export interface CallNoticesOptions {
   readonly park: Pick<ParkedCall<Follower>, 'observers' | 'state'>;
   /** Where the bytes of what is kept count. Called when there is something to keep, which is rare. */
   readonly openBytes: () => HeldBytes;
+  /** Of the request that followed the call last. */
+  readonly logLevel: LogLevel | undefined;
   readonly log: Logger;
 }
 
@@ -32,6 +34,7 @@ export class CallNotices {
 
   constructor(options: CallNoticesOptions) {
     this.#options = options;
+    this.#logLevel = options.logLevel;
   }
 
   /** A request follows, or comes for the outcome. It is told what nobody was there to hear. */

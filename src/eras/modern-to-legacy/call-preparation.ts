@@ -19,6 +19,7 @@ export interface CallPreparationOptions {
   readonly clock: Clock;
   readonly link: SessionLink;
   readonly taskTools: TaskTools;
+  readonly server: InitializeResult;
   /** The client's. */
   readonly request: Frame;
   readonly exchangeFor: (request: Frame, method: string) => Exchange;
@@ -39,11 +40,23 @@ type PreparationState =
 const IDLE: PreparationState = { kind: 'idle' };
 const LEVEL_REQUEST = requestFrame('level', SET_LEVEL);
 
-/** What a server is told and asked before a call is sent to it: its log level, and what kind of tool is called. */
+/** Whether the server may be told how much to log. */
+export function setsLevel({ capabilities }: InitializeResult): boolean {
+  return 'logging' in capabilities;
+}
+
+/** Whether the server has to be asked how this is called: tools may want to be called as tasks. */
+export function hasChoice(method: string, { capabilities }: InitializeResult): boolean {
+  return method === CALL_TOOL && offersTasks(capabilities);
+}
+
+/**
+ * What a server is told and asked before a call is sent to it: its log level, and what kind of tool is called. Most calls
+ * need neither, and have no preparation.
+ */
 export class CallPreparation {
   readonly #options: CallPreparationOptions;
   #state: PreparationState = IDLE;
-  #server: InitializeResult | undefined;
   #level: LogLevel | undefined;
 
   constructor(options: CallPreparationOptions) {
@@ -55,10 +68,8 @@ export class CallPreparation {
     return this.#level;
   }
 
-  /** The server serves. */
-  start(server: InitializeResult, level: LogLevel | undefined): void {
-    this.#server = server;
-    if (level === undefined || !('logging' in server.capabilities)) return this.lookUp();
+  start(level: LogLevel | undefined): void {
+    if (level === undefined || !setsLevel(this.#options.server)) return this.lookUp();
     const exchange = this.#options.exchangeFor(LEVEL_REQUEST, SET_LEVEL);
     const cancel = this.#options.clock.after(LEVEL_MS, () => this.lookUp());
     // Before it is sent, for a level the server has already is answered at once.
@@ -68,7 +79,7 @@ export class CallPreparation {
 
   /** Another request follows the call, and wants logs of this level; what is under way is not held up for it. */
   setLevel(level: LogLevel): void {
-    if (level === this.#level || this.#server === undefined || !('logging' in this.#server.capabilities)) return;
+    if (level === this.#level) return;
     this.#sendLevel(level, this.#options.exchangeFor(LEVEL_REQUEST, SET_LEVEL));
   }
 
@@ -80,9 +91,8 @@ export class CallPreparation {
   /** Finds out how the tool is called, where there is a choice. */
   lookUp(): void {
     this.stop();
-    const { link, taskTools, request, ready } = this.#options;
-    const isTool = request.method === CALL_TOOL && offersTasks(this.#server?.capabilities ?? {});
-    if (!isTool) return ready('plain');
+    const { link, taskTools, server, request, ready } = this.#options;
+    if (!hasChoice(request.method ?? '', server)) return ready('plain');
     const { session } = link;
     const isTask = taskTools.isRequired(session, this.#toolName);
     if (isTask === undefined) return this.#list(new ToolPages(session.toolsVersion), {});

@@ -19,8 +19,7 @@ export interface CallQuestionsOptions {
 /** The requests of a server that belong to one call, by their id, until they are answered or withdrawn. */
 export class CallQuestions {
   readonly #options: CallQuestionsOptions;
-  /** Made when the first one comes: most calls ask nothing. */
-  #byId: Map<JsonRpcId, InputQuestion> | undefined;
+  readonly #byId = new Map<JsonRpcId, InputQuestion>();
 
   constructor(options: CallQuestionsOptions) {
     this.#options = options;
@@ -30,25 +29,24 @@ export class CallQuestions {
     const { id } = frame;
     if (id === undefined) return;
     const send = (message: Frame): void => {
-      if (message.isResponse) this.#byId?.delete(id);
+      if (message.isResponse) this.#byId.delete(id);
       this.#options.send(message);
     };
     const question = serverQuestion(frame, { features, send });
-    this.#byId ??= new Map();
     this.#byId.set(id, question);
     this.#options.park.asked(question);
   }
 
   withdrawn(cancelled: Frame): void {
     const id = findCancelledId(cancelled)?.value;
-    const question = id === undefined ? undefined : this.#byId?.get(id);
+    const question = id === undefined ? undefined : this.#byId.get(id);
     if (id === undefined || question === undefined) return;
-    this.#byId?.delete(id);
+    this.#byId.delete(id);
     this.#options.park.withdrawn(question);
   }
 
   /** The call is over: nobody wants to know anything more. */
   clear(): void {
-    this.#byId = undefined;
+    this.#byId.clear();
   }
 }

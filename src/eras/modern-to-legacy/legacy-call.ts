@@ -1,6 +1,7 @@
 import type { Deps } from '../../deps.ts';
 import { assertNever, BridgeError } from '../../errors.ts';
 import { readServerInfo } from '../../mcp/translate/results.ts';
+import type { LogLevel } from '../../mcp/vocabulary/log-levels.ts';
 import { CANCELLED, isInteractive } from '../../mcp/vocabulary/methods.ts';
 import { featuresOf, findRevision, OLDEST_REVISION, type RevisionFeatures } from '../../mcp/vocabulary/revisions.ts';
 import { URL_ELICITATION_REQUIRED } from '../../mcp/vocabulary/rpc-codes.ts';
@@ -9,10 +10,9 @@ import type { Exchange } from '../../relay/exchange.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
-import type { HeldBytes } from '../parked-bytes.ts';
 import { CallAttempt } from './call-attempt.ts';
 import { CallNotices } from './call-notices.ts';
-import { type CallForm, CallPreparation } from './call-preparation.ts';
+import { type CallForm, CallPreparation, hasChoice, setsLevel } from './call-preparation.ts';
 import { CallQuestions } from './call-questions.ts';
 import { type Follower, mostVerbose } from './follower.ts';
 import type { HostedTasks } from './hosted-tasks.ts';
@@ -72,16 +72,19 @@ export class LegacyCall implements SessionLinkUser, ParkedCallHost<Follower> {
   readonly #method: string;
   readonly #link: SessionLink;
   readonly #park: ParkedCall<Follower>;
-  readonly #preparation: CallPreparation;
   readonly #attempt: CallAttempt;
-  readonly #questions: CallQuestions;
-  readonly #notices: CallNotices;
-  readonly #elicitations: RequiredElicitations;
+  // Most calls need none of these; each is made when there is something for it to do.
+  #preparation: CallPreparation | undefined;
+  #questions: CallQuestions | undefined;
+  #notices: CallNotices | undefined;
+  #elicitations: RequiredElicitations | undefined;
+  /** The log level of the request that followed the call last. */
+  #logLevel: LogLevel | undefined;
   #step: Step = OPENING;
   #server: InitializeResult | undefined;
 
   constructor(options: LegacyCallOptions) {
-    const { deps, states, calls, taskTools, wanted, request } = options;
+    const { deps, states, calls, wanted, request } = options;
     this.#options = options;
     this.#method = request.method ?? '';
     const link = new SessionLink(this);
@@ -97,21 +100,15 @@ export class LegacyCall implements SessionLinkUser, ParkedCallHost<Follower> {
     });
     this.#link = link;
     this.#park = park;
-    const { clock } = deps;
-    const exchangeFor = (message: Frame, method: string): Exchange => {
-      return upstreamExchange({ request: message, method, nowMs: clock.now() });
-    };
-    const ready = (form: CallForm): void => this.#askRoots(form);
-    this.#preparation = new CallPreparation({ clock, link, taskTools, request, exchangeFor, ready });
     const adopt = (task: CreatedTask): boolean => this.#adopt(task);
     const answered = (outcome: Frame): void => this.#answered(outcome);
     const ended = (): void => link.close(FINISHED);
-    this.#attempt = new CallAttempt({ clock, link, exchangeFor, adopt, answered, ended });
-    this.#questions = new CallQuestions({ park, send: (message) => void link.send(message) });
-    const openBytes = (): HeldBytes => calls.openBytes(wanted.principal);
-    this.#notices = new CallNotices({ park, openBytes, log: deps.log });
-    const failed = (error: RpcError): void => this.#finish(error);
-    this.#elicitations = new RequiredElicitations({ park, declared: wanted.capabilities, failed });
+    const exchangeFor = (message: Frame, method: string): Exchange => this.#exchangeFor(message, method);
+    this.#attempt = new CallAttempt({ clock: deps.clock, link, exchangeFor, adopt, answered, ended });
+  }
+
+  #exchangeFor(request: Frame, method: string): Exchange {
+    return upstreamExchange({ request, method, nowMs: this.#options.deps.clock.now() });
   }
 
   /** Throws a BridgeError when there is no session to be had. */
@@ -132,8 +129,12 @@ export class LegacyCall implements SessionLinkUser, ParkedCallHost<Follower> {
   }
 
   joined(follower: Follower): void {
-    this.#notices.joined(follower);
-    if (follower.logLevel !== undefined && this.#step.kind !== 'over') this.#preparation.setLevel(follower.logLevel);
+    const { logLevel } = follower;
+    this.#logLevel = logLevel;
+    this.#notices?.joined(follower);
+    const server = this.#server;
+    if (logLevel === undefined || this.#step.kind === 'over' || server === undefined || !setsLevel(server)) return;
+    this.#preparationFor(server).setLevel(logLevel);
   }
 
   // ---- the way to the server
@@ -142,12 +143,34 @@ export class LegacyCall implements SessionLinkUser, ParkedCallHost<Follower> {
     this.#server = result;
     this.#park.serverInfo = readServerInfo(result.serverInfo);
     this.#step = PREPARING;
-    this.#preparation.start(result, mostVerbose(this.#park.observers));
+    const level = mostVerbose(this.#park.observers);
+    if (level !== undefined && setsLevel(result)) this.#preparationFor(result).start(level);
+    else this.#prepare(result);
   }
 
-  #prepare(): void {
+  #prepare(server: InitializeResult): void {
     this.#step = PREPARING;
-    this.#preparation.lookUp();
+    if (hasChoice(this.#method, server)) this.#preparationFor(server).lookUp();
+    else this.#askRoots('plain');
+  }
+
+  #preparationFor(server: InitializeResult): CallPreparation {
+    const { deps, taskTools, request } = this.#options;
+    this.#preparation ??= new CallPreparation({
+      clock: deps.clock,
+      link: this.#link,
+      taskTools,
+      server,
+      request,
+      exchangeFor: (message, method) => this.#exchangeFor(message, method),
+      ready: (form) => this.#askRoots(form),
+    });
+    return this.#preparation;
+  }
+
+  /** Called once the server serves. */
+  #prepareAgain(): void {
+    if (this.#server !== undefined) this.#prepare(this.#server);
   }
 
   /** What the server wanted to know when nobody could be asked, this client is asked before its call is sent. */
@@ -168,7 +191,7 @@ export class LegacyCall implements SessionLinkUser, ParkedCallHost<Follower> {
   /** With nothing left to ask, the client is not kept waiting for the end of the window. */
   #withdrawnBeforeSent(question: InputQuestion): void {
     this.#park.withdrawn(question);
-    if (this.#step.kind === 'asking' && this.#park.state === 'running') this.#prepare();
+    if (this.#step.kind === 'asking' && this.#park.state === 'running') this.#prepareAgain();
   }
 
   #adopt(task: CreatedTask): boolean {
@@ -191,7 +214,7 @@ export class LegacyCall implements SessionLinkUser, ParkedCallHost<Follower> {
   proceed(): void {
     switch (this.#step.kind) {
       case 'asking':
-        return this.#prepare();
+        return this.#prepareAgain();
       case 'refused':
         return this.#visited();
       default:
@@ -203,17 +226,17 @@ export class LegacyCall implements SessionLinkUser, ParkedCallHost<Follower> {
   over(): void {
     const step = this.#step;
     this.#step = OVER;
-    this.#preparation.stop();
-    const { level } = this.#preparation;
+    this.#preparation?.stop();
+    const level = this.#preparation?.level;
     if (level !== undefined) this.#link.session.holdLevel(level);
-    this.#questions.clear();
+    this.#questions = undefined;
     if (step.kind === 'completing') step.stop();
     if (step.kind !== 'opening' && this.#mayBeAsked) this.#link.session.callOver();
     if (step.kind !== 'adopted') this.#attempt.end();
   }
 
   forgotten(): void {
-    this.#notices.clear();
+    this.#notices?.clear();
   }
 
   // ---- what comes from the server
@@ -223,16 +246,32 @@ export class LegacyCall implements SessionLinkUser, ParkedCallHost<Follower> {
       case 'result':
       case 'error':
         if (exchange === undefined) return;
-        if (this.#step.kind === 'preparing') return this.#preparation.answered(frame, exchange);
+        if (this.#step.kind === 'preparing') return this.#preparation?.answered(frame, exchange);
         return this.#attempt.take(frame, exchange);
       case 'notification':
-        if (frame.method === CANCELLED) return this.#questions.withdrawn(frame);
-        return this.#notices.take(frame, exchange);
+        if (frame.method === CANCELLED) return this.#questions?.withdrawn(frame);
+        return this.#noticesOf().take(frame, exchange);
       case 'request':
-        return this.#questions.asked(frame, this.#features);
+        return this.#questionsOf().asked(frame, this.#features);
       default:
         return assertNever(frame.kind);
     }
+  }
+
+  #questionsOf(): CallQuestions {
+    this.#questions ??= new CallQuestions({ park: this.#park, send: (message) => void this.#link.send(message) });
+    return this.#questions;
+  }
+
+  #noticesOf(): CallNotices {
+    const { calls, wanted, deps } = this.#options;
+    this.#notices ??= new CallNotices({
+      park: this.#park,
+      openBytes: () => calls.openBytes(wanted.principal),
+      logLevel: this.#logLevel,
+      log: deps.log,
+    });
+    return this.#notices;
   }
 
   #answered(outcome: Frame): void {
@@ -250,6 +289,11 @@ export class LegacyCall implements SessionLinkUser, ParkedCallHost<Follower> {
     const elicitations = isRefusal ? readUrlElicitations(error) : undefined;
     if (elicitations === undefined) return this.#park.finished(modernFailure(frame, this.#context));
     this.#step = REFUSED;
+    this.#elicitations ??= new RequiredElicitations({
+      park: this.#park,
+      declared: this.#options.wanted.capabilities,
+      failed: (reason) => this.#finish(reason),
+    });
     this.#elicitations.require(elicitations, error);
   }
 
@@ -259,8 +303,10 @@ export class LegacyCall implements SessionLinkUser, ParkedCallHost<Follower> {
 
   /** The server itself refused the first attempt, so that this one is the first that does anything. */
   #visited(): void {
-    if (!this.#elicitations.isAccepted) return this.#park.finished(declined(this.#method, this.#park.serverInfo));
-    const stop = this.#elicitations.whenComplete(this.#link.session.elicitations, () => this.#prepare());
+    const elicitations = this.#elicitations;
+    if (elicitations === undefined) return;
+    if (!elicitations.isAccepted) return this.#park.finished(declined(this.#method, this.#park.serverInfo));
+    const stop = elicitations.whenComplete(this.#link.session.elicitations, () => this.#prepareAgain());
     this.#step = { kind: 'completing', stop };
   }
 

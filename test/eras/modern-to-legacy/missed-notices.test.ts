@@ -230,7 +230,12 @@ test('the flood of one call takes nothing from what it will be asked, nor from i
 test('how much was lost for want of room is logged once', (t) => {
   const { log, entries } = collectLog();
   const park = { observers: new Set<never>(), state: 'parked' } as const;
-  const notices = new CallNotices({ park, openBytes: () => new ParkedCalls().openBytes('ada'), log });
+  const notices = new CallNotices({
+    park,
+    openBytes: () => new ParkedCalls().openBytes('ada'),
+    logLevel: undefined,
+    log,
+  });
   const follower = { logLevel: 'info', progressToken: undefined, notify: () => {}, settle: () => {} } as const;
   const joins = (): void => notices.joined({ ...follower, serverDrained: () => {} });
   joins();
