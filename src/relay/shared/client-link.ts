@@ -35,9 +35,10 @@ export interface ClientLinkHost {
 /** One client's link to a shared server: to its relay a link like any other. */
 export class ClientLink implements UpstreamLink {
   readonly listener: ServerListener;
-  /** What waits for `isInitialized`. */
-  readonly early: EarlyQuestions;
   readonly #host: ClientLinkHost;
+  readonly #clock: Clock;
+  /** What waits for `isInitialized`; made for the first question that comes before. */
+  #early: EarlyQuestions | undefined;
   /** What this client said in its `initialize`; the server heard the bridge's. */
   capabilities: ClientCapabilities = {};
   revisionId: RevisionId = LATEST_LEGACY_REVISION.id;
@@ -56,7 +57,7 @@ export class ClientLink implements UpstreamLink {
   constructor(host: ClientLinkHost, listener: ServerListener, clock: Clock) {
     this.#host = host;
     this.listener = listener;
-    this.early = new EarlyQuestions(clock);
+    this.#clock = clock;
   }
 
   /** `method`: of the request that it answers. */
@@ -72,9 +73,29 @@ export class ClientLink implements UpstreamLink {
   /** For a client without a handshake of its own. `isIntroduced`: it knows what the server offers now. */
   declare(capabilities: ClientCapabilities, isIntroduced: boolean): void {
     this.capabilities = capabilities;
-    this.isInitialized = true;
-    this.early.letGo();
+    this.#finishHandshake();
     this.isIntroduced = isIntroduced;
+  }
+
+  #finishHandshake(): void {
+    this.isInitialized = true;
+    this.#early?.letGo();
+  }
+
+  /** False: a question of so many bytes cannot wait for the end of the handshake. */
+  hasCapacityFor(bytes: number): boolean {
+    return this.isInitialized || this.#earlyQuestions.hasCapacityFor(bytes);
+  }
+
+  /** Asks the client as soon as it may be asked. `bytes`: of the question, for which there is room. */
+  askInTime(ask: () => void, bytes: number): void {
+    if (this.isInitialized) ask();
+    else this.#earlyQuestions.add(ask, bytes);
+  }
+
+  get #earlyQuestions(): EarlyQuestions {
+    this.#early ??= new EarlyQuestions(this.#clock);
+    return this.#early;
   }
 
   /** Reads what the client's `initialize` says about it. */
@@ -95,8 +116,7 @@ export class ClientLink implements UpstreamLink {
     if (this.#hasLeft) return true;
     if (frame.method === INITIALIZED) {
       // The server got its own after the one real handshake.
-      this.isInitialized = true;
-      this.early.letGo();
+      this.#finishHandshake();
       return true;
     }
     return this.#host.fromClient(this, frame, exchange);
@@ -112,7 +132,7 @@ export class ClientLink implements UpstreamLink {
   close(_reason: BridgeError): void {
     if (this.#hasLeft) return;
     this.#hasLeft = true;
-    this.early.drop();
+    this.#early?.drop();
     this.#host.leave(this);
   }
 }

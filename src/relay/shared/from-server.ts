@@ -247,12 +247,12 @@ export class FromServer {
     if ('fault' in asked) {
       return new BridgeError('ERR_CLIENT_CAPABILITY', `The client of this call cannot be asked: ${asked.fault}.`);
     }
-    if (!client.early.hasCapacityFor(asked.bytes.length)) return TOO_EARLY;
+    if (!client.hasCapacityFor(asked.bytes.length)) return TOO_EARLY;
     const { questions } = this.#state;
     const question = questions.open(client, frame.id as JsonRpcId);
     const send = (): void => client.listener.fromServer(withId(asked, question.id), exchange);
     if (frame.method === ELICIT) questions.noteElicitation(params?.elicitationId, client);
-    client.early.add(() => questions.isOpen(question) && send(), asked.bytes.length);
+    client.askInTime(() => questions.isOpen(question) && send(), asked.bytes.length);
     return undefined;
   }
 
