@@ -4,6 +4,9 @@ export interface QueueLimits {
   readonly maxBytes: number;
 }
 
+/** The size of what is, or goes along with, a message. */
+export const frameBytes = ({ frame }: { readonly frame: { readonly bytes: Buffer } }): number => frame.bytes.length;
+
 /** Empty entries at the start that the array may still hold: they are cut off now and then, not one by one. */
 const MAX_SPENT_ENTRIES = 1024;
 

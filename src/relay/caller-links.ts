@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { ByteQueue } from '../collections/byte-queue.ts';
 import type { Deps } from '../deps.ts';
 import { BridgeError, toBridgeError } from '../errors.ts';
 import type { Frame } from '../wire/frame.ts';
@@ -13,6 +14,8 @@ export const IDLE_LINK_MS = 5 * 60_000;
 export const MAX_KEPT_NOTIFICATIONS = 100;
 /** Bytes of notifications of one caller that wait while its server starts, or takes nothing. */
 export const MAX_KEPT_NOTIFICATION_BYTES = 256 * 1024;
+const KEPT_LIMITS = { maxItems: MAX_KEPT_NOTIFICATIONS, maxBytes: MAX_KEPT_NOTIFICATION_BYTES };
+const sizeOf = ({ bytes }: Frame): number => bytes.length;
 
 /** Who sends something that belongs to no call. */
 export interface NotifyingCaller {
@@ -27,8 +30,7 @@ interface CallerLink {
   lastUsedMs: number;
   /** It has more to send than the server takes, and is given no more until that has left. */
   isFull: boolean;
-  readonly waiting: Frame[];
-  waitingBytes: number;
+  readonly waiting: ByteQueue<Frame>;
 }
 
 /**
@@ -68,7 +70,6 @@ export class CallerLinks {
     while (!taken.isFull) {
       const next = taken.waiting.shift();
       if (next === undefined) return;
-      taken.waitingBytes -= next.bytes.length;
       try {
         pass(taken, next);
       } catch (thrown) {
@@ -115,7 +116,7 @@ export class CallerLinks {
       },
     };
     const link = this.#dialers.forCaller(environment).dial(listener, { principal, metadata: undefined, headers });
-    const taken: CallerLink = { link, lastUsedMs: 0, isFull: false, waiting: [], waitingBytes: 0 };
+    const taken: CallerLink = { link, lastUsedMs: 0, isFull: false, waiting: new ByteQueue(KEPT_LIMITS, sizeOf) };
     return taken;
   }
 
@@ -127,12 +128,8 @@ export class CallerLinks {
 }
 
 function keep(taken: CallerLink, notification: Frame): void {
-  const { length } = notification.bytes;
-  const hasCapacity =
-    taken.waiting.length < MAX_KEPT_NOTIFICATIONS && taken.waitingBytes + length <= MAX_KEPT_NOTIFICATION_BYTES;
-  if (!hasCapacity) throw NO_CAPACITY;
-  taken.waiting.push(notification);
-  taken.waitingBytes += length;
+  if (!taken.waiting.fits(notification)) throw NO_CAPACITY;
+  taken.waiting.add(notification);
 }
 
 /** The link may drain within `send`. Throws what that throws. */

@@ -1,4 +1,4 @@
-import { ByteQueue } from '../../collections/byte-queue.ts';
+import { ByteQueue, frameBytes } from '../../collections/byte-queue.ts';
 import { isListChanged, RESOURCE_UPDATED } from '../../mcp/vocabulary/methods.ts';
 import type { Frame } from '../../wire/frame.ts';
 
@@ -18,10 +18,7 @@ interface Waiting {
  * said; when the queue is full, the oldest notification is dropped.
  */
 export class UndeliveredQueue {
-  readonly #waiting = new ByteQueue<Waiting>(
-    { maxItems: MAX_WAITING, maxBytes: MAX_WAITING_BYTES },
-    ({ frame }) => frame.bytes.length,
-  );
+  readonly #waiting = new ByteQueue<Waiting>({ maxItems: MAX_WAITING, maxBytes: MAX_WAITING_BYTES }, frameBytes);
   /** Notifications that were lost because the queue was full. */
   dropped = 0;
 

@@ -1,3 +1,4 @@
+import { ByteQueue, frameBytes } from '../../collections/byte-queue.ts';
 import type { Deps } from '../../deps.ts';
 import { assertNever, BridgeError } from '../../errors.ts';
 import { findCancelledId } from '../../mcp/classify/correlators.ts';
@@ -26,6 +27,7 @@ import { type Asker, UpstreamRequests } from './upstream-requests.ts';
 const MAX_HELD = 64;
 /** Bytes a client may send before its handshake is answered; the last message may be as large as messages get. */
 export const MAX_HELD_BYTES = 1024 * 1024;
+const HELD_LIMITS = { maxItems: MAX_HELD, maxBytes: MAX_HELD_BYTES };
 
 export interface TranslatorOptions {
   readonly deps: Deps;
@@ -59,7 +61,7 @@ type TranslatorState =
       readonly initialize: Exchange;
       readonly profile: ClientProfile;
       readonly discovery: SharedDiscovery;
-      readonly held: HeldMessage[];
+      readonly held: ByteQueue<HeldMessage>;
     }
   | { readonly kind: 'ready'; readonly session: OpenSession };
 
@@ -147,19 +149,25 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
     const profile = readClientProfile(frame, this.#options.clientInfoFallback);
     if (profile instanceof BridgeError) return this.#answer(exchange, errorAnswer(exchange.id, profile));
     const discovery = this.#findDiscovery(exchange.lane);
-    this.#state = { kind: 'discovering', initialize: exchange, profile, discovery, held: [] };
+    this.#state = {
+      kind: 'discovering',
+      initialize: exchange,
+      profile,
+      discovery,
+      held: new ByteQueue<HeldMessage>(HELD_LIMITS, frameBytes),
+    };
     discovery.seek(this);
     return true;
   }
 
-  #hold(held: HeldMessage[], frame: Frame, exchange: Exchange | undefined): boolean {
-    const isFull = held.length >= MAX_HELD || bytesOf(held) >= MAX_HELD_BYTES;
+  #hold(held: ByteQueue<HeldMessage>, frame: Frame, exchange: Exchange | undefined): boolean {
+    const { isFull } = held;
     if (frame.kind === 'request' && exchange !== undefined) {
       if (frame.method === INITIALIZE || isFull) {
         return this.#answer(exchange, errorAnswer(exchange.id, NOT_INITIALIZED));
       }
     }
-    if (!isFull) held.push({ frame, exchange });
+    if (!isFull) held.add({ frame, exchange });
     return true;
   }
 
@@ -215,7 +223,7 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
     });
     this.#state = { kind: 'ready', session };
     this.#answer(initialize, resultFrame(initialize.id, answer));
-    for (const { frame, exchange } of held) {
+    for (const { frame, exchange } of held.takeAll()) {
       // Withdrawn while it waited.
       if (frame.kind !== 'request' || exchange?.state.kind === 'open') this.send(frame, exchange);
     }
@@ -311,10 +319,6 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
     if (state.kind === 'ready') state.session.close();
     if (state.kind === 'leaving') state.finalRequests.abandon();
   }
-}
-
-function bytesOf(held: readonly HeldMessage[]): number {
-  return held.reduce((sum, { frame }) => sum + frame.bytes.length, 0);
 }
 
 const NOT_INITIALIZED = new BridgeError(

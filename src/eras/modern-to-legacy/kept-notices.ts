@@ -1,3 +1,4 @@
+import { ByteQueue } from '../../collections/byte-queue.ts';
 import { PROGRESS } from '../../mcp/vocabulary/methods.ts';
 import { ownBytes } from '../../wire/byte-collector.ts';
 import { Frame } from '../../wire/frame.ts';
@@ -13,9 +14,11 @@ export const MAX_KEPT_NOTICE_BYTES = 64 * 1024;
  */
 export class KeptNotices {
   readonly #held: HeldBytes;
-  #notices: Frame[] = [];
+  readonly #notices = new ByteQueue<Frame>(
+    { maxItems: MAX_KEPT_NOTICES, maxBytes: MAX_KEPT_NOTICE_BYTES },
+    ({ bytes }) => bytes.length,
+  );
   #latestProgress: Frame | undefined;
-  #bytes = 0;
   /** Lost for lack of capacity. */
   dropped = 0;
 
@@ -32,30 +35,21 @@ export class KeptNotices {
       return;
     }
     const kept = new Frame(ownBytes(notice.bytes), notice);
-    this.#notices.push(kept);
-    this.#bytes += length;
+    this.#notices.add(kept);
     if (notice.method === PROGRESS) this.#latestProgress = kept;
-    while (this.#isFull || !this.#held.set(this.#bytes)) this.#dropOldest();
-  }
-
-  get #isFull(): boolean {
-    return this.#notices.length > MAX_KEPT_NOTICES || this.#bytes > MAX_KEPT_NOTICE_BYTES;
+    while (this.#notices.isExceeded || !this.#held.set(this.#notices.bytes)) this.#dropOldest();
   }
 
   #dropOldest(): void {
     const isLast = this.#notices.length === 1;
-    const [dropped] = this.#notices.splice(this.#notices[0] === this.#latestProgress && !isLast ? 1 : 0, 1);
-    this.#bytes -= dropped?.bytes.length ?? 0;
+    this.#notices.removeFirst((notice) => isLast || notice !== this.#latestProgress);
     this.dropped += 1;
   }
 
   /** All of them, in their order; none is kept any more. */
   takeAll(): readonly Frame[] {
-    const notices = this.#notices;
-    this.#notices = [];
     this.#latestProgress = undefined;
-    this.#bytes = 0;
     this.#held.set(0);
-    return notices;
+    return this.#notices.takeAll();
   }
 }

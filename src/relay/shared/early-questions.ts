@@ -1,3 +1,4 @@
+import { ByteQueue } from '../../collections/byte-queue.ts';
 import type { Clock } from '../../deps.ts';
 
 /** A client that has not said by then that its handshake is done will not say it. */
@@ -6,6 +7,13 @@ const PATIENCE_MS = 10_000;
 const MAX_WAITING = 16;
 /** Bytes of all waiting questions together. */
 export const MAX_WAITING_BYTES = 256 * 1024;
+const LIMITS = { maxItems: MAX_WAITING, maxBytes: MAX_WAITING_BYTES };
+
+interface EarlyQuestion {
+  readonly ask: () => void;
+  /** The size of the question. */
+  readonly bytes: number;
+}
 
 /**
  * What a server asks of a client that has not finished its handshake: the server made its own with the bridge and cannot
@@ -13,8 +21,7 @@ export const MAX_WAITING_BYTES = 256 * 1024;
  */
 export class EarlyQuestions {
   readonly #clock: Clock;
-  #waiting: (() => void)[] = [];
-  #bytes = 0;
+  readonly #waiting = new ByteQueue<EarlyQuestion>(LIMITS, ({ bytes }) => bytes);
   #stopTimer: (() => void) | undefined;
   #isOver = false;
 
@@ -24,29 +31,27 @@ export class EarlyQuestions {
 
   /** False: one more of this size cannot wait. */
   hasCapacityFor(bytes: number): boolean {
-    return this.#isOver || (this.#waiting.length < MAX_WAITING && this.#bytes + bytes <= MAX_WAITING_BYTES);
+    return this.#isOver || this.#waiting.fits({ bytes, ask: () => {} });
   }
 
   /** Asks at once where there is nothing to wait for. `bytes`: of the question, for which there is room. */
   add(ask: () => void, bytes: number): void {
     if (this.#isOver) return ask();
     this.#stopTimer ??= this.#clock.after(PATIENCE_MS, () => this.letGo());
-    this.#waiting.push(ask);
-    this.#bytes += bytes;
+    this.#waiting.add({ ask, bytes });
   }
 
   /** Asks all of it, in order, and whatever comes from now on. */
   letGo(): void {
     this.#isOver = true;
-    const waiting = this.#waiting;
+    const waiting = this.#waiting.takeAll();
     this.drop();
-    for (const ask of waiting) ask();
+    for (const { ask } of waiting) ask();
   }
 
   /** The client is gone. */
   drop(): void {
-    this.#waiting = [];
-    this.#bytes = 0;
+    this.#waiting.takeAll();
     this.#stopTimer?.();
     this.#stopTimer = undefined;
   }

@@ -1,3 +1,4 @@
+import { ByteQueue, frameBytes } from '../../collections/byte-queue.ts';
 import type { BridgeError } from '../../errors.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Frame } from '../../wire/frame.ts';
@@ -27,24 +28,19 @@ export interface HeldMessage<Client extends HeldClient = ClientLink> {
 
 /** What the clients of a shared server say while it cannot hear them. */
 export class HeldMessages<Client extends HeldClient = ClientLink> {
-  #held: HeldMessage<Client>[] = [];
-  #bytes = 0;
+  readonly #held = new ByteQueue<HeldMessage<Client>>({ maxItems: MAX_HELD, maxBytes: MAX_HELD_BYTES }, frameBytes);
 
   get isFull(): boolean {
-    return this.#held.length >= MAX_HELD || this.#bytes >= MAX_HELD_BYTES;
+    return this.#held.isFull;
   }
 
   add(message: HeldMessage<Client>): void {
-    this.#held.push(message);
-    this.#bytes += message.frame.bytes.length;
+    this.#held.add(message);
   }
 
   /** Everything, in order; nothing is left. */
   takeAll(): readonly HeldMessage<Client>[] {
-    const held = this.#held;
-    this.#held = [];
-    this.#bytes = 0;
-    return held;
+    return this.#held.takeAll();
   }
 
   /** Passes on what has waited and is still wanted. False: the server is full. `send` says whether it is not. */
@@ -57,9 +53,7 @@ export class HeldMessages<Client extends HeldClient = ClientLink> {
   }
 
   dropOf(client: Client): void {
-    if (this.#held.length === 0) return;
-    this.#held = this.#held.filter((held) => held.client !== client);
-    this.#bytes = this.#held.reduce((bytes, { frame }) => bytes + frame.bytes.length, 0);
+    if (this.#held.length > 0) this.#held.removeAll((held) => held.client === client);
   }
 }
 

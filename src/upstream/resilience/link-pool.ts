@@ -1,3 +1,4 @@
+import { ByteQueue } from '../../collections/byte-queue.ts';
 import type { Deps } from '../../deps.ts';
 import { type BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
@@ -94,8 +95,10 @@ export class LinkPool implements UpstreamDialer {
 class SpareLink implements ServerListener {
   /** It ended before it had a client. */
   readonly #lost: (reason: BridgeError) => void;
-  #early: Frame[] = [];
-  #earlyBytes = 0;
+  readonly #early = new ByteQueue<Frame>(
+    { maxItems: MAX_EARLY_FRAMES, maxBytes: MAX_EARLY_BYTES },
+    ({ bytes }) => bytes.length,
+  );
   /** It talked too much and was told so. */
   #isPaused = false;
   #client: ServerListener | undefined;
@@ -116,8 +119,7 @@ class SpareLink implements ServerListener {
 
   /** What came early is delivered after the caller has joined both ends. */
   handTo(client: ServerListener): void {
-    const early = this.#early;
-    this.#early = [];
+    const early = this.#early.takeAll();
     queueMicrotask(() => {
       for (const frame of early) client.fromServer(frame);
       if (this.#isPaused) this.link.resume();
@@ -127,9 +129,8 @@ class SpareLink implements ServerListener {
 
   fromServer(frame: Frame, exchange?: Exchange): void {
     if (this.#client !== undefined) return this.#client.fromServer(frame, exchange);
-    this.#early.push(frame);
-    this.#earlyBytes += frame.bytes.length;
-    if (this.#early.length < MAX_EARLY_FRAMES && this.#earlyBytes < MAX_EARLY_BYTES) return;
+    this.#early.add(frame);
+    if (!this.#early.isFull) return;
     this.#isPaused = true;
     this.#link?.pause();
   }

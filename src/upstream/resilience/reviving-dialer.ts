@@ -1,3 +1,4 @@
+import { ByteQueue, frameBytes } from '../../collections/byte-queue.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { findCancelledId } from '../../mcp/classify/correlators.ts';
@@ -79,7 +80,7 @@ class RevivingLink implements UpstreamLink, ServerListener {
   readonly #questions = new Set<JsonRpcId>();
   /** Requests of the client that are repeated to a new connection, under their old ids; it had its answers before. */
   readonly #repeated = new Map<JsonRpcId, (answer: Frame) => void>();
-  #waiting: Waiting[] = [];
+  readonly #waiting = new ByteQueue<Waiting>({ maxItems: MAX_WAITING, maxBytes: MAX_WAITING_BYTES }, frameBytes);
   #pauseMs = FIRST_PAUSE_MS;
   #state: LinkState;
 
@@ -130,8 +131,7 @@ class RevivingLink implements UpstreamLink, ServerListener {
   #wait(frame: Frame, exchange: Exchange | undefined): void {
     // An answer is to a question of the connection that is gone.
     if (frame.isResponse) return;
-    const bytes = this.#waiting.reduce((sum, held) => sum + held.frame.bytes.length, 0);
-    if (this.#waiting.length < MAX_WAITING && bytes < MAX_WAITING_BYTES) this.#waiting.push({ frame, exchange });
+    if (!this.#waiting.isFull) this.#waiting.add({ frame, exchange });
     else if (exchange?.state.kind === 'open') {
       const error = new BridgeError('ERR_UPSTREAM_STARTING', `${this.#dialer.name} is being reconnected; try again.`);
       this.#listener.fromServer(errorFrame(exchange.id, rpcErrorOf(error)), exchange);
@@ -150,7 +150,7 @@ class RevivingLink implements UpstreamLink, ServerListener {
     const link = this.#link();
     if (this.#state.kind === 'pausing' || this.#state.kind === 'reviving') this.#state.cancel();
     this.#state = { kind: 'closed' };
-    this.#waiting = [];
+    this.#waiting.takeAll();
     this.#repeated.clear();
     link?.close(reason);
   }
@@ -299,10 +299,8 @@ class RevivingLink implements UpstreamLink, ServerListener {
     for (const notification of changeNotifications(asFields(result.capabilities), [...subscriptions])) {
       this.#listener.fromServer(notification);
     }
-    const waiting = this.#waiting;
-    this.#waiting = [];
     let hasCapacity = true;
-    for (const { frame, exchange } of waiting) {
+    for (const { frame, exchange } of this.#waiting.takeAll()) {
       const isOver = exchange !== undefined && exchange.state.kind !== 'open';
       hasCapacity = (isOver || this.send(frame, exchange)) && hasCapacity;
     }
@@ -316,9 +314,7 @@ class RevivingLink implements UpstreamLink, ServerListener {
   }
 
   #failWaiting(reason: BridgeError): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const { exchange } of waiting) {
+    for (const { exchange } of this.#waiting.takeAll()) {
       if (exchange?.state.kind === 'open') {
         this.#listener.fromServer(errorFrame(exchange.id, rpcErrorOf(reason)), exchange);
       }

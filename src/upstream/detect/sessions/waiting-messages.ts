@@ -1,3 +1,4 @@
+import { ByteQueue, frameBytes } from '../../../collections/byte-queue.ts';
 import type { Exchange } from '../../../relay/exchange.ts';
 import type { UpstreamLink } from '../../../relay/ports.ts';
 import type { Frame } from '../../../wire/frame.ts';
@@ -10,26 +11,21 @@ export const MAX_HELD_BYTES = 1024 * 1024;
 
 /** What a client says while it is not known yet how to say it to the server. */
 export class WaitingMessages {
-  #messages: Request[] = [];
-  #bytes = 0;
+  readonly #messages = new ByteQueue<Request>({ maxItems: MAX_HELD, maxBytes: MAX_HELD_BYTES }, frameBytes);
   #owesDrain = false;
 
   /** False: the client is to wait. */
   add(frame: Frame, exchange: Exchange | undefined): boolean {
     if (this.#withdraw(frame, exchange)) return true;
-    this.#messages.push({ frame, exchange });
-    this.#bytes += frame.bytes.length;
-    this.#owesDrain ||= this.#messages.length >= MAX_HELD || this.#bytes >= MAX_HELD_BYTES;
+    this.#messages.add({ frame, exchange });
+    this.#owesDrain ||= this.#messages.isFull;
     return !this.#owesDrain;
   }
 
   /** A cancellation comes with the exchange of what it cancels: neither has to leave then. */
   #withdraw({ kind }: Frame, exchange: Exchange | undefined): boolean {
     if (kind !== 'notification' || exchange === undefined) return false;
-    const index = this.#messages.findIndex((message) => message.exchange === exchange);
-    const [withdrawn] = index >= 0 ? this.#messages.splice(index, 1) : [];
-    this.#bytes -= withdrawn?.frame.bytes.length ?? 0;
-    return withdrawn !== undefined;
+    return this.#messages.removeFirst((message) => message.exchange === exchange) !== undefined;
   }
 
   /**
@@ -37,14 +33,12 @@ export class WaitingMessages {
    * to wait, and has to be told that there is capacity; if there is none, the link itself tells when there is.
    */
   sendTo(link: UpstreamLink): boolean {
-    const messages = this.#messages;
-    this.#messages = [];
     let hasCapacity = true;
-    for (const { frame, exchange } of messages) hasCapacity = link.send(frame, exchange) && hasCapacity;
+    for (const { frame, exchange } of this.#messages.takeAll()) hasCapacity = link.send(frame, exchange) && hasCapacity;
     return this.#owesDrain && hasCapacity;
   }
 
   clear(): void {
-    this.#messages = [];
+    this.#messages.takeAll();
   }
 }
