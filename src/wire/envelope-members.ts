@@ -97,6 +97,17 @@ export class EnvelopeDraft {
   outcome: 'result' | 'error' | undefined = undefined;
   payloadStart = -1;
 
+  /** Forgets everything, for the next message. */
+  reset(): void {
+    this.versioned = false;
+    this.id = undefined;
+    this.idStart = -1;
+    this.idEnd = -1;
+    this.method = undefined;
+    this.outcome = undefined;
+    this.payloadStart = -1;
+  }
+
   takePayload(key: PayloadKey, valueStart: number): void {
     if (key !== 'params') this.outcome = key;
     this.payloadStart = valueStart;

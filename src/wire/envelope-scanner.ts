@@ -1,3 +1,4 @@
+import { EnvelopeDraft } from './envelope-members.ts';
 import type { Envelope } from './frame.ts';
 import { CLOSE_BRACE, OPEN_BRACE } from './json/ascii.ts';
 import { skipValue } from './json/scan-json.ts';
@@ -18,18 +19,24 @@ type Known = { readonly head: Buffer; readonly envelope: Envelope } | typeof NON
  * byte, so what was found in one holds for the next.
  */
 export class EnvelopeScanner {
+  readonly #draft = new EnvelopeDraft();
   #known: Known = NONE;
 
   /** Returns what `scanEnvelope(bytes)` would. */
   scan(bytes: Buffer): Envelope | undefined {
     const { head, envelope } = this.#known;
-    if (bytes.length > MAX_LINE_BYTES) return scanEnvelope(bytes);
+    if (bytes.length > MAX_LINE_BYTES) return this.#scan(bytes);
     if (envelope !== undefined && startsWith(bytes, head) && endsWithPayload(bytes, envelope.payloadStart)) {
       return envelope;
     }
-    const scanned = scanEnvelope(bytes);
+    const scanned = this.#scan(bytes);
     if (scanned?.kind === 'notification') this.#learn(bytes, scanned);
     return scanned;
+  }
+
+  #scan(bytes: Buffer): Envelope | undefined {
+    this.#draft.reset();
+    return scanEnvelope(bytes, this.#draft);
   }
 
   #learn(bytes: Buffer, envelope: Envelope): void {

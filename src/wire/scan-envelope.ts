@@ -38,10 +38,10 @@ export interface RecoveredEnvelope {
 /**
  * The fast scan, for a line from a server that is trusted to write JSON. It stops as soon as nothing further can
  * change the answer, so whatever follows is not looked at. Undefined: not a JSON-RPC message (a log line, an array).
+ * @param draft an empty one, for those who scan many
  */
-export function scanEnvelope(bytes: Buffer): Envelope | undefined {
+export function scanEnvelope(bytes: Buffer, draft = new EnvelopeDraft()): Envelope | undefined {
   if (bytes[0] !== OPEN_BRACE || bytes[bytes.length - 1] !== CLOSE_BRACE) return undefined;
-  const draft = new EnvelopeDraft();
   const members = new MemberCursor(bytes, 0);
   let tailIsRead = false;
   let none: { readonly key: PayloadKey; readonly start: number } | undefined;

@@ -29,13 +29,15 @@ export class ResponseWriter {
   #socket: 'idle' | 'scheduled' | 'blocked' = 'idle';
   #isFull = false;
   #isEnding = false;
-  readonly #reading: ReadingWatch;
+  readonly #openedAtMs: number;
+  /** Made when it is first looked at: most responses are over by then. */
+  #reading: ReadingWatch | undefined;
 
   /** `onDrain` is called when there is capacity again after `write` has returned false. */
   constructor(response: ServerResponse, nowMs: number, onDrain: () => void) {
     this.#response = response;
     this.#onDrain = onDrain;
-    this.#reading = new ReadingWatch(nowMs);
+    this.#openedAtMs = nowMs;
   }
 
   get isFull(): boolean {
@@ -88,6 +90,7 @@ export class ResponseWriter {
     // Behind other answers on its connection there is nothing to read yet; only what is large does not wait for that.
     const waitsForTurn = socket === null && !this.#isFull;
     const written = waitsForTurn ? NOTHING : { bytes: this.#givenBytes, queuedBytes: this.queuedBytes, socket };
+    this.#reading ??= new ReadingWatch(this.#openedAtMs);
     if (this.#reading.hasStopped(written, nowMs)) this.#response.destroy();
   }
 

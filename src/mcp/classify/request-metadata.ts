@@ -55,7 +55,7 @@ const ENVELOPE_KEYS = [META_PROTOCOL_VERSION, META_CLIENT_CAPABILITIES, META_CLI
  */
 export function claimsModern(frame: Frame): boolean {
   const { bytes, payloadStart, outline } = frame;
-  if (payloadStart === -1 || frame.isResponse) return false;
+  if (payloadStart === -1 || frame.isResponse || outline?.mayHoldMeta === false) return false;
   const params = membersOf(bytes, payloadStart, outline);
   while (params.next()) {
     if (!isStringToken(bytes, params.keyStart, params.keyEnd, META)) continue;

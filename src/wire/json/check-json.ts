@@ -31,7 +31,7 @@ export type JsonCheck = 'valid' | 'invalid' | 'too-deep' | 'too-many';
  * @param outline takes note of the outer members on the way; of what is not valid it says nothing of use
  */
 export function checkJson(bytes: Buffer, { maxDepth, maxValues }: JsonLimits, outline?: Outline): JsonCheck {
-  const runs = new StringRuns(bytes);
+  const runs = bytes.length < SHORT_BYTES ? undefined : new StringRuns(bytes);
   /** What closes each array and object that is open, the first `depth` of them. */
   const open: number[] = [];
   let depth = 0;
@@ -100,7 +100,7 @@ function toToken(bytes: Buffer, at: number): number {
 // Each of these returns the offset after what it is for, -1 where that is not there.
 
 /** A key and its colon; what comes after it is the value. */
-function checkKey(bytes: Buffer, runs: StringRuns, pos: number): number {
+function checkKey(bytes: Buffer, runs: StringRuns | undefined, pos: number): number {
   if (byteAt(bytes, pos) !== QUOTE) return -1;
   const end = checkString(bytes, runs, pos);
   if (end === -1) return -1;
@@ -109,10 +109,10 @@ function checkKey(bytes: Buffer, runs: StringRuns, pos: number): number {
 }
 
 /** @param pos of the opening quote */
-function checkString(bytes: Buffer, runs: StringRuns, pos: number): number {
+function checkString(bytes: Buffer, runs: StringRuns | undefined, pos: number): number {
   let at = pos + 1;
   for (;;) {
-    at = runs.endOf(at);
+    at = runs === undefined ? endOfRun(bytes, at) : runs.endOf(at);
     const byte = byteAt(bytes, at);
     if (byte === QUOTE) return at + 1;
     if (byte !== BACKSLASH) return -1;
@@ -201,9 +201,15 @@ ENDS_RUN.fill(1, 0, SPACE);
 ENDS_RUN[QUOTE] = 1;
 ENDS_RUN[BACKSLASH] = 1;
 
-const NO_WORDS = new Int32Array(0);
+/** Where a run of ordinary bytes in a string ends, in a short text. */
+function endOfRun(bytes: Buffer, pos: number): number {
+  const { length } = bytes;
+  let at = pos;
+  while (at < length && ENDS_RUN[bytes[at] as number] === 0) at += 1;
+  return at;
+}
 
-/** Finds where runs of ordinary bytes in the strings of one JSON text end; long ones are read four bytes at a time. */
+/** Finds where such runs end in a text that is not short; long ones are read four bytes at a time. */
 export class StringRuns {
   readonly #bytes: Buffer;
   /** The aligned part of the bytes, which begins at `#lead`. */
@@ -214,8 +220,7 @@ export class StringRuns {
     const { buffer, byteOffset, length } = bytes;
     this.#bytes = bytes;
     this.#lead = (4 - (byteOffset & 3)) & 3;
-    this.#words =
-      length < SHORT_BYTES ? NO_WORDS : new Int32Array(buffer, byteOffset + this.#lead, (length - this.#lead) >> 2);
+    this.#words = new Int32Array(buffer, byteOffset + this.#lead, (length - this.#lead) >> 2);
   }
 
   /** The first offset at or after `pos` that holds a quote, a backslash or a control character; else the length. */

@@ -36,10 +36,17 @@ export class Outline {
   readonly #last: number[] = [0, 0, 0, 0];
   /** The last member of the payload was its `_meta`. */
   #isInMeta = false;
+  #holdsMeta: boolean;
 
   constructor(bytes: Buffer, notes: number[] = []) {
     this.#bytes = bytes;
     this.#notes = notes;
+    this.#holdsMeta = notes.length > 0;
+  }
+
+  /** False: the payload has no member `_meta`, however that may be spelled. */
+  get mayHoldMeta(): boolean {
+    return this.#holdsMeta || !this.isComplete;
   }
 
   /** False: there are more members than could be noted. */
@@ -56,7 +63,10 @@ export class Outline {
   memberBegins(level: number, keyStart: number, valueStart: number): void {
     if (level >= LEVELS && (level > LEVELS || !this.#isInMeta)) return;
     if (!this.isComplete) return;
-    if (level === LEVELS - 1) this.#isInMeta = isMeta(this.#bytes, keyStart, valueStart);
+    if (level === LEVELS - 1) {
+      this.#isInMeta = isMeta(this.#bytes, keyStart, valueStart);
+      this.#holdsMeta ||= this.#isInMeta;
+    }
     this.#last[level] = this.#notes.length;
     this.#notes.push(level, keyStart, valueStart, -1);
   }
