@@ -2,8 +2,7 @@
 import { findCancelledId, findProgressOf, findSubscriptionId } from '../mcp/classify/correlators.ts';
 import { CANCELLED, LISTEN, LOG_MESSAGE, PROGRESS } from '../mcp/vocabulary/methods.ts';
 import type { Frame } from '../wire/frame.ts';
-import type { Exchange } from './exchange.ts';
-import type { ExchangeTable } from './exchange-table.ts';
+import type { Exchange, ExchangeTable } from './exchange.ts';
 import type { Questions } from './questions.ts';
 
 /** As far as the message itself tells. A question that the server withdraws is closed. */

@@ -8,8 +8,7 @@ import { type Era, findRevision, OLDEST_REVISION, type Revision } from '../mcp/v
 import { failureToldBy, rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
 import type { Frame, JsonRpcId } from '../wire/frame.ts';
 import { errorFrame, resultFrame } from '../wire/write-message.ts';
-import type { Exchange, Lane } from './exchange.ts';
-import { ExchangeTable, INITIALIZE_TOO_LARGE } from './exchange-table.ts';
+import { type Exchange, ExchangeTable, INITIALIZE_TOO_LARGE, type Lane } from './exchange.ts';
 import { type CallTimes, type ExchangeOwner, type Exchanges, withdrawal } from './exchanges.ts';
 import { findAddressee, findCallOf } from './notifications.ts';
 import { type ClientOrigin, ClientPresence, type ObservedClient } from './observer.ts';

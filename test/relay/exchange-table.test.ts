@@ -1,6 +1,5 @@
 import test from 'ava';
-import { Exchange } from '../../src/relay/exchange.ts';
-import { ExchangeTable } from '../../src/relay/exchange-table.ts';
+import { Exchange, ExchangeTable } from '../../src/relay/exchange.ts';
 import { FakeLane } from '../support/fake-peers.ts';
 
 interface Open {

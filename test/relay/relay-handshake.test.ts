@@ -1,7 +1,7 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
 import { rpcErrorOf } from '../../src/mcp/vocabulary/rpc-errors.ts';
-import { MAX_INITIALIZE_BYTES } from '../../src/relay/exchange-table.ts';
+import { MAX_INITIALIZE_BYTES } from '../../src/relay/exchange.ts';
 import { messagesOf } from '../support/fake-peers.ts';
 import { RelayPair, readyPair } from './relay-pair.ts';
 

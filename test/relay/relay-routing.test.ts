@@ -1,7 +1,6 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
-import type { Exchange } from '../../src/relay/exchange.ts';
-import { MAX_OPEN_EXCHANGES } from '../../src/relay/exchange-table.ts';
+import { type Exchange, MAX_OPEN_EXCHANGES } from '../../src/relay/exchange.ts';
 import { FakeLane, messagesOf } from '../support/fake-peers.ts';
 import { readyPair } from './relay-pair.ts';
 

@@ -1,7 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import { EnvelopeScanner } from '../../src/wire/envelope-scanner.ts';
-import { scanEnvelope } from '../../src/wire/scan-envelope.ts';
+import { EnvelopeScanner, scanEnvelope } from '../../src/wire/scan-envelope.ts';
 import { progressLine } from '../support/progress-lines.ts';
 
 test('finds in each line what the plain scan finds, whatever came before', (t) => {

@@ -4,8 +4,7 @@ import { type RequestMetadata, readRequestMetadata } from '../../mcp/classify/re
 import { CANCELLED } from '../../mcp/vocabulary/methods.ts';
 import { INVALID_PARAMS } from '../../mcp/vocabulary/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { Exchange } from '../../relay/exchange.ts';
-import { MAX_OPEN_EXCHANGES } from '../../relay/exchange-table.ts';
+import { type Exchange, MAX_OPEN_EXCHANGES } from '../../relay/exchange.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { idToken } from '../../wire/splice.ts';

@@ -1,13 +1,12 @@
 import { RecentNames } from '../../collections/recent-names.ts';
 import type { BridgeError } from '../../errors.ts';
 import type { ServerFault } from '../../relay/ports.ts';
-import { EnvelopeScanner } from '../../wire/envelope-scanner.ts';
 import { Frame } from '../../wire/frame.ts';
 import { OPEN_BRACKET } from '../../wire/json/ascii.ts';
 import { isWhitespace, skipWhitespace } from '../../wire/json/scan-json.ts';
 import { toOneLine } from '../../wire/ndjson.ts';
 import { readMessage, SERVER_LIMITS } from '../../wire/read-message.ts';
-import { recoverEnvelope } from '../../wire/scan-envelope.ts';
+import { EnvelopeScanner, recoverEnvelope } from '../../wire/scan-envelope.ts';
 import { KEPT_END_BYTES, type SkippedEnds } from '../../wire/skipped-bytes.ts';
 import type { DecodedEvent } from '../../wire/sse-decode.ts';
 import { oversizedError } from '../oversized-error.ts';

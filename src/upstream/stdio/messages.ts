@@ -2,12 +2,11 @@ import type { Logger } from 'pino';
 import { BridgeError } from '../../errors.ts';
 import { toPrintable } from '../../printable.ts';
 import type { ServerFault } from '../../relay/ports.ts';
-import { EnvelopeScanner } from '../../wire/envelope-scanner.ts';
 import { Frame } from '../../wire/frame.ts';
 import { CLOSE_BRACE, OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/ascii.ts';
 import { type LineSink, LineSplitter, type OversizedLine } from '../../wire/ndjson.ts';
 import { readMessage, SERVER_LIMITS } from '../../wire/read-message.ts';
-import { recoverEnvelope } from '../../wire/scan-envelope.ts';
+import { EnvelopeScanner, recoverEnvelope } from '../../wire/scan-envelope.ts';
 import { oversizedError } from '../oversized-error.ts';
 
 /** What is shown of a line that is no message, and how many are kept for error messages. */

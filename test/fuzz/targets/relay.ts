@@ -3,7 +3,7 @@ import { BridgeError } from '../../../src/errors.ts';
 import { findCancelledId } from '../../../src/mcp/classify/correlators.ts';
 import { CANCELLED } from '../../../src/mcp/vocabulary/methods.ts';
 import type { Era } from '../../../src/mcp/vocabulary/revisions.ts';
-import { MAX_OPEN_EXCHANGES } from '../../../src/relay/exchange-table.ts';
+import { MAX_OPEN_EXCHANGES } from '../../../src/relay/exchange.ts';
 import type { Frame, JsonRpcId } from '../../../src/wire/frame.ts';
 import { modernPair, type RelayPair, readyPair } from '../../relay/relay-pair.ts';
 import { FakeLane } from '../../support/fake-peers.ts';
