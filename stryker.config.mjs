@@ -14,6 +14,10 @@ const PARTS = [
     tests: ['test/http/server/access-policy.test.ts', 'test/downstream/access.test.ts'],
   },
   {
+    source: 'src/downstream/listener/admission.ts',
+    tests: ['test/downstream/access.test.ts', 'test/downstream/authentication.test.ts', 'test/downstream/listener'],
+  },
+  {
     source: 'src/http/auth',
     tests: ['test/http/auth', 'test/downstream/authentication.test.ts', 'test/downstream/mapped-headers.test.ts'],
   },
