@@ -6,8 +6,8 @@ import { isStringArray } from '../mcp/vocabulary/discover.ts';
 import { asFields, type Fields } from '../mcp/vocabulary/payload.ts';
 import type { HttpTarget } from '../upstream/detect/ask/ask-once.ts';
 import { untilAborted } from '../upstream/detect/attempts/wait.ts';
+import type { StepLog } from './findings.ts';
 import type { Authorization } from './report.ts';
-import type { StepLog } from './step-log.ts';
 
 const METADATA_TIMEOUT_MS = 5000;
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';

@@ -1,6 +1,12 @@
+import type { ServerConfig } from '../config.ts';
+import type { Clock } from '../deps.ts';
 import type { BridgeError } from '../errors.ts';
-import type { Authorization, Offer } from './report.ts';
-import type { StepLog } from './step-log.ts';
+import type { Implementation } from '../mcp/vocabulary/meta.ts';
+import { INITIALIZE } from '../mcp/vocabulary/methods.ts';
+import { LATEST_LEGACY_REVISION } from '../mcp/vocabulary/revisions.ts';
+import type { Frame } from '../wire/frame.ts';
+import { requestFrame } from '../wire/write-message.ts';
+import type { Authorization, Offer, Step } from './report.ts';
 
 /** Collects what is found while it is being found; when the time is up, what is there counts. */
 export class Findings {
@@ -27,3 +33,101 @@ export class Findings {
     if (!this.problems.includes(sentence)) this.problems.push(sentence);
   }
 }
+
+/** What a question came to, as far as the log needs it. */
+export interface Answered {
+  readonly words: string;
+  readonly tookMs: number;
+  readonly head?: { readonly status: number } | undefined;
+}
+
+/** Keeps what was sent and what came of it; knows what is being waited for. */
+export class StepLog {
+  readonly steps: Step[] = [];
+  readonly #clock: Clock;
+  readonly #waiting: (what: string) => void;
+  #pending: { readonly request: string; readonly startedMs: number } | undefined;
+
+  constructor(clock: Clock, waiting: (what: string) => void = () => undefined) {
+    this.#clock = clock;
+    this.#waiting = waiting;
+  }
+
+  /** Runs one question and writes down its outcome. */
+  async run<Answer extends Answered>(request: string, ask: () => Promise<Answer>): Promise<Answer> {
+    this.#pending = { request, startedMs: this.#clock.now() };
+    this.waitFor(`the answer to ${request}`);
+    const answer = await ask();
+    this.#pending = undefined;
+    this.add({ request, saw: answer.words, status: answer.head?.status, tookMs: answer.tookMs });
+    return answer;
+  }
+
+  /** Shows what the probe waits for where that is no request whose steps are recorded. */
+  waitFor(what: string): void {
+    this.#waiting(what);
+  }
+
+  add(step: Step): void {
+    this.steps.push({ ...step, tookMs: Math.round(step.tookMs * 10) / 10 });
+  }
+
+  /** For questions at another path of the same server: the same log, with the path. */
+  at(path: string): StepLog {
+    return new StepLogAt(this, path, this.#clock);
+  }
+
+  /** The time is up: what was waited for counts as unanswered. Returns what that was. */
+  giveUp(): string | undefined {
+    const pending = this.#pending;
+    if (pending === undefined) return undefined;
+    this.#pending = undefined;
+    const { request, startedMs } = pending;
+    this.add({
+      request,
+      saw: 'no answer before the time was up',
+      status: undefined,
+      tookMs: this.#clock.now() - startedMs,
+    });
+    return request;
+  }
+}
+
+class StepLogAt extends StepLog {
+  readonly #log: StepLog;
+  readonly #path: string;
+
+  constructor(log: StepLog, path: string, clock: Clock) {
+    super(clock);
+    this.#log = log;
+    this.#path = path;
+  }
+
+  override run<Answer extends Answered>(request: string, ask: () => Promise<Answer>): Promise<Answer> {
+    return this.#log.run(`${request} at ${this.#path}`, ask);
+  }
+
+  override add(step: Step): void {
+    this.#log.add({ ...step, request: `${step.request} at ${this.#path}` });
+  }
+}
+
+/** Asks for the newest revision with a handshake, and offers the server nothing. */
+export function createInitializeRequest(id: number, clientInfo: Implementation): Frame {
+  const protocolVersion = LATEST_LEGACY_REVISION.id;
+  return requestFrame(id, INITIALIZE, { protocolVersion, capabilities: {}, clientInfo });
+}
+
+export interface ProbeConfig extends Pick<ServerConfig, 'protocol' | 'remote' | 'child' | 'limits'> {
+  /** The time limit for everything but the clearing up. */
+  readonly timeoutMs: number;
+  /** Aborted: it ends sooner, and reports what it has. */
+  readonly signal?: AbortSignal;
+  /** Hears what is waited for from now on: `the answer to initialize`. */
+  readonly waiting?: (what: string) => void;
+}
+
+/** A single question; one that gets no answer in this time gets none. */
+export const STEP_TIMEOUT_MS = 10_000;
+/** A stream is announced at once or not at all. */
+export const STREAM_TIMEOUT_MS = 5000;

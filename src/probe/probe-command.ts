@@ -12,11 +12,8 @@ import { VerdictCache } from '../upstream/detect/verdict-cache.ts';
 import { createStdioDialer } from '../upstream/stdio/dialer.ts';
 import type { Frame } from '../wire/frame.ts';
 import { requestFrame } from '../wire/write-message.ts';
-import type { Findings } from './findings.ts';
-import { createInitializeRequest } from './handshake.ts';
-import { takeInventory } from './inventory.ts';
-import { OfferDraft } from './offer-draft.ts';
-import { STEP_TIMEOUT_MS } from './probe-config.ts';
+import { createInitializeRequest, type Findings, STEP_TIMEOUT_MS } from './findings.ts';
+import { OfferDraft, takeInventory } from './offer-draft.ts';
 import type { Step } from './report.ts';
 
 export interface CommandProbeOptions {

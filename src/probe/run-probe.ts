@@ -4,14 +4,11 @@ import { toBridgeError } from '../errors.ts';
 import type { Credentials } from '../http/client/credentials.ts';
 import { createHttpClient } from '../upstream/remote.ts';
 import { VERSION } from '../version.ts';
-import { adviseClients } from './clients.ts';
-import { Findings } from './findings.ts';
+import { adviseClients, nameTarget, showTarget } from './clients.ts';
+import { Findings, type ProbeConfig, StepLog } from './findings.ts';
 import { CommandProbe } from './probe-command.ts';
-import type { ProbeConfig } from './probe-config.ts';
 import { UrlProbe } from './probe-url.ts';
 import type { ProbeConclusion, ProbeReport } from './report.ts';
-import { nameTarget, showTarget } from './shown-target.ts';
-import { StepLog } from './step-log.ts';
 
 /**
  * Finds out what a server speaks. Whatever it opens or starts it ends again, in up to a few seconds more than the time
@@ -92,7 +89,7 @@ async function createProbe(
 
 /** Loaded where it was asked for. */
 async function createLogin(server: URL, remote: RemoteConfig, config: LoginConfig, deps: Deps): Promise<Credentials> {
-  const login = await import('../http/login/create-login.ts');
+  const login = await import('../http/login/login.ts');
   return login.createLogin({ server, config, remote, userAgent: `mcp-portage/${VERSION}`, deps });
 }
 

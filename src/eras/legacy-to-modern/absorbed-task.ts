@@ -10,8 +10,7 @@ import { withParams, withPayload } from '../../wire/edit-frame.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { findMember } from '../../wire/json/find-member.ts';
 import { errorFrame, joinMembers, requestFrame, resultFrame } from '../../wire/write-message.ts';
-import { violation } from './call-failures.ts';
-import type { ClientCallHost } from './call-host.ts';
+import { type ClientCallHost, violation } from './call-host.ts';
 import { InputRound, ROUNDS_TIMEOUT_MS } from './input-round.ts';
 import type { Asker } from './upstream-requests.ts';
 

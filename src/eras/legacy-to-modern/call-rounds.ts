@@ -4,8 +4,7 @@ import { isInteractive } from '../../mcp/vocabulary/methods.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { HeldBytes } from '../parked-bytes.ts';
-import { noCapacity, tooManyRounds, violation } from './call-failures.ts';
-import type { ClientCallHost } from './call-host.ts';
+import { type ClientCallHost, noCapacity, tooManyRounds, violation } from './call-host.ts';
 import { InputRound, ROUNDS_TIMEOUT_MS } from './input-round.ts';
 
 /** Times a server may ask for more within one call. */

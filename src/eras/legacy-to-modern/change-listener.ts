@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import type { RequestMetadata } from '../../mcp/classify/request-metadata.ts';
 import { type ListenFilter, readListenFilter } from '../../mcp/translate/listen-filter.ts';
+import { META_SUBSCRIPTION_ID } from '../../mcp/vocabulary/meta.ts';
 import { PROMPTS_CHANGED, RESOURCE_UPDATED, RESOURCES_CHANGED, TOOLS_CHANGED } from '../../mcp/vocabulary/methods.ts';
 import { asFields, readField, readFields } from '../../mcp/vocabulary/payload.ts';
 import { INTERNAL_ERROR, METHOD_NOT_FOUND } from '../../mcp/vocabulary/rpc-codes.ts';
@@ -9,13 +10,22 @@ import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { SubscribedUris, TOO_MANY_SUBSCRIBED } from '../../mcp/vocabulary/subscribed-uris.ts';
 import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { ServerListener } from '../../relay/ports.ts';
+import { editFrame } from '../../wire/edit-frame.ts';
 import type { Frame } from '../../wire/frame.ts';
+import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import { notificationFrame, resultFrame } from '../../wire/write-message.ts';
-import { commonFilter, commonFlags, isEmptyFilter, isSameFilter, type ListFlags } from './change-filter.ts';
-import { withoutSubscriptionId } from './legacy-notification.ts';
-import { PendingSubscribes } from './pending-subscribes.ts';
-import { OVERLAP_MS, RecentChanges } from './recent-changes.ts';
-import { type ListenOwner, ServerSubscription } from './server-subscription.ts';
+import {
+  commonFilter,
+  commonFlags,
+  isEmptyFilter,
+  isSameFilter,
+  type ListenOwner,
+  type ListFlags,
+  OVERLAP_MS,
+  PendingSubscribes,
+  RecentChanges,
+  ServerSubscription,
+} from './server-subscription.ts';
 import type { UpstreamRequests } from './upstream-requests.ts';
 
 /** Clients subscribe to many resources in a row; each change of the filter is a request. */
@@ -260,4 +270,16 @@ function readError(answer: Frame): RpcError {
     message: typeof message === 'string' ? message : ENDED_EARLY.message,
     ...(data !== undefined && { data }),
   };
+}
+
+/** What a subscription brings, as legacy clients know it: they have none. */
+export function withoutSubscriptionId(frame: Frame): Frame {
+  const { bytes, payloadStart } = frame;
+  const params = ObjectEditor.read(bytes, payloadStart, ['_meta']);
+  const meta = ObjectEditor.read(bytes, params?.value('_meta')?.start ?? -1, [META_SUBSCRIPTION_ID]);
+  if (params === undefined || meta?.value(META_SUBSCRIPTION_ID) === undefined) return frame;
+  meta.remove(META_SUBSCRIPTION_ID);
+  if (meta.isEmpty) params.remove('_meta');
+  else params.edit('_meta', meta.edits());
+  return editFrame(frame, params.edits());
 }

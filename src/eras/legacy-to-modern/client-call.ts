@@ -12,8 +12,7 @@ import { OPEN_BRACE } from '../../wire/json/ascii.ts';
 import { withId } from '../../wire/splice.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { AbsorbedTask, declaringTasks, MAX_TASK_ID_LENGTH, needsTasks } from './absorbed-task.ts';
-import { errorAnswer, inputFailure, violation } from './call-failures.ts';
-import type { CallKeeper } from './call-host.ts';
+import { type CallKeeper, errorAnswer, inputFailure, violation } from './call-host.ts';
 import { CallRounds } from './call-rounds.ts';
 import type { Asker } from './upstream-requests.ts';
 

@@ -5,12 +5,11 @@ import { toLegacyInput } from '../../mcp/translate/downgrade-inputs.ts';
 import { CANCELLED } from '../../mcp/vocabulary/methods.ts';
 import { readFields } from '../../mcp/vocabulary/payload.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import { withParams } from '../../wire/edit-frame.ts';
-import type { Frame } from '../../wire/frame.ts';
+import { editFrame, withParams } from '../../wire/edit-frame.ts';
+import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
 import type { ClientCallHost } from './call-host.ts';
-import type { PendingInput, PendingInputOwner } from './pending-inputs.ts';
-import { withProgressToken } from './progress-token.ts';
 
 /** For all that is asked in one round: a person may be thinking. Begins anew when the client reports progress. */
 export const ROUND_TIMEOUT_MS = 600_000;
@@ -152,4 +151,69 @@ function describeError(answer: Frame): string {
   const { code, message } = readFields(answer, ['code', 'message']);
   const text = typeof message === 'string' ? `: ${message}` : '';
   return `error ${typeof code === 'number' ? code : 'without a code'}${text}`;
+}
+
+/**
+ * A request that tells its receiver how to report progress. A token of the server's is replaced: it has no request open
+ * that could be told. [spec 2025-11-25 basic/utilities/progress]
+ */
+export function withProgressToken(request: Frame, token: number): Frame {
+  const { bytes, payloadStart } = request;
+  const value = Buffer.from(String(token));
+  const whole = Buffer.from(`{"progressToken":${token}}`);
+  const params = ObjectEditor.read(bytes, payloadStart, ['_meta']);
+  if (params === undefined) return payloadStart === -1 ? withParams(request, inParams(whole)) : request;
+  const meta = ObjectEditor.read(bytes, params.value('_meta')?.start ?? -1, ['progressToken']);
+  meta?.set('progressToken', value);
+  if (meta === undefined) params.set('_meta', whole);
+  else params.edit('_meta', meta.edits());
+  return editFrame(request, params.edits());
+}
+
+function inParams(meta: Buffer): Buffer {
+  return Buffer.concat([Buffer.from('{"_meta":'), meta, Buffer.from('}')]);
+}
+
+/** An input request that the client was sent and has not answered. */
+export interface PendingInput {
+  readonly id: number;
+  readonly method: string;
+  readonly owner: PendingInputOwner;
+}
+
+/** The round of input requests that an input belongs to. */
+export interface PendingInputOwner {
+  /** The client has answered, with a result or an error; the input is not pending any more. */
+  answered(input: PendingInput, answer: Frame): void;
+  /** The client has reported progress on one of its inputs. */
+  progressed(): void;
+}
+
+/** The input requests that one client has not answered, by their ids. */
+export class PendingInputs {
+  readonly #inputs = new Map<JsonRpcId, PendingInput>();
+  #lastId = 0;
+
+  open(method: string, owner: PendingInputOwner): PendingInput {
+    this.#lastId += 1;
+    const input: PendingInput = { id: this.#lastId, method, owner };
+    this.#inputs.set(input.id, input);
+    return input;
+  }
+
+  /** The input with this id, which is its progress token, too. */
+  get(id: JsonRpcId | undefined): PendingInput | undefined {
+    return id === undefined ? undefined : this.#inputs.get(id);
+  }
+
+  /** Takes out the input that an answer with this id ends. */
+  take(id: JsonRpcId | undefined): PendingInput | undefined {
+    const input = this.get(id);
+    if (input !== undefined) this.#inputs.delete(input.id);
+    return input;
+  }
+
+  clear(): void {
+    this.#inputs.clear();
+  }
 }

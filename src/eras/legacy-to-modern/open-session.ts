@@ -28,14 +28,13 @@ import type { Frame } from '../../wire/frame.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import type { HeldBytes } from '../parked-bytes.ts';
 import type { AbsorbedTask } from './absorbed-task.ts';
-import { errorAnswer } from './call-failures.ts';
-import type { CallKeeper } from './call-host.ts';
-import { announcedLists, takesSubscriptions } from './change-filter.ts';
+import { type CallKeeper, errorAnswer } from './call-host.ts';
 import { ChangeListener } from './change-listener.ts';
 import { ClientCall } from './client-call.ts';
 import type { ClientProfile } from './client-profile.ts';
+import { type PendingInput, PendingInputs } from './input-round.ts';
 import { LegacyResults } from './legacy-results.ts';
-import { type PendingInput, PendingInputs } from './pending-inputs.ts';
+import { announcedLists, takesSubscriptions } from './server-subscription.ts';
 import type { UpstreamRequests } from './upstream-requests.ts';
 
 export interface OpenSessionOptions {

@@ -16,12 +16,11 @@ import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
 import type { ParkedBytes } from '../parked-bytes.ts';
 import type { AbsorbedTask } from './absorbed-task.ts';
-import { errorAnswer, violation } from './call-failures.ts';
+import { errorAnswer, violation } from './call-host.ts';
 import { type ClientProfile, readClientProfile } from './client-profile.ts';
-import { FinalRequests } from './final-requests.ts';
 import { OpenSession } from './open-session.ts';
 import type { DiscoveryOutcome, DiscoverySeeker, SharedDiscovery } from './shared-discovery.ts';
-import { type Asker, UpstreamRequests } from './upstream-requests.ts';
+import { type Asker, FinalRequests, UpstreamRequests } from './upstream-requests.ts';
 
 /** Messages a client may send before its handshake is answered; none of them is expected. */
 const MAX_HELD = 64;

@@ -1,15 +1,15 @@
 import type { Logger } from 'pino';
+import { ByteQueue } from '../../collections/byte-queue.ts';
 import { readProgress } from '../../mcp/classify/correlators.ts';
 import { rewriteProgress } from '../../mcp/translate/rewrite.ts';
 import { type LogLevel, parseLogLevel, severityOf } from '../../mcp/vocabulary/log-levels.ts';
 import { isListChanged, LOG_MESSAGE, PROGRESS, RESOURCE_UPDATED, TASK_STATUS } from '../../mcp/vocabulary/methods.ts';
 import { readField } from '../../mcp/vocabulary/payload.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { Frame } from '../../wire/frame.ts';
+import { ownBytes } from '../../wire/byte-collector.ts';
+import { Frame } from '../../wire/frame.ts';
 import type { HeldBytes } from '../parked-bytes.ts';
-import type { Follower } from './follower.ts';
-import { KeptNotices } from './kept-notices.ts';
-import type { ParkedCall } from './parked-call.ts';
+import type { Follower, ParkedCall } from './parked-call.ts';
 
 export interface CallNoticesOptions {
   readonly park: Pick<ParkedCall<Follower>, 'observers' | 'state'>;
@@ -116,4 +116,54 @@ function levelOf(frame: Frame): LogLevel | undefined {
 
 function isWanted(level: LogLevel | undefined, least: LogLevel | undefined): boolean {
   return level !== undefined && least !== undefined && severityOf(level) >= severityOf(least);
+}
+
+/** Limits the notices of one call. Clients come back within seconds; one that is away for longer reads the latest. */
+export const MAX_KEPT_NOTICES = 100;
+export const MAX_KEPT_NOTICE_BYTES = 64 * 1024;
+
+/**
+ * What a server says about a call while no request of its client follows it, from the oldest on. When there is no room,
+ * the oldest goes; how far the call has come goes last.
+ */
+export class KeptNotices {
+  readonly #held: HeldBytes;
+  readonly #notices = new ByteQueue<Frame>(
+    { maxItems: MAX_KEPT_NOTICES, maxBytes: MAX_KEPT_NOTICE_BYTES },
+    ({ bytes }) => bytes.length,
+  );
+  #latestProgress: Frame | undefined;
+  /** Lost for lack of capacity. */
+  dropped = 0;
+
+  /** `held`: where its bytes count. */
+  constructor(held: HeldBytes) {
+    this.#held = held;
+  }
+
+  add(notice: Frame): void {
+    const { length } = notice.bytes;
+    if (length > MAX_KEPT_NOTICE_BYTES) {
+      // Whatever went for it, there would be no room.
+      this.dropped += 1;
+      return;
+    }
+    const kept = new Frame(ownBytes(notice.bytes), notice);
+    this.#notices.add(kept);
+    if (notice.method === PROGRESS) this.#latestProgress = kept;
+    while (this.#notices.isExceeded || !this.#held.set(this.#notices.bytes)) this.#dropOldest();
+  }
+
+  #dropOldest(): void {
+    const isLast = this.#notices.length === 1;
+    this.#notices.removeFirst((notice) => isLast || notice !== this.#latestProgress);
+    this.dropped += 1;
+  }
+
+  /** All of them, in their order; none is kept any more. */
+  takeAll(): readonly Frame[] {
+    this.#latestProgress = undefined;
+    this.#held.set(0);
+    return this.#notices.takeAll();
+  }
 }

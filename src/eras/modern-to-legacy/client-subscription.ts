@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
@@ -18,17 +19,18 @@ import { asFields, type Fields } from '../../mcp/vocabulary/payload.ts';
 import { INVALID_PARAMS } from '../../mcp/vocabulary/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { MAX_SUBSCRIBED } from '../../mcp/vocabulary/subscribed-uris.ts';
+import { TASK_CHANGED } from '../../mcp/vocabulary/task-extension.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
+import { editFrame, withParams } from '../../wire/edit-frame.ts';
 import type { Frame } from '../../wire/frame.ts';
+import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import { idToken } from '../../wire/splice.ts';
-import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
+import { errorFrame, joinMembers, notificationFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
 import type { HostedTask } from './hosted-task.ts';
 import type { LegacyPool } from './pool/legacy-pool.ts';
 import type { SessionWanted } from './pool/session-wanted.ts';
 import { SessionLink, type SessionLinkUser, upstreamExchange } from './session-link.ts';
-import { stampSubscription } from './subscription-stamp.ts';
-import { TaskWatch } from './task-watch.ts';
 
 /** A resource whose server has not agreed by then is left out. */
 export const SUBSCRIBE_MS = 5000;
@@ -247,4 +249,88 @@ const NOTHING: ListenFilter = {
 
 function hasFlag(capability: unknown, flag: string): boolean {
   return asFields(capability)?.[flag] === true;
+}
+
+/** Each subscription holds a session open. */
+export const MAX_LISTENING = 1024;
+
+/** Counts the subscriptions before a legacy server, of each caller and together. */
+export class SubscriptionSlots {
+  readonly #perCaller: number;
+  readonly #ofCaller = new Map<string, number>();
+  #taken = 0;
+
+  constructor(perCaller = MAX_LISTENING) {
+    this.#perCaller = perCaller;
+  }
+
+  /** An error: no slot is free. Each slot that was taken is released once. */
+  take(principal: string): BridgeError | undefined {
+    const own = this.#ofCaller.get(principal) ?? 0;
+    if (own >= this.#perCaller) return tooMany(`This caller has ${own}`);
+    if (this.#taken >= MAX_LISTENING) return tooMany(`All callers together have ${MAX_LISTENING}`);
+    this.#taken += 1;
+    this.#ofCaller.set(principal, own + 1);
+    return undefined;
+  }
+
+  release(principal: string): void {
+    this.#taken -= 1;
+    const own = (this.#ofCaller.get(principal) ?? 0) - 1;
+    if (own === 0) this.#ofCaller.delete(principal);
+    else this.#ofCaller.set(principal, own);
+  }
+}
+
+function tooMany(what: string): BridgeError {
+  const message = `${what} subscriptions at this server, the most allowed; close some, or try again later.`;
+  return new BridgeError('ERR_SESSION_BUSY', message);
+}
+
+/**
+ * The notification as part of a subscription; `id` is the token of the `subscriptions/listen` as the client wrote it.
+ * [spec 2026-07-28 basic/patterns/subscriptions#receiving-notifications]
+ */
+export function stampSubscription(frame: Frame, id: Buffer): Frame {
+  const { bytes, payloadStart } = frame;
+  const own = Buffer.concat([Buffer.from(`{${JSON.stringify(META_SUBSCRIPTION_ID)}:`), id, Buffer.from('}')]);
+  const params = ObjectEditor.read(bytes, payloadStart, ['_meta']);
+  if (params === undefined) return withParams(frame, Buffer.concat([Buffer.from('{"_meta":'), own, Buffer.from('}')]));
+  const meta = ObjectEditor.read(bytes, params.value('_meta')?.start ?? -1, [META_SUBSCRIPTION_ID]);
+  if (meta === undefined) {
+    params.set('_meta', own);
+  } else {
+    meta.set(META_SUBSCRIPTION_ID, id);
+    params.edit('_meta', meta.edits());
+  }
+  return editFrame(frame, params.edits());
+}
+
+/**
+ * One task for one who listens: what is known of it now, and again whenever that is something else. [SEP-2663] each
+ * notification says all that `tasks/get` would.
+ */
+export class TaskWatch {
+  readonly #task: HostedTask;
+  readonly #tell: (notification: Frame) => void;
+  readonly stop: () => void;
+  /** Digest of it: what a task asks may be large, and many may listen. */
+  #told: string | undefined;
+
+  constructor(task: HostedTask, tell: (notification: Frame) => void) {
+    this.#task = task;
+    this.#tell = tell;
+    this.#look();
+    this.stop = task.watch(() => this.#look());
+  }
+
+  #look(): void {
+    const members = this.#task.members();
+    if (members === undefined) return;
+    const params = joinMembers(members);
+    const digest = createHash('sha256').update(params).digest('base64');
+    if (digest === this.#told) return;
+    this.#told = digest;
+    this.#tell(withParams(notificationFrame(TASK_CHANGED), params));
+  }
 }

@@ -25,17 +25,15 @@ import { findUniqueMember } from '../../wire/json/find-member.ts';
 import { decodeString, type Span } from '../../wire/json/scan-json.ts';
 import { encodeId, idToken, withId } from '../../wire/splice.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
-import { ClientSubscription } from './client-subscription.ts';
-import type { Follower } from './follower.ts';
+import { ClientSubscription, type SubscriptionSlots } from './client-subscription.ts';
+import { askOfTask, NO_METHOD, type TaskClient, taskExtensions, tasksToWatch } from './hosted-tasks.ts';
 import { LegacyCall, type LegacyCallOptions } from './legacy-call.ts';
-import type { ParkedCall } from './parked-call.ts';
+import type { Follower, ParkedCall } from './parked-call.ts';
 import { passNotification } from './pass-notification.ts';
 import { tooManyCapabilities } from './pool/legacy-pool.ts';
 import type { SessionWanted } from './pool/session-wanted.ts';
 import { requestDigest, stateError } from './request-state.ts';
 import { SessionLink, type SessionLinkUser } from './session-link.ts';
-import type { SubscriptionSlots } from './subscription-slots.ts';
-import { askOfTask, NO_METHOD, type TaskClient, taskExtensions, tasksToWatch } from './task-requests.ts';
 
 /** What all conversations with one server have in common. */
 export interface ConversationServices extends Omit<LegacyCallOptions, 'wanted' | 'request'> {

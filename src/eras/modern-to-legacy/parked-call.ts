@@ -1,11 +1,11 @@
 import type { Clock } from '../../deps.ts';
 import { assertNever } from '../../errors.ts';
 import { inputRequiredFrame } from '../../mcp/translate/input-requests.ts';
+import { type LogLevel, severityOf } from '../../mcp/vocabulary/log-levels.ts';
 import type { Fields } from '../../mcp/vocabulary/payload.ts';
 import type { Frame } from '../../wire/frame.ts';
-import type { KeptOutcome } from './kept-outcomes.ts';
-import { type InputQuestion, OpenQuestions } from './open-questions.ts';
-import type { ParkedCalls } from './parked-calls.ts';
+import type { KeptOutcome, ParkedCalls } from './parked-calls.ts';
+import { type InputQuestion, OpenQuestions } from './questions.ts';
 import type { RequestStates } from './request-state.ts';
 
 /** Servers that ask several things at once do so within a moment; one `input_required` shall hold them all. */
@@ -299,4 +299,22 @@ export class ParkedCall<Observer extends CallObserver> {
   #leaveCalls(): void {
     if (this.#id !== undefined) this.#options.calls.forget(this);
   }
+}
+
+/** A request of the client that follows a call. */
+export interface Follower extends CallObserver {
+  readonly logLevel: LogLevel | undefined;
+  /** The progress token as the client wrote it. */
+  readonly progressToken: Buffer | undefined;
+  notify(frame: Frame): void;
+  serverDrained(): void;
+}
+
+/** The level at which none of them misses anything; undefined: none of them wants logs. */
+export function mostVerbose(followers: Iterable<Follower>): LogLevel | undefined {
+  let most: LogLevel | undefined;
+  for (const { logLevel } of followers) {
+    if (logLevel !== undefined && (most === undefined || severityOf(logLevel) < severityOf(most))) most = logLevel;
+  }
+  return most;
 }

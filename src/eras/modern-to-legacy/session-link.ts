@@ -7,7 +7,7 @@ import type { ServerFault, ServerListener } from '../../relay/ports.ts';
 import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { requestFrame } from '../../wire/write-message.ts';
-import { readRpcError } from './legacy-answers.ts';
+import { readRpcError } from './call-messages.ts';
 import type { LegacyPool, PooledSession } from './pool/legacy-pool.ts';
 import type { LegacySession } from './pool/legacy-session.ts';
 import type { WaitingCall } from './pool/session-queue.ts';

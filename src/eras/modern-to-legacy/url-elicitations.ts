@@ -1,5 +1,9 @@
 /** `-32042` of 2025-11-25: a call that wants its user to visit a URL first. The modern era asks instead of failing. */
 
+import { RecentNames } from '../../collections/recent-names.ts';
+import type { Clock } from '../../deps.ts';
+import type { CanonicalCapabilities } from '../../mcp/translate/capabilities.ts';
+import { replaceCode } from '../../mcp/translate/errors.ts';
 import { toModernResult } from '../../mcp/translate/results.ts';
 import { isDeclared } from '../../mcp/vocabulary/client-capabilities.ts';
 import { CALL_TOOL, ELICIT } from '../../mcp/vocabulary/methods.ts';
@@ -10,6 +14,7 @@ import type { Frame } from '../../wire/frame.ts';
 import { findMember } from '../../wire/json/find-member.ts';
 import { isStringToken } from '../../wire/json/scan-json.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
+import type { Follower, ParkedCall } from './parked-call.ts';
 
 /** How often one call may be refused for it. */
 export const MAX_URL_ROUNDS = 10;
@@ -72,3 +77,118 @@ export function declined(method: string, serverInfo: Fields | undefined): Frame 
   const result = resultFrame(0, { content: [{ type: 'text', text: message }], isError: true });
   return toModernResult(result, { method, serverInfo }) ?? result;
 }
+
+/** Completions nobody has waited for yet, and characters of their ids; later ones push out the first. */
+const COMPLETED_LIMITS = { count: 1000, length: 64 * 1024 };
+
+interface Waiting {
+  readonly missing: Set<string>;
+  readonly finish: () => void;
+}
+
+/**
+ * What became of the URLs a server sent its user to. The modern era has no word for it; it only tells the bridge when
+ * a call that was refused for it may be tried again. [spec 2025-11-25 client/elicitation#completion-notifications]
+ */
+export class Elicitations {
+  readonly #clock: Clock;
+  readonly #completed = new RecentNames<true>(COMPLETED_LIMITS);
+  readonly #waiting = new Set<Waiting>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  completed(elicitationId: string): void {
+    this.#completed.set(elicitationId, true);
+    for (const waiting of [...this.#waiting]) {
+      waiting.missing.delete(elicitationId);
+      if (waiting.missing.size === 0) waiting.finish();
+    }
+  }
+
+  /** Calls `run` when all are completed, or when the time is up; never within this call. Returns what stops it. */
+  whenCompleted(ids: readonly string[], timeoutMs: number, run: () => void): () => void {
+    const missing = new Set(ids.filter((id) => !this.#completed.has(id)));
+    const stop = (): void => {
+      cancel();
+      this.#waiting.delete(waiting);
+    };
+    const finish = (): void => {
+      stop();
+      run();
+    };
+    const waiting: Waiting = { missing, finish };
+    const cancel = this.#clock.after(missing.size === 0 ? 0 : timeoutMs, finish);
+    this.#waiting.add(waiting);
+    return stop;
+  }
+
+  close(): void {
+    this.#completed.clear();
+    this.#waiting.clear();
+  }
+}
+
+export interface RequiredElicitationsOptions {
+  readonly park: ParkedCall<Follower>;
+  /** The capabilities of the client. */
+  readonly declared: CanonicalCapabilities;
+  /** The client cannot be asked; the call ends with this. */
+  readonly failed: (error: RpcError) => void;
+}
+
+/** The URL elicitations that a server requires before it runs a call, and what the user answers. */
+export class RequiredElicitations {
+  readonly #options: RequiredElicitationsOptions;
+  #rounds = 0;
+  #ids: readonly string[] = [];
+  #isAccepted = true;
+
+  constructor(options: RequiredElicitationsOptions) {
+    this.#options = options;
+  }
+
+  /** The user has agreed to all of them. */
+  get isAccepted(): boolean {
+    return this.#isAccepted;
+  }
+
+  /** Asks the client. */
+  require(elicitations: readonly UrlElicitation[], error: RpcError): void {
+    const { park, declared, failed } = this.#options;
+    if (!takesUrls(declared.capabilities)) return failed(URL_MODE_MISSING);
+    this.#rounds += 1;
+    if (this.#rounds > MAX_URL_ROUNDS) return failed(tooManyRounds(error));
+    this.#isAccepted = true;
+    this.#ids = elicitations.flatMap(({ elicitationId }) => (elicitationId === undefined ? [] : [elicitationId]));
+    for (const { request } of elicitations) {
+      park.asked({
+        method: ELICIT,
+        request,
+        askedBytes: 0,
+        answer: (response) => {
+          this.#isAccepted &&= isAccept(response);
+        },
+        // Nobody waits for these answers but the client itself.
+        refuse: () => failed(NO_CAPACITY),
+        keepAlive: undefined,
+      });
+    }
+  }
+
+  /** Calls `run` when the server reports the elicitations complete, or after `COMPLETION_MS`. Returns what stops it. */
+  whenComplete(elicitations: Elicitations, run: () => void): () => void {
+    return elicitations.whenCompleted(this.#ids, COMPLETION_MS, run);
+  }
+}
+
+function tooManyRounds(error: RpcError): RpcError {
+  const bridge = { reason: 'too_many_rounds', originalCode: error.code };
+  return replaceCode({ ...error, data: undefined }, INTERNAL_ERROR, bridge);
+}
+
+const NO_CAPACITY: RpcError = {
+  code: INTERNAL_ERROR,
+  message: 'there is no room for more calls that wait for their clients; try again later',
+};

@@ -4,7 +4,7 @@ import {
   MAX_RECENT_LENGTH,
   OVERLAP_MS,
   RecentChanges,
-} from '../../../src/eras/legacy-to-modern/recent-changes.ts';
+} from '../../../src/eras/legacy-to-modern/server-subscription.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 test('a change that another stream tells within a moment is the same one, after it another', (t) => {

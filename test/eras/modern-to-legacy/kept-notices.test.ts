@@ -3,7 +3,7 @@ import {
   KeptNotices,
   MAX_KEPT_NOTICE_BYTES,
   MAX_KEPT_NOTICES,
-} from '../../../src/eras/modern-to-legacy/kept-notices.ts';
+} from '../../../src/eras/modern-to-legacy/call-notices.ts';
 import { ParkedBytes } from '../../../src/eras/parked-bytes.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
 import { serverFrame } from '../../support/frames.ts';

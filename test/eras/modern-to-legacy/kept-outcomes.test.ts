@@ -1,5 +1,5 @@
 import test from 'ava';
-import { type KeptOutcome, KeptOutcomes, MAX_REMEMBERED } from '../../../src/eras/modern-to-legacy/kept-outcomes.ts';
+import { type KeptOutcome, KeptOutcomes, MAX_REMEMBERED } from '../../../src/eras/modern-to-legacy/parked-calls.ts';
 
 /** Outcomes within 100 bytes, and which of them were given up. */
 class Trial {

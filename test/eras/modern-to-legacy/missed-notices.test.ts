@@ -1,6 +1,5 @@
 import test from 'ava';
-import { CallNotices } from '../../../src/eras/modern-to-legacy/call-notices.ts';
-import { MAX_KEPT_NOTICES } from '../../../src/eras/modern-to-legacy/kept-notices.ts';
+import { CallNotices, MAX_KEPT_NOTICES } from '../../../src/eras/modern-to-legacy/call-notices.ts';
 import { PARK_MS, RETENTION_MS } from '../../../src/eras/modern-to-legacy/parked-call.ts';
 import { ParkedCalls } from '../../../src/eras/modern-to-legacy/parked-calls.ts';
 import { collectLog } from '../../process/collected-log.ts';

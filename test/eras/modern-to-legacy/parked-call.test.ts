@@ -1,5 +1,4 @@
 import test from 'ava';
-import { type InputQuestion, MAX_ASKED_AT_ONCE } from '../../../src/eras/modern-to-legacy/open-questions.ts';
 import {
   type CallObserver,
   COALESCING_MS,
@@ -8,6 +7,7 @@ import {
   RETENTION_MS,
 } from '../../../src/eras/modern-to-legacy/parked-call.ts';
 import { PARKING_LIMITS, ParkedCalls, type ParkingLimits } from '../../../src/eras/modern-to-legacy/parked-calls.ts';
+import { type InputQuestion, MAX_ASKED_AT_ONCE } from '../../../src/eras/modern-to-legacy/questions.ts';
 import { RequestStates } from '../../../src/eras/modern-to-legacy/request-state.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
 import { resultFrame } from '../../../src/wire/write-message.ts';

@@ -19,8 +19,8 @@ import type { SoleOwner } from '../../../relay/shared/sole-owner.ts';
 import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
 import { skipValue } from '../../../wire/json/scan-json.ts';
 import { errorFrame, requestFrame, resultFrame } from '../../../wire/write-message.ts';
-import { Elicitations } from '../required-elicitations.ts';
 import { RootsQuestions } from '../roots-questions.ts';
+import { Elicitations } from '../url-elicitations.ts';
 
 /** A server that is not back by then is not waited for any longer by those who only listen. */
 export const RECONNECT_MS = 60_000;

@@ -1,7 +1,15 @@
 import type { Clock } from '../../deps.ts';
+import { findCancelledId, findProgressToken } from '../../mcp/classify/correlators.ts';
 import { readInputResponses } from '../../mcp/classify/input-responses.ts';
-import { inputKey } from '../../mcp/translate/input-requests.ts';
-import type { Frame } from '../../wire/frame.ts';
+import { inputKey, toInputRequest } from '../../mcp/translate/input-requests.ts';
+import { rewriteProgress } from '../../mcp/translate/rewrite.ts';
+import { LIST_ROOTS, PROGRESS } from '../../mcp/vocabulary/methods.ts';
+import type { RevisionFeatures } from '../../mcp/vocabulary/revisions.ts';
+import { INTERNAL_ERROR } from '../../mcp/vocabulary/rpc-codes.ts';
+import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import { notificationFrame } from '../../wire/write-message.ts';
+import { legacyAnswer, refusedAnswer } from './call-messages.ts';
+import type { RootsQuestion } from './roots-questions.ts';
 
 /** Servers give up on their own questions, the official SDKs after 60 s; progress keeps them waiting. */
 export const KEEP_ALIVE_MS = 20_000;
@@ -127,4 +135,90 @@ export class OpenQuestions {
 /** As it was asked, as the client is told, and in what the client was told, which it may ask for once more. */
 function bytesOf({ askedBytes, request }: InputQuestion): number {
   return askedBytes + 2 * request.length;
+}
+
+/** Asks the client what the server wants to know, and takes questions back. */
+export interface ClientAsker {
+  asked(question: InputQuestion): void;
+  withdrawn(question: InputQuestion): void;
+}
+
+export interface CallQuestionsOptions {
+  readonly park: ClientAsker;
+  /** To the server. */
+  readonly send: (frame: Frame) => void;
+}
+
+/** The requests of a server that belong to one call, by their id, until they are answered or withdrawn. */
+export class CallQuestions {
+  readonly #options: CallQuestionsOptions;
+  readonly #byId = new Map<JsonRpcId, InputQuestion>();
+
+  constructor(options: CallQuestionsOptions) {
+    this.#options = options;
+  }
+
+  asked(frame: Frame, features: RevisionFeatures): void {
+    const { id } = frame;
+    if (id === undefined) return;
+    const send = (message: Frame): void => {
+      if (message.isResponse) this.#byId.delete(id);
+      this.#options.send(message);
+    };
+    const question = serverQuestion(frame, { features, send });
+    this.#byId.set(id, question);
+    this.#options.park.asked(question);
+  }
+
+  withdrawn(cancelled: Frame): void {
+    const id = findCancelledId(cancelled)?.value;
+    const question = id === undefined ? undefined : this.#byId.get(id);
+    if (id === undefined || question === undefined) return;
+    this.#byId.delete(id);
+    this.#options.park.withdrawn(question);
+  }
+
+  /** The call is over: nobody wants to know anything more. */
+  clear(): void {
+    this.#byId.clear();
+  }
+}
+
+/** Requests of a legacy server as questions to a modern client. */
+
+export interface QuestionOptions {
+  readonly features: RevisionFeatures;
+  /** To the server. */
+  readonly send: (frame: Frame) => void;
+}
+
+export function serverQuestion(question: Frame, { features, send }: QuestionOptions): InputQuestion {
+  const token = findProgressToken(question);
+  const progressToken = token && question.bytes.subarray(token.start, token.end);
+  return {
+    method: question.method ?? '',
+    request: toInputRequest(question),
+    askedBytes: question.bytes.length,
+    answer: (response) => send(legacyAnswer({ question, response, features })),
+    refuse: () => send(refusedAnswer(question)),
+    keepAlive: progressToken && ((count) => send(progressFrame(progressToken, count))),
+  };
+}
+
+/** `token` as its owner wrote it. */
+function progressFrame(token: Buffer, progress: number): Frame {
+  const frame = notificationFrame(PROGRESS, { progressToken: 0, progress });
+  return rewriteProgress(frame, token) ?? frame;
+}
+
+/** One that came before there was a call. */
+export function rootsQuestion(roots: RootsQuestion): InputQuestion {
+  return {
+    method: LIST_ROOTS,
+    request: toInputRequest(roots.question),
+    askedBytes: roots.question.bytes.length,
+    answer: (response) => roots.answer(response),
+    refuse: () => roots.refuse({ code: INTERNAL_ERROR, message: 'the client did not answer' }),
+    keepAlive: undefined,
+  };
 }

@@ -1,0 +1,261 @@
+import type { Protocol, RemoteConfig } from '../config.ts';
+import type { Deps } from '../deps.ts';
+import type { HttpClient } from '../http/client/client.ts';
+import { SessionCookies } from '../http/client/cookies.ts';
+import type { Credentials } from '../http/client/credentials.ts';
+import type { ResponseHead } from '../http/client/http-call.ts';
+import { askForTls } from '../http/client/network-error.ts';
+import {
+  classifyInitialize,
+  classifyProbe,
+  type InitializeVerdict,
+  type ProbeVerdict,
+} from '../mcp/classify/probe-answer.ts';
+import {
+  createDiscoverRequest,
+  createModernRequest,
+  modernHeaders,
+  parseDiscovery,
+} from '../mcp/vocabulary/discover.ts';
+import { SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
+import type { Implementation } from '../mcp/vocabulary/meta.ts';
+import { DISCOVER, INITIALIZE, INITIALIZED } from '../mcp/vocabulary/methods.ts';
+import { findRevision, LATEST_MODERN_REVISION, OLDEST_REVISION } from '../mcp/vocabulary/revisions.ts';
+import { askEventStream } from '../upstream/detect/ask/ask-event-stream.ts';
+import { askHttp, type HttpAnswer } from '../upstream/detect/ask/ask-http.ts';
+import type { HttpTarget } from '../upstream/detect/ask/ask-once.ts';
+import { describeStatus } from '../upstream/detect/ask/describe-outcome.ts';
+import { type LinkAnswer, LinkClient } from '../upstream/detect/ask/link-client.ts';
+import { endSession } from '../upstream/detect/attempts/own-attempts.ts';
+import { untilAborted } from '../upstream/detect/attempts/wait.ts';
+import { createHttpSseDialer } from '../upstream/http-sse/dialer.ts';
+import { createSessionKey, isSessionId, type SessionKey } from '../upstream/remote/session-key.ts';
+import type { Frame } from '../wire/frame.ts';
+import { notificationFrame, requestFrame } from '../wire/write-message.ts';
+import { findAuthorization } from './authorization.ts';
+import { createInitializeRequest, type Findings, STEP_TIMEOUT_MS, STREAM_TIMEOUT_MS } from './findings.ts';
+import { OfferDraft, takeInventory } from './offer-draft.ts';
+
+export interface HttpProbeOptions {
+  readonly url: URL;
+  readonly protocol: Protocol;
+  readonly remote: RemoteConfig;
+  readonly http: HttpClient;
+  /** The credentials that `http` uses; closed with it. */
+  readonly credentials: Credentials | undefined;
+  readonly maxMessageBytes: number;
+  readonly clientInfo: Implementation;
+  readonly findings: Findings;
+  readonly signal: AbortSignal;
+  readonly deps: Deps;
+}
+
+/** `over`: whatever else could be tried would come to the same. */
+export type Progress = 'go-on' | 'over';
+
+/** What the ways of speaking with a server at a URL need to be tried. */
+export class HttpProbe {
+  readonly options: HttpProbeOptions;
+  readonly findings: Findings;
+  readonly target: HttpTarget;
+  readonly #cleanups: (() => Promise<void>)[] = [];
+  #nextId = 1;
+
+  constructor(options: HttpProbeOptions) {
+    const { url, http, maxMessageBytes, findings } = options;
+    this.options = options;
+    this.findings = findings;
+    this.target = { http, url, cookies: new SessionCookies(), maxMessageBytes };
+  }
+
+  takeId(): number {
+    return this.#nextId++;
+  }
+
+  /** Rejects when the time is up, like everything here. */
+  post(frame: Frame, headers: Readonly<Record<string, string>>): Promise<HttpAnswer> {
+    const { signal } = this.options;
+    return this.findings.steps.run(`POST ${frame.method}`, () =>
+      askHttp(this.target, { frame, headers, timeoutMs: STEP_TIMEOUT_MS, signal }),
+    );
+  }
+
+  /** What follows from an answer that is no way in. */
+  async refused(
+    request: string,
+    { kind }: ProbeVerdict | InitializeVerdict,
+    { head, words, error }: Pick<HttpAnswer, 'head' | 'words' | 'error'>,
+  ): Promise<Progress> {
+    if (kind === 'unreachable') {
+      if (error === undefined) this.findings.problem(words);
+      else this.findings.failure(error);
+      return 'over';
+    }
+    if (kind === 'failing' || kind === 'busy') {
+      this.findings.problem(`${request} fails: ${words}${askForTls(this.options.url, error?.data?.cause)}.`);
+    }
+    // Another way may be open all the same: some gateways refuse methods they do not know.
+    if (kind === 'unauthorized' && head !== undefined && this.findings.authorization === undefined) {
+      const { signal } = this.options;
+      const { steps } = this.findings;
+      this.findings.authorization = await findAuthorization({ target: this.target, head, steps, signal });
+    }
+    return 'go-on';
+  }
+
+  /** Runs at the end, even if the time is up. */
+  onClose(cleanup: () => Promise<void>): void {
+    this.#cleanups.push(cleanup);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#cleanups.splice(0).map((cleanup) => cleanup()));
+  }
+}
+
+const EVENT_STREAM = 'GET for an event stream';
+
+/** HTTP+SSE: first whether the stream is what it should be, then a session over it. */
+export async function probeHttpSse(probe: HttpProbe): Promise<Progress> {
+  const { findings, options, target } = probe;
+  const { signal, deps, clientInfo, http, remote, maxMessageBytes } = options;
+  const offer = findings.offer(new OfferDraft('http-sse', 'legacy'));
+  const stream = await findings.steps.run(EVENT_STREAM, () =>
+    askEventStream(target, { headers: {}, until: 'endpoint', timeoutMs: STEP_TIMEOUT_MS, signal }),
+  );
+  offer.saw = stream.words;
+  if (stream.outcome.kind !== 'found') {
+    // Where POST works nobody needs this stream, and what a server makes of it is its own affair.
+    if (findings.offers.some((other) => other.works)) return 'go-on';
+    return probe.refused(EVENT_STREAM, classifyInitialize(stream.outcome), stream);
+  }
+
+  const { url } = target;
+  const dialer = createHttpSseDialer({ url, http, timeouts: remote.timeouts, maxMessageBytes, deps });
+  const client = new LinkClient(dialer, deps.clock);
+  probe.onClose(async () => client.close());
+  const ask = (frame: Frame): Promise<LinkAnswer> =>
+    findings.steps.run(`${frame.method} over HTTP+SSE`, () => untilAborted(client.ask(frame, STEP_TIMEOUT_MS), signal));
+
+  const { outcome, words } = await ask(createInitializeRequest(client.takeId(), clientInfo));
+  offer.saw = words;
+  if (outcome.kind !== 'result') {
+    findings.problem(`It announces an endpoint for HTTP+SSE, but initialize over it fails: ${words}.`);
+    return 'go-on';
+  }
+  offer.accepted(outcome.result, findings);
+  offer.session = 'session';
+  client.notify(INITIALIZED);
+  await takeInventory(offer, findings, (method, params) => ask(requestFrame(client.takeId(), method, params)));
+  return 'go-on';
+}
+
+/** Streamable HTTP of the modern era: one POST for each request, and nothing else. */
+export async function probeModernHttp(probe: HttpProbe): Promise<Progress> {
+  const offer = probe.findings.offer(new OfferDraft('streamable-http', 'modern'));
+  const { answer, verdict } = await discover(probe, LATEST_MODERN_REVISION, false);
+  offer.saw = answer.words;
+  if (verdict.kind === 'modern') {
+    await inspect(probe, offer, answer, verdict.revision);
+    return 'go-on';
+  }
+  if (verdict.kind === 'no-common-revision') {
+    offer.supportedRevisions = verdict.supported;
+    probe.findings.problem(`It speaks only modern revisions that are not known here: ${verdict.supported.join(', ')}.`);
+  }
+  return probe.refused(`POST ${DISCOVER}`, verdict, answer);
+}
+
+interface Discovered {
+  readonly answer: HttpAnswer;
+  readonly verdict: ProbeVerdict;
+}
+
+async function discover(probe: HttpProbe, revision: string, isRetry: boolean): Promise<Discovered> {
+  const frame = createDiscoverRequest({ id: probe.takeId(), revision, clientInfo: probe.options.clientInfo });
+  const answer = await probe.post(frame, modernHeaders(DISCOVER, revision));
+  const verdict = classifyProbe(answer.outcome, { carrier: 'http', requested: revision, isRetry });
+  if (verdict.kind === 'modern-retry') return discover(probe, verdict.revision, true);
+  if (verdict.kind !== 'headers-lost') return { answer, verdict };
+  probe.findings.problem('Something on the way to the server takes the headers out of modern requests.');
+  return discover(probe, revision, true);
+}
+
+async function inspect(probe: HttpProbe, offer: OfferDraft, { outcome }: HttpAnswer, revision: string): Promise<void> {
+  const discovery = outcome.kind === 'result' ? parseDiscovery(outcome.result) : undefined;
+  offer.discovered(revision, discovery);
+  if (discovery === undefined) {
+    probe.findings.problem('It answers server/discover with an error that only the modern era has, not with a result.');
+  }
+  const { clientInfo } = probe.options;
+  await takeInventory(offer, probe.findings, (method, params) => {
+    const frame = createModernRequest({ id: probe.takeId(), method, revision, clientInfo, params });
+    return probe.post(frame, modernHeaders(method, revision));
+  });
+}
+
+/** Streamable HTTP with a handshake, with or without a session. */
+export async function probeStreamable(probe: HttpProbe): Promise<Progress> {
+  const { findings } = probe;
+  const offer = findings.offer(new OfferDraft('streamable-http', 'legacy'));
+  const answer = await probe.post(createInitializeRequest(probe.takeId(), probe.options.clientInfo), {});
+  const { outcome, words, head } = answer;
+  offer.saw = words;
+  const verdict = classifyInitialize(outcome);
+  if (outcome.kind !== 'result') return probe.refused(`POST ${INITIALIZE}`, verdict, answer);
+  offer.accepted(outcome.result, findings);
+  const key = openSession(probe, offer, head);
+  await sayInitialized(probe, key);
+  await takeInventory(offer, findings, (method, params) =>
+    probe.post(requestFrame(probe.takeId(), method, params), key.headers),
+  );
+  await tryServerStream(probe, offer, key);
+  return 'go-on';
+}
+
+function openSession(probe: HttpProbe, offer: OfferDraft, head: ResponseHead | undefined): SessionKey {
+  const offered = head?.headers[SESSION_ID_HEADER];
+  const id = isSessionId(offered) ? offered : undefined;
+  if (offered !== undefined && id === undefined) {
+    probe.findings.problem('It gives a session id that cannot be sent back.');
+  }
+  offer.session = id === undefined ? 'stateless' : 'session';
+  const key = createSessionKey(id, findRevision(offer.revision) ?? OLDEST_REVISION, 0);
+  if (id !== undefined) {
+    probe.onClose(async () => {
+      const { clock } = probe.options.deps;
+      const startedMs = clock.now();
+      const status = await endSession(probe.target, id, key.headers);
+      const saw = status === undefined ? 'no answer' : describeStatus(status);
+      probe.findings.steps.add({ request: 'DELETE', saw, status, tookMs: clock.now() - startedMs });
+    });
+  }
+  return key;
+}
+
+async function sayInitialized(probe: HttpProbe, { headers }: SessionKey): Promise<void> {
+  const { head, words } = await probe.post(notificationFrame(INITIALIZED), headers);
+  if (head !== undefined && head.status < 300) return;
+  probe.findings.problem(`It does not take ${INITIALIZED}: ${words}. Some clients give up on that.`);
+}
+
+/** What servers without the stream answer. */
+const WITHOUT_STREAM: ReadonlySet<number> = new Set([400, 404, 405, 501]);
+
+/** [spec 2025-11-25 transports#listening-for-messages-from-the-server] a server need not offer one. */
+async function tryServerStream(probe: HttpProbe, offer: OfferDraft, { headers }: SessionKey): Promise<void> {
+  const question = { headers, until: 'open', timeoutMs: STREAM_TIMEOUT_MS, signal: probe.options.signal } as const;
+  const { outcome, words } = await probe.findings.steps.run('GET for an event stream, in the session', () =>
+    askEventStream(probe.target, question),
+  );
+  if (outcome.kind === 'found') {
+    offer.serverStream = 'offered';
+  } else if (outcome.kind === 'status' && WITHOUT_STREAM.has(outcome.http.status)) {
+    offer.serverStream = 'not-offered';
+  } else {
+    offer.serverStream = 'failing';
+    probe.findings.problem(
+      `Calls by POST work, but the stream by GET fails: ${words}. What the server says outside of calls (changed lists, updated resources) does not arrive.`,
+    );
+  }
+}
