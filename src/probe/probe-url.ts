@@ -64,7 +64,7 @@ export class UrlProbe {
   }
 }
 
-/** Where else on the same origin a server may be whose URL answers 404. */
+// ---- Where else on the same origin a server may be whose URL answers 404.
 
 const NOT_FOUND = 404;
 const USUAL = ['mcp', 'sse'] as const;

@@ -175,7 +175,7 @@ function excluded(message: string): BridgeError {
   return new BridgeError('ERR_CONFIG_COMBINATION', message);
 }
 
-/** Values of the options about logging in, as parse-value.ts has the others. */
+// ---- Values of the options about logging in, as value.ts beside this has the others.
 
 /** [RFC 8252 7.3] http on this machine; with port 0, any that is free. */
 export function parseCallback(text: string): Parsed<URL> {

@@ -44,7 +44,7 @@ export interface CallKeeper<Call> extends ClientCallHost {
   ended(call: Call): void;
 }
 
-/** What a client is told when its call ends between the eras. */
+// ---- What a client is told when its call ends between the eras.
 
 /** The server did what its revision forbids. */
 export function violation(serverName: string, fault: string): BridgeError {

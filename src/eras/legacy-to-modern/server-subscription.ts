@@ -65,7 +65,7 @@ export class ServerSubscription implements Asker {
   }
 }
 
-/** Sets of changes a client wants to hear of: the filter of one `subscriptions/listen`. */
+// ---- Sets of changes a client wants to hear of: the filter of one `subscriptions/listen`.
 
 const FLAGS = ['toolsListChanged', 'promptsListChanged', 'resourcesListChanged'] as const;
 

@@ -1,4 +1,4 @@
-/** Requests of a modern client as a legacy server wants them. */
+/** The messages of a call as the other side wants them: its request, its outcome, and the answers to questions in it. */
 import { stripMetadata } from '../../mcp/classify/request-metadata.ts';
 import { toModernError, translatedError } from '../../mcp/translate/errors.ts';
 import { readServerInfo, toModernResult } from '../../mcp/translate/results.ts';
@@ -35,7 +35,7 @@ export function legacyRequest(frame: Frame, features: RevisionFeatures): Frame {
   return stripMetadata(frame, { inputs, also: { keys: CHANGED, change } });
 }
 
-/** What a legacy server answered, as a modern client gets it; under an id that is not the client's. */
+// ---- What a legacy server answered, as a modern client gets it; under an id that is not the client's.
 
 export interface Answered {
   /** The client's. */
@@ -87,7 +87,8 @@ const NOT_A_RESULT: RpcError = {
   message: `the server answered with a result that is no object, or has more than ${MAX_MEMBERS} members`,
 };
 
-/** What a modern client answered, as a legacy server of a given revision can take it; and errors, read from frames. */
+// ---- What a modern client answered, as a legacy server of a given revision can take it; and errors, read from
+// frames.
 
 export interface Answering {
   /** The server's question. */

@@ -88,7 +88,7 @@ export class HostedTasks {
   }
 }
 
-/** What a modern client asks about tasks, as its conversations answer it. */
+// ---- What a modern client asks about tasks, as its conversations answer it.
 
 export interface TaskClient {
   readonly principal: string;

@@ -184,7 +184,7 @@ export class CallQuestions {
   }
 }
 
-/** Requests of a legacy server as questions to a modern client. */
+// ---- Requests of a legacy server as questions to a modern client.
 
 export interface QuestionOptions {
   readonly features: RevisionFeatures;

@@ -26,7 +26,7 @@ export const LETS_ANYONE_IN: Authenticator = {
   authenticate: (_request, decided) => decided({ kind: 'principal', principal: ANONYMOUS }),
 };
 
-/** The seam to the JWT library, which is loaded only where it is used. */
+// ---- The seam to the JWT library, which is loaded only where it is used.
 
 export type JwtOutcome =
   | { readonly kind: 'principal'; readonly principal: string }

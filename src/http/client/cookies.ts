@@ -55,7 +55,7 @@ export class SessionCookies {
   }
 }
 
-/** A cookie as a client takes it from a server. Cites RFC 6265, which says what servers in the field rely on. */
+// ---- A cookie as a client takes it from a server. Cites RFC 6265, which says what servers in the field rely on.
 
 export interface Cookie {
   readonly name: string;

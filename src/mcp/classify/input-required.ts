@@ -132,7 +132,7 @@ export function withInputAnswers(frame: Frame, { responses, requestState }: Inpu
   return editFrame(frame, params.edits());
 }
 
-/** What a server may ask of a client. [spec 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow] */
+// ---- What a server may ask of a client. [spec 2026-07-28 basic/patterns/mrtr#server-requirements-basic-workflow]
 
 const inputs: ReadonlySet<string> = new Set([SAMPLE, ELICIT, LIST_ROOTS]);
 

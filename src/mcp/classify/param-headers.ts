@@ -137,10 +137,8 @@ function isPrimitive(value: unknown): value is Primitive {
   return typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
 }
 
-/**
- * Which arguments of a tool its schema wants repeated in headers.
- * [spec 2026-07-28 transports/streamable-http#schema-extension]
- */
+// ---- Which arguments of a tool its schema wants repeated in headers. [spec 2026-07-28
+// transports/streamable-http#schema-extension]
 
 /** `number` is not allowed. It is known here because servers that use it still check such headers. */
 export type ParamType = 'string' | 'integer' | 'boolean' | 'number';

@@ -53,7 +53,7 @@ function rewrite(text: Buffer, older: Older): { readonly params: Buffer } | Inpu
   return 'fault' in rewritten ? rewritten : { params: Buffer.from(JSON.stringify(rewritten.value)) };
 }
 
-/** Forms of elicitation for a revision that knows no modes, no titled choices and no choice of several values. */
+// ---- Forms of elicitation for a revision that knows no modes, no titled choices and no choice of several values.
 
 /** The params of `elicitation/create`. [spec 2025-06-18 client/elicitation#supported-schema-types] */
 export function olderFormParams(params: Fields): { readonly value: Fields } | InputFault {
@@ -90,7 +90,7 @@ function readChoice(choice: unknown): { readonly value: string; readonly title: 
   return { value, title: typeof title === 'string' ? title : value };
 }
 
-/** Messages of sampling for a revision whose messages hold one block, and no tools. */
+// ---- Messages of sampling for a revision whose messages hold one block, and no tools.
 
 /** The params of a request. [spec 2026-07-28 client/sampling] */
 export function olderSamplingParams(

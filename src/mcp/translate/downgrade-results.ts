@@ -169,7 +169,7 @@ function encode(value: unknown): Buffer {
   return Buffer.from(JSON.stringify(value));
 }
 
-/** Blocks of content for clients of a revision that does not know their type. */
+// ---- Blocks of content for clients of a revision that does not know their type.
 
 /**
  * Returns the block unchanged where the revision knows it. `index`: its position among its siblings, so that what gets
@@ -198,11 +198,9 @@ function linkAsText({ name, title, uri, description, annotations }: Fields): Fie
   return { ...textBlock(text), ...(annotations !== undefined && { annotations }) };
 }
 
-/**
- * Structured output of a modern tool may be any JSON value, of a legacy tool only an object. Clients of those revisions
- * get an object with the value in it, and a schema that says so.
- * [spec 2026-07-28 changelog, SEP-2106] The same object the official SDK makes.
- */
+// ---- Structured output of a modern tool may be any JSON value, of a legacy tool only an object. Clients of those
+// revisions get an object with the value in it, and a schema that says so. [spec 2026-07-28 changelog, SEP-2106] The
+// same object the official SDK makes.
 
 /** The one member of that object. */
 export const WRAPPED_OUTPUT = 'result';

@@ -120,7 +120,7 @@ export function modernHttpStatus(code: number): number {
   return badRequests.has(code) ? 400 : 200;
 }
 
-/** Errors of one era as the other one has them: what both say alike stays byte for byte. */
+// ---- Errors of one era as the other one has them: what both say alike stays byte for byte.
 
 export interface ErrorTranslation {
   readonly id: JsonRpcId;
@@ -161,7 +161,7 @@ function encode(value: unknown): Buffer {
   return Buffer.from(JSON.stringify(value));
 }
 
-/** Errors for clients that do not know their code. */
+// ---- Errors for clients that do not know their code.
 
 const CODE = Buffer.from(String(URL_ELICITATION_REQUIRED));
 

@@ -80,7 +80,7 @@ export function isListChanged(method: string | undefined): boolean {
   return method === TOOLS_CHANGED || method === PROMPTS_CHANGED || method === RESOURCES_CHANGED;
 }
 
-/** What a method is in the modern era. */
+// ---- What a method is in the modern era.
 
 /** Opens a stream of change notifications. [spec 2026-07-28 basic/patterns/subscriptions] */
 export const LISTEN = 'subscriptions/listen';
