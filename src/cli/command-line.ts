@@ -1,4 +1,4 @@
-/** From the command line's arguments to what is asked for. Values stay text here; parse-config.ts gives them types. */
+/** From the command line's arguments to what is asked for. Values stay text here; parse/config.ts gives them types. */
 import { Parser } from 'yargs/helpers';
 import type { Target } from '../config.ts';
 import { BridgeError } from '../errors.ts';

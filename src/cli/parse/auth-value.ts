@@ -1,4 +1,4 @@
-/** Values of the options about authentication, as parse-value.ts has the others. */
+/** Values of the options about authentication, as value.ts beside this has the others. */
 import type { MappedHeader } from '../../config.ts';
 import { isLoopback } from '../../http/addresses.ts';
 import { parseForwardedName } from './header.ts';

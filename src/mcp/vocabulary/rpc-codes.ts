@@ -1,4 +1,4 @@
-/** The codes of JSON-RPC errors, by the names the specifications give them. Where they mean what: era-errors.ts. */
+/** The codes of JSON-RPC errors, by the names the specifications give them. Where they mean what: errors.ts in translate/. */
 
 /** [JSON-RPC 2.0 §5.1] */
 export const PARSE_ERROR = -32700;
