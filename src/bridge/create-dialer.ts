@@ -130,7 +130,7 @@ async function createLogin(
   { url: server }: UrlTarget,
   deps: Deps,
 ): Promise<Credentials> {
-  const login = await import('../http/login/login.ts');
+  const login = await import('../http/login/create-login.ts');
   const userAgent = `${CLIENT_INFO.name}/${CLIENT_INFO.version}`;
   return login.createLogin({ server, config, remote, userAgent, deps });
 }

@@ -89,7 +89,7 @@ async function createProbe(
 
 /** Loaded where it was asked for. */
 async function createLogin(server: URL, remote: RemoteConfig, config: LoginConfig, deps: Deps): Promise<Credentials> {
-  const login = await import('../http/login/login.ts');
+  const login = await import('../http/login/create-login.ts');
   return login.createLogin({ server, config, remote, userAgent: `mcp-portage/${VERSION}`, deps });
 }
 

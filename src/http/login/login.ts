@@ -1,13 +1,13 @@
-import type { LoginConfig, RemoteConfig } from '../../config.ts';
+import type { LoginConfig } from '../../config.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
-import { HttpClient } from '../client/client.ts';
+import type { HttpClient } from '../client/client.ts';
 import type { CredentialRefusal, CredentialRenewal, Credentials, RenewalOutcome } from '../client/credentials.ts';
 import { showUrl } from '../shown-url.ts';
 import { loginError } from './login-error.ts';
 import type { LoginFlow } from './login-flow.ts';
 import { LoginStore, type StoredLogin } from './login-store.ts';
-import { type OpenBrowser, openBrowser } from './open-browser.ts';
+import type { OpenBrowser } from './open-browser.ts';
 import { splitScopes } from './scopes.ts';
 
 /** After a failure calls fail the same way for so long: a client that tries again and again opens no heap of pages. */
@@ -257,25 +257,4 @@ export class Login implements Credentials, CredentialRenewal {
     this.#closed.abort(SHUTTING_DOWN);
     this.#client?.close();
   }
-}
-
-export interface LoginRequest {
-  readonly server: URL;
-  readonly config: LoginConfig;
-  readonly remote: Pick<RemoteConfig, 'tls' | 'proxyEnv'>;
-  readonly userAgent: string;
-  readonly deps: Deps;
-}
-
-/**
- * Asks authorization servers as we ask the server, but shows them nothing that is meant for it.
- * @throws BridgeError ERR_CONFIG_OPTION when a login that is to be forgotten cannot be
- */
-export function createLogin({ server, config, remote, userAgent, deps }: LoginRequest): Credentials {
-  const { tls, proxyEnv } = remote;
-  const createClient = () =>
-    new HttpClient({ headers: new Map(), bearerTokenFile: undefined, tls, proxyEnv, userAgent, clock: deps.clock });
-  const { browser } = config;
-  const open = browser === undefined ? undefined : (page: URL) => openBrowser(browser, page, deps.log);
-  return new Login({ server, config, createClient, openBrowser: open, deps });
 }
