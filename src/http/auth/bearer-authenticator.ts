@@ -15,8 +15,8 @@ import { TokenTable } from './token-table.ts';
 
 export interface BearerAuthenticatorOptions {
   readonly tokens: TokenTable;
-  /** Undefined: there is no OAuth here. */
-  readonly jwt: JwtVerifier | undefined;
+  /** Asked about what is none of those tokens. */
+  readonly jwt: JwtVerifier;
   readonly hintsFor: (request: IncomingMessage) => TokenHints;
 }
 
@@ -39,12 +39,14 @@ export class BearerAuthenticator implements Authenticator {
     if (token === undefined) return settle({ kind: 'missing' });
     const principal = tokens.find(token);
     if (principal !== undefined) return settle({ kind: 'principal', principal });
-    if (jwt === undefined) return settle(UNKNOWN_TOKEN);
     jwt.verify(token, settle);
   }
 }
 
-const UNKNOWN_TOKEN: RefusalCause = { kind: 'invalid', reason: 'it is none of the tokens known here' };
+/** Where no issuer is configured, all tokens that count have been handed out here. */
+export const WITHOUT_ISSUER: JwtVerifier = {
+  verify: (_token, done) => done({ kind: 'invalid', reason: 'it is none of the tokens known here' }),
+};
 
 /** [spec 2025-11-25 basic/authorization#token-requirements] URLs end up in logs and histories. */
 const IN_QUERY: RefusalCause = {
@@ -83,7 +85,7 @@ export async function createAuthenticator(request: AuthenticatorRequest): Promis
     scopes: oauth?.scopes ?? [],
   });
   const tokens = new TokenTable(auth.tokens, deps.log);
-  const jwt = oauth === undefined ? undefined : await createVerifier(oauth, request);
+  const jwt = oauth === undefined ? WITHOUT_ISSUER : await createVerifier(oauth, request);
   return new BearerAuthenticator({ tokens, jwt, hintsFor });
 }
 

@@ -32,7 +32,7 @@ export interface BrowserLogin {
   readonly resource: string;
   readonly scopes: readonly string[];
   readonly guard: Pick<AddressGuard, 'checkPage'>;
-  readonly openBrowser: OpenBrowser | undefined;
+  readonly openBrowser: OpenBrowser;
   /** A login that another process has finished meanwhile. */
   readonly lookElsewhere: () => StoredLogin | undefined;
   readonly clock: Clock;
@@ -56,7 +56,7 @@ export async function authorizeInBrowser(login: BrowserLogin): Promise<BrowserOu
     // At a level that most logs have: without this line nobody may know what the calls wait for. The page itself is shown
     // nowhere: whoever sees its address could end this login with an account of their own.
     log.warn(`the server asks for a login; if no browser opens, open ${start.href}`);
-    login.openBrowser?.(start);
+    login.openBrowser(start);
   };
   const outcome = await waitForUser(login, { page, state, begin });
   if (outcome.kind === 'elsewhere') return outcome;

@@ -23,7 +23,7 @@ export async function authenticate(
   client: LoginClient,
   proof: RegisteredClient['proof'] | undefined,
 ): Promise<ClientAuth> {
-  const secret = proof?.kind === 'secret' ? proof.secret : client.secret;
+  const secret = proof?.kind === 'secret' ? proof.secret : client.origin === 'registered' ? client.secret : undefined;
   switch (client.method) {
     case 'private_key_jwt':
       if (proof?.kind !== 'key') break;

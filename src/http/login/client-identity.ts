@@ -4,7 +4,13 @@ import { showUrl } from '../shown-url.ts';
 import { chooseMethod } from './client-authentication.ts';
 import { describeOAuthError, loginError } from './login-error.ts';
 import type { LoginFetch } from './login-fetch.ts';
-import { CLIENT_METHODS, type ClientMethod, type LoginClient, type StoredLogin } from './login-store.ts';
+import {
+  CLIENT_METHODS,
+  type ClientMethod,
+  type LoginClient,
+  type RegisteredLoginClient,
+  type StoredLogin,
+} from './login-store.ts';
 
 export interface IdentityRequest {
   readonly config: LoginConfig;
@@ -25,7 +31,7 @@ export async function identifyClient(request: IdentityRequest): Promise<LoginCli
   if (config.client !== undefined) return useConfigured(config.client, as, request.previous);
   if (as.client_id_metadata_document_supported === true && config.clientMetadataUrl !== undefined) {
     const id = config.clientMetadataUrl;
-    return { id, origin: 'document', secret: undefined, method: 'none', callback: undefined };
+    return { origin: 'document', id, method: 'none' };
   }
   const registered = findRegistration(request.previous, as.issuer);
   if (registered?.callback === callback) return registered;
@@ -38,7 +44,7 @@ export async function identifyClient(request: IdentityRequest): Promise<LoginCli
 }
 
 /** What an authorization server knows us by is for itself alone. [spec 2026-07-28 …#authorization-server-binding] */
-export function findRegistration(previous: StoredLogin | undefined, issuer: string): LoginClient | undefined {
+export function findRegistration(previous: StoredLogin | undefined, issuer: string): RegisteredLoginClient | undefined {
   return previous?.issuer === issuer && previous.client.origin === 'registered' ? previous.client : undefined;
 }
 
@@ -52,7 +58,7 @@ export function useConfigured(
     const problem = `The server now names ${as.issuer}, but the client ${id} is known to ${previous.issuer}`;
     throw loginError(problem, 'If that is right, log in once with --login anew.');
   }
-  return { id, origin: 'configured', secret: undefined, method: methodOf(proof, as), callback: undefined };
+  return { origin: 'configured', id, method: methodOf(proof, as) };
 }
 
 function methodOf(proof: RegisteredClient['proof'], as: AuthorizationServer): ClientMethod {
@@ -77,7 +83,7 @@ export interface Registration {
 const WAY_OUT = 'Register a client there by hand and give its id with --oauth-client-id.';
 
 /** [RFC 7591; spec 2025-11-25 basic/authorization#dynamic-client-registration] Rejects with ERR_UPSTREAM_AUTH. */
-export async function registerClient(registration: Registration): Promise<LoginClient> {
+export async function registerClient(registration: Registration): Promise<RegisteredLoginClient> {
   const { authorizationServer: as, callback, scopes, fetch } = registration;
   const offered = as.token_endpoint_auth_methods_supported;
   const isPublic = offered === undefined || offered.includes('none');
@@ -104,8 +110,8 @@ export async function registerClient(registration: Registration): Promise<LoginC
   if (!response.ok || typeof id !== 'string' || id === '') throw refusal(endpoint, response.status, fields);
   const kept = typeof secret === 'string' && secret !== '' ? secret : undefined;
   return {
-    id,
     origin: 'registered',
+    id,
     secret: kept,
     method: CLIENT_METHODS.find((known) => known === method) ?? chooseMethod(as, kept),
     callback,

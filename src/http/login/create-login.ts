@@ -22,6 +22,6 @@ export function createLogin({ server, config, remote, userAgent, deps }: LoginRe
   const createClient = () =>
     new HttpClient({ headers: new Map(), bearerTokenFile: undefined, tls, proxyEnv, userAgent, clock: deps.clock });
   const { browser } = config;
-  const open = browser === undefined ? undefined : (page: URL) => openBrowser(browser, page, deps.log);
+  const open = browser === undefined ? () => {} : (page: URL) => openBrowser(browser, page, deps.log);
   return new Login({ server, config, createClient, openBrowser: open, deps });
 }

@@ -11,7 +11,7 @@ import { findRegistration, identifyClient, useConfigured } from './client-identi
 import { discover, type Surroundings } from './discover.ts';
 import { loginError } from './login-error.ts';
 import type { LoginFetch } from './login-fetch.ts';
-import type { LoginClient, StoredLogin } from './login-store.ts';
+import type { LoginClient, RegisteredLoginClient, StoredLogin } from './login-store.ts';
 import type { OpenBrowser } from './open-browser.ts';
 import { chooseScopes } from './scopes.ts';
 import {
@@ -27,8 +27,7 @@ export interface LoginFlowOptions {
   readonly config: LoginConfig;
   readonly guard: Pick<AddressGuard, 'checkPage'>;
   readonly fetch: LoginFetch;
-  /** Undefined: the address is only logged. */
-  readonly openBrowser: OpenBrowser | undefined;
+  readonly openBrowser: OpenBrowser;
   readonly deps: Deps;
   /** Aborted with the error to reject with. */
   readonly signal: AbortSignal;
@@ -124,7 +123,9 @@ export class LoginFlow {
   }
 
   /** Many servers want the very address that was registered, so its port is taken again if it is free. */
-  async #listen(registered: LoginClient | undefined): Promise<{ listener: CallbackListener; callback: string }> {
+  async #listen(
+    registered: RegisteredLoginClient | undefined,
+  ): Promise<{ listener: CallbackListener; callback: string }> {
     const { callback: configured } = this.#options.config;
     const former = registered?.callback;
     if (former !== undefined && URL.canParse(former) && isSameButPort(new URL(former), configured)) {
@@ -154,7 +155,7 @@ export class LoginFlow {
     return chooseScopes({
       status,
       configured: this.#options.config.scopes,
-      challenged: challenge.scope,
+      challenged: challenge.scopes,
       advertised: scopes,
       previous: isSameServer ? previous.scopes : [],
       supported: authorizationServer.scopes_supported,

@@ -8,7 +8,6 @@ import { loginError } from './login-error.ts';
 import type { LoginFlow } from './login-flow.ts';
 import { LoginStore, type StoredLogin, type Tokens } from './login-store.ts';
 import type { OpenBrowser } from './open-browser.ts';
-import { splitScopes } from './scopes.ts';
 
 /** After a failure calls fail the same way for so long: a client that tries again and again opens no heap of pages. */
 export const FAILURE_PAUSE_MS = 30_000;
@@ -22,8 +21,7 @@ export interface LoginOptions {
   readonly config: LoginConfig;
   /** For the requests of a login, without what is meant for the server. */
   readonly createClient: () => HttpClient;
-  /** Undefined: users find the address in the log. */
-  readonly openBrowser: OpenBrowser | undefined;
+  readonly openBrowser: OpenBrowser;
   readonly deps: Deps;
 }
 
@@ -144,13 +142,12 @@ export class Login implements Credentials, CredentialRenewal {
       if (this.#options.deps.clock.now() < this.#renewal.untilMs) return Promise.resolve(this.#renewal.outcome);
       this.#renewal = IDLE;
     }
-    if (status === 403 && !this.#mayStepUp(challenge.scope)) return undefined;
+    if (status === 403 && !this.#mayStepUp(challenge.scopes)) return undefined;
     return this.#begin(() => this.#renew(refusal));
   }
 
   /** Whoever has asked for just that and did not get it will not get it by asking once more. */
-  #mayStepUp(scope: string | undefined): boolean {
-    const wanted = splitScopes(scope);
+  #mayStepUp(wanted: readonly string[]): boolean {
     const known = new Set(this.#credential.login?.scopes);
     if (this.#hasLoggedIn && wanted.length > 0 && wanted.every((name) => known.has(name))) return false;
     const key = [...wanted].sort().join(' ');

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import type { Logger } from 'pino';
 
-/** Shows a user the page to log in at. */
+/** Takes a user to the address where a login begins. Does nothing where the user finds it in the log. */
 export type OpenBrowser = (url: URL) => void;
 
 /**

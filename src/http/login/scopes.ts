@@ -6,7 +6,7 @@ export interface ScopeRequest {
   /** By the user's choice; empty: as the server says. */
   readonly configured: readonly string[];
   /** The scopes named in the refusal. */
-  readonly challenged: string | undefined;
+  readonly challenged: readonly string[];
   /** The scopes named in the metadata of the server. */
   readonly advertised: readonly string[];
   /** What was asked for before: whoever asks for one thing more should not lose the others. */
@@ -20,8 +20,7 @@ export interface ScopeRequest {
  * the server's metadata does; else nothing is said. Empty: leave the parameter out.
  */
 export function chooseScopes(request: ScopeRequest): readonly string[] {
-  const { status, configured, advertised, previous, supported } = request;
-  const challenged = splitScopes(request.challenged);
+  const { status, configured, challenged, advertised, previous, supported } = request;
   const needed = challenged.length > 0 ? challenged : advertised;
   const isUsersChoice = status === 401 && configured.length > 0;
   // [spec 2026-07-28 basic/authorization#step-up-authorization-flow] the union with what was asked for
@@ -29,10 +28,6 @@ export function chooseScopes(request: ScopeRequest): readonly string[] {
   // [spec 2026-07-28 basic/authorization#refresh-tokens] Not alone: it would take the place of what is the default.
   if (chosen.size > 0 && supported?.includes(OFFLINE_ACCESS)) chosen.add(OFFLINE_ACCESS);
   return [...chosen];
-}
-
-export function splitScopes(text: string | undefined): readonly string[] {
-  return (text ?? '').split(' ').filter((scope) => scope !== '');
 }
 
 /** [OpenID Connect Core 11] No refresh token is given for this scope unless the user is asked. */
