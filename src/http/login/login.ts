@@ -4,10 +4,10 @@ import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import type { HttpClient } from '../client/client.ts';
 import type { CredentialRefusal, CredentialRenewal, Credentials, RenewalOutcome } from '../client/credentials.ts';
 import { showUrl } from '../shown-url.ts';
+import type { OpenBrowser } from './authorize-in-browser.ts';
 import { loginError } from './login-error.ts';
 import type { LoginFlow } from './login-flow.ts';
 import { LoginStore, type StoredLogin, type Tokens } from './login-store.ts';
-import type { OpenBrowser } from './open-browser.ts';
 
 /** After a failure calls fail the same way for so long: a client that tries again and again opens no heap of pages. */
 export const FAILURE_PAUSE_MS = 30_000;
