@@ -30,7 +30,7 @@ export async function findAuthorization(question: AuthorizationQuestion): Promis
   const challenge = parseAuthChallenge(head.headers);
   const fromHeader = challenge.resourceMetadata;
   const urls = fromHeader === undefined ? wellKnownUrls(target.url) : [fromHeader];
-  const scopes = challenge.scope?.split(' ').filter((scope) => scope !== '') ?? [];
+  const { scopes } = challenge;
   for (const url of urls) {
     const isNear = url.origin === target.url.origin;
     const metadata = isNear ? await readMetadata(url, question) : undefined;

@@ -38,12 +38,15 @@ interface BareExit {
 }
 
 /**
- * - `running`: until the process exits.
- * - `exited`: it has; what it wrote before is still being read.
+ * - `running`: with all of its streams.
+ * - `closing`: it has closed its stdin or stdout, and may be about to exit. Once it has run on for a while without that
+ *   stream, the listener is told, unless `cancelReport` is called before.
+ * - `exited`: the process has; what it wrote before is still being read.
  * - `ended`: the listener has been told.
  */
 type ChildState =
   | { readonly kind: 'running' }
+  | { readonly kind: 'closing'; readonly cancelReport: () => void }
   | { readonly kind: 'exited'; readonly exit: BareExit }
   | { readonly kind: 'ended' };
 
@@ -61,8 +64,6 @@ export class RunningChild implements Child {
   #openOutputs = 2;
   #isPaused = false;
   #cancelLateOutput: () => void = () => undefined;
-  /** Cancels the time limit that began when the first of the two streams closed. */
-  #cancelLingering: (() => void) | undefined = undefined;
 
   constructor(options: RunningChildOptions) {
     const { name, pid, carrier, stdin, graceMs, withheldEnv, clock, log } = options;
@@ -146,15 +147,16 @@ export class RunningChild implements Child {
 
   #closedEarly(stream: 'stdin' | 'stdout'): void {
     if (this.#state.kind !== 'running') return;
-    this.#cancelLingering ??= this.#after(LINGER_MS, () => {
+    const cancelReport = this.#after(LINGER_MS, () => {
       if (!this.#termination.hasBegun) this.#options.listener.closed(stream);
     });
+    this.#state = { kind: 'closing', cancelReport };
   }
 
   #exited(code: number | null, signal: NodeJS.Signals | null): void {
+    if (this.#state.kind === 'closing') this.#state.cancelReport();
     const ranMs = this.#options.clock.now() - this.#startedMs;
     this.#state = { kind: 'exited', exit: { code, signal, ranMs, terminated: this.#termination.hasBegun } };
-    this.#cancelLingering?.();
     this.#termination.leaderExited();
     if (this.#openOutputs === 0) this.#end();
     else this.#limitLateOutput();

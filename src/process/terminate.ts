@@ -64,23 +64,26 @@ export interface TerminationOptions {
 
 /**
  * - `idle`: the child runs and nobody wants it to end.
- * - `ending`: on the ladder, the leader still runs.
- * - `following`: the leader has exited, others of its group have not.
+ * - `ending`: the leader still runs; `nextSteps` are those of the ladder that have not been taken.
+ * - `following`: the leader has exited, others of its group have not; `stopLooking` ends the watch on them.
  * - `gone`: nobody is left, or only what even SIGKILL does not end. The pid may belong to a stranger by now.
  */
-type TerminationState = 'idle' | 'ending' | 'following' | 'gone';
+type TerminationState =
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'ending'; readonly nextSteps: readonly TerminationStep[] }
+  | { readonly kind: 'following'; readonly stopLooking: () => void }
+  | { readonly kind: 'gone' };
 
-/** The end of one child. Owns the timers that brings. */
+const GONE: TerminationState = { kind: 'gone' };
+
+/** The end of one child. Owns the timers that this takes. */
 export class Termination {
   readonly gone: Promise<void>;
   readonly #options: TerminationOptions;
-  #state: TerminationState = 'idle';
+  #state: TerminationState = { kind: 'idle' };
   #resolveGone: () => void = () => undefined;
+  /** Cancels the step that is taken when the time of the latest one is over. */
   #cancelStep: () => void = () => undefined;
-  /** Below the step that was taken last. */
-  #stepsLeft: readonly TerminationStep[] = [];
-  #cancelPoll: () => void = () => undefined;
-  #hold: NodeJS.Timeout | undefined;
 
   constructor(options: TerminationOptions) {
     this.#options = options;
@@ -90,42 +93,47 @@ export class Termination {
   }
 
   get hasBegun(): boolean {
-    return this.#state !== 'idle';
+    return this.#state.kind !== 'idle';
   }
 
   /** May be called twice; the first reason counts, unless it has become urgent. */
   begin(why?: EndReason): Promise<void> {
-    if (this.#state === 'idle') {
-      this.#state = 'ending';
+    const state = this.#state;
+    if (state.kind === 'idle') {
+      this.#state = { kind: 'ending', nextSteps: [] };
       this.#takeStep(terminationLadder(this.#options.carrier, this.#options.graceMs, why));
-    } else if (why === 'urgent' && this.#state === 'ending' && this.#stepsLeft[0]?.action === 'SIGTERM') {
+    } else if (why === 'urgent' && state.kind === 'ending' && state.nextSteps[0]?.action === 'SIGTERM') {
       this.#cancelStep();
-      this.#takeStep(this.#stepsLeft);
+      this.#takeStep(state.nextSteps);
     }
     return this.gone;
   }
 
   /** The leader has exited; called once, by whoever waits for it. */
   leaderExited(): void {
-    if (this.#state === 'gone') return;
+    if (this.#state.kind === 'gone') return;
     this.#cancelStep();
     const { group, clock, graceMs } = this.#options;
     if (!group.hasMembers()) return this.#finish();
-    this.#state = 'following';
     // The clock's timers and processes that are not our children keep no event loop alive; whoever waits would not
     // see the end.
-    this.#hold = setInterval(() => undefined, AFTER_KILL_MS);
-    this.#cancelPoll = clock.every(GROUP_POLL_MS, () => {
+    const hold = setInterval(() => undefined, AFTER_KILL_MS);
+    const cancelPoll = clock.every(GROUP_POLL_MS, () => {
       if (!group.hasMembers()) this.#finish();
     });
+    const stopLooking = (): void => {
+      cancelPoll();
+      clearInterval(hold);
+    };
+    this.#state = { kind: 'following', stopLooking };
     this.#takeStep(followLadder(graceMs));
   }
 
   killNow(): void {
-    if (this.#state === 'gone') return;
+    if (this.#state.kind === 'gone') return;
     this.#options.group.killNow();
     // Whoever waits for the end still hears of it through leaderExited.
-    if (this.#state === 'idle') this.#state = 'ending';
+    if (this.#state.kind === 'idle') this.#state = { kind: 'ending', nextSteps: [] };
   }
 
   #takeStep([step, ...rest]: readonly TerminationStep[]): void {
@@ -136,18 +144,17 @@ export class Termination {
       log.warn('still there after SIGKILL; left to the system');
       return this.#finish();
     }
-    this.#stepsLeft = rest;
-    log.debug({ step: step.action, phase: this.#state }, `ending the child: ${step.action}`);
+    if (this.#state.kind === 'ending') this.#state = { kind: 'ending', nextSteps: rest };
+    log.debug({ step: step.action, phase: this.#state.kind }, `ending the child: ${step.action}`);
     if (step.action === 'close-stdin') closeStdin();
     else group.signal(step.action);
     this.#cancelStep = clock.after(step.waitMs, () => this.#takeStep(rest));
   }
 
   #finish(): void {
-    this.#state = 'gone';
     this.#cancelStep();
-    this.#cancelPoll();
-    clearInterval(this.#hold);
+    if (this.#state.kind === 'following') this.#state.stopLooking();
+    this.#state = GONE;
     this.#resolveGone();
   }
 }

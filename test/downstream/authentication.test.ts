@@ -3,7 +3,7 @@ import { pino } from 'pino';
 import { metadataRoutes } from '../../src/bridge/create-authentication.ts';
 import { BridgeError } from '../../src/errors.ts';
 import type { AuthVerdict, JwtOutcome } from '../../src/http/auth/authenticator.ts';
-import { BearerAuthenticator } from '../../src/http/auth/bearer-authenticator.ts';
+import { BearerAuthenticator, WITHOUT_ISSUER } from '../../src/http/auth/bearer-authenticator.ts';
 import { ProtectedResource } from '../../src/http/auth/protected-resource.ts';
 import { TokenTable } from '../../src/http/auth/token-table.ts';
 import { callHttp, type HttpAnswer, type HttpCall } from '../support/http-call.ts';
@@ -39,7 +39,7 @@ async function startServer(t: ExecutionContext, { jwt, scopes = [], baseUrl }: A
   );
   const authenticator = new BearerAuthenticator({
     tokens,
-    jwt: jwt && { verify: (_token, done) => setImmediate(() => done(jwt)) },
+    jwt: jwt === undefined ? WITHOUT_ISSUER : { verify: (_token, done) => setImmediate(() => done(jwt)) },
     hintsFor: (request) => ({ resourceMetadata: resource?.urlFor(request), scopes }),
   });
   const publicRoutes = resource === undefined ? new Map() : metadataRoutes(resource);

@@ -1,22 +1,23 @@
 import type { IncomingMessage } from 'node:http';
 import type { AuthConfig, OAuthConfig } from '../../config.ts';
 import type { Deps } from '../../deps.ts';
+import { BridgeError, type ErrorCode } from '../../errors.ts';
 import type { HttpClient } from '../client/client.ts';
 import {
   type Authenticator,
+  type AuthRefusal,
   type AuthVerdict,
   type JwtOutcome,
   type JwtVerifier,
   LETS_ANYONE_IN,
 } from './authenticator.ts';
-import { type RefusalCause, refuse, type TokenHints } from './challenge.ts';
 import type { ProtectedResource } from './protected-resource.ts';
 import { TokenTable } from './token-table.ts';
 
 export interface BearerAuthenticatorOptions {
   readonly tokens: TokenTable;
-  /** Undefined: there is no OAuth here. */
-  readonly jwt: JwtVerifier | undefined;
+  /** Asked about what is none of those tokens. */
+  readonly jwt: JwtVerifier;
   readonly hintsFor: (request: IncomingMessage) => TokenHints;
 }
 
@@ -39,12 +40,14 @@ export class BearerAuthenticator implements Authenticator {
     if (token === undefined) return settle({ kind: 'missing' });
     const principal = tokens.find(token);
     if (principal !== undefined) return settle({ kind: 'principal', principal });
-    if (jwt === undefined) return settle(UNKNOWN_TOKEN);
     jwt.verify(token, settle);
   }
 }
 
-const UNKNOWN_TOKEN: RefusalCause = { kind: 'invalid', reason: 'it is none of the tokens known here' };
+/** Where no issuer is configured, all tokens that count have been handed out here. */
+export const WITHOUT_ISSUER: JwtVerifier = {
+  verify: (_token, done) => done({ kind: 'invalid', reason: 'it is none of the tokens known here' }),
+};
 
 /** [spec 2025-11-25 basic/authorization#token-requirements] URLs end up in logs and histories. */
 const IN_QUERY: RefusalCause = {
@@ -83,7 +86,7 @@ export async function createAuthenticator(request: AuthenticatorRequest): Promis
     scopes: oauth?.scopes ?? [],
   });
   const tokens = new TokenTable(auth.tokens, deps.log);
-  const jwt = oauth === undefined ? undefined : await createVerifier(oauth, request);
+  const jwt = oauth === undefined ? WITHOUT_ISSUER : await createVerifier(oauth, request);
   return new BearerAuthenticator({ tokens, jwt, hintsFor });
 }
 
@@ -96,4 +99,75 @@ async function createVerifier(oauth: OAuthConfig, { createClient, deps }: Authen
   const keys = await createKeySource(oauth, createClient, deps);
   const { issuer, audiences, scopes } = oauth;
   return createJwtVerifier({ issuer, audiences, scopes, keys, clock: deps.clock });
+}
+
+/** What a client needs to know to get a token that is taken here. */
+export interface TokenHints {
+  /** Where the protected resource metadata is; undefined: tokens are handed out by hand. [RFC 9728 5.1] */
+  readonly resourceMetadata: string | undefined;
+  /** Scopes a token needs, all of them. */
+  readonly scopes: readonly string[];
+}
+
+/** Why a request is refused, in the words of the client's log. */
+export type RefusalCause =
+  | { readonly kind: 'missing' }
+  /** The request itself is at fault, whatever token it has. */
+  | { readonly kind: 'malformed'; readonly reason: string }
+  | { readonly kind: 'invalid'; readonly reason: string }
+  | { readonly kind: 'scope' }
+  | { readonly kind: 'unavailable'; readonly error: BridgeError };
+
+const CODES = {
+  missing: 'ERR_AUTH_REQUIRED',
+  malformed: 'ERR_AUTH_REQUEST',
+  invalid: 'ERR_AUTH_TOKEN',
+  scope: 'ERR_AUTH_SCOPE',
+} as const satisfies Record<string, ErrorCode>;
+
+/** [RFC 6750 3.1] Nothing is said of an error to who has shown nothing. */
+const RFC_ERRORS = {
+  missing: undefined,
+  malformed: 'invalid_request',
+  invalid: 'invalid_token',
+  scope: 'insufficient_scope',
+} as const;
+
+export function refuse(cause: RefusalCause, hints: TokenHints): AuthRefusal {
+  if (cause.kind === 'unavailable') return { error: cause.error, challenge: undefined };
+  const message = describe(cause, hints);
+  return { error: new BridgeError(CODES[cause.kind], message), challenge: renderChallenge(cause, hints) };
+}
+
+function describe(cause: Exclude<RefusalCause, { kind: 'unavailable' }>, { scopes }: TokenHints): string {
+  switch (cause.kind) {
+    case 'missing':
+      return 'Only known callers are served here; send a token in the header Authorization: Bearer <token>.';
+    case 'malformed':
+      return cause.reason;
+    case 'invalid':
+      return `The token is not accepted: ${cause.reason}.`;
+    case 'scope':
+      return `The token lacks a scope; required: ${scopes.join(' ')}.`;
+  }
+}
+
+/**
+ * [spec 2025-11-25 basic/authorization#protected-resource-metadata-discovery-requirements] The scopes go with every
+ * challenge, so that a client asks for the right ones at once.
+ */
+function renderChallenge(cause: RefusalCause & { kind: keyof typeof CODES }, hints: TokenHints): string {
+  const error = RFC_ERRORS[cause.kind];
+  const parameters = [
+    ...(error === undefined ? [] : [`error=${quote(error)}`]),
+    ...('reason' in cause ? [`error_description=${quote(cause.reason)}`] : []),
+    ...(hints.scopes.length === 0 ? [] : [`scope=${quote(hints.scopes.join(' '))}`]),
+    ...(hints.resourceMetadata === undefined ? [] : [`resource_metadata=${quote(hints.resourceMetadata)}`]),
+  ];
+  return ['Bearer', parameters.join(', ')].join(' ').trimEnd();
+}
+
+/** [RFC 6750 3] allows fewer characters in these values than a quoted string could hold. */
+function quote(text: string): string {
+  return `"${text.replaceAll(/[^\x20-\x7e]|["\\]/g, '')}"`;
 }

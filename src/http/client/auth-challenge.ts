@@ -8,7 +8,8 @@ export interface AuthChallenge {
   readonly resourceMetadata: URL | undefined;
   /** `invalid_token`, `insufficient_scope`. [RFC 6750 3.1] */
   readonly error: string | undefined;
-  readonly scope: string | undefined;
+  /** What a token has to allow; empty: nothing is said of that. */
+  readonly scopes: readonly string[];
 }
 
 /**
@@ -34,7 +35,7 @@ export function parseAuthChallenge(headers: IncomingHttpHeaders): AuthChallenge 
     scheme: /^\s*([A-Za-z][A-Za-z0-9-]*)(?=\s|,|$)/.exec(text)?.[1],
     resourceMetadata: isWeb ? new URL(metadata) : undefined,
     error: parameters.get('error'),
-    scope: parameters.get('scope'),
+    scopes: splitScopes(parameters.get('scope') ?? ''),
   };
 }
 
@@ -67,4 +68,8 @@ function readParameters(text: string): ReadonlyMap<string, string> {
   }
   finish(parts.join(''));
   return parameters;
+}
+
+function splitScopes(text: string): readonly string[] {
+  return text.split(' ').filter((scope) => scope !== '');
 }

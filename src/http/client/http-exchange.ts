@@ -211,7 +211,7 @@ export class HttpExchange implements HttpCall {
     if (this.#state !== 'authorizing') return;
     const { statusCode: status = 0 } = response;
     this.#state = 'receiving';
-    this.#handler.response(this.#headOf(response, status, true));
+    this.#handler.response(this.#headOf(response, status, 'none offered'));
     if (this.#state === 'receiving' && body.length > 0) this.#handler.data(body);
     this.#ended();
   }
@@ -252,12 +252,12 @@ export class HttpExchange implements HttpCall {
     });
     response.on('error', (cause) => this.#fail(this.#cutError(cause)));
     if (this.#isPaused) response.pause();
-    this.#handler.response(this.#headOf(response, status, false));
+    this.#handler.response(this.#headOf(response, status, 'not tried'));
   }
 
-  #headOf({ headers }: IncomingMessage, status: number, offersNoLogin: boolean): ResponseHead {
+  #headOf({ headers }: IncomingMessage, status: number, login: 'not tried' | 'none offered'): ResponseHead {
     const wasAuthorized = this.#authorization !== undefined;
-    return { status, headers, url: this.#url, wasAuthorized, offersNoLogin };
+    return { status, headers, url: this.#url, wasAuthorized, offersNoLogin: login === 'none offered' };
   }
 
   #ended(): void {

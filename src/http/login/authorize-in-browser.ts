@@ -12,8 +12,6 @@ import type { AddressGuard } from './address-guard.ts';
 import type { CallbackListener, CallbackVerdict } from './callback-listener.ts';
 import { describeOAuthError, loginError } from './login-error.ts';
 import type { StoredLogin } from './login-store.ts';
-import type { OpenBrowser } from './open-browser.ts';
-import { needsConsent } from './scopes.ts';
 import type { CodeGrant } from './token-requests.ts';
 
 /** Less than a call may be silent, so that those who wait are told what they have waited for. */
@@ -22,6 +20,11 @@ export const LOGIN_TIMEOUT_MS = 4 * 60_000;
 const MAX_PAGE_LENGTH = 16 * 1024;
 /** How often to look whether the user has logged in through another process. */
 const LOOK_PERIOD_MS = 1000;
+/** [OpenID Connect Core 11] The scope of a refresh token, which is given only if the user is asked. */
+export const OFFLINE_ACCESS = 'offline_access';
+
+/** Takes a user to the address where a login begins. Does nothing where the user finds it in the log. */
+export type OpenBrowser = (start: URL) => void;
 
 export interface BrowserLogin {
   readonly authorizationServer: AuthorizationServer;
@@ -32,7 +35,7 @@ export interface BrowserLogin {
   readonly resource: string;
   readonly scopes: readonly string[];
   readonly guard: Pick<AddressGuard, 'checkPage'>;
-  readonly openBrowser: OpenBrowser | undefined;
+  readonly openBrowser: OpenBrowser;
   /** A login that another process has finished meanwhile. */
   readonly lookElsewhere: () => StoredLogin | undefined;
   readonly clock: Clock;
@@ -56,7 +59,7 @@ export async function authorizeInBrowser(login: BrowserLogin): Promise<BrowserOu
     // At a level that most logs have: without this line nobody may know what the calls wait for. The page itself is shown
     // nowhere: whoever sees its address could end this login with an account of their own.
     log.warn(`the server asks for a login; if no browser opens, open ${start.href}`);
-    login.openBrowser?.(start);
+    login.openBrowser(start);
   };
   const outcome = await waitForUser(login, { page, state, begin });
   if (outcome.kind === 'elsewhere') return outcome;
@@ -85,7 +88,7 @@ async function createAuthorizationUrl(login: BrowserLogin, state: string, verifi
     state,
     resource,
     ...(scopes.length > 0 && { scope: scopes.join(' ') }),
-    ...(needsConsent(scopes) && { prompt: 'consent' }),
+    ...(scopes.includes(OFFLINE_ACCESS) && { prompt: 'consent' }),
   };
   for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
   const { length } = url.href;

@@ -1,10 +1,18 @@
-import type { AuthorizationServer } from 'oauth4webapi';
+import { createPrivateKey, type KeyObject } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { importPKCS8 } from 'jose';
+import { type AuthorizationServer, type ClientAuth, ClientSecretPost, None, PrivateKeyJwt } from 'oauth4webapi';
 import type { LoginConfig, RegisteredClient } from '../../config.ts';
 import { showUrl } from '../shown-url.ts';
-import { chooseMethod } from './client-authentication.ts';
 import { describeOAuthError, loginError } from './login-error.ts';
 import type { LoginFetch } from './login-fetch.ts';
-import { CLIENT_METHODS, type ClientMethod, type LoginClient, type StoredLogin } from './login-store.ts';
+import {
+  CLIENT_METHODS,
+  type ClientMethod,
+  type LoginClient,
+  type RegisteredLoginClient,
+  type StoredLogin,
+} from './login-store.ts';
 
 export interface IdentityRequest {
   readonly config: LoginConfig;
@@ -25,11 +33,11 @@ export async function identifyClient(request: IdentityRequest): Promise<LoginCli
   if (config.client !== undefined) return useConfigured(config.client, as, request.previous);
   if (as.client_id_metadata_document_supported === true && config.clientMetadataUrl !== undefined) {
     const id = config.clientMetadataUrl;
-    return { id, origin: 'document', secret: undefined, method: 'none', callback: undefined };
+    return { origin: 'document', id, method: 'none' };
   }
   const registered = findRegistration(request.previous, as.issuer);
   if (registered?.callback === callback) return registered;
-  if (as.registration_endpoint !== undefined) return await registerClient({ ...request, callback });
+  if (as.registration_endpoint !== undefined) return await registerClient(request);
   const ways = as.client_id_metadata_document_supported === true ? ' or --oauth-client-document' : '';
   throw loginError(
     `${as.issuer} does not register clients that it does not know`,
@@ -38,7 +46,7 @@ export async function identifyClient(request: IdentityRequest): Promise<LoginCli
 }
 
 /** What an authorization server knows us by is for itself alone. [spec 2026-07-28 …#authorization-server-binding] */
-export function findRegistration(previous: StoredLogin | undefined, issuer: string): LoginClient | undefined {
+export function findRegistration(previous: StoredLogin | undefined, issuer: string): RegisteredLoginClient | undefined {
   return previous?.issuer === issuer && previous.client.origin === 'registered' ? previous.client : undefined;
 }
 
@@ -52,7 +60,7 @@ export function useConfigured(
     const problem = `The server now names ${as.issuer}, but the client ${id} is known to ${previous.issuer}`;
     throw loginError(problem, 'If that is right, log in once with --login anew.');
   }
-  return { id, origin: 'configured', secret: undefined, method: methodOf(proof, as), callback: undefined };
+  return { origin: 'configured', id, method: methodOf(proof, as) };
 }
 
 function methodOf(proof: RegisteredClient['proof'], as: AuthorizationServer): ClientMethod {
@@ -66,19 +74,11 @@ function methodOf(proof: RegisteredClient['proof'], as: AuthorizationServer): Cl
   }
 }
 
-export interface Registration {
-  readonly authorizationServer: AuthorizationServer;
-  /** Where the browser comes back to. */
-  readonly callback: string;
-  readonly scopes: readonly string[];
-  readonly fetch: LoginFetch;
-}
-
 const WAY_OUT = 'Register a client there by hand and give its id with --oauth-client-id.';
 
 /** [RFC 7591; spec 2025-11-25 basic/authorization#dynamic-client-registration] Rejects with ERR_UPSTREAM_AUTH. */
-export async function registerClient(registration: Registration): Promise<LoginClient> {
-  const { authorizationServer: as, callback, scopes, fetch } = registration;
+async function registerClient(request: IdentityRequest): Promise<RegisteredLoginClient> {
+  const { authorizationServer: as, callback, scopes, fetch } = request;
   const offered = as.token_endpoint_auth_methods_supported;
   const isPublic = offered === undefined || offered.includes('none');
   const metadata = {
@@ -104,8 +104,8 @@ export async function registerClient(registration: Registration): Promise<LoginC
   if (!response.ok || typeof id !== 'string' || id === '') throw refusal(endpoint, response.status, fields);
   const kept = typeof secret === 'string' && secret !== '' ? secret : undefined;
   return {
-    id,
     origin: 'registered',
+    id,
     secret: kept,
     method: CLIENT_METHODS.find((known) => known === method) ?? chooseMethod(as, kept),
     callback,
@@ -121,3 +121,65 @@ function refusal(endpoint: URL, status: number, { error, error_description: desc
 }
 
 type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * How a client with a secret, or without, shows who it is. [RFC 8414 2] Where nothing is said, a secret goes into the
+ * header.
+ */
+export function chooseMethod(as: AuthorizationServer, secret: string | undefined): ClientMethod {
+  const offered = as.token_endpoint_auth_methods_supported;
+  if (secret === undefined) return 'none';
+  if (offered === undefined || offered.includes('client_secret_basic')) return 'client_secret_basic';
+  if (offered.includes('client_secret_post')) return 'client_secret_post';
+  return 'none';
+}
+
+/** @param proof of a client that the user has configured */
+export async function authenticate(
+  client: LoginClient,
+  proof: RegisteredClient['proof'] | undefined,
+): Promise<ClientAuth> {
+  const secret = proof?.kind === 'secret' ? proof.secret : client.origin === 'registered' ? client.secret : undefined;
+  switch (client.method) {
+    case 'private_key_jwt':
+      if (proof?.kind !== 'key') break;
+      return PrivateKeyJwt(await readKey(proof.file));
+    case 'client_secret_basic':
+      if (secret === undefined) break;
+      return basic(secret);
+    case 'client_secret_post':
+      if (secret === undefined) break;
+      return ClientSecretPost(secret);
+    default:
+      break;
+  }
+  return None();
+}
+
+/**
+ * [RFC 6749 2.3.1] Both parts are form-encoded. Characters that need no encoding are left as they are, as many servers
+ * compare without decoding.
+ */
+function basic(secret: string): ClientAuth {
+  return (_, { client_id: id }, __, headers) => {
+    const words = [id, secret].map((word) => encodeURIComponent(word).replaceAll('%20', '+'));
+    headers.set('authorization', `Basic ${Buffer.from(words.join(':')).toString('base64')}`);
+  };
+}
+
+async function readKey(file: string) {
+  try {
+    const key = createPrivateKey(await readFile(file, 'utf8'));
+    return await importPKCS8(key.export({ type: 'pkcs8', format: 'pem' }).toString(), algorithmOf(key));
+  } catch {
+    throw loginError(`The private key ${file} cannot be used`, 'Expected a PEM file with a key of RSA, EC or Ed25519.');
+  }
+}
+
+const CURVES: Readonly<Record<string, string>> = { prime256v1: 'ES256', secp384r1: 'ES384', secp521r1: 'ES512' };
+
+function algorithmOf({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): string {
+  if (asymmetricKeyType === 'rsa') return 'RS256';
+  if (asymmetricKeyType === 'ed25519') return 'Ed25519';
+  return CURVES[asymmetricKeyDetails?.namedCurve ?? ''] ?? 'none';
+}

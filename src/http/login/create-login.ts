@@ -1,9 +1,10 @@
+import { spawn } from 'node:child_process';
+import type { Logger } from 'pino';
 import type { LoginConfig, RemoteConfig } from '../../config.ts';
 import type { Deps } from '../../deps.ts';
 import { HttpClient } from '../client/client.ts';
 import type { Credentials } from '../client/credentials.ts';
 import { Login } from './login.ts';
-import { openBrowser } from './open-browser.ts';
 
 export interface LoginRequest {
   readonly server: URL;
@@ -22,6 +23,24 @@ export function createLogin({ server, config, remote, userAgent, deps }: LoginRe
   const createClient = () =>
     new HttpClient({ headers: new Map(), bearerTokenFile: undefined, tls, proxyEnv, userAgent, clock: deps.clock });
   const { browser } = config;
-  const open = browser === undefined ? undefined : (page: URL) => openBrowser(browser, page, deps.log);
+  const open = browser === undefined ? () => {} : (page: URL) => openBrowser(browser, page, deps.log);
   return new Login({ server, config, createClient, openBrowser: open, deps });
+}
+
+/**
+ * Opens the address with the user's browser, if that can be done. It was logged before, for when it cannot.
+ * @param command a program and its arguments, with `%s` for the address
+ */
+export function openBrowser(command: readonly string[], url: URL, log: Logger): void {
+  const [program = '', ...args] = command.map((word) => word.replaceAll('%s', url.href));
+  const cannotOpen = ({ code }: NodeJS.ErrnoException): void => log.debug({ code }, 'cannot open a browser');
+  try {
+    // No shell: nothing in an address shall be a command.
+    const child = spawn(program, args, { detached: true, stdio: 'ignore' });
+    child.on('error', cannotOpen);
+    child.unref();
+  } catch (thrown) {
+    // Some failures come this way, that of an address too long for the system among them.
+    cannotOpen(thrown as NodeJS.ErrnoException);
+  }
 }

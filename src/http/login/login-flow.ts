@@ -5,15 +5,13 @@ import { BridgeError } from '../../errors.ts';
 import type { AuthChallenge } from '../client/auth-challenge.ts';
 import { showUrl } from '../shown-url.ts';
 import { type AddressGuard, isSecure } from './address-guard.ts';
-import { authorizeInBrowser } from './authorize-in-browser.ts';
+import { authorizeInBrowser, OFFLINE_ACCESS, type OpenBrowser } from './authorize-in-browser.ts';
 import { CallbackListener } from './callback-listener.ts';
 import { findRegistration, identifyClient, useConfigured } from './client-identity.ts';
 import { discover, type Surroundings } from './discover.ts';
 import { loginError } from './login-error.ts';
 import type { LoginFetch } from './login-fetch.ts';
-import type { LoginClient, StoredLogin } from './login-store.ts';
-import type { OpenBrowser } from './open-browser.ts';
-import { chooseScopes } from './scopes.ts';
+import type { LoginClient, RegisteredLoginClient, StoredLogin } from './login-store.ts';
 import {
   exchangeCode,
   refreshTokens,
@@ -27,8 +25,7 @@ export interface LoginFlowOptions {
   readonly config: LoginConfig;
   readonly guard: Pick<AddressGuard, 'checkPage'>;
   readonly fetch: LoginFetch;
-  /** Undefined: the address is only logged. */
-  readonly openBrowser: OpenBrowser | undefined;
+  readonly openBrowser: OpenBrowser;
   readonly deps: Deps;
   /** Aborted with the error to reject with. */
   readonly signal: AbortSignal;
@@ -90,7 +87,7 @@ export class LoginFlow {
     if (configured === undefined)
       throw loginError('A client with a name of its own is needed', 'Give --oauth-client-id.');
     const client = useConfigured(configured, as, previous);
-    const scopes = this.#scopes(status, challenge, previous, found).filter((scope) => scope !== 'offline_access');
+    const scopes = this.#scopes(status, challenge, previous, found).filter((scope) => scope !== OFFLINE_ACCESS);
     const answer = await requestOwnTokens(this.#context(as, client, resource), scopes);
     return conclude(found, client, scopes, answer);
   }
@@ -124,7 +121,9 @@ export class LoginFlow {
   }
 
   /** Many servers want the very address that was registered, so its port is taken again if it is free. */
-  async #listen(registered: LoginClient | undefined): Promise<{ listener: CallbackListener; callback: string }> {
+  async #listen(
+    registered: RegisteredLoginClient | undefined,
+  ): Promise<{ listener: CallbackListener; callback: string }> {
     const { callback: configured } = this.#options.config;
     const former = registered?.callback;
     if (former !== undefined && URL.canParse(former) && isSameButPort(new URL(former), configured)) {
@@ -154,7 +153,7 @@ export class LoginFlow {
     return chooseScopes({
       status,
       configured: this.#options.config.scopes,
-      challenged: challenge.scope,
+      challenged: challenge.scopes,
       advertised: scopes,
       previous: isSameServer ? previous.scopes : [],
       supported: authorizationServer.scopes_supported,
@@ -184,4 +183,34 @@ async function listenAt(address: URL): Promise<{ listener: CallbackListener; cal
 function isSameButPort(former: URL, configured: URL): boolean {
   const isSamePlace = former.hostname === configured.hostname && former.pathname === configured.pathname;
   return isSamePlace && (configured.port === '0' || configured.port === former.port);
+}
+
+interface ScopeRequest {
+  /** 403: what was granted is not enough. */
+  readonly status: 401 | 403;
+  /** By the user's choice; empty: as the server says. */
+  readonly configured: readonly string[];
+  /** The scopes named in the refusal. */
+  readonly challenged: readonly string[];
+  /** The scopes named in the metadata of the server. */
+  readonly advertised: readonly string[];
+  /** What was asked for before: whoever asks for one thing more should not lose the others. */
+  readonly previous: readonly string[];
+  /** The scopes that the authorization server supports; undefined: it names none. */
+  readonly supported: readonly string[] | undefined;
+}
+
+/**
+ * What to ask for. [spec 2025-11-25 basic/authorization#scope-selection-strategy] The refusal says what is needed now; else
+ * the server's metadata does; else nothing is said. Empty: leave the parameter out.
+ */
+function chooseScopes(request: ScopeRequest): readonly string[] {
+  const { status, configured, challenged, advertised, previous, supported } = request;
+  const needed = challenged.length > 0 ? challenged : advertised;
+  const isUsersChoice = status === 401 && configured.length > 0;
+  // [spec 2026-07-28 basic/authorization#step-up-authorization-flow] the union with what was asked for
+  const chosen = new Set(isUsersChoice ? configured : [...previous, ...configured, ...needed]);
+  // [spec 2026-07-28 basic/authorization#refresh-tokens] Not alone: it would take the place of what is the default.
+  if (chosen.size > 0 && supported?.includes(OFFLINE_ACCESS)) chosen.add(OFFLINE_ACCESS);
+  return [...chosen];
 }

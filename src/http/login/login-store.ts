@@ -79,15 +79,23 @@ export interface StoredLogin {
   readonly tokens: Tokens | undefined;
 }
 
-/** The client that the bridge is to an authorization server. */
-export interface LoginClient {
+/**
+ * The client that the bridge is to an authorization server:
+ * - `registered`: by us, there and then.
+ * - `configured`: by the user; a secret that the user configures is not kept.
+ * - `document`: it is described by the document at the URL that is its id.
+ */
+export type LoginClient =
+  | RegisteredLoginClient
+  | { readonly origin: 'configured' | 'document'; readonly id: string; readonly method: ClientMethod };
+
+export interface RegisteredLoginClient {
+  readonly origin: 'registered';
   readonly id: string;
-  /** Registered by us, configured by the user, or described by a document at the URL that is its id. */
-  readonly origin: 'registered' | 'configured' | 'document';
-  /** The secret of a registration; a secret that the user configures is not kept. */
-  readonly secret: string | undefined;
   readonly method: ClientMethod;
-  /** What a registration was made for. */
+  /** Undefined: the registration is one without a secret. */
+  readonly secret: string | undefined;
+  /** Where the browser comes back to; undefined: the file does not say, and any other address is refused there. */
   readonly callback: string | undefined;
 }
 
@@ -122,14 +130,21 @@ function parseClient(value: unknown): LoginClient | undefined {
   const { id, origin, secret, method, callback } = asFields(value);
   const known = CLIENT_METHODS.find((candidate) => candidate === method);
   if (!isText(id) || known === undefined) return undefined;
-  if (origin !== 'registered' && origin !== 'configured' && origin !== 'document') return undefined;
-  return {
-    id,
-    origin,
-    secret: isText(secret) ? secret : undefined,
-    method: known,
-    callback: isText(callback) ? callback : undefined,
-  };
+  switch (origin) {
+    case 'registered':
+      return {
+        origin,
+        id,
+        method: known,
+        secret: isText(secret) ? secret : undefined,
+        callback: isText(callback) ? callback : undefined,
+      };
+    case 'configured':
+    case 'document':
+      return { origin, id, method: known };
+    default:
+      return undefined;
+  }
 }
 
 function parseTokens(value: unknown): Tokens | undefined {

@@ -4,11 +4,10 @@ import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import type { HttpClient } from '../client/client.ts';
 import type { CredentialRefusal, CredentialRenewal, Credentials, RenewalOutcome } from '../client/credentials.ts';
 import { showUrl } from '../shown-url.ts';
+import type { OpenBrowser } from './authorize-in-browser.ts';
 import { loginError } from './login-error.ts';
 import type { LoginFlow } from './login-flow.ts';
-import { LoginStore, type StoredLogin } from './login-store.ts';
-import type { OpenBrowser } from './open-browser.ts';
-import { splitScopes } from './scopes.ts';
+import { LoginStore, type StoredLogin, type Tokens } from './login-store.ts';
 
 /** After a failure calls fail the same way for so long: a client that tries again and again opens no heap of pages. */
 export const FAILURE_PAUSE_MS = 30_000;
@@ -22,8 +21,7 @@ export interface LoginOptions {
   readonly config: LoginConfig;
   /** For the requests of a login, without what is meant for the server. */
   readonly createClient: () => HttpClient;
-  /** Undefined: users find the address in the log. */
-  readonly openBrowser: OpenBrowser | undefined;
+  readonly openBrowser: OpenBrowser;
   readonly deps: Deps;
 }
 
@@ -31,11 +29,40 @@ export interface LoginOptions {
  * What is known of the token in use:
  * - `kept`: it is from an earlier run, or of another process.
  * - `given`: a user, or a secret, has just got it, and the server has not taken it yet.
- * - `refreshed`: the same without a user.
+ * - `refreshed`: a refresh token has just got it, and the server has not taken it yet.
  * - `accepted`: the server has taken it.
  */
 type Standing = 'kept' | 'given' | 'refreshed' | 'accepted';
 
+type LoginWithTokens = StoredLogin & { readonly tokens: Tokens };
+
+/**
+ * What the server is shown. Changed in `#use` and `accepted` only, but for `refreshAhead`.
+ * - `none`: there is no token; at most an earlier login has left a registration.
+ * - `token`: there is one. `refreshAhead` is `tried` once a refresh before the time of its expiry has begun: where that
+ *   comes to nothing, the token is used as long as the server takes it.
+ */
+type Credential =
+  | { readonly kind: 'none'; readonly login: StoredLogin | undefined }
+  | {
+      readonly kind: 'token';
+      readonly login: LoginWithTokens;
+      readonly authorization: string;
+      readonly standing: Standing;
+      readonly refreshAhead: 'untried' | 'tried';
+    };
+
+/**
+ * - `idle`: nobody waits for a token.
+ * - `renewing`: a login or a refresh is under way, and all who need a token wait for its outcome.
+ * - `failed`: the latest login came to nothing; until `untilMs` whoever asks for another gets the same outcome.
+ */
+type Renewal =
+  | { readonly kind: 'idle' }
+  | { readonly kind: 'renewing'; readonly outcome: Promise<RenewalOutcome> }
+  | { readonly kind: 'failed'; readonly outcome: RenewalOutcome; readonly untilMs: number };
+
+const IDLE: Renewal = { kind: 'idle' };
 const RENEWED: RenewalOutcome = { kind: 'renewed' };
 const REFUSED: RenewalOutcome = { kind: 'refused' };
 
@@ -44,17 +71,13 @@ export class Login implements Credentials, CredentialRenewal {
   readonly #options: LoginOptions;
   readonly #store: LoginStore;
   readonly #closed = new AbortController();
-  #login: StoredLogin | undefined;
-  #authorization: string | undefined = undefined;
-  #standing: Standing = 'kept';
-  #pending: Promise<RenewalOutcome> | undefined;
-  #failure: { readonly outcome: RenewalOutcome; readonly untilMs: number } | undefined;
-  /** The token that could not be refreshed ahead of time: it is used as long as the server takes it. */
-  #unrefreshable: string | undefined;
+  #credential: Credential = { kind: 'none', login: undefined };
+  #renewal: Renewal = IDLE;
   /** A login happened in this process. */
   #hasLoggedIn = false;
   /** Scopes that users were sent to the browser for. */
   readonly #steppedUp = new Set<string>();
+  /** The file has the latest login, unless it could not be written. */
   #isStored = true;
   /** Where the latest refusal came from. */
   #peerAddress: string | undefined;
@@ -85,24 +108,26 @@ export class Login implements Credentials, CredentialRenewal {
   }
 
   authorization(): string | undefined {
-    return this.#authorization;
+    return this.#credential.kind === 'token' ? this.#credential.authorization : undefined;
   }
 
   get isUnderWay(): boolean {
-    return this.#pending !== undefined;
+    return this.#renewal.kind === 'renewing';
   }
 
   accepted(authorization: string): void {
-    if (this.#standing !== 'accepted' && authorization === this.#authorization) this.#standing = 'accepted';
+    const credential = this.#credential;
+    if (credential.kind === 'none' || credential.standing === 'accepted') return;
+    if (authorization === credential.authorization) this.#credential = { ...credential, standing: 'accepted' };
   }
 
   beforeRequest(): Promise<void> | undefined {
-    const tokens = this.#login?.tokens;
-    const isDue = tokens?.renewAtMs !== undefined && Date.now() >= tokens.renewAtMs;
-    if (!isDue && (tokens !== undefined || this.#pending === undefined)) return undefined;
-    if (this.#pending !== undefined) return this.#pending.then(() => {});
-    if (tokens?.refreshToken === undefined || tokens.accessToken === this.#unrefreshable) return undefined;
-    this.#unrefreshable = tokens.accessToken;
+    const credential = this.#credential;
+    if (credential.kind === 'token' && !isDue(credential.login.tokens)) return undefined;
+    if (this.#renewal.kind === 'renewing') return this.#renewal.outcome.then(() => {});
+    if (credential.kind === 'none' || credential.refreshAhead === 'tried') return undefined;
+    if (credential.login.tokens.refreshToken === undefined) return undefined;
+    this.#credential = { ...credential, refreshAhead: 'tried' };
     return this.#begin(async () => ((await this.#refresh()) ? RENEWED : REFUSED)).then(() => {});
   }
 
@@ -110,21 +135,20 @@ export class Login implements Credentials, CredentialRenewal {
     const { status, challenge, authorization } = refusal;
     if (this.#closed.signal.aborted) return undefined;
     if (status === 403 && challenge.error !== 'insufficient_scope') return undefined;
-    if (authorization !== this.#authorization) return Promise.resolve(RENEWED);
-    if (this.#pending !== undefined) return this.#pending;
+    if (authorization !== this.authorization()) return Promise.resolve(RENEWED);
+    if (this.#renewal.kind === 'renewing') return this.#renewal.outcome;
     this.#peerAddress = refusal.peerAddress;
-    if (this.#failure !== undefined) {
-      if (this.#options.deps.clock.now() < this.#failure.untilMs) return Promise.resolve(this.#failure.outcome);
-      this.#failure = undefined;
+    if (this.#renewal.kind === 'failed') {
+      if (this.#options.deps.clock.now() < this.#renewal.untilMs) return Promise.resolve(this.#renewal.outcome);
+      this.#renewal = IDLE;
     }
-    if (status === 403 && !this.#mayStepUp(challenge.scope)) return undefined;
+    if (status === 403 && !this.#mayStepUp(challenge.scopes)) return undefined;
     return this.#begin(() => this.#renew(refusal));
   }
 
   /** Whoever has asked for just that and did not get it will not get it by asking once more. */
-  #mayStepUp(scope: string | undefined): boolean {
-    const wanted = splitScopes(scope);
-    const known = new Set(this.#login?.scopes);
+  #mayStepUp(wanted: readonly string[]): boolean {
+    const known = new Set(this.#credential.login?.scopes);
     if (this.#hasLoggedIn && wanted.length > 0 && wanted.every((name) => known.has(name))) return false;
     const key = [...wanted].sort().join(' ');
     if (this.#steppedUp.has(key) || this.#steppedUp.size >= MAX_STEP_UPS) return false;
@@ -134,17 +158,20 @@ export class Login implements Credentials, CredentialRenewal {
 
   #begin(work: () => Promise<RenewalOutcome>): Promise<RenewalOutcome> {
     const { clock, log } = this.#options.deps;
-    this.#pending = work()
+    // A refresh ahead of time does not shorten the pause after a failed login.
+    let after = this.#renewal;
+    const outcome = work()
       .catch((thrown: unknown): RenewalOutcome => {
-        const outcome: RenewalOutcome = { kind: 'failed', error: this.#explain(thrown) };
-        this.#failure = { outcome, untilMs: clock.now() + FAILURE_PAUSE_MS };
-        if (!this.#closed.signal.aborted) log.error({ code: outcome.error.code }, outcome.error.message);
-        return outcome;
+        const failed: RenewalOutcome = { kind: 'failed', error: this.#explain(thrown) };
+        after = { kind: 'failed', outcome: failed, untilMs: clock.now() + FAILURE_PAUSE_MS };
+        if (!this.#closed.signal.aborted) log.error({ code: failed.error.code }, failed.error.message);
+        return failed;
       })
       .finally(() => {
-        this.#pending = undefined;
+        this.#renewal = after;
       });
-    return this.#pending;
+    this.#renewal = { kind: 'renewing', outcome };
+    return outcome;
   }
 
   /** The authorization server that cannot be reached is not the server that was called. */
@@ -159,12 +186,14 @@ export class Login implements Credentials, CredentialRenewal {
     const elsewhere = this.#lookElsewhere();
     if (elsewhere !== undefined) return this.#use(elsewhere, 'kept');
     if (status === 401) {
-      if (this.#standing === 'given' && this.#authorization !== undefined) throw this.#notAccepted();
-      if (this.#standing !== 'refreshed' && (await this.#refresh())) return RENEWED;
+      const credential = this.#credential;
+      if (credential.kind === 'token' && credential.standing === 'given') throw this.#notAccepted(credential.login);
+      const isFresh = credential.kind === 'token' && credential.standing === 'refreshed';
+      if (!isFresh && (await this.#refresh())) return RENEWED;
     }
     this.#closed.signal.throwIfAborted();
     const flow = await this.#createFlow();
-    const previous = this.#isStored ? this.#store.load() : this.#login;
+    const previous = this.#isStored ? this.#store.load() : this.#credential.login;
     const lookElsewhere = () => this.#lookElsewhere();
     const registrationFailed = () => this.#forget();
     const login = await flow.login({ status, challenge, previous, lookElsewhere, registrationFailed });
@@ -182,7 +211,7 @@ export class Login implements Credentials, CredentialRenewal {
 
   /** True: there is another token now. */
   async #refresh(): Promise<boolean> {
-    const login = this.#login;
+    const { login } = this.#credential;
     const refreshToken = login?.tokens?.refreshToken;
     const elsewhere = this.#lookElsewhere();
     if (elsewhere !== undefined) return this.#use(elsewhere, 'kept') === RENEWED;
@@ -204,7 +233,7 @@ export class Login implements Credentials, CredentialRenewal {
   #lookElsewhere(): StoredLogin | undefined {
     const stored = this.#store.load();
     const token = stored?.tokens?.accessToken;
-    return token === undefined || token === this.#login?.tokens?.accessToken ? undefined : stored;
+    return token === undefined || token === this.#credential.login?.tokens?.accessToken ? undefined : stored;
   }
 
   /** It may have its token, and not have kept it yet. */
@@ -214,9 +243,15 @@ export class Login implements Credentials, CredentialRenewal {
   }
 
   #use(login: StoredLogin | undefined, standing: Standing): RenewalOutcome {
-    this.#login = login;
-    this.#authorization = login?.tokens === undefined ? undefined : `Bearer ${login.tokens.accessToken}`;
-    this.#standing = standing;
+    if (!hasTokens(login)) {
+      this.#credential = { kind: 'none', login };
+      return RENEWED;
+    }
+    const { accessToken } = login.tokens;
+    const before = this.#credential;
+    const isSameToken = before.kind === 'token' && before.login.tokens.accessToken === accessToken;
+    const refreshAhead = isSameToken ? before.refreshAhead : 'untried';
+    this.#credential = { kind: 'token', login, authorization: `Bearer ${accessToken}`, standing, refreshAhead };
     return RENEWED;
   }
 
@@ -233,8 +268,8 @@ export class Login implements Credentials, CredentialRenewal {
     }
   }
 
-  #notAccepted() {
-    const problem = `The server at ${showUrl(this.#options.server)} does not accept the token of ${this.#login?.issuer}`;
+  #notAccepted({ issuer }: StoredLogin) {
+    const problem = `The server at ${showUrl(this.#options.server)} does not accept the token of ${issuer}`;
     return loginError(problem, 'It was given just now, so another login would not help; tell the operators.');
   }
 
@@ -257,4 +292,13 @@ export class Login implements Credentials, CredentialRenewal {
     this.#closed.abort(SHUTTING_DOWN);
     this.#client?.close();
   }
+}
+
+function hasTokens(login: StoredLogin | undefined): login is LoginWithTokens {
+  return login?.tokens !== undefined;
+}
+
+/** By the calendar: other runs have written the time. */
+function isDue({ renewAtMs }: Tokens): boolean {
+  return renewAtMs !== undefined && Date.now() >= renewAtMs;
 }

@@ -13,7 +13,7 @@ import {
 import type { RegisteredClient } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
 import { findTokenFault, MAX_TOKEN_LENGTH } from '../client/bearer-token.ts';
-import { authenticate } from './client-authentication.ts';
+import { authenticate } from './client-identity.ts';
 import { describeOAuthError, loginError } from './login-error.ts';
 import type { LoginFetch } from './login-fetch.ts';
 import type { LoginClient, Tokens } from './login-store.ts';

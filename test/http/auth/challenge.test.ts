@@ -1,6 +1,6 @@
 import test from 'ava';
 import { BridgeError, type ErrorCode } from '../../../src/errors.ts';
-import { type RefusalCause, refuse, type TokenHints } from '../../../src/http/auth/challenge.ts';
+import { type RefusalCause, refuse, type TokenHints } from '../../../src/http/auth/bearer-authenticator.ts';
 
 test('nothing in a challenge ends a quoted text, or its header', (t) => {
   const { challenge } = refuse(

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { lexAuthChallenge, parseAuthChallenge } from '../../../src/http/client/auth-challenge.ts';
 
-const NOTHING = { scheme: undefined, resourceMetadata: undefined, error: undefined, scope: undefined };
+const NOTHING = { scheme: undefined, resourceMetadata: undefined, error: undefined, scopes: [] as readonly string[] };
 
 for (const [header, expected] of [
   [undefined, NOTHING],
@@ -17,7 +17,7 @@ for (const [header, expected] of [
   ],
   [
     'bearer realm="x, \\"y\\"", error=invalid_token,scope="a b" , Resource_Metadata=http://a.example/m',
-    { scheme: 'bearer', error: 'invalid_token', scope: 'a b', resourceMetadata: new URL('http://a.example/m') },
+    { scheme: 'bearer', error: 'invalid_token', scopes: ['a', 'b'], resourceMetadata: new URL('http://a.example/m') },
   ],
   ['Basic realm="a", Bearer error="insufficient_scope"', { ...NOTHING, scheme: 'Basic', error: 'insufficient_scope' }],
   ['Bearer resource_metadata="javascript:alert(1)"', { ...NOTHING, scheme: 'Bearer' }],
@@ -25,13 +25,13 @@ for (const [header, expected] of [
   ['"', NOTHING],
   ['Bearer error="never ends, scope=all', { ...NOTHING, scheme: 'Bearer' }],
   ['Bearer error="ends in a backslash\\', { ...NOTHING, scheme: 'Bearer' }],
-  ['Bearer scope = "a" , error = b', { ...NOTHING, scheme: 'Bearer', scope: 'a', error: 'b' }],
-  ['Bearer error=, scope=a', { ...NOTHING, scheme: 'Bearer', scope: 'a' }],
+  ['Bearer scope = "a" , error = b', { ...NOTHING, scheme: 'Bearer', scopes: ['a'], error: 'b' }],
+  ['Bearer error=, scope=a', { ...NOTHING, scheme: 'Bearer', scopes: ['a'] }],
   [
     'Bearer resource_metadata=https://a.example/m?of=mcp&x=1, error=e',
     { ...NOTHING, scheme: 'Bearer', error: 'e', resourceMetadata: new URL('https://a.example/m?of=mcp&x=1') },
   ],
-  ['Negotiate YWJj==, Bearer scope="a"', { ...NOTHING, scheme: 'Negotiate', scope: 'a' }],
+  ['Negotiate YWJj==, Bearer scope="a"', { ...NOTHING, scheme: 'Negotiate', scopes: ['a'] }],
   ['Bearer \u00e9rror="x", error="y"', { ...NOTHING, scheme: 'Bearer', error: 'y' }],
 ] as const) {
   test(`reads WWW-Authenticate: ${header}`, (t) => {

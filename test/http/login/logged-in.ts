@@ -61,7 +61,7 @@ export function createUser(t: ExecutionContext, server: URL, settings: LoginSett
     opened.push(page);
     void browser.visit(page).catch(() => {});
   };
-  const openBrowser = user === 'present' ? visit : undefined;
+  const openBrowser = user === 'present' ? visit : () => {};
   const login = new Login({ server, config, createClient: () => createClient({ clock }), openBrowser, deps });
   const http = createClient({ credentials: login, clock });
   closeAfter(t, http, login);

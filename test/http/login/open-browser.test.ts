@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { openBrowser } from '../../../src/http/login/open-browser.ts';
+import { openBrowser } from '../../../src/http/login/create-login.ts';
 import { collectLog } from '../../process/collected-log.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { temporaryFolder } from './logged-in.ts';
