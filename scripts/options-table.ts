@@ -1,6 +1,5 @@
 import { OPTION_GROUPS, type OptionSpec } from '../src/cli/options/option-spec.ts';
-import { OPTIONS } from '../src/cli/options/option-table.ts';
-import { envNameOf, VARIABLES } from '../src/cli/options/options.ts';
+import { envNameOf, OPTIONS, VARIABLES } from '../src/cli/options/option-table.ts';
 
 /** All options as a table in Markdown. */
 export function renderOptionsTable(): string {

@@ -173,8 +173,8 @@ export function main(keepCompiledCode: () => void): Promise<void> {
       const [{ runBridge }, { createSystemDeps, systemClock }, { giveHeapHeadroom }, { keepOnce }] = await Promise.all([
         import('./bridge.ts'),
         import('./cli/system-deps.ts'),
-        import('./cli/heap-growth.ts'),
-        import('./cli/keep-compiled-code.ts'),
+        import('./cli/v8-tuning.ts'),
+        import('./cli/v8-tuning.ts'),
       ]);
       const headroom = giveHeapHeadroom(systemClock);
       keepOnce(() => headroom.without(keepCompiledCode), { clock: systemClock, events: process });

@@ -5,7 +5,7 @@ import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import type { AuthConfig, Config, ListenerConfig, RemoteConfig, ServerConfig } from '../config.ts';
 import { BridgeError } from '../errors.ts';
 import { checkPair } from '../http/server/certificate-files.ts';
-import { type FoundFile, warnOfOpenFile } from './parse/remote-headers.ts';
+import { type FoundFile, warnOfOpenFile } from './parse/headers.ts';
 
 /** Resolves with warnings. Throws ERR_CONFIG_OPTION or ERR_CONFIG_COMBINATION. */
 export async function checkFiles({ listener, servers }: Config): Promise<readonly string[]> {

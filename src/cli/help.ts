@@ -1,6 +1,5 @@
 import { type BridgeVerb, OPTION_GROUPS, type OptionSpec } from './options/option-spec.ts';
-import { OPTIONS } from './options/option-table.ts';
-import { envNameOf, VARIABLES } from './options/options.ts';
+import { envNameOf, OPTIONS, VARIABLES } from './options/option-table.ts';
 
 const MIN_WIDTH = 72;
 const MAX_WIDTH = 110;

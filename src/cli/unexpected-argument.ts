@@ -1,7 +1,7 @@
 /** Arguments that stand where they mean nothing: what was most likely meant, and the command line that says it. */
 import { showArguments } from '../process/shown-arguments.ts';
 import { BRIDGE_VERBS, type BridgeVerb } from './options/option-spec.ts';
-import { findOption } from './options/options.ts';
+import { findOption } from './options/option-table.ts';
 import { isUrlLike } from './parse/target.ts';
 import { suggest } from './suggest.ts';
 

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import test from 'ava';
-import { KEEP_AFTER_MS, keepOnce } from '../../src/cli/keep-compiled-code.ts';
+import { KEEP_AFTER_MS, keepOnce } from '../../src/cli/v8-tuning.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 
 function observe() {

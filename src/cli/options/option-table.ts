@@ -5,6 +5,7 @@
  */
 import { LISTENING_OPTIONS } from './listening.ts';
 import { LOGIN_OPTIONS } from './login.ts';
+import type { OptionSpec } from './option-spec.ts';
 import { OUTPUT_OPTIONS } from './output.ts';
 import { REMOTE_OPTIONS } from './remote.ts';
 import { SERVER_OPTIONS } from './server.ts';
@@ -20,3 +21,42 @@ export const OPTIONS = [
 ] as const;
 
 export type OptionName = (typeof OPTIONS)[number]['name'];
+
+/** Values by option name as written on the command line, in order. Flags come as `true` and `false`. */
+export type CommandLineOptions = ReadonlyMap<OptionName, readonly string[]>;
+
+const byName: ReadonlyMap<string, OptionSpec> = new Map(OPTIONS.map((option) => [option.name, option]));
+
+export function findOption(name: string): OptionSpec | undefined {
+  return byName.get(name);
+}
+
+export function isOptionName(name: string): name is OptionName {
+  return byName.has(name);
+}
+
+/** Prefix of everything the bridge itself reads from the environment; no such name is ever passed to the child. */
+export const ENV_PREFIX = 'MCP_PORTAGE_';
+
+/**
+ * A setting that is no option: other users of a machine can read command lines, and they stay in the history of
+ * the shell.
+ */
+export const BEARER_TOKEN_VARIABLE = 'MCP_PORTAGE_BEARER_TOKEN';
+export const BEARER_TOKEN_NOTE =
+  'Send this token as a credential; not an option, since other users can read command lines';
+
+/** A setting that is no option, for the reasons that the token has. */
+export const CLIENT_SECRET_VARIABLE = 'MCP_PORTAGE_OAUTH_CLIENT_SECRET';
+export const CLIENT_SECRET_NOTE = 'The secret of that client; not an option, since other users can read command lines';
+
+/** Settings that are no options, by the group of options they belong to. */
+export const VARIABLES: readonly { readonly group: string; readonly name: string; readonly note: string }[] = [
+  { group: 'remote', name: BEARER_TOKEN_VARIABLE, note: BEARER_TOKEN_NOTE },
+  { group: 'login', name: CLIENT_SECRET_VARIABLE, note: CLIENT_SECRET_NOTE },
+];
+
+/** `max-sessions` → `MCP_PORTAGE_MAX_SESSIONS`. */
+export function envNameOf(optionName: string): string {
+  return ENV_PREFIX + optionName.toUpperCase().replaceAll('-', '_');
+}

@@ -1,7 +1,7 @@
-/** Values of the options about authentication, as value.ts beside this has the others. */
+/** Values of the options about authentication, as value.ts has the others. */
 import type { MappedHeader } from '../../config.ts';
 import { isLoopback } from '../../http/addresses.ts';
-import { parseForwardedName } from './header.ts';
+import { parseForwardedName } from './headers.ts';
 import type { Parsed } from './value.ts';
 
 export interface WrittenTokenSource {

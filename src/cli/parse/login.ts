@@ -7,11 +7,10 @@ import { BridgeError } from '../../errors.ts';
 import { isLoopback } from '../../http/addresses.ts';
 import type { GivenOptions } from '../options/given-options.ts';
 import type { BridgeVerb } from '../options/option-spec.ts';
-import { OPTIONS, type OptionName } from '../options/option-table.ts';
-import { CLIENT_SECRET_VARIABLE } from '../options/options.ts';
+import { CLIENT_SECRET_VARIABLE, OPTIONS, type OptionName } from '../options/option-table.ts';
 import { parseIssuer, parseScopes } from './auth-value.ts';
 import type { Environment } from './child-environment.ts';
-import { type FoundFile, tryToRead, warnOfOpenFile } from './remote-headers.ts';
+import { type FoundFile, tryToRead, warnOfOpenFile } from './headers.ts';
 import type { Parsed } from './value.ts';
 import * as value from './value.ts';
 

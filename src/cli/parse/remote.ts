@@ -8,9 +8,8 @@ import type { GivenOptions } from '../options/given-options.ts';
 import type { BridgeVerb } from '../options/option-spec.ts';
 import type { OptionName } from '../options/option-table.ts';
 import type { Environment } from './child-environment.ts';
-import { parseForwardedName } from './header.ts';
+import { composeRemoteHeaders, type HeaderSources, parseForwardedName, type RemoteHeaders } from './headers.ts';
 import { parseLogin } from './login.ts';
-import { composeRemoteHeaders, type HeaderSources, type RemoteHeaders } from './remote-headers.ts';
 import * as value from './value.ts';
 
 export interface RemoteSurroundings extends Pick<HeaderSources, 'env' | 'readFile'> {

@@ -1,8 +1,7 @@
 import test from 'ava';
-import { isApplicable, refuseInapplicable } from '../../../src/cli/options/option-scope.ts';
+import { isApplicable, refuseInapplicable } from '../../../src/cli/options/given-options.ts';
 import { BRIDGE_VERBS } from '../../../src/cli/options/option-spec.ts';
-import { OPTIONS, type OptionName } from '../../../src/cli/options/option-table.ts';
-import { findOption } from '../../../src/cli/options/options.ts';
+import { findOption, OPTIONS, type OptionName } from '../../../src/cli/options/option-table.ts';
 import { BridgeError } from '../../../src/errors.ts';
 
 /** Where each option belongs, by `verb target`; pinned here because commands of users rely on it. */

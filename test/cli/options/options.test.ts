@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
-import { isOptionName } from '../../../src/cli/options/options.ts';
+import { isOptionName } from '../../../src/cli/options/option-table.ts';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 

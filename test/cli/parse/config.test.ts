@@ -1,8 +1,7 @@
 import test from 'ava';
 import { parseCommandLine } from '../../../src/cli/command-line.ts';
-import { isApplicable, type OptionUse } from '../../../src/cli/options/option-scope.ts';
-import type { OptionName } from '../../../src/cli/options/option-table.ts';
-import { envNameOf, findOption } from '../../../src/cli/options/options.ts';
+import { isApplicable, type OptionUse } from '../../../src/cli/options/given-options.ts';
+import { envNameOf, findOption, type OptionName } from '../../../src/cli/options/option-table.ts';
 import { parseConfig, type Surroundings } from '../../../src/cli/parse/config.ts';
 import { BridgeError, type ErrorCode } from '../../../src/errors.ts';
 

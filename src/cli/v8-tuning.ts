@@ -1,9 +1,13 @@
 /**
- * How far the heap may grow between two full collections. V8 takes it from the size of the heap, which of a bridge is
- * small, but counts the bytes of messages: left alone, it marks everything for every 30 MB that pass through.
+ * What V8 is told to do otherwise than by itself: how far the heap may grow between two full collections, and when
+ * compiled code is kept for the next start.
+ *
+ * V8 takes the growth from the size of the heap, which is small in a bridge, but counts the bytes of messages: left alone,
+ * it marks everything for every 30 MB that pass through.
  */
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import type { Clock } from '../deps.ts';
+import type { ProcessEvents } from './lifecycle.ts';
 
 /** Growth allowed to a small heap. Half a second of messages of a megabyte; less than the process takes anyway. */
 export const HEADROOM_BYTES = 64 * 1024 * 1024;
@@ -48,4 +52,22 @@ export function giveHeapHeadroom(clock: Clock): HeapHeadroom {
 /** Few different values: the used size is another one each time. */
 function roundDown(percent: number): number {
   return percent - (percent % 100);
+}
+
+/** By then most clients have come; long after, V8 has thrown away what only the start needed. */
+export const KEEP_AFTER_MS = 10_000;
+
+/** Keeps the compiled code some time after the start, or when the process ends before that. */
+export function keepOnce(
+  keep: () => void,
+  { clock, events }: { readonly clock: Clock; readonly events: ProcessEvents },
+): void {
+  let isKept = false;
+  const once = (): void => {
+    if (isKept) return;
+    isKept = true;
+    keep();
+  };
+  clock.after(KEEP_AFTER_MS, once);
+  events.on('exit', once);
 }

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { growthPercent, HEADROOM_BYTES } from '../../src/cli/heap-growth.ts';
+import { growthPercent, HEADROOM_BYTES } from '../../src/cli/v8-tuning.ts';
 
 const MIB = 1024 * 1024;
 
