@@ -3,7 +3,7 @@ import { Parser } from 'yargs/helpers';
 import type { Target } from '../config.ts';
 import { BridgeError } from '../errors.ts';
 import { isShell, type Shell } from './completion.ts';
-import { explainPeerUrl, explainUnknownOption } from './mistakes.ts';
+import { explainUnknownOption, explainUrlOfOption } from './mistakes.ts';
 import { BRIDGE_VERBS, type BridgeVerb, type OptionSpec } from './options/option-spec.ts';
 import { type CommandLineOptions, OPTIONS, type OptionName } from './options/option-table.ts';
 import { isUrlLike, parseTarget } from './parse/target.ts';
@@ -148,8 +148,8 @@ function refuseMistakes({ head, command, parsed, verb, stray, platform }: Checke
     .reverse()
     .filter(([at]) => at < strayAt)
     .map(([at, key]) => explainUnknownOption({ name: key, written: head[at] ?? `--${key}`, value: parsed[key] }));
-  const ofPeer = verb === undefined && explanations.length === 0 ? explainPeerUrl(head) : undefined;
-  if (ofPeer !== undefined) explanations.push(ofPeer);
+  const urlOfOption = verb === undefined && explanations.length === 0 ? explainUrlOfOption(head) : undefined;
+  if (urlOfOption !== undefined) explanations.push(urlOfOption);
   if (explanations.length > 0) throw new BridgeError('ERR_CONFIG_OPTION', explanations.join('\n'));
   if (stray !== undefined) {
     throw new BridgeError(

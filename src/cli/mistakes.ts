@@ -15,7 +15,7 @@ const NO_CONFIG_FILE =
   'configuration files are not read: put the "command" and "args" of one server after `--`, or give its "url".';
 
 /** From the quick starts of supergateway, of the two programs called mcp-proxy and of mcp-remote, where ours differ. */
-const PEER_FLAGS: Readonly<Record<string, string>> = {
+const OPTIONS_OF_OTHER_BRIDGES: Readonly<Record<string, string>> = {
   sse: BY_URL,
   'streamable-http': BY_URL,
   'output-transport': BOTH_TRANSPORTS,
@@ -59,7 +59,7 @@ const LETTERS: Readonly<Record<string, string>> = {
   c: NO_CONFIG_FILE,
 };
 
-const ANSWERS: ReadonlyMap<string, string> = new Map(Object.entries({ ...PEER_FLAGS, ...HABITS }));
+const ANSWERS: ReadonlyMap<string, string> = new Map(Object.entries({ ...OPTIONS_OF_OTHER_BRIDGES, ...HABITS }));
 const LETTER_ANSWERS: ReadonlyMap<string, string> = new Map(Object.entries(LETTERS));
 
 export interface UnknownOption {
@@ -101,7 +101,7 @@ export function explainUnknownOption({ name, written, value }: UnknownOption): s
  * `--sse <url>` names a server elsewhere, to be used over stdio. Told without a verb even where --sse is an option of ours,
  * which would have it served instead.
  */
-export function explainPeerUrl(head: readonly string[]): string | undefined {
+export function explainUrlOfOption(head: readonly string[]): string | undefined {
   const at = head.indexOf('--sse');
   if (at === -1 || !isUrlLike(head[at + 1] ?? '')) return undefined;
   return `--sse takes no URL: ${BY_URL}`;

@@ -2,7 +2,7 @@
 import type { Writable } from 'node:stream';
 import type { BridgeError } from '../errors.ts';
 
-/** What to start. */
+/** The process to start. */
 export interface ChildSpec {
   /** How it is called in logs and messages. */
   readonly name: string;
@@ -13,13 +13,13 @@ export interface ChildSpec {
   readonly env: Readonly<Record<string, string>>;
   /** Names of variables it does not get; looked for on its stderr. */
   readonly withheldEnv: readonly string[];
-  /** What it has to end by itself when it is told to; see terminate.ts. */
+  /** The time it has to end by itself once it is told to; see terminate.ts. */
   readonly graceMs: number;
 }
 
 /**
- * Why a child is to end: it is not needed any more, which is the default, it takes nothing in, or it has to be soon, for
- * the bridge will not be there to end it later.
+ * Why a child is to end: it is not needed any more (the default), it hangs, or the bridge itself is about to exit and
+ * cannot end it later.
  */
 export type EndReason = 'unwanted' | 'hung' | 'urgent';
 
@@ -30,14 +30,17 @@ export interface Child {
   readonly pid: number | undefined;
   /** Never throws for what the child does: when it goes away, `closed('stdin')` follows. */
   readonly stdin: Writable;
-  /** When anything came from it last, on stdout or stderr, or when it was started; by the clock of the bridge. */
+  /** When output last came from it, on stdout or stderr, or else when it was started; by the bridge's clock. */
   readonly lastHeardMs: number;
   /** It was told to end, or has exited and left others of its group behind. */
   readonly isEnding: boolean;
   /** Stop and go on reading its stdout. Up to one buffer that was read before may still come. */
   pauseOutput(): void;
   resumeOutput(): void;
-  /** Walks down the termination ladder. May be called twice: what is urgent goes faster then. Resolves like `gone`. */
+  /**
+   * Walks down the termination ladder. May be called again, which speeds it up if the end has become urgent. Resolves
+   * like `gone`.
+   */
   terminate(why?: EndReason): Promise<void>;
   /** Synchronous last resort: SIGKILL for whatever is left of it. */
   killNow(): void;
@@ -45,9 +48,12 @@ export interface Child {
   readonly gone: Promise<void>;
 }
 
-/** What a child tells its owner. `ended` or `failed` comes once, last, and never from within the call that starts it. */
+/**
+ * The events of a child. Either `ended` or `failed` comes last, once, and never from within the call that starts the
+ * child.
+ */
 export interface ChildListener {
-  /** Bytes of its stdout, in order. */
+  /** Bytes of its stdout have come, in order. */
   output(chunk: Buffer): void;
   /** It closed this stream and runs on. Called once at most, and not for streams that end because the process did. */
   closed(stream: 'stdin' | 'stdout'): void;
@@ -66,7 +72,7 @@ export interface ChildExit {
   readonly stderrTail: readonly string[];
   /** The withheld variables that its stderr named not long before the end. */
   readonly namedOnStderr: readonly string[];
-  /** We had begun to end it before it exited. */
+  /** The bridge had begun to end it before it exited. */
   readonly terminated: boolean;
 }
 

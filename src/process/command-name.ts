@@ -21,7 +21,7 @@ export function nameCommand(command: string, args: readonly string[]): string {
   return `${program} ${what.startsWith('@') ? what : baseName(what)}`;
 }
 
-/** Programs that fetch what they run when it is not there. */
+/** Programs that download what they run when it is not installed. */
 const FETCHING = /^(npx|npm|pnpx|pnpm|yarn|bunx|bun|uvx|uv|pipx|deno|docker|podman)\b/;
 
 /** Whether a command of this name may have to download something before it can begin. */
@@ -29,7 +29,7 @@ export function mayDownload(name: string): boolean {
   return FETCHING.test(name);
 }
 
-/** On any system a command may come with either kind of separator. */
+/** A command may be written with either kind of path separator, whatever the system. */
 function baseName(path: string): string {
   return win32.basename(posix.basename(path));
 }

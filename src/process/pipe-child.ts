@@ -26,14 +26,15 @@ function startPipeChild(spec: ChildSpec, listener: ChildListener, { log, clock }
   return new RunningChild({ name, process, pid, ...carried, graceMs, withheldEnv, listener, clock, log: childLog });
 }
 
-/** Without a shell; on Windows cross-spawn starts .cmd files as well. */
+/** Starts a program without a shell. On Windows cross-spawn starts .cmd files as well. */
 export function spawnProcess(spec: ChildSpec, stdio: SpawnOptions['stdio']): ChildProcess {
   try {
     return spawn(spec.command, spec.args, {
       cwd: spec.cwd,
       env: spec.env,
       stdio,
-      // A group of its own on POSIX, so that all of it can be ended. On Windows it would mean a console window.
+      // On POSIX this makes a process group, so that the whole group can be ended. On Windows it would open a console
+      // window.
       detached: globalThis.process.platform !== 'win32',
       windowsHide: true,
     });
@@ -42,7 +43,7 @@ export function spawnProcess(spec: ChildSpec, stdio: SpawnOptions['stdio']): Chi
   }
 }
 
-/** The system said no, but Node tells why only in the next tick. */
+/** The stand-in for a child that the system refused to start. Node reports the reason only in the next tick. */
 export function awaitFailure(spec: ChildSpec, listener: ChildListener, process: ChildProcess): Child {
   process.once('error', (cause) => listener.failed(toSpawnError(spec, cause)));
   return {

@@ -5,11 +5,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 export type EndingSignal = 'SIGHUP' | 'SIGTERM' | 'SIGKILL';
 
 export interface ProcessGroup {
-  /** To every member. Not an error when there is none. */
+  /** Sends a signal to every member. It is no error when there is none. */
   signal(signal: EndingSignal): void;
-  /** SIGKILL that has been delivered when the call returns. */
+  /** Sends SIGKILL, which has been delivered when the call returns. */
   killNow(): void;
-  /** Does anyone still run, once the leader has exited? */
+  /** Whether a member still runs; asked once the leader has exited. */
   hasMembers(): boolean;
 }
 
@@ -23,7 +23,7 @@ function posixGroup(groupId: number): ProcessGroup {
     try {
       return process.kill(-groupId, signal);
     } catch {
-      // ESRCH: nobody is left. EPERM: nobody we may touch is left (on macOS also: only unreaped ones).
+      // ESRCH: no member is left. EPERM: none is left that we may signal (on macOS also: only zombies are left).
       return false;
     }
   };
@@ -35,8 +35,8 @@ function posixGroup(groupId: number): ProcessGroup {
 }
 
 /**
- * Signals also reach members that have ended and wait to be reaped, which in a container without an init process may
- * be for ever. Only Linux lets us tell.
+ * Zombies count as members for kill(2), and in a container without an init process they may never be reaped. Only Linux
+ * lets us tell them apart.
  */
 function hasRunningMember(groupId: number): boolean {
   if (process.platform !== 'linux') return true;
@@ -58,7 +58,7 @@ function runsInGroup(pid: string, groupId: number): boolean {
   }
 }
 
-/** Windows has neither groups nor signals: taskkill walks down from the leader as long as that one lives. */
+/** Windows has neither process groups nor signals: taskkill walks down from the leader as long as the leader lives. */
 function windowsTree(rootPid: number): ProcessGroup {
   const args = ['/pid', String(rootPid), '/T'];
   const options = { stdio: 'ignore', windowsHide: true } as const;

@@ -56,7 +56,7 @@ export function loadOpenPty(load: (id: string) => unknown = createRequire(import
 class PtyStart {
   readonly #deps: Deps;
   readonly #openPty: OpenPty;
-  /** Masters open in this process, of all children on terminals. */
+  /** The masters that are open in this process, for all children on terminals. */
   readonly #masters: Set<number>;
 
   constructor(deps: Deps, openPty: OpenPty, masters: Set<number>) {
@@ -86,7 +86,7 @@ class PtyStart {
     master.once('close', () => this.#masters.delete(fd));
     try {
       makeRaw(master);
-      // Opened anew: the one we got is non-blocking, which the child's own program would not expect of a terminal.
+      // The slave is opened again: the descriptor we got is non-blocking, which programs do not expect of a terminal.
       return { fd, master, slave: openSync(pty, constants.O_RDWR | constants.O_NOCTTY) };
     } catch (thrown) {
       master.destroy();
@@ -178,7 +178,7 @@ const MAX_RETRY_MS = 16;
  * first after a millisecond. What a terminal takes at once is plenty for that.
  */
 export class PtyInput extends Writable {
-  /** Non-blocking, and open at least as long as this stream. */
+  /** Is non-blocking, and open at least as long as this stream. */
   readonly #masterFd: number;
   readonly #clock: Clock;
   #cancelRetry: () => void = () => undefined;
@@ -219,7 +219,7 @@ function isFull(thrown: unknown): boolean {
 }
 
 const READ_BYTES = 64 * 1024;
-/** The kernel holds no more than this for the leader; whoever else still writes does not keep us longer. */
+/** The kernel holds no more than this of what the leader wrote; other processes that still write are not waited for. */
 const MAX_LAST_BYTES = 1024 * 1024;
 
 /**
@@ -266,7 +266,7 @@ export class PtyOutput extends Readable {
       const byteLength = readSync(this.#masterFd, buffer);
       return byteLength === 0 ? undefined : buffer.subarray(0, byteLength);
     } catch {
-      // EAGAIN: nothing left. EIO: no slave is open any more, and nothing left either.
+      // EAGAIN: nothing is left. EIO: nothing is left, and no slave is open any more.
       return undefined;
     }
   }

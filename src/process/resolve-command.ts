@@ -1,4 +1,6 @@
-/** Finds the file a command stands for before anything is started, so that a typo is told as what it is. */
+/**
+ * Finds the file a command stands for before anything is started, so that the error for a typo can say that it is one.
+ */
 import { accessSync, constants, statSync } from 'node:fs';
 import { posix, win32 } from 'node:path';
 import { BridgeError } from '../errors.ts';
@@ -13,7 +15,7 @@ export interface CommandLookup {
 
 export type FileKind = 'missing' | 'folder' | 'not-executable' | 'executable';
 
-/** What of the system is looked at; tests pass another. */
+/** The part of the system that is looked at; tests pass another. */
 export interface FileSystemView {
   readonly platform: NodeJS.Platform;
   readonly currentFolder: string;
@@ -45,14 +47,14 @@ export function resolveCommand(lookup: CommandLookup, view: FileSystemView = sys
   }
   if (found?.kind === 'folder') throw spawnError(`${found.file} is a folder; name the program in it`);
   if (found !== undefined) throw spawnError(`${found.file} is not executable; make it so with chmod +x`);
-  // As a shell takes it. The value is not shown: it may be a credential.
+  // A shell would take this for an assignment. The value is not shown: it may be a credential.
   const [variable] = /^\w+(?==)/.exec(command) ?? [];
   if (variable !== undefined) {
     throw spawnError(
       `"${variable}=..." is not a program; variables of the server are set before --, as --env ${variable}=...`,
     );
   }
-  // As other bridges take it. The rest is not shown: arguments may be credentials.
+  // Other bridges take a whole command in one argument. The rest is not shown: arguments may be credentials.
   const [program] = /^[^\s/\\]+(?=\s)/.exec(command) ?? [];
   if (program !== undefined) {
     throw spawnError(
@@ -72,7 +74,7 @@ function spawnError(reason: string): BridgeError {
   return new BridgeError('ERR_UPSTREAM_SPAWN', `Cannot start the server: ${reason}.`);
 }
 
-/** Files that may be meant, best first. */
+/** The files that may be meant, the best first. */
 function candidates(lookup: CommandLookup, view: FileSystemView, folder: string): string[] {
   const { command } = lookup;
   if (view.platform !== 'win32') {

@@ -9,7 +9,9 @@ import { Termination } from './terminate.ts';
 
 /** How long output is waited for after the exit when something else still holds the pipe. */
 const LATE_OUTPUT_MS = 1000;
-/** A process that exits closes its streams a moment before; only after this long it counts as living without them. */
+/**
+ * A process closes its streams a moment before it exits; only after this long does it count as running on without them.
+ */
 const LINGER_MS = 250;
 
 export interface RunningChildOptions {
@@ -18,7 +20,7 @@ export interface RunningChildOptions {
   readonly pid: number;
   readonly carrier: 'pipe' | 'pty';
   readonly stdin: Writable;
-  /** Has to close some time after the exit. */
+  /** The stream has to close some time after the exit. */
   readonly stdout: Readable;
   readonly stderr: Readable;
   readonly graceMs: number;
@@ -117,14 +119,14 @@ export class RunningChild implements Child {
     const { process, stdin, stdout, stderr, listener, clock, log } = this.#options;
     process.on('exit', (code, signal) => this.#exited(code, signal));
     process.on('error', (err) => log.debug({ err }, 'child process error'));
-    // EPIPE and its like: that the child is gone or deaf is told by `close`.
+    // This is EPIPE and the like. That the child does not read any more is learned from `close`.
     stdin.on('error', (err) => log.debug({ err }, 'child stdin error'));
     stdin.on('close', () => this.#closedEarly('stdin'));
     stdout.on('data', (chunk: Buffer) => {
       this.#lastHeardMs = clock.now();
       listener.output(chunk);
     });
-    // Node resumes what an exited child has left unread.
+    // Node resumes the stream of a child that has exited with output unread.
     stdout.on('resume', () => {
       if (this.#isPaused) stdout.pause();
     });
@@ -133,7 +135,7 @@ export class RunningChild implements Child {
       this.#closedEarly('stdout');
       this.#outputClosed();
     });
-    // Always read: a full pipe would stop the child.
+    // Stderr is always read, since a full pipe would stop the child.
     stderr.on('data', (chunk: Buffer) => {
       this.#lastHeardMs = clock.now();
       this.#stderrLog.push(chunk);
@@ -167,7 +169,7 @@ export class RunningChild implements Child {
     if (this.#openOutputs === 0) this.#end();
   }
 
-  /** Not while the reader has paused us: then it is not the child that keeps us waiting. */
+  /** The limit does not run while the reader has paused the output: then it is not the child that is slow. */
   #limitLateOutput(): void {
     if (this.#state.kind !== 'exited' || this.#isPaused) return;
     const { stdout, stderr, log } = this.#options;
@@ -178,7 +180,10 @@ export class RunningChild implements Child {
     });
   }
 
-  /** A bridge that was held up for so long finds its timers due before it has looked at pipes, or heard of an exit. */
+  /**
+   * Runs something after a delay, and after one more look at pipes and exits: if the bridge itself was held up, its
+   * timers are due before it has looked at those.
+   */
   #after(delayMs: number, run: () => void): () => void {
     let look: NodeJS.Immediate | undefined;
     const cancel = this.#options.clock.after(delayMs, () => {

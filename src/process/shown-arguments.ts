@@ -23,7 +23,7 @@ function maskCredentials(args: readonly string[]): readonly string[] {
   });
 }
 
-/** The name of a file with a secret in it is none. */
+/** The name of a file that holds a secret is no secret. */
 function isSecretName(name: string): boolean {
   return SECRET_NAME.test(name) && !name.endsWith('-file');
 }

@@ -2,7 +2,7 @@ import { BridgeError, toBridgeError } from '../errors.ts';
 import type { ChildSpec } from './child.ts';
 import { resolveCommand } from './resolve-command.ts';
 
-/** Whatever starting a child threw or emitted, as the one error callers know. */
+/** Turns whatever starting a child threw or emitted into ERR_UPSTREAM_SPAWN. */
 export function toSpawnError(spec: ChildSpec, cause: unknown): BridgeError {
   if (cause instanceof BridgeError) return cause;
   const code = codeOf(cause);
@@ -17,7 +17,7 @@ function codeOf(cause: unknown): string {
   return cause instanceof Error && 'code' in cause && typeof cause.code === 'string' ? cause.code : 'unknown error';
 }
 
-/** ENOENT and EACCES stand for several things, which a look at the files tells apart. */
+/** ENOENT and EACCES have several causes, which a look at the files tells apart. */
 function explainMissingFile(spec: ChildSpec, code: string): BridgeError | undefined {
   if (code !== 'ENOENT' && code !== 'EACCES') return undefined;
   try {

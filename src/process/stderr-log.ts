@@ -5,19 +5,18 @@ import { LF } from '../wire/json/ascii.ts';
 
 /** The rest of a longer line is dropped: stderr is for people. */
 export const MAX_STDERR_LINE_BYTES = 8 * 1024;
-/** What is kept for error messages. */
+/** The number of last lines that are kept for error messages. */
 export const MAX_TAIL_LINES = 10;
 export const MAX_TAIL_LINE_LENGTH = 300;
 /** A name counts as long as so many lines follow at most: stack traces stand between the reason and the end. */
 export const MAX_LINES_SINCE_NAME = 50;
 
-/** As programs write names of variables: not a plain word in lower case, which could be any word of a sentence. */
+/** A name of a variable is told from an ordinary word by a capital letter, an underscore or a digit. */
 const LIKE_A_VARIABLE = /[A-Z_\d]/;
 
 /**
- * Passes a child's stderr on to the log line by line and remembers its last words, and which of the names it was told to
- * watch for have been among them.
- * [spec 2025-11-25 transports#stdio] output there is no sign of failure, hence the level.
+ * Passes a child's stderr on to the log line by line. Remembers the last lines, and which of the watched names were in
+ * them. [spec 2025-11-25 transports#stdio] Output on stderr is no sign of failure, so the level is info.
  */
 export class StderrLog {
   /** Carries the child's name and pid. */
@@ -39,7 +38,7 @@ export class StderrLog {
     return [...this.#tail];
   }
 
-  /** Those of the watched names that it has written lately. */
+  /** The watched names that stderr has mentioned lately. */
   get named(): readonly string[] {
     return [...this.#lastNamed].filter(([, line]) => this.#lines - line <= MAX_LINES_SINCE_NAME).map(([name]) => name);
   }
@@ -79,14 +78,14 @@ export class StderrLog {
     this.#lines += 1;
     if (this.#watchedNames.size === 0) return;
     for (const name of namesIn(text, this.#watchedNames)) {
-      // In the order in which they came last.
+      // The map is ordered by when each name came last.
       this.#lastNamed.delete(name);
       this.#lastNamed.set(name, this.#lines);
     }
   }
 }
 
-/** Which of the names of variables stand in a text as words. */
+/** The names of variables that occur in a text as whole words. */
 export function namesIn(text: string, names: ReadonlySet<string>): readonly string[] {
   const words = new Set(text.match(/[A-Za-z_]\w{2,}/g));
   return [...words].filter((word) => LIKE_A_VARIABLE.test(word) && names.has(word));

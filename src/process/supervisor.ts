@@ -93,7 +93,7 @@ export class RestartPolicy {
     this.#state = { kind: 'crash-looping', failures, untilMs, lastError: error };
   }
 
-  /** How long whoever restarts by himself should wait before the next start; 0 while nothing failed. */
+  /** The pause before an automatic restart; 0 while nothing has failed. */
   delayMs(): number {
     return this.#delayAfter(this.#state.failures);
   }
@@ -110,7 +110,7 @@ export class RestartPolicy {
     return this.#failure;
   }
 
-  /** Why a child may not be started now. */
+  /** Why no child may be started now; undefined: one may. */
   refusal(): BridgeError | undefined {
     if (this.#state.kind === 'working') return undefined;
     const { untilMs, failures, lastError } = this.#state;

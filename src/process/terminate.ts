@@ -132,14 +132,14 @@ export class Termination {
   killNow(): void {
     if (this.#state.kind === 'gone') return;
     this.#options.group.killNow();
-    // Whoever waits for the end still hears of it through leaderExited.
+    // The end is still reported through leaderExited.
     if (this.#state.kind === 'idle') this.#state = { kind: 'ending', nextSteps: [] };
   }
 
   #takeStep([step, ...rest]: readonly TerminationStep[]): void {
     const { log, group, closeStdin, clock } = this.#options;
     if (step === undefined) {
-      // It has ended, and who was held up for so long has yet to hear of it.
+      // The group has ended, but the event loop was held up and has not delivered the exit yet.
       if (!group.hasMembers()) return;
       log.warn('still there after SIGKILL; left to the system');
       return this.#finish();

@@ -15,7 +15,7 @@ import type { LiveStreams } from '../../src/downstream/stream/live-streams.ts';
 import { REPLAY_LIMITS } from '../../src/downstream/streamable-session/replay-buffer.ts';
 import type { StatelessEndpointOptions } from '../../src/downstream/streamable-stateless/endpoint.ts';
 import { BridgeError } from '../../src/errors.ts';
-import { type Authenticator, LETS_ANYONE_IN } from '../../src/http/auth/authenticator.ts';
+import { ALLOW_ANYONE, type Authenticator } from '../../src/http/auth/authenticator.ts';
 import type { CallRegistry } from '../../src/relay/call-registry.ts';
 import type { Observer } from '../../src/relay/observer.ts';
 import type { UpstreamDialer } from '../../src/relay/ports.ts';
@@ -167,7 +167,7 @@ export function fixtureCertificate(): CertificateSource {
 }
 
 function createAuthenticator({ authenticator, principalOf }: HttpHarnessOptions): Authenticator {
-  if (principalOf === undefined) return authenticator ?? LETS_ANYONE_IN;
+  if (principalOf === undefined) return authenticator ?? ALLOW_ANYONE;
   return { authenticate: (request, decided) => decided({ kind: 'principal', principal: principalOf(request) }) };
 }
 

@@ -1,12 +1,15 @@
-/** Who a request comes from. Implemented for tokens and for access tokens of an OAuth issuer; asked by the HTTP server. */
+/**
+ * Finds out who sent a request. Implemented for tokens handed out by the user and for access tokens of an OAuth issuer;
+ * called by the HTTP server.
+ */
 import type { IncomingMessage } from 'node:http';
 import type { BridgeError } from '../../errors.ts';
 
-/** Everybody's name where nobody is asked for one. No authenticated caller can have it. */
+/** The principal of all callers where no authentication is configured. No authenticated caller can have it. */
 export const ANONYMOUS = 'anonymous';
 
 export type AuthVerdict =
-  /** The name says who authenticated the caller, too: equal names are the same caller. */
+  /** The name includes who authenticated the caller, so equal names are the same caller. */
   | { readonly kind: 'principal'; readonly principal: string }
   | { readonly kind: 'refused'; readonly refusal: AuthRefusal };
 
@@ -21,20 +24,20 @@ export interface Authenticator {
   authenticate(request: IncomingMessage, decided: (verdict: AuthVerdict) => void): void;
 }
 
-/** Lets everybody in, for a server that only this machine can reach or that the user opened to all. */
-export const LETS_ANYONE_IN: Authenticator = {
+/** Accepts every request, for a server that only this machine can reach or that the user has opened to all. */
+export const ALLOW_ANYONE: Authenticator = {
   authenticate: (_request, decided) => decided({ kind: 'principal', principal: ANONYMOUS }),
 };
 
-// ---- The seam to the JWT library, which is loaded only where it is used.
+// ---- The interface to the JWT library, which is loaded only where it is used.
 
 export type JwtOutcome =
   | { readonly kind: 'principal'; readonly principal: string }
-  /** Whoever sent it has to get another. */
+  /** The caller has to get another token. */
   | { readonly kind: 'invalid'; readonly reason: string }
-  /** Good, but not for this. */
+  /** The token is valid, but lacks a scope. */
   | { readonly kind: 'scope' }
-  /** Nobody can tell now; nobody comes in either. */
+  /** The token cannot be checked now, so it is not accepted. */
   | { readonly kind: 'unavailable'; readonly error: BridgeError };
 
 export interface JwtVerifier {

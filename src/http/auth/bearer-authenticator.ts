@@ -4,24 +4,24 @@ import type { Deps } from '../../deps.ts';
 import { BridgeError, type ErrorCode } from '../../errors.ts';
 import type { HttpClient } from '../client/client.ts';
 import {
+  ALLOW_ANYONE,
   type Authenticator,
   type AuthRefusal,
   type AuthVerdict,
   type JwtOutcome,
   type JwtVerifier,
-  LETS_ANYONE_IN,
 } from './authenticator.ts';
 import type { ProtectedResource } from './protected-resource.ts';
 import { TokenTable } from './token-table.ts';
 
 export interface BearerAuthenticatorOptions {
   readonly tokens: TokenTable;
-  /** Asked about what is none of those tokens. */
+  /** Checks what is none of those tokens. */
   readonly jwt: JwtVerifier;
   readonly hintsFor: (request: IncomingMessage) => TokenHints;
 }
 
-/** Callers known by a bearer token, in the header and nowhere else. [RFC 6750 2.1] */
+/** Identifies callers by a bearer token, in the header and nowhere else. [RFC 6750 2.1] */
 export class BearerAuthenticator implements Authenticator {
   readonly #options: BearerAuthenticatorOptions;
 
@@ -44,12 +44,15 @@ export class BearerAuthenticator implements Authenticator {
   }
 }
 
-/** Where no issuer is configured, all tokens that count have been handed out here. */
+/** Where no issuer is configured, only tokens that the user has handed out are accepted. */
 export const WITHOUT_ISSUER: JwtVerifier = {
   verify: (_token, done) => done({ kind: 'invalid', reason: 'it is none of the tokens known here' }),
 };
 
-/** [spec 2025-11-25 basic/authorization#token-requirements] URLs end up in logs and histories. */
+/**
+ * [spec 2025-11-25 basic/authorization#token-requirements] A token in the URL is refused, since URLs end up in logs and
+ * histories.
+ */
 const IN_QUERY: RefusalCause = {
   kind: 'malformed',
   reason: 'A token must not be part of the URL, which is logged in many places; send it in the header Authorization.',
@@ -57,29 +60,31 @@ const IN_QUERY: RefusalCause = {
 
 function hasTokenInQuery({ url = '' }: IncomingMessage): boolean {
   const mark = url.indexOf('?');
-  // Most requests have no query; its names may be escaped.
+  // Most requests have no query, so it is parsed only where there is one; its names may be escaped.
   return mark >= 0 && new URLSearchParams(url.slice(mark + 1)).has('access_token');
 }
 
-/** Undefined for other schemes: nothing was shown that counts here. What follows `Bearer` is judged as it is. */
+/** The token of a request; undefined for other schemes. What follows `Bearer` is checked as it is. */
 function presentedToken({ headers }: IncomingMessage): string | undefined {
   return /^Bearer +(\S.*)$/i.exec(headers.authorization ?? '')?.[1]?.trimEnd();
 }
 
 export interface AuthenticatorRequest {
-  /** Undefined: nobody is asked who they are. */
+  /** Undefined: callers are not authenticated. */
   readonly auth: AuthConfig | undefined;
   /** Present together with `auth.oauth`. */
   readonly resource: ProtectedResource | undefined;
-  /** Makes the way to the issuer's keys; called when they are behind a URL. */
+  /** Makes the client that fetches the issuer's keys; called when they are behind a URL. */
   readonly createClient: () => Promise<HttpClient>;
   readonly deps: Deps;
 }
 
-/** The way in as the user configured it. An issuer that cannot be reached now is no reason not to start. */
+/**
+ * Makes the authenticator that the user has configured. An issuer that cannot be reached now is no reason not to start.
+ */
 export async function createAuthenticator(request: AuthenticatorRequest): Promise<Authenticator> {
   const { auth, resource, deps } = request;
-  if (auth === undefined) return LETS_ANYONE_IN;
+  if (auth === undefined) return ALLOW_ANYONE;
   const { oauth } = auth;
   const hintsFor = (called: IncomingMessage): TokenHints => ({
     resourceMetadata: resource?.urlFor(called),
@@ -90,7 +95,7 @@ export async function createAuthenticator(request: AuthenticatorRequest): Promis
   return new BearerAuthenticator({ tokens, jwt, hintsFor });
 }
 
-/** Loaded where it is used: most runs have no OAuth, and its libraries take time and memory. */
+/** Loads the JWT library only where it is used: most runs have no OAuth, and it takes time and memory. */
 async function createVerifier(oauth: OAuthConfig, { createClient, deps }: AuthenticatorRequest): Promise<JwtVerifier> {
   const [{ createJwtVerifier }, { createKeySource }] = await Promise.all([
     import('./jwt-verifier.ts'),
@@ -109,10 +114,10 @@ export interface TokenHints {
   readonly scopes: readonly string[];
 }
 
-/** Why a request is refused, in the words of the client's log. */
+/** Why a request is refused; the reasons end up in the client's log. */
 export type RefusalCause =
   | { readonly kind: 'missing' }
-  /** The request itself is at fault, whatever token it has. */
+  /** The request is wrong whatever its token. */
   | { readonly kind: 'malformed'; readonly reason: string }
   | { readonly kind: 'invalid'; readonly reason: string }
   | { readonly kind: 'scope' }
@@ -125,7 +130,7 @@ const CODES = {
   scope: 'ERR_AUTH_SCOPE',
 } as const satisfies Record<string, ErrorCode>;
 
-/** [RFC 6750 3.1] Nothing is said of an error to who has shown nothing. */
+/** [RFC 6750 3.1] A caller without a token gets no error code. */
 const RFC_ERRORS = {
   missing: undefined,
   malformed: 'invalid_request',

@@ -2,19 +2,22 @@ import type { IncomingMessage } from 'node:http';
 import type { MappedHeader } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
 
-/** Who sent a request under way: found out before anything else is done with it, asked by whoever serves it. */
+/** Who sent a request. It is found out before anything else is done with the request. */
 interface Caller {
   readonly principal: string;
-  /** For the process that is started for this caller alone; undefined: processes are told nothing. */
+  /** Variables for the process that is started for this caller alone; undefined: none are set. */
   readonly environment: Readonly<Record<string, string>> | undefined;
 }
 
-/** Kept with the request itself: a WeakMap costs the collector more for each than all else that is done here. */
+/**
+ * The caller is a property of the request itself, as an entry of a WeakMap costs the garbage collector more than all
+ * else here.
+ */
 const CALLER = Symbol('caller');
 
 type IdentifiedRequest = IncomingMessage & { [CALLER]?: Caller };
 
-/** Notes who was found to have sent this request. */
+/** Records who sent this request. */
 export function identifyCaller(request: IncomingMessage, principal: string): void {
   (request as IdentifiedRequest)[CALLER] = { principal, environment: undefined };
 }
@@ -47,7 +50,7 @@ function callerOf(request: IncomingMessage): Caller {
   return caller;
 }
 
-/** Enough for names, groups and settings; environments are small on some systems. */
+/** This is enough for names, groups and settings; environments are small on some systems. */
 const MAX_VALUE_LENGTH = 1024;
 const PRINTABLE = /^[\x20-\x7e]*$/;
 

@@ -14,7 +14,7 @@ export async function discoverKeys(issuer: string, fetchJson: FetchJson): Promis
   for (const url of wellKnownUrls(issuer)) {
     const metadata = asFields(await fetchJson(url));
     if (metadata === undefined) continue;
-    // [RFC 8414 3.3] Whoever says to be somebody else is not believed anything.
+    // [RFC 8414 3.3] Metadata that names another issuer is not used at all.
     if (metadata.issuer !== issuer) {
       throw unusable(
         issuer,
@@ -50,7 +50,9 @@ const FETCH_TIMEOUT_MS = 5000;
 /** `undefined`: there is no such document. Throws a BridgeError for everything else that is no JSON. */
 export type FetchJson = (url: URL) => Promise<unknown>;
 
-/** Keys decide who comes in: they are taken over https, or from this machine, and from nowhere a redirect points to. */
+/**
+ * Keys decide who is accepted, so they are fetched over https, or from this machine, and redirects are not followed.
+ */
 export function createFetchJson(http: HttpClient): FetchJson {
   const control = new ControlClient(http);
   return async (url) => {

@@ -69,7 +69,7 @@ class IssuerTokens implements JwtVerifier {
   readonly #options: JwtVerifierOptions;
   /** By the digest of the token; the oldest first. */
   readonly #remembered = new Map<string, Remembered>();
-  /** Apart from each other: who waits for keys takes nothing from those whose keys are here. */
+  /** The two are counted apart: requests that wait for keys take nothing from those whose keys are known. */
   readonly #waiting = new Slots(MAX_WAITING);
   readonly #checking = new Slots(MAX_CHECKING);
 
@@ -78,7 +78,7 @@ class IssuerTokens implements JwtVerifier {
   }
 
   verify(token: string, done: (outcome: JwtOutcome) => void): void {
-    // Nobody needs keys, nor has to wait for them, to see that this is none.
+    // A text that is no JWT is refused without keys, and without waiting for them.
     if (!SIGNED_JWT.test(token)) return done({ kind: 'invalid', reason: NO_JWT });
     const digest = createHash('sha256').update(token).digest('base64');
     const remembered = this.#remembered.get(digest);
@@ -97,7 +97,7 @@ class IssuerTokens implements JwtVerifier {
     if (!isAccessToken && !UNTOLD_TYPES.includes(type)) return { kind: 'invalid', reason: WRONG_TYPE };
     const payload = await this.#verifySignature(token, `${header.alg} ${header.kid}`);
     if (!isAccessToken && isOfAnotherKind(payload)) return { kind: 'invalid', reason: OTHER_KIND };
-    // [RFC 7800 3.1] Whoever has got hold of such a token must not be able to use it without the key.
+    // [RFC 7800 3.1] A stolen token of this kind must not be usable without the key.
     if (payload.cnf !== undefined) return { kind: 'invalid', reason: BOUND };
     // [RFC 9068 2.2] Without a subject there is nobody to bind a session to. As text, what is none could be another's name.
     if (typeof payload.sub !== 'string' || payload.sub === '')

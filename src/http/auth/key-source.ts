@@ -11,7 +11,7 @@ import { createFetchJson, discoverKeys } from './discover-issuer.ts';
 /** The issuer's keys at one time; a newer set is another object. */
 export type KeySet = JWTVerifyGetKey;
 
-/** Where the keys come from that tokens are signed with. Promises reject with ERR_AUTH_UNAVAILABLE. */
+/** The source of the keys that tokens are signed with. Promises reject with ERR_AUTH_UNAVAILABLE. */
 export interface KeySource {
   /** Undefined: there are none that may be used, and `current` has to be waited for. */
   known(): KeySet | undefined;
@@ -53,7 +53,7 @@ export class FileKeys implements KeySource {
   }
 }
 
-/** From wherever the user said, else from where the issuer says. */
+/** Takes the keys from where the user has configured, or else from where the issuer's metadata says. */
 export async function createKeySource(
   { issuer, keys }: OAuthConfig,
   createClient: () => Promise<HttpClient>,
@@ -68,15 +68,17 @@ export async function createKeySource(
   return source;
 }
 
-/** After this long keys are fetched again, in the background: an issuer may have withdrawn one. */
+/** Keys older than this are fetched again in the background: an issuer may have withdrawn one. */
 const FRESH_MS = 10 * 60_000;
-/** An issuer that cannot be reached for this long is not believed any more. */
+/** Keys older than this are not used any more, even if the issuer cannot be reached. */
 const USABLE_MS = 60 * 60_000;
-/** Anybody can name a key that does not exist; the issuer is asked because of one this often at most. */
+/**
+ * Anybody can name a key that does not exist, so unknown keys make the bridge ask the issuer only once in this time.
+ */
 const UNKNOWN_KEY_PAUSE_MS = 30_000;
-/** Names of keys that the issuer was asked for, and of those it will be asked for: the latest. */
+/** The limits of the two lists of names of unknown keys, of which the latest are kept. */
 const UNKNOWN_KEYS = { count: 1000, length: 64 * 1024 };
-/** After a failure nobody waits for another one at once. */
+/** For this long after a failure no other fetch begins. */
 const FAILURE_PAUSE_MS = 5000;
 
 export interface RemoteKeysOptions {
@@ -102,11 +104,11 @@ export class RemoteKeys implements KeySource {
   readonly #options: RemoteKeysOptions;
   #known: { readonly keys: KeySet; readonly atMs: number } | undefined;
   #attempt: Attempt = { kind: 'none' };
-  /** No unknown key makes for a fetch before this. */
+  /** Unknown keys make no fetch begin before this time. */
   #nextLookMs = Number.NEGATIVE_INFINITY;
-  /** Named since the last fetch began. */
+  /** Unknown keys named since the last fetch began. */
   #unknown = new RecentNames<true>(UNKNOWN_KEYS);
-  /** Named before the last successful fetch began, and not in what it brought. */
+  /** Keys named before the last successful fetch began that were not among those it brought. */
   readonly #missing = new RecentNames<true>(UNKNOWN_KEYS);
 
   constructor(options: RemoteKeysOptions) {
@@ -137,7 +139,10 @@ export class RemoteKeys implements KeySource {
     return this.#renew(UNKNOWN_KEY_PAUSE_MS);
   }
 
-  /** For so long after it begins, no unknown key makes for another one. */
+  /**
+   * Fetches the keys, unless a fetch is under way or has just failed. For `pauseMs` after it begins, unknown keys make
+   * no other one begin.
+   */
   async #renew(pauseMs = 0): Promise<KeySet> {
     const { clock } = this.#options;
     if (this.#attempt.kind === 'running') return this.#attempt.keys;

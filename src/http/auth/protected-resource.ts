@@ -13,7 +13,7 @@ export interface ProtectedResourceOptions {
 const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 
 /**
- * What clients are told about where to get a token for this server. Each endpoint is a resource of its own, for clients
+ * The metadata that says where to get a token for this server. Each endpoint is a resource of its own, for clients
  * compare its URL with the one they were given. [RFC 9728 3.3]
  */
 export class ProtectedResource {
@@ -29,7 +29,7 @@ export class ProtectedResource {
     const prefix = baseUrl?.pathname.replace(/\/$/, '') ?? '';
     this.#documents = new Map([
       [WELL_KNOWN, path],
-      // Some proxies hand on what is below their prefix, some also the well-known path with the prefix in it.
+      // Some proxies forward only what is below their prefix, some also the well-known path with the prefix in it.
       ...(httpSse === 'served' ? [path, ssePath] : [path]).flatMap((endpoint) => [
         [`${WELL_KNOWN}${endpoint}`, endpoint] as const,
         [`${WELL_KNOWN}${prefix}${endpoint}`, endpoint] as const,
@@ -55,7 +55,7 @@ export class ProtectedResource {
   /** For the challenge to a request: where the document about its endpoint is. */
   urlFor(request: IncomingMessage): string {
     const { path, ssePath, messagePath, httpSse } = this.#options.endpoints;
-    // Endpoints are served with a slash behind them, too.
+    // Endpoints are served with a trailing slash, too.
     const called = request.url?.split('?', 1)[0]?.replace(/\/$/, '');
     const isSse = httpSse === 'served' && (called === ssePath || called === messagePath);
     return this.#publicUrl(`${WELL_KNOWN}${isSse ? ssePath : path}`, request);

@@ -6,7 +6,7 @@ import { isBearerToken } from '../client/bearer-token.ts';
 
 interface Entry {
   readonly principal: string;
-  /** Undefined: there is no usable token now, so nobody comes in by it. */
+  /** Undefined: there is no usable token now, so nobody can use this entry. */
   readonly digest: () => Buffer | undefined;
 }
 
@@ -57,7 +57,7 @@ function createDigest(source: TokenSource, log: Logger): () => Buffer | undefine
   };
 }
 
-/** A file that is gone takes its token along. */
+/** The content of the file; undefined: the file cannot be read, and its token is no longer accepted. */
 function tryToRead(file: ChangingFile<Buffer | undefined>): Buffer | undefined {
   try {
     return file.current();

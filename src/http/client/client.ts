@@ -10,7 +10,7 @@ export interface HttpClientOptions {
   /** Sent with every request; names that belong to HTTP framing or MCP are left out. */
   readonly headers: ReadonlyMap<string, string>;
   readonly bearerTokenFile: string | undefined;
-  /** In place of a token file. Shared between clients, so never closed here. */
+  /** Used in place of a token file. They are shared between clients, so they are never closed here. */
   readonly credentials?: Credentials | undefined;
   readonly tls: TlsFiles;
   readonly proxyEnv: ProxyEnvironment;
@@ -56,7 +56,7 @@ export class HttpClient implements HttpExchangeHost {
     return () => cancel();
   }
 
-  /** Faults come through the handler, never from here, and never before this has returned. */
+  /** Errors come through the handler only, and never before this method has returned. */
   request(request: HttpRequest, handler: HttpHandler): HttpCall {
     return new HttpExchange(this, request, handler);
   }

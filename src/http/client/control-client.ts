@@ -19,7 +19,7 @@ export interface ControlRequest {
   readonly forwarded?: Readonly<Record<string, string>> | undefined;
   readonly body?: string;
   readonly cookies: SessionCookies;
-  /** Finds the addresses of the host, where it is us who connect to it and no proxy. */
+  /** Resolves the name of the host, unless a proxy does that. */
   readonly lookup?: LookupFunction;
   /** The time limit for everything together. */
   readonly timeoutMs: number;
@@ -53,7 +53,7 @@ export class ControlClient {
       headers: this.#http.headersFor(url, { headers, forwarded, cookies }),
       ...(body !== undefined && { body }),
       ...(lookup !== undefined && { dnsLookup: lookup as never }),
-      // Agents of either kind are made by scheme; the types cannot know.
+      // The agent fits the scheme, which the types cannot know.
       agent: url.protocol === 'https:' ? { https: agent as HttpsAgent } : { http: agent },
       timeout: { request: timeoutMs },
     });

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { parseSetCookie } from 'set-cookie-parser';
 
-/** More are no stickiness but a leak; a server that sets them over and over keeps the first ones. */
+/** No load balancer needs more. Of a server that sets ever more cookies, the first ones are kept. */
 const MAX_COOKIES = 50;
 const MAX_COOKIE_LENGTH = 4096;
 
@@ -12,7 +12,7 @@ const MAX_COOKIE_LENGTH = 4096;
  */
 export class SessionCookies {
   readonly #now: () => number;
-  /** By what makes two of them the same, in the order in which they came. */
+  /** Keyed by name, domain and path, in the order in which they came. */
   readonly #cookies = new Map<string, Cookie>();
 
   /** Expiry is by the calendar, so the clock is, too. */

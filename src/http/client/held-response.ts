@@ -3,10 +3,13 @@ import type { ClientRequest, IncomingMessage } from 'node:http';
 /** A redirect's own page is read to its end, to keep the connection, if it is not longer than this. */
 const MAX_DRAINED_BYTES = 16 * 1024;
 
-/** A refusal says why in a few lines; of a longer one the beginning will do. */
+/** A refusal gives its reason in a few lines; of a longer one the beginning is enough. */
 const MAX_HELD_BYTES = 64 * 1024;
 
-/** Reads a response that may still be told to somebody. Resolves when it has ended, broken off or become too long. */
+/**
+ * Reads the body of a refusal that may be handed over later. Resolves when the body has ended, broken off or become too
+ * long.
+ */
 export function holdResponse(response: IncomingMessage): Promise<Buffer> {
   return new Promise((resolve) => {
     const chunks: Buffer[] = [];
@@ -23,8 +26,8 @@ export function holdResponse(response: IncomingMessage): Promise<Buffer> {
   });
 }
 
-/** A response that says nothing to anybody. */
-export function letGo(message: ClientRequest, response: IncomingMessage): void {
+/** Gets rid of a response that nobody needs, and keeps its connection where that is cheap. */
+export function discardResponse(message: ClientRequest, response: IncomingMessage): void {
   const length = Number(response.headers['content-length'] ?? Number.NaN);
   response.on('error', () => {});
   if (length <= MAX_DRAINED_BYTES && message.writableFinished) response.resume();

@@ -7,9 +7,12 @@ import type { CredentialRenewal } from './credentials.ts';
 import type { CallTimeouts } from './phase-timer.ts';
 
 export interface RequestHeaders {
-  /** What the transport itself has to say; wins over everything else. */
+  /** The headers of the transport itself; they win over all others. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Headers of a client's own request; those that may not pass are left out, configured ones win over them. */
+  /**
+   * Headers of the client's own request. Those that may not be forwarded are left out, and configured ones win over
+   * them.
+   */
   readonly forwarded: Readonly<Record<string, string>> | undefined;
   readonly cookies: SessionCookies;
 }
@@ -48,9 +51,9 @@ export interface HttpHandler {
 
 /** A request under way. */
 export interface HttpCall {
-  /** Nothing more is said to the handler. May be called at any time, and twice. */
+  /** Ends the call; the handler hears nothing more. May be called at any time, and twice. */
   abort(): void;
-  /** Stop and go on reading the response; before it has come, too. */
+  /** `pause` and `resume` stop and continue the reading of the response, also before it has come. */
   pause(): void;
   resume(): void;
 }
@@ -59,7 +62,7 @@ export interface HttpCall {
 export interface HttpExchangeHost {
   readonly agents: Agents;
   readonly clock: Clock;
-  /** Renews the credentials; undefined: they cannot be had again. */
+  /** Renews the credentials; undefined: they cannot be renewed. */
   readonly renewal: CredentialRenewal | undefined;
   /** Everything that goes into the head of a request. Throws BridgeError ERR_UPSTREAM_AUTH without a usable token. */
   headersFor(url: URL, request: RequestHeaders): Readonly<Record<string, string>>;

@@ -8,21 +8,21 @@ import { showUrl } from '../shown-url.ts';
 import { TCP_KEEP_ALIVE_MS } from './agents.ts';
 import { parseAuthChallenge } from './auth-challenge.ts';
 import type { CredentialRenewal, RenewalOutcome } from './credentials.ts';
-import { holdResponse, letGo, stopSending } from './held-response.ts';
+import { discardResponse, holdResponse, stopSending } from './held-response.ts';
 import type { HttpCall, HttpExchangeHost, HttpHandler, HttpRequest, ResponseHead } from './http-call.ts';
 import { codeOf, toConnectError, toRequestError } from './network-error.ts';
 import { PhaseTimer, timeoutError } from './phase-timer.ts';
 import { judgeRedirect } from './redirects.ts';
 
-/** What a peer that closed its idle connection looks like to a request that was just then put on it. */
+/** The errors of a request on a kept connection that the server was just closing. */
 const STALE_CODES: ReadonlySet<string | undefined> = new Set(['ECONNRESET', 'EPIPE']);
 
-/** So often one request gets other credentials: refreshed ones, those of a login, those with one more scope. */
+/** How often one request gets other credentials: refreshed ones, those of a login, those with one more scope. */
 const MAX_RENEWALS = 3;
 
 /**
- * A refusal whose end does not come for so long is taken as it is: callers wait to be told, and some servers announce
- * more than they send.
+ * A refusal whose body pauses for this long is used as far as it has come: callers wait for it, and some servers
+ * announce a longer body than they send.
  */
 const REFUSAL_IDLE_MS = 10_000;
 
@@ -47,7 +47,7 @@ export class HttpExchange implements HttpCall {
   #hops = 0;
   #wasRepeated = false;
   #renewals = 0;
-  /** What the latest attempt showed to the server. */
+  /** The value of `Authorization` in the latest attempt. */
   #authorization: string | undefined = undefined;
   #message: ClientRequest | undefined = undefined;
   #response: IncomingMessage | undefined = undefined;
@@ -97,8 +97,8 @@ export class HttpExchange implements HttpCall {
       const open = this.#url.protocol === 'https:' ? requestHttps : requestHttp;
       message = open(this.#url, { method, headers, agent });
     } catch (thrown) {
-      // An unreadable token, an unusable proxy, a header value that cannot be sent. Told later: the caller has to
-      // have this object first.
+      // The token cannot be read, the proxy not be used or a header not be sent. The handler hears of it in a
+      // microtask, as the caller has to have this object first.
       const error = thrown instanceof BridgeError ? thrown : toRequestError(thrown);
       return queueMicrotask(() => this.#fail(error));
     }
@@ -125,7 +125,7 @@ export class HttpExchange implements HttpCall {
 
   #sent(message: ClientRequest): void {
     if (message !== this.#message || this.#state !== 'sending') return;
-    // Node says `finish` of a write that failed, too, just before the error.
+    // Node emits `finish` for a write that failed as well, just before the error.
     if (message.socket?.errored) return;
     this.#state = 'sent';
     this.#timer.enter('first-byte');
@@ -153,7 +153,7 @@ export class HttpExchange implements HttpCall {
     this.#receive(response, status);
   }
 
-  /** Without a listener for this Node closes the connection, and says nothing to anybody. */
+  /** Without a listener for `upgrade` Node closes the connection and emits nothing else. */
   #switched(message: ClientRequest, { statusCode: status = 0, socket }: IncomingMessage): void {
     socket.destroy();
     const fault = `answered ${status}, to go on with another protocol than HTTP, although that was not asked for`;
@@ -162,13 +162,13 @@ export class HttpExchange implements HttpCall {
 
   // ---- credentials
 
-  /** Nothing was done by a request that was refused for its credentials, so it waits for better ones. */
+  /** A request that was refused for its credentials had no effect, so it can wait for better ones and be sent again. */
   #isRenewing(renewal: CredentialRenewal, response: IncomingMessage, status: number): boolean {
     if (status !== 401 && status !== 403) {
       if (this.#authorization !== undefined) renewal.accepted(this.#authorization);
       return false;
     }
-    // What ends a session is not worth a login.
+    // The end of a session is not worth a login.
     if (this.#renewals >= MAX_RENEWALS || this.#request.method === 'DELETE') return false;
     const challenge = parseAuthChallenge(response.headers);
     const renewing = renewal.refused({
@@ -206,7 +206,7 @@ export class HttpExchange implements HttpCall {
     }
   }
 
-  /** The refusal stands after all. The handler may abort at each step. */
+  /** Hands the refusal over after all. The handler may abort at each step. */
   #replay(response: IncomingMessage, body: Buffer): void {
     if (this.#state !== 'authorizing') return;
     const { statusCode: status = 0 } = response;
@@ -229,7 +229,7 @@ export class HttpExchange implements HttpCall {
     this.#attempt();
   }
 
-  /** For as long as a user takes to log in: the limits are those of the server. */
+  /** Stops the time limits while a user logs in: they are for the server. */
   #wait(): void {
     this.#state = 'authorizing';
     this.#timer.stop();
@@ -246,7 +246,7 @@ export class HttpExchange implements HttpCall {
     });
     response.on('end', () => {
       const message = this.#message;
-      // It has taken what it has not read yet, and may well read it now.
+      // The server has accepted the message before it has read all of it, and may well read the rest now.
       if (status === 202 && message?.writableFinished === false) message.once('close', () => this.#ended());
       else this.#ended();
     });
@@ -275,18 +275,18 @@ export class HttpExchange implements HttpCall {
   #follow(url: URL, message: ClientRequest, response: IncomingMessage): void {
     this.#hops += 1;
     this.#url = url;
-    letGo(message, response);
+    discardResponse(message, response);
     this.#state = 'sending';
     this.#attempt();
   }
 
-  /** No response came of this attempt. */
+  /** The attempt failed without a response. */
   #broke(message: ClientRequest, cause: unknown): void {
-    // After its response an attempt can still break while sending; what the server said counts then.
+    // An attempt can still fail to send after its response has come; then the response counts.
     if (message !== this.#message || this.#state === 'done' || this.#hasResponse) return;
     if (this.#mayRepeat(message, cause)) {
       this.#wasRepeated = true;
-      // The one used last was taken: the server has closed those that were idle longer, too.
+      // The connection used most recently was taken, so the server has closed those that were idle longer, too.
       this.#host.agents.closeIdle(this.#url);
       this.#state = 'sending';
       return this.#attempt();
@@ -295,9 +295,9 @@ export class HttpExchange implements HttpCall {
   }
 
   /**
-   * A kept connection that the server closed meanwhile fails the request that is put on it. The request may have been
-   * processed, which cannot be told from here; so it is repeated only if that does no harm, or if it had not been
-   * handed over completely: the server cannot have acted on a part of a message.
+   * A request fails if the server has meanwhile closed the kept connection that it was put on. It cannot be told from
+   * here whether the request was processed, so it is repeated only if that does no harm, or if it had not been sent
+   * completely: the server cannot have acted on a part of a message.
    */
   #mayRepeat(message: ClientRequest, cause: unknown): boolean {
     if (this.#wasRepeated || !message.reusedSocket || !STALE_CODES.has(codeOf(cause))) return false;

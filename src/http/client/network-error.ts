@@ -68,7 +68,10 @@ function explain(url: URL, code: string | undefined, shown: string, proxy: URL |
   return `${showUrl(url)}: ${(code && explanations.get(code)) ?? 'the connection failed'}${shown}${askForTls(url, code)}`;
 }
 
-/** What a server that speaks TLS does to a request without. Completes a sentence without its full stop. */
+/**
+ * The hint for a server that expects TLS and resets the connection of a plain request. Completes a sentence without its
+ * full stop.
+ */
 export function askForTls({ protocol }: URL, code: unknown): string {
   return protocol === 'http:' && code === 'ECONNRESET' ? '. If it speaks TLS on this port, use https://' : '';
 }
@@ -78,7 +81,7 @@ export function nameProxy({ protocol, host }: URL): string {
   return `proxy ${protocol}//${host} of the environment`;
 }
 
-/** What Node refuses to send: a header value with a line break, say. The value itself is not shown. */
+/** The error for what Node refuses to send, such as a header value with a line break. The value itself is not shown. */
 export function toRequestError(thrown: unknown): BridgeError {
   const code = codeOf(thrown);
   if (code !== 'ERR_INVALID_CHAR' && code !== 'ERR_INVALID_HTTP_TOKEN') return toBridgeError(thrown);
@@ -106,7 +109,7 @@ const OVERFLOW: Finding = {
 };
 const CHECK_URL = 'Check the port and the scheme';
 
-/** How answers begin that are no HTTP, as hexadecimal digits, by who sends them. */
+/** How answers of other protocols begin, in hexadecimal digits. */
 const beginnings: readonly (readonly [beginning: RegExp, Finding])[] = [
   // An alert or a handshake, of any version.
   [/^1[56]03/, { what: 'TLS', wayOut: 'Check the port, or use https://' }],
@@ -147,7 +150,7 @@ function finding(beginning: string): Finding {
   return beginnings.find(([pattern]) => pattern.test(beginning))?.[1] ?? BYTES;
 }
 
-/** The parser keeps what it could not read; who passes its error on may keep that error. */
+/** The error of the parser holds the bytes it could not read; it may be the cause of another error. */
 function beginningOf(cause: unknown): string {
   if (typeof cause !== 'object' || cause === null) return '';
   const { rawPacket, cause: inner } = cause as { rawPacket?: unknown; cause?: unknown };

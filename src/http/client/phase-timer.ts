@@ -9,7 +9,7 @@ export interface CallTimeouts {
   readonly connectMs: number;
   /** From the request's last byte to the response's head. */
   readonly firstByteMs: number;
-  /** Silence in a response. */
+  /** A pause within a response. */
   readonly idleMs: number;
   /** A whole call, however talkative. */
   readonly callMs: number;
@@ -43,7 +43,7 @@ export class PhaseTimer {
   #cancelCall: (() => void) | undefined = undefined;
   /** How long nothing may happen in the `idle` phase; 0: no limit. */
   #idleMs = 0;
-  /** When something last happened in it; `paused` while it is us who do not read. */
+  /** When bytes last came in that phase; `paused` while we do not read. */
   #activity: number | 'paused' = 0;
 
   constructor(clock: Clock, limits: CallTimeouts, onTimeout: (phase: CallPhase, limitMs: number) => void) {

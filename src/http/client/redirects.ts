@@ -1,6 +1,6 @@
 import { showUrl } from '../shown-url.ts';
 
-/** A server that sends us round in circles is given up after this many. */
+/** The request fails after this many redirects, which may go in a circle. */
 export const MAX_REDIRECTS = 3;
 
 export type RedirectVerdict =

@@ -8,13 +8,13 @@ import { loginError } from './login-error.ts';
 const WAY_OUT = 'The metadata of the server, or of its authorization server, is wrong or hostile; tell its operators.';
 
 /**
- * Decides where metadata may send us, and the user's browser. A server out there must not make us ask machines that only
- * we can reach. One that is itself near may name its neighbours.
+ * Decides which addresses metadata may send us, and the user's browser, to. A server on the Internet must not make us
+ * send requests to private addresses, which only we can reach. A server at a private address may name others.
  */
 export class AddressGuard {
   readonly #server: URL;
   readonly #peerAddress: string | undefined;
-  #isServerNear: Promise<boolean> | undefined;
+  #isServerPrivate: Promise<boolean> | undefined;
 
   /**
    * @param peerAddress from where the server asked for the login; undefined: not known, as behind a proxy. With it, the
@@ -25,21 +25,22 @@ export class AddressGuard {
     this.#peerAddress = peerAddress;
   }
 
-  /** What may be said of an address before it is connected to. Rejects with ERR_UPSTREAM_AUTH. */
+  /** Checks what the URL alone shows, before it is connected to. Rejects with ERR_UPSTREAM_AUTH. */
   async check(url: URL): Promise<void> {
     await this.#check(url, `${showUrl(url)} is to be asked in a login`);
   }
 
   /**
    * Checks a page that a browser is sent to. The browser resolves names and picks an address by itself, so none of the
-   * addresses may be near. What cannot be resolved here can perhaps be by its proxy. Rejects with ERR_UPSTREAM_AUTH.
+   * addresses may be private. A name that cannot be resolved here can perhaps be resolved by the browser's proxy.
+   * Rejects with ERR_UPSTREAM_AUTH.
    */
   async checkPage(url: URL): Promise<void> {
     const use = `${showUrl(url)} is to be opened in the browser for a login`;
     await this.#check(url, use);
-    if (await this.#mayBeNear()) return;
+    if (await this.#allowsPrivate()) return;
     const addresses = await lookUpHost(hostOf(url), { all: true }).catch(() => []);
-    if (addresses.some(({ address }) => isSpecialAddress(address))) throw farTooNear(use);
+    if (addresses.some(({ address }) => isSpecialAddress(address))) throw refusePrivate(use);
   }
 
   async #check(url: URL, use: string): Promise<void> {
@@ -47,7 +48,7 @@ export class AddressGuard {
     if (url.username !== '' || url.password !== '') {
       throw loginError(`${use}, but with a user name or a password in its URL`, WAY_OUT);
     }
-    if (isNearByName(url) && !(await this.#mayBeNear())) throw farTooNear(use);
+    if (isPrivateByName(url) && !(await this.#allowsPrivate())) throw refusePrivate(use);
   }
 
   /**
@@ -55,30 +56,31 @@ export class AddressGuard {
    * both, names of their own machines lead to a private address of IPv4 and to a public one of IPv6.
    */
   async lookupFor(url: URL): Promise<LookupFunction | undefined> {
-    if (await this.#mayBeNear()) return undefined;
+    if (await this.#allowsPrivate()) return undefined;
     return (host, options, callback) => {
       const all: LookupOptions & { readonly all: true } = { ...options, all: true };
       lookup(host, all, (error, found: LookupAddress[]) => {
         if (error !== null) return callback(error, '', 4);
-        const far = found.filter(({ address }) => !isSpecialAddress(address));
-        const [first] = far;
-        if (first === undefined) return callback(farTooNear(`${showUrl(url)} is to be asked in a login`), '', 4);
-        if (options.all === true) callback(null, far);
+        const publicOnes = found.filter(({ address }) => !isSpecialAddress(address));
+        const [first] = publicOnes;
+        if (first === undefined) return callback(refusePrivate(`${showUrl(url)} is to be asked in a login`), '', 4);
+        if (options.all === true) callback(null, publicOnes);
         else callback(null, first.address, first.family);
       });
     };
   }
 
-  #mayBeNear(): Promise<boolean> {
-    this.#isServerNear ??= this.#findNearness();
-    return this.#isServerNear;
+  #allowsPrivate(): Promise<boolean> {
+    this.#isServerPrivate ??= this.#findWhetherPrivate();
+    return this.#isServerPrivate;
   }
 
   /**
-   * A name that only a proxy can resolve is that of a server far away. So is one that leads both near and far, where it is
-   * not known from where the server has answered: whoever owns a name can add one of our addresses to its own.
+   * Whether the server is at a private address. One whose name only a proxy can resolve counts as public. So does one
+   * whose name has both private and public addresses where it is not known from which it has answered: whoever owns a
+   * name can add one of our addresses to it.
    */
-  async #findNearness(): Promise<boolean> {
+  async #findWhetherPrivate(): Promise<boolean> {
     const host = hostOf(this.#server);
     if (isLoopback(host)) return true;
     const known = isIP(host) === 0 ? this.#peerAddress : host;
@@ -88,7 +90,7 @@ export class AddressGuard {
   }
 }
 
-function isNearByName(url: URL): boolean {
+function isPrivateByName(url: URL): boolean {
   const host = hostOf(url);
   return isLoopback(host) || isSpecialAddress(host);
 }
@@ -98,6 +100,6 @@ export function isSecure(url: URL): boolean {
   return url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(hostOf(url)));
 }
 
-function farTooNear(use: string) {
+function refusePrivate(use: string) {
   return loginError(`${use}, but lies where the Internet does not lead to, unlike the server`, WAY_OUT);
 }

@@ -14,11 +14,13 @@ import { describeOAuthError, loginError } from './login-error.ts';
 import type { StoredLogin } from './login-store.ts';
 import type { CodeGrant } from './token-requests.ts';
 
-/** Less than a call may be silent, so that those who wait are told what they have waited for. */
+/**
+ * This is less than the silence that calls are allowed, so that the calls that wait still get an answer that says why.
+ */
 export const LOGIN_TIMEOUT_MS = 4 * 60_000;
 /** Characters of the address of the login page. Servers accept no longer request lines. */
 const MAX_PAGE_LENGTH = 16 * 1024;
-/** How often to look whether the user has logged in through another process. */
+/** The period of looking whether the user has logged in through another process. */
 const LOOK_PERIOD_MS = 1000;
 /** [OpenID Connect Core 11] The scope of a refresh token, which is given only if the user is asked. */
 export const OFFLINE_ACCESS = 'offline_access';
@@ -30,23 +32,23 @@ export interface BrowserLogin {
   readonly authorizationServer: AuthorizationServer;
   readonly clientId: string;
   readonly listener: CallbackListener;
-  /** Where it listens. */
+  /** The address at which the listener listens. */
   readonly callback: string;
   readonly resource: string;
   readonly scopes: readonly string[];
   readonly guard: Pick<AddressGuard, 'checkPage'>;
   readonly openBrowser: OpenBrowser;
-  /** A login that another process has finished meanwhile. */
-  readonly lookElsewhere: () => StoredLogin | undefined;
+  /** Returns a login that another process has finished meanwhile. */
+  readonly findNewerLogin: () => StoredLogin | undefined;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Aborted with the error to reject with. */
+  /** It is aborted with the error to reject with. */
   readonly signal: AbortSignal;
 }
 
 export type BrowserOutcome =
   | { readonly kind: 'code'; readonly grant: CodeGrant }
-  | { readonly kind: 'elsewhere'; readonly login: StoredLogin };
+  | { readonly kind: 'other-process'; readonly login: StoredLogin };
 
 /** Sends the user to the authorization server and waits for the way back. Rejects with ERR_UPSTREAM_AUTH. */
 export async function authorizeInBrowser(login: BrowserLogin): Promise<BrowserOutcome> {
@@ -56,13 +58,13 @@ export async function authorizeInBrowser(login: BrowserLogin): Promise<BrowserOu
   const page = await createAuthorizationUrl(login, state, verifier);
   login.signal.throwIfAborted();
   const begin = (start: URL): void => {
-    // At a level that most logs have: without this line nobody may know what the calls wait for. The page itself is shown
-    // nowhere: whoever sees its address could end this login with an account of their own.
+    // The level is one that most logs show, since without this line nobody may know what the calls wait for. The
+    // address of the page itself is shown nowhere: whoever sees it could end this login with an account of their own.
     log.warn(`the server asks for a login; if no browser opens, open ${start.href}`);
     login.openBrowser(start);
   };
   const outcome = await waitForUser(login, { page, state, begin });
-  if (outcome.kind === 'elsewhere') return outcome;
+  if (outcome.kind === 'other-process') return outcome;
   log.debug({ issuer: as.issuer }, 'the user has come back from the browser');
   return { kind: 'code', grant: { parameters: outcome.parameters, callback, verifier } };
 }
@@ -74,7 +76,8 @@ async function createAuthorizationUrl(login: BrowserLogin, state: string, verifi
   }
   const url = new URL(as.authorization_endpoint);
   await login.guard.checkPage(url);
-  // [spec 2025-11-25 basic/authorization#authorization-code-protection] Absent means not supported: refuse.
+  // [spec 2025-11-25 basic/authorization#authorization-code-protection] Where the member is absent, PKCE is not
+  // supported, so the login is refused.
   if (as.code_challenge_methods_supported?.includes('S256') !== true) {
     const problem = `${as.issuer} does not say that it supports PKCE with S256`;
     throw loginError(problem, 'Without it the code that it sends could be used by others; give a token instead.');
@@ -99,33 +102,34 @@ async function createAuthorizationUrl(login: BrowserLogin, state: string, verifi
 
 type UserOutcome =
   | { readonly kind: 'code'; readonly parameters: URLSearchParams }
-  | { readonly kind: 'elsewhere'; readonly login: StoredLogin };
+  | { readonly kind: 'other-process'; readonly login: StoredLogin };
 
-interface Beginning {
+interface BrowserStart {
   readonly page: URL;
   readonly state: string;
   /** Takes the user to the address where the login begins. */
   readonly begin: (start: URL) => void;
 }
 
-function waitForUser(login: BrowserLogin, { page, state, begin }: Beginning): Promise<UserOutcome> {
-  const { authorizationServer: as, clientId, listener, lookElsewhere, clock, signal } = login;
-  let leave = (): void => {};
+function waitForUser(login: BrowserLogin, { page, state, begin }: BrowserStart): Promise<UserOutcome> {
+  const { authorizationServer: as, clientId, listener, findNewerLogin, clock, signal } = login;
+  let cleanUp = (): void => {};
   const outcome = new Promise<UserOutcome>((resolve, reject) => {
     const abort = (): void => reject(signal.reason);
     const stopLooking = clock.every(LOOK_PERIOD_MS, () => {
-      const elsewhere = lookElsewhere();
-      if (elsewhere !== undefined) resolve({ kind: 'elsewhere', login: elsewhere });
+      const newer = findNewerLogin();
+      if (newer !== undefined) resolve({ kind: 'other-process', login: newer });
     });
     const cancel = clock.after(LOGIN_TIMEOUT_MS, () => reject(tooLate()));
     signal.addEventListener('abort', abort, { once: true });
-    leave = () => {
+    cleanUp = () => {
       stopLooking();
       cancel();
       signal.removeEventListener('abort', abort);
     };
     const receive = (parameters: URLSearchParams): CallbackVerdict => {
-      // [spec 2025-11-25 basic/authorization#open-redirection] Not ours: the one that is may still come.
+      // [spec 2025-11-25 basic/authorization#open-redirection] This answer is not for this login; the right one may
+      // still come.
       if (parameters.get('state') !== state) return 'ignored';
       try {
         resolve({ kind: 'code', parameters: validateAuthResponse(as, { client_id: clientId }, parameters, state) });
@@ -137,10 +141,13 @@ function waitForUser(login: BrowserLogin, { page, state, begin }: Beginning): Pr
     };
     begin(listener.offer({ page, receive, contested: () => reject(contested()) }));
   });
-  return outcome.finally(() => leave());
+  return outcome.finally(() => cleanUp());
 }
 
-/** [spec 2026-07-28 basic/authorization#authorization-response-validation] An error of a stranger is not shown. */
+/**
+ * [spec 2026-07-28 basic/authorization#authorization-response-validation] What a response of another issuer says is not
+ * shown.
+ */
 function toRefusal(thrown: unknown, issuer: string) {
   if (thrown instanceof AuthorizationResponseError) {
     const said = describeOAuthError(thrown.error, thrown.error_description);

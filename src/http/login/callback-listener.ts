@@ -12,24 +12,26 @@ const PAGE_HEADERS = {
   'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'",
 };
 
-/** Longer than a login may take: what is left of one that nobody has finished goes by itself. */
+/** This is longer than a login may take, so the cookie of one that nobody has finished expires by itself. */
 const COOKIE_LIFETIME_S = 300;
 
-/** How else this machine may be called by whoever forwards the port of the listener from another one. */
+/** The other names of this machine, which a browser uses that reaches the listener by a forwarded port. */
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /** What a browser is told when it comes back. */
 export type CallbackVerdict = 'done' | 'failed' | 'ignored';
 
-const PAGES: Readonly<Record<CallbackVerdict | 'stranger' | 'taken', readonly [status: number, text: string]>> = {
+const PAGES: Readonly<
+  Record<CallbackVerdict | 'unknown-browser' | 'contested', readonly [status: number, text: string]>
+> = {
   done: [200, 'You have allowed it. You can close this page and go back to your program.'],
   failed: [400, 'This did not work. You can close this page; your program knows more.'],
   ignored: [400, 'Nobody is waiting for this answer.'],
-  stranger: [
+  'unknown-browser': [
     403,
     'This login was not begun in this browser, so what it brings is not taken. The login goes on waiting: finish it in the browser that has opened the address in the log of mcp-portage, or open that address in this browser if none has.',
   ],
-  taken: [
+  contested: [
     410,
     'This address works once, and another browser has opened it before. Nobody can tell which of them is yours, so this login has ended. Let your program call again, and open the new address in one browser only. If you have opened it just once, another user of this machine has opened it as well.',
   ],
@@ -106,7 +108,7 @@ export class CallbackListener {
     const state = this.#state;
     const isStart = state.kind !== 'idle' && target !== undefined && isEqual(target.pathname, state.start.pathname);
     const host = headers.host?.replace(/:\d+$/, '').toLowerCase() ?? '';
-    // A page elsewhere whose name was made to lead here has another Host.
+    // A page on another site whose name was made to resolve to this machine sends another Host.
     const isOurs = host === this.#callback.hostname;
     const isKnown = isStart
       ? isOurs || LOOPBACK_NAMES.has(host)
@@ -129,14 +131,14 @@ export class CallbackListener {
     }
     // A browser may open a page again that its user has closed.
     if (this.#hasBegun(request)) return redirect(response, state.login.page);
-    show(response, 'taken');
+    show(response, 'contested');
     state.login.contested();
   }
 
   #end(request: IncomingMessage, parameters: URLSearchParams, response: ServerResponse): void {
     const state = this.#state;
     if (state.kind === 'idle') return show(response, 'ignored');
-    if (!this.#hasBegun(request)) return show(response, 'stranger');
+    if (!this.#hasBegun(request)) return show(response, 'unknown-browser');
     const verdict = state.login.receive(parameters);
     show(response, verdict, verdict === 'ignored' ? {} : { 'set-cookie': this.#cookie('', 0) });
   }
@@ -158,7 +160,7 @@ export class CallbackListener {
     return `mcp-portage-login-${this.#callback.port || '80'}`;
   }
 
-  /** May be called twice. A page that is being answered gets to its end. */
+  /** Stops listening. May be called twice. A response that is being sent is completed. */
   close(): void {
     this.#state = { kind: 'idle' };
     this.#server.close();
@@ -178,7 +180,7 @@ function show(response: ServerResponse, page: keyof typeof PAGES, headers: Outgo
     .end(`<!doctype html><title>mcp-portage</title><p>${text}</p>\n`);
 }
 
-/** In a time that tells nothing of what is expected but its length. */
+/** Compares in a time that reveals nothing of the expected text but its length. */
 function isEqual(given: string, expected: string): boolean {
   const [a, b] = [Buffer.from(given), Buffer.from(expected)];
   return a.length === b.length && timingSafeEqual(a, b);

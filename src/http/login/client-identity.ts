@@ -25,8 +25,8 @@ export interface IdentityRequest {
 }
 
 /**
- * Who we are to this authorization server, in the order of the specification. Rejects with ERR_UPSTREAM_AUTH.
- * [spec 2026-07-28 basic/authorization/client-registration]
+ * Finds or registers the client that we are to this authorization server, in the order of the specification. Rejects
+ * with ERR_UPSTREAM_AUTH. [spec 2026-07-28 basic/authorization/client-registration]
  */
 export async function identifyClient(request: IdentityRequest): Promise<LoginClient> {
   const { config, authorizationServer: as, callback } = request;
@@ -45,12 +45,18 @@ export async function identifyClient(request: IdentityRequest): Promise<LoginCli
   );
 }
 
-/** What an authorization server knows us by is for itself alone. [spec 2026-07-28 …#authorization-server-binding] */
+/**
+ * A registration is shown to the authorization server that made it, and to no other. [spec 2026-07-28
+ * …#authorization-server-binding]
+ */
 export function findRegistration(previous: StoredLogin | undefined, issuer: string): RegisteredLoginClient | undefined {
   return previous?.issuer === issuer && previous.client.origin === 'registered' ? previous.client : undefined;
 }
 
-/** [spec 2026-07-28 …#authorization-server-binding] A secret is not shown to whomever the metadata names today. */
+/**
+ * [spec 2026-07-28 …#authorization-server-binding] A configured secret is not sent to an issuer other than that of the
+ * login before.
+ */
 export function useConfigured(
   { id, proof }: RegisteredClient,
   as: AuthorizationServer,
@@ -86,7 +92,7 @@ async function registerClient(request: IdentityRequest): Promise<RegisteredLogin
     redirect_uris: [callback],
     grant_types: ['authorization_code', 'refresh_token'],
     response_types: ['code'],
-    // A secret that lies beside the token protects nothing; it is taken only where there is no other way.
+    // A secret stored beside the token protects nothing, so one is asked for only where the server offers nothing else.
     token_endpoint_auth_method: isPublic ? 'none' : chooseMethod(as, 'some'),
     // [spec 2026-07-28 basic/authorization/client-registration#application-type-and-redirect-uri-constraints]
     application_type: 'native',
@@ -123,8 +129,8 @@ function refusal(endpoint: URL, status: number, { error, error_description: desc
 type Fields = Readonly<Record<string, unknown>>;
 
 /**
- * How a client with a secret, or without, shows who it is. [RFC 8414 2] Where nothing is said, a secret goes into the
- * header.
+ * The way in which a client, with or without a secret, authenticates. [RFC 8414 2] Where the metadata does not say, a
+ * secret goes into the header.
  */
 export function chooseMethod(as: AuthorizationServer, secret: string | undefined): ClientMethod {
   const offered = as.token_endpoint_auth_methods_supported;

@@ -15,7 +15,7 @@ export interface LoginRequest {
 }
 
 /**
- * Asks authorization servers as we ask the server, but shows them nothing that is meant for it.
+ * Makes a login whose requests go through the same proxies and TLS files as those to the server, without its headers and credentials.
  * @throws BridgeError ERR_CONFIG_OPTION when a login that is to be forgotten cannot be
  */
 export function createLogin({ server, config, remote, userAgent, deps }: LoginRequest): Credentials {

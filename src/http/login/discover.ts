@@ -10,10 +10,10 @@ const OPENID_METADATA = '/.well-known/openid-configuration';
 /** A server names one or two. */
 const MAX_AUTHORIZATION_SERVERS = 4;
 
-/** What a server says about who lets users in. */
-export interface Surroundings {
+/** What a server says about its authorization. */
+export interface AuthorizationSetup {
   readonly authorizationServer: AuthorizationServer;
-  /** What tokens are asked for: the server, as it names itself. */
+  /** The resource that tokens are asked for: the server, as it names itself. */
   readonly resource: string;
   /** What the server needs at least, as far as it says. */
   readonly scopes: readonly string[];
@@ -23,13 +23,13 @@ export interface DiscoverRequest {
   readonly server: URL;
   /** The URL of the metadata that `WWW-Authenticate` names. */
   readonly resourceMetadata: URL | undefined;
-  /** The only one that will do; undefined: any. */
+  /** The only issuer that is accepted; undefined: any. */
   readonly issuer: string | undefined;
   readonly fetch: LoginFetch;
 }
 
 /** Undefined: the server has nothing to do with OAuth. Rejects with ERR_UPSTREAM_AUTH. */
-export async function discover(request: DiscoverRequest): Promise<Surroundings | undefined> {
+export async function discover(request: DiscoverRequest): Promise<AuthorizationSetup | undefined> {
   const found = await findResourceMetadata(request);
   if (found === undefined) return discoverWithoutResource(request);
   const { document, location } = found;
@@ -55,7 +55,11 @@ export async function discover(request: DiscoverRequest): Promise<Surroundings |
 }
 
 /** Before there was metadata of resources, the server was its own authorization server. [spec 2025-03-26] */
-async function discoverWithoutResource({ server, issuer, fetch }: DiscoverRequest): Promise<Surroundings | undefined> {
+async function discoverWithoutResource({
+  server,
+  issuer,
+  fetch,
+}: DiscoverRequest): Promise<AuthorizationSetup | undefined> {
   const expected = issuer ?? server.origin;
   const authorizationServer = await findAuthorizationServer(expected, fetch);
   if (authorizationServer === undefined) return undefined;
@@ -84,7 +88,7 @@ async function findAuthorizationServer(issuer: string, fetch: LoginFetch): Promi
   for (const location of wellKnownUrls(url)) {
     const response = await fetch(location, JSON_GET);
     if (isMissing(response)) continue;
-    // [RFC 8414 3.3] Whose metadata it is has to be who was asked.
+    // [RFC 8414 3.3] The issuer in the metadata has to be the one that was asked.
     const metadata = await processDiscoveryResponse(url, response).catch(() => undefined);
     const read = metadata && readServerMetadata(metadata);
     if (read !== undefined && 'metadata' in read) return read.metadata;
@@ -140,7 +144,7 @@ export interface MetadataFault {
   readonly fault: string;
 }
 
-/** Documents were written by somebody else. In some languages what is not there is null. */
+/** The members of a document of another party. Some write null for a member that is absent. */
 type Members = Readonly<Record<string, unknown>>;
 
 /** [RFC 9728 2] The members of a protected resource's metadata that are used here. */
@@ -223,7 +227,7 @@ function firstOf<Name>(names: readonly Name[], find: (name: Name) => string | un
   return undefined;
 }
 
-/** By its type: the value itself may be of any length. */
+/** Describes a value by its type, as the value itself may be of any length. */
 function describe(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'a list';

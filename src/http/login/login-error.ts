@@ -1,24 +1,24 @@
 import { BridgeError } from '../../errors.ts';
 import { toPrintable } from '../../printable.ts';
 
-/** Whoever is to blame for a failed login writes these texts; they end up in logs and in answers to clients. */
+/** These texts come from the server that makes a login fail, and end up in logs and in answers to clients. */
 const MAX_SHOWN_LENGTH = 200;
-/** Problems name issuers and addresses, which are others' texts, too. */
+/** Problems name issuers and addresses, which come from servers as well. */
 const MAX_PROBLEM_LENGTH = 600;
 
-/** A login that came to nothing. Nothing of what was sent or received is kept with it: that holds codes and tokens. */
+/** The error of a login that failed. It keeps nothing of what was sent or received, which holds codes and tokens. */
 export function loginError(problem: string, wayOut: string): BridgeError {
   const shown = toPrintable(problem.replace(/\s+/g, ' '), MAX_PROBLEM_LENGTH).replace(/\.$/, '');
   const message = `${shown}. ${wayOut}`.trim();
   return new BridgeError('ERR_UPSTREAM_AUTH', message, { data: { phase: 'login' } });
 }
 
-/** Whether it is about a login, which has said in the log what became of it. */
+/** Whether the error is that of a login, which has logged it already. */
 export function isLoginError({ data }: BridgeError): boolean {
   return data?.phase === 'login';
 }
 
-/** Text of others, fit to be shown: one line of printable ASCII. */
+/** Makes a server's text fit to be shown: one line of printable ASCII. */
 export function quoteOthers(text: string): string {
   return cut(text.replace(/[^\x20-\x7e]+/g, ' ').trim(), MAX_SHOWN_LENGTH);
 }

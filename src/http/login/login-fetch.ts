@@ -7,7 +7,7 @@ import { showUrl } from '../shown-url.ts';
 import type { AddressGuard } from './address-guard.ts';
 import { loginError } from './login-error.ts';
 
-/** Callers wait; whoever needs longer for a few lines of JSON is in trouble. */
+/** Callers wait, and a server that needs longer for a few lines of JSON is out of order. */
 const FETCH_TIMEOUT_MS = 15_000;
 /** The statuses of final answers range from here to `MAX_STATUS`. [RFC 9110 15] */
 const MIN_STATUS = 200;
@@ -20,7 +20,7 @@ export interface LoginRequest {
   readonly body?: string | undefined;
 }
 
-/** All requests of a login, to servers that nobody but metadata has named. */
+/** Sends a request of a login, to a server that only metadata has named. */
 export type LoginFetch = (url: URL, request: LoginRequest) => Promise<Response>;
 
 /**
@@ -51,14 +51,17 @@ export function createLoginFetch(http: HttpClient, guard: Pick<AddressGuard, 'ch
   };
 }
 
-/** What the guard said while a connection was made. */
+/** Finds the error with which the guard has refused a connection. */
 function findRefusal(thrown: unknown): BridgeError | undefined {
   if (!(thrown instanceof Error)) return undefined;
   if (thrown instanceof BridgeError && thrown.code === 'ERR_UPSTREAM_AUTH') return thrown;
   return findRefusal(thrown.cause);
 }
 
-/** Documents may move within their origin, and a request with a secret goes on only where it stays what it is. */
+/**
+ * The next URL of a redirect; undefined: there is none. Documents may move within their origin, and a POST follows only
+ * redirects that keep its method and body.
+ */
 function redirectOf(request: Hop, { status, headers: { location } }: ControlResponse): URL | undefined {
   const verdict = judgeRedirect({ ...request, status, location });
   if (verdict.kind === 'follow') return verdict.url;

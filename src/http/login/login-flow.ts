@@ -8,7 +8,7 @@ import { type AddressGuard, isSecure } from './address-guard.ts';
 import { authorizeInBrowser, OFFLINE_ACCESS, type OpenBrowser } from './authorize-in-browser.ts';
 import { CallbackListener } from './callback-listener.ts';
 import { findRegistration, identifyClient, useConfigured } from './client-identity.ts';
-import { discover, type Surroundings } from './discover.ts';
+import { type AuthorizationSetup, discover } from './discover.ts';
 import { loginError } from './login-error.ts';
 import type { LoginFetch } from './login-fetch.ts';
 import type { LoginClient, RegisteredLoginClient, StoredLogin } from './login-store.ts';
@@ -31,18 +31,18 @@ export interface LoginFlowOptions {
   readonly signal: AbortSignal;
 }
 
-export interface LoginOccasion {
+export interface LoginReason {
   readonly status: 401 | 403;
   readonly challenge: AuthChallenge;
   /** The login before this one. */
   readonly previous: StoredLogin | undefined;
-  /** A login that another process has finished meanwhile. */
-  readonly lookElsewhere: () => StoredLogin | undefined;
-  /** What the authorization server knew us by may be what it does not know any more. */
+  /** Returns a login that another process has finished meanwhile. */
+  readonly findNewerLogin: () => StoredLogin | undefined;
+  /** Called when a login with a stored registration has failed: the authorization server may have forgotten it. */
   readonly registrationFailed: () => void;
 }
 
-/** What a login consists of, from the refusal to the token. All reject with a BridgeError. */
+/** The steps of a login, from the refusal to the token. All methods reject with a BridgeError. */
 export class LoginFlow {
   readonly #options: LoginFlowOptions;
 
@@ -51,9 +51,9 @@ export class LoginFlow {
   }
 
   /** Undefined: the server offers none. */
-  async login(occasion: LoginOccasion): Promise<StoredLogin | undefined> {
+  async login(reason: LoginReason): Promise<StoredLogin | undefined> {
     const { server, config, fetch } = this.#options;
-    const { resourceMetadata } = occasion.challenge;
+    const { resourceMetadata } = reason.challenge;
     if (!isSecure(server)) {
       if (resourceMetadata === undefined) return undefined;
       const problem = `The server at ${showUrl(server)} asks for a login, but everybody on the way could read the token`;
@@ -61,8 +61,8 @@ export class LoginFlow {
     }
     const found = await discover({ server, resourceMetadata, issuer: config.issuer, fetch });
     if (found === undefined) return undefined;
-    if (config.grant === 'client-credentials') return await this.#asItself(occasion, found);
-    return await this.#inBrowser(occasion, found);
+    if (config.grant === 'client-credentials') return await this.#asItself(reason, found);
+    return await this.#inBrowser(reason, found);
   }
 
   /** Undefined: the refresh token is no good any more. */
@@ -81,7 +81,7 @@ export class LoginFlow {
 
   // ---- as itself
 
-  async #asItself({ status, challenge, previous }: LoginOccasion, found: Surroundings): Promise<StoredLogin> {
+  async #asItself({ status, challenge, previous }: LoginReason, found: AuthorizationSetup): Promise<StoredLogin> {
     const { client: configured } = this.#options.config;
     const { authorizationServer: as, resource } = found;
     if (configured === undefined)
@@ -94,8 +94,8 @@ export class LoginFlow {
 
   // ---- in a browser
 
-  async #inBrowser(occasion: LoginOccasion, found: Surroundings): Promise<StoredLogin> {
-    const { status, challenge, previous, lookElsewhere } = occasion;
+  async #inBrowser(reason: LoginReason, found: AuthorizationSetup): Promise<StoredLogin> {
+    const { status, challenge, previous, findNewerLogin } = reason;
     const { config, guard, openBrowser, deps, signal } = this.#options;
     const { authorizationServer, resource } = found;
     const registered = findRegistration(previous, authorizationServer.issuer);
@@ -106,21 +106,24 @@ export class LoginFlow {
       const { fetch } = this.#options;
       client = await identifyClient({ config, authorizationServer, previous, callback, scopes, fetch });
       const outcome = await authorizeInBrowser({
-        ...{ authorizationServer, clientId: client.id, listener, callback, resource, scopes, lookElsewhere, signal },
+        ...{ authorizationServer, clientId: client.id, listener, callback, resource, scopes, findNewerLogin, signal },
         ...{ guard, openBrowser, clock: deps.clock, log: deps.log },
       });
-      if (outcome.kind === 'elsewhere') return outcome.login;
+      if (outcome.kind === 'other-process') return outcome.login;
       const answer = await exchangeCode(this.#context(authorizationServer, client, resource), outcome.grant);
       return conclude(found, client, scopes, answer);
     } catch (thrown) {
-      if (client !== undefined && client === registered && !signal.aborted) occasion.registrationFailed();
+      if (client !== undefined && client === registered && !signal.aborted) reason.registrationFailed();
       throw thrown;
     } finally {
       listener.close();
     }
   }
 
-  /** Many servers want the very address that was registered, so its port is taken again if it is free. */
+  /**
+   * Many authorization servers insist on the exact address that was registered, so its port is used again if it is
+   * free.
+   */
   async #listen(
     registered: RegisteredLoginClient | undefined,
   ): Promise<{ listener: CallbackListener; callback: string }> {
@@ -147,7 +150,7 @@ export class LoginFlow {
     status: 401 | 403,
     challenge: AuthChallenge,
     previous: StoredLogin | undefined,
-    { authorizationServer, scopes }: Surroundings,
+    { authorizationServer, scopes }: AuthorizationSetup,
   ): readonly string[] {
     const isSameServer = previous?.issuer === authorizationServer.issuer;
     return chooseScopes({
@@ -162,7 +165,7 @@ export class LoginFlow {
 }
 
 function conclude(
-  { authorizationServer: as, resource }: Surroundings,
+  { authorizationServer: as, resource }: AuthorizationSetup,
   client: LoginClient,
   scopes: readonly string[],
   answer: TokenAnswer,
@@ -170,7 +173,7 @@ function conclude(
   if (answer.kind === 'refused') {
     throw loginError(`${as.issuer} gave no token (${answer.reason})`, 'The next call asks again.');
   }
-  // The token came from there, so it is there.
+  // The token came from this endpoint, so it is present.
   const tokenEndpoint = as.token_endpoint as string;
   return { issuer: as.issuer, tokenEndpoint, resource, client, scopes, tokens: answer.tokens };
 }
@@ -188,21 +191,21 @@ function isSameButPort(former: URL, configured: URL): boolean {
 interface ScopeRequest {
   /** 403: what was granted is not enough. */
   readonly status: 401 | 403;
-  /** By the user's choice; empty: as the server says. */
+  /** Scopes that the user has chosen; empty: the server decides. */
   readonly configured: readonly string[];
   /** The scopes named in the refusal. */
   readonly challenged: readonly string[];
   /** The scopes named in the metadata of the server. */
   readonly advertised: readonly string[];
-  /** What was asked for before: whoever asks for one thing more should not lose the others. */
+  /** The scopes asked for before, which a request for one more should not lose. */
   readonly previous: readonly string[];
   /** The scopes that the authorization server supports; undefined: it names none. */
   readonly supported: readonly string[] | undefined;
 }
 
 /**
- * What to ask for. [spec 2025-11-25 basic/authorization#scope-selection-strategy] The refusal says what is needed now; else
- * the server's metadata does; else nothing is said. Empty: leave the parameter out.
+ * Chooses the scopes to ask for. [spec 2025-11-25 basic/authorization#scope-selection-strategy] The refusal says what
+ * is needed now; else the server's metadata does; else nothing is said. Empty: leave the parameter out.
  */
 function chooseScopes(request: ScopeRequest): readonly string[] {
   const { status, configured, challenged, advertised, previous, supported } = request;
@@ -210,7 +213,8 @@ function chooseScopes(request: ScopeRequest): readonly string[] {
   const isUsersChoice = status === 401 && configured.length > 0;
   // [spec 2026-07-28 basic/authorization#step-up-authorization-flow] the union with what was asked for
   const chosen = new Set(isUsersChoice ? configured : [...previous, ...configured, ...needed]);
-  // [spec 2026-07-28 basic/authorization#refresh-tokens] Not alone: it would take the place of what is the default.
+  // [spec 2026-07-28 basic/authorization#refresh-tokens] It is not asked for alone, as it would then replace the
+  // default scopes.
   if (chosen.size > 0 && supported?.includes(OFFLINE_ACCESS)) chosen.add(OFFLINE_ACCESS);
   return [...chosen];
 }

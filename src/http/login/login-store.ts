@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import type { LoginConfig } from '../../config.ts';
 import { isBearerToken } from '../client/bearer-token.ts';
 
-/** Nobody but the user: the files are as good as passwords. */
+/** Only the user may read them: the files are as good as passwords. */
 const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 const MAX_NAME_LENGTH = 60;
@@ -40,7 +40,7 @@ export class LoginStore {
     if (this.path === undefined) throw new Error('there is no folder for logins');
     const folder = dirname(this.path);
     mkdirSync(folder, { recursive: true, mode: FOLDER_MODE });
-    // An older folder may have been made by somebody less careful.
+    // An older folder may have been made with other permissions.
     chmodSync(folder, FOLDER_MODE);
     const aside = `${this.path}.${this.#randomId()}`;
     try {
@@ -66,14 +66,14 @@ function fileNameOf(server: URL, { grant, client, clientMetadataUrl, issuer }: L
   return `${host}-${digest}.json`;
 }
 
-/** What is kept of a login. Files of other versions, and those somebody has edited, are read with care. */
+/** What is stored of a login. Files of other versions, and edited ones, are checked when they are read. */
 export interface StoredLogin {
   /** Which authorization server all this comes from and may be shown to. */
   readonly issuer: string;
   readonly tokenEndpoint: string;
   readonly resource: string;
   readonly client: LoginClient;
-  /** Asked for so far; a server may have granted less. */
+  /** The scopes asked for so far; a server may have granted fewer. */
   readonly scopes: readonly string[];
   /** Undefined: registered, but not logged in. */
   readonly tokens: Tokens | undefined;
@@ -111,7 +111,10 @@ export const CLIENT_METHODS: readonly ClientMethod[] = [
 export interface Tokens {
   readonly accessToken: string;
   readonly refreshToken: string | undefined;
-  /** When it is time for another one, in milliseconds since 1970: other runs read this. Undefined: nobody knows. */
+  /**
+   * When it is time to get another one, in milliseconds since 1970, as other processes read this. Undefined: the server
+   * did not say how long the token lasts.
+   */
   readonly renewAtMs: number | undefined;
 }
 

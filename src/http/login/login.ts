@@ -9,17 +9,20 @@ import { loginError } from './login-error.ts';
 import type { LoginFlow } from './login-flow.ts';
 import { LoginStore, type StoredLogin, type Tokens } from './login-store.ts';
 
-/** After a failure calls fail the same way for so long: a client that tries again and again opens no heap of pages. */
+/**
+ * After a failure, calls fail with the same error for this long, so that a client which retries does not open page
+ * after page.
+ */
 export const FAILURE_PAUSE_MS = 30_000;
-/** Between an answer to one process and the file that tells the others. */
+/** The time between the answer to one process and the file by which the others learn of it. */
 const RACE_MS = 500;
-/** A server that names other scopes each time would otherwise send the user to the browser for ever. */
+/** Without this limit, a server that names other scopes each time would send the user to the browser for ever. */
 const MAX_STEP_UPS = 16;
 
 export interface LoginOptions {
   readonly server: URL;
   readonly config: LoginConfig;
-  /** For the requests of a login, without what is meant for the server. */
+  /** Makes a client for the requests of a login, without the headers and credentials of the server. */
   readonly createClient: () => HttpClient;
   readonly openBrowser: OpenBrowser;
   readonly deps: Deps;
@@ -27,12 +30,12 @@ export interface LoginOptions {
 
 /**
  * What is known of the token in use:
- * - `kept`: it is from an earlier run, or of another process.
- * - `given`: a user, or a secret, has just got it, and the server has not taken it yet.
+ * - `stored`: it is from an earlier run, or of another process.
+ * - `granted`: a user, or a secret, has just got it, and the server has not taken it yet.
  * - `refreshed`: a refresh token has just got it, and the server has not taken it yet.
  * - `accepted`: the server has taken it.
  */
-type Standing = 'kept' | 'given' | 'refreshed' | 'accepted';
+type TokenStatus = 'stored' | 'granted' | 'refreshed' | 'accepted';
 
 type LoginWithTokens = StoredLogin & { readonly tokens: Tokens };
 
@@ -48,7 +51,7 @@ type Credential =
       readonly kind: 'token';
       readonly login: LoginWithTokens;
       readonly authorization: string;
-      readonly standing: Standing;
+      readonly status: TokenStatus;
       readonly refreshAhead: 'untried' | 'tried';
     };
 
@@ -66,20 +69,23 @@ const IDLE: Renewal = { kind: 'idle' };
 const RENEWED: RenewalOutcome = { kind: 'renewed' };
 const REFUSED: RenewalOutcome = { kind: 'refused' };
 
-/** The tokens for one server, got when it asks for them. One login at a time, whoever waits for it. */
+/**
+ * The tokens for one server, which are got when it asks for them. One login takes place at a time, and all calls wait
+ * for it.
+ */
 export class Login implements Credentials, CredentialRenewal {
   readonly #options: LoginOptions;
   readonly #store: LoginStore;
   readonly #closed = new AbortController();
   #credential: Credential = { kind: 'none', login: undefined };
   #renewal: Renewal = IDLE;
-  /** A login happened in this process. */
+  /** Whether a login has succeeded in this process. */
   #hasLoggedIn = false;
   /** Scopes that users were sent to the browser for. */
   readonly #steppedUp = new Set<string>();
   /** The file has the latest login, unless it could not be written. */
   #isStored = true;
-  /** Where the latest refusal came from. */
+  /** The address from which the latest refusal came. */
   #peerAddress: string | undefined;
   #client: HttpClient | undefined;
 
@@ -89,7 +95,7 @@ export class Login implements Credentials, CredentialRenewal {
     const { server, config, deps } = options;
     this.#store = new LoginStore(server, config, deps.randomId);
     if (config.stored === 'forget') this.#forget();
-    this.#use(this.#store.load(), 'kept');
+    this.#use(this.#store.load(), 'stored');
   }
 
   #forget(): void {
@@ -117,8 +123,8 @@ export class Login implements Credentials, CredentialRenewal {
 
   accepted(authorization: string): void {
     const credential = this.#credential;
-    if (credential.kind === 'none' || credential.standing === 'accepted') return;
-    if (authorization === credential.authorization) this.#credential = { ...credential, standing: 'accepted' };
+    if (credential.kind === 'none' || credential.status === 'accepted') return;
+    if (authorization === credential.authorization) this.#credential = { ...credential, status: 'accepted' };
   }
 
   beforeRequest(): Promise<void> | undefined {
@@ -146,7 +152,10 @@ export class Login implements Credentials, CredentialRenewal {
     return this.#begin(() => this.#renew(refusal));
   }
 
-  /** Whoever has asked for just that and did not get it will not get it by asking once more. */
+  /**
+   * Whether the user should be asked for these scopes. Scopes that were asked for without being granted are not granted
+   * the next time either.
+   */
   #mayStepUp(wanted: readonly string[]): boolean {
     const known = new Set(this.#credential.login?.scopes);
     if (this.#hasLoggedIn && wanted.length > 0 && wanted.every((name) => known.has(name))) return false;
@@ -174,7 +183,10 @@ export class Login implements Credentials, CredentialRenewal {
     return outcome;
   }
 
-  /** The authorization server that cannot be reached is not the server that was called. */
+  /**
+   * Says that the login has failed: otherwise an authorization server that cannot be reached would pass for the server
+   * that was called.
+   */
   #explain(thrown: unknown): BridgeError {
     if (this.#closed.signal.aborted) return SHUTTING_DOWN;
     const error = toBridgeError(thrown);
@@ -183,38 +195,38 @@ export class Login implements Credentials, CredentialRenewal {
   }
 
   async #renew({ status, challenge }: CredentialRefusal): Promise<RenewalOutcome> {
-    const elsewhere = this.#lookElsewhere();
-    if (elsewhere !== undefined) return this.#use(elsewhere, 'kept');
+    const newer = this.#findNewerLogin();
+    if (newer !== undefined) return this.#use(newer, 'stored');
     if (status === 401) {
       const credential = this.#credential;
-      if (credential.kind === 'token' && credential.standing === 'given') throw this.#notAccepted(credential.login);
-      const isFresh = credential.kind === 'token' && credential.standing === 'refreshed';
+      if (credential.kind === 'token' && credential.status === 'granted') throw this.#notAccepted(credential.login);
+      const isFresh = credential.kind === 'token' && credential.status === 'refreshed';
       if (!isFresh && (await this.#refresh())) return RENEWED;
     }
     this.#closed.signal.throwIfAborted();
     const flow = await this.#createFlow();
     const previous = this.#isStored ? this.#store.load() : this.#credential.login;
-    const lookElsewhere = () => this.#lookElsewhere();
+    const findNewerLogin = () => this.#findNewerLogin();
     const registrationFailed = () => this.#forget();
-    const login = await flow.login({ status, challenge, previous, lookElsewhere, registrationFailed });
+    const login = await flow.login({ status, challenge, previous, findNewerLogin, registrationFailed });
     if (login === undefined) {
       const { server, deps } = this.#options;
-      // Whoever gets the refusal says what that means; see ResponseHead.
+      // The error that says so is made from the refusal; see ResponseHead.
       deps.log.debug({ status }, `no login is offered by the server at ${showUrl(server)}`);
       return REFUSED;
     }
     this.#hasLoggedIn = true;
     this.#save(login);
     this.#options.deps.log.info({ issuer: login.issuer }, 'logged in');
-    return this.#use(login, 'given');
+    return this.#use(login, 'granted');
   }
 
-  /** True: there is another token now. */
+  /** Returns whether there is another token now. */
   async #refresh(): Promise<boolean> {
     const { login } = this.#credential;
     const refreshToken = login?.tokens?.refreshToken;
-    const elsewhere = this.#lookElsewhere();
-    if (elsewhere !== undefined) return this.#use(elsewhere, 'kept') === RENEWED;
+    const newer = this.#findNewerLogin();
+    if (newer !== undefined) return this.#use(newer, 'stored') === RENEWED;
     if (login === undefined || refreshToken === undefined) return false;
     const flow = await this.#createFlow();
     const refreshed = await flow.refresh(login, refreshToken);
@@ -223,26 +235,26 @@ export class Login implements Credentials, CredentialRenewal {
       this.#use(refreshed, 'refreshed');
       return true;
     }
-    // [RFC 9700 4.14.2] A refresh token is good once: another process may have been faster.
-    const faster = this.#lookElsewhere() ?? (await this.#lookLater());
-    if (faster !== undefined) this.#use(faster, 'kept');
+    // [RFC 9700 4.14.2] A refresh token can be used once, so another process may have used it.
+    const faster = this.#findNewerLogin() ?? (await this.#waitForNewerLogin());
+    if (faster !== undefined) this.#use(faster, 'stored');
     return faster !== undefined;
   }
 
   /** A login that another process has made or refreshed since. */
-  #lookElsewhere(): StoredLogin | undefined {
+  #findNewerLogin(): StoredLogin | undefined {
     const stored = this.#store.load();
     const token = stored?.tokens?.accessToken;
     return token === undefined || token === this.#credential.login?.tokens?.accessToken ? undefined : stored;
   }
 
-  /** It may have its token, and not have kept it yet. */
-  async #lookLater(): Promise<StoredLogin | undefined> {
+  /** The other process may have its token, and not have stored it yet. */
+  async #waitForNewerLogin(): Promise<StoredLogin | undefined> {
     await new Promise<void>((resolve) => void this.#options.deps.clock.after(RACE_MS, resolve));
-    return this.#lookElsewhere();
+    return this.#findNewerLogin();
   }
 
-  #use(login: StoredLogin | undefined, standing: Standing): RenewalOutcome {
+  #use(login: StoredLogin | undefined, status: TokenStatus): RenewalOutcome {
     if (!hasTokens(login)) {
       this.#credential = { kind: 'none', login };
       return RENEWED;
@@ -251,7 +263,7 @@ export class Login implements Credentials, CredentialRenewal {
     const before = this.#credential;
     const isSameToken = before.kind === 'token' && before.login.tokens.accessToken === accessToken;
     const refreshAhead = isSameToken ? before.refreshAhead : 'untried';
-    this.#credential = { kind: 'token', login, authorization: `Bearer ${accessToken}`, standing, refreshAhead };
+    this.#credential = { kind: 'token', login, authorization: `Bearer ${accessToken}`, status, refreshAhead };
     return RENEWED;
   }
 

@@ -41,10 +41,13 @@ export interface CodeGrant {
 
 export type TokenAnswer =
   | { readonly kind: 'tokens'; readonly tokens: Tokens }
-  /** The authorization server has said no, in OAuth's words. */
+  /** The authorization server has refused with an error of OAuth. */
   | { readonly kind: 'refused'; readonly reason: string };
 
-/** All reject with ERR_UPSTREAM_* when there is no answer, or none that could be used. */
+/**
+ * Exchanges the code of a login for tokens. Like the other requests here, it rejects with ERR_UPSTREAM_* when there is
+ * no usable answer.
+ */
 export function exchangeCode(context: TokenContext, grant: CodeGrant): Promise<TokenAnswer> {
   const { parameters, callback, verifier } = grant;
   return askForTokens(context, async (as, client, options) =>
@@ -58,7 +61,7 @@ export function refreshTokens(context: TokenContext, refreshToken: string): Prom
   );
 }
 
-/** The client in its own name. */
+/** Asks for tokens in the name of the client itself. */
 export function requestOwnTokens(context: TokenContext, scopes: readonly string[]): Promise<TokenAnswer> {
   const parameters = {
     resource: context.resource,
@@ -79,7 +82,7 @@ function optionsFor({ fetch, resource }: TokenContext) {
   return {
     [customFetch]: (url: string, { body, headers, method }: AskInit) =>
       fetch(new URL(url), { method: method === 'POST' ? 'POST' : 'GET', headers, body: body?.toString() }),
-    // Which address may be asked, and how, is decided by our own fetch.
+    // Our own fetch decides which addresses may be asked, and how.
     [allowInsecureRequests]: true,
     additionalParameters: { resource },
   };
@@ -102,12 +105,15 @@ async function askForTokens(context: TokenContext, ask: Ask): Promise<TokenAnswe
     if (thrown instanceof ResponseBodyError) {
       return { kind: 'refused', reason: describeOAuthError(thrown.error, thrown.error_description) };
     }
-    // Its own words are not shown, nor is it kept: it holds the answer.
+    // The message of the library is not shown, nor is its error kept as the cause: it holds the answer.
     throw loginError(`The token endpoint of ${as.issuer} did not answer as OAuth has it`, TELL_OPERATORS);
   }
 }
 
-/** Who the user is, is none of our business; a token about it that is not quite right must not stop the login. */
+/**
+ * Takes out the ID token: the user's identity is not needed, and an ID token that is not quite right must not stop the
+ * login.
+ */
 async function withoutIdToken(response: Response): Promise<Response> {
   const { status, headers } = response;
   const text = await response.text();

@@ -17,7 +17,7 @@ for (const page of ['http://127.0.0.1:1/authorize', 'https://10.0.0.1/authorize'
         code_challenge_methods_supported: ['S256'],
       },
       ...{ clientId: 'us', listener, callback: (await listener.listen()).href, resource: 'https://8.8.8.8/mcp' },
-      ...{ scopes: [], lookElsewhere: () => undefined, clock: new FakeClock(), log },
+      ...{ scopes: [], findNewerLogin: () => undefined, clock: new FakeClock(), log },
       guard: new AddressGuard(new URL('https://8.8.8.8/mcp')),
       openBrowser: () => t.fail('a browser was opened'),
       signal: new AbortController().signal,
