@@ -1,5 +1,5 @@
 /**
- * `npm test` builds the program and the tests and runs all but those of `npm run test:matrix`, which take as long as all
+ * `npm test` builds the program and the tests and runs all but those of `npm run test:long`, which take longer than all
  * others together. `npm test -- test/wire/ndjson.test.ts` runs one file, `npm test -- test/wire` a folder. Other arguments,
  * such as `--match='*ping*'`, go to AVA.
  */
@@ -10,6 +10,9 @@ import { bundlesIn, bundleTests } from './bundle-tests.js';
 
 /** Of this run alone: two may run side by side. */
 const OUT = `build/${process.pid}`;
+
+/** What `npm run test:long` runs: every pair of client and server, and every way that a network or a process can fail. */
+const LONG = ['matrix', 'faults'];
 
 const given = process.argv.slice(2);
 const places = given.filter((argument) => statSync(argument, { throwIfNoEntry: false }));
@@ -25,7 +28,7 @@ try {
 
 function everythingElse() {
   return readdirSync('test')
-    .filter((name) => name !== 'matrix' && (!name.includes('.') || name.endsWith('.test.ts')))
+    .filter((name) => !LONG.includes(name) && (!name.includes('.') || name.endsWith('.test.ts')))
     .map((name) => join('test', name));
 }
 
