@@ -169,18 +169,6 @@ for (const [one, other] of STRANGERS) {
   });
 }
 
-test('the folders of detection build on each other in one direction', (t) => {
-  const order = ['ask', 'attempts', 'sessions', 'requests'];
-  const within = imports
-    .map(({ from, to }) => [from, to].map((path) => /^upstream\/detect\/(\w+)\//.exec(path)?.[1]))
-    .filter((pair): pair is [string, string] => !pair.includes(undefined));
-  t.deepEqual([...new Set(within.flat())].sort(), [...order].sort());
-  t.deepEqual(
-    within.filter(([from, to]) => order.indexOf(from) < order.indexOf(to)),
-    [],
-  );
-});
-
 test('no files import each other in a circle, types apart: those are gone when the program runs', (t) => {
   const needed = new Map(files.map((file) => [relative(root, file), valueImportsOf(file)]));
   const done = new Set<string>();

@@ -1,12 +1,11 @@
 import type { CommandTarget, LoginConfig, RemoteConfig, ServerConfig, ServerLimits, UrlTarget } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import type { Credentials } from '../http/client/credentials.ts';
-import { CARRIED_CAPABILITIES } from '../mcp/vocabulary/client-capabilities.ts';
 import type { CallerDialers, CallerEnvironment, UpstreamDialer } from '../relay/ports.ts';
 import { SharedServer } from '../relay/shared/shared-server.ts';
 import { SharedModernServer } from '../relay/shared-modern/shared-modern-server.ts';
+import { createCommandDialer } from '../upstream/detect/command-dialer.ts';
 import type { EraDialers, JoinedDialers } from '../upstream/detect/joined-dialers.ts';
-import { createDetectedCommandDialer } from '../upstream/detected-command.ts';
 import { LinkPool } from '../upstream/resilience/link-pool.ts';
 import { createPingingDialer } from '../upstream/resilience/pinging-dialer.ts';
 import { createRevivingDialer } from '../upstream/resilience/reviving-dialer.ts';
@@ -31,18 +30,18 @@ export interface DialledServer extends ServerConfig {
 /** The way to a server, whatever it is and whatever it speaks, for clients of every era. */
 export async function createDialers(server: DialledServer, deps: Deps): Promise<CallerDialers> {
   const { target, child } = server;
-  if (target.kind === 'url') return forEveryCaller(await createUrlDialer(server, target, deps));
-  if (server.mapHeaders.length === 0) return forEveryCaller(createCommandDialer(server, target, deps));
+  if (target.kind === 'url') return forEveryCaller(await dialUrl(server, target, deps));
+  if (server.mapHeaders.length === 0) return forEveryCaller(dialCommand(server, target, deps));
   // Nothing is shared between processes that are told of different callers.
   return new DialerByEnvironment({
     create: (environment: CallerEnvironment) =>
-      createCommandDialer({ ...server, child: { ...child, env: { ...child.env, ...environment } } }, target, deps),
+      dialCommand({ ...server, child: { ...child, env: { ...child.env, ...environment } } }, target, deps),
     clock: deps.clock,
   });
 }
 
 /** A server to start. Throws what `createStdioDialer` throws. */
-function createCommandDialer(server: DialledServer, target: CommandTarget, deps: Deps): UpstreamDialer {
+function dialCommand(server: DialledServer, target: CommandTarget, deps: Deps): UpstreamDialer {
   const { isolation, prewarm } = server.sessions;
   const processes = createStdioDialer({
     target,
@@ -57,9 +56,9 @@ function createCommandDialer(server: DialledServer, target: CommandTarget, deps:
   const detected = { protocol: server.protocol, clientInfo: CLIENT_INFO, deps };
   if (isolation === 'shared') {
     const joinEras = (dialers: EraDialers): JoinedDialers => shareOne(dialers, server, deps);
-    return createDetectedCommandDialer({ ...detected, processes, joinEras, isAwaited: prewarm > 0 });
+    return createCommandDialer({ ...detected, processes, joinEras, isAwaited: prewarm > 0 });
   }
-  return createDetectedCommandDialer({
+  return createCommandDialer({
     ...detected,
     processes: prewarm > 0 ? new LinkPool(processes, prewarm, deps) : processes,
     joinEras: (dialers) => keepApart(dialers, server, deps),
@@ -71,13 +70,15 @@ function keepApart(dialers: EraDialers, server: DialledServer, deps: Deps): Join
   const legacyToModern = toModern(dialers.modern, deps);
   if (server.callers.kind === 'pipe') {
     // One client on a pipe has the server to itself: its messages pass as they are, and what hangs ends when it leaves.
-    return { modern: dialers.modern, legacyToModern, modernToLegacy: toLegacy(dialers.legacy, server, deps) };
+    const modernToLegacy = toLegacy(dialers.legacy, server, deps);
+    return { modern: dialers.modern, legacyToModern, modernToLegacy, sessions: { kind: 'own' } };
   }
   const { legacy, modern } = watchProcesses(dialers, server.limits, deps);
   return {
     modern: new SharedModernServer({ dialer: modern, deps, prewarm: false }),
     legacyToModern,
     modernToLegacy: toLegacy(legacy, server, deps),
+    sessions: { kind: 'own' },
   };
 }
 
@@ -89,21 +90,25 @@ function shareOne(dialers: EraDialers, server: DialledServer, deps: Deps): Joine
   const legacy = new SharedServer({ ...options, dialer: watched.legacy, handshakeTimeoutMs, clientInfo: CLIENT_INFO });
   const modern = new SharedModernServer({ ...options, dialer: watched.modern });
   return {
-    legacy: { dialer: legacy, capabilities: CARRIED_CAPABILITIES },
     modern,
     legacyToModern: toModern(modern, deps),
     modernToLegacy: toLegacy(legacy, server, deps),
-    warm: (era) => (era === 'legacy' ? legacy : modern).keepWarm(),
+    sessions: {
+      kind: 'shared',
+      dialer: legacy,
+      startInitialized: (result) => legacy.startInitialized(result),
+      warm: (era) => (era === 'legacy' ? legacy : modern).keepWarm(),
+    },
   };
 }
 
 /** A server at a URL, for clients of every era. */
-async function createUrlDialer(server: DialledServer, target: UrlTarget, deps: Deps): Promise<UpstreamDialer> {
+async function dialUrl(server: DialledServer, target: UrlTarget, deps: Deps): Promise<UpstreamDialer> {
   // Loaded where it is used: its libraries would double the heap, and with it the cost of each collection.
-  const { createDetectedRemoteDialer } = await import('../upstream/detected-remote.ts');
+  const { createUrlDialer } = await import('../upstream/detect/url-dialer.ts');
   const { protocol, remote, limits, callers } = server;
   const credentials = remote.login === undefined ? undefined : await createLogin(remote.login, remote, target, deps);
-  let dialer = createDetectedRemoteDialer({
+  let dialer = createUrlDialer({
     target,
     protocol,
     remote,
@@ -115,6 +120,7 @@ async function createUrlDialer(server: DialledServer, target: UrlTarget, deps: D
       modern,
       legacyToModern: toModern(modern, deps),
       modernToLegacy: toLegacy(legacy, server, deps),
+      sessions: { kind: 'own' },
     }),
   });
   if (remote.keepAliveMs > 0) dialer = createPingingDialer(dialer, remote.keepAliveMs, deps);

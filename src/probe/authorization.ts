@@ -4,8 +4,8 @@ import type { ResponseHead } from '../http/client/http-call.ts';
 import { showUrl } from '../http/shown-url.ts';
 import { isStringArray } from '../mcp/vocabulary/discover.ts';
 import { asFields, type Fields } from '../mcp/vocabulary/payload.ts';
-import type { HttpTarget } from '../upstream/detect/ask/ask-once.ts';
-import { untilAborted } from '../upstream/detect/attempts/wait.ts';
+import type { HttpTarget } from '../upstream/detect/ask-url.ts';
+import { untilAborted } from '../upstream/detect/deadline.ts';
 import type { StepLog } from './findings.ts';
 import type { Authorization } from './report.ts';
 

@@ -9,6 +9,7 @@ import {
   classifyInitialize,
   classifyProbe,
   type InitializeVerdict,
+  type ProbeOutcome,
   type ProbeVerdict,
 } from '../mcp/classify/probe-answer.ts';
 import {
@@ -21,13 +22,11 @@ import { SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
 import type { Implementation } from '../mcp/vocabulary/meta.ts';
 import { DISCOVER, INITIALIZE, INITIALIZED } from '../mcp/vocabulary/methods.ts';
 import { findRevision, LATEST_MODERN_REVISION, OLDEST_REVISION } from '../mcp/vocabulary/revisions.ts';
-import { askEventStream } from '../upstream/detect/ask/ask-event-stream.ts';
-import { askHttp, type HttpAnswer } from '../upstream/detect/ask/ask-http.ts';
-import type { HttpTarget } from '../upstream/detect/ask/ask-once.ts';
-import { describeStatus } from '../upstream/detect/ask/describe-outcome.ts';
-import { type LinkAnswer, LinkClient } from '../upstream/detect/ask/link-client.ts';
-import { endSession } from '../upstream/detect/attempts/own-attempts.ts';
-import { untilAborted } from '../upstream/detect/attempts/wait.ts';
+import { type Answer, describeStatus } from '../upstream/detect/answer.ts';
+import { askEventStream, askHttp, type HttpTarget } from '../upstream/detect/ask-url.ts';
+import { untilAborted } from '../upstream/detect/deadline.ts';
+import { LinkClient } from '../upstream/detect/link-client.ts';
+import { endSession } from '../upstream/detect/url-attempts.ts';
 import { createHttpSseDialer } from '../upstream/http-sse/dialer.ts';
 import { createSessionKey, isSessionId, type SessionKey } from '../upstream/remote/session-key.ts';
 import type { Frame } from '../wire/frame.ts';
@@ -73,7 +72,7 @@ export class HttpProbe {
   }
 
   /** Rejects when the time is up, like everything here. */
-  post(frame: Frame, headers: Readonly<Record<string, string>>): Promise<HttpAnswer> {
+  post(frame: Frame, headers: Readonly<Record<string, string>>): Promise<Answer<ProbeOutcome>> {
     const { signal } = this.options;
     return this.findings.steps.run(`POST ${frame.method}`, () =>
       askHttp(this.target, { frame, headers, timeoutMs: STEP_TIMEOUT_MS, signal }),
@@ -84,7 +83,7 @@ export class HttpProbe {
   async refused(
     request: string,
     { kind }: ProbeVerdict | InitializeVerdict,
-    { head, words, error }: Pick<HttpAnswer, 'head' | 'words' | 'error'>,
+    { head, words, error }: Pick<Answer, 'head' | 'words' | 'error'>,
   ): Promise<Progress> {
     if (kind === 'unreachable') {
       if (error === undefined) this.findings.problem(words);
@@ -134,7 +133,7 @@ export async function probeHttpSse(probe: HttpProbe): Promise<Progress> {
   const dialer = createHttpSseDialer({ url, http, timeouts: remote.timeouts, maxMessageBytes, deps });
   const client = new LinkClient(dialer, deps.clock);
   probe.onClose(async () => client.close());
-  const ask = (frame: Frame): Promise<LinkAnswer> =>
+  const ask = (frame: Frame): Promise<Answer<ProbeOutcome>> =>
     findings.steps.run(`${frame.method} over HTTP+SSE`, () => untilAborted(client.ask(frame, STEP_TIMEOUT_MS), signal));
 
   const { outcome, words } = await ask(createInitializeRequest(client.takeId(), clientInfo));
@@ -167,7 +166,7 @@ export async function probeModernHttp(probe: HttpProbe): Promise<Progress> {
 }
 
 interface Discovered {
-  readonly answer: HttpAnswer;
+  readonly answer: Answer<ProbeOutcome>;
   readonly verdict: ProbeVerdict;
 }
 
@@ -181,7 +180,12 @@ async function discover(probe: HttpProbe, revision: string, isRetry: boolean): P
   return discover(probe, revision, true);
 }
 
-async function inspect(probe: HttpProbe, offer: OfferDraft, { outcome }: HttpAnswer, revision: string): Promise<void> {
+async function inspect(
+  probe: HttpProbe,
+  offer: OfferDraft,
+  { outcome }: Answer<ProbeOutcome>,
+  revision: string,
+): Promise<void> {
   const discovery = outcome.kind === 'result' ? parseDiscovery(outcome.result) : undefined;
   offer.discovered(revision, discovery);
   if (discovery === undefined) {

@@ -1,14 +1,16 @@
 import type { ChildConfig, CommandTarget, Protocol, ServerLimits } from '../config.ts';
 import type { Deps } from '../deps.ts';
-import { createModernRequest } from '../mcp/vocabulary/discover.ts';
+import type { ProbeOutcome } from '../mcp/classify/probe-answer.ts';
+import { createModernRequest, parseDiscovery } from '../mcp/vocabulary/discover.ts';
 import type { Implementation } from '../mcp/vocabulary/meta.ts';
 import { INITIALIZED } from '../mcp/vocabulary/methods.ts';
 import { mayDownload } from '../process/command-name.ts';
 import type { UpstreamDialer } from '../relay/ports.ts';
-import { type LinkAnswer, LinkClient } from '../upstream/detect/ask/link-client.ts';
-import { detectStdio, PROBE_TIMEOUT_MS, type StdioDetection } from '../upstream/detect/attempts/detect-stdio.ts';
-import { untilAborted } from '../upstream/detect/attempts/wait.ts';
-import { VerdictCache } from '../upstream/detect/verdict-cache.ts';
+import type { Answer } from '../upstream/detect/answer.ts';
+import { CommandAttempts, initializeAs, OF_REQUEST, PROBE_TIMEOUT_MS } from '../upstream/detect/command-attempts.ts';
+import { untilAborted } from '../upstream/detect/deadline.ts';
+import { type Detection, detect } from '../upstream/detect/detection.ts';
+import { LinkClient } from '../upstream/detect/link-client.ts';
 import { createStdioDialer } from '../upstream/stdio/dialer.ts';
 import type { Frame } from '../wire/frame.ts';
 import { requestFrame } from '../wire/write-message.ts';
@@ -57,15 +59,18 @@ export class CommandProbe {
   /** Rejects when the time is up, or with a BridgeError when the server does not get as far as an answer. */
   async run(): Promise<void> {
     if (this.#options.protocol === 'legacy') return this.#legacy();
-    const detection = await this.#detect();
-    if (detection.era === 'legacy') {
-      const offer = this.#findings.offer(new OfferDraft('stdio', 'legacy'));
-      return this.#legacyWorks(offer, detection.connection, detection.handshake);
+    const { detection, connection } = await this.#detect();
+    switch (detection.kind) {
+      case 'legacy': {
+        const offer = this.#findings.offer(new OfferDraft('stdio', 'legacy'));
+        return this.#legacyWorks(offer, connection, resultOf(detection.answer));
+      }
+      case 'modern':
+        await this.#modernWorks(detection, connection);
+        connection.close();
+        // A process of both eras serves the one it was opened in; the other needs a process of its own.
+        if (this.#options.protocol === 'auto') await this.#legacy();
     }
-    await this.#modernWorks(detection);
-    detection.connection.close();
-    // A process of both eras serves the one it was opened in; the other needs a process of its own.
-    if (this.#options.protocol === 'auto') await this.#legacy();
   }
 
   /** Ends the server. */
@@ -73,40 +78,36 @@ export class CommandProbe {
     return this.#dialer.close();
   }
 
-  async #detect(): Promise<StdioDetection> {
+  async #detect(): Promise<{ detection: Spoken; connection: LinkClient }> {
     const { clientInfo, deps, signal, timeoutMs } = this.#options;
+    const { clock, log } = deps;
     const { name } = this.#dialer;
     this.#findings.steps.waitFor(`${name} to answer${mayDownload(name) ? '; a package may be downloading' : ''}`);
-    const detected = detectStdio({
+    const options = {
       dialer: this.#dialer,
       clientInfo,
-      clock: deps.clock,
-      log: deps.log,
-      verdicts: new VerdictCache(deps.clock),
-      key: '',
-      // What comes of the ending of a server is no answer.
-      note: (step: Step) => {
-        if (!signal.aborted) this.#findings.steps.add(step);
-      },
+      clock,
       // Half of the time is for what comes after a server that does not answer.
       probeTimeoutMs: Math.min(PROBE_TIMEOUT_MS, timeoutMs / 2),
       // Slow to start is not broken; the time limit of the whole counts.
-      handshakeTimeoutMs: timeoutMs,
-    }).then(
-      (detection) => ({ detection }),
-      (thrown: unknown) => ({ thrown }),
-    );
-    const outcome = await untilAborted(detected, signal);
-    if ('thrown' in outcome) throw outcome.thrown;
-    return outcome.detection;
+      initialize: initializeAs(clientInfo, {}, timeoutMs),
+      signal,
+    };
+    const attempts = new CommandAttempts(options, new LinkClient(this.#dialer, clock));
+    const tried: Step[] = [];
+    const note = (step: Step): void => {
+      tried.push(step);
+      this.#findings.steps.add(step);
+    };
+    const detection = await detect({ attempts, order: OF_REQUEST, goal: 'session', note, clock, log, signal });
+    if (detection.kind === 'refused') throw attempts.nothingFound(tried);
+    return { detection, connection: attempts.connection };
   }
 
-  async #modernWorks({ connection, ...detection }: StdioDetection): Promise<void> {
-    if (detection.era !== 'modern') return;
-    const { revision, discovery } = detection;
+  async #modernWorks({ revision, answer }: ModernDetection, connection: LinkClient): Promise<void> {
     const { clientInfo } = this.#options;
     const offer = this.#findings.offer(new OfferDraft('stdio', 'modern'));
-    offer.discovered(revision, discovery);
+    offer.discovered(revision, parseDiscovery(resultOf(answer)));
     await takeInventory(offer, this.#findings, (method, params) =>
       this.#ask(connection, createModernRequest({ id: connection.takeId(), method, revision, clientInfo, params })),
     );
@@ -131,8 +132,16 @@ export class CommandProbe {
     );
   }
 
-  #ask(client: LinkClient, frame: Frame, timeoutMs = STEP_TIMEOUT_MS): Promise<LinkAnswer> {
+  #ask(client: LinkClient, frame: Frame, timeoutMs = STEP_TIMEOUT_MS): Promise<Answer<ProbeOutcome>> {
     const { signal } = this.#options;
     return this.#findings.steps.run(frame.method ?? '', () => untilAborted(client.ask(frame, timeoutMs), signal));
   }
+}
+
+type Spoken = Exclude<Detection, { readonly kind: 'refused' }>;
+type ModernDetection = Extract<Detection, { readonly kind: 'modern' }>;
+
+/** Undefined when the server showed its era by an error. */
+function resultOf({ outcome }: Answer): unknown {
+  return outcome.kind === 'result' ? outcome.result : undefined;
 }

@@ -2,7 +2,7 @@ import type { LoginConfig, RemoteConfig, Target } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { toBridgeError } from '../errors.ts';
 import type { Credentials } from '../http/client/credentials.ts';
-import { createHttpClient } from '../upstream/remote.ts';
+import { createHttpClient } from '../upstream/detect/url-sessions.ts';
 import { VERSION } from '../version.ts';
 import { adviseClients, nameTarget, showTarget } from './clients.ts';
 import { Findings, type ProbeConfig, StepLog } from './findings.ts';

@@ -17,4 +17,5 @@ export const joinErasWith =
       handshakeTimeoutMs: 0,
       clientInfo: CLIENT_INFO,
     }),
+    sessions: { kind: 'own' },
   });

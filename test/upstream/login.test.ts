@@ -1,7 +1,7 @@
 /** A client, a server that wants a login, and a user who takes longer than anything else may take. */
 import { text } from 'node:stream/consumers';
 import test, { type ExecutionContext } from 'ava';
-import { createDetectedRemoteDialer } from '../../src/upstream/detected-remote.ts';
+import { createUrlDialer } from '../../src/upstream/detect/url-dialer.ts';
 import { createUser } from '../http/login/logged-in.ts';
 import { createTestDeps } from '../process/collected-log.ts';
 import { FakeClock } from '../support/fake-clock.ts';
@@ -40,7 +40,7 @@ function connectTo(t: ExecutionContext, world: LoginWorld) {
   const clock = new FakeClock();
   const user = createUser(t, world.url, { clock, user: 'absent' });
   const deps = { ...createTestDeps().deps, clock };
-  const dialer = createDetectedRemoteDialer({
+  const dialer = createUrlDialer({
     target: { kind: 'url', url: world.url },
     protocol: 'auto',
     remote: REMOTE,

@@ -6,7 +6,7 @@ import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { INITIALIZE, INITIALIZED } from '../../mcp/vocabulary/methods.ts';
 import { LATEST_LEGACY_REVISION } from '../../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
+import { notificationFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
 import { Exchange } from '../exchange.ts';
 import type { Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../ports.ts';
 import { ClientLink, type ClientLinkHost } from './client-link.ts';
@@ -173,6 +173,18 @@ export class SharedServer implements UpstreamDialer, ServerListener, ClientLinkH
     const params = { protocolVersion: LATEST_LEGACY_REVISION.id, capabilities, clientInfo };
     const exchange = owner && new Exchange(id, INITIALIZE, owner.lane, undefined, deps.clock.now());
     link.send(requestFrame(id, INITIALIZE, params), exchange);
+  }
+
+  /**
+   * Goes on with the next connection of the dialer, which has been through the handshake that was answered so, with the
+   * capabilities of the bridge. False: a server has been started meanwhile, or cannot be.
+   */
+  startInitialized(result: unknown): boolean {
+    if (this.#state.kind !== 'idle' || !this.#replacement.isClear) return false;
+    const link = this.#options.dialer.dial(this);
+    this.#state = { kind: 'starting', link, cancel: () => {} };
+    this.#handshakeAnswered(link, resultFrame(this.#shared.nextId(), result as object));
+    return true;
   }
 
   #timedOut(): BridgeError {

@@ -1,4 +1,3 @@
-import type { Fields } from '../../mcp/vocabulary/payload.ts';
 import type { Era } from '../../mcp/vocabulary/revisions.ts';
 import type { CallDialer, SessionDialer, UpstreamDialer } from '../../relay/ports.ts';
 
@@ -18,14 +17,25 @@ export interface JoinedDialers {
   readonly modernToLegacy: CallDialer;
   /** For requests of modern clients at a modern server. */
   readonly modern: CallDialer;
-  /**
-   * For sessions of legacy clients at a legacy server, where they share it: the bridge makes the handshake, and with
-   * these capabilities. Absent: each has a connection to itself and makes its own.
-   */
-  readonly legacy?: { readonly dialer: SessionDialer; readonly capabilities: Fields } | undefined;
-  /** Called when the era of the server was found out before a client came: its dialer is to be made ready. */
-  warm?(era: Era): void;
+  readonly sessions: JoinedSessions;
 }
+
+/** For sessions of legacy clients at a legacy server. */
+export type JoinedSessions =
+  /** Each has a connection to itself, and makes its own handshake there. */
+  | { readonly kind: 'own' }
+  /** They share one server of either era. */
+  | {
+      readonly kind: 'shared';
+      readonly dialer: SessionDialer;
+      /**
+       * The next connection of the dialer below has been through a handshake in the name of the bridge, with this result.
+       * False: it is of no use, and has to be closed.
+       */
+      startInitialized(result: unknown): boolean;
+      /** The era was found out: its server is to be started and kept running, clients or not. */
+      warm(era: Era): void;
+    };
 
 /** Makes the joined dialers, which use those of the eras. What it makes belongs to the caller. */
 export type JoinEras = (dialers: EraDialers) => JoinedDialers;

@@ -1,11 +1,15 @@
+import { createHash } from 'node:crypto';
+import type { RemoteConfig } from '../../config.ts';
 import type { Clock } from '../../deps.ts';
 import type { ModernRevisionId } from '../../mcp/vocabulary/revisions.ts';
+import type { Step } from './detection.ts';
 
 /** What was found out about a server. */
 export type Verdict =
   | {
-      /** `legacy`: not modern; over which transport was not asked. */
-      readonly kind: 'streamable-session' | 'http-sse' | 'stdio' | 'legacy';
+      readonly kind: 'legacy';
+      /** The step that it took; `discover`: none, it only was found not to be modern. */
+      readonly by: Step;
       /** `weak`: found while the server was in trouble, or through something that changes requests. */
       readonly confidence: 'firm' | 'weak';
     }
@@ -51,17 +55,9 @@ export class VerdictCache {
     if (oldest?.done === false) this.#entries.delete(oldest.value);
   }
 
-  /**
-   * A server did not behave as this verdict says. Forgets it unless somebody has found out something newer, so that
-   * many who notice at once make for one new detection.
-   */
-  contradict(key: string, verdict: Verdict): void {
-    if (this.#entries.get(key)?.verdict === verdict) this.#entries.delete(key);
-  }
-
-  /** Forgets that a server is modern, whoever has found out. */
-  doubtModern(key: string): void {
-    if (this.#entries.get(key)?.verdict.kind === 'modern') this.#entries.delete(key);
+  /** A server did not behave as it did when it was asked: it may be another one by now, and is asked again. */
+  doubt(key: string, kind: Verdict['kind']): void {
+    if (this.#entries.get(key)?.verdict.kind === kind) this.#entries.delete(key);
   }
 
   /**
@@ -87,4 +83,18 @@ export class VerdictCache {
 function lifetimeMs(verdict: Verdict): number {
   if (verdict.kind === 'modern') return Number.POSITIVE_INFINITY;
   return verdict.confidence === 'firm' ? FIRM_LEGACY_MS : WEAK_LEGACY_MS;
+}
+
+/** Names what a verdict is about, for a client whose requests bring these headers along; see Lane. */
+export type KeyOf = (forwarded: Readonly<Record<string, string>> | undefined) => string;
+
+/** One server and one set of credentials: behind a gateway another user may get another server. */
+export function createKeyOf(url: URL, remote: RemoteConfig): KeyOf {
+  const base = `${url.origin}${url.pathname} ${digest([...remote.headers], remote.bearerTokenFile)}`;
+  return (forwarded) => (forwarded === undefined ? base : `${base} ${digest(Object.entries(forwarded))}`);
+}
+
+/** Tells credentials apart without keeping them. */
+function digest(...parts: readonly unknown[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest('base64url');
 }

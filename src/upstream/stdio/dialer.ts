@@ -11,8 +11,8 @@ import { resolveCommand } from '../../process/resolve-command.ts';
 import { toSpawnError } from '../../process/spawn-error.ts';
 import { RestartPolicy } from '../../process/supervisor.ts';
 import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
-import { untilAborted } from '../detect/attempts/wait.ts';
-import { DetectingLink } from '../detect/sessions/detecting-link.ts';
+import { untilAborted } from '../detect/deadline.ts';
+import { DetectingLink } from '../detect/detecting-link.ts';
 import { ChildLimit, type ChildSlot } from './child-limit.ts';
 import { StdioLink } from './link.ts';
 import { StartTrials } from './start-trials.ts';
@@ -112,7 +112,7 @@ class StdioDialer implements UpstreamDialer {
     let isHeld = true;
     return new DetectingLink({
       listener,
-      first: 'any',
+      first: { kind: 'any' },
       findLink: async (_first, signal) => {
         await untilAborted(free, signal);
         return {
@@ -120,7 +120,7 @@ class StdioDialer implements UpstreamDialer {
             isHeld = false;
             return this.#open(client, slot);
           },
-          drop: () => {},
+          close: () => {},
         };
       },
       left: () => {

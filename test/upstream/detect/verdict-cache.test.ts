@@ -7,8 +7,8 @@ import {
 } from '../../../src/upstream/detect/verdict-cache.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
-const firm: Verdict = { kind: 'http-sse', confidence: 'firm' };
-const weak: Verdict = { kind: 'streamable-session', confidence: 'weak' };
+const firm: Verdict = { kind: 'legacy', by: 'eventStream', confidence: 'firm' };
+const weak: Verdict = { kind: 'legacy', by: 'initialize', confidence: 'weak' };
 const modern: Verdict = { kind: 'modern', revision: '2026-07-28' };
 const YEAR_MS = 365 * 24 * 60 * 60_000;
 
@@ -28,13 +28,15 @@ for (const [verdict, lifetimeMs, name] of [
   });
 }
 
-test('a modern verdict is kept until it is contradicted', (t) => {
+test('a modern verdict is kept until it is doubted', (t) => {
   const clock = new FakeClock();
   const cache = new VerdictCache(clock);
   cache.store('a', modern);
   clock.advance(YEAR_MS);
   t.is(cache.find('a'), modern);
-  cache.contradict('a', modern);
+  cache.doubt('a', 'legacy');
+  t.is(cache.find('a'), modern);
+  cache.doubt('a', 'modern');
   t.is(cache.find('a'), undefined);
 });
 
@@ -53,12 +55,12 @@ test('many who ask at the same time make for one detection', async (t) => {
   t.is(detections, 2);
 });
 
-test('many who contradict one verdict make for one new detection', async (t) => {
+test('many who doubt one verdict make for one new detection', async (t) => {
   const cache = new VerdictCache(new FakeClock());
   cache.store('a', modern);
   let detections = 0;
   const noticed = async (): Promise<Verdict> => {
-    cache.contradict('a', modern);
+    cache.doubt('a', 'modern');
     return cache.resolve('a', async () => {
       detections += 1;
       return firm;

@@ -4,26 +4,26 @@
  */
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
-import type { Clock } from '../../../../src/deps.ts';
-import type { BridgeError } from '../../../../src/errors.ts';
-import { SessionCookies } from '../../../../src/http/client/cookies.ts';
+import type { Clock } from '../../../src/deps.ts';
+import type { BridgeError } from '../../../src/errors.ts';
+import { SessionCookies } from '../../../src/http/client/cookies.ts';
 import {
   BUSY_PAUSE_MS,
-  type DetectHttpOptions,
-  detectHttp,
-  type HttpDetection,
+  type Detection,
+  type DetectOptions,
+  detect as detectWith,
   LEGACY_FIRST,
   MODERN_FIRST,
   RETRY_PAUSE_MS,
-} from '../../../../src/upstream/detect/attempts/detect-http.ts';
-import { OwnAttempts } from '../../../../src/upstream/detect/attempts/own-attempts.ts';
-import { discovered, events, initialized, rpcError, serveReplies } from '../../../fixtures/http-servers/replies.ts';
-import type { SdkKind } from '../../../fixtures/http-servers/sdk.ts';
-import { createClient } from '../../../http/recorded-call.ts';
-import { collectLog, createTestDeps } from '../../../process/collected-log.ts';
-import { FakeClock } from '../../../support/fake-clock.ts';
-import { scripted, serve } from '../../../support/servers-of-a-test.ts';
-import { waitFor } from '../../../support/wait-for.ts';
+} from '../../../src/upstream/detect/detection.ts';
+import { OwnAttempts } from '../../../src/upstream/detect/url-attempts.ts';
+import { discovered, events, initialized, rpcError, serveReplies } from '../../fixtures/http-servers/replies.ts';
+import type { SdkKind } from '../../fixtures/http-servers/sdk.ts';
+import { createClient } from '../../http/recorded-call.ts';
+import { collectLog, createTestDeps } from '../../process/collected-log.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { scripted, serve } from '../../support/servers-of-a-test.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const MODERN = '2026-07-28';
 const INFO = pino.levels.values.info as number;
@@ -31,13 +31,20 @@ const INFO = pino.levels.values.info as number;
 /** For each question. Longer than any machine is held up: where it is to run out, a clock says so. */
 const TIMEOUT_MS = 60_000;
 
-interface Run extends Partial<DetectHttpOptions> {
+interface Run extends Partial<DetectOptions> {
   /** By which that limit runs; default: the time of the system. */
   readonly limitClock?: Clock;
 }
 
+/** A detection but for the answer it comes from. */
+type Found = { readonly kind: Detection['kind'] } & Readonly<Record<string, unknown>>;
+
+function shown(detection: Detection): Found {
+  return Object.fromEntries(Object.entries(detection).filter(([name]) => name !== 'answer')) as Found;
+}
+
 /** Runs the driver with attempts of its own, and ends what they opened. */
-async function detect(t: ExecutionContext, url: URL, { limitClock, ...run }: Run = {}): Promise<HttpDetection> {
+async function detect(t: ExecutionContext, url: URL, { limitClock, ...run }: Run = {}): Promise<Found> {
   const { deps } = createTestDeps();
   const http = createClient({ ...(limitClock && { clock: limitClock }) });
   t.teardown(() => http.close());
@@ -50,15 +57,16 @@ async function detect(t: ExecutionContext, url: URL, { limitClock, ...run }: Run
     signal,
   });
   try {
-    return await detectHttp({
-      url,
+    const detection = await detectWith({
       attempts,
       order: MODERN_FIRST,
+      goal: 'session',
       clock: deps.clock,
       log: deps.log,
       signal,
       ...run,
     });
+    return shown(detection);
   } finally {
     await attempts.close();
   }
@@ -86,42 +94,42 @@ function skipWaits(): { readonly clock: FakeClock; readonly waitedMs: number[] }
 const real: readonly (readonly [
   kind: SdkKind,
   order: 'modern first' | 'legacy first',
-  found: HttpDetection,
+  found: Found,
   asked: string[],
 ])[] = [
   ['modern', 'modern first', { kind: 'modern', revision: MODERN }, ['POST server/discover']],
   ['modern', 'legacy first', { kind: 'modern', revision: MODERN }, ['POST initialize']],
   ['both-eras', 'modern first', { kind: 'modern', revision: MODERN }, ['POST server/discover']],
-  ['both-eras', 'legacy first', { kind: 'streamable-session', confidence: 'firm' }, ['POST initialize']],
+  ['both-eras', 'legacy first', { kind: 'legacy', by: 'initialize', confidence: 'firm' }, ['POST initialize']],
   [
     'stateful',
     'modern first',
-    { kind: 'streamable-session', confidence: 'firm' },
+    { kind: 'legacy', by: 'initialize', confidence: 'firm' },
     ['POST server/discover', 'POST initialize', 'DELETE'],
   ],
-  ['stateful', 'legacy first', { kind: 'streamable-session', confidence: 'firm' }, ['POST initialize', 'DELETE']],
+  ['stateful', 'legacy first', { kind: 'legacy', by: 'initialize', confidence: 'firm' }, ['POST initialize', 'DELETE']],
   [
     'stateless',
     'modern first',
-    { kind: 'streamable-session', confidence: 'firm' },
+    { kind: 'legacy', by: 'initialize', confidence: 'firm' },
     ['POST server/discover', 'POST initialize'],
   ],
   [
     'http-sse',
     'modern first',
-    { kind: 'http-sse', confidence: 'firm' },
+    { kind: 'legacy', by: 'eventStream', confidence: 'firm' },
     ['POST server/discover', 'POST initialize', 'GET'],
   ],
   [
     'http-sse',
     'legacy first',
-    { kind: 'http-sse', confidence: 'firm' },
+    { kind: 'legacy', by: 'eventStream', confidence: 'firm' },
     ['POST initialize', 'POST server/discover', 'GET'],
   ],
 ];
 
 for (const [kind, order, found, asked] of real) {
-  test(`the SDK's ${kind} server, ${order}: ${found.kind}, asked ${asked.join(', ')}`, async (t) => {
+  test(`the SDK's ${kind} server, ${order}: ${found.by ?? found.kind}, asked ${asked.join(', ')}`, async (t) => {
     const server = await serve(t, kind);
     const detection = await detect(t, server.url, {
       order: order === 'modern first' ? MODERN_FIRST : LEGACY_FIRST,
@@ -157,7 +165,7 @@ test('a legacy server that answers 400 gets an initialize without modern headers
   const server = await scripted(t, ({ what, id }) =>
     what === 'POST initialize' ? initialized(id) : rpcError(id, -32000, { status: 400 }),
   );
-  t.deepEqual(await detect(t, server.url), { kind: 'streamable-session', confidence: 'firm' });
+  t.deepEqual(await detect(t, server.url), { kind: 'legacy', by: 'initialize', confidence: 'firm' });
   const [discover, initialize] = server.received;
   t.like(discover?.headers, { 'mcp-protocol-version': MODERN, 'mcp-method': 'server/discover' });
   for (const name of ['mcp-protocol-version', 'mcp-method', 'mcp-session-id'])
@@ -169,7 +177,7 @@ test('a server that knows only GET is found to speak HTTP+SSE', async (t) => {
   const server = await scripted(t, ({ what }) =>
     what === 'GET' ? events('event: endpoint\ndata: /messages\n\n') : undefined,
   );
-  t.deepEqual(await detect(t, server.url), { kind: 'http-sse', confidence: 'firm' });
+  t.deepEqual(await detect(t, server.url), { kind: 'legacy', by: 'eventStream', confidence: 'firm' });
   t.deepEqual(server.asked, ['POST server/discover', 'POST initialize', 'GET']);
 });
 
@@ -223,7 +231,8 @@ for (const trouble of ['500', 'reset', 'hang'] as const) {
     });
     const { clock } = skipWaits();
     t.deepEqual(await detect(t, server.url, { clock, limitClock }), {
-      kind: 'streamable-session',
+      kind: 'legacy',
+      by: 'initialize',
       confidence: 'weak',
     });
     t.is(server.asked.at(-1), 'POST initialize');
@@ -249,7 +258,11 @@ for (const order of [MODERN_FIRST, LEGACY_FIRST]) {
       what === 'GET' ? events('event: endpoint\ndata: /m\n\n') : { status: 500 },
     );
     const { clock } = skipWaits();
-    t.deepEqual(await detect(t, server.url, { clock, order }), { kind: 'http-sse', confidence: 'weak' });
+    t.deepEqual(await detect(t, server.url, { clock, order }), {
+      kind: 'legacy',
+      by: 'eventStream',
+      confidence: 'weak',
+    });
   });
 }
 
@@ -335,7 +348,7 @@ test('a request whose headers got lost on the way is repeated; then initialize g
   const server = await scripted(t, ({ what, id }) =>
     what === 'POST initialize' ? initialized(id) : rpcError(id, -32020, { status: 400 }),
   );
-  t.deepEqual(await detect(t, server.url), { kind: 'streamable-session', confidence: 'weak' });
+  t.deepEqual(await detect(t, server.url), { kind: 'legacy', by: 'initialize', confidence: 'weak' });
   t.deepEqual(server.asked, ['POST server/discover', 'POST server/discover', 'POST initialize']);
 });
 

@@ -1,17 +1,16 @@
 /** Clients of both eras and a server that is started, with the translators and real processes. */
 import test, { type ExecutionContext } from 'ava';
-import { BridgeError } from '../../src/errors.ts';
-import { CARRIED_CAPABILITIES } from '../../src/mcp/vocabulary/client-capabilities.ts';
-import type { ServerListener, UpstreamDialer } from '../../src/relay/ports.ts';
-import { SharedServer } from '../../src/relay/shared/shared-server.ts';
-import { SharedModernServer } from '../../src/relay/shared-modern/shared-modern-server.ts';
-import type { JoinEras } from '../../src/upstream/detect/joined-dialers.ts';
-import { HANDOVER_MS } from '../../src/upstream/detect/sessions/started-processes.ts';
-import { createDetectedCommandDialer, type DetectedCommandOptions } from '../../src/upstream/detected-command.ts';
-import { createStdioDialer } from '../../src/upstream/stdio/dialer.ts';
-import { RelayedClient } from '../contract/relayed-client.ts';
-import { fixture } from '../process/child-spec.ts';
-import { createTestDeps } from '../process/collected-log.ts';
+import { BridgeError } from '../../../src/errors.ts';
+import type { ServerListener, UpstreamDialer } from '../../../src/relay/ports.ts';
+import { SharedServer } from '../../../src/relay/shared/shared-server.ts';
+import { SharedModernServer } from '../../../src/relay/shared-modern/shared-modern-server.ts';
+import { type CommandDialerOptions, createCommandDialer } from '../../../src/upstream/detect/command-dialer.ts';
+import type { JoinEras } from '../../../src/upstream/detect/joined-dialers.ts';
+import { HANDOVER_MS } from '../../../src/upstream/detect/started-processes.ts';
+import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
+import { RelayedClient } from '../../contract/relayed-client.ts';
+import { fixture } from '../../process/child-spec.ts';
+import { createTestDeps } from '../../process/collected-log.ts';
 import {
   createFakeDeps,
   FakeDialer,
@@ -19,12 +18,12 @@ import {
   FakeServerListener,
   messagesOf,
   remainsOf,
-} from '../support/fake-peers.ts';
-import { clientFrame, serverFrame } from '../support/frames.ts';
-import { waitFor } from '../support/wait-for.ts';
-import { RecordingDialer } from './detect/recording-dialer.ts';
-import { CLIENT_INFO, joinErasWith } from './join-eras.ts';
-import { listTools, ModernRequest, modernFrame } from './modern-request.ts';
+} from '../../support/fake-peers.ts';
+import { clientFrame, serverFrame } from '../../support/frames.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { CLIENT_INFO, joinErasWith } from '../join-eras.ts';
+import { listTools, ModernRequest, modernFrame } from '../modern-request.ts';
+import { RecordingDialer } from './recording-dialer.ts';
 
 interface Setup {
   /** Everything that was started. */
@@ -36,7 +35,7 @@ interface Setup {
 function start(
   t: ExecutionContext,
   name: string,
-  { args = [], ...options }: Partial<DetectedCommandOptions> & { readonly args?: readonly string[] } = {},
+  { args = [], ...options }: Partial<CommandDialerOptions> & { readonly args?: readonly string[] } = {},
 ): Setup {
   const { deps } = createTestDeps();
   const processes = new RecordingDialer(
@@ -48,7 +47,7 @@ function start(
       deps,
     }),
   );
-  const dialer = createDetectedCommandDialer({
+  const dialer = createCommandDialer({
     processes,
     protocol: 'auto',
     joinEras: joinErasWith(deps),
@@ -172,24 +171,26 @@ for (const [name, args] of [
 test('a server that is silent before initialize serves a modern client after the probe has timed out', async (t) => {
   const { processes, dialer } = start(t, 'silent-before-initialize', { probeTimeoutMs: 300 });
   t.deepEqual(await listTools(dialer), ['echo']);
-  t.deepEqual(processes.sent, [['server/discover', ...SESSION]]);
+  t.deepEqual(processes.sent, [['server/discover', 'initialize'], SESSION]);
 });
 
 test('a server that exits at the probe is started once more, and not asked again', async (t) => {
   const { processes, dialer } = start(t, 'exits-at-unknown-request');
   t.deepEqual(await listTools(dialer), ['echo']);
-  t.deepEqual(processes.sent, [['server/discover'], SESSION]);
+  t.deepEqual(processes.sent, [['server/discover'], ['initialize'], SESSION]);
   t.deepEqual(await listTools(dialer, { capabilities: { sampling: {} } }), ['echo']);
   t.deepEqual(await listToolsInSession(dialer), ['echo']);
-  t.deepEqual(processes.sent, [['server/discover'], SESSION, SESSION, SESSION]);
+  t.deepEqual(processes.sent.slice(3), [SESSION, SESSION]);
 });
 
 test('a server of both eras that took initialize serves as a legacy one; its late discovery is dropped', async (t) => {
   const { processes, dialer } = start(t, 'both-eras-late', { probeTimeoutMs: 300 });
   t.deepEqual(await listTools(dialer), ['echo']);
-  t.is(processes.connections[0]?.received.length, 3, 'the late answer came before the tools');
   t.deepEqual(await listTools(dialer), ['echo']);
-  t.deepEqual(processes.sent, [['server/discover', ...SESSION, 'tools/list']]);
+  t.deepEqual(processes.sent, [
+    ['server/discover', 'initialize'],
+    [...SESSION, 'tools/list'],
+  ]);
 });
 
 test('a modern-only server that starts slower than the probe waits serves a modern client', async (t) => {
@@ -215,14 +216,13 @@ test('the server is told what its first client can do, and one that can do more 
   t.deepEqual(openings(setup), [['server/discover', 'initialize'], ['initialize']]);
 });
 
-test('a process that was initialized for a client which left is closed when another one wants it otherwise', async (t) => {
+test('a process that was asked for a client which left serves the next one, whatever that can do', async (t) => {
   const setup = start(t, 'echo');
   const first = new ModernRequest(setup.dialer, 'tools/list', { capabilities: { elicitation: {} } });
   const second = listTools(setup.dialer, { capabilities: { sampling: {} } });
   first.link.close(new BridgeError('ERR_SESSION_CLOSED', 'left'));
   t.deepEqual(await second, ['echo']);
-  t.deepEqual(openings(setup), [['server/discover', 'initialize'], ['initialize']]);
-  t.true(setup.processes.connections[0]?.isClosed);
+  t.deepEqual(openings(setup), [['server/discover', 'initialize']]);
 });
 
 test('a server that is no server is reported to each client that waited, and started anew for the next', async (t) => {
@@ -289,13 +289,17 @@ function joinAll(warmed: string[] = []): JoinEras {
     const modern = new SharedModernServer({ ...options, dialer: ofModern });
     const { legacyToModern, modernToLegacy } = joinErasWith(deps)({ legacy, modern });
     return {
-      legacy: { dialer: legacy, capabilities: CARRIED_CAPABILITIES },
       modern,
       legacyToModern,
       modernToLegacy,
-      warm(era) {
-        warmed.push(era);
-        (era === 'legacy' ? legacy : modern).keepWarm();
+      sessions: {
+        kind: 'shared',
+        dialer: legacy,
+        startInitialized: (result) => legacy.startInitialized(result),
+        warm(era) {
+          warmed.push(era);
+          (era === 'legacy' ? legacy : modern).keepWarm();
+        },
       },
     };
   };
@@ -389,10 +393,10 @@ test('--protocol modern sends no process initialize', async (t) => {
 
 // ---- without processes
 
-function startFake(options: Partial<DetectedCommandOptions> = {}) {
+function startFake(options: Partial<CommandDialerOptions> = {}) {
   const deps = createFakeDeps();
   const processes = new FakeDialer();
-  const dialer = createDetectedCommandDialer({
+  const dialer = createCommandDialer({
     processes,
     protocol: 'auto',
     joinEras: joinErasWith(deps),
@@ -403,10 +407,13 @@ function startFake(options: Partial<DetectedCommandOptions> = {}) {
   return { processes, dialer, clock: deps.clock };
 }
 
+/** Everything that can go on has. */
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
 const INITIALIZE = clientFrame({ id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25' } });
 const REFUSAL = { id: 1, error: { code: -32601, message: 'no' } };
 
-test('a process is started when the session is dialled, and what comes up to initialize passes at once', (t) => {
+test('a process is started when the session is dialled, and what comes up to initialize passes at once', async (t) => {
   const { processes, dialer } = startFake();
   const listener = new FakeServerListener();
   const link = dialer.dial(listener);
@@ -416,6 +423,7 @@ test('a process is started when the session is dialled, and what comes up to ini
   t.is(server.link.sent[1]?.frame, INITIALIZE);
   const answer = serverFrame({ id: 1, result: {} });
   server.listener.fromServer(answer);
+  await settled();
   t.is(listener.received[0]?.frame, answer);
   server.link.hasCapacity = false;
   t.false(link.send(clientFrame({ id: 2, method: 'tools/list' })));
@@ -423,10 +431,11 @@ test('a process is started when the session is dialled, and what comes up to ini
   t.is(listener.drains, 1);
 });
 
-test('a session after the first that succeeded has nothing between it and its process', (t) => {
+test('a session after the first that succeeded has nothing between it and its process', async (t) => {
   const { processes, dialer } = startFake();
   dialer.dial(new FakeServerListener()).send(INITIALIZE);
   processes.latest.listener.fromServer(serverFrame({ id: 1, result: {} }));
+  await settled();
   const listener = new FakeServerListener();
   t.is(dialer.dial(listener), processes.latest.link);
   t.is(processes.latest.listener, listener);
@@ -439,6 +448,7 @@ test('while a server that refused is asked for its era the client waits, and lea
   link.send(INITIALIZE);
   const server = processes.latest;
   server.listener.fromServer(serverFrame(REFUSAL));
+  await settled();
   t.deepEqual(listener.received, []);
   link.send(clientFrame({ method: 'notifications/initialized' }));
   t.is(server.link.sent.length, 2);
@@ -448,7 +458,7 @@ test('while a server that refused is asked for its era the client waits, and lea
   t.is(server.link.sent.length, 3);
 });
 
-test('what a client says before its initialize is answered waits, but for what the server may be waiting for', (t) => {
+test('what a client says before its initialize is answered waits, but for what the server may be waiting for', async (t) => {
   const { processes, dialer } = startFake();
   const listener = new FakeServerListener();
   const link = dialer.dial(listener);
@@ -459,6 +469,7 @@ test('what a client says before its initialize is answered waits, but for what t
   link.send(clientFrame({ id: 'alive?', result: {} }));
   t.like(messagesOf(server.sent), [{ id: 1 }, { id: 'alive?', result: {} }]);
   fromServer.fromServer(serverFrame({ id: 1, result: {} }));
+  await settled();
   t.like(messagesOf(server.sent).slice(2), [{ method: 'notifications/initialized' }, { id: 2, method: 'tools/list' }]);
   link.send(clientFrame({ id: 3, method: 'tools/list' }));
   t.like(messagesOf(server.sent).slice(4), [{ id: 3 }]);
@@ -470,6 +481,7 @@ test('a refusal that is no JSON is passed on like any other', async (t) => {
   dialer.dial(listener).send(INITIALIZE);
   const refusal = serverFrame('{"jsonrpc":"2.0","id":1,"error":{"code":NaN,"message":"no"}}');
   processes.latest.listener.fromServer(refusal);
+  await settled();
   const { frame } = processes.latest.link.sent[1] ?? {};
   t.notThrows(() =>
     processes.latest.listener.fromServer(serverFrame(`{"jsonrpc":"2.0","id":${frame?.id},"result":{"a":NaN}}`)),
@@ -479,22 +491,26 @@ test('a refusal that is no JSON is passed on like any other', async (t) => {
   t.is(clock.pendingTimers, 0);
 });
 
-test('a server that exits when it is asked for its era leaves its refusal, and then its end', (t) => {
+test('a server that exits when it is asked for its era leaves its refusal, and then its end', async (t) => {
   const { processes, dialer } = startFake();
   const listener = new FakeServerListener();
   dialer.dial(listener).send(INITIALIZE);
   processes.latest.listener.fromServer(serverFrame(REFUSAL));
+  await settled();
   processes.latest.listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', 'exited'));
+  await settled();
   t.like(messagesOf(listener.received), [REFUSAL]);
   t.is(listener.closedWith[0]?.code, 'ERR_UPSTREAM_EXITED');
   t.is(processes.dialled.length, 1);
 });
 
-test('a client that leaves while its server is asked takes the process with it, and no timer stays', (t) => {
+test('a client that leaves while its server is asked takes the process with it, and no timer stays', async (t) => {
   const { processes, dialer, clock } = startFake();
   const link = dialer.dial(new FakeServerListener());
   link.send(INITIALIZE);
   processes.latest.listener.fromServer(serverFrame(REFUSAL));
+  await settled();
+  t.is(clock.pendingTimers, 1);
   link.close(new BridgeError('ERR_SESSION_CLOSED', 'left'));
   t.is(processes.latest.link.closedWith.length, 1);
   t.is(clock.pendingTimers, 0);
@@ -509,7 +525,7 @@ test('a process that detection started and nobody wants any more is closed after
   const result = { supportedVersions: ['2026-07-28'], capabilities: {} };
   listener.fromServer(serverFrame({ id: link.sent[0]?.frame.id, result }));
   // The verdict is a matter of a few promises.
-  await new Promise<void>((resolve) => setImmediate(resolve));
+  await settled();
   clock.advance(HANDOVER_MS - 1);
   t.is(link.closedWith.length, 0);
   clock.advance(1);
@@ -526,7 +542,7 @@ test('a process that ended before anybody wanted it is not given out', async (t)
   const result = { supportedVersions: ['2026-07-28'], capabilities: {} };
   listener.fromServer(serverFrame({ id: link.sent[0]?.frame.id, result }));
   listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', 'exited'));
-  await new Promise<void>((resolve) => setImmediate(resolve));
+  await settled();
   new ModernRequest(dialer);
   t.is(processes.dialled.length, 2);
   t.like(messagesOf(processes.latest.link.sent), [{ method: 'tools/list' }]);
@@ -539,7 +555,12 @@ test('a process whose client could not keep up is handed on without a halt', asy
         modern.dial(listener);
         return new FakeLink();
       };
-      return { legacyToModern: Object.assign(new FakeDialer(), { dial }), modernToLegacy: legacy, modern };
+      return {
+        legacyToModern: Object.assign(new FakeDialer(), { dial }),
+        modernToLegacy: legacy,
+        modern,
+        sessions: { kind: 'own' },
+      };
     },
   });
   const link = dialer.dial(new FakeServerListener());

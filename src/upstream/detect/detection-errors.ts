@@ -1,8 +1,8 @@
 /** What a client is told when no way to speak with its server was found. */
-import { BridgeError } from '../../../errors.ts';
-import { showUrl } from '../../../http/shown-url.ts';
-import { findCommonModern, MODERN_REVISION_IDS, REVISION_IDS } from '../../../mcp/vocabulary/revisions.ts';
-import { toPrintable } from '../../../printable.ts';
+import { BridgeError } from '../../errors.ts';
+import { showUrl } from '../../http/shown-url.ts';
+import { findCommonModern, MODERN_REVISION_IDS, REVISION_IDS } from '../../mcp/vocabulary/revisions.ts';
+import { toPrintable } from '../../printable.ts';
 
 /** One thing that was tried. */
 export interface Attempt {

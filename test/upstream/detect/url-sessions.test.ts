@@ -1,24 +1,30 @@
 /** Connections to a URL, with detection by the client's own `initialize`, against real servers. */
 import test, { type ExecutionContext } from 'ava';
-import type { Protocol, RemoteConfig } from '../../src/config.ts';
-import type { Clock } from '../../src/deps.ts';
-import { BridgeError } from '../../src/errors.ts';
-import type { UpstreamDialer } from '../../src/relay/ports.ts';
-import { LinkClient } from '../../src/upstream/detect/ask/link-client.ts';
-import { DECISION_TIMEOUT_MS } from '../../src/upstream/detect/attempts/deadline.ts';
-import { FirstFailures } from '../../src/upstream/detect/first-failures.ts';
-import { createKeyOf } from '../../src/upstream/detect/server-key.ts';
-import { MAX_HELD } from '../../src/upstream/detect/sessions/waiting-messages.ts';
-import { VerdictCache } from '../../src/upstream/detect/verdict-cache.ts';
-import { createSessionDialer } from '../../src/upstream/remote.ts';
-import { discovered, events, initialized, result, rpcError, serveReplies } from '../fixtures/http-servers/replies.ts';
-import { createTestDeps } from '../process/collected-log.ts';
-import { FakeClock } from '../support/fake-clock.ts';
-import { FakeServerListener } from '../support/fake-peers.ts';
-import { clientFrame } from '../support/frames.ts';
-import { REMOTE } from '../support/remote-config.ts';
-import { scripted, serve } from '../support/servers-of-a-test.ts';
-import { waitFor } from '../support/wait-for.ts';
+import type { Protocol, RemoteConfig } from '../../../src/config.ts';
+import type { Clock } from '../../../src/deps.ts';
+import { BridgeError } from '../../../src/errors.ts';
+import type { UpstreamDialer } from '../../../src/relay/ports.ts';
+import { DECISION_TIMEOUT_MS } from '../../../src/upstream/detect/deadline.ts';
+import { MAX_HELD } from '../../../src/upstream/detect/detecting-link.ts';
+import { FirstFailures } from '../../../src/upstream/detect/first-failures.ts';
+import { LinkClient } from '../../../src/upstream/detect/link-client.ts';
+import { createSessionDialer } from '../../../src/upstream/detect/url-sessions.ts';
+import { createKeyOf, VerdictCache } from '../../../src/upstream/detect/verdict-cache.ts';
+import {
+  discovered,
+  events,
+  initialized,
+  result,
+  rpcError,
+  serveReplies,
+} from '../../fixtures/http-servers/replies.ts';
+import { createTestDeps } from '../../process/collected-log.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { FakeServerListener } from '../../support/fake-peers.ts';
+import { clientFrame } from '../../support/frames.ts';
+import { REMOTE } from '../../support/remote-config.ts';
+import { scripted, serve } from '../../support/servers-of-a-test.ts';
+import { waitFor } from '../../support/wait-for.ts';
 
 const INITIALIZE_PARAMS = {
   protocolVersion: '2025-11-25',
@@ -51,7 +57,9 @@ function connectTo(
     {
       verdicts: new VerdictCache(clock),
       keyOf: createKeyOf(url, remote),
-      modern: undefined,
+      modern: { kind: 'unasked' },
+      foundModern: () => {},
+      failed: () => {},
       failures: new FirstFailures({ clock, log: deps.log }),
     },
   );

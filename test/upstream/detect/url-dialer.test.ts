@@ -1,13 +1,13 @@
 /** Clients of both eras and a server at a URL, with the translators and real servers. */
 import test, { type ExecutionContext } from 'ava';
 import { pino } from 'pino';
-import type { Protocol, RemoteConfig } from '../../src/config.ts';
-import type { Deps } from '../../src/deps.ts';
-import { BridgeError } from '../../src/errors.ts';
-import type { UpstreamDialer } from '../../src/relay/ports.ts';
-import { PROBE_TIMEOUT_MS } from '../../src/upstream/detect/attempts/detect-stdio.ts';
-import { WEAK_LEGACY_MS } from '../../src/upstream/detect/verdict-cache.ts';
-import { createDetectedRemoteDialer } from '../../src/upstream/detected-remote.ts';
+import type { Protocol, RemoteConfig } from '../../../src/config.ts';
+import type { Deps } from '../../../src/deps.ts';
+import { BridgeError } from '../../../src/errors.ts';
+import type { UpstreamDialer } from '../../../src/relay/ports.ts';
+import { PROBE_TIMEOUT_MS } from '../../../src/upstream/detect/command-attempts.ts';
+import { createUrlDialer } from '../../../src/upstream/detect/url-dialer.ts';
+import { WEAK_LEGACY_MS } from '../../../src/upstream/detect/verdict-cache.ts';
 import {
   discovered,
   events,
@@ -16,15 +16,15 @@ import {
   result,
   rpcError,
   serveReplies,
-} from '../fixtures/http-servers/replies.ts';
-import { collectLog, createTestDeps } from '../process/collected-log.ts';
-import { FakeClock } from '../support/fake-clock.ts';
-import { REMOTE } from '../support/remote-config.ts';
-import { scripted, serve } from '../support/servers-of-a-test.ts';
-import { waitFor } from '../support/wait-for.ts';
-import { joinClient } from './connect.ts';
-import { CLIENT_INFO, joinErasWith } from './join-eras.ts';
-import { listTools, ModernRequest } from './modern-request.ts';
+} from '../../fixtures/http-servers/replies.ts';
+import { collectLog, createTestDeps } from '../../process/collected-log.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { REMOTE } from '../../support/remote-config.ts';
+import { scripted, serve } from '../../support/servers-of-a-test.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { joinClient } from '../connect.ts';
+import { CLIENT_INFO, joinErasWith } from '../join-eras.ts';
+import { listTools, ModernRequest } from '../modern-request.ts';
 
 interface ConnectOptions extends Partial<Pick<Deps, 'clock' | 'log'>> {
   readonly protocol?: Protocol;
@@ -38,7 +38,7 @@ function connectTo(
 ): UpstreamDialer {
   const system = createTestDeps().deps;
   const deps = { ...system, clock: clock ?? system.clock, log: log ?? system.log };
-  const dialer = createDetectedRemoteDialer({
+  const dialer = createUrlDialer({
     target: { kind: 'url', url },
     protocol,
     remote: { ...REMOTE, ...remote },
@@ -90,12 +90,13 @@ test('a modern server that does not say so to initialize serves a legacy client,
   t.deepEqual(await listToolsInSession(t, connectTo(t, server.url)), ['one']);
 });
 
-test('a modern server that was downgraded serves the next legacy client in its own era', async (t) => {
+test('a modern server that was downgraded is found out by a legacy client, and serves the next in its own era', async (t) => {
   const server = await serve(t, 'modern');
   const dialer = connectTo(t, server.url);
   await listToolsInSession(t, dialer);
   server.become('stateful');
   const before = server.asked.length;
+  await t.throwsAsync(listToolsInSession(t, dialer));
   t.deepEqual(await listToolsInSession(t, dialer), SDK_V1);
   // The subscription of the first session looks for its server, too.
   const since = () => server.asked.slice(before).filter((what) => what !== 'POST subscriptions/listen');
@@ -286,12 +287,13 @@ for (const [code, isThere] of [
   });
 }
 
-test('a call to a modern server that was downgraded is sent once more, in the era it speaks now', async (t) => {
+test('a call to a modern server that was downgraded fails, and the next is sent in the era it speaks now', async (t) => {
   const server = await serve(t, 'modern');
   const dialer = connectTo(t, server.url);
   await listTools(dialer);
   server.become('stateful');
   const before = server.asked.length;
+  await t.throwsAsync(listTools(dialer));
   t.deepEqual(await listTools(dialer), SDK_V1);
   t.deepEqual(server.asked.slice(before, before + 3), ['POST tools/list', 'POST server/discover', 'POST initialize']);
   t.deepEqual(await listTools(dialer), SDK_V1);
@@ -304,6 +306,7 @@ test('many calls that notice the downgrade make for one discover', async (t) => 
   await listTools(dialer);
   server.become('stateful');
   const before = server.asked.length;
+  await Promise.allSettled(Array.from({ length: 20 }, () => listTools(dialer)));
   const all = await Promise.all(Array.from({ length: 20 }, () => listTools(dialer)));
   t.true(all.every((names) => names.length === SDK_V1.length));
   t.is(server.asked.slice(before).filter((what) => what === 'POST server/discover').length, 1);

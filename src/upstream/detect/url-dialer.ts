@@ -1,21 +1,24 @@
-import type { Protocol } from '../config.ts';
-import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
-import type { HttpClient } from '../http/client/client.ts';
-import type { Credentials } from '../http/client/credentials.ts';
-import { showUrl } from '../http/shown-url.ts';
-import type { Exchange } from '../relay/exchange.ts';
-import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../relay/ports.ts';
-import { FirstFailures } from './detect/first-failures.ts';
-import type { JoinEras, JoinedDialers } from './detect/joined-dialers.ts';
-import { RequestEras } from './detect/requests/request-eras.ts';
-import { RequestLinks } from './detect/requests/request-links.ts';
-import { createKeyOf, type KeyOf } from './detect/server-key.ts';
-import type { ModernTurn } from './detect/sessions/find-link.ts';
-import { VerdictCache } from './detect/verdict-cache.ts';
-import { createHttpClient, createSessionDialer, dialerOptions, type RemoteOptions } from './remote.ts';
-import { createStatelessDialer } from './streamable-stateless/dialer.ts';
+import type { Protocol } from '../../config.ts';
+import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
+import type { HttpClient } from '../../http/client/client.ts';
+import type { Credentials } from '../../http/client/credentials.ts';
+import { showUrl } from '../../http/shown-url.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import { createStatelessDialer } from '../streamable-stateless/dialer.ts';
+import { FirstFailures } from './first-failures.ts';
+import type { JoinEras, JoinedDialers } from './joined-dialers.ts';
+import { UrlRequests } from './url-requests.ts';
+import {
+  createHttpClient,
+  createSessionDialer,
+  dialerOptions,
+  type ModernServers,
+  type RemoteOptions,
+} from './url-sessions.ts';
+import { createKeyOf, type KeyOf, VerdictCache } from './verdict-cache.ts';
 
-export interface DetectedRemoteOptions extends RemoteOptions {
+export interface UrlDialerOptions extends RemoteOptions {
   readonly joinEras: JoinEras;
 }
 
@@ -25,11 +28,11 @@ export interface DetectedRemoteOptions extends RemoteOptions {
  * that down. Owns the dialers it has made.
  * @throws BridgeError ERR_CONFIG_OPTION when a certificate file cannot be used
  */
-export function createDetectedRemoteDialer(options: DetectedRemoteOptions): UpstreamDialer {
-  return new DetectedRemote(options);
+export function createUrlDialer(options: UrlDialerOptions): UpstreamDialer {
+  return new UrlDialer(options);
 }
 
-class DetectedRemote implements UpstreamDialer {
+class UrlDialer implements UpstreamDialer {
   readonly name: string;
   readonly #protocol: Protocol;
   readonly #joined: JoinedDialers;
@@ -39,8 +42,7 @@ class DetectedRemote implements UpstreamDialer {
   readonly #sessions: UpstreamDialer;
   readonly #http: HttpClient;
   readonly #credentials: Credentials | undefined;
-  readonly #eras: RequestEras;
-  readonly #requests: RequestLinks;
+  readonly #requests: UrlRequests;
   readonly #keyOf: KeyOf;
   readonly #failures: FirstFailures;
   /** How the server takes an `initialize`. */
@@ -49,7 +51,7 @@ class DetectedRemote implements UpstreamDialer {
   readonly #requestVerdicts: VerdictCache;
   #isClosed = false;
 
-  constructor(options: DetectedRemoteOptions) {
+  constructor(options: UrlDialerOptions) {
     const { target, protocol, remote, credentials, deps, joinEras } = options;
     this.#credentials = credentials;
     this.name = showUrl(target.url);
@@ -64,34 +66,38 @@ class DetectedRemote implements UpstreamDialer {
     });
     // The one below the pool never asks for the modern era, and what it finds is of no use to the other.
     const pooled: RemoteOptions = { ...options, protocol: 'legacy' };
-    this.#legacy = this.#createSessions(pooled, new VerdictCache(deps.clock), undefined);
+    this.#legacy = this.#createSessions(pooled, new VerdictCache(deps.clock), { kind: 'refused' });
     this.#joined = joinEras({ legacy: this.#legacy, modern: this.#modern });
-    this.#sessions = this.#createSessions(options, this.#sessionVerdicts, this.#joined.legacyToModern);
+    const translated = { kind: 'translated', dialer: this.#joined.legacyToModern } as const;
+    this.#sessions = this.#createSessions(options, this.#sessionVerdicts, translated);
     this.#http = createHttpClient(options);
-    this.#eras = new RequestEras({
+    this.#requests = new UrlRequests({
       ...options,
-      url: target.url,
+      joined: this.#joined,
       http: this.#http,
       verdicts: this.#requestVerdicts,
       keyOf: this.#keyOf,
       failures: this.#failures,
     });
-    this.#requests = new RequestLinks(this.#eras, this.#joined);
   }
 
-  #createSessions(options: RemoteOptions, verdicts: VerdictCache, dialer: UpstreamDialer | undefined): UpstreamDialer {
-    // To refuse `initialize` as modern servers do is proof, whatever was found out before.
-    const found: ModernTurn['found'] = (key, revision) =>
-      this.#requestVerdicts.store(key, { kind: 'modern', revision });
-    const modern = this.#protocol === 'legacy' ? undefined : { dialer, found };
-    return createSessionDialer(options, { verdicts, keyOf: this.#keyOf, failures: this.#failures, modern });
+  #createSessions(options: RemoteOptions, verdicts: VerdictCache, modern: ModernServers): UpstreamDialer {
+    return createSessionDialer(options, {
+      verdicts,
+      keyOf: this.#keyOf,
+      failures: this.#failures,
+      modern: this.#protocol === 'legacy' ? { kind: 'unasked' } : modern,
+      // To refuse `initialize` as modern servers do is proof, whatever was found out before.
+      foundModern: (key, revision) => this.#requestVerdicts.store(key, { kind: 'modern', revision }),
+      failed: (key) => this.#requestVerdicts.doubt(key, 'legacy'),
+    });
   }
 
+  /** It refused a request as no modern server does. The next client finds out what it speaks now. */
   #doubted(exchange: Exchange | undefined): void {
     const key = this.#keyOf(exchange?.lane.headers);
-    this.#sessionVerdicts.doubtModern(key);
-    this.#requestVerdicts.doubtModern(key);
-    if (exchange !== undefined) this.#requests.doubted(exchange);
+    this.#sessionVerdicts.doubt(key, 'modern');
+    this.#requestVerdicts.doubt(key, 'modern');
   }
 
   dial(listener: ServerListener, context?: CallContext): UpstreamLink {
@@ -113,7 +119,7 @@ class DetectedRemote implements UpstreamDialer {
 
   /** The readiness of the server, as known from the latest attempts to reach it. */
   readiness(): Readiness {
-    const known = [this.#sessions, this.#joined.modern, this.#joined.modernToLegacy, this.#eras];
+    const known = [this.#sessions, this.#joined.modern, this.#joined.modernToLegacy, this.#requests];
     return known.map((part) => part.readiness()).find(({ state }) => state !== 'ready') ?? { state: 'ready' };
   }
 
@@ -122,7 +128,7 @@ class DetectedRemote implements UpstreamDialer {
     this.#credentials?.close();
     this.#requests.close(SHUTTING_DOWN);
     const { legacyToModern, modernToLegacy, modern } = this.#joined;
-    await Promise.all([this.#sessions, legacyToModern, modernToLegacy, modern].map((way) => way.close()));
+    await Promise.all([this.#sessions, legacyToModern, modernToLegacy, modern].map((dialer) => dialer.close()));
     await Promise.all([this.#legacy.close(), this.#modern.close()]);
     this.#http.close();
   }

@@ -3,27 +3,35 @@
  * the part of the transport for the modern era.
  */
 import test, { type ExecutionContext } from 'ava';
-import { BridgeError } from '../../../../src/errors.ts';
-import type { Attempt } from '../../../../src/upstream/detect/attempts/detect-errors.ts';
+import { BridgeError } from '../../../src/errors.ts';
+import type { SessionDialer } from '../../../src/relay/ports.ts';
 import {
-  type DetectStdioOptions,
-  detectStdio,
-  type StdioDetection,
-} from '../../../../src/upstream/detect/attempts/detect-stdio.ts';
-import { VerdictCache } from '../../../../src/upstream/detect/verdict-cache.ts';
-import { createStdioDialer } from '../../../../src/upstream/stdio/dialer.ts';
-import { fixture } from '../../../process/child-spec.ts';
-import { createTestDeps } from '../../../process/collected-log.ts';
-import { FakeDialer, remainsOf } from '../../../support/fake-peers.ts';
-import { serverFrame } from '../../../support/frames.ts';
-import { waitFor } from '../../../support/wait-for.ts';
-import { RecordingDialer } from '../recording-dialer.ts';
+  CommandAttempts,
+  initializeAs,
+  OF_REQUEST,
+  PROBE_TIMEOUT_MS,
+} from '../../../src/upstream/detect/command-attempts.ts';
+import { type Detection, type DetectOptions, detect } from '../../../src/upstream/detect/detection.ts';
+import type { Attempt } from '../../../src/upstream/detect/detection-errors.ts';
+import { LinkClient } from '../../../src/upstream/detect/link-client.ts';
+import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
+import { fixture } from '../../process/child-spec.ts';
+import { createTestDeps } from '../../process/collected-log.ts';
+import { FakeDialer, remainsOf } from '../../support/fake-peers.ts';
+import { serverFrame } from '../../support/frames.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { RecordingDialer } from './recording-dialer.ts';
+
+type Run = Partial<DetectOptions> & { readonly probeTimeoutMs?: number };
+type Found = Detection & { readonly connection: LinkClient };
 
 interface Setup {
   readonly dialer: RecordingDialer;
-  readonly options: DetectStdioOptions;
-  detect(overrides?: Partial<DetectStdioOptions>): Promise<StdioDetection>;
+  /** Asks a process for a session, in both eras. */
+  detect(run?: Run): Promise<Found>;
 }
+
+const CLIENT_INFO = { name: 'test', version: '1' };
 
 /** Everything that is started ends with the test. */
 function setUp(t: ExecutionContext, name: string, args: readonly string[] = []): Setup {
@@ -38,17 +46,26 @@ function setUp(t: ExecutionContext, name: string, args: readonly string[] = []):
     }),
   );
   t.teardown(() => dialer.close());
-  const options: DetectStdioOptions = {
-    dialer,
-    clientInfo: { name: 'test', version: '1' },
-    clock: deps.clock,
-    // Many servers start at once here.
-    probeTimeoutMs: 60_000,
-    log: deps.log,
-    verdicts: new VerdictCache(deps.clock),
-    key: name,
-  };
-  return { dialer, options, detect: (overrides) => detectStdio({ ...options, ...overrides }) };
+  return { dialer, detect: (run) => detectAt(dialer, run) };
+}
+
+/** Many servers start at once here, so the probe waits long unless it is told otherwise. */
+async function detectAt(dialer: SessionDialer, { probeTimeoutMs = 6 * PROBE_TIMEOUT_MS, ...run }: Run = {}) {
+  const { deps } = createTestDeps();
+  const { clock, log } = deps;
+  const { signal } = new AbortController();
+  const initialize = initializeAs(CLIENT_INFO, {}, 60_000);
+  const attempts = new CommandAttempts(
+    { dialer, clientInfo: CLIENT_INFO, clock, probeTimeoutMs, initialize, signal },
+    new LinkClient(dialer, clock),
+  );
+  try {
+    const detection = await detect({ attempts, order: OF_REQUEST, goal: 'session', clock, log, signal, ...run });
+    return { ...detection, connection: attempts.connection };
+  } catch (thrown) {
+    await attempts.close();
+    throw thrown;
+  }
 }
 
 /** Of a server that reads nothing before the probe has timed out: what follows it waits by then. */
@@ -57,15 +74,15 @@ const SLOW = ['initialize'];
 test('a modern-only server is recognised by one discover, and sees no initialize', async (t) => {
   const { dialer, detect } = setUp(t, 'modern-only');
   const found = await detect();
-  if (found.era !== 'modern') return t.fail(found.era);
+  if (found.kind !== 'modern') return t.fail(found.kind);
   t.is(found.revision, '2026-07-28');
-  t.deepEqual(found.discovery?.serverInfo, { name: 'sdk-v2', version: '2.0.0' });
+  t.like(found.answer.outcome, { kind: 'result', result: { supportedVersions: ['2026-07-28'] } });
   t.deepEqual(dialer.sent, [['server/discover']]);
 });
 
 test('a server of both eras is recognised as modern when asked like this', async (t) => {
   const { dialer, detect } = setUp(t, 'both-eras');
-  t.is((await detect()).era, 'modern');
+  t.is((await detect()).kind, 'modern');
   t.deepEqual(dialer.sent, [['server/discover']]);
 });
 
@@ -73,8 +90,8 @@ for (const code of [-32601, -32602, 0, -32000]) {
   test(`a server that answers ${code} to discover gets initialize in the same process`, async (t) => {
     const { dialer, detect } = setUp(t, 'refuses-before-initialize', [String(code)]);
     const found = await detect();
-    if (found.era !== 'legacy') return t.fail(found.era);
-    t.like(found.handshake, { protocolVersion: '2025-11-25', serverInfo: { name: 'stub' } });
+    if (found.kind !== 'legacy') return t.fail(found.kind);
+    t.like(found.answer.outcome, { result: { protocolVersion: '2025-11-25', serverInfo: { name: 'stub' } } });
     t.deepEqual(dialer.sent, [['server/discover', 'initialize']]);
     const listed = await found.connection.request('tools/list', {}, 60_000);
     t.like(listed.outcome, { kind: 'result', result: { tools: [{ name: 'echo' }] } });
@@ -85,29 +102,27 @@ test('a server that is silent before initialize is legacy once the probe has tim
   const { dialer, detect } = setUp(t, 'silent-before-initialize');
   const noted: string[] = [];
   const note = ({ request, saw }: Attempt) => void noted.push(`${request}: ${saw}`);
-  t.is((await detect({ probeTimeoutMs: 300, note })).era, 'legacy');
+  t.is((await detect({ probeTimeoutMs: 300, note })).kind, 'legacy');
   t.deepEqual(dialer.sent, [['server/discover', 'initialize']]);
   t.deepEqual(noted, ['server/discover: no answer within 300 ms', 'initialize: answered']);
 });
 
-test('a server that exits at the probe is started once more, without one, now and later', async (t) => {
+test('a server that exits at the probe is started once more, without one', async (t) => {
   const { dialer, detect } = setUp(t, 'exits-at-unknown-request');
-  t.is((await detect()).era, 'legacy');
+  t.is((await detect()).kind, 'legacy');
   t.deepEqual(dialer.sent, [['server/discover'], ['initialize']]);
-  t.is((await detect()).era, 'legacy');
-  t.deepEqual(dialer.sent, [['server/discover'], ['initialize'], ['initialize']]);
 });
 
 test('a server that exits at the probe after it has timed out is started once more, too', async (t) => {
   const { dialer, detect } = setUp(t, 'exits-at-unknown-request', SLOW);
-  t.is((await detect({ probeTimeoutMs: 1 })).era, 'legacy');
+  t.is((await detect({ probeTimeoutMs: 1 })).kind, 'legacy');
   t.deepEqual(dialer.sent, [['server/discover', 'initialize'], ['initialize']]);
 });
 
 test('a server of both eras that took initialize stays legacy; its late discovery is dropped', async (t) => {
   const { dialer, detect } = setUp(t, 'both-eras-late');
   const found = await detect({ probeTimeoutMs: 300 });
-  t.is(found.era, 'legacy');
+  t.is(found.kind, 'legacy');
   const listed = await found.connection.request('tools/list', {}, 60_000);
   t.like(listed.outcome, { kind: 'result', result: { tools: [{ name: 'echo' }] } });
   t.is(dialer.connections[0]?.received.length, 3, 'the late answer came before this one');
@@ -116,14 +131,15 @@ test('a server of both eras that took initialize stays legacy; its late discover
 test('a modern-only server that starts slower than the probe waits is modern all the same', async (t) => {
   const { dialer, detect } = setUp(t, 'modern-only', SLOW);
   const found = await detect({ probeTimeoutMs: 100 });
-  t.is(found.era, 'modern');
-  t.deepEqual(dialer.sent, [['server/discover', 'initialize']]);
+  t.is(found.kind, 'modern');
+  t.deepEqual(dialer.sent[0]?.slice(0, 2), ['server/discover', 'initialize']);
+  t.is(dialer.sent.length, 1);
 });
 
 test('noise on stdout before and between messages does not disturb detection', async (t) => {
   const { dialer, detect } = setUp(t, 'prints-garbage');
   const found = await detect();
-  t.is(found.era, 'legacy');
+  t.is(found.kind, 'legacy');
   t.deepEqual(dialer.sent, [['server/discover', 'initialize']]);
   const listed = await found.connection.request('tools/list', {}, 60_000);
   t.is(listed.outcome.kind, 'result');
@@ -132,7 +148,7 @@ test('noise on stdout before and between messages does not disturb detection', a
 test('a server that offers another revision is asked once more with that one', async (t) => {
   const { dialer, detect } = setUp(t, 'modern-only');
   const found = await detect({ revision: '2027-01-01' });
-  if (found.era !== 'modern') return t.fail(found.era);
+  if (found.kind !== 'modern') return t.fail(found.kind);
   t.is(found.revision, '2026-07-28');
   t.deepEqual(dialer.sent, [['server/discover', 'server/discover']]);
 });
@@ -155,11 +171,12 @@ test('a server that speaks only revisions to come is named with them', async (t)
 
 test('a server that refuses both is reported with both of its answers', async (t) => {
   const { detect } = setUp(t, 'refuses-its-own-revision', []);
-  const error = await t.throwsAsync<BridgeError>(detect());
+  t.like(await detect(), { kind: 'refused', error: { code: -32022 } });
+  const error = await t.throwsAsync<BridgeError>(detect({ goal: 'era', order: ['initialize', 'discover'] }));
   t.is(error?.code, 'ERR_UPSTREAM_DETECT');
   t.regex(
     error?.message ?? '',
-    /Tried: server\/discover: error -32022 "Unsupported protocol version"; initialize: error -32022 /,
+    /Tried: initialize: error -32022 "Unsupported protocol version"; server\/discover: error -32022 /,
   );
 });
 
@@ -175,28 +192,27 @@ test('a server that exits whatever it is asked is reported with its last words',
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** A server that has exited at the probe, and left something behind. */
-function leaveSomething(t: ExecutionContext) {
+function leaveSomething() {
   const dialer = new FakeDialer();
-  const { options } = setUp(t, 'echo');
-  const detection = detectStdio({ ...options, dialer });
+  const detection = detectAt(dialer);
   const { end } = remainsOf(dialer.latest.link);
   dialer.latest.listener.serverClosed(new BridgeError('ERR_UPSTREAM_EXITED', 'it has exited'));
   return { dialer, detection, end };
 }
 
 test('a server that exits at the probe is started once more when nothing is left of it', async (t) => {
-  const { dialer, detection, end } = leaveSomething(t);
+  const { dialer, detection, end } = leaveSomething();
   await settled();
   t.is(dialer.dialled.length, 1);
   await end();
   await waitFor(() => dialer.dialled.length === 2);
   const { link, listener } = dialer.latest;
   listener.fromServer(serverFrame({ id: link.sent[0]?.frame.id, result: { protocolVersion: '2025-11-25' } }));
-  t.is((await detection).era, 'legacy');
+  t.is((await detection).kind, 'legacy');
 });
 
 test('who is told that a server cannot be used can start it again: nothing is left of it', async (t) => {
-  const { dialer, detection, end } = leaveSomething(t);
+  const { dialer, detection, end } = leaveSomething();
   await end();
   await waitFor(() => dialer.dialled.length === 2);
   const { end: endAgain } = remainsOf(dialer.latest.link);
@@ -210,3 +226,14 @@ test('who is told that a server cannot be used can start it again: nothing is le
   await endAgain();
   await t.throwsAsync(detection, { message: 'it has exited again' });
 });
+
+for (const [name, taken, probeTimeoutMs] of [
+  ['refuses-before-initialize', 'discover', 60_000],
+  ['silent-before-initialize', 'initialize', 300],
+  ['exits-at-unknown-request', 'initialize', 60_000],
+] as const) {
+  test(`whether ${name} is modern is asked until it is certain, and no longer`, async (t) => {
+    const { detect } = setUp(t, name);
+    t.like(await detect({ goal: 'era', probeTimeoutMs }), { kind: 'legacy', by: taken });
+  });
+}

@@ -1,0 +1,162 @@
+import { type IncomingHttpHeaders, STATUS_CODES } from 'node:http';
+import { assertNever, type BridgeError } from '../../errors.ts';
+import type { ResponseHead } from '../../http/client/http-call.ts';
+import type { HttpStatus, ProbeOutcome } from '../../mcp/classify/probe-answer.ts';
+import { asFields, readMembers } from '../../mcp/vocabulary/payload.ts';
+import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
+import { toPrintable } from '../../printable.ts';
+import { Frame, type JsonRpcId } from '../../wire/frame.ts';
+import { readMessage, SERVER_LIMITS } from '../../wire/read-message.ts';
+
+/** What came of one question. */
+export interface Answer<Outcome = AnyOutcome> {
+  readonly outcome: Outcome;
+  /** Undefined: there was no HTTP response, or it was not asked over HTTP. */
+  readonly head: ResponseHead | undefined;
+  /** Why there was no answer, in the words of the transport. */
+  readonly error: BridgeError | undefined;
+  /** What came of it, in plain words. */
+  readonly words: string;
+  readonly tookMs: number;
+}
+
+/** `found`: the event stream that was asked for is there. */
+export type AnyOutcome = ProbeOutcome | { readonly kind: 'found' };
+
+/** A server that asks for more is not waited for; see MAX_WAIT_MS in detection.ts. */
+const MAX_RETRY_AFTER_S = 24 * 60 * 60;
+
+export function statusOf({ status, headers }: ResponseHead): HttpStatus {
+  return { status, retryAfterMs: parseRetryAfter(headers['retry-after'], Date.now()) };
+}
+
+/** [RFC 9110 10.2.3] seconds, or a date. */
+export function parseRetryAfter(value: string | undefined, nowMs: number): number | undefined {
+  if (value === undefined) return undefined;
+  if (/^\d+$/.test(value)) return Math.min(Number(value), MAX_RETRY_AFTER_S) * 1000;
+  const atMs = Date.parse(value);
+  return Number.isNaN(atMs) ? undefined : Math.max(0, atMs - nowMs);
+}
+
+/**
+ * The response to `id` in a body or event, which may be an array of messages. An error without id is taken for it: the
+ * server could not read the request, and there was only one. [spec 2025-11-25 schema#jsonrpcerrorresponse]
+ */
+export function findResponse(bytes: Buffer, id: JsonRpcId): Frame | undefined {
+  const read = readMessage(bytes, SERVER_LIMITS);
+  if (read.kind === 'fault') return undefined;
+  const items = read.kind === 'message' ? [read.frame] : read.items;
+  return items.find((item): item is Frame => item instanceof Frame && answers(item, id));
+}
+
+export function answers(frame: Frame, id: JsonRpcId | undefined): boolean {
+  return frame.isResponse && (frame.id === id || (frame.id === undefined && frame.kind === 'error'));
+}
+
+export function outcomeOfResponse(response: Frame, http: HttpStatus | undefined): ProbeOutcome {
+  const message = readMembers(response) ?? {};
+  if (response.kind === 'result') return { kind: 'result', result: message.result };
+  return { kind: 'error', error: toRpcError(message.error), http };
+}
+
+/** Whatever a server puts there. */
+export function toRpcError(value: unknown): RpcError {
+  const { code, message, data } = asFields(value) ?? {};
+  return {
+    code: typeof code === 'number' ? code : 0,
+    message: typeof message === 'string' ? message : '',
+    ...(data === undefined ? {} : { data }),
+  };
+}
+
+/** Causes that show a connection was there. */
+const BROKEN: ReadonlySet<unknown> = new Set(['ECONNRESET', 'EPIPE']);
+
+/** No usable response; see http/client/client.ts and http/client/network-error.ts for what these errors carry. */
+export function outcomeOfError({ code, data, retryAfterMs }: BridgeError): ProbeOutcome {
+  switch (code) {
+    case 'ERR_UPSTREAM_TIMEOUT':
+      return data?.phase === 'connect' ? { kind: 'unreachable' } : { kind: 'silence' };
+    case 'ERR_UPSTREAM_CLOSED':
+      return { kind: 'lost' };
+    case 'ERR_UPSTREAM_CONNECT':
+      return BROKEN.has(data?.cause) ? { kind: 'lost' } : { kind: 'unreachable' };
+    case 'ERR_UPSTREAM_UNREADABLE':
+      return { kind: 'unreachable' };
+    case 'ERR_UPSTREAM_EXITED':
+      return { kind: 'exited' };
+    case 'ERR_UPSTREAM_PROTOCOL':
+      // Something came, and it was no answer.
+      return { kind: 'status', http: { status: 200, retryAfterMs } };
+    default:
+      return typeof data?.status === 'number'
+        ? { kind: 'status', http: { status: data.status, retryAfterMs } }
+        : { kind: 'unreachable' };
+  }
+}
+
+/** What came of an attempt, in plain words, for people who have to find out why a server cannot be used. */
+
+/** What is shown of a server's own words. */
+const MAX_SHOWN_LENGTH = 200;
+
+/**
+ * What came of an attempt at the server called so, where a transport may have made an error of it. Its words are used
+ * where they tell more than the status; which server it was needs not be said in a list of attempts.
+ */
+export function describeAttempt(
+  outcome: ProbeOutcome,
+  error: BridgeError | undefined,
+  { name, headers }: { readonly name: string; readonly headers?: IncomingHttpHeaders | undefined },
+): string {
+  const isPlain = error?.code === 'ERR_UPSTREAM_AUTH' || error?.retryAfterMs !== undefined;
+  const saysMore = outcome.kind === 'status' || error?.code === 'ERR_UPSTREAM_CLOSED';
+  if (error === undefined || !saysMore || isPlain) return describeOutcome(outcome, headers);
+  const subject = `The server at ${name} `;
+  const { message } = error;
+  const said = message.startsWith(subject) ? message.slice(subject.length) : message;
+  // What was asked stands before it, and what to check after all attempts.
+  return said.replace(/^answered (?:\S+ with |with )?/, '').replace(/\.(?: Check that .*)?$/, '');
+}
+
+/** Completes "POST initialize: …". */
+export function describeOutcome(outcome: ProbeOutcome, headers: IncomingHttpHeaders = {}): string {
+  switch (outcome.kind) {
+    case 'result':
+      return 'answered';
+    case 'error':
+      return outcome.http === undefined || outcome.http.status === 200
+        ? describeRpcError(outcome.error)
+        : `${describeStatus(outcome.http.status)} with ${describeRpcError(outcome.error)}`;
+    case 'status':
+      return describeBare(outcome.http.status, headers);
+    case 'silence':
+      return 'no answer in time';
+    case 'exited':
+      return 'the server exited';
+    case 'lost':
+      return 'the connection broke before an answer came';
+    case 'unreachable':
+      return 'no connection';
+    default:
+      return assertNever(outcome);
+  }
+}
+
+export function describeStatus(status: number): string {
+  const phrase = STATUS_CODES[status];
+  return phrase === undefined ? String(status) : `${status} ${phrase}`;
+}
+
+export function describeRpcError({ code, message }: RpcError): string {
+  return `error ${code} "${toPrintable(String(message), MAX_SHOWN_LENGTH)}"`;
+}
+
+/** A response without a message. What it held instead tells a login page from an API. */
+function describeBare(status: number, headers: IncomingHttpHeaders): string {
+  const type = headers['content-type'];
+  if (status === 202 || status === 204) return `${describeStatus(status)} without an answer`;
+  const shown = type === undefined ? undefined : toPrintable(type.split(';', 1)[0] as string, 50);
+  if (status >= 200 && status < 300) return `${describeStatus(status)} with ${shown ?? 'a body'} that is no MCP answer`;
+  return shown === undefined ? describeStatus(status) : `${describeStatus(status)} (${shown})`;
+}

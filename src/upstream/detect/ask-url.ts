@@ -1,0 +1,261 @@
+import type { BridgeError } from '../../errors.ts';
+import type { HttpClient } from '../../http/client/client.ts';
+import type { SessionCookies } from '../../http/client/cookies.ts';
+import type { HttpCall, HttpHandler, HttpRequest, ResponseHead } from '../../http/client/http-call.ts';
+import { EVENT_STREAM_TYPE, JSON_TYPE } from '../../http/content-type.ts';
+import { showUrl } from '../../http/shown-url.ts';
+import type { ProbeOutcome } from '../../mcp/classify/probe-answer.ts';
+import { toPrintable } from '../../printable.ts';
+import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import { type DecodedEvent, SseDecoder } from '../../wire/sse-decode.ts';
+import {
+  type Answer,
+  type AnyOutcome,
+  describeAttempt,
+  describeOutcome,
+  describeStatus,
+  findResponse,
+  outcomeOfError,
+  outcomeOfResponse,
+  statusOf,
+} from './answer.ts';
+
+/** The server to ask, as one client sees it. */
+export interface HttpTarget {
+  readonly http: HttpClient;
+  readonly url: URL;
+  readonly cookies: SessionCookies;
+  /** Headers of the client's request that may go along; see Lane. */
+  readonly forwarded?: Readonly<Record<string, string>> | undefined;
+  readonly maxMessageBytes: number;
+}
+
+export interface OneRequest extends Pick<HttpRequest, 'method' | 'headers' | 'body'> {
+  /** For everything from name resolution to the answer. */
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Sends one request and lets its reader say what it has seen, whereupon the connection is let go. Resolves whatever
+ * happens; rejects only with the reason of the signal.
+ */
+export function askOnce<Seen extends object>(
+  target: HttpTarget,
+  { timeoutMs, signal, ...request }: OneRequest,
+  createReader: (settle: (seen: Seen) => void) => HttpHandler,
+): Promise<Seen & { readonly tookMs: number }> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const { http, url, forwarded, cookies } = target;
+    const abort = (): void => {
+      call.abort();
+      reject(signal.reason);
+    };
+    const startedMs = http.clock.now();
+    const reader = createReader((seen) => {
+      signal.removeEventListener('abort', abort);
+      call.abort();
+      resolve({ ...seen, tookMs: http.clock.now() - startedMs });
+    });
+    const timeouts = { connectMs: timeoutMs, firstByteMs: timeoutMs, idleMs: 0, callMs: timeoutMs };
+    // Nothing that is asked this way changes anything at the server beyond opening a session.
+    const call: HttpCall = http.request({ ...request, url, forwarded, timeouts, cookies, isRepeatable: true }, reader);
+    signal.addEventListener('abort', abort, { once: true });
+  });
+}
+
+export interface HttpQuestion {
+  /** A notification is answered by its status alone. */
+  readonly frame: Frame;
+  readonly headers: Readonly<Record<string, string>>;
+  /** For everything from name resolution to the answer. */
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Posts one message and waits for its answer, in a body or in an event stream, whichever the server chooses. Resolves
+ * whatever happens; rejects only with the reason of the signal.
+ */
+export async function askHttp(target: HttpTarget, question: HttpQuestion): Promise<Answer<ProbeOutcome>> {
+  const { frame, headers, timeoutMs, signal } = question;
+  const accepted = { Accept: `${JSON_TYPE}, ${EVENT_STREAM_TYPE}`, 'Content-Type': JSON_TYPE, ...headers };
+  const request = { method: 'POST', headers: accepted, body: frame.bytes, timeoutMs, signal } as const;
+  const seen = await askOnce<SeenResponse>(target, request, (settle) => {
+    return new AnswerReader(frame.id, target.maxMessageBytes, settle);
+  });
+  const { outcome, head, error } = seen;
+  const isTaken = frame.kind === 'notification' && head !== undefined;
+  const context = { name: showUrl(target.url), headers: head?.headers };
+  return { ...seen, words: isTaken ? describeStatus(head.status) : describeAttempt(outcome, error, context) };
+}
+
+type SeenResponse = Pick<Answer<ProbeOutcome>, 'outcome' | 'head' | 'error'>;
+type Settle = (seen: SeenResponse) => void;
+
+class AnswerReader implements HttpHandler {
+  readonly #id: JsonRpcId | undefined;
+  readonly #maxBytes: number;
+  readonly #settle: Settle;
+  #head: ResponseHead | undefined;
+  #stream: SseDecoder | undefined;
+  readonly #body: Buffer[] = [];
+  #length = 0;
+  #isSettled = false;
+
+  constructor(id: JsonRpcId | undefined, maxBytes: number, settle: Settle) {
+    this.#id = id;
+    this.#maxBytes = maxBytes;
+    this.#settle = settle;
+  }
+
+  sent(): void {}
+
+  response(head: ResponseHead): void {
+    this.#head = head;
+    const { status, headers } = head;
+    const isEmpty = status === 202 || status === 204 || this.#id === undefined;
+    if (isEmpty) return this.#finish({ kind: 'status', http: statusOf(head) });
+    if (headers['content-type']?.toLowerCase().startsWith(EVENT_STREAM_TYPE) !== true) return;
+    this.#stream = new SseDecoder(
+      {
+        event: ({ data }) => this.#read(data),
+        retry: () => {},
+        oversized: () => {},
+      },
+      this.#maxBytes,
+    );
+  }
+
+  data(chunk: Buffer): void {
+    if (this.#isSettled) return;
+    if (this.#stream !== undefined) return this.#stream.push(chunk);
+    this.#length += chunk.length;
+    // A page that never ends is no answer either.
+    if (this.#length > this.#maxBytes) return this.end();
+    this.#body.push(chunk);
+  }
+
+  end(): void {
+    if (this.#stream === undefined) this.#read(Buffer.concat(this.#body));
+    if (this.#head !== undefined) {
+      this.#finish(this.#stream === undefined ? { kind: 'status', http: statusOf(this.#head) } : { kind: 'lost' });
+    }
+  }
+
+  error(error: BridgeError): void {
+    this.#finish(outcomeOfError(error), error);
+  }
+
+  #read(bytes: Buffer): void {
+    if (this.#isSettled || this.#head === undefined || this.#id === undefined) return;
+    const response = findResponse(bytes, this.#id);
+    if (response !== undefined) this.#finish(outcomeOfResponse(response, statusOf(this.#head)));
+  }
+
+  #finish(outcome: ProbeOutcome, error?: BridgeError): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    this.#settle({ outcome, head: this.#head, error });
+  }
+}
+
+/** Longer events are no endpoint. */
+const MAX_FIRST_EVENT_BYTES = 64 * 1024;
+
+export interface StreamQuestion {
+  readonly headers: Readonly<Record<string, string>>;
+  /** `endpoint`: until the event that opens HTTP+SSE. `open`: the stream alone will do. */
+  readonly until: 'endpoint' | 'open';
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** Opens an event stream by GET, looks at it, and closes it. Rejects only with the reason of the signal. */
+export function askEventStream(target: HttpTarget, question: StreamQuestion): Promise<Answer> {
+  const { headers, until, timeoutMs, signal } = question;
+  const accepted = { Accept: EVENT_STREAM_TYPE, 'Cache-Control': 'no-store', ...headers };
+  const request = { method: 'GET', headers: accepted, body: undefined, timeoutMs, signal } as const;
+  return askOnce<SeenStream>(target, request, (settle) => new StreamReader(target.url, until, settle));
+}
+
+type SeenStream = Omit<Answer, 'tookMs'>;
+
+class StreamReader implements HttpHandler {
+  readonly #url: URL;
+  readonly #until: StreamQuestion['until'];
+  readonly #settle: (seen: SeenStream) => void;
+  readonly #decoder: SseDecoder;
+  #head: ResponseHead | undefined;
+  #isSettled = false;
+
+  constructor(url: URL, until: StreamQuestion['until'], settle: (seen: SeenStream) => void) {
+    this.#url = url;
+    this.#until = until;
+    this.#settle = settle;
+    this.#decoder = new SseDecoder(
+      {
+        event: (event) => this.#firstEvent(event),
+        retry: () => {},
+        oversized: () => this.#wrong('an event stream that does not begin with an "endpoint" event'),
+      },
+      MAX_FIRST_EVENT_BYTES,
+    );
+  }
+
+  sent(): void {}
+
+  response(head: ResponseHead): void {
+    this.#head = head;
+    const isStream = head.headers['content-type']?.toLowerCase().startsWith(EVENT_STREAM_TYPE) === true;
+    if (head.status !== 200 || !isStream) {
+      const outcome: ProbeOutcome = { kind: 'status', http: statusOf(head) };
+      const words = head.status === 200 ? '200 OK, but no event stream' : describeOutcome(outcome, head.headers);
+      return this.#finish(outcome, words);
+    }
+    if (this.#until === 'open') this.#finish({ kind: 'found' }, 'an event stream');
+  }
+
+  data(chunk: Buffer): void {
+    if (!this.#isSettled) this.#decoder.push(chunk);
+  }
+
+  #firstEvent({ event, data }: DecodedEvent): void {
+    if (event !== 'endpoint') {
+      const shown = toPrintable(event, 40);
+      return this.#wrong(`an event stream that begins with a "${shown}" event instead of "endpoint"`);
+    }
+    const text = data.toString('utf8');
+    if (!URL.canParse(text, this.#url.href)) return this.#wrong('an "endpoint" event that holds no URL');
+    const endpoint = new URL(text, this.#url);
+    // Messages and credentials are for the server that was named, whatever it says.
+    if (endpoint.origin !== this.#url.origin) {
+      return this.#wrong(`an "endpoint" event that leads to another origin, ${showUrl(endpoint)}; that is refused`);
+    }
+    this.#finish({ kind: 'found' }, 'an "endpoint" event');
+  }
+
+  end(): void {
+    this.#wrong('an event stream that ended without an "endpoint" event');
+  }
+
+  error(error: BridgeError): void {
+    const outcome = outcomeOfError(error);
+    if (this.#head === undefined) {
+      return this.#finish(outcome, describeAttempt(outcome, error, { name: showUrl(this.#url) }), error);
+    }
+    const how = outcome.kind === 'silence' ? 'without an "endpoint" event in time' : 'that broke at its beginning';
+    this.#finish(outcome, `an event stream ${how}`, error);
+  }
+
+  #wrong(words: string): void {
+    if (this.#head !== undefined) this.#finish({ kind: 'status', http: statusOf(this.#head) }, words);
+  }
+
+  #finish(outcome: AnyOutcome, words: string, error?: BridgeError): void {
+    if (this.#isSettled) return;
+    this.#isSettled = true;
+    this.#settle({ outcome, head: this.#head, error, words });
+  }
+}

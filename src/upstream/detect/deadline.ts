@@ -1,0 +1,57 @@
+import type { Clock } from '../../deps.ts';
+import { BridgeError } from '../../errors.ts';
+import type { HttpClient } from '../../http/client/client.ts';
+
+/** From a client's first message to the verdict about its server, all attempts and waits together. */
+export const DECISION_TIMEOUT_MS = 60_000;
+
+/** A signal with the time limit of a decision. */
+export class Deadline {
+  readonly signal: AbortSignal;
+  readonly #cancel: () => void;
+
+  /**
+   * @param name the server, as it may be shown
+   * @param signal of the client that waits; undefined: the decision is made even if nobody waits any more
+   */
+  constructor(http: HttpClient, name: string, signal?: AbortSignal) {
+    const controller = new AbortController();
+    this.#cancel = http.afterLimit(DECISION_TIMEOUT_MS, () => {
+      const message = `The server at ${name} did not show within ${DECISION_TIMEOUT_MS} ms which MCP it speaks.`;
+      const data = { phase: 'detection', timeoutMs: DECISION_TIMEOUT_MS };
+      controller.abort(new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data }));
+    });
+    this.signal = signal === undefined ? controller.signal : AbortSignal.any([signal, controller.signal]);
+  }
+
+  clear(): void {
+    this.#cancel();
+  }
+}
+
+/** Rejects with the reason of the signal when that comes first. */
+export function wait(clock: Clock, delayMs: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const abort = (): void => {
+      cancel();
+      reject(signal.reason);
+    };
+    const cancel = clock.after(delayMs, () => {
+      signal.removeEventListener('abort', abort);
+      resolve();
+    });
+    signal.addEventListener('abort', abort, { once: true });
+  });
+}
+
+/** As the promise, or a rejection with the reason of the signal when that comes first. */
+export function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason);
+    if (signal.aborted) abort();
+    signal.addEventListener('abort', abort, { once: true });
+    const settle = (): void => signal.removeEventListener('abort', abort);
+    void promise.finally(settle).then(resolve, reject);
+  });
+}

@@ -1,0 +1,192 @@
+import { assertNever, BridgeError } from '../../errors.ts';
+import { JSON_TYPE } from '../../http/content-type.ts';
+import { showUrl } from '../../http/shown-url.ts';
+import { createDiscoverRequest, modernHeaders } from '../../mcp/vocabulary/discover.ts';
+import { SESSION_ID_HEADER, SESSION_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
+import type { Implementation } from '../../mcp/vocabulary/meta.ts';
+import { DISCOVER, INITIALIZE } from '../../mcp/vocabulary/methods.ts';
+import { LATEST_LEGACY_REVISION } from '../../mcp/vocabulary/revisions.ts';
+import type { SessionDialer } from '../../relay/ports.ts';
+import { requestFrame } from '../../wire/write-message.ts';
+import { readRefusal } from '../remote/refusal.ts';
+import type { Answer } from './answer.ts';
+import { askEventStream, askHttp, type HttpTarget } from './ask-url.ts';
+import { untilAborted } from './deadline.ts';
+import type { Request } from './detecting-link.ts';
+import type { Attempts, Step } from './detection.ts';
+import { type Attempt, detectError } from './detection-errors.ts';
+import { LinkClient } from './link-client.ts';
+
+export interface OwnAttemptsOptions {
+  readonly target: HttpTarget;
+  readonly clientInfo: Implementation;
+  /** The time limit for each question. */
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** Before a session that nobody wants is left to the server's own time limit. */
+const END_TIMEOUT_MS = 2000;
+
+/** Attempts of the bridge's own, where no client waits whose `initialize` could be used. */
+export class OwnAttempts implements Attempts {
+  readonly carrier = 'http';
+  readonly name: string;
+  protected readonly options: OwnAttemptsOptions;
+  readonly #sessions: string[] = [];
+  #nextId = 1;
+
+  constructor(options: OwnAttemptsOptions) {
+    this.name = showUrl(options.target.url);
+    this.options = options;
+  }
+
+  ask(step: Step, revision: string): Promise<Answer> {
+    switch (step) {
+      case 'discover':
+        return this.#discover(revision);
+      case 'initialize':
+        return this.initialize();
+      case 'eventStream':
+        return this.eventStream();
+      default:
+        return assertNever(step);
+    }
+  }
+
+  #discover(revision: string): Promise<Answer> {
+    const { target, clientInfo, timeoutMs, signal } = this.options;
+    const frame = createDiscoverRequest({ id: this.#nextId++, revision, clientInfo });
+    return askHttp(target, { frame, headers: modernHeaders(DISCOVER, revision), timeoutMs, signal });
+  }
+
+  /** As every legacy revision sends it: without session and version headers. */
+  protected async initialize(): Promise<Answer> {
+    const { target, clientInfo, timeoutMs, signal } = this.options;
+    const protocolVersion = LATEST_LEGACY_REVISION.id;
+    const frame = requestFrame(this.#nextId++, INITIALIZE, { protocolVersion, capabilities: {}, clientInfo });
+    const answer = await askHttp(target, { frame, headers: {}, timeoutMs, signal });
+    const session = answer.head?.headers[SESSION_ID_HEADER];
+    if (typeof session === 'string') this.#sessions.push(session);
+    return answer;
+  }
+
+  protected eventStream(): Promise<Answer> {
+    const { target, timeoutMs, signal } = this.options;
+    return askEventStream(target, { headers: {}, until: 'endpoint', timeoutMs, signal });
+  }
+
+  /** The error of the transport where there is one. */
+  errorOf({ error, head }: Answer): BridgeError {
+    if (error !== undefined) return error;
+    if (head !== undefined) return readRefusal(this.options.target.url, head, NO_BODY).error;
+    return new BridgeError('ERR_UPSTREAM_CLOSED', `The server at ${this.name} did not answer.`);
+  }
+
+  nothingFound(tried: readonly Attempt[]): BridgeError {
+    return detectError(this.options.target.url, tried);
+  }
+
+  /** Ends the sessions that the attempts opened. [spec 2025-11-25 transports#session-management] */
+  async close(): Promise<void> {
+    await Promise.all(this.#sessions.splice(0).map((session) => endSession(this.options.target, session)));
+  }
+}
+
+const NO_BODY = Buffer.alloc(0);
+
+/** Resolves with the status; undefined when there was no response. */
+export function endSession(
+  { http, url, cookies, forwarded }: HttpTarget,
+  session: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    let status: number | undefined;
+    http.request(
+      {
+        method: 'DELETE',
+        url,
+        headers: { Accept: JSON_TYPE, [SESSION_ID_HEADER_OUT]: session, ...headers },
+        forwarded,
+        body: undefined,
+        timeouts: { connectMs: END_TIMEOUT_MS, firstByteMs: END_TIMEOUT_MS, idleMs: 0, callMs: END_TIMEOUT_MS },
+        cookies,
+        isRepeatable: true,
+      },
+      {
+        sent: () => {},
+        response: (head) => {
+          status = head.status;
+        },
+        data: () => {},
+        end: () => resolve(status),
+        error: () => resolve(status),
+      },
+    );
+  });
+}
+
+export interface TrialAttemptsOptions extends OwnAttemptsOptions {
+  /** The client's `initialize`. */
+  readonly request: Request;
+  readonly streamable: SessionDialer;
+  readonly httpSse: SessionDialer;
+}
+
+/** Attempts with the `initialize` of the client that waits; only `server/discover` is the bridge's own. */
+export class TrialAttempts extends OwnAttempts {
+  readonly #trial: TrialAttemptsOptions;
+  /** The last one that got an answer of the server's. */
+  #answered: LinkClient | undefined;
+  #running: LinkClient | undefined;
+
+  constructor(options: TrialAttemptsOptions) {
+    super(options);
+    this.#trial = options;
+  }
+
+  protected override initialize(): Promise<Answer> {
+    return this.#try(this.#trial.streamable);
+  }
+
+  /** HTTP+SSE it is once the server answers over it, whatever the answer. */
+  protected override async eventStream(): Promise<Answer> {
+    const answer = await this.#try(this.#trial.httpSse);
+    return answer.error === undefined ? { ...answer, outcome: { kind: 'found' }, words: 'answered' } : answer;
+  }
+
+  async #try(dialer: SessionDialer): Promise<Answer> {
+    const { request, signal, target } = this.#trial;
+    signal.throwIfAborted();
+    const trial = new LinkClient(dialer, target.http.clock);
+    this.#running = trial;
+    const answer = await untilAborted(trial.try(request), signal);
+    this.#running = undefined;
+    if (answer.error === undefined) {
+      this.#answered?.close(NOT_THIS_WAY);
+      this.#answered = trial;
+    } else {
+      trial.close(NOT_THIS_WAY);
+    }
+    return answer;
+  }
+
+  /** The link of the attempt that was answered; from here on it is the caller's. */
+  take(): LinkClient | undefined {
+    const trial = this.#answered;
+    this.#answered = undefined;
+    return trial;
+  }
+
+  /** Ends what nobody has taken. May be called twice. */
+  override async close(): Promise<void> {
+    this.#running?.close(NOT_THIS_WAY);
+    this.#answered?.close(NOT_THIS_WAY);
+    this.#running = undefined;
+    this.#answered = undefined;
+    await super.close();
+  }
+}
+
+const NOT_THIS_WAY = new BridgeError('ERR_SESSION_CLOSED', 'This was only a trial.');

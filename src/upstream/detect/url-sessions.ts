@@ -1,0 +1,258 @@
+import type { Protocol, RemoteConfig, UrlTarget } from '../../config.ts';
+import type { Deps } from '../../deps.ts';
+import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
+import { HttpClient } from '../../http/client/client.ts';
+import { SessionCookies } from '../../http/client/cookies.ts';
+import type { Credentials } from '../../http/client/credentials.ts';
+import { showUrl } from '../../http/shown-url.ts';
+import type { Implementation } from '../../mcp/vocabulary/meta.ts';
+import type { ModernRevisionId } from '../../mcp/vocabulary/revisions.ts';
+import type { Readiness, ServerListener, SessionDialer, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import { createHttpSseDialer } from '../http-sse/dialer.ts';
+import type { RemoteDialerOptions } from '../remote/remote-options.ts';
+import { createStreamableDialer } from '../streamable-session/dialer.ts';
+import { PROBE_TIMEOUT_MS } from './command-attempts.ts';
+import { Deadline } from './deadline.ts';
+import { DetectingLinks, dialWith, type FoundLink, type Request } from './detecting-link.ts';
+import { type Detection, detect, LEGACY_FIRST, type Step } from './detection.ts';
+import type { FirstFailures } from './first-failures.ts';
+import { TrialAttempts } from './url-attempts.ts';
+import type { KeyOf, Verdict, VerdictCache } from './verdict-cache.ts';
+
+export interface RemoteOptions {
+  readonly target: UrlTarget;
+  readonly protocol: Protocol;
+  readonly remote: RemoteConfig;
+  readonly maxMessageBytes: number;
+  /** Who asks where no client does; also the User-Agent. */
+  readonly clientInfo: Implementation;
+  /** The credentials that all clients share. */
+  readonly credentials?: Credentials | undefined;
+  readonly deps: Deps;
+}
+
+/** What becomes of a session whose server turns out to be modern. */
+export type ModernServers =
+  /** It goes on there, translated. */
+  | { readonly kind: 'translated'; readonly dialer: SessionDialer }
+  /** Its client is told so. */
+  | { readonly kind: 'refused' }
+  /** The server is not asked. */
+  | { readonly kind: 'unasked' };
+
+export interface SessionKnowledge {
+  /** How the server takes an `initialize`. */
+  readonly verdicts: VerdictCache;
+  readonly keyOf: KeyOf;
+  readonly failures: FirstFailures;
+  readonly modern: ModernServers;
+  /** A server has shown that it is modern. */
+  readonly foundModern: (key: string, revision: ModernRevisionId) => void;
+  /** No session could be opened. */
+  readonly failed: (key: string) => void;
+}
+
+/**
+ * Connections to a server at a URL for sessions, as their clients begin them: with `initialize`. Which transport it
+ * speaks is found out with the first message of the first client, unless `--transport` says so.
+ * @throws BridgeError ERR_CONFIG_OPTION when a certificate file cannot be used
+ */
+export function createSessionDialer(options: RemoteOptions, knowledge: SessionKnowledge): UpstreamDialer {
+  const { protocol, remote } = options;
+  const { transport } = remote;
+  if (transport === 'sse') return createHttpSseDialer(dialerOptions(options));
+  if (transport === 'streamable-http' && protocol === 'legacy' && knowledge.modern.kind === 'unasked') {
+    return createStreamableDialer(dialerOptions(options));
+  }
+  return new UrlSessions(options, knowledge);
+}
+
+export function dialerOptions(options: RemoteOptions): RemoteDialerOptions {
+  const { target, remote, maxMessageBytes, deps } = options;
+  return { url: target.url, http: createHttpClient(options), timeouts: remote.timeouts, maxMessageBytes, deps };
+}
+
+export function createHttpClient({
+  remote,
+  clientInfo,
+  credentials,
+  deps,
+}: Pick<RemoteOptions, 'remote' | 'clientInfo' | 'credentials' | 'deps'>): HttpClient {
+  const { headers, bearerTokenFile, tls, proxyEnv } = remote;
+  const userAgent = `${clientInfo.name}/${clientInfo.version}`;
+  return new HttpClient({ headers, bearerTokenFile, credentials, tls, proxyEnv, userAgent, clock: deps.clock });
+}
+
+/** The detection of somebody else came to nothing that would hold for others. */
+class NothingFound extends Error {}
+
+type Found = Detection & { readonly link: FoundLink };
+
+class UrlSessions implements UpstreamDialer {
+  readonly name: string;
+  readonly #options: RemoteOptions;
+  readonly #knowledge: SessionKnowledge;
+  readonly #http: HttpClient;
+  readonly #streamable: UpstreamDialer;
+  readonly #httpSse: UpstreamDialer;
+  readonly #steps: readonly Step[];
+  readonly #links = new DetectingLinks();
+  /** It has been found once. Until then the address may be wrong, and `failures` is told. Who loses a server later says so. */
+  #wasThere = false;
+  #isClosed = false;
+
+  constructor(options: RemoteOptions, knowledge: SessionKnowledge) {
+    const shared = dialerOptions(options);
+    this.name = showUrl(options.target.url);
+    this.#options = options;
+    this.#knowledge = knowledge;
+    this.#http = shared.http;
+    this.#streamable = createStreamableDialer(shared);
+    // A client of its own: each dialer closes the one it has.
+    this.#httpSse = createHttpSseDialer(dialerOptions(options));
+    this.#steps = LEGACY_FIRST.filter(
+      (step) =>
+        !(step === 'discover' && options.protocol === 'legacy') &&
+        !(step === 'eventStream' && options.remote.transport === 'streamable-http'),
+    );
+  }
+
+  dial(listener: ServerListener): UpstreamLink {
+    if (this.#isClosed) {
+      throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
+    }
+    return this.#links.dial(listener, { kind: 'initialize' }, (initialize, signal) => this.#find(initialize, signal));
+  }
+
+  /**
+   * A client's `initialize` is the first attempt, so a server that takes it is asked nothing else. Several clients that
+   * come before anything is known wait for the first of them.
+   */
+  async #find(initialize: Request, signal: AbortSignal): Promise<FoundLink> {
+    const { verdicts, keyOf } = this.#knowledge;
+    const key = keyOf(initialize.exchange?.lane.headers);
+    for (;;) {
+      signal.throwIfAborted();
+      const known = verdicts.find(key);
+      if (known !== undefined) return this.#follow(key, known, initialize, signal);
+      let found: Found | undefined;
+      try {
+        await verdicts.resolve(key, async () => {
+          found = await this.#detectForAll(key, initialize, signal);
+          if (found.kind === 'refused') throw new NothingFound();
+          return toVerdict(found);
+        });
+      } catch (thrown) {
+        if (!(thrown instanceof NothingFound)) throw thrown;
+      }
+      if (found !== undefined) return found.link;
+    }
+  }
+
+  /** What is known comes first; everything else follows all the same, for servers change. */
+  async #follow(key: string, known: Verdict, initialize: Request, signal: AbortSignal): Promise<FoundLink> {
+    const { modern, verdicts } = this.#knowledge;
+    if (known.kind === 'modern' && modern.kind === 'translated') return dialWith(modern.dialer, initialize);
+    const isStream = known.kind === 'legacy' && known.by === 'eventStream';
+    const steps = isStream ? eventStreamFirst(this.#steps) : this.#steps;
+    const found = await this.#detect(key, initialize, signal, steps);
+    if (found.kind !== 'refused' && !isSame(found, known)) verdicts.store(key, toVerdict(found));
+    return found.link;
+  }
+
+  /** Whoever waits for this is not to suffer from the client that happened to be first. */
+  async #detectForAll(key: string, initialize: Request, signal: AbortSignal): Promise<Found> {
+    try {
+      return await this.#detect(key, initialize, signal, this.#steps);
+    } catch (thrown) {
+      throw signal.aborted ? new NothingFound() : thrown;
+    }
+  }
+
+  async #detect(key: string, initialize: Request, signal: AbortSignal, order: readonly Step[]): Promise<Found> {
+    const { target, deps, clientInfo, maxMessageBytes } = this.#options;
+    const { clock, log } = deps;
+    const deadline = new Deadline(this.#http, this.name, signal);
+    const forwarded = initialize.exchange?.lane.headers;
+    const attempts = new TrialAttempts({
+      target: { http: this.#http, url: target.url, cookies: new SessionCookies(), forwarded, maxMessageBytes },
+      clientInfo,
+      timeoutMs: PROBE_TIMEOUT_MS,
+      signal: deadline.signal,
+      request: initialize,
+      streamable: this.#streamable,
+      httpSse: this.#httpSse,
+    });
+    try {
+      const detection = await detect({ attempts, order, goal: 'session', clock, log, signal: deadline.signal });
+      this.#wasThere = true;
+      log.debug({ found: detection.kind === 'legacy' ? detection.by : detection.kind }, 'found the server');
+      if (detection.kind === 'modern') {
+        return { ...detection, link: this.#turnModern(key, initialize, detection.revision) };
+      }
+      const link = attempts.take();
+      if (link === undefined) throw new Error('a transport was found without a link');
+      return { ...detection, link };
+    } catch (thrown) {
+      if (!signal.aborted) this.#failed(key, toBridgeError(thrown));
+      throw thrown;
+    } finally {
+      deadline.clear();
+      void attempts.close();
+    }
+  }
+
+  #failed(key: string, error: BridgeError): void {
+    this.#knowledge.failed(key);
+    if (!this.#wasThere) this.#knowledge.failures.tell(error);
+  }
+
+  /** The server has not taken the client's `initialize`; who translates answers it. */
+  #turnModern(key: string, initialize: Request, revision: ModernRevisionId): FoundLink {
+    const { modern, foundModern } = this.#knowledge;
+    if (modern.kind !== 'unasked') foundModern(key, revision);
+    if (modern.kind === 'translated') return dialWith(modern.dialer, initialize);
+    throw modernOnlyError(this.name, revision);
+  }
+
+  /** As the transport knows that is in use; before the first client both are as good as reachable. */
+  readiness(): Readiness {
+    const streamable = this.#streamable.readiness();
+    const httpSse = this.#httpSse.readiness();
+    return streamable.state === 'ready' ? httpSse : streamable;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#links.close(SHUTTING_DOWN);
+    await Promise.all([this.#streamable.close(), this.#httpSse.close()]);
+  }
+
+  killNow(): void {
+    this.#isClosed = true;
+    this.#streamable.killNow();
+    this.#httpSse.killNow();
+  }
+}
+
+const eventStreamFirst = (steps: readonly Step[]): readonly Step[] => [...new Set<Step>(['eventStream', ...steps])];
+
+type Certain = Exclude<Detection, { readonly kind: 'refused' }>;
+
+function toVerdict(found: Certain): Verdict {
+  return found.kind === 'modern'
+    ? { kind: 'modern', revision: found.revision }
+    : { kind: 'legacy', by: found.by, confidence: found.confidence };
+}
+
+function isSame(found: Certain, known: Verdict): boolean {
+  return found.kind === 'modern' || known.kind === 'modern' ? found.kind === known.kind : found.by === known.by;
+}
+
+/** A client of the legacy era in front of a server without it. */
+function modernOnlyError(name: string, revision: string): BridgeError {
+  const message =
+    `The server at ${name} speaks only MCP ${revision} and later, without a handshake, but was to be spoken to with one. ` +
+    'Try again, without --protocol legacy and --transport if they are given.';
+  return new BridgeError('ERR_UPSTREAM_REVISION', message, { data: { supported: [revision] } });
+}
