@@ -1,0 +1,125 @@
+import type { Clock } from '../../../deps.ts';
+import { BridgeError } from '../../../errors.ts';
+import type { InputFault } from '../../../mcp/classify/input-required.ts';
+import { toLegacyInput } from '../../../mcp/translate/downgrade-inputs.ts';
+import { downgradeResult } from '../../../mcp/translate/downgrade-results.ts';
+import { withoutUrlElicitation } from '../../../mcp/translate/errors.ts';
+import {
+  type ClientCapabilities,
+  missingCapability,
+  readClientCapabilities,
+} from '../../../mcp/vocabulary/client-capabilities.ts';
+import { ELICIT } from '../../../mcp/vocabulary/methods.ts';
+import { readFields } from '../../../mcp/vocabulary/payload.ts';
+import {
+  findRevision,
+  isEarlierRevision,
+  LATEST_LEGACY_REVISION,
+  type RevisionId,
+} from '../../../mcp/vocabulary/revisions.ts';
+import { withPayload } from '../../../wire/edit-frame.ts';
+import type { Frame } from '../../../wire/frame.ts';
+import { skipValue } from '../../../wire/json/scan-json.ts';
+import { EarlyQuestions } from './early-questions.ts';
+
+/** What a shared legacy server's messages have to be for one of its clients, and when it may have them. */
+export interface LegacyClient {
+  /** The client was told what the server offers. */
+  readonly isIntroduced: boolean;
+  /** The client has finished its handshake and may be told things. */
+  readonly isInitialized: boolean;
+  /** Reads what the client's `initialize` says about it. Returns the revision that it is answered in. */
+  introduce(initialize: Frame, serverRevision: unknown): RevisionId;
+  finishHandshake(): void;
+  /** The answer as this client may see it. `method`: of the request that it answers. */
+  answered(answer: Frame, method: string): Frame;
+  /** The question as this client may see it, or why it cannot be asked. */
+  asked(question: Frame): Frame | BridgeError;
+  /** Asks the client as soon as it may be asked. `bytes`: of the question that was found to be possible. */
+  askInTime(ask: () => void, bytes: number): void;
+  left(): void;
+}
+
+/** A client that makes a handshake of its own, which the bridge answers. */
+export class HandshakingClient implements LegacyClient {
+  isIntroduced = false;
+  isInitialized = false;
+  readonly #clock: Clock;
+  /** What waits for `isInitialized`; made for the first question that comes before. */
+  #early: EarlyQuestions | undefined;
+  /** What this client said in its `initialize`; the server heard the bridge's. */
+  #capabilities: ClientCapabilities = {};
+  #revision: RevisionId = LATEST_LEGACY_REVISION.id;
+  /** Its revision is older than the server's: it must not see newer shapes. */
+  #isOlder = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  introduce(initialize: Frame, serverRevision: unknown): RevisionId {
+    const params = readFields(initialize, ['capabilities', 'protocolVersion']);
+    const server = findRevision(serverRevision);
+    this.isIntroduced = true;
+    this.#capabilities = readClientCapabilities(params);
+    this.#revision = (findRevision(params.protocolVersion) ?? LATEST_LEGACY_REVISION).id;
+    this.#isOlder = server !== undefined && isEarlierRevision(this.#revision, server.id);
+    return this.#revision;
+  }
+
+  finishHandshake(): void {
+    this.isInitialized = true;
+    this.#early?.letGo();
+  }
+
+  answered(answer: Frame, method: string): Frame {
+    if (answer.kind === 'error') return this.#opensUrls ? answer : withoutUrlElicitation(answer);
+    return this.#isOlder ? downgradeResult(answer, { method, clientRevision: this.#revision }) : answer;
+  }
+
+  get #opensUrls(): boolean {
+    return !this.#isOlder && missingCapability(this.#capabilities, ELICIT, { mode: 'url' }) === undefined;
+  }
+
+  asked(question: Frame): Frame | BridgeError {
+    const { method = '' } = question;
+    const missing = missingCapability(this.#capabilities, method, readFields(question, ['mode']));
+    if (missing !== undefined) {
+      return new BridgeError('ERR_CLIENT_CAPABILITY', `The client of this call did not declare ${missing}.`);
+    }
+    const asked = this.#isOlder ? olderQuestion(question, this.#revision) : question;
+    if ('fault' in asked) {
+      return new BridgeError('ERR_CLIENT_CAPABILITY', `The client of this call cannot be asked: ${asked.fault}.`);
+    }
+    return this.isInitialized || this.#earlyQuestions.hasCapacityFor(asked.bytes.length) ? asked : TOO_EARLY;
+  }
+
+  askInTime(ask: () => void, bytes: number): void {
+    if (this.isInitialized) ask();
+    else this.#earlyQuestions.add(ask, bytes);
+  }
+
+  get #earlyQuestions(): EarlyQuestions {
+    this.#early ??= new EarlyQuestions(this.#clock);
+    return this.#early;
+  }
+
+  left(): void {
+    this.#early?.drop();
+  }
+}
+
+const TOO_EARLY = new BridgeError(
+  'ERR_SESSION_BUSY',
+  'The client has not finished its handshake, and enough waits for it to be asked.',
+);
+
+/** A request of the server in the words of this revision; a fault: it has none for it. */
+function olderQuestion(frame: Frame, clientRevision: RevisionId): Frame | InputFault {
+  const { bytes, payloadStart, method = '' } = frame;
+  const params = payloadStart === -1 ? undefined : bytes.subarray(payloadStart, skipValue(bytes, payloadStart));
+  // No revision that has another after it knows ids of elicitations.
+  const older = toLegacyInput({ method, params }, { clientRevision, elicitationId: '' });
+  if ('fault' in older) return older;
+  return older.params === undefined || older.params === params ? frame : withPayload(frame, older.params);
+}
