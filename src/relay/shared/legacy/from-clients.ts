@@ -25,10 +25,9 @@ import type { UpstreamLink } from '../../ports.ts';
 import type { ClientLink } from '../client-link.ts';
 import { refuse, UNCLEAR } from '../waiting-messages.ts';
 import { type InitializeResult, resultForClient } from './initialize-result.ts';
-import type { LegacyClient } from './legacy-client.ts';
 import type { LegacyState } from './legacy-state.ts';
 import type { CallOutcome } from './pending-calls.ts';
-import type { SharingPolicy } from './several-clients.ts';
+import type { LegacyClient, SharingPolicy } from './sharing-policy.ts';
 
 type Client = ClientLink<LegacyClient>;
 

@@ -21,10 +21,9 @@ import type { Exchange } from '../../exchange.ts';
 import type { ServerFault, UpstreamLink } from '../../ports.ts';
 import { refusalOfId } from '../../questions.ts';
 import type { ClientLink } from '../client-link.ts';
-import type { LegacyClient } from './legacy-client.ts';
 import type { LegacyState } from './legacy-state.ts';
 import type { Owner, PendingCall, SoleOne } from './pending-calls.ts';
-import type { SharingPolicy } from './several-clients.ts';
+import type { LegacyClient, SharingPolicy } from './sharing-policy.ts';
 
 /** Characters shown of the name of a method. */
 const MAX_SHOWN_LENGTH = 100;

@@ -19,9 +19,9 @@ import type { ClientMessage } from '../waiting-messages.ts';
 import { FromClients } from './from-clients.ts';
 import { FromServer } from './from-server.ts';
 import { type InitializeResult, isSameOffer, readInitializeResult, refusalOf } from './initialize-result.ts';
-import type { LegacyClient } from './legacy-client.ts';
 import { LegacyState } from './legacy-state.ts';
-import { SeveralClients, type SharingPolicy } from './several-clients.ts';
+import { SeveralClients } from './several-clients.ts';
+import type { LegacyClient, SharingPolicy } from './sharing-policy.ts';
 
 export interface LegacyEraOptions {
   readonly deps: Deps;
@@ -34,7 +34,7 @@ export interface LegacyEraOptions {
 /** One server of the legacy era for several clients. */
 export function createSharedLegacyServer(options: LegacyEraOptions & SharedServerOptions): SharedServer<LegacyClient> {
   const state = new LegacyState(options.deps.clock);
-  return new SharedServer(new LegacyEra(state, new SeveralClients(state, options.deps), options), options);
+  return new SharedServer(new LegacyEra(state, new SeveralClients(state, options.deps.clock), options), options);
 }
 
 /** The one real handshake with a legacy server, and what a new child has to be told of what the old one knew. */

@@ -9,8 +9,8 @@ import { withId } from '../../../wire/splice.ts';
 import type { ClientLink } from '../client-link.ts';
 import { WithdrawnRequests } from '../waiting-messages.ts';
 import type { InitializeResult } from './initialize-result.ts';
-import type { LegacyClient } from './legacy-client.ts';
 import { PendingCalls, type SoleOne } from './pending-calls.ts';
+import type { LegacyClient } from './sharing-policy.ts';
 
 /** What a shared server knows of its clients; it outlives the child, so that a new one can be brought up to date. */
 export class LegacyState {

@@ -3,7 +3,7 @@ import { mayAsk } from '../../../mcp/vocabulary/methods.ts';
 import type { JsonRpcId } from '../../../wire/frame.ts';
 import type { Exchange } from '../../exchange.ts';
 import type { ClientLink } from '../client-link.ts';
-import type { LegacyClient } from './legacy-client.ts';
+import type { LegacyClient } from './sharing-policy.ts';
 
 /** How a call came to its end: answered with a result, with an error or not at all, or given up by its client. */
 export type CallOutcome = 'succeeded' | 'failed' | 'withdrawn';

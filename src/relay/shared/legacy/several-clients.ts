@@ -1,75 +1,33 @@
-import type { Deps } from '../../../deps.ts';
+import type { Clock } from '../../../deps.ts';
 import { BridgeError } from '../../../errors.ts';
-import { CARRIED_CAPABILITIES } from '../../../mcp/vocabulary/client-capabilities.ts';
+import type { InputFault } from '../../../mcp/classify/input-required.ts';
+import { toLegacyInput } from '../../../mcp/translate/downgrade-inputs.ts';
+import { downgradeResult } from '../../../mcp/translate/downgrade-results.ts';
+import { withoutUrlElicitation } from '../../../mcp/translate/errors.ts';
+import {
+  CARRIED_CAPABILITIES,
+  type ClientCapabilities,
+  missingCapability,
+  readClientCapabilities,
+} from '../../../mcp/vocabulary/client-capabilities.ts';
 import { ELICIT } from '../../../mcp/vocabulary/methods.ts';
-import { type Fields, readField } from '../../../mcp/vocabulary/payload.ts';
+import { readField, readFields } from '../../../mcp/vocabulary/payload.ts';
+import {
+  findRevision,
+  isEarlierRevision,
+  LATEST_LEGACY_REVISION,
+  type RevisionId,
+} from '../../../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
-import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
+import { withPayload } from '../../../wire/edit-frame.ts';
+import type { Frame } from '../../../wire/frame.ts';
+import { skipValue } from '../../../wire/json/scan-json.ts';
 import { errorFrame } from '../../../wire/write-message.ts';
-import type { Exchange, Lane } from '../../exchange.ts';
-import type { UpstreamLink } from '../../ports.ts';
 import type { ClientLink } from '../client-link.ts';
-import type { ServerEnd } from '../shared-server.ts';
-import type { InitializeResult } from './initialize-result.ts';
-import { HandshakingClient, type LegacyClient } from './legacy-client.ts';
+import { EarlyQuestions } from './early-questions.ts';
 import type { LegacyState } from './legacy-state.ts';
 import type { Owner, PendingCall } from './pending-calls.ts';
-
-/** A request of the server. */
-export interface ServerQuestion {
-  readonly link: UpstreamLink;
-  readonly question: Frame;
-  /** The exchange on the link that it came with, where the transport can tell. */
-  readonly known: Exchange | undefined;
-  /** Says so to the server, later than `ask` could. */
-  readonly refuse: (reason: BridgeError) => void;
-}
-
-/**
- * Who the clients of a shared legacy server are to each other: whom of them it may ask something, who hears what names
- * nobody, and what is kept from it and from them.
- */
-export interface SharingPolicy {
-  /** What the server is told in `initialize`. */
-  readonly capabilities: Fields;
-  /** The lane of everything that is sent to the server, whichever call it is for; undefined: it matters to nobody. */
-  readonly lane: Lane | undefined;
-  /** What names no owner, as tasks do, passes all the same. */
-  readonly passesUnowned: boolean;
-  /** Called for each link. */
-  newClient(): LegacyClient;
-
-  /** Returns why nobody can be asked this; undefined: somebody is, or will be, or `refuse` is called. */
-  ask(asked: ServerQuestion): BridgeError | undefined;
-  /** The server withdraws what no client is being asked. */
-  questionWithdrawn(id: JsonRpcId): void;
-  elicitationCompleted(elicitationId: string, notification: Frame): void;
-  /** Whose a message is that names no call. */
-  unnamedOwner(): Owner;
-  /** Whose a log message is that names no call. */
-  logOwner(): Owner;
-  /** Who is told that a resource has changed. */
-  watchersOf(uri: string): Iterable<ClientLink<LegacyClient>>;
-
-  /** A call was answered, and its client has the answer. */
-  callAnswered(): void;
-  /** A call was given up that the server may still be at work on. */
-  callGivenUp(exchange: Exchange): void;
-  /** The server answers what is not open. */
-  answeredLate(id: JsonRpcId | undefined): void;
-  /** Tells the client that its call ended with the child. */
-  callLost(call: PendingCall, reason: BridgeError): void;
-
-  /** The server announces that one of its lists has changed; all clients hear of it, too. */
-  listChanged(method: string | undefined): void;
-  /** True: a server of this kind was told the wrong thing; `capabilities` is another now, and it must be told anew. */
-  redeclares(offer: InitializeResult): boolean;
-  /** A child has answered the handshake. */
-  served(offer: InitializeResult): void;
-  /** The child is gone, and with it whatever it had asked. */
-  ended(end: ServerEnd): void;
-  close(): void;
-}
+import type { LegacyClient, ServerQuestion, SharingPolicy } from './sharing-policy.ts';
 
 /** Clients that must learn nothing of each other. One is asked only what certainly belongs to a call of its own. */
 export class SeveralClients implements SharingPolicy {
@@ -77,15 +35,15 @@ export class SeveralClients implements SharingPolicy {
   readonly lane = undefined;
   readonly passesUnowned = false;
   readonly #state: LegacyState;
-  readonly #deps: Pick<Deps, 'clock'>;
+  readonly #clock: Clock;
 
-  constructor(state: LegacyState, deps: Pick<Deps, 'clock'>) {
+  constructor(state: LegacyState, clock: Clock) {
     this.#state = state;
-    this.#deps = deps;
+    this.#clock = clock;
   }
 
   newClient(): LegacyClient {
-    return new HandshakingClient(this.#deps.clock);
+    return new HandshakingClient(this.#clock);
   }
 
   ask({ question }: ServerQuestion): BridgeError | undefined {
@@ -143,4 +101,88 @@ export class SeveralClients implements SharingPolicy {
   served(): void {}
   ended(): void {}
   close(): void {}
+}
+
+/** A client that makes a handshake of its own, which the bridge answers. */
+export class HandshakingClient implements LegacyClient {
+  isIntroduced = false;
+  isInitialized = false;
+  readonly #clock: Clock;
+  /** What waits for `isInitialized`; made for the first question that comes before. */
+  #early: EarlyQuestions | undefined;
+  /** What this client said in its `initialize`; the server heard the bridge's. */
+  #capabilities: ClientCapabilities = {};
+  #revision: RevisionId = LATEST_LEGACY_REVISION.id;
+  /** Its revision is older than the server's: it must not see newer shapes. */
+  #isOlder = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  introduce(initialize: Frame, serverRevision: unknown): RevisionId {
+    const params = readFields(initialize, ['capabilities', 'protocolVersion']);
+    const server = findRevision(serverRevision);
+    this.isIntroduced = true;
+    this.#capabilities = readClientCapabilities(params);
+    this.#revision = (findRevision(params.protocolVersion) ?? LATEST_LEGACY_REVISION).id;
+    this.#isOlder = server !== undefined && isEarlierRevision(this.#revision, server.id);
+    return this.#revision;
+  }
+
+  finishHandshake(): void {
+    this.isInitialized = true;
+    this.#early?.letGo();
+  }
+
+  answered(answer: Frame, method: string): Frame {
+    if (answer.kind === 'error') return this.#opensUrls ? answer : withoutUrlElicitation(answer);
+    return this.#isOlder ? downgradeResult(answer, { method, clientRevision: this.#revision }) : answer;
+  }
+
+  get #opensUrls(): boolean {
+    return !this.#isOlder && missingCapability(this.#capabilities, ELICIT, { mode: 'url' }) === undefined;
+  }
+
+  asked(question: Frame): Frame | BridgeError {
+    const { method = '' } = question;
+    const missing = missingCapability(this.#capabilities, method, readFields(question, ['mode']));
+    if (missing !== undefined) {
+      return new BridgeError('ERR_CLIENT_CAPABILITY', `The client of this call did not declare ${missing}.`);
+    }
+    const asked = this.#isOlder ? olderQuestion(question, this.#revision) : question;
+    if ('fault' in asked) {
+      return new BridgeError('ERR_CLIENT_CAPABILITY', `The client of this call cannot be asked: ${asked.fault}.`);
+    }
+    return this.isInitialized || this.#earlyQuestions.hasCapacityFor(asked.bytes.length) ? asked : TOO_EARLY;
+  }
+
+  askInTime(ask: () => void, bytes: number): void {
+    if (this.isInitialized) ask();
+    else this.#earlyQuestions.add(ask, bytes);
+  }
+
+  get #earlyQuestions(): EarlyQuestions {
+    this.#early ??= new EarlyQuestions(this.#clock);
+    return this.#early;
+  }
+
+  left(): void {
+    this.#early?.drop();
+  }
+}
+
+const TOO_EARLY = new BridgeError(
+  'ERR_SESSION_BUSY',
+  'The client has not finished its handshake, and enough waits for it to be asked.',
+);
+
+/** A request of the server in the words of this revision; a fault: it has none for it. */
+function olderQuestion(frame: Frame, clientRevision: RevisionId): Frame | InputFault {
+  const { bytes, payloadStart, method = '' } = frame;
+  const params = payloadStart === -1 ? undefined : bytes.subarray(payloadStart, skipValue(bytes, payloadStart));
+  // No revision that has another after it knows ids of elicitations.
+  const older = toLegacyInput({ method, params }, { clientRevision, elicitationId: '' });
+  if ('fault' in older) return older;
+  return older.params === undefined || older.params === params ? frame : withPayload(frame, older.params);
 }

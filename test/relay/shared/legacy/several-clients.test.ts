@@ -1,5 +1,5 @@
 import test from 'ava';
-import { HandshakingClient } from '../../../../src/relay/shared/legacy/legacy-client.ts';
+import { HandshakingClient } from '../../../../src/relay/shared/legacy/several-clients.ts';
 import { FakeClock } from '../../../support/fake-clock.ts';
 import { clientFrame, serverFrame } from '../../../support/frames.ts';
 import { EXITED, SharedBridge } from './shared-bridge.ts';
