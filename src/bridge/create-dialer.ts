@@ -2,8 +2,8 @@ import type { CommandTarget, LoginConfig, RemoteConfig, ServerConfig, ServerLimi
 import type { Deps } from '../deps.ts';
 import type { Credentials } from '../http/client/credentials.ts';
 import type { CallerDialers, CallerEnvironment, UpstreamDialer } from '../relay/ports.ts';
-import { SharedServer } from '../relay/shared/shared-server.ts';
-import { SharedModernServer } from '../relay/shared-modern/shared-modern-server.ts';
+import { createSharedLegacyServer } from '../relay/shared/legacy/legacy-era.ts';
+import { createSharedModernServer } from '../relay/shared/modern/modern-era.ts';
 import { createCommandDialer } from '../upstream/detect/command-dialer.ts';
 import type { EraDialers, JoinedDialers } from '../upstream/detect/joined-dialers.ts';
 import { LinkPool } from '../upstream/resilience/link-pool.ts';
@@ -75,7 +75,7 @@ function keepApart(dialers: EraDialers, server: DialledServer, deps: Deps): Join
   }
   const { legacy, modern } = watchProcesses(dialers, server.limits, deps);
   return {
-    modern: new SharedModernServer({ dialer: modern, deps, prewarm: false }),
+    modern: createSharedModernServer({ dialer: modern, deps, prewarm: false }),
     legacyToModern,
     modernToLegacy: toLegacy(legacy, server, deps),
     sessions: { kind: 'own' },
@@ -87,8 +87,13 @@ function shareOne(dialers: EraDialers, server: DialledServer, deps: Deps): Joine
   const handshakeTimeoutMs = server.limits.requestTimeoutMs;
   const options = { deps, prewarm: false };
   const watched = watchProcesses(dialers, server.limits, deps);
-  const legacy = new SharedServer({ ...options, dialer: watched.legacy, handshakeTimeoutMs, clientInfo: CLIENT_INFO });
-  const modern = new SharedModernServer({ ...options, dialer: watched.modern });
+  const legacy = createSharedLegacyServer({
+    ...options,
+    dialer: watched.legacy,
+    handshakeTimeoutMs,
+    clientInfo: CLIENT_INFO,
+  });
+  const modern = createSharedModernServer({ ...options, dialer: watched.modern });
   return {
     modern,
     legacyToModern: toModern(modern, deps),

@@ -5,7 +5,7 @@ import { MAX_LISTENING } from '../eras/modern-to-legacy/client-subscription.ts';
 import { createModernToLegacyDialer } from '../eras/modern-to-legacy/dialer.ts';
 import type { ParkingLimits } from '../eras/modern-to-legacy/parked-calls.ts';
 import { LEGACY_POOL_LIMITS, type LegacyPoolLimits } from '../eras/modern-to-legacy/pool/legacy-pool.ts';
-import type { Attribution } from '../eras/modern-to-legacy/pool/legacy-session.ts';
+import type { Attribution } from '../eras/modern-to-legacy/pool/sole-owner.ts';
 import type { CallDialer, SessionDialer } from '../relay/ports.ts';
 import { CLIENT_INFO } from '../version.ts';
 import { areKeptApart, type CallerPolicy, countSharers } from './caller-policy.ts';

@@ -23,7 +23,7 @@ import type { ModernRevisionId } from '../../mcp/vocabulary/revisions.ts';
 import { INVALID_PARAMS, METHOD_NOT_FOUND } from '../../mcp/vocabulary/rpc-codes.ts';
 import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { ServerListener } from '../../relay/ports.ts';
-import { EarlyQuestions } from '../../relay/shared/early-questions.ts';
+import { EarlyQuestions } from '../../relay/shared/legacy/early-questions.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import type { HeldBytes } from '../parked-bytes.ts';

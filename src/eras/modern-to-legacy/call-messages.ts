@@ -9,7 +9,7 @@ import type { RevisionFeatures } from '../../mcp/vocabulary/revisions.ts';
 import { INTERNAL_ERROR } from '../../mcp/vocabulary/rpc-codes.ts';
 import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { TaskStatus } from '../../mcp/vocabulary/task-extension.ts';
-import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
+import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
 import { withPayload } from '../../wire/edit-frame.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/ascii.ts';

@@ -21,7 +21,7 @@ import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { MAX_SUBSCRIBED } from '../../mcp/vocabulary/subscribed-uris.ts';
 import { TASK_CHANGED } from '../../mcp/vocabulary/task-extension.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
+import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
 import { editFrame, withParams } from '../../wire/edit-frame.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';

@@ -18,7 +18,7 @@ import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { declaresTasks } from '../../mcp/vocabulary/task-extension.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
-import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
+import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { QUOTE } from '../../wire/json/ascii.ts';
 import { findUniqueMember } from '../../wire/json/find-member.ts';

@@ -20,8 +20,8 @@ import { HostedTasks } from './hosted-tasks.ts';
 import type { Follower, ParkedCall } from './parked-call.ts';
 import { KeptOutcomes, PARKING_LIMITS, ParkedCalls, type ParkingLimits } from './parked-calls.ts';
 import { LegacyPool, type LegacyPoolLimits } from './pool/legacy-pool.ts';
-import type { Attribution } from './pool/legacy-session.ts';
 import { type SessionWanted, sessionFor } from './pool/session-wanted.ts';
+import type { Attribution } from './pool/sole-owner.ts';
 import { RequestStates } from './request-state.ts';
 import { TaskTools } from './task-tools.ts';
 

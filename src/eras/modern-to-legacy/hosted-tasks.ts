@@ -13,7 +13,7 @@ import {
   UNKNOWN_TASK,
   UPDATE_TASK,
 } from '../../mcp/vocabulary/task-extension.ts';
-import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
+import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { ParkedBytes } from '../parked-bytes.ts';

@@ -4,7 +4,7 @@ import { LATEST_LEGACY_REVISION } from '../../mcp/vocabulary/revisions.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { Exchange, type Lane } from '../../relay/exchange.ts';
 import type { ServerFault, ServerListener } from '../../relay/ports.ts';
-import type { InitializeResult } from '../../relay/shared/initialize-result.ts';
+import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { requestFrame } from '../../wire/write-message.ts';
 import { readRpcError } from './call-messages.ts';

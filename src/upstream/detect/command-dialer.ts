@@ -3,6 +3,7 @@ import type { Deps } from '../../deps.ts';
 import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import { CARRIED_CAPABILITIES } from '../../mcp/vocabulary/client-capabilities.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
+import { asFields } from '../../mcp/vocabulary/payload.ts';
 import { logFailure } from '../../relay/log-failure.ts';
 import type {
   CallContext,
@@ -250,7 +251,7 @@ class CommandDialer implements UpstreamDialer {
     if (connection.end === undefined && by === 'discover') return this.#legacy.offer(connection);
     if (connection.end === undefined && sessions.kind === 'shared' && outcome.kind === 'result') {
       this.#legacy.offer(connection);
-      if (sessions.startInitialized(outcome.result)) return;
+      if (sessions.startInitialized(asFields(outcome.result) ?? {})) return;
     }
     await attempts.close();
   }

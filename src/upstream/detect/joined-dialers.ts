@@ -32,7 +32,7 @@ export type JoinedSessions =
        * The next connection of the dialer below has been through a handshake in the name of the bridge, with this result.
        * False: it is of no use, and has to be closed.
        */
-      startInitialized(result: unknown): boolean;
+      startInitialized(result: object): boolean;
       /** The era was found out: its server is to be started and kept running, clients or not. */
       warm(era: Era): void;
     };

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { createModernToLegacyDialer } from '../../../src/eras/modern-to-legacy/dialer.ts';
 import type { UpstreamDialer } from '../../../src/relay/ports.ts';
-import { SharedModernServer } from '../../../src/relay/shared-modern/shared-modern-server.ts';
+import { createSharedModernServer } from '../../../src/relay/shared/modern/modern-era.ts';
 import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
 import { startHttpHarness } from '../../support/http-harness.ts';
@@ -24,7 +24,7 @@ function dialProgram(program: string, ...args: readonly string[]): UpstreamDiale
 /** Servers made with the official SDKs that have the same tool, resource and prompt. */
 const SERVERS: Readonly<Record<string, (t: ExecutionContext) => UpstreamDialer>> = {
   'a modern server': () =>
-    new SharedModernServer({ dialer: dialProgram('modern-server/every-method.js'), deps, prewarm: false }),
+    createSharedModernServer({ dialer: dialProgram('modern-server/every-method.js'), deps, prewarm: false }),
   'a legacy server': () =>
     createModernToLegacyDialer({
       dialer: dialProgram('everything/server.js', '--stdio'),

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import test, { type ExecutionContext } from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
-import { SharedModernServer } from '../../../src/relay/shared-modern/shared-modern-server.ts';
+import { createSharedModernServer } from '../../../src/relay/shared/modern/modern-era.ts';
 import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
 import { startHttpHarness } from '../../support/http-harness.ts';
@@ -21,7 +21,7 @@ async function startHarness(t: ExecutionContext) {
     shutdownGraceMs: 2000,
     deps,
   });
-  const server = new SharedModernServer({ dialer, deps, prewarm: false });
+  const server = createSharedModernServer({ dialer, deps, prewarm: false });
   t.teardown(() => server.close());
   const harness = await startHttpHarness(t, { modernDialer: server });
   return { harness, server };

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { MAX_ASKED_AT_ONCE } from '../../../src/eras/legacy-to-modern/input-round.ts';
 import { BridgeError } from '../../../src/errors.ts';
-import { MAX_WAITING_BYTES } from '../../../src/relay/shared/early-questions.ts';
+import { MAX_WAITING_BYTES } from '../../../src/relay/shared/legacy/early-questions.ts';
 import { clientFrame } from '../../support/frames.ts';
 import { DISCOVERY, done, LegacyFront, type LegacySession, META, type Message, NEEDS_TASKS } from './legacy-session.ts';
 

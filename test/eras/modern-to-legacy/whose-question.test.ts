@@ -1,5 +1,9 @@
 import test from 'ava';
-import { MAX_UNCLEAR, MAX_UNCLEAR_BYTES, UNCLEAR_HOLD_MS } from '../../../src/relay/shared/unclear-questions.ts';
+import {
+  MAX_UNCLEAR,
+  MAX_UNCLEAR_BYTES,
+  UNCLEAR_HOLD_MS,
+} from '../../../src/eras/modern-to-legacy/pool/unclear-questions.ts';
 import { ALL, ModernBridge } from './modern-bridge.ts';
 
 const ASK = { method: 'elicitation/create', params: { message: 'who?', requestedSchema: { type: 'object' } } };

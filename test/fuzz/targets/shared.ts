@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import type { BridgeError } from '../../../src/errors.ts';
 import type { Frame, JsonRpcId } from '../../../src/wire/frame.ts';
-import { EXITED, SERVER_RESULT, SharedBridge } from '../../relay/shared/shared-bridge.ts';
-import { ENVELOPE, ModernBridge } from '../../relay/shared-modern/modern-bridge.ts';
+import { EXITED, SERVER_RESULT, SharedBridge } from '../../relay/shared/legacy/shared-bridge.ts';
+import { ENVELOPE, ModernBridge } from '../../relay/shared/modern/modern-bridge.ts';
 import type { FakeDialer, FakePeer } from '../../support/fake-peers.ts';
 import { fuzzTarget, insist } from '../target.ts';
 

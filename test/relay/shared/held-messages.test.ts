@@ -1,16 +1,16 @@
 import test from 'ava';
-import { HeldMessages } from '../../../src/relay/shared/held-messages.ts';
+import { ClientLink } from '../../../src/relay/shared/client-link.ts';
+import { HeldMessages } from '../../../src/relay/shared/waiting-messages.ts';
+import { FakeServerListener } from '../../support/fake-peers.ts';
 import { clientFrame } from '../../support/frames.ts';
 
-const LISTENER = { fromServer: () => {}, serverFault: () => {}, serverDrained: () => {}, serverClosed: () => {} };
+const HOST = { fromClient: () => true, leave: () => {} };
 const HUGE = clientFrame({ id: 1, method: 'tools/call', params: { text: 'x'.repeat(16 * 1024 * 1024) } });
 
 test('holds so many bytes and no more, and is free again when they were taken or their client has left', (t) => {
-  const held = new HeldMessages<{ readonly listener: typeof LISTENER; readonly node: object }>();
-  const [one, other] = [
-    { listener: LISTENER, node: {} },
-    { listener: LISTENER, node: {} },
-  ];
+  const held = new HeldMessages<undefined>();
+  const createClient = (): ClientLink<undefined> => new ClientLink(HOST, new FakeServerListener(), undefined);
+  const [one, other] = [createClient(), createClient()];
   const fill = (): void => {
     for (const client of [one, one, other]) held.add({ client, frame: HUGE, exchange: undefined });
     t.false(held.isFull);

@@ -4,10 +4,10 @@ import {
   MAX_WITHDRAWN_BYTES,
   TRIAL_MS,
   WithdrawnRequests,
-} from '../../../src/relay/shared/shared-state.ts';
+} from '../../../src/relay/shared/waiting-messages.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
-import { ModernBridge } from '../shared-modern/modern-bridge.ts';
-import { type Message, only, reasonOf, SharedBridge } from './shared-bridge.ts';
+import { type Message, only, reasonOf, SharedBridge } from './legacy/shared-bridge.ts';
+import { ModernBridge } from './modern/modern-bridge.ts';
 
 const LARGE = MAX_TRIAL_BYTES + 1;
 const QUARTER = { text: 'x'.repeat(MAX_WITHDRAWN_BYTES / 4) };

@@ -2,8 +2,8 @@
 import test, { type ExecutionContext } from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
 import type { ServerListener, UpstreamDialer } from '../../../src/relay/ports.ts';
-import { SharedServer } from '../../../src/relay/shared/shared-server.ts';
-import { SharedModernServer } from '../../../src/relay/shared-modern/shared-modern-server.ts';
+import { createSharedLegacyServer } from '../../../src/relay/shared/legacy/legacy-era.ts';
+import { createSharedModernServer } from '../../../src/relay/shared/modern/modern-era.ts';
 import { type CommandDialerOptions, createCommandDialer } from '../../../src/upstream/detect/command-dialer.ts';
 import type { JoinEras } from '../../../src/upstream/detect/joined-dialers.ts';
 import { HANDOVER_MS } from '../../../src/upstream/detect/started-processes.ts';
@@ -262,7 +262,7 @@ test('all requests of one pipe go through one link, and wait for the verdict tog
 /** One process of a modern server for everybody. */
 const joinShared: JoinEras = ({ legacy, modern: dialer }) => {
   const { deps } = createTestDeps();
-  const modern = new SharedModernServer({ dialer, deps, prewarm: false });
+  const modern = createSharedModernServer({ dialer, deps, prewarm: false });
   return { ...joinErasWith(deps)({ legacy, modern }), modern };
 };
 
@@ -285,8 +285,13 @@ function joinAll(warmed: string[] = []): JoinEras {
   return ({ legacy: ofLegacy, modern: ofModern }) => {
     const { deps } = createTestDeps();
     const options = { deps, prewarm: false };
-    const legacy = new SharedServer({ ...options, dialer: ofLegacy, handshakeTimeoutMs: 0, clientInfo: CLIENT_INFO });
-    const modern = new SharedModernServer({ ...options, dialer: ofModern });
+    const legacy = createSharedLegacyServer({
+      ...options,
+      dialer: ofLegacy,
+      handshakeTimeoutMs: 0,
+      clientInfo: CLIENT_INFO,
+    });
+    const modern = createSharedModernServer({ ...options, dialer: ofModern });
     const { legacyToModern, modernToLegacy } = joinErasWith(deps)({ legacy, modern });
     return {
       modern,

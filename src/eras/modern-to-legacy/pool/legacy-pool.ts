@@ -2,10 +2,11 @@ import type { Deps } from '../../../deps.ts';
 import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../../errors.ts';
 import { MAX_CAPABILITIES_LENGTH } from '../../../mcp/translate/capabilities.ts';
 import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../../relay/ports.ts';
-import type { InitializeResult } from '../../../relay/shared/initialize-result.ts';
-import { type Attribution, LegacySession } from './legacy-session.ts';
+import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
+import { LegacySession } from './legacy-session.ts';
 import { LEASE_WAIT_MS, SessionQueue, type SessionQueueLimits, type WaitingCall } from './session-queue.ts';
 import type { SessionWanted } from './session-wanted.ts';
+import type { Attribution } from './sole-owner.ts';
 
 export interface LegacyPoolLimits extends SessionQueueLimits {
   /** So that one caller, who may give itself many names, leaves room for others. */

@@ -1,38 +1,25 @@
 import { LinkedList } from '../../../collections/linked-list.ts';
 import type { Clock, Deps } from '../../../deps.ts';
 import { BridgeError } from '../../../errors.ts';
-import { findRelatedTask } from '../../../mcp/classify/correlators.ts';
-import { refuseInput } from '../../../mcp/classify/input-required.ts';
-import { correctedDeclaration } from '../../../mcp/translate/capabilities.ts';
 import { type LogLevel, severityOf } from '../../../mcp/vocabulary/log-levels.ts';
 import type { Implementation } from '../../../mcp/vocabulary/meta.ts';
-import { ELICIT, LIST_ROOTS, SET_LEVEL, TOOLS_CHANGED } from '../../../mcp/vocabulary/methods.ts';
+import { SET_LEVEL } from '../../../mcp/vocabulary/methods.ts';
 import type { Fields } from '../../../mcp/vocabulary/payload.ts';
-import { findRevision } from '../../../mcp/vocabulary/revisions.ts';
-import { INTERNAL_ERROR } from '../../../mcp/vocabulary/rpc-codes.ts';
-import type { RpcError } from '../../../mcp/vocabulary/rpc-errors.ts';
 import { Exchange, type Lane } from '../../../relay/exchange.ts';
 import type { ServerListener, UpstreamDialer, UpstreamLink } from '../../../relay/ports.ts';
-import type { InitializeResult } from '../../../relay/shared/initialize-result.ts';
+import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
+import { LegacyEra } from '../../../relay/shared/legacy/legacy-era.ts';
+import { LegacyState } from '../../../relay/shared/legacy/legacy-state.ts';
+import type { LegacyClient } from '../../../relay/shared/legacy/sharing-policy.ts';
 import { SharedServer } from '../../../relay/shared/shared-server.ts';
-import type { SoleOwner } from '../../../relay/shared/sole-owner.ts';
 import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
-import { skipValue } from '../../../wire/json/scan-json.ts';
-import { errorFrame, requestFrame, resultFrame } from '../../../wire/write-message.ts';
-import { RootsQuestions } from '../roots-questions.ts';
-import { Elicitations } from '../url-elicitations.ts';
+import { requestFrame } from '../../../wire/write-message.ts';
+import type { RootsQuestions } from '../roots-questions.ts';
+import type { Elicitations } from '../url-elicitations.ts';
+import { type Attribution, SoleOwner } from './sole-owner.ts';
 
 /** A server that is not back by then is not waited for any longer by those who only listen. */
 export const RECONNECT_MS = 60_000;
-
-/**
- * How it is known which call a request of the server belongs to. Where it is not, nobody is asked.
- * - `lease`: nothing says so, as on stdio; so a session has one call at a time that could be meant.
- * - `stream`: by the stream it comes on. A server that asks on another one, which is no call's, is met like one on stdio
- *   from then on.
- * - `none`: nothing says so, and all calls are in one process; only while one is open.
- */
-export type Attribution = 'lease' | 'stream' | 'none';
 
 export interface LegacySessionOptions {
   readonly dialer: UpstreamDialer;
@@ -58,57 +45,55 @@ export interface LegacySessionOptions {
  * One session of a legacy server that serves one client's calls, all with the same capabilities: the server knows
  * exactly who calls and what can be asked.
  */
-export class LegacySession implements SoleOwner {
-  readonly #options: LegacySessionOptions;
-  readonly #server: SharedServer;
-  readonly #listeners = new LinkedList<ServerListener>();
-  #users = 0;
+export class LegacySession {
   readonly roots: RootsQuestions;
   readonly elicitations: Elicitations;
-  readonly #levelHold: LevelHold;
   /** The calls that run as tasks of the server, by its ids; kept by who makes them. */
-  readonly tasks = new Map<JsonRpcId, Exchange>();
-  /** As the server is told it: not all revisions have words for all of it. */
-  #declared: Fields;
-  /** Grows whenever the server may have other tools than before. */
-  #toolsVersion = 0;
+  readonly tasks: Map<JsonRpcId, Exchange>;
+  readonly #options: LegacySessionOptions;
+  readonly #state: LegacyState;
+  readonly #owner: SoleOwner;
+  readonly #server: SharedServer<LegacyClient>;
+  readonly #listeners = new LinkedList<ServerListener>();
+  readonly #levelHold: LevelHold;
+  #users = 0;
   #stopWaiting: (() => void) | undefined;
-  readonly lane: Lane;
   #isClosed = false;
 
   constructor(options: LegacySessionOptions) {
-    const { dialer, deps, handshakeTimeoutMs, clientInfo, headers } = options;
+    const { dialer, deps, attribution, headers, capabilities, onAsked, onUnplaced, onDoubtful } = options;
     this.#options = options;
-    this.lane = { isOpen: true, headers };
-    this.#declared = options.capabilities;
-    this.roots = new RootsQuestions(deps.clock);
-    this.elicitations = new Elicitations(deps.clock);
-    this.#server = new SharedServer({
-      dialer: borrowed(dialer),
-      deps,
-      prewarm: false,
-      handshakeTimeoutMs,
-      clientInfo,
-      owner: this,
+    this.#state = new LegacyState(deps.clock);
+    this.#owner = new SoleOwner(this.#state, {
+      clock: deps.clock,
+      attribution,
+      headers,
+      capabilities,
+      onAsked,
+      onUnplaced,
+      onDoubtful: () => onDoubtful(this),
+      onServed: () => this.#served(),
+      onLost: () => this.#lost(),
     });
+    this.roots = this.#owner.roots;
+    this.elicitations = this.#owner.elicitations;
+    this.tasks = this.#owner.tasks;
+    const era = new LegacyEra(this.#state, this.#owner, options);
+    this.#server = new SharedServer(era, { dialer: borrowed(dialer), deps, prewarm: false });
     this.#levelHold = new LevelHold({ clock: deps.clock, dial: (listener) => this.#server.dial(listener) });
-  }
-
-  get capabilities(): Fields {
-    return this.#declared;
   }
 
   get users(): number {
     return this.#users;
   }
 
-  /** What the server said of itself; undefined while none serves. */
-  get initializeResult(): InitializeResult | undefined {
-    return this.#server.initializeResult;
+  get toolsVersion(): number {
+    return this.#owner.toolsVersion;
   }
 
-  get toolsVersion(): number {
-    return this.#toolsVersion;
+  /** What the server said of itself; undefined while none serves. */
+  get initializeResult(): InitializeResult | undefined {
+    return this.#state.offer;
   }
 
   /** `left` is called once the link is closed. Throws a BridgeError when the server cannot be reached now. */
@@ -139,85 +124,17 @@ export class LegacySession implements SoleOwner {
     if (this.initializeResult !== undefined) this.#levelHold.hold(level);
   }
 
-  // ---- what the server says to nobody in particular
-
-  redeclare({ protocolVersion }: InitializeResult): boolean {
-    const revision = findRevision(protocolVersion)?.id;
-    const corrected = revision && correctedDeclaration(this.#declared, revision);
-    if (corrected === undefined) return false;
-    this.#declared = corrected;
-    return true;
-  }
-
-  refuse({ bytes, method, payloadStart }: Frame): RpcError | undefined {
-    const params = payloadStart === -1 ? undefined : bytes.subarray(payloadStart, skipValue(bytes, payloadStart));
-    return refuseInput(this.#options.capabilities, method ?? '', params);
-  }
-
-  get knowsByStream(): boolean {
-    return this.#options.attribution === 'stream';
-  }
-
-  callOf(question: Frame): Exchange | 'unknown' | undefined {
-    const taskId = findRelatedTask(question);
-    return taskId === undefined ? undefined : (this.tasks.get(taskId) ?? 'unknown');
-  }
-
-  asked(): void {
-    this.#options.onAsked();
-  }
-
-  unplaced(): void {
-    this.#options.onUnplaced();
-  }
-
-  /** In one process for all it would not help to leave the session, and nobody could be asked any more. */
-  get mindsGivenUp(): boolean {
-    return this.#options.attribution !== 'none' && isAskable(this.#options.capabilities);
-  }
-
-  doubtful(): void {
-    this.#options.onDoubtful(this);
-  }
-
-  takeOrphan(question: Frame, reply: (answer: Frame) => void): void {
-    switch (question.method) {
-      case LIST_ROOTS:
-        return this.roots.add(question, reply);
-      case ELICIT:
-        // Nobody is there to be asked; a client that is asked in vain says the same.
-        return reply(resultFrame(0, { action: 'cancel' }));
-      default:
-        return reply(errorFrame(0, NO_CALL));
-    }
-  }
-
   /** A call that could be asked something is over: what is asked from now on belongs to no handshake any more. */
   callOver(): void {
-    this.roots.callOver();
+    this.#owner.roots.callOver();
   }
 
-  orphanWithdrawn(id: JsonRpcId): void {
-    this.roots.withdrawn(id);
-  }
-
-  elicitationCompleted(elicitationId: string): void {
-    this.elicitations.completed(elicitationId);
-  }
-
-  listChanged(method: string | undefined): void {
-    if (method === TOOLS_CHANGED) this.#toolsVersion += 1;
-  }
-
-  served(): void {
-    this.roots.served();
-    this.#toolsVersion += 1;
+  #served(): void {
     this.#stopWaiting?.();
     this.#stopWaiting = undefined;
   }
 
-  lost(): void {
-    this.roots.lost();
+  #lost(): void {
     this.#levelHold.close();
     this.#stopWaiting ??= this.#options.deps.clock.after(RECONNECT_MS, () => this.#dismiss());
   }
@@ -232,21 +149,10 @@ export class LegacySession implements SoleOwner {
   close(): Promise<void> {
     this.#isClosed = true;
     this.#stopWaiting?.();
-    this.roots.close();
     this.#levelHold.close();
-    this.elicitations.close();
     return this.#server.close();
   }
 }
-
-function isAskable({ roots, sampling, elicitation }: Fields): boolean {
-  return roots !== undefined || sampling !== undefined || elicitation !== undefined;
-}
-
-const NO_CALL: RpcError = {
-  code: INTERNAL_ERROR,
-  message: 'no call of the client is open that this request could belong to',
-};
 
 /** Several sessions use one dialer; it ends with the pool, not with one of them. */
 function borrowed(dialer: UpstreamDialer): UpstreamDialer {

@@ -4,12 +4,12 @@ import {
   type LegacyPoolLimits,
   type PooledSession,
 } from '../../../../src/eras/modern-to-legacy/pool/legacy-pool.ts';
-import type { Attribution } from '../../../../src/eras/modern-to-legacy/pool/legacy-session.ts';
 import { LEASE_WAIT_MS } from '../../../../src/eras/modern-to-legacy/pool/session-queue.ts';
 import { sessionFor } from '../../../../src/eras/modern-to-legacy/pool/session-wanted.ts';
+import type { Attribution } from '../../../../src/eras/modern-to-legacy/pool/sole-owner.ts';
 import { BridgeError } from '../../../../src/errors.ts';
 import { canonicalCapabilities, MAX_CAPABILITIES_LENGTH } from '../../../../src/mcp/translate/capabilities.ts';
-import { EXITED, GONE } from '../../../relay/shared/shared-bridge.ts';
+import { EXITED, GONE } from '../../../relay/shared/legacy/shared-bridge.ts';
 import { createFakeDeps, FakeDialer, FakeServerListener } from '../../../support/fake-peers.ts';
 import { serverFrame } from '../../../support/frames.ts';
 

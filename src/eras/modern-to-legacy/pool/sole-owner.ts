@@ -1,0 +1,303 @@
+import type { Clock } from '../../../deps.ts';
+import { BridgeError } from '../../../errors.ts';
+import { findRelatedTask } from '../../../mcp/classify/correlators.ts';
+import { refuseInput } from '../../../mcp/classify/input-required.ts';
+import { correctedDeclaration } from '../../../mcp/translate/capabilities.ts';
+import { ELICIT, isInteractive, LIST_ROOTS, mayAsk, TOOLS_CHANGED } from '../../../mcp/vocabulary/methods.ts';
+import type { Fields } from '../../../mcp/vocabulary/payload.ts';
+import { findRevision, LATEST_LEGACY_REVISION, type RevisionId } from '../../../mcp/vocabulary/revisions.ts';
+import { INTERNAL_ERROR } from '../../../mcp/vocabulary/rpc-codes.ts';
+import type { RpcError } from '../../../mcp/vocabulary/rpc-errors.ts';
+import type { Exchange, Lane } from '../../../relay/exchange.ts';
+import type { ClientLink } from '../../../relay/shared/client-link.ts';
+import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
+import type { LegacyState } from '../../../relay/shared/legacy/legacy-state.ts';
+import type { Owner, PendingCall } from '../../../relay/shared/legacy/pending-calls.ts';
+import type { LegacyClient, ServerQuestion, SharingPolicy } from '../../../relay/shared/legacy/sharing-policy.ts';
+import type { ServerEnd } from '../../../relay/shared/shared-server.ts';
+import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
+import { skipValue } from '../../../wire/json/scan-json.ts';
+import { withId } from '../../../wire/splice.ts';
+import { errorFrame, resultFrame } from '../../../wire/write-message.ts';
+import { RootsQuestions } from '../roots-questions.ts';
+import { Elicitations } from '../url-elicitations.ts';
+import { GivenUpCalls, UnclearQuestions } from './unclear-questions.ts';
+
+/**
+ * How it is known which call a request of the server belongs to. Where it is not, nobody is asked.
+ * - `lease`: nothing says so, as on stdio; so a session has one call at a time that could be meant.
+ * - `stream`: by the stream it comes on. A server that asks on another one, which is no call's, is met like one on stdio
+ *   from then on.
+ * - `none`: nothing says so, and all calls are in one process; only while one is open.
+ */
+export type Attribution = 'lease' | 'stream' | 'none';
+
+export interface SoleOwnerOptions {
+  readonly clock: Clock;
+  readonly attribution: Attribution;
+  readonly capabilities: Fields;
+  /** Headers of the caller's HTTP request that the user lets pass; see `Lane`. */
+  readonly headers: Lane['headers'];
+  /** The server asked something in a call, or would have if it were known which. */
+  readonly onAsked: () => void;
+  /** The server asked something that nothing tells the call of. */
+  readonly onUnplaced: () => void;
+  /** A call was given up that the server may still be at work on, and ask something in. */
+  readonly onDoubtful: () => void;
+  /** A child has answered the handshake. */
+  readonly onServed: () => void;
+  /** The child that served is gone. */
+  readonly onLost: () => void;
+}
+
+/**
+ * The one client that all links to a server are for. What is hidden where several clients share, because it names no
+ * owner, is not hidden. What the server asks still goes only to the call that certainly caused it. Not to a likely one:
+ * several calls of one name may be of several people, and an answer in the wrong call is a wrong answer even for the same one.
+ */
+export class SoleOwner implements SharingPolicy {
+  readonly passesUnowned = true;
+  readonly lane: Lane;
+  readonly roots: RootsQuestions;
+  readonly elicitations: Elicitations;
+  /** The calls that run as tasks of the server, by its ids; kept by who makes them. */
+  readonly tasks = new Map<JsonRpcId, Exchange>();
+  readonly #state: LegacyState;
+  readonly #options: SoleOwnerOptions;
+  readonly #unclear: UnclearQuestions;
+  readonly #givenUp = new GivenUpCalls();
+  /** As the server is told it: not all revisions have words for all of it. */
+  #declared: Fields;
+  /** Grows whenever the server may have other tools than before. */
+  #toolsVersion = 0;
+
+  constructor(state: LegacyState, options: SoleOwnerOptions) {
+    const { clock, capabilities, headers } = options;
+    this.#state = state;
+    this.#options = options;
+    this.lane = { isOpen: true, headers };
+    this.roots = new RootsQuestions(clock);
+    this.elicitations = new Elicitations(clock);
+    this.#unclear = new UnclearQuestions(clock);
+    this.#declared = capabilities;
+  }
+
+  get capabilities(): Fields {
+    return this.#declared;
+  }
+
+  get toolsVersion(): number {
+    return this.#toolsVersion;
+  }
+
+  newClient(): LegacyClient {
+    return this.#state.offer === undefined ? EARLY_CALL : CALL;
+  }
+
+  // ---- what the server asks
+
+  ask(asked: ServerQuestion): BridgeError | undefined {
+    const { link, question, refuse } = asked;
+    const refusal = this.#refusalOf(question);
+    if (refusal !== undefined) {
+      link.send(errorFrame(question.id as JsonRpcId, refusal));
+      return undefined;
+    }
+    const { lastId } = this.#state;
+    const outcome = this.#ask(asked, lastId);
+    if (outcome !== 'unclear') return outcome;
+    const askAgain = (): boolean => {
+      const later = this.#ask(asked, lastId);
+      if (later instanceof BridgeError) refuse(later);
+      return later !== 'unclear';
+    };
+    return this.#unclear.hold(question, askAgain, () => refuse(UNCLEAR_CALL)) ? undefined : UNCLEAR_CALL;
+  }
+
+  /** Why nobody may be asked this, by what the client has declared. */
+  #refusalOf({ bytes, method, payloadStart }: Frame): RpcError | undefined {
+    const params = payloadStart === -1 ? undefined : bytes.subarray(payloadStart, skipValue(bytes, payloadStart));
+    return refuseInput(this.#options.capabilities, method ?? '', params);
+  }
+
+  /** An error: it may be of a call that was given up, and nobody will ever know. */
+  #ask({ link, question, known }: ServerQuestion, lastId: number): BridgeError | 'unclear' | undefined {
+    const call = this.#callOf(question, known, lastId);
+    if (call === 'given up') return UNCLEAR_CALL;
+    if (call.kind === 'ambiguous') return 'unclear';
+    // A call that cannot be answered with a question is as good as none.
+    if (call.kind === 'nobody' || call.exchange === undefined || !isInteractive(call.exchange.method)) {
+      this.#takeOrphan(question, (answer) => void link.send(withId(answer, question.id as JsonRpcId)));
+      return undefined;
+    }
+    this.#options.onAsked();
+    return this.#state.ask(call, question);
+  }
+
+  /** The call that is named, or the only one of those up to `lastId` that can be meant. */
+  #callOf(question: Frame, known: Exchange | undefined, lastId: number): Owner | 'given up' {
+    const { calls } = this.#state;
+    const taskId = findRelatedTask(question);
+    if (taskId !== undefined) {
+      const named = this.tasks.get(taskId);
+      return (named && calls.ownerWithId(named.upstreamId)) ?? NOBODY;
+    }
+    if (known !== undefined && this.#options.attribution === 'stream') return calls.ownerWithId(known.id) ?? NOBODY;
+    this.#options.onUnplaced();
+    const sole = calls.soleAsker(lastId);
+    if (this.#givenUp.isEmpty || sole.kind === 'nobody') return sole;
+    this.#options.onAsked();
+    this.#options.onDoubtful();
+    return 'given up';
+  }
+
+  /** No call is open that could be asked. `reply` is called once, or not at all. */
+  #takeOrphan(question: Frame, reply: (answer: Frame) => void): void {
+    switch (question.method) {
+      case LIST_ROOTS:
+        return this.roots.add(question, reply);
+      case ELICIT:
+        // Nobody is there to be asked; a client that is asked in vain says the same.
+        return reply(resultFrame(0, { action: 'cancel' }));
+      default:
+        return reply(errorFrame(0, NO_CALL));
+    }
+  }
+
+  questionWithdrawn(id: JsonRpcId): void {
+    if (!this.#unclear.withdrawn(id)) this.roots.withdrawn(id);
+  }
+
+  elicitationCompleted(elicitationId: string): void {
+    this.elicitations.completed(elicitationId);
+  }
+
+  // ---- what the server says to nobody in particular
+
+  /** The links are for what belongs to a call; what belongs to none has nobody to be told. */
+  unnamedOwner(): Owner {
+    return this.#state.calls.owner();
+  }
+
+  /** Among the calls of one caller, those that want no logs are not what makes it unclear. */
+  logOwner(): Owner {
+    const { calls, levels } = this.#state;
+    return calls.ownerAmong((client) => levels.get(client) !== undefined);
+  }
+
+  /** Servers may give a part another name than the whole; one caller may be told too much, strangers may not. */
+  watchersOf(uri: string): Iterable<ClientLink<LegacyClient>> {
+    const { subscriptions } = this.#state;
+    const concerned = subscriptions.clientsFor(uri);
+    return concerned.size > 0 ? concerned : subscriptions.clients();
+  }
+
+  listChanged(method: string | undefined): void {
+    if (method === TOOLS_CHANGED) this.#toolsVersion += 1;
+  }
+
+  // ---- how calls end
+
+  callAnswered(): void {
+    this.#unclear.look();
+  }
+
+  callGivenUp({ upstreamId, method }: Exchange): void {
+    if (!this.#mindsGivenUp || !mayAsk(method)) return;
+    this.#givenUp.add(upstreamId);
+    this.#options.onDoubtful();
+    this.#unclear.look();
+  }
+
+  /** In one process for all it would not help to leave the session, and nobody could be asked any more. */
+  get #mindsGivenUp(): boolean {
+    const { attribution, capabilities } = this.#options;
+    const { roots, sampling, elicitation } = capabilities;
+    return attribution !== 'none' && (roots !== undefined || sampling !== undefined || elicitation !== undefined);
+  }
+
+  answeredLate(id: JsonRpcId | undefined): void {
+    this.#givenUp.answered(id);
+  }
+
+  /** The caller is told that the server is gone, which is something else than an error of the server. */
+  callLost({ client, exchange }: PendingCall, error: BridgeError): void {
+    client.listener.serverFault({ error, kind: 'error', id: exchange.id });
+  }
+
+  // ---- the child's life
+
+  redeclares({ protocolVersion }: InitializeResult): boolean {
+    const revision = findRevision(protocolVersion)?.id;
+    const corrected = revision && correctedDeclaration(this.#declared, revision);
+    if (corrected === undefined) return false;
+    this.#declared = corrected;
+    return true;
+  }
+
+  served(): void {
+    this.roots.served();
+    this.#toolsVersion += 1;
+    this.#options.onServed();
+  }
+
+  ended({ wasServing }: ServerEnd): void {
+    this.#givenUp.clear();
+    this.#unclear.clear();
+    if (!wasServing) return;
+    this.roots.lost();
+    this.#options.onLost();
+  }
+
+  close(): void {
+    this.roots.close();
+    this.elicitations.close();
+    this.#unclear.clear();
+  }
+}
+
+/** A call of the owner: the session has shaken hands for it, and who makes the call deals with what it gets. */
+class OwnersCall implements LegacyClient {
+  readonly isIntroduced: boolean;
+  readonly isInitialized = true;
+
+  constructor(isIntroduced: boolean) {
+    this.isIntroduced = isIntroduced;
+  }
+
+  introduce(): RevisionId {
+    return LATEST_LEGACY_REVISION.id;
+  }
+
+  finishHandshake(): void {}
+
+  answered(answer: Frame): Frame {
+    return answer;
+  }
+
+  asked(question: Frame): Frame {
+    return question;
+  }
+
+  askInTime(ask: () => void): void {
+    ask();
+  }
+
+  left(): void {}
+}
+
+const CALL = new OwnersCall(true);
+/** It came before the server had said what it offers. */
+const EARLY_CALL = new OwnersCall(false);
+
+const NOBODY: Owner = { kind: 'nobody' };
+
+const NO_CALL: RpcError = {
+  code: INTERNAL_ERROR,
+  message: 'no call of the client is open that this request could belong to',
+};
+
+const UNCLEAR_CALL = new BridgeError(
+  'ERR_SHARED_AMBIGUOUS',
+  'The request names no call, and several calls are open, or were given up, that it may belong to: nobody can be asked without guessing.',
+);

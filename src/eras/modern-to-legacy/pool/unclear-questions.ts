@@ -1,0 +1,96 @@
+import type { Clock } from '../../../deps.ts';
+import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
+
+/** Calls that ask nothing are mostly over by then. */
+export const UNCLEAR_HOLD_MS = 10_000;
+/** A server that asks more at once than this, without saying in which call, waits in vain for most of it. */
+export const MAX_UNCLEAR = 64;
+export const MAX_UNCLEAR_BYTES = 1024 * 1024;
+
+interface Held {
+  readonly question: Frame;
+  /** False: it is not clear yet. */
+  readonly ask: () => boolean;
+  readonly cancelTimer: () => void;
+}
+
+/**
+ * Requests of a server that may belong to any of several open calls. A call that is answered was not waiting for an answer
+ * itself, so they are kept until only one is left that can be meant.
+ */
+export class UnclearQuestions {
+  readonly #clock: Clock;
+  readonly #held = new Map<JsonRpcId, Held>();
+  #bytes = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** `ask` is tried whenever a call was answered; `refuse` is called when it was in vain. False: there is no room. */
+  hold(question: Frame, ask: () => boolean, refuse: () => void): boolean {
+    const { id, bytes } = question;
+    if (id === undefined || this.#held.has(id) || this.#held.size >= MAX_UNCLEAR) return false;
+    if (this.#bytes + bytes.length > MAX_UNCLEAR_BYTES) return false;
+    const cancelTimer = this.#clock.after(UNCLEAR_HOLD_MS, () => {
+      this.withdrawn(id);
+      if (!ask()) refuse();
+    });
+    this.#held.set(id, { question, ask, cancelTimer });
+    this.#bytes += bytes.length;
+    return true;
+  }
+
+  /** A call is over. */
+  look(): void {
+    if (this.#held.size === 0) return;
+    for (const [id, { ask }] of [...this.#held]) if (ask()) this.withdrawn(id);
+  }
+
+  /** False: none of this id is held. */
+  withdrawn(id: JsonRpcId): boolean {
+    const held = this.#held.get(id);
+    if (held === undefined) return false;
+    this.#held.delete(id);
+    this.#bytes -= held.question.bytes.length;
+    held.cancelTimer();
+    return true;
+  }
+
+  /** The server is gone. */
+  clear(): void {
+    for (const id of [...this.#held.keys()]) this.withdrawn(id);
+  }
+}
+
+/** Ids that are remembered. Beyond that it is not known any more which calls the server has ended. */
+export const MAX_GIVEN_UP = 1000;
+
+/**
+ * Calls that their clients gave up and that the server has not answered. It should have stopped, and need not say so;
+ * one that has not can still ask something in them. [spec 2025-11-25 basic/utilities/cancellation]
+ */
+export class GivenUpCalls {
+  readonly #ids = new Set<number>();
+  #isFull = false;
+
+  get isEmpty(): boolean {
+    return this.#ids.size === 0 && !this.#isFull;
+  }
+
+  add(upstreamId: number): void {
+    if (this.#ids.size < MAX_GIVEN_UP) this.#ids.add(upstreamId);
+    else this.#isFull = true;
+  }
+
+  /** The server answers one after all: it asks nothing more in it. */
+  answered(upstreamId: unknown): void {
+    if (typeof upstreamId === 'number') this.#ids.delete(upstreamId);
+  }
+
+  /** The server is another one. */
+  clear(): void {
+    this.#ids.clear();
+    this.#isFull = false;
+  }
+}

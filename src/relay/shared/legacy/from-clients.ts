@@ -1,0 +1,280 @@
+import { BridgeError } from '../../../errors.ts';
+import { hasLookAlike } from '../../../mcp/classify/look-alikes.ts';
+import { rewriteClientCancelled, rewriteRequest } from '../../../mcp/translate/rewrite.ts';
+import { parseLogLevel } from '../../../mcp/vocabulary/log-levels.ts';
+import {
+  CANCELLED,
+  INITIALIZE,
+  INITIALIZED,
+  PING,
+  PROGRESS,
+  ROOTS_CHANGED,
+  SET_LEVEL,
+  SUBSCRIBE,
+  TASKS_PREFIX,
+  UNSUBSCRIBE,
+} from '../../../mcp/vocabulary/methods.ts';
+import { readField } from '../../../mcp/vocabulary/payload.ts';
+import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
+import { TOO_MANY_SUBSCRIBED } from '../../../mcp/vocabulary/subscribed-uris.ts';
+import type { Frame } from '../../../wire/frame.ts';
+import { idToken, withId } from '../../../wire/splice.ts';
+import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../../wire/write-message.ts';
+import { Exchange } from '../../exchange.ts';
+import type { UpstreamLink } from '../../ports.ts';
+import type { ClientLink } from '../client-link.ts';
+import { refuse, UNCLEAR } from '../waiting-messages.ts';
+import { type InitializeResult, resultForClient } from './initialize-result.ts';
+import type { LegacyState } from './legacy-state.ts';
+import type { CallOutcome } from './pending-calls.ts';
+import type { LegacyClient, SharingPolicy } from './sharing-policy.ts';
+
+type Client = ClientLink<LegacyClient>;
+
+/** A session of pooled calls asks things of its own, which belong to none of its callers. */
+function exchangeOf({ id = 0, method = '' }: Frame): Exchange {
+  return new Exchange(id, method, { isOpen: false }, undefined, 0);
+}
+
+/**
+ * Takes what one of several clients says to the server they share. Ids become the link's, and what is state of the
+ * server for everybody (handshake, subscriptions, log level) is reconciled instead of repeated.
+ */
+export class FromClients {
+  readonly #state: LegacyState;
+  readonly #policy: SharingPolicy;
+
+  constructor(state: LegacyState, policy: SharingPolicy) {
+    this.#state = state;
+    this.#policy = policy;
+  }
+
+  /** False: the server's pipe is full. */
+  take(link: UpstreamLink, client: Client, frame: Frame, exchange: Exchange | undefined): boolean {
+    switch (frame.kind) {
+      case 'request':
+        return this.#request(link, client, frame, exchange ?? exchangeOf(frame));
+      case 'notification':
+        return this.#notification(link, client, frame, exchange);
+      case 'result':
+      case 'error':
+        return this.#answer(link, client, frame);
+    }
+  }
+
+  #request(link: UpstreamLink, client: Client, frame: Frame, exchange: Exchange): boolean {
+    if (hasLookAlike(frame)) return refuse({ client, frame, exchange }, UNCLEAR);
+    const { method } = exchange;
+    switch (method) {
+      case INITIALIZE:
+        return this.#answerInitialize(client, frame, exchange);
+      case SET_LEVEL:
+        return this.#setLevel(link, client, frame, exchange);
+      case SUBSCRIBE:
+        return this.#subscribe(link, client, frame, exchange);
+      case UNSUBSCRIBE:
+        return this.#unsubscribe(link, client, frame, exchange);
+      case PING:
+        // The server's own ping would count as a call of this client, and make others' messages ambiguous.
+        return succeed(client, frame, exchange);
+      default:
+        return method.startsWith(TASKS_PREFIX) && !this.#policy.passesUnowned
+          ? this.#refuseTasks(client, frame, exchange)
+          : this.#forward(link, client, frame, exchange);
+    }
+  }
+
+  #forward(
+    link: UpstreamLink,
+    client: Client,
+    frame: Frame,
+    exchange: Exchange,
+    over?: (outcome: CallOutcome) => void,
+  ): boolean {
+    const { calls, withdrawn } = this.#state;
+    const upstreamId = this.#state.nextId();
+    const rewritten = rewriteRequest(frame, upstreamId);
+    const refusal = rewritten === undefined ? UNCLEAR : withdrawn.refusalOf(rewritten.frame.bytes.length);
+    if (rewritten === undefined || refusal !== undefined) {
+      over?.('failed');
+      return refuse({ client, frame, exchange }, refusal ?? UNCLEAR);
+    }
+    const { progressToken } = rewritten;
+    exchange.upstreamId = upstreamId;
+    const { method, lastActiveMs } = exchange;
+    const { lane } = this.#policy;
+    const upstream = lane && new Exchange(upstreamId, method, lane, undefined, lastActiveMs);
+    const { bytes } = rewritten.frame;
+    calls.add(upstreamId, {
+      client,
+      exchange,
+      upstream,
+      idToken: idToken(frame),
+      progressToken,
+      bytes: bytes.length,
+      over,
+    });
+    return withdrawn.sent(link.send(rewritten.frame, upstream));
+  }
+
+  /** Every client gets the result of the one real handshake, in the revision it asked for. */
+  #answerInitialize(client: Client, frame: Frame, exchange: Exchange): boolean {
+    const offer = this.#state.offer as InitializeResult; // nothing is taken before there is one
+    const revision = client.state.introduce(frame, offer.protocolVersion);
+    answer(client, exchange, resultFrame(idToken(frame), resultForClient(offer, revision)));
+    return true;
+  }
+
+  /** Task ids carry no owner: a client could read and cancel another's. So tasks are neither shown nor served. */
+  #refuseTasks(client: Client, frame: Frame, exchange: Exchange): boolean {
+    const message = 'Tasks are not available on a server shared by several clients; use --isolation session.';
+    const error = new BridgeError('ERR_SHARED_METHOD', message);
+    answer(client, exchange, errorFrame(idToken(frame), rpcErrorOf(error)));
+    return true;
+  }
+
+  #setLevel(link: UpstreamLink, client: Client, frame: Frame, exchange: Exchange): boolean {
+    const { levels } = this.#state;
+    const level = parseLogLevel(readField(frame, 'level'));
+    // What the server has to say about an unknown level is its own business.
+    if (level === undefined) return this.#forward(link, client, frame, exchange);
+    const mostVerbose = levels.mostVerbose();
+    const previous = levels.get(client);
+    levels.set(client, level);
+    const wanted = levels.mostVerbose();
+    if (wanted === level && wanted !== mostVerbose) {
+      return this.#forward(link, client, frame, exchange, (outcome) => {
+        if (outcome === 'failed') levels.set(client, previous);
+      });
+    }
+    if (wanted !== mostVerbose) this.#tell(link, SET_LEVEL, { level: wanted });
+    return succeed(client, frame, exchange);
+  }
+
+  #subscribe(link: UpstreamLink, client: Client, frame: Frame, exchange: Exchange): boolean {
+    const uri = readField(frame, 'uri');
+    const { subscriptions } = this.#state;
+    if (typeof uri !== 'string') return this.#forward(link, client, frame, exchange);
+    const isGranted = subscriptions.isGranted(uri);
+    // At once: whatever happens until the server has answered finds it there.
+    if (!subscriptions.add(uri, client)) return refuse({ client, frame, exchange }, TOO_MANY_SUBSCRIBED);
+    if (isGranted) return succeed(client, frame, exchange);
+    return this.#forward(link, client, frame, exchange, (outcome) => {
+      if (outcome === 'succeeded') return subscriptions.setGranted(uri, true);
+      const isLast = subscriptions.remove(uri, client);
+      // Nobody knows whether the server had agreed before it heard of the withdrawal.
+      if (isLast && outcome === 'withdrawn') this.#tell(link, UNSUBSCRIBE, { uri });
+    });
+  }
+
+  #unsubscribe(link: UpstreamLink, client: Client, frame: Frame, exchange: Exchange): boolean {
+    const uri = readField(frame, 'uri');
+    const { subscriptions } = this.#state;
+    const isOthers = typeof uri === 'string' && subscriptions.has(uri) && !subscriptions.remove(uri, client);
+    return isOthers ? succeed(client, frame, exchange) : this.#forward(link, client, frame, exchange);
+  }
+
+  #notification(link: UpstreamLink, client: Client, frame: Frame, exchange: Exchange | undefined): boolean {
+    switch (frame.method) {
+      case INITIALIZED:
+        // The server got its own after the one real handshake.
+        client.state.finishHandshake();
+        return true;
+      case CANCELLED:
+        return exchange === undefined || this.#cancel(link, frame, exchange);
+      // Each client has roots of its own; the server asks for them within a call.
+      case ROOTS_CHANGED:
+      // About a request of the server; its token is the server's, and which client may use it is not recorded.
+      case PROGRESS:
+        return !this.#policy.passesUnowned || link.send(frame);
+      default:
+        return hasLookAlike(frame) || link.send(frame);
+    }
+  }
+
+  #cancel(link: UpstreamLink, frame: Frame, exchange: Exchange): boolean {
+    const { upstreamId } = exchange;
+    const call = this.#state.calls.take(upstreamId);
+    if (call === undefined) return true;
+    const rewritten = hasLookAlike(frame) ? undefined : rewriteClientCancelled(frame, upstreamId);
+    // Where it is not certain what the server would read, the bridge says it in its own words.
+    const notification = rewritten ?? notificationFrame(CANCELLED, { requestId: upstreamId });
+    call.upstream?.cancel('client');
+    this.#state.withdrawn.add(call.bytes);
+    const hasCapacity = link.send(notification, call.upstream);
+    call.over?.('withdrawn');
+    this.#policy.callGivenUp(exchange);
+    return hasCapacity;
+  }
+
+  #answer(link: UpstreamLink, client: Client, frame: Frame): boolean {
+    const question = this.#state.questions.takeAnswered(client, frame.id);
+    if (question === undefined) return true;
+    const { serverId } = question;
+    return link.send(hasLookAlike(frame) ? errorFrame(serverId, rpcErrorOf(UNCLEAR)) : withId(frame, serverId));
+  }
+
+  /** A request of the bridge itself. Where nothing hangs on the answer, it is one to nobody when it comes. */
+  #tell(link: UpstreamLink, method: string, params: object, answered?: (answer: Frame) => void): void {
+    const id = this.#state.nextId();
+    if (answered !== undefined) this.#state.own.set(id, answered);
+    link.send(requestFrame(id, method, params));
+  }
+
+  /** The child is gone: nothing is answered any more, neither by it nor to it. */
+  lost(reason: BridgeError): void {
+    const { own, calls, questions } = this.#state;
+    own.clear();
+    for (const call of calls.takeAll()) {
+      call.upstream?.settle();
+      call.over?.('failed');
+      this.#policy.callLost(call, reason);
+    }
+    for (const { client, id } of questions.takeAll()) {
+      const params = { requestId: id, reason: 'the server ended' };
+      client.listener.fromServer(notificationFrame(CANCELLED, params));
+    }
+  }
+
+  /** Tells a new child what the old one had been told. */
+  restore(link: UpstreamLink): void {
+    const { levels, subscriptions } = this.#state;
+    const level = levels.mostVerbose();
+    if (level !== undefined) this.#tell(link, SET_LEVEL, { level });
+    for (const uri of subscriptions.uris()) {
+      subscriptions.setGranted(uri, false);
+      this.#tell(link, SUBSCRIBE, { uri }, ({ kind }) => subscriptions.setGranted(uri, kind === 'result'));
+    }
+  }
+
+  /** Withdraws what the client had open; the server goes on without it. */
+  leave(link: UpstreamLink | undefined, client: Client): void {
+    const { calls, questions, withdrawn, levels } = this.#state;
+    client.state.left();
+    if (link === undefined) return void this.#state.forget(client);
+    for (const { exchange, upstream, bytes } of calls.takeOf(client)) {
+      withdrawn.add(bytes);
+      const params = { requestId: exchange.upstreamId, reason: 'the client left' };
+      upstream?.cancel('client');
+      link.send(notificationFrame(CANCELLED, params), upstream);
+      this.#policy.callGivenUp(exchange);
+    }
+    for (const { serverId } of questions.takeOf(client)) link.send(errorFrame(serverId, rpcErrorOf(CLIENT_LEFT)));
+    const mostVerbose = levels.mostVerbose();
+    for (const uri of this.#state.forget(client)) this.#tell(link, UNSUBSCRIBE, { uri });
+    const wanted = levels.mostVerbose();
+    if (wanted !== undefined && wanted !== mostVerbose) this.#tell(link, SET_LEVEL, { level: wanted });
+  }
+}
+
+function answer(client: Client, exchange: Exchange, frame: Frame): void {
+  client.listener.fromServer(frame, exchange);
+}
+
+/** Answers for the server, which need not be asked; its pipe has capacity. */
+function succeed(client: Client, request: Frame, exchange: Exchange): true {
+  answer(client, exchange, resultFrame(idToken(request), {}));
+  return true;
+}
+
+const CLIENT_LEFT = new BridgeError('ERR_SESSION_CLOSED', 'The client that was asked is gone.');

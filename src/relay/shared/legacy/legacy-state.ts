@@ -1,0 +1,244 @@
+import { LinkedList } from '../../../collections/linked-list.ts';
+import { RecentNames } from '../../../collections/recent-names.ts';
+import type { Clock } from '../../../deps.ts';
+import { BridgeError } from '../../../errors.ts';
+import { type LogLevel, severityOf } from '../../../mcp/vocabulary/log-levels.ts';
+import { SubscribedUris } from '../../../mcp/vocabulary/subscribed-uris.ts';
+import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
+import { withId } from '../../../wire/splice.ts';
+import type { ClientLink } from '../client-link.ts';
+import { WithdrawnRequests } from '../waiting-messages.ts';
+import type { InitializeResult } from './initialize-result.ts';
+import { PendingCalls, type SoleOne } from './pending-calls.ts';
+import type { LegacyClient } from './sharing-policy.ts';
+
+/** What a shared server knows of its clients; it outlives the child, so that a new one can be brought up to date. */
+export class LegacyState {
+  readonly clients = new LinkedList<ClientLink<LegacyClient>>();
+  readonly calls = new PendingCalls();
+  readonly questions = new ServerQuestions();
+  readonly subscriptions = new SubscriptionTable<ClientLink<LegacyClient>>();
+  readonly levels = new LogLevels<ClientLink<LegacyClient>>();
+  readonly withdrawn: WithdrawnRequests;
+  /** Requests of the bridge itself whose answers matter, by id. */
+  readonly own = new Map<number, (answer: Frame) => void>();
+  /** What the server said of itself; undefined while none serves. */
+  offer: InitializeResult | undefined;
+  #lastId = 0;
+
+  constructor(clock: Clock) {
+    this.withdrawn = new WithdrawnRequests(clock);
+  }
+
+  /** The id of the latest request on the shared link. */
+  get lastId(): number {
+    return this.#lastId;
+  }
+
+  /** Ids on the shared link: integers, which every server echoes unchanged, never used twice. */
+  nextId(): number {
+    this.#lastId += 1;
+    return this.#lastId;
+  }
+
+  /** Forgets what the client wanted to hear. Returns the resources nobody is left for. */
+  forget(client: ClientLink<LegacyClient>): readonly string[] {
+    this.levels.set(client, undefined);
+    return this.subscriptions.removeClient(client);
+  }
+
+  /** Passes a request of the server on to the client of this call. Returns why it cannot be asked. */
+  ask({ client, exchange }: SoleOne, question: Frame): BridgeError | undefined {
+    const asked = client.state.asked(question);
+    if (asked instanceof BridgeError) return asked;
+    const opened = this.questions.open(client, question.id as JsonRpcId);
+    const send = (): void => client.listener.fromServer(withId(asked, opened.id), exchange);
+    client.state.askInTime(() => this.questions.isOpen(opened) && send(), asked.bytes.length);
+    return undefined;
+  }
+}
+
+interface Subscription<Client> {
+  readonly clients: Set<Client>;
+  /** The server has agreed. Until then each client asks it for itself. */
+  isGranted: boolean;
+}
+
+/** Which clients subscribed to which resource; the server is told of the first and of the last of them. */
+export class SubscriptionTable<Client> {
+  readonly #byUri = new Map<string, Subscription<Client>>();
+  readonly #ofClient = new Map<Client, SubscribedUris>();
+
+  has(uri: string): boolean {
+    return this.#byUri.has(uri);
+  }
+
+  isGranted(uri: string): boolean {
+    return this.#byUri.get(uri)?.isGranted ?? false;
+  }
+
+  /** False: the client has as many as it may have. */
+  add(uri: string, client: Client): boolean {
+    const own = this.#ofClient.get(client) ?? new SubscribedUris();
+    if (!own.add(uri)) return false;
+    this.#ofClient.set(client, own);
+    const subscription = this.#byUri.get(uri);
+    if (subscription === undefined) this.#byUri.set(uri, { clients: new Set([client]), isGranted: false });
+    else subscription.clients.add(client);
+    return true;
+  }
+
+  /** What the server says to a subscription; of one that was given up meanwhile it says nothing. */
+  setGranted(uri: string, isGranted: boolean): void {
+    const subscription = this.#byUri.get(uri);
+    if (subscription !== undefined) subscription.isGranted = isGranted;
+  }
+
+  /** True: that was the last one, the server can be told. */
+  remove(uri: string, client: Client): boolean {
+    const own = this.#ofClient.get(client);
+    own?.delete(uri);
+    if (own?.size === 0) this.#ofClient.delete(client);
+    const subscription = this.#byUri.get(uri);
+    if (subscription === undefined || !subscription.clients.delete(client) || subscription.clients.size > 0)
+      return false;
+    return this.#byUri.delete(uri);
+  }
+
+  /** The client leaves; returns the resources nobody is left for. */
+  removeClient(client: Client): readonly string[] {
+    return [...(this.#ofClient.get(client) ?? [])].filter((uri) => this.remove(uri, client));
+  }
+
+  uris(): readonly string[] {
+    return [...this.#byUri.keys()];
+  }
+
+  /** All that subscribed to anything. */
+  clients(): ReadonlySet<Client> {
+    return new Set(this.#ofClient.keys());
+  }
+
+  /**
+   * Whom an update of this resource concerns. Servers may report a part of what was subscribed to
+   * [spec 2025-11-25 server/resources#subscriptions], so those who subscribed to something above it count too.
+   */
+  clientsFor(uri: string): ReadonlySet<Client> {
+    const concerned = new Set<Client>();
+    for (const [subscribed, { clients }] of this.#byUri) {
+      if (!isPartOf(uri, subscribed)) continue;
+      for (const client of clients) concerned.add(client);
+    }
+    return concerned;
+  }
+}
+
+function isPartOf(uri: string, whole: string): boolean {
+  return uri === whole || uri.startsWith(whole.endsWith('/') ? whole : `${whole}/`);
+}
+
+/** Each client's log level, and the one the server must have so that nobody misses anything. */
+export class LogLevels<Client> {
+  readonly #levels = new Map<Client, LogLevel>();
+
+  get(client: Client): LogLevel | undefined {
+    return this.#levels.get(client);
+  }
+
+  /** Undefined: as if it had never asked. */
+  set(client: Client, level: LogLevel | undefined): void {
+    if (level === undefined) this.#levels.delete(client);
+    else this.#levels.set(client, level);
+  }
+
+  /** The most verbose level any client asked for; undefined: nobody asked. */
+  mostVerbose(): LogLevel | undefined {
+    let most: LogLevel | undefined;
+    for (const level of this.#levels.values()) {
+      if (most === undefined || severityOf(level) < severityOf(most)) most = level;
+    }
+    return most;
+  }
+
+  /** A client that never set a level gets no log messages of a shared server: they may be about somebody else. */
+  wants(client: Client, level: LogLevel): boolean {
+    const wanted = this.#levels.get(client);
+    return wanted !== undefined && severityOf(level) >= severityOf(wanted);
+  }
+}
+
+/** Elicitations whose completion may still be announced, and characters of their ids; later ones push out the first. */
+const ELICITATION_LIMITS = { count: 1000, length: 64 * 1024 };
+
+/** A request of the server that one client is answering. */
+export interface Question {
+  /** Its id towards the client: a number of the bridge's own, so that a restarted server cannot repeat one. */
+  readonly id: number;
+  readonly client: ClientLink<LegacyClient>;
+  readonly serverId: JsonRpcId;
+}
+
+/** The open requests of a shared server, and which client each went to. */
+export class ServerQuestions {
+  readonly #byId = new Map<number, Question>();
+  readonly #byServerId = new Map<JsonRpcId, Question>();
+  readonly #elicitations = new RecentNames<ClientLink<LegacyClient>>(ELICITATION_LIMITS);
+  #lastId = 0;
+
+  open(client: ClientLink<LegacyClient>, serverId: JsonRpcId): Question {
+    this.#lastId += 1;
+    const question: Question = { id: this.#lastId, client, serverId };
+    this.#byId.set(question.id, question);
+    this.#byServerId.set(serverId, question);
+    return question;
+  }
+
+  /** Neither answered nor withdrawn. */
+  isOpen({ id }: Question): boolean {
+    return this.#byId.has(id);
+  }
+
+  /** The question a client answers; undefined if it was never asked that. */
+  takeAnswered(client: ClientLink<LegacyClient>, id: JsonRpcId | undefined): Question | undefined {
+    const question = typeof id === 'number' ? this.#byId.get(id) : undefined;
+    if (question === undefined || question.client !== client) return undefined;
+    this.#remove(question);
+    return question;
+  }
+
+  /** The question the server withdraws. */
+  takeWithdrawn(serverId: JsonRpcId): Question | undefined {
+    const question = this.#byServerId.get(serverId);
+    if (question !== undefined) this.#remove(question);
+    return question;
+  }
+
+  takeOf(client: ClientLink<LegacyClient>): readonly Question[] {
+    const questions = [...this.#byId.values()].filter((question) => question.client === client);
+    for (const question of questions) this.#remove(question);
+    for (const [id, owner] of this.#elicitations) if (owner === client) this.#elicitations.delete(id);
+    return questions;
+  }
+
+  takeAll(): readonly Question[] {
+    const questions = [...this.#byId.values()];
+    this.#byId.clear();
+    this.#byServerId.clear();
+    this.#elicitations.clear();
+    return questions;
+  }
+
+  /** Remembers who was sent to a URL, for `notifications/elicitation/complete`. */
+  noteElicitation(elicitationId: unknown, client: ClientLink<LegacyClient>): void {
+    if (typeof elicitationId === 'string') this.#elicitations.set(elicitationId, client);
+  }
+
+  clientOfElicitation(elicitationId: unknown): ClientLink<LegacyClient> | undefined {
+    return typeof elicitationId === 'string' ? this.#elicitations.get(elicitationId) : undefined;
+  }
+
+  #remove(question: Question): void {
+    this.#byId.delete(question.id);
+    if (this.#byServerId.get(question.serverId) === question) this.#byServerId.delete(question.serverId);
+  }
+}

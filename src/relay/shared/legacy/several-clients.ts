@@ -1,0 +1,189 @@
+import type { Clock } from '../../../deps.ts';
+import { BridgeError } from '../../../errors.ts';
+import type { InputFault } from '../../../mcp/classify/input-required.ts';
+import { toLegacyInput } from '../../../mcp/translate/downgrade-inputs.ts';
+import { downgradeResult } from '../../../mcp/translate/downgrade-results.ts';
+import { withoutUrlElicitation } from '../../../mcp/translate/errors.ts';
+import {
+  CARRIED_CAPABILITIES,
+  type ClientCapabilities,
+  missingCapability,
+  readClientCapabilities,
+} from '../../../mcp/vocabulary/client-capabilities.ts';
+import { ELICIT } from '../../../mcp/vocabulary/methods.ts';
+import { readField, readFields } from '../../../mcp/vocabulary/payload.ts';
+import {
+  findRevision,
+  isEarlierRevision,
+  LATEST_LEGACY_REVISION,
+  type RevisionId,
+} from '../../../mcp/vocabulary/revisions.ts';
+import { rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
+import { withPayload } from '../../../wire/edit-frame.ts';
+import type { Frame } from '../../../wire/frame.ts';
+import { skipValue } from '../../../wire/json/scan-json.ts';
+import { errorFrame } from '../../../wire/write-message.ts';
+import type { ClientLink } from '../client-link.ts';
+import { EarlyQuestions } from './early-questions.ts';
+import type { LegacyState } from './legacy-state.ts';
+import type { Owner, PendingCall } from './pending-calls.ts';
+import type { LegacyClient, ServerQuestion, SharingPolicy } from './sharing-policy.ts';
+
+/** Clients that must learn nothing of each other. One is asked only what certainly belongs to a call of its own. */
+export class SeveralClients implements SharingPolicy {
+  readonly capabilities = CARRIED_CAPABILITIES;
+  readonly lane = undefined;
+  readonly passesUnowned = false;
+  readonly #state: LegacyState;
+  readonly #clock: Clock;
+
+  constructor(state: LegacyState, clock: Clock) {
+    this.#state = state;
+    this.#clock = clock;
+  }
+
+  newClient(): LegacyClient {
+    return new HandshakingClient(this.#clock);
+  }
+
+  ask({ question }: ServerQuestion): BridgeError | undefined {
+    const owner = this.#orOnlyClient(this.#state.calls.asker());
+    if (owner.kind !== 'one') {
+      return new BridgeError(
+        'ERR_SHARED_AMBIGUOUS',
+        `${question.method} names no call, and calls of ${owner.kind === 'nobody' ? 'no client' : 'several clients'} are open: nobody can be asked without guessing. Servers that ask their clients are best run with --isolation session.`,
+      );
+    }
+    const refusal = this.#state.ask(owner, question);
+    // A client that left when it was asked is told nothing more.
+    if (refusal === undefined && question.method === ELICIT && owner.client.node !== undefined) {
+      this.#state.questions.noteElicitation(readField(question, 'elicitationId'), owner.client);
+    }
+    return refusal;
+  }
+
+  #orOnlyClient(owner: Owner): Owner {
+    const only = owner.kind === 'nobody' ? this.#state.clients.sole : undefined;
+    return only === undefined ? owner : { kind: 'one', client: only, exchange: undefined };
+  }
+
+  questionWithdrawn(): void {}
+
+  elicitationCompleted(elicitationId: string, notification: Frame): void {
+    this.#state.questions.clientOfElicitation(elicitationId)?.listener.fromServer(notification);
+  }
+
+  unnamedOwner(): Owner {
+    return this.#orOnlyClient(this.#state.calls.owner());
+  }
+
+  logOwner(): Owner {
+    return this.#state.calls.owner();
+  }
+
+  watchersOf(uri: string): Iterable<ClientLink<LegacyClient>> {
+    return this.#state.subscriptions.clientsFor(uri);
+  }
+
+  callAnswered(): void {}
+  callGivenUp(): void {}
+  answeredLate(): void {}
+
+  callLost({ client, exchange, idToken }: PendingCall, reason: BridgeError): void {
+    client.listener.fromServer(errorFrame(idToken, rpcErrorOf(reason)), exchange);
+  }
+
+  listChanged(): void {}
+
+  redeclares(): boolean {
+    return false;
+  }
+
+  served(): void {}
+  ended(): void {}
+  close(): void {}
+}
+
+/** A client that makes a handshake of its own, which the bridge answers. */
+export class HandshakingClient implements LegacyClient {
+  isIntroduced = false;
+  isInitialized = false;
+  readonly #clock: Clock;
+  /** What waits for `isInitialized`; made for the first question that comes before. */
+  #early: EarlyQuestions | undefined;
+  /** What this client said in its `initialize`; the server heard the bridge's. */
+  #capabilities: ClientCapabilities = {};
+  #revision: RevisionId = LATEST_LEGACY_REVISION.id;
+  /** Its revision is older than the server's: it must not see newer shapes. */
+  #isOlder = false;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  introduce(initialize: Frame, serverRevision: unknown): RevisionId {
+    const params = readFields(initialize, ['capabilities', 'protocolVersion']);
+    const server = findRevision(serverRevision);
+    this.isIntroduced = true;
+    this.#capabilities = readClientCapabilities(params);
+    this.#revision = (findRevision(params.protocolVersion) ?? LATEST_LEGACY_REVISION).id;
+    this.#isOlder = server !== undefined && isEarlierRevision(this.#revision, server.id);
+    return this.#revision;
+  }
+
+  finishHandshake(): void {
+    this.isInitialized = true;
+    this.#early?.letGo();
+  }
+
+  answered(answer: Frame, method: string): Frame {
+    if (answer.kind === 'error') return this.#opensUrls ? answer : withoutUrlElicitation(answer);
+    return this.#isOlder ? downgradeResult(answer, { method, clientRevision: this.#revision }) : answer;
+  }
+
+  get #opensUrls(): boolean {
+    return !this.#isOlder && missingCapability(this.#capabilities, ELICIT, { mode: 'url' }) === undefined;
+  }
+
+  asked(question: Frame): Frame | BridgeError {
+    const { method = '' } = question;
+    const missing = missingCapability(this.#capabilities, method, readFields(question, ['mode']));
+    if (missing !== undefined) {
+      return new BridgeError('ERR_CLIENT_CAPABILITY', `The client of this call did not declare ${missing}.`);
+    }
+    const asked = this.#isOlder ? olderQuestion(question, this.#revision) : question;
+    if ('fault' in asked) {
+      return new BridgeError('ERR_CLIENT_CAPABILITY', `The client of this call cannot be asked: ${asked.fault}.`);
+    }
+    return this.isInitialized || this.#earlyQuestions.hasCapacityFor(asked.bytes.length) ? asked : TOO_EARLY;
+  }
+
+  askInTime(ask: () => void, bytes: number): void {
+    if (this.isInitialized) ask();
+    else this.#earlyQuestions.add(ask, bytes);
+  }
+
+  get #earlyQuestions(): EarlyQuestions {
+    this.#early ??= new EarlyQuestions(this.#clock);
+    return this.#early;
+  }
+
+  left(): void {
+    this.#early?.drop();
+  }
+}
+
+const TOO_EARLY = new BridgeError(
+  'ERR_SESSION_BUSY',
+  'The client has not finished its handshake, and enough waits for it to be asked.',
+);
+
+/** A request of the server in the words of this revision; a fault: it has none for it. */
+function olderQuestion(frame: Frame, clientRevision: RevisionId): Frame | InputFault {
+  const { bytes, payloadStart, method = '' } = frame;
+  const params = payloadStart === -1 ? undefined : bytes.subarray(payloadStart, skipValue(bytes, payloadStart));
+  // No revision that has another after it knows ids of elicitations.
+  const older = toLegacyInput({ method, params }, { clientRevision, elicitationId: '' });
+  if ('fault' in older) return older;
+  return older.params === undefined || older.params === params ? frame : withPayload(frame, older.params);
+}

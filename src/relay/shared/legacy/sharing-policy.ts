@@ -1,0 +1,84 @@
+import type { BridgeError } from '../../../errors.ts';
+import type { Fields } from '../../../mcp/vocabulary/payload.ts';
+import type { RevisionId } from '../../../mcp/vocabulary/revisions.ts';
+import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
+import type { Exchange, Lane } from '../../exchange.ts';
+import type { UpstreamLink } from '../../ports.ts';
+import type { ClientLink } from '../client-link.ts';
+import type { ServerEnd } from '../shared-server.ts';
+import type { InitializeResult } from './initialize-result.ts';
+import type { Owner, PendingCall } from './pending-calls.ts';
+
+/** What a shared legacy server's messages have to be for one of its clients, and when it may have them. */
+export interface LegacyClient {
+  /** The client was told what the server offers. */
+  readonly isIntroduced: boolean;
+  /** The client has finished its handshake and may be told things. */
+  readonly isInitialized: boolean;
+  /** Reads what the client's `initialize` says about it. Returns the revision that it is answered in. */
+  introduce(initialize: Frame, serverRevision: unknown): RevisionId;
+  finishHandshake(): void;
+  /** The answer as this client may see it. `method`: of the request that it answers. */
+  answered(answer: Frame, method: string): Frame;
+  /** The question as this client may see it, or why it cannot be asked. */
+  asked(question: Frame): Frame | BridgeError;
+  /** Asks the client as soon as it may be asked. `bytes`: of the question that was found to be possible. */
+  askInTime(ask: () => void, bytes: number): void;
+  left(): void;
+}
+
+/** A request of the server. */
+export interface ServerQuestion {
+  readonly link: UpstreamLink;
+  readonly question: Frame;
+  /** The exchange on the link that it came with, where the transport can tell. */
+  readonly known: Exchange | undefined;
+  /** Says so to the server, later than `ask` could. */
+  readonly refuse: (reason: BridgeError) => void;
+}
+
+/**
+ * Who the clients of a shared legacy server are to each other: whom of them it may ask something, who hears what names
+ * nobody, and what is kept from it and from them.
+ */
+export interface SharingPolicy {
+  /** What the server is told in `initialize`. */
+  readonly capabilities: Fields;
+  /** The lane of everything that is sent to the server, whichever call it is for; undefined: it matters to nobody. */
+  readonly lane: Lane | undefined;
+  /** What names no owner, as tasks do, passes all the same. */
+  readonly passesUnowned: boolean;
+  /** Called for each link. */
+  newClient(): LegacyClient;
+
+  /** Returns why nobody can be asked this; undefined: somebody is, or will be, or `refuse` is called. */
+  ask(asked: ServerQuestion): BridgeError | undefined;
+  /** The server withdraws what no client is being asked. */
+  questionWithdrawn(id: JsonRpcId): void;
+  elicitationCompleted(elicitationId: string, notification: Frame): void;
+  /** Whose a message is that names no call. */
+  unnamedOwner(): Owner;
+  /** Whose a log message is that names no call. */
+  logOwner(): Owner;
+  /** Who is told that a resource has changed. */
+  watchersOf(uri: string): Iterable<ClientLink<LegacyClient>>;
+
+  /** A call was answered, and its client has the answer. */
+  callAnswered(): void;
+  /** A call was given up that the server may still be at work on. */
+  callGivenUp(exchange: Exchange): void;
+  /** The server answers what is not open. */
+  answeredLate(id: JsonRpcId | undefined): void;
+  /** Tells the client that its call ended with the child. */
+  callLost(call: PendingCall, reason: BridgeError): void;
+
+  /** The server announces that one of its lists has changed; all clients hear of it, too. */
+  listChanged(method: string | undefined): void;
+  /** True: a server of this kind was told the wrong thing; `capabilities` is another now, and it must be told anew. */
+  redeclares(offer: InitializeResult): boolean;
+  /** A child has answered the handshake. */
+  served(offer: InitializeResult): void;
+  /** The child is gone, and with it whatever it had asked. */
+  ended(end: ServerEnd): void;
+  close(): void;
+}

@@ -1,0 +1,139 @@
+import type { BridgeError } from '../../../../src/errors.ts';
+import { Relay } from '../../../../src/relay/relay.ts';
+import { createSharedModernServer } from '../../../../src/relay/shared/modern/modern-era.ts';
+import { createWatchingDialer } from '../../../../src/upstream/resilience/watching-dialer.ts';
+import type { Frame } from '../../../../src/wire/frame.ts';
+import { relayParts } from '../../../support/exchanges.ts';
+import {
+  createFakeDeps,
+  FakeDialer,
+  FakeLane,
+  type FakeLink,
+  FakePeer,
+  messagesOf,
+} from '../../../support/fake-peers.ts';
+import { clientFrame, serverFrame } from '../../../support/frames.ts';
+import { EXITED, GONE, type Message, WATCHED } from '../legacy/shared-bridge.ts';
+
+export const META = 'io.modelcontextprotocol/';
+export const SUBSCRIPTION_ID = `${META}subscriptionId`;
+
+export const ENVELOPE = {
+  [`${META}protocolVersion`]: '2026-07-28',
+  [`${META}clientCapabilities`]: {},
+  [`${META}clientInfo`]: { name: 'c', version: '1' },
+};
+
+/** A shared modern server whose child is a fake link, and its clients, each behind a relay of its own. */
+export class ModernBridge {
+  readonly dialer = new FakeDialer();
+  readonly deps: ReturnType<typeof createFakeDeps>;
+  readonly server: ReturnType<typeof createSharedModernServer>;
+
+  /** @param log default: silent */
+  constructor({
+    prewarm = false,
+    isWatched = false,
+    dialer = (_dialer: FakeDialer): void => {},
+    log = createFakeDeps().log,
+  } = {}) {
+    dialer(this.dialer);
+    const deps = { ...createFakeDeps(), log };
+    this.deps = deps;
+    const watched = isWatched ? createWatchingDialer(this.dialer, { ...WATCHED, era: 'modern', deps }) : this.dialer;
+    this.server = createSharedModernServer({ dialer: watched, deps, prewarm });
+  }
+
+  get clock() {
+    return this.deps.clock;
+  }
+
+  /** The child that runs now, or ran last. */
+  get link(): FakeLink {
+    return this.dialer.latest.link;
+  }
+
+  /** What the child was sent since the last look. */
+  heard(): readonly Message[] {
+    return messagesOf(this.link.take()) as Message[];
+  }
+
+  says(message: string | object): void {
+    this.link.heardAt(this.clock.now());
+    this.dialer.latest.listener.fromServer(serverFrame(message));
+  }
+
+  exits(reason: BridgeError = EXITED): void {
+    this.dialer.latest.listener.serverClosed(reason);
+  }
+
+  connect(options: { readonly requestTimeoutMs?: number } = {}): ModernClient {
+    return new ModernClient(this, options);
+  }
+}
+
+export class ModernClient {
+  readonly peer = new FakePeer();
+  readonly relay: Relay;
+  readonly ends: BridgeError[] = [];
+
+  constructor(bridge: ModernBridge, { requestTimeoutMs = 0 }: { readonly requestTimeoutMs?: number }) {
+    this.relay = new Relay({
+      log: bridge.deps.log,
+      ...relayParts(bridge.deps.clock, { requestTimeoutMs }),
+      onReady: () => {},
+      onEnd: (reason) => void this.ends.push(reason),
+    });
+    this.relay.join(this.peer, bridge.server.dial(this.relay));
+  }
+
+  says(message: string | object): Frame {
+    const frame = clientFrame(message);
+    this.relay.fromClient(frame, new FakeLane());
+    return frame;
+  }
+
+  /** A request with its envelope, to which `meta` is added. */
+  call(id: string | number, { method = 'tools/call', params = {}, meta = {} }: CallParts = {}): void {
+    this.says({ id, method, params: { ...params, _meta: { ...ENVELOPE, ...meta } } });
+  }
+
+  listen(id: string | number, notifications: object = { toolsListChanged: true }): void {
+    this.call(id, { method: 'subscriptions/listen', params: { notifications } });
+  }
+
+  leaves(): void {
+    this.relay.clientClosed(GONE);
+  }
+
+  /** What it was told since the last look. */
+  heard(): readonly Message[] {
+    return messagesOf(this.peer.take()) as Message[];
+  }
+
+  /** The same as the bytes it was given. */
+  heardTexts(): readonly string[] {
+    return this.peer.take().map(({ frame }) => frame.bytes.toString());
+  }
+}
+
+export interface CallParts {
+  readonly method?: string;
+  readonly params?: object;
+  readonly meta?: object;
+}
+
+/** The subscription a message says it is of. */
+export function subscriptionOf(message: Message | undefined): unknown {
+  const { _meta } = (message?.params ?? message?.result ?? {}) as { _meta?: Record<string, unknown> };
+  return _meta?.[SUBSCRIPTION_ID];
+}
+
+export function acknowledgment(subscriptionId: unknown, notifications: object = { toolsListChanged: true }): object {
+  const params = { _meta: { [SUBSCRIPTION_ID]: subscriptionId }, notifications };
+  return { method: 'notifications/subscriptions/acknowledged', params };
+}
+
+export function change(subscriptionId: unknown, method = 'notifications/tools/list_changed', params = {}): object {
+  return { method, params: { ...params, _meta: { [SUBSCRIPTION_ID]: subscriptionId } } };
+}
