@@ -9,7 +9,7 @@ import {
 } from './envelope-members.ts';
 import type { Envelope, FrameKind, JsonRpcId } from './frame.ts';
 import { CLOSE_BRACE, COLON, COMMA, DIGIT_0, DIGIT_9, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './json/ascii.ts';
-import { membersOf, type Outline } from './json/outline.ts';
+import { type Outline, visitMembers } from './json/outline.ts';
 import { isWhitespace, MemberCursor, skipValue, skipWhitespace } from './json/scan-json.ts';
 
 export { decodeId } from './envelope-members.ts';
@@ -41,7 +41,8 @@ export interface RecoveredEnvelope {
  */
 export function scanEnvelope(bytes: Buffer, draft = new EnvelopeDraft()): Envelope | undefined {
   if (bytes[0] !== OPEN_BRACE || bytes[bytes.length - 1] !== CLOSE_BRACE) return undefined;
-  const members = new MemberCursor(bytes, 0);
+  const { members } = draft;
+  members.restart(bytes, 0);
   let tailIsRead = false;
   let none: { readonly key: PayloadKey; readonly start: number } | undefined;
   while (members.next()) {
@@ -135,28 +136,26 @@ function isDigit(byte: number | undefined): boolean {
 export function scanStrictEnvelope(bytes: Buffer, outline?: Outline): Envelope | EnvelopeFault {
   const draft = new EnvelopeDraft();
   const seen: EnvelopeKey[] = [];
-  const members = membersOf(bytes, 0, outline);
   let fault: string | undefined;
-  while (members.next()) {
-    const key = classifyKey(bytes, members.keyStart, members.keyEnd);
-    if (key === undefined) continue;
+  const end = visitMembers(bytes, 0, outline, (keyStart, keyEnd, valueStart, valueEnd) => {
+    const key = classifyKey(bytes, keyStart, keyEnd);
+    if (key === undefined) return true;
     if (seen.includes(key)) {
       fault ??= `"${key}" occurs twice; expected each member once`;
       if (key === 'id') draft.id = undefined;
-      continue;
+      return true;
     }
     seen.push(key);
-    const { valueStart } = members;
-    const valueEnd = members.valueEnd();
-    if (valueEnd === -1) break;
+    if (valueEnd === -1) return false;
     if (isPayloadKey(key)) {
       draft.takePayload(key, valueStart);
       fault ??= faultOfPayload(key, bytes[valueStart]);
     } else if (!draft.takeSimple(key, bytes, valueStart, valueEnd)) {
       fault ??= SIMPLE_FAULTS[key];
     }
-  }
-  if (members.objectEnd === -1) fault ??= 'the message is not one JSON object';
+    return true;
+  });
+  if (end === -1) fault ??= 'the message is not one JSON object';
   fault ??= faultOfMembers(seen, draft, bytes);
   const kind = draft.kind;
   if (fault === undefined && kind !== undefined) return draft.toEnvelope(kind);
@@ -260,8 +259,10 @@ export class EnvelopeScanner {
   }
 
   #scan(bytes: Buffer): Envelope | undefined {
+    const envelope = scanEnvelope(bytes, this.#draft);
+    // Not before the next message: the draft would keep this one until then.
     this.#draft.reset();
-    return scanEnvelope(bytes, this.#draft);
+    return envelope;
   }
 
   #learn(bytes: Buffer, envelope: Envelope): void {

@@ -8,7 +8,7 @@ import type { Frame } from '../../wire/frame.ts';
 import { CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/ascii.ts';
 import { findMember } from '../../wire/json/find-member.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
-import { membersOf } from '../../wire/json/outline.ts';
+import { visitMembers } from '../../wire/json/outline.ts';
 import { isStringToken, skipWhitespace } from '../../wire/json/scan-json.ts';
 import { parseLogLevel } from '../vocabulary/log-levels.ts';
 import {
@@ -56,12 +56,13 @@ const ENVELOPE_KEYS = [META_PROTOCOL_VERSION, META_CLIENT_CAPABILITIES, META_CLI
 export function claimsModern(frame: Frame): boolean {
   const { bytes, payloadStart, outline } = frame;
   if (payloadStart === -1 || frame.isResponse || outline?.mayHoldMeta === false) return false;
-  const params = membersOf(bytes, payloadStart, outline);
-  while (params.next()) {
-    if (!isStringToken(bytes, params.keyStart, params.keyEnd, META)) continue;
-    if (findMember(bytes, params.valueStart, META_PROTOCOL_VERSION, outline) !== undefined) return true;
-  }
-  return false;
+  let isModern = false;
+  visitMembers(bytes, payloadStart, outline, (keyStart, keyEnd, valueStart) => {
+    const isMeta = isStringToken(bytes, keyStart, keyEnd, META);
+    isModern = isMeta && findMember(bytes, valueStart, META_PROTOCOL_VERSION, outline) !== undefined;
+    return !isModern;
+  });
+  return isModern;
 }
 
 /**
