@@ -2,7 +2,7 @@
 
 import type { Envelope, FrameKind, JsonRpcId } from './frame.ts';
 import { BACKSLASH, DIGIT_0, DIGIT_9, MINUS, QUOTE } from './json/ascii.ts';
-import { decodeString, isStringToken, MemberCursor } from './json/scan-json.ts';
+import { decodeString, isStringToken } from './json/scan-json.ts';
 
 /** Members with a short value, read as soon as they are met. */
 export type SimpleKey = 'jsonrpc' | 'id' | 'method';
@@ -86,8 +86,6 @@ export function isVersionToken(bytes: Buffer, start: number, end: number): boole
   return bytes[start] === QUOTE && isStringToken(bytes, start, end, '2.0');
 }
 
-const NOTHING = Buffer.alloc(0);
-
 /** What a scan has learned so far. */
 export class EnvelopeDraft {
   /** `"jsonrpc":"2.0"` was seen. */
@@ -98,8 +96,6 @@ export class EnvelopeDraft {
   method: string | undefined = undefined;
   outcome: 'result' | 'error' | undefined = undefined;
   payloadStart = -1;
-  /** Goes over the members of the message. */
-  readonly members = new MemberCursor(NOTHING, 0);
 
   /** Forgets everything, for the next message. */
   reset(): void {
@@ -110,7 +106,6 @@ export class EnvelopeDraft {
     this.method = undefined;
     this.outcome = undefined;
     this.payloadStart = -1;
-    this.members.restart(NOTHING, 0);
   }
 
   takePayload(key: PayloadKey, valueStart: number): void {

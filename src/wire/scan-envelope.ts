@@ -37,12 +37,14 @@ export interface RecoveredEnvelope {
 /**
  * The fast scan, for a line from a server that is trusted to write JSON. It stops as soon as nothing further can
  * change the answer, so whatever follows is not looked at. Undefined: not a JSON-RPC message (a log line, an array).
- * @param draft an empty one, for those who scan many
  */
-export function scanEnvelope(bytes: Buffer, draft = new EnvelopeDraft()): Envelope | undefined {
+export function scanEnvelope(bytes: Buffer): Envelope | undefined {
+  return scanMembers(bytes, new EnvelopeDraft(), new MemberCursor(bytes, 0));
+}
+
+/** `draft` is empty, `members` are those of the message. */
+function scanMembers(bytes: Buffer, draft: EnvelopeDraft, members: MemberCursor): Envelope | undefined {
   if (bytes[0] !== OPEN_BRACE || bytes[bytes.length - 1] !== CLOSE_BRACE) return undefined;
-  const { members } = draft;
-  members.restart(bytes, 0);
   let tailIsRead = false;
   let none: { readonly key: PayloadKey; readonly start: number } | undefined;
   while (members.next()) {
@@ -233,7 +235,8 @@ const MAX_LINE_BYTES = 16 * 1024;
 /** Longer heads are of no usual notification. */
 const MAX_HEAD_BYTES = 128;
 
-const NONE = { head: Buffer.alloc(0), envelope: undefined } as const;
+const NOTHING = Buffer.alloc(0);
+const NONE = { head: NOTHING, envelope: undefined } as const;
 
 /** What the last notification was like: its bytes up to and with the `{` of its params, and what the scan said. */
 type Known = { readonly head: Buffer; readonly envelope: Envelope } | typeof NONE;
@@ -244,6 +247,7 @@ type Known = { readonly head: Buffer; readonly envelope: Envelope } | typeof NON
  */
 export class EnvelopeScanner {
   readonly #draft = new EnvelopeDraft();
+  readonly #members = new MemberCursor(NOTHING, 0);
   #known: Known = NONE;
 
   /** Returns what `scanEnvelope(bytes)` would. */
@@ -259,9 +263,11 @@ export class EnvelopeScanner {
   }
 
   #scan(bytes: Buffer): Envelope | undefined {
-    const envelope = scanEnvelope(bytes, this.#draft);
-    // Not before the next message: the draft would keep this one until then.
     this.#draft.reset();
+    this.#members.restart(bytes, 0);
+    const envelope = scanMembers(bytes, this.#draft, this.#members);
+    // The cursor would keep the message until the next one comes.
+    this.#members.restart(NOTHING, 0);
     return envelope;
   }
 
