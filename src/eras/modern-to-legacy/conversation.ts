@@ -27,7 +27,7 @@ import { encodeId, idToken, withId } from '../../wire/splice.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import { ClientSubscription, type SubscriptionSlots } from './client-subscription.ts';
 import { askOfTask, NO_METHOD, type TaskClient, taskExtensions, tasksToWatch } from './hosted-tasks.ts';
-import { LegacyCall, type LegacyCallOptions } from './legacy-call.ts';
+import { type CallServices, LegacyCall } from './legacy-call.ts';
 import type { Follower } from './parked-call.ts';
 import { passNotification } from './pass-notification.ts';
 import { tooManyCapabilities } from './pool/legacy-pool.ts';
@@ -36,7 +36,7 @@ import { requestDigest, stateError } from './request-state.ts';
 import { SessionLink, type SessionLinkUser } from './session-link.ts';
 
 /** What all conversations with one server have in common. */
-export interface ConversationServices extends Omit<LegacyCallOptions, 'wanted' | 'request'> {
+export interface ConversationServices extends CallServices {
   /** Can what the server says on its own get here at all. */
   readonly unsolicited: boolean;
   readonly subscriptionSlots: SubscriptionSlots;
@@ -157,12 +157,8 @@ export class Conversation implements UpstreamLink, Follower {
       ? findUniqueMember(frame.bytes, frame.payloadStart, 'requestState', frame.outline)
       : undefined;
     if (state !== undefined) return this.#retry(frame, state);
-    const { deps, pool, calls, states, taskTools, hostedTasks } = this.#options.services;
-    const options = { deps, pool, calls, states, taskTools, wanted: this.#wanted, request: frame };
-    const call = new LegacyCall(
-      { ...options, hostedTasks: this.#client.declaresTasks ? hostedTasks : undefined },
-      this,
-    );
+    const { services } = this.#options;
+    const call = new LegacyCall({ services, wanted: this.#wanted, client: this.#client, request: frame }, this);
     this.#followed(call);
     call.start();
   }
@@ -222,8 +218,8 @@ export class Conversation implements UpstreamLink, Follower {
   }
 
   #discovered(result: InitializeResult): void {
-    const { unsolicited, hostedTasks } = this.#options.services;
-    const extensions = taskExtensions(hostedTasks, result);
+    const { unsolicited } = this.#options.services;
+    const extensions = taskExtensions(result);
     this.#answer(resultFrame(this.#id, discoverResult(result, { unsolicited, extensions })));
   }
 

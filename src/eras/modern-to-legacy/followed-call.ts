@@ -9,10 +9,15 @@ import type { SessionWanted } from './pool/session-wanted.ts';
 import type { ClientAsker, InputQuestion } from './questions.ts';
 import { type RequestStates, requestDigest } from './request-state.ts';
 
-export interface FollowedCallOptions {
+/** What it takes to park a call. */
+export interface ParkingServices {
   readonly deps: Deps;
   readonly states: RequestStates;
   readonly calls: ParkedCalls<ParkedCall<Follower>>;
+}
+
+export interface FollowedCallOptions {
+  readonly services: ParkingServices;
   readonly wanted: SessionWanted;
   /** The client's first request, with its envelope. */
   readonly request: Frame;
@@ -91,7 +96,8 @@ export abstract class FollowedCall<Options extends FollowedCallOptions = Followe
   }
 
   #openPark(first: Follower): ParkedCall<Follower> {
-    const { deps, states, calls, wanted, request } = this.options;
+    const { services, wanted, request } = this.options;
+    const { deps, states, calls } = services;
     const park = new ParkedCall<Follower>({
       createId: deps.randomId,
       clock: deps.clock,

@@ -14,8 +14,8 @@ import { CallAsTask } from './call-as-task.ts';
 import { type Answered, legacyRequest, modernFailure, modernOutcome, readRpcError } from './call-messages.ts';
 import { CallNotices } from './call-notices.ts';
 import { type CallForm, CallPreparation, setsLevel } from './call-preparation.ts';
-import { FollowedCall, type FollowedCallOptions } from './followed-call.ts';
-import type { HostedTasks } from './hosted-tasks.ts';
+import { FollowedCall, type FollowedCallOptions, type ParkingServices } from './followed-call.ts';
+import type { HostedTasks, TaskClient } from './hosted-tasks.ts';
 import type { Follower } from './parked-call.ts';
 import type { LegacyPool } from './pool/legacy-pool.ts';
 import { CallQuestions, type InputQuestion, rootsQuestion } from './questions.ts';
@@ -23,11 +23,16 @@ import { CALL_OVER, SessionLink, type SessionLinkUser, upstreamExchange } from '
 import type { CreatedTask, TaskTools } from './task-tools.ts';
 import { declined, RequiredElicitations, readUrlElicitations } from './url-elicitations.ts';
 
-export interface LegacyCallOptions extends FollowedCallOptions {
+/** What all calls of one server have in common. */
+export interface CallServices extends ParkingServices {
   readonly pool: LegacyPool;
   readonly taskTools: TaskTools;
-  /** Where its client can follow tasks; undefined: it waits for the result. */
-  readonly hostedTasks: HostedTasks | undefined;
+  readonly hostedTasks: HostedTasks;
+}
+
+export interface LegacyCallOptions extends FollowedCallOptions {
+  readonly services: CallServices;
+  readonly client: TaskClient;
 }
 
 /**
@@ -78,9 +83,9 @@ export class LegacyCall extends FollowedCall<LegacyCallOptions> implements Sessi
 
   /** Throws a BridgeError when there is no session to be had. */
   start(): void {
-    const { pool, wanted } = this.options;
-    if (this.#mayBeAsked) this.#link.openAlone(pool, wanted);
-    else this.#link.open(pool, wanted);
+    const { services, wanted } = this.options;
+    if (this.#mayBeAsked) this.#link.openAlone(services.pool, wanted);
+    else this.#link.open(services.pool, wanted);
   }
 
   get #mayBeAsked(): boolean {
@@ -119,7 +124,8 @@ export class LegacyCall extends FollowedCall<LegacyCallOptions> implements Sessi
   }
 
   #preparationFor(server: InitializeResult): CallPreparation {
-    const { deps, taskTools, request } = this.options;
+    const { services, request } = this.options;
+    const { deps, taskTools } = services;
     this.#preparation ??= new CallPreparation({
       clock: deps.clock,
       link: this.#link,
@@ -149,7 +155,7 @@ export class LegacyCall extends FollowedCall<LegacyCallOptions> implements Sessi
     if (!this.isRunning) return;
     const request = legacyRequest(this.options.request, this.#features);
     if (form === 'task') return this.#sendAsTask(request);
-    const nowMs = this.options.deps.clock.now();
+    const nowMs = this.options.services.deps.clock.now();
     const exchange = upstreamExchange({ request, method: this.#method, nowMs });
     this.#step = { kind: 'sent', exchange };
     this.#task = undefined;
@@ -159,7 +165,7 @@ export class LegacyCall extends FollowedCall<LegacyCallOptions> implements Sessi
   #sendAsTask(request: Frame): void {
     this.#step = TASKED;
     this.#task = new CallAsTask({
-      clock: this.options.deps.clock,
+      clock: this.options.services.deps.clock,
       link: this.#link,
       adopt: (task) => this.#adopt(task),
       answered: (outcome) => this.#answered(outcome),
@@ -174,10 +180,12 @@ export class LegacyCall extends FollowedCall<LegacyCallOptions> implements Sessi
   }
 
   #adopt(task: CreatedTask): boolean {
-    const { hostedTasks, wanted } = this.options;
-    const { principal } = wanted;
+    const { services, client } = this.options;
+    const { principal, declaresTasks } = client;
+    // A client that cannot follow a task waits for its result.
+    if (!declaresTasks) return false;
     const parts = { principal, link: this.#link, answered: this.#context, features: this.#features, task };
-    const hosted = hostedTasks?.add(parts);
+    const hosted = services.hostedTasks.add(parts);
     if (hosted === undefined) return false;
     this.#step = ADOPTED;
     this.finished(hosted.created());
@@ -253,7 +261,8 @@ export class LegacyCall extends FollowedCall<LegacyCallOptions> implements Sessi
   }
 
   #noticesOf(): CallNotices {
-    const { calls, wanted, deps } = this.options;
+    const { services, wanted } = this.options;
+    const { calls, deps } = services;
     this.#notices ??= new CallNotices({
       call: this,
       openBytes: () => calls.openBytes(wanted.principal),
