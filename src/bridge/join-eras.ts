@@ -28,8 +28,7 @@ export function toLegacy(dialer: SessionDialer, server: PooledServer, deps: Deps
     handshakeTimeoutMs: server.limits.requestTimeoutMs,
     clientInfo: CLIENT_INFO,
     attribution: attributionOf(server),
-    // Calls with equal values may share sessions; undefined: each has a session of its own.
-    affinityOf: areKeptApart(server.callers, server.sessions) ? () => undefined : () => '',
+    sharing: areKeptApart(server.callers, server.sessions) ? 'nobody' : 'by-name',
     poolLimits: poolLimitsOf(server),
     parkingLimits: parkingLimitsOf(server),
     maxListeningPerCaller: Math.ceil(MAX_LISTENING / countSharers(server.callers)),

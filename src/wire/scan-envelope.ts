@@ -9,7 +9,7 @@ import {
 } from './envelope-members.ts';
 import type { Envelope, FrameKind, JsonRpcId } from './frame.ts';
 import { CLOSE_BRACE, COLON, COMMA, DIGIT_0, DIGIT_9, OPEN_BRACE, OPEN_BRACKET, QUOTE } from './json/ascii.ts';
-import { membersOf, type Outline } from './json/outline.ts';
+import { type Outline, visitMembers } from './json/outline.ts';
 import { isWhitespace, MemberCursor, skipValue, skipWhitespace } from './json/scan-json.ts';
 
 export { decodeId } from './envelope-members.ts';
@@ -37,11 +37,14 @@ export interface RecoveredEnvelope {
 /**
  * The fast scan, for a line from a server that is trusted to write JSON. It stops as soon as nothing further can
  * change the answer, so whatever follows is not looked at. Undefined: not a JSON-RPC message (a log line, an array).
- * @param draft an empty one, for those who scan many
  */
-export function scanEnvelope(bytes: Buffer, draft = new EnvelopeDraft()): Envelope | undefined {
+export function scanEnvelope(bytes: Buffer): Envelope | undefined {
+  return scanMembers(bytes, new EnvelopeDraft(), new MemberCursor(bytes, 0));
+}
+
+/** `draft` is empty, `members` are those of the message. */
+function scanMembers(bytes: Buffer, draft: EnvelopeDraft, members: MemberCursor): Envelope | undefined {
   if (bytes[0] !== OPEN_BRACE || bytes[bytes.length - 1] !== CLOSE_BRACE) return undefined;
-  const members = new MemberCursor(bytes, 0);
   let tailIsRead = false;
   let none: { readonly key: PayloadKey; readonly start: number } | undefined;
   while (members.next()) {
@@ -135,28 +138,26 @@ function isDigit(byte: number | undefined): boolean {
 export function scanStrictEnvelope(bytes: Buffer, outline?: Outline): Envelope | EnvelopeFault {
   const draft = new EnvelopeDraft();
   const seen: EnvelopeKey[] = [];
-  const members = membersOf(bytes, 0, outline);
   let fault: string | undefined;
-  while (members.next()) {
-    const key = classifyKey(bytes, members.keyStart, members.keyEnd);
-    if (key === undefined) continue;
+  const end = visitMembers(bytes, 0, outline, (keyStart, keyEnd, valueStart, valueEnd) => {
+    const key = classifyKey(bytes, keyStart, keyEnd);
+    if (key === undefined) return true;
     if (seen.includes(key)) {
       fault ??= `"${key}" occurs twice; expected each member once`;
       if (key === 'id') draft.id = undefined;
-      continue;
+      return true;
     }
     seen.push(key);
-    const { valueStart } = members;
-    const valueEnd = members.valueEnd();
-    if (valueEnd === -1) break;
+    if (valueEnd === -1) return false;
     if (isPayloadKey(key)) {
       draft.takePayload(key, valueStart);
       fault ??= faultOfPayload(key, bytes[valueStart]);
     } else if (!draft.takeSimple(key, bytes, valueStart, valueEnd)) {
       fault ??= SIMPLE_FAULTS[key];
     }
-  }
-  if (members.objectEnd === -1) fault ??= 'the message is not one JSON object';
+    return true;
+  });
+  if (end === -1) fault ??= 'the message is not one JSON object';
   fault ??= faultOfMembers(seen, draft, bytes);
   const kind = draft.kind;
   if (fault === undefined && kind !== undefined) return draft.toEnvelope(kind);
@@ -234,7 +235,8 @@ const MAX_LINE_BYTES = 16 * 1024;
 /** Longer heads are of no usual notification. */
 const MAX_HEAD_BYTES = 128;
 
-const NONE = { head: Buffer.alloc(0), envelope: undefined } as const;
+const NOTHING = Buffer.alloc(0);
+const NONE = { head: NOTHING, envelope: undefined } as const;
 
 /** What the last notification was like: its bytes up to and with the `{` of its params, and what the scan said. */
 type Known = { readonly head: Buffer; readonly envelope: Envelope } | typeof NONE;
@@ -245,6 +247,7 @@ type Known = { readonly head: Buffer; readonly envelope: Envelope } | typeof NON
  */
 export class EnvelopeScanner {
   readonly #draft = new EnvelopeDraft();
+  readonly #members = new MemberCursor(NOTHING, 0);
   #known: Known = NONE;
 
   /** Returns what `scanEnvelope(bytes)` would. */
@@ -261,7 +264,11 @@ export class EnvelopeScanner {
 
   #scan(bytes: Buffer): Envelope | undefined {
     this.#draft.reset();
-    return scanEnvelope(bytes, this.#draft);
+    this.#members.restart(bytes, 0);
+    const envelope = scanMembers(bytes, this.#draft, this.#members);
+    // The cursor would keep the message until the next one comes.
+    this.#members.restart(NOTHING, 0);
+    return envelope;
   }
 
   #learn(bytes: Buffer, envelope: Envelope): void {

@@ -37,13 +37,20 @@ export function idToken(frame: Frame): Buffer {
 
 /**
  * Puts another id into the message: a value, or a raw token to put back byte-exact. An error without id gets one; a
- * notification cannot have one and throws.
+ * notification cannot have one and throws. A message that has this very token already is returned as it is.
  */
 export function withId(frame: Frame, id: JsonRpcId | Buffer): Frame {
   if (frame.kind === 'notification') throw new Error('a notification has no id');
+  if (Buffer.isBuffer(id) && hasIdToken(frame, id)) return frame;
   const token = Buffer.isBuffer(id) ? id : encodeId(id);
   const decoded = Buffer.isBuffer(id) ? decodeToken(id) : id;
   return frame.idStart === -1 ? insertId(frame, token, decoded) : replaceId(frame, token, decoded);
+}
+
+function hasIdToken({ bytes, idStart, idEnd }: Frame, token: Buffer): boolean {
+  return (
+    idEnd - idStart === token.length && idStart !== -1 && bytes.compare(token, 0, token.length, idStart, idEnd) === 0
+  );
 }
 
 function replaceId(frame: Frame, token: Buffer, id: JsonRpcId): Frame {

@@ -96,7 +96,7 @@ abstract class Scene {
 function dialerOf(client: Era, server: Era, { server: { dialer }, deps }: Scene): UpstreamDialer {
   if (client === server) return dialer;
   if (client === 'legacy') return createLegacyToModernDialer({ dialer, deps, clientInfoFallback: IDENTITY });
-  return createModernToLegacyDialer({ dialer, deps, handshakeTimeoutMs: 0, clientInfo: IDENTITY });
+  return createModernToLegacyDialer({ dialer, deps, handshakeTimeoutMs: 0, clientInfo: IDENTITY, sharing: 'by-name' });
 }
 
 /** A session of a legacy client, or the modern requests of a pipe. */

@@ -47,6 +47,7 @@ const SERVERS: Readonly<Record<string, (t: ExecutionContext) => UpstreamDialer |
       dialer: dialBothEras(),
       deps: createTestDeps().deps,
       handshakeTimeoutMs: 10_000,
+      sharing: 'by-name',
       clientInfo: { name: 'bridge', version: '0' },
     }),
 };

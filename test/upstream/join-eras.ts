@@ -15,6 +15,7 @@ export const joinErasWith =
       dialer: legacy,
       deps,
       handshakeTimeoutMs: 0,
+      sharing: 'by-name',
       clientInfo: CLIENT_INFO,
     }),
     sessions: { kind: 'own' },

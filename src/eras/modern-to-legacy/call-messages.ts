@@ -16,7 +16,7 @@ import { OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/ascii.ts';
 import { findMember } from '../../wire/json/find-member.ts';
 import { itemSpans, ObjectEditor } from '../../wire/json/object-editor.ts';
 import { MAX_MEMBERS } from '../../wire/json/outline.ts';
-import { isStringToken, MemberCursor, skipValue } from '../../wire/json/scan-json.ts';
+import { isStringToken, skipValue, walkMembers } from '../../wire/json/scan-json.ts';
 import { replaceSpans } from '../../wire/splice.ts';
 import { errorFrame, joinMembers, resultFrame } from '../../wire/write-message.ts';
 
@@ -120,9 +120,12 @@ function elicitAnswer(id: JsonRpcId, question: Frame, response: Buffer, { elicit
 function hasList(response: Buffer): boolean {
   const content = findMember(response, 0, 'content');
   if (content === undefined || response[content.start] !== OPEN_BRACE) return false;
-  const members = new MemberCursor(response, content.start);
-  while (members.next()) if (response[members.valueStart] === OPEN_BRACKET) return true;
-  return false;
+  let isFound = false;
+  walkMembers(response, content.start, (_keyStart, _keyEnd, valueStart) => {
+    isFound = response[valueStart] === OPEN_BRACKET;
+    return !isFound;
+  });
+  return isFound;
 }
 
 /** Before 2025-11-25 a message has one block, and none of them uses a tool; the first revision has no audio either. */

@@ -9,10 +9,11 @@ import type { Exchange } from '../../relay/exchange.ts';
 import { ownBytes } from '../../wire/byte-collector.ts';
 import { Frame } from '../../wire/frame.ts';
 import type { HeldBytes } from '../parked-bytes.ts';
-import type { Follower, ParkedCall } from './parked-call.ts';
+import type { FollowedCall } from './followed-call.ts';
+import type { Follower } from './parked-call.ts';
 
 export interface CallNoticesOptions {
-  readonly park: Pick<ParkedCall<Follower>, 'observers' | 'state'>;
+  readonly call: Pick<FollowedCall, 'followers' | 'isParked'>;
   /** Where the bytes of what is kept count. Called when there is something to keep, which is rare. */
   readonly openBytes: () => HeldBytes;
   /** Of the request that followed the call last. */
@@ -66,7 +67,7 @@ export class CallNotices {
       default:
         // Changes are for those who listen to them.
         if (exchange === undefined || isListChanged(frame.method) || frame.method === RESOURCE_UPDATED) return;
-        for (const follower of this.#options.park.observers) follower.notify(frame);
+        for (const follower of this.#options.call.followers) follower.notify(frame);
         this.#keepUnheard(frame);
     }
   }
@@ -76,21 +77,21 @@ export class CallNotices {
     const progress = readProgress(frame);
     if (progress === undefined || progress <= this.#progress) return;
     this.#progress = progress;
-    for (const follower of this.#options.park.observers) tellProgress(follower, frame);
+    for (const follower of this.#options.call.followers) tellProgress(follower, frame);
     this.#keepUnheard(frame);
   }
 
   /** [spec 2026-07-28 server/utilities/logging] none without a level, and none below it. */
   #logged(frame: Frame): void {
     const level = levelOf(frame);
-    for (const follower of this.#options.park.observers) if (isWanted(level, follower.logLevel)) follower.notify(frame);
+    for (const follower of this.#options.call.followers) if (isWanted(level, follower.logLevel)) follower.notify(frame);
     if (isWanted(level, this.#logLevel)) this.#keepUnheard(frame);
   }
 
   /** Somebody follows unless the client is being asked; of a call that is over nothing is said any more. */
   #keepUnheard(frame: Frame): void {
-    const { park, openBytes } = this.#options;
-    if (park.state !== 'parked') return;
+    const { call, openBytes } = this.#options;
+    if (!call.isParked) return;
     this.#kept ??= new KeptNotices(openBytes());
     this.#kept.add(frame);
   }

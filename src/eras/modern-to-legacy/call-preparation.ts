@@ -6,7 +6,7 @@ import type { Exchange } from '../../relay/exchange.ts';
 import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { requestFrame } from '../../wire/write-message.ts';
-import type { SessionLink } from './session-link.ts';
+import { type SessionLink, upstreamExchange } from './session-link.ts';
 import { offersTasks, type TaskTools, ToolPages } from './task-tools.ts';
 
 /** A server that takes longer to set its log level serves the call as it is. */
@@ -15,6 +15,11 @@ export const LEVEL_MS = 2000;
 /** How a server wants a call: answered when it is done, or as a task. */
 export type CallForm = 'plain' | 'task';
 
+/** Whether the server may be told how much to log. */
+export function setsLevel({ capabilities }: InitializeResult): boolean {
+  return 'logging' in capabilities;
+}
+
 export interface CallPreparationOptions {
   readonly clock: Clock;
   readonly link: SessionLink;
@@ -22,7 +27,6 @@ export interface CallPreparationOptions {
   readonly server: InitializeResult;
   /** The client's. */
   readonly request: Frame;
-  readonly exchangeFor: (request: Frame, method: string) => Exchange;
   /** The call can be sent. */
   readonly ready: (form: CallForm) => void;
 }
@@ -40,13 +44,8 @@ type PreparationState =
 const IDLE: PreparationState = { kind: 'idle' };
 const LEVEL_REQUEST = requestFrame('level', SET_LEVEL);
 
-/** Whether the server may be told how much to log. */
-export function setsLevel({ capabilities }: InitializeResult): boolean {
-  return 'logging' in capabilities;
-}
-
 /** Whether the server has to be asked how this is called: tools may want to be called as tasks. */
-export function hasChoice(method: string, { capabilities }: InitializeResult): boolean {
+function hasChoice(method: string, { capabilities }: InitializeResult): boolean {
   return method === CALL_TOOL && offersTasks(capabilities);
 }
 
@@ -63,6 +62,10 @@ export class CallPreparation {
     this.#options = options;
   }
 
+  #exchangeFor(request: Frame, method: string): Exchange {
+    return upstreamExchange({ request, method, nowMs: this.#options.clock.now() });
+  }
+
   /** What the server was last told for this call. */
   get level(): LogLevel | undefined {
     return this.#level;
@@ -70,7 +73,7 @@ export class CallPreparation {
 
   start(level: LogLevel | undefined): void {
     if (level === undefined || !setsLevel(this.#options.server)) return this.lookUp();
-    const exchange = this.#options.exchangeFor(LEVEL_REQUEST, SET_LEVEL);
+    const exchange = this.#exchangeFor(LEVEL_REQUEST, SET_LEVEL);
     const cancel = this.#options.clock.after(LEVEL_MS, () => this.lookUp());
     // Before it is sent, for a level the server has already is answered at once.
     this.#state = { kind: 'levelling', exchange, cancel };
@@ -80,7 +83,7 @@ export class CallPreparation {
   /** Another request follows the call, and wants logs of this level; what is under way is not held up for it. */
   setLevel(level: LogLevel): void {
     if (level === this.#level) return;
-    this.#sendLevel(level, this.#options.exchangeFor(LEVEL_REQUEST, SET_LEVEL));
+    this.#sendLevel(level, this.#exchangeFor(LEVEL_REQUEST, SET_LEVEL));
   }
 
   #sendLevel(level: LogLevel, exchange: Exchange): void {
@@ -104,9 +107,9 @@ export class CallPreparation {
   }
 
   #list(pages: ToolPages, params: object): void {
-    const { link, exchangeFor } = this.#options;
+    const { link } = this.#options;
     const request = requestFrame('tools', LIST_TOOLS, params);
-    const exchange = exchangeFor(request, LIST_TOOLS);
+    const exchange = this.#exchangeFor(request, LIST_TOOLS);
     this.#state = { kind: 'listing', exchange, pages };
     link.send(request, exchange);
   }

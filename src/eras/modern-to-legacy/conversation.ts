@@ -27,8 +27,8 @@ import { encodeId, idToken, withId } from '../../wire/splice.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import { ClientSubscription, type SubscriptionSlots } from './client-subscription.ts';
 import { askOfTask, NO_METHOD, type TaskClient, taskExtensions, tasksToWatch } from './hosted-tasks.ts';
-import { LegacyCall, type LegacyCallOptions } from './legacy-call.ts';
-import type { Follower, ParkedCall } from './parked-call.ts';
+import { type CallServices, LegacyCall } from './legacy-call.ts';
+import type { Follower } from './parked-call.ts';
 import { passNotification } from './pass-notification.ts';
 import { tooManyCapabilities } from './pool/legacy-pool.ts';
 import type { SessionWanted } from './pool/session-wanted.ts';
@@ -36,7 +36,7 @@ import { requestDigest, stateError } from './request-state.ts';
 import { SessionLink, type SessionLinkUser } from './session-link.ts';
 
 /** What all conversations with one server have in common. */
-export interface ConversationServices extends Omit<LegacyCallOptions, 'wanted' | 'request'> {
+export interface ConversationServices extends CallServices {
   /** Can what the server says on its own get here at all. */
   readonly unsolicited: boolean;
   readonly subscriptionSlots: SubscriptionSlots;
@@ -59,11 +59,17 @@ export interface ConversationOptions {
  */
 type ConversationState =
   | { readonly kind: 'fresh' }
-  | { readonly kind: 'following'; readonly exchange: Exchange | undefined; call: ParkedCall<Follower> | undefined }
+  | { readonly kind: 'following'; readonly exchange: Exchange | undefined; call: FollowableCall | undefined }
   | { readonly kind: 'listening'; readonly exchange: Exchange | undefined; readonly stream: ClientSubscription }
   | { readonly kind: 'discovering'; readonly exchange: Exchange | undefined; readonly link: SessionLink }
   | LookingState
   | { readonly kind: 'over' };
+
+/** Anew, or one that has waited for its client. */
+interface FollowableCall {
+  /** The client withdrew a request, or its connection broke. */
+  detach(follower: Follower): void;
+}
 
 interface LookingState {
   readonly kind: 'looking';
@@ -151,19 +157,10 @@ export class Conversation implements UpstreamLink, Follower {
       ? findUniqueMember(frame.bytes, frame.payloadStart, 'requestState', frame.outline)
       : undefined;
     if (state !== undefined) return this.#retry(frame, state);
-    const { deps, pool, calls, states, taskTools, hostedTasks } = this.#options.services;
-    const call = new LegacyCall({
-      deps,
-      pool,
-      calls,
-      states,
-      taskTools,
-      hostedTasks: this.#client.declaresTasks ? hostedTasks : undefined,
-      wanted: this.#wanted,
-      request: frame,
-    });
-    this.#followed(call.park);
-    call.start(this);
+    const { services } = this.#options;
+    const call = new LegacyCall({ services, wanted: this.#wanted, client: this.#client, request: frame }, this);
+    this.#followed(call);
+    call.start();
   }
 
   #retry(frame: Frame, span: Span | 'duplicate'): void {
@@ -179,7 +176,7 @@ export class Conversation implements UpstreamLink, Follower {
     if (!call.retry(opened.round, frame, this)) this.#refuse(stateError('state_lost'));
   }
 
-  #followed(call: ParkedCall<Follower>): void {
+  #followed(call: FollowableCall): void {
     if (this.#state.kind === 'following') this.#state.call = call;
   }
 
@@ -221,8 +218,8 @@ export class Conversation implements UpstreamLink, Follower {
   }
 
   #discovered(result: InitializeResult): void {
-    const { unsolicited, hostedTasks } = this.#options.services;
-    const extensions = taskExtensions(hostedTasks, result);
+    const { unsolicited } = this.#options.services;
+    const extensions = taskExtensions(result);
     this.#answer(resultFrame(this.#id, discoverResult(result, { unsolicited, extensions })));
   }
 

@@ -39,20 +39,17 @@ export interface ModernToLegacyOptions {
   readonly parkingLimits?: Partial<ParkingLimits>;
   /** Subscriptions of one caller; default: as many as all together may have. */
   readonly maxListeningPerCaller?: number;
-  /**
-   * What keeps callers of one name apart, where a name stands for many: callers with equal values share sessions.
-   * Undefined for a caller: it shares with nobody, and each of its calls gets a session of its own. Default: all callers
-   * of one name share.
-   */
-  readonly affinityOf?: (context: CallContext) => string | undefined;
+  readonly sharing: SessionSharing;
   /** Can what the server says on its own get here; where it cannot, nothing is promised of it. Default: yes. */
   readonly unsolicited?: boolean;
-  /**
-   * What clients that declare the tasks extension get of tools that run only as tasks: the task, or its result when it
-   * is there, like all others. Default: the task.
-   */
-  readonly tasks?: 'hosted' | 'absorbed';
 }
+
+/**
+ * Who shares the sessions of the server.
+ * - `by-name`: all callers of one name.
+ * - `nobody`: one name may stand for many, so each call gets a session of its own.
+ */
+export type SessionSharing = 'by-name' | 'nobody';
 
 /** A legacy server as modern clients want it. */
 export function createModernToLegacyDialer(options: ModernToLegacyOptions): CallDialer {
@@ -70,7 +67,7 @@ class ModernToLegacyDialer implements CallDialer {
   constructor(options: ModernToLegacyOptions) {
     const { dialer, deps, handshakeTimeoutMs, attribution = 'lease', poolLimits, parkingLimits } = options;
     this.#options = options;
-    this.#wishes = new SessionWishes(options.clientInfo, options.affinityOf);
+    this.#wishes = new SessionWishes(options.clientInfo, options.sharing);
     const limits = poolLimits && { limits: poolLimits };
     this.#pool = new LegacyPool({ dialer, deps, handshakeTimeoutMs, attribution, ...limits });
     const parking = { ...PARKING_LIMITS, ...parkingLimits };
@@ -84,7 +81,7 @@ class ModernToLegacyDialer implements CallDialer {
       calls: this.#calls,
       states: new RequestStates(deps.clock),
       taskTools: new TaskTools(),
-      hostedTasks: options.tasks === 'absorbed' ? undefined : this.#hostedTasks,
+      hostedTasks: this.#hostedTasks,
       unsolicited: options.unsolicited ?? true,
       subscriptionSlots: new SubscriptionSlots(options.maxListeningPerCaller),
     };
@@ -136,13 +133,13 @@ interface Known {
 export class SessionWishes {
   /** Tells a server of a client that tells nothing of itself. */
   readonly #fallback: Implementation;
-  readonly #affinityOf: (context: CallContext) => string | undefined;
+  readonly #affinity: string | undefined;
   readonly #known: Known[] = [];
   #oldest = 0;
 
-  constructor(fallback: Implementation, affinityOf: (context: CallContext) => string | undefined = () => '') {
+  constructor(fallback: Implementation, sharing: SessionSharing) {
     this.#fallback = fallback;
-    this.#affinityOf = affinityOf;
+    this.#affinity = sharing === 'by-name' ? '' : undefined;
   }
 
   of(context: CallContext, metadata: RequestMetadata): SessionWanted {
@@ -157,7 +154,7 @@ export class SessionWishes {
       principal,
       capabilities: canonicalCapabilities(declared),
       clientInfo: clientInfoOf(metadata.clientInfo, this.#fallback),
-      affinity: this.#affinityOf({ ...context, metadata }),
+      affinity: this.#affinity,
       headers,
     });
     if (headers === undefined && metadata.capabilitiesBytes === undefined) this.#learn({ metadata, principal, wanted });

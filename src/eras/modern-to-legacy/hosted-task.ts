@@ -16,7 +16,7 @@ import type { Exchange } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame, joinMembers, notificationFrame, requestFrame } from '../../wire/write-message.ts';
 import type { HeldBytes } from '../parked-bytes.ts';
-import { CANCEL_TASK_MS } from './call-attempt.ts';
+import { CANCEL_TASK_MS } from './call-as-task.ts';
 import { type Answered, modernFailure, modernResult, taskEnd } from './call-messages.ts';
 import type { KeptOutcome, KeptOutcomes } from './parked-calls.ts';
 import { CallQuestions, type InputQuestion, OpenQuestions } from './questions.ts';

@@ -99,14 +99,14 @@ export interface TaskClient {
 export const NO_METHOD: RpcError = { code: METHOD_NOT_FOUND, message: 'this server has no such method' };
 
 /** The extension that `server/discover` declares for tasks; undefined: there are none. */
-export function taskExtensions(tasks: HostedTasks | undefined, server: InitializeResult): Fields | undefined {
-  return tasks !== undefined && offersTasks(server.capabilities) ? { [TASKS_EXTENSION]: {} } : undefined;
+export function taskExtensions(server: InitializeResult): Fields | undefined {
+  return offersTasks(server.capabilities) ? { [TASKS_EXTENSION]: {} } : undefined;
 }
 
 export interface TaskQuestion {
   readonly request: Frame;
   readonly client: TaskClient;
-  readonly tasks: HostedTasks | undefined;
+  readonly tasks: HostedTasks;
   /** What the server said of itself, if it has. */
   readonly server: InitializeResult | undefined;
 }
@@ -114,8 +114,8 @@ export interface TaskQuestion {
 /** Calls `tell` once with the answer, under an id that is not the client's. Returns what stops it. */
 export function askOfTask({ request, client, tasks, server }: TaskQuestion, tell: (answer: Frame) => void): () => void {
   const taskId = readTaskId(request);
-  const task = tasks?.find(taskId, client.principal);
-  const hasTasks = tasks !== undefined && (server === undefined || offersTasks(server.capabilities));
+  const task = tasks.find(taskId, client.principal);
+  const hasTasks = server === undefined || offersTasks(server.capabilities);
   if (!hasTasks) tell(errorFrame(0, NO_METHOD));
   else if (!client.declaresTasks) tell(errorFrame(0, TASKS_MISSING));
   else if (task === undefined) tell(errorFrame(0, tasks.lossOf(taskId, client.principal)));
@@ -126,13 +126,9 @@ export function askOfTask({ request, client, tasks, server }: TaskQuestion, tell
 }
 
 /** Those a `subscriptions/listen` wants to hear of and may. */
-export function tasksToWatch(
-  listen: Frame,
-  client: TaskClient,
-  tasks: HostedTasks | undefined,
-): readonly HostedTask[] | RpcError {
-  const taskIds = tasks === undefined ? undefined : readTaskIds(listen);
-  if (tasks === undefined || taskIds === undefined) return [];
+export function tasksToWatch(listen: Frame, client: TaskClient, tasks: HostedTasks): readonly HostedTask[] | RpcError {
+  const taskIds = readTaskIds(listen);
+  if (taskIds === undefined) return [];
   if (!client.declaresTasks) return TASKS_MISSING;
   return taskIds.flatMap((taskId) => tasks.find(taskId, client.principal) ?? []);
 }

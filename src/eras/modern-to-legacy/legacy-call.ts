@@ -1,8 +1,8 @@
-import type { Deps } from '../../deps.ts';
-import { assertNever, BridgeError } from '../../errors.ts';
+import { assertNever, type BridgeError } from '../../errors.ts';
 import { readServerInfo } from '../../mcp/translate/results.ts';
 import type { LogLevel } from '../../mcp/vocabulary/log-levels.ts';
-import { CANCELLED, isInteractive } from '../../mcp/vocabulary/methods.ts';
+import { CALL_TOOL, CANCELLED, isInteractive } from '../../mcp/vocabulary/methods.ts';
+import type { Fields } from '../../mcp/vocabulary/payload.ts';
 import { featuresOf, findRevision, OLDEST_REVISION, type RevisionFeatures } from '../../mcp/vocabulary/revisions.ts';
 import { URL_ELICITATION_REQUIRED } from '../../mcp/vocabulary/rpc-codes.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
@@ -10,64 +10,61 @@ import type { Exchange } from '../../relay/exchange.ts';
 import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
-import { CallAttempt } from './call-attempt.ts';
+import { CallAsTask } from './call-as-task.ts';
 import { type Answered, legacyRequest, modernFailure, modernOutcome, readRpcError } from './call-messages.ts';
 import { CallNotices } from './call-notices.ts';
-import { type CallForm, CallPreparation, hasChoice, setsLevel } from './call-preparation.ts';
-import type { HostedTasks } from './hosted-tasks.ts';
-import { type Follower, mostVerbose, ParkedCall, type ParkedCallHost } from './parked-call.ts';
-import type { ParkedCalls } from './parked-calls.ts';
+import { type CallForm, CallPreparation, setsLevel } from './call-preparation.ts';
+import { FollowedCall, type FollowedCallOptions, type ParkingServices } from './followed-call.ts';
+import type { HostedTasks, TaskClient } from './hosted-tasks.ts';
+import type { Follower } from './parked-call.ts';
 import type { LegacyPool } from './pool/legacy-pool.ts';
-import type { SessionWanted } from './pool/session-wanted.ts';
 import { CallQuestions, type InputQuestion, rootsQuestion } from './questions.ts';
-import { type RequestStates, requestDigest } from './request-state.ts';
-import { SessionLink, type SessionLinkUser, upstreamExchange } from './session-link.ts';
+import { CALL_OVER, SessionLink, type SessionLinkUser, upstreamExchange } from './session-link.ts';
 import type { CreatedTask, TaskTools } from './task-tools.ts';
 import { declined, RequiredElicitations, readUrlElicitations } from './url-elicitations.ts';
 
-export interface LegacyCallOptions {
-  readonly deps: Deps;
+/** What all calls of one server have in common. */
+export interface CallServices extends ParkingServices {
   readonly pool: LegacyPool;
-  readonly states: RequestStates;
-  readonly calls: ParkedCalls<ParkedCall<Follower>>;
   readonly taskTools: TaskTools;
-  readonly wanted: SessionWanted;
-  /** The client's first request, with its envelope. */
-  readonly request: Frame;
-  /** Where its client can follow tasks; undefined: it waits for the result. */
-  readonly hostedTasks: HostedTasks | undefined;
+  readonly hostedTasks: HostedTasks;
+}
+
+export interface LegacyCallOptions extends FollowedCallOptions {
+  readonly services: CallServices;
+  readonly client: TaskClient;
 }
 
 /**
  * - `opening`: waits until the server serves.
  * - `preparing`: the server is told its log level, and asked how the tool is called.
  * - `asking`: not sent yet; the client is asked for what the server wanted to know before.
- * - `sent`: runs at the server.
+ * - `sent`: runs at the server, which will answer on this exchange.
+ * - `tasked`: runs at the server as a task.
  * - `refused`: the server wants its user to visit URLs first; the client is asked.
  * - `completing`: the user has agreed; it will be sent once more when the elicitation is complete.
  * - `adopted`: has become a task, which its client follows by itself.
  * - `over`: nothing more happens.
  */
 type Step =
-  | { readonly kind: 'opening' | 'preparing' | 'asking' | 'sent' | 'refused' | 'adopted' | 'over' }
+  | { readonly kind: 'opening' | 'preparing' | 'asking' | 'tasked' | 'refused' | 'adopted' | 'over' }
+  | { readonly kind: 'sent'; readonly exchange: Exchange }
   | { readonly kind: 'completing'; readonly stop: () => void };
 
 const OPENING: Step = { kind: 'opening' };
 const PREPARING: Step = { kind: 'preparing' };
 const ASKING: Step = { kind: 'asking' };
-const SENT: Step = { kind: 'sent' };
+const TASKED: Step = { kind: 'tasked' };
 const REFUSED: Step = { kind: 'refused' };
 const ADOPTED: Step = { kind: 'adopted' };
 const OVER: Step = { kind: 'over' };
 
-/** Runs one call of a modern client at a legacy server. Which requests of the client follow it, its park knows. */
-export class LegacyCall implements SessionLinkUser, ParkedCallHost<Follower> {
-  readonly #options: LegacyCallOptions;
+/** Runs one call of a modern client at a legacy server. */
+export class LegacyCall extends FollowedCall<LegacyCallOptions> implements SessionLinkUser {
   readonly #method: string;
   readonly #link: SessionLink;
-  readonly #park: ParkedCall<Follower>;
-  readonly #attempt: CallAttempt;
   // Most calls need none of these; each is made when there is something for it to do.
+  #task: CallAsTask | undefined;
   #preparation: CallPreparation | undefined;
   #questions: CallQuestions | undefined;
   #notices: CallNotices | undefined;
@@ -77,49 +74,22 @@ export class LegacyCall implements SessionLinkUser, ParkedCallHost<Follower> {
   #step: Step = OPENING;
   #server: InitializeResult | undefined;
 
-  constructor(options: LegacyCallOptions) {
-    const { deps, states, calls, wanted, request } = options;
-    this.#options = options;
-    this.#method = request.method ?? '';
-    const link = new SessionLink(this);
-    const park = new ParkedCall<Follower>({
-      createId: deps.randomId,
-      clock: deps.clock,
-      states,
-      calls,
-      host: this,
-      principal: wanted.principal,
-      requestBytes: request.bytes.length,
-      digest: () => requestDigest(request),
-    });
-    this.#link = link;
-    this.#park = park;
-    const adopt = (task: CreatedTask): boolean => this.#adopt(task);
-    const answered = (outcome: Frame): void => this.#answered(outcome);
-    const ended = (): void => link.close(FINISHED);
-    const exchangeFor = (message: Frame, method: string): Exchange => this.#exchangeFor(message, method);
-    this.#attempt = new CallAttempt({ clock: deps.clock, link, exchangeFor, adopt, answered, ended });
-  }
-
-  #exchangeFor(request: Frame, method: string): Exchange {
-    return upstreamExchange({ request, method, nowMs: this.#options.deps.clock.now() });
+  constructor(options: LegacyCallOptions, first: Follower) {
+    super(options, first);
+    this.#method = options.request.method ?? '';
+    this.#logLevel = first.logLevel;
+    this.#link = new SessionLink(this);
   }
 
   /** Throws a BridgeError when there is no session to be had. */
-  start(follower: Follower): void {
-    this.#park.attach(follower);
-    const { pool, wanted } = this.#options;
-    if (this.#mayBeAsked) this.#link.openAlone(pool, wanted);
-    else this.#link.open(pool, wanted);
+  start(): void {
+    const { services, wanted } = this.options;
+    if (this.#mayBeAsked) this.#link.openAlone(services.pool, wanted);
+    else this.#link.open(services.pool, wanted);
   }
 
   get #mayBeAsked(): boolean {
-    return this.#options.wanted.capabilities.areAskable && isInteractive(this.#method);
-  }
-
-  /** By which the client's requests follow the call. */
-  get park(): ParkedCall<Follower> {
-    return this.#park;
+    return this.options.wanted.capabilities.areAskable && isInteractive(this.#method);
   }
 
   joined(follower: Follower): void {
@@ -131,32 +101,37 @@ export class LegacyCall implements SessionLinkUser, ParkedCallHost<Follower> {
     this.#preparationFor(server).setLevel(logLevel);
   }
 
+  protected get serverInfo(): Fields | undefined {
+    return readServerInfo(this.#server?.serverInfo);
+  }
+
   // ---- the way to the server
 
   opened(result: InitializeResult): void {
     this.#server = result;
-    this.#park.serverInfo = readServerInfo(result.serverInfo);
     this.#step = PREPARING;
-    const level = mostVerbose(this.#park.observers);
+    const level = this.#logLevel;
     if (level !== undefined && setsLevel(result)) this.#preparationFor(result).start(level);
     else this.#prepare(result);
   }
 
   #prepare(server: InitializeResult): void {
     this.#step = PREPARING;
-    if (hasChoice(this.#method, server)) this.#preparationFor(server).lookUp();
+    // A server without tasks need not be looked at for how it takes the call.
+    const mayBeTask = this.#method === CALL_TOOL && server.capabilities.tasks !== undefined;
+    if (mayBeTask) this.#preparationFor(server).lookUp();
     else this.#askRoots('plain');
   }
 
   #preparationFor(server: InitializeResult): CallPreparation {
-    const { deps, taskTools, request } = this.#options;
+    const { services, request } = this.options;
+    const { deps, taskTools } = services;
     this.#preparation ??= new CallPreparation({
       clock: deps.clock,
       link: this.#link,
       taskTools,
       server,
       request,
-      exchangeFor: (message, method) => this.#exchangeFor(message, method),
       ready: (form) => this.#askRoots(form),
     });
     return this.#preparation;
@@ -174,28 +149,46 @@ export class LegacyCall implements SessionLinkUser, ParkedCallHost<Follower> {
     for (const roots of held) {
       const question = rootsQuestion(roots);
       roots.onWithdrawn = () => this.#withdrawnBeforeSent(question);
-      this.#park.asked(question);
+      this.asked(question);
     }
     // None, or there was no room to ask.
-    if (this.#park.state !== 'running') return;
-    this.#step = SENT;
-    this.#attempt.start(legacyRequest(this.#options.request, this.#features), form);
+    if (!this.isRunning) return;
+    const request = legacyRequest(this.options.request, this.#features);
+    if (form === 'task') return this.#sendAsTask(request);
+    const nowMs = this.options.services.deps.clock.now();
+    const exchange = upstreamExchange({ request, method: this.#method, nowMs });
+    this.#step = { kind: 'sent', exchange };
+    this.#task = undefined;
+    this.#link.send(request, exchange);
+  }
+
+  #sendAsTask(request: Frame): void {
+    this.#step = TASKED;
+    this.#task = new CallAsTask({
+      clock: this.options.services.deps.clock,
+      link: this.#link,
+      adopt: (task) => this.#adopt(task),
+      answered: (outcome) => this.#answered(outcome),
+    });
+    this.#task.start(request);
   }
 
   /** With nothing left to ask, the client is not kept waiting for the end of the window. */
   #withdrawnBeforeSent(question: InputQuestion): void {
-    this.#park.withdrawn(question);
-    if (this.#step.kind === 'asking' && this.#park.state === 'running') this.#prepareAgain();
+    this.withdrawn(question);
+    if (this.#step.kind === 'asking' && this.isRunning) this.#prepareAgain();
   }
 
   #adopt(task: CreatedTask): boolean {
-    const { hostedTasks, wanted } = this.#options;
-    const { principal } = wanted;
+    const { services, client } = this.options;
+    const { principal, declaresTasks } = client;
+    // A client that cannot follow a task waits for its result.
+    if (!declaresTasks) return false;
     const parts = { principal, link: this.#link, answered: this.#context, features: this.#features, task };
-    const hosted = hostedTasks?.add(parts);
+    const hosted = services.hostedTasks.add(parts);
     if (hosted === undefined) return false;
     this.#step = ADOPTED;
-    this.#park.finished(hosted.created());
+    this.finished(hosted.created());
     return true;
   }
 
@@ -226,7 +219,10 @@ export class LegacyCall implements SessionLinkUser, ParkedCallHost<Follower> {
     this.#questions = undefined;
     if (step.kind === 'completing') step.stop();
     if (step.kind !== 'opening' && this.#mayBeAsked) this.#link.session.callOver();
-    if (step.kind !== 'adopted') this.#attempt.end();
+    if (step.kind === 'adopted') return;
+    // Closing the link withdraws what is open.
+    if (this.#task === undefined) this.#link.close(CALL_OVER);
+    else this.#task.end();
   }
 
   forgotten(): void {
@@ -241,7 +237,7 @@ export class LegacyCall implements SessionLinkUser, ParkedCallHost<Follower> {
       case 'error':
         if (exchange === undefined) return;
         if (this.#step.kind === 'preparing') return this.#preparation?.answered(frame, exchange);
-        return this.#attempt.take(frame, exchange);
+        return this.#responded(frame, exchange);
       case 'notification':
         if (frame.method === CANCELLED) return this.#questions?.withdrawn(frame);
         return this.#noticesOf().take(frame, exchange);
@@ -252,15 +248,23 @@ export class LegacyCall implements SessionLinkUser, ParkedCallHost<Follower> {
     }
   }
 
+  #responded(frame: Frame, exchange: Exchange): void {
+    if (this.#task !== undefined) return this.#task.take(frame, exchange);
+    if (this.#step.kind !== 'sent' || exchange !== this.#step.exchange) return;
+    exchange.settle();
+    this.#answered(frame);
+  }
+
   #questionsOf(): CallQuestions {
-    this.#questions ??= new CallQuestions({ park: this.#park, send: (message) => void this.#link.send(message) });
+    this.#questions ??= new CallQuestions({ park: this, send: (message) => void this.#link.send(message) });
     return this.#questions;
   }
 
   #noticesOf(): CallNotices {
-    const { calls, wanted, deps } = this.#options;
+    const { services, wanted } = this.options;
+    const { calls, deps } = services;
     this.#notices ??= new CallNotices({
-      park: this.#park,
+      call: this,
       openBytes: () => calls.openBytes(wanted.principal),
       logLevel: this.#logLevel,
       log: deps.log,
@@ -269,37 +273,33 @@ export class LegacyCall implements SessionLinkUser, ParkedCallHost<Follower> {
   }
 
   #answered(outcome: Frame): void {
-    if (outcome.kind === 'error') this.#failed(outcome);
-    else this.#park.finished(modernOutcome(outcome, this.#context));
+    if (outcome.kind === 'error') this.#refusedBy(outcome);
+    else this.finished(modernOutcome(outcome, this.#context));
   }
 
   get #context(): Answered {
-    return { request: this.#options.request, server: this.#server };
+    return { request: this.options.request, server: this.#server };
   }
 
-  #failed(frame: Frame): void {
+  #refusedBy(frame: Frame): void {
     const error = readRpcError(frame);
     const isRefusal = error.code === URL_ELICITATION_REQUIRED && isInteractive(this.#method);
     const elicitations = isRefusal ? readUrlElicitations(error) : undefined;
-    if (elicitations === undefined) return this.#park.finished(modernFailure(frame, this.#context));
+    if (elicitations === undefined) return this.finished(modernFailure(frame, this.#context));
     this.#step = REFUSED;
     this.#elicitations ??= new RequiredElicitations({
-      park: this.#park,
-      declared: this.#options.wanted.capabilities,
-      failed: (reason) => this.#finish(reason),
+      park: this,
+      declared: this.options.wanted.capabilities,
+      failed: (reason) => this.finished(errorFrame(0, reason)),
     });
     this.#elicitations.require(elicitations, error);
-  }
-
-  #finish(error: RpcError): void {
-    this.#park.finished(errorFrame(0, error));
   }
 
   /** The server itself refused the first attempt, so that this one is the first that does anything. */
   #visited(): void {
     const elicitations = this.#elicitations;
     if (elicitations === undefined) return;
-    if (!elicitations.isAccepted) return this.#park.finished(declined(this.#method, this.#park.serverInfo));
+    if (!elicitations.isAccepted) return this.finished(declined(this.#method, this.serverInfo));
     const stop = elicitations.whenComplete(this.#link.session.elicitations, () => this.#prepareAgain());
     this.#step = { kind: 'completing', stop };
   }
@@ -307,17 +307,15 @@ export class LegacyCall implements SessionLinkUser, ParkedCallHost<Follower> {
   // ---- ends
 
   refused(error: RpcError): void {
-    this.#park.lost(errorFrame(0, error));
+    this.failed(error);
   }
 
   lost(reason: BridgeError): void {
-    this.#attempt.lost();
-    this.#park.lost(errorFrame(0, rpcErrorOf(reason)));
+    this.#task?.lost();
+    this.failed(rpcErrorOf(reason));
   }
 
   serverDrained(): void {
-    for (const follower of this.#park.observers) follower.serverDrained();
+    for (const follower of this.followers) follower.serverDrained();
   }
 }
-
-const FINISHED = new BridgeError('ERR_SESSION_CLOSED', 'The client does not follow this call any more.');

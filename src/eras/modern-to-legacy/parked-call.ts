@@ -1,7 +1,7 @@
 import type { Clock } from '../../deps.ts';
 import { assertNever } from '../../errors.ts';
 import { inputRequiredFrame } from '../../mcp/translate/input-requests.ts';
-import { type LogLevel, severityOf } from '../../mcp/vocabulary/log-levels.ts';
+import type { LogLevel } from '../../mcp/vocabulary/log-levels.ts';
 import type { Fields } from '../../mcp/vocabulary/payload.ts';
 import type { Frame } from '../../wire/frame.ts';
 import type { KeptOutcome, ParkedCalls } from './parked-calls.ts';
@@ -63,7 +63,7 @@ const DONE: CallState = { kind: 'done' };
 const DEAD: CallState = { kind: 'dead' };
 
 export interface ParkedCallOptions<Observer extends CallObserver> {
-  /** Unguessable. Asked for when it is needed, which it rarely is. */
+  /** Unguessable. Called when the id is needed. */
   readonly createId: () => string;
   readonly clock: Clock;
   readonly states: RequestStates;
@@ -74,27 +74,29 @@ export interface ParkedCallOptions<Observer extends CallObserver> {
   readonly requestBytes: number;
   /** The digest of the client's request, computed on demand because it is rarely needed. */
   readonly digest: () => string;
+  /** What the server says of itself, for the `_meta` of results. */
+  readonly serverInfo: Fields | undefined;
+  /** The client's first request, which waits for the outcome. */
+  readonly first: Observer;
 }
 
 /**
- * One call of a modern client that runs at a legacy server, over all the requests by which the client follows it. What
- * the server asks meanwhile ends the client's request with `input_required`; the retry takes its place. Whatever the
- * client sends how often, the server sees the call once and each answer once.
+ * One call of a modern client that runs at a legacy server, over all the requests by which the client follows it; made
+ * when there is something to ask. What the server asks ends the client's request with `input_required`; the retry takes
+ * its place. Whatever the client sends how often, the server sees the call once and each answer once.
  */
 export class ParkedCall<Observer extends CallObserver> {
   readonly #options: ParkedCallOptions<Observer>;
-  readonly #observers = new Set<Observer>();
-  /** Made when the server asks something, as the id is. */
+  readonly #observers: Set<Observer>;
   #questions: OpenQuestions | undefined;
   #id: string | undefined;
   #state: CallState = RUNNING;
   #round = 0;
   #deadlineMs = 0;
-  /** What the server says of itself, for the `_meta` of results. */
-  serverInfo: Fields | undefined;
 
   constructor(options: ParkedCallOptions<Observer>) {
     this.#options = options;
+    this.#observers = new Set([options.first]);
   }
 
   get id(): string {
@@ -120,8 +122,7 @@ export class ParkedCall<Observer extends CallObserver> {
 
   // ---- the client
 
-  /** The first request. */
-  attach(observer: Observer): void {
+  #attach(observer: Observer): void {
     this.#observers.add(observer);
     this.#options.host.joined(observer);
   }
@@ -134,7 +135,7 @@ export class ParkedCall<Observer extends CallObserver> {
     switch (this.#state.kind) {
       case 'running':
       case 'collecting':
-        this.attach(observer);
+        this.#attach(observer);
         return true;
       case 'parked':
         // An older round: the client has not seen what it was asked since.
@@ -156,7 +157,7 @@ export class ParkedCall<Observer extends CallObserver> {
   #resume(cancelTimer: () => void, request: Frame, observer: Observer): void {
     cancelTimer();
     this.#state = RUNNING;
-    this.attach(observer);
+    this.#attach(observer);
     if (this.#questions?.answer(request) === false) return this.#ask();
     if (this.state === 'running') this.#options.host.proceed();
   }
@@ -235,7 +236,7 @@ export class ParkedCall<Observer extends CallObserver> {
 
   #ask(): void {
     this.#round += 1;
-    const { clock, states, principal, digest } = this.#options;
+    const { clock, states, principal, digest, serverInfo } = this.#options;
     const nowMs = clock.now();
     const expiresAtMs = Math.min(nowMs + PARK_MS, this.#deadlineMs);
     const contents = { callId: this.id, round: this.#round, expiresAtMs };
@@ -243,7 +244,7 @@ export class ParkedCall<Observer extends CallObserver> {
     const told = inputRequiredFrame(0, {
       requests: this.#questions?.tell() ?? new Map(),
       requestState,
-      serverInfo: this.serverInfo,
+      serverInfo,
     });
     if (this.#state.kind === 'collecting') this.#state.cancel();
     const cancel = clock.after(Math.max(0, expiresAtMs - nowMs), () => this.#giveUp());
@@ -308,13 +309,4 @@ export interface Follower extends CallObserver {
   readonly progressToken: Buffer | undefined;
   notify(frame: Frame): void;
   serverDrained(): void;
-}
-
-/** The level at which none of them misses anything; undefined: none of them wants logs. */
-export function mostVerbose(followers: Iterable<Follower>): LogLevel | undefined {
-  let most: LogLevel | undefined;
-  for (const { logLevel } of followers) {
-    if (logLevel !== undefined && (most === undefined || severityOf(logLevel) < severityOf(most))) most = logLevel;
-  }
-  return most;
 }

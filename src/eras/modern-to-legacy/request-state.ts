@@ -4,7 +4,7 @@ import { asFields, type Fields, MAX_PARSED_VALUES, parseSpan } from '../../mcp/v
 import { INVALID_PARAMS } from '../../mcp/vocabulary/rpc-codes.ts';
 import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { membersOf } from '../../wire/json/outline.ts';
+import { visitMembers } from '../../wire/json/outline.ts';
 import { countValues, decodeString, type Span } from '../../wire/json/scan-json.ts';
 
 /** A sealed state has about 200 characters; whatever is longer is none, and is not looked at. */
@@ -131,12 +131,11 @@ const PER_ATTEMPT: ReadonlySet<string> = new Set(['_meta', 'inputResponses', 're
  */
 export function requestDigest({ bytes, method = '', payloadStart, outline }: Frame): string {
   const salient = new Map<string, Span>();
-  const members = membersOf(bytes, payloadStart, outline);
-  while (members.next()) {
-    const key = decodeString(bytes, members.keyStart, members.keyEnd);
-    if (key === undefined || PER_ATTEMPT.has(key)) continue;
-    salient.set(key, { start: members.valueStart, end: members.valueEnd() });
-  }
+  visitMembers(bytes, payloadStart, outline, (keyStart, keyEnd, start, end) => {
+    const key = decodeString(bytes, keyStart, keyEnd);
+    if (key !== undefined && !PER_ATTEMPT.has(key)) salient.set(key, { start, end });
+    return true;
+  });
   const spans = [...salient.values()];
   const count = spans.reduce(
     (sum, { start, end }) => sum + countValues(bytes.subarray(start, end), MAX_PARSED_VALUES),

@@ -1,4 +1,4 @@
-import type { BridgeError } from '../../errors.ts';
+import { BridgeError } from '../../errors.ts';
 import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { LATEST_LEGACY_REVISION } from '../../mcp/vocabulary/revisions.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
@@ -34,6 +34,9 @@ export interface UpstreamRequest {
   readonly method: string;
   readonly nowMs: number;
 }
+
+/** Why the link of a call is closed. */
+export const CALL_OVER = new BridgeError('ERR_SESSION_CLOSED', 'The client does not follow this call any more.');
 
 const LANE: Lane = { isOpen: true };
 

@@ -14,7 +14,7 @@ import type { Frame } from '../../wire/frame.ts';
 import { findMember } from '../../wire/json/find-member.ts';
 import { isStringToken } from '../../wire/json/scan-json.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
-import type { Follower, ParkedCall } from './parked-call.ts';
+import type { ClientAsker } from './questions.ts';
 
 /** How often one call may be refused for it. */
 export const MAX_URL_ROUNDS = 10;
@@ -131,7 +131,7 @@ export class Elicitations {
 }
 
 export interface RequiredElicitationsOptions {
-  readonly park: ParkedCall<Follower>;
+  readonly park: Pick<ClientAsker, 'asked'>;
   /** The capabilities of the client. */
   readonly declared: CanonicalCapabilities;
   /** The client cannot be asked; the call ends with this. */

@@ -7,8 +7,8 @@
 import { classifyKey } from '../../wire/envelope-members.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { BACKSLASH, OPEN_BRACE } from '../../wire/json/ascii.ts';
-import { membersOf } from '../../wire/json/outline.ts';
-import { decodeString, type Members, type Span } from '../../wire/json/scan-json.ts';
+import { visitMembers } from '../../wire/json/outline.ts';
+import { decodeString, type Span } from '../../wire/json/scan-json.ts';
 
 const ENVELOPE_KEYS: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params', 'result', 'error']);
 /** `jsonrpc` with every letter as an escape of six characters, and its quotes. No longer token can be meant. */
@@ -21,14 +21,14 @@ const SMALL_Z = 0x7a;
 /** Does the message have a member that some take for one of the envelope, but is none? */
 export function hasLookAlike(frame: Frame): boolean {
   const { bytes, outline } = frame;
-  const members = membersOf(bytes, 0, outline);
-  while (members.next()) {
-    const { keyStart, keyEnd } = members;
-    if (keyEnd - keyStart > LONGEST_TOKEN || classifyKey(bytes, keyStart, keyEnd) !== undefined) continue;
+  let isFound = false;
+  visitMembers(bytes, 0, outline, (keyStart, keyEnd) => {
+    if (keyEnd - keyStart > LONGEST_TOKEN || classifyKey(bytes, keyStart, keyEnd) !== undefined) return true;
     const name = decodeString(bytes, keyStart, keyEnd);
-    if (name !== undefined && ENVELOPE_KEYS.has(fold(name))) return true;
-  }
-  return false;
+    isFound = name !== undefined && ENVELOPE_KEYS.has(fold(name));
+    return !isFound;
+  });
+  return isFound;
 }
 
 /** A member's value; undefined: there is none. `unclear`: several members can be taken for it, or the only one is not spelled like this. */
@@ -40,9 +40,12 @@ type MessageText = Pick<Frame, 'bytes'> & Partial<Pick<Frame, 'outline'>>;
 /** The value of the member called `key` in the object at `objectStart`. */
 export function findUnmistakable({ bytes, outline }: MessageText, objectStart: number, key: string): Unmistakable {
   if (objectStart < 0 || bytes[objectStart] !== OPEN_BRACE) return undefined;
-  const members = membersOf(bytes, objectStart, outline);
   let found: Unmistakable;
-  while (members.next() && found !== 'unclear') found = take(found, bytes, members, key);
+  visitMembers(bytes, objectStart, outline, (keyStart, keyEnd, start, end) => {
+    const likeness = compareKey(bytes, keyStart, keyEnd, key);
+    if (likeness !== 'other') found = foundNext(found, likeness, start, end);
+    return found !== 'unclear';
+  });
   return found;
 }
 
@@ -54,21 +57,24 @@ export function findAllUnmistakable(
 ): Unmistakable[] {
   const found: Unmistakable[] = keys.map(() => undefined);
   if (objectStart < 0 || bytes[objectStart] !== OPEN_BRACE) return found;
-  const members = membersOf(bytes, objectStart, outline);
-  while (members.next()) {
+  visitMembers(bytes, objectStart, outline, (keyStart, keyEnd, start, end) => {
     for (let index = 0; index < keys.length; index++) {
-      found[index] = take(found[index], bytes, members, keys[index] as string); // index < length
+      const likeness = compareKey(bytes, keyStart, keyEnd, keys[index] as string); // index < length
+      if (likeness !== 'other') found[index] = foundNext(found[index], likeness, start, end);
     }
-  }
+    return true;
+  });
   return found;
 }
 
-/** What is known of `key` after the member at the cursor. */
-function take(found: Unmistakable, bytes: Buffer, members: Members, key: string): Unmistakable {
-  const likeness = compareKey(bytes, members.keyStart, members.keyEnd, key);
-  if (likeness === 'other') return found;
-  if (likeness === 'look-alike' || found !== undefined) return 'unclear';
-  return { start: members.valueStart, end: members.valueEnd() };
+/** What is known of a key after another member that is, or looks like, the one it names. */
+function foundNext(
+  found: Unmistakable,
+  likeness: Exclude<Likeness, 'other'>,
+  start: number,
+  end: number,
+): Unmistakable {
+  return likeness === 'look-alike' || found !== undefined ? 'unclear' : { start, end };
 }
 
 type Likeness = 'same' | 'look-alike' | 'other';

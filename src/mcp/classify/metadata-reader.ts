@@ -1,5 +1,5 @@
 import type { Frame } from '../../wire/frame.ts';
-import { membersOf } from '../../wire/json/outline.ts';
+import { visitMembers } from '../../wire/json/outline.ts';
 import type { Span } from '../../wire/json/scan-json.ts';
 import { findUnmistakable } from './look-alikes.ts';
 import { META, type MetadataFault, type RequestMetadata, readRequestMetadata } from './request-metadata.ts';
@@ -47,7 +47,9 @@ function isEqual({ bytes }: Frame, { start, end }: Span, meta: Buffer): boolean 
 function holdsNothingElse({ bytes, outline }: Frame, { start }: Span, metadata: RequestMetadata): boolean {
   const { clientInfo, logLevel } = metadata;
   let expected = 2 + (clientInfo === undefined ? 0 : 1) + (logLevel === undefined ? 0 : 1);
-  const members = membersOf(bytes, start, outline);
-  while (expected >= 0 && members.next()) expected -= 1;
+  visitMembers(bytes, start, outline, () => {
+    expected -= 1;
+    return expected >= 0;
+  });
   return expected === 0;
 }

@@ -8,7 +8,7 @@ import type { Frame } from '../../wire/frame.ts';
 import { CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/ascii.ts';
 import { findMember } from '../../wire/json/find-member.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
-import { membersOf } from '../../wire/json/outline.ts';
+import { visitMembers } from '../../wire/json/outline.ts';
 import { isStringToken, skipWhitespace } from '../../wire/json/scan-json.ts';
 import { parseLogLevel } from '../vocabulary/log-levels.ts';
 import {
@@ -56,12 +56,13 @@ const ENVELOPE_KEYS = [META_PROTOCOL_VERSION, META_CLIENT_CAPABILITIES, META_CLI
 export function claimsModern(frame: Frame): boolean {
   const { bytes, payloadStart, outline } = frame;
   if (payloadStart === -1 || frame.isResponse || outline?.mayHoldMeta === false) return false;
-  const params = membersOf(bytes, payloadStart, outline);
-  while (params.next()) {
-    if (!isStringToken(bytes, params.keyStart, params.keyEnd, META)) continue;
-    if (findMember(bytes, params.valueStart, META_PROTOCOL_VERSION, outline) !== undefined) return true;
-  }
-  return false;
+  let isModern = false;
+  visitMembers(bytes, payloadStart, outline, (keyStart, keyEnd, valueStart) => {
+    const isMeta = isStringToken(bytes, keyStart, keyEnd, META);
+    isModern = isMeta && findMember(bytes, valueStart, META_PROTOCOL_VERSION, outline) !== undefined;
+    return !isModern;
+  });
+  return isModern;
 }
 
 /**
@@ -176,16 +177,30 @@ export function stripMetadata(frame: Frame, { inputs = 'keep', also }: StripOpti
     params.remove('requestState');
   }
   also?.change(params);
-  const meta = ObjectEditor.readIn(frame, params.value(META)?.start ?? -1, ENVELOPE_KEYS);
-  for (const key of ENVELOPE_KEYS) meta?.remove(key);
-  const metaEdits = meta?.edits() ?? [];
-  if (metaEdits.length > 0) {
-    if (meta?.isEmpty) params.remove(META);
-    else params.edit(META, metaEdits);
-  }
+  const metaStart = params.value(META)?.start ?? -1;
+  if (metaStart !== -1) stripMeta(frame, params, metaStart);
   const edits = params.edits();
   if (edits.length > 0 && params.isEmpty && paramless.has(frame.method)) return withoutParams(frame);
   return editFrame(frame, edits);
+}
+
+/** A `_meta` that is left empty goes; one that was empty before stays. */
+function stripMeta(frame: Frame, params: ObjectEditor, metaStart: number): void {
+  if (isEnvelopeOnly(frame, metaStart)) return params.remove(META);
+  const meta = ObjectEditor.readIn(frame, metaStart, ENVELOPE_KEYS);
+  for (const key of ENVELOPE_KEYS) meta?.remove(key);
+  const edits = meta?.edits() ?? [];
+  if (edits.length > 0) params.edit(META, edits);
+}
+
+/** Does it hold the envelope, or parts of it, and nothing else? Most do. */
+function isEnvelopeOnly({ bytes, outline }: Frame, metaStart: number): boolean {
+  let count = 0;
+  const end = visitMembers(bytes, metaStart, outline, (keyStart, keyEnd) => {
+    count += 1;
+    return ENVELOPE_KEYS.some((key) => isStringToken(bytes, keyStart, keyEnd, key));
+  });
+  return count > 0 && end !== -1;
 }
 
 /**

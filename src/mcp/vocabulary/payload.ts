@@ -1,5 +1,5 @@
 import type { Frame } from '../../wire/frame.ts';
-import { membersOf } from '../../wire/json/outline.ts';
+import { visitMembers } from '../../wire/json/outline.ts';
 import { parseJson } from '../../wire/json/parse-json.ts';
 import { countValues, holdsMoreThan, isDeeperThan, isStringToken, type Span } from '../../wire/json/scan-json.ts';
 
@@ -69,12 +69,11 @@ export function readFields(frame: Frame, keys: readonly string[]): Fields {
   const { bytes, payloadStart, outline } = frame;
   if (bytes.length < WORTH_A_WALK) return readPayload(frame) ?? {};
   const spans = new Map<string, Span>();
-  const members = membersOf(bytes, payloadStart, outline);
-  while (members.next()) {
-    const { keyStart, keyEnd } = members;
+  visitMembers(bytes, payloadStart, outline, (keyStart, keyEnd, start, end) => {
     const key = keys.find((name) => isStringToken(bytes, keyStart, keyEnd, name));
-    if (key !== undefined) spans.set(key, { start: members.valueStart, end: members.valueEnd() });
-  }
+    if (key !== undefined) spans.set(key, { start, end });
+    return true;
+  });
   return Object.fromEntries([...spans].map(([key, span]) => [key, parseSpan(bytes, span)]));
 }
 

@@ -1,17 +1,17 @@
 /** Finds members of an object by their names. Keys are compared where they stand; see isStringToken. */
 import { QUOTE } from './ascii.ts';
-import { membersOf, type Outline } from './outline.ts';
-import { firstUnit, isStringToken, type Members, type Span } from './scan-json.ts';
+import { type Outline, visitMembers } from './outline.ts';
+import { firstUnit, isStringToken, type Span } from './scan-json.ts';
 
 /** The value of the first member called `key` in the object at `objectStart`. */
 export function findMember(bytes: Buffer, objectStart: number, key: string, outline?: Outline): Span | undefined {
-  const members = membersOf(bytes, objectStart, outline);
-  while (members.next()) {
-    if (!isStringToken(bytes, members.keyStart, members.keyEnd, key)) continue;
-    const end = members.valueEnd();
-    return end === -1 ? undefined : { start: members.valueStart, end };
-  }
-  return undefined;
+  let found: Span | undefined;
+  visitMembers(bytes, objectStart, outline, (keyStart, keyEnd, start, end) => {
+    if (!isStringToken(bytes, keyStart, keyEnd, key)) return true;
+    if (end !== -1) found = { start, end };
+    return false;
+  });
+  return found;
 }
 
 /** A member that occurs twice is a `duplicate`; undefined: there is none. */
@@ -23,8 +23,10 @@ export type UniqueMember = Span | 'duplicate' | undefined;
  */
 export function findUniqueMember(bytes: Buffer, objectStart: number, key: string, outline?: Outline): UniqueMember {
   let found: UniqueMember;
-  const members = membersOf(bytes, objectStart, outline);
-  while (found !== 'duplicate' && members.next()) found = take(found, bytes, members, key);
+  visitMembers(bytes, objectStart, outline, (keyStart, keyEnd, start, end) => {
+    if (isStringToken(bytes, keyStart, keyEnd, key)) found = found === undefined ? spanOf(start, end) : 'duplicate';
+    return found !== 'duplicate';
+  });
   return found;
 }
 
@@ -37,14 +39,13 @@ export function findUniqueMembers(
 ): UniqueMember[] {
   const found: UniqueMember[] = keys.map(() => undefined);
   const candidates = byInitial(keys);
-  const members = membersOf(bytes, objectStart, outline);
-  while (members.next()) {
-    const indices = candidates[Math.min(firstUnit(bytes, members.keyStart), BEYOND_ASCII)];
-    if (indices === undefined) continue;
-    for (const index of indices) {
-      found[index] = take(found[index], bytes, members, keys[index] as string); // one of its indices
+  visitMembers(bytes, objectStart, outline, (keyStart, keyEnd, start, end) => {
+    for (const index of candidates[Math.min(firstUnit(bytes, keyStart), BEYOND_ASCII)] ?? []) {
+      if (!isStringToken(bytes, keyStart, keyEnd, keys[index] as string)) continue; // one of its indices
+      found[index] = found[index] === undefined ? spanOf(start, end) : 'duplicate';
     }
-  }
+    return true;
+  });
   return found;
 }
 
@@ -64,10 +65,6 @@ function byInitial(keys: readonly string[]): readonly (readonly number[] | undef
   return table;
 }
 
-/** What is known of `key` after the member at the cursor. */
-function take(found: UniqueMember, bytes: Buffer, members: Members, key: string): UniqueMember {
-  if (!isStringToken(bytes, members.keyStart, members.keyEnd, key)) return found;
-  if (found !== undefined) return 'duplicate';
-  const end = members.valueEnd();
-  return end === -1 ? undefined : { start: members.valueStart, end };
+function spanOf(start: number, end: number): Span | undefined {
+  return end === -1 ? undefined : { start, end };
 }

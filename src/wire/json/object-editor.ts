@@ -1,6 +1,6 @@
 import { CLOSE_BRACKET, COMMA, OPEN_BRACKET } from './ascii.ts';
-import { membersOf, type Outline } from './outline.ts';
-import { type Edit, isStringToken, type Members, type Span, skipValue, skipWhitespace } from './scan-json.ts';
+import { type Outline, visitMembers } from './outline.ts';
+import { type Edit, isStringToken, type Span, skipValue, skipWhitespace } from './scan-json.ts';
 
 /** A member whose name was asked for, and what lies around it. */
 interface NamedMember {
@@ -63,16 +63,14 @@ export class ObjectEditor {
   ): ObjectEditor | undefined {
     if (objectStart < 0) return undefined;
     const editor = new ObjectEditor(bytes, objectStart, keys);
-    return editor.#readMembers(membersOf(bytes, objectStart, outline)) ? editor : undefined;
+    return editor.#readMembers(objectStart, outline) ? editor : undefined;
   }
 
-  #readMembers(members: Members): boolean {
+  #readMembers(objectStart: number, outline: Outline | undefined): boolean {
     let last: NamedMember | undefined;
-    while (members.next()) {
-      const { keyStart, keyEnd, valueStart } = members;
+    this.#end = visitMembers(this.#bytes, objectStart, outline, (keyStart, keyEnd, valueStart, valueEnd) => {
       if (last !== undefined) last.nextStart = keyStart;
       last = undefined;
-      const valueEnd = members.valueEnd();
       const key = this.#keys.find((name) => isStringToken(this.#bytes, keyStart, keyEnd, name));
       if (key !== undefined) {
         const previousEnd = this.#memberCount === 0 ? -1 : this.#lastEnd;
@@ -81,8 +79,8 @@ export class ObjectEditor {
       }
       this.#memberCount++;
       this.#lastEnd = valueEnd;
-    }
-    this.#end = members.objectEnd;
+      return true;
+    });
     return this.#end !== -1;
   }
 

@@ -3,7 +3,7 @@
  * those who look for one of them need not walk over the same bytes again.
  */
 import { BACKSLASH, OPEN_BRACE, QUOTE } from './ascii.ts';
-import { type Edit, isStringToken, MemberCursor, type Members } from './scan-json.ts';
+import { type Edit, isStringToken, MemberCursor, type TakeMember, walkMembers } from './scan-json.ts';
 
 /** Members are noted of the message, of its payload and of the payload's `_meta`. Nobody looks twice for others. */
 const LEVELS = 3;
@@ -92,23 +92,38 @@ export class Outline {
     return shifter.end() ? new Outline(bytes, shifter.notes) : undefined;
   }
 
-  /** The members of an object, as a MemberCursor finds them; undefined: those of this object were not noted. */
-  membersOf(bytes: Buffer, objectStart: number): Members | undefined {
+  /** As `walkMembers`, from what was noted; undefined: the members of this object were not. */
+  visitMembers(bytes: Buffer, objectStart: number, take: TakeMember): number | undefined {
     if (bytes[objectStart] !== OPEN_BRACE) return undefined;
     const notes = this.#notes;
     const { isComplete } = this;
-    const whole = { first: 0, level: 1, end: isComplete ? bytes.length : -1 };
-    if (objectStart === 0) return new NotedMembers(bytes, notes, whole);
+    if (objectStart === 0) return this.#visit(0, 1, take) && isComplete ? bytes.length : -1;
     for (let at = 0; at < notes.length; at += NOTES) {
       if (notes[at + VALUE_START] !== objectStart) continue;
       const level = (notes[at + LEVEL] as number) + 1;
-      const end = notes[at + VALUE_END] as number;
       const isNoted =
         level < LEVELS || (level === LEVELS && isMeta(bytes, notes[at + KEY_START] as number, objectStart));
-      return isNoted ? new NotedMembers(bytes, notes, { first: at + NOTES, level, end }) : undefined;
+      if (!isNoted) return undefined;
+      return this.#visit(at + NOTES, level, take) ? (notes[at + VALUE_END] as number) : -1;
     }
     // What comes after so many members is not looked for.
-    return isComplete ? undefined : new NotedMembers(bytes, notes, { first: notes.length, level: LEVELS, end: -1 });
+    return isComplete ? undefined : -1;
+  }
+
+  /** The members of one object, whose notes begin at `first`. False: `take` wants no more, or the last has no end. */
+  #visit(first: number, level: number, take: TakeMember): boolean {
+    const bytes = this.#bytes;
+    const notes = this.#notes;
+    for (let at = first; at < notes.length; at += NOTES) {
+      const own = notes[at + LEVEL] as number;
+      if (own > level) continue;
+      if (own < level) return true;
+      const keyStart = notes[at + KEY_START] as number;
+      const valueStart = notes[at + VALUE_START] as number;
+      const valueEnd = notes[at + VALUE_END] as number;
+      if (valueEnd === -1 || !take(keyStart, endOfKey(bytes, keyStart, valueStart), valueStart, valueEnd)) return false;
+    }
+    return true;
   }
 }
 
@@ -208,9 +223,14 @@ function endOfKey(bytes: Buffer, keyStart: number, valueStart: number): number {
   return at + 1;
 }
 
-/** The members of the object at `objectStart`, from the outline of its message where there is one. */
-export function membersOf(bytes: Buffer, objectStart: number, outline: Outline | undefined): Members {
-  return outline?.membersOf(bytes, objectStart) ?? new MemberCursor(bytes, objectStart);
+/** As `walkMembers`, from the outline of the message that the object is in, where there is one. */
+export function visitMembers(
+  bytes: Buffer,
+  objectStart: number,
+  outline: Outline | undefined,
+  take: TakeMember,
+): number {
+  return outline?.visitMembers(bytes, objectStart, take) ?? walkMembers(bytes, objectStart, take);
 }
 
 /**
@@ -219,7 +239,7 @@ export function membersOf(bytes: Buffer, objectStart: number, outline: Outline |
  */
 export function walkOutline(bytes: Buffer): { readonly outline: Outline; readonly end: number } {
   const outline = new Outline(bytes);
-  return { outline, end: walkMembers(bytes, 0, { level: 1, outline }) };
+  return { outline, end: noteMembers(bytes, 0, { level: 1, outline }) };
 }
 
 /** The outline of a whole message; undefined: it is none. With too many members it has the first ones. */
@@ -233,70 +253,18 @@ interface Walk {
   readonly outline: Outline;
 }
 
-function walkMembers(bytes: Buffer, objectStart: number, { level, outline }: Walk): number {
+function noteMembers(bytes: Buffer, objectStart: number, { level, outline }: Walk): number {
   const members = new MemberCursor(bytes, objectStart);
   while (members.next()) {
     const { keyStart, valueStart } = members;
     outline.memberBegins(level, keyStart, valueStart);
     if (!outline.isComplete) return -1;
     if (outline.notesWithin(level) && bytes[valueStart] === OPEN_BRACE) {
-      const end = walkMembers(bytes, valueStart, { level: level + 1, outline });
+      const end = noteMembers(bytes, valueStart, { level: level + 1, outline });
       if (end === -1) return -1;
       members.passTo(end);
     }
     outline.memberEnds(level, members.valueEnd());
   }
   return members.objectEnd;
-}
-
-interface NotedObject {
-  /** Where the notes of the first member stand, if there is one. */
-  readonly first: number;
-  readonly level: number;
-  /** The end of the object. */
-  readonly end: number;
-}
-
-class NotedMembers implements Members {
-  readonly #bytes: Buffer;
-  readonly #notes: readonly number[];
-  readonly #level: number;
-  readonly #end: number;
-  #next: number;
-  #valueEnd = -1;
-  keyStart = -1;
-  valueStart = -1;
-  objectEnd = -1;
-
-  constructor(bytes: Buffer, notes: readonly number[], { first, level, end }: NotedObject) {
-    this.#bytes = bytes;
-    this.#notes = notes;
-    this.#next = first;
-    this.#level = level;
-    this.#end = end;
-  }
-
-  get keyEnd(): number {
-    return endOfKey(this.#bytes, this.keyStart, this.valueStart);
-  }
-
-  next(): boolean {
-    const notes = this.#notes;
-    let at = this.#next;
-    while (at < notes.length && (notes[at] as number) > this.#level) at += NOTES;
-    if (at >= notes.length || notes[at] !== this.#level) {
-      this.objectEnd = this.#end;
-      return false;
-    }
-    this.#valueEnd = notes[at + VALUE_END] as number;
-    if (this.#valueEnd === -1) return false;
-    this.keyStart = notes[at + KEY_START] as number;
-    this.valueStart = notes[at + VALUE_START] as number;
-    this.#next = at + NOTES;
-    return true;
-  }
-
-  valueEnd(): number {
-    return this.#valueEnd;
-  }
 }

@@ -258,30 +258,47 @@ for (const [value, digit] of [...'0123456789abcdef'].entries()) {
 }
 
 /**
- * Goes over the members of one object:
- * `while (members.next()) { … members.keyStart, keyEnd, valueStart, valueEnd() … }`.
+ * Takes one member of an object: its key with the quotes, and its value, whose end is -1 where it runs off the buffer.
+ * False: no more members are wanted.
  */
-export interface Members {
-  /** The key with its quotes. */
-  readonly keyStart: number;
-  readonly keyEnd: number;
-  readonly valueStart: number;
-  /** Offset after the object's closing brace once it was reached; stays -1 when the bytes end or go wrong before it. */
-  readonly objectEnd: number;
-  /** On to the next member, if there is one. */
-  next(): boolean;
-  /** Offset after the current value; -1 when it runs off the buffer. */
-  valueEnd(): number;
+export type TakeMember = (keyStart: number, keyEnd: number, valueStart: number, valueEnd: number) => boolean;
+
+/**
+ * Goes over the members of the object at `objectStart` in their order. Returns the offset after its closing brace; -1
+ * when that was not reached, because the bytes end or go wrong before it or `take` wants no more.
+ */
+export function walkMembers(bytes: Buffer, objectStart: number, take: TakeMember): number {
+  if (bytes[objectStart] !== OPEN_BRACE) return -1;
+  let at = skipWhitespace(bytes, objectStart + 1);
+  if (bytes[at] === CLOSE_BRACE) return at + 1;
+  while (bytes[at] === QUOTE) {
+    const keyEnd = skipString(bytes, at);
+    const colon = keyEnd === -1 ? -1 : skipWhitespace(bytes, keyEnd);
+    if (bytes[colon] !== COLON) return -1;
+    const valueStart = skipWhitespace(bytes, colon + 1);
+    const valueEnd = skipValue(bytes, valueStart);
+    if (!take(at, keyEnd, valueStart, valueEnd) || valueEnd === -1) return -1;
+    const next = skipWhitespace(bytes, valueEnd);
+    if (bytes[next] === CLOSE_BRACE) return next + 1;
+    if (bytes[next] !== COMMA) return -1;
+    at = skipWhitespace(bytes, next + 1);
+  }
+  return -1;
 }
 
-/** The members as they are met in the bytes. Walks over a value only when it must. */
-export class MemberCursor implements Members {
-  readonly #bytes: Buffer;
-  readonly #objectStart: number;
+/**
+ * Goes over the members of one object as `walkMembers` does, for those who need not know where every value ends:
+ * `while (members.next()) { … members.keyStart, keyEnd, valueStart, valueEnd() … }`.
+ */
+export class MemberCursor {
+  #bytes: Buffer;
+  #objectStart: number;
   #valueEnd = -1;
+  /** The key with its quotes. */
   keyStart = -1;
   keyEnd = -1;
   valueStart = -1;
+  /** Offset after the object's closing brace once it was reached; stays -1 when the bytes end or go wrong before it. */
   objectEnd = -1;
 
   constructor(bytes: Buffer, objectStart: number) {
@@ -289,7 +306,18 @@ export class MemberCursor implements Members {
     this.#objectStart = objectStart;
   }
 
-  /** Walks over the current value unless `valueEnd` did already. */
+  /** Begins with another object. */
+  restart(bytes: Buffer, objectStart: number): void {
+    this.#bytes = bytes;
+    this.#objectStart = objectStart;
+    this.#valueEnd = -1;
+    this.keyStart = -1;
+    this.keyEnd = -1;
+    this.valueStart = -1;
+    this.objectEnd = -1;
+  }
+
+  /** On to the next member, if there is one. Walks over the current value unless `valueEnd` did already. */
   next(): boolean {
     const bytes = this.#bytes;
     const keyStart = this.keyStart === -1 ? this.#firstKey() : this.#followingKey();
@@ -305,6 +333,7 @@ export class MemberCursor implements Members {
     return true;
   }
 
+  /** Offset after the current value; -1 when it runs off the buffer. */
   valueEnd(): number {
     if (this.#valueEnd === -1) this.#valueEnd = skipValue(this.#bytes, this.valueStart);
     return this.#valueEnd;

@@ -30,6 +30,7 @@ const SERVERS: Readonly<Record<string, (t: ExecutionContext) => UpstreamDialer>>
       dialer: dialProgram('everything/server.js', '--stdio'),
       deps,
       handshakeTimeoutMs: 0,
+      sharing: 'by-name',
       clientInfo: { name: 'bridge', version: '0' },
     }),
 };

@@ -1,5 +1,4 @@
 import test from 'ava';
-import type { CallContext } from '../../../src/relay/ports.ts';
 import { ModernBridge } from './modern-bridge.ts';
 
 const QUESTION = { id: 'q', method: 'roots/list' };
@@ -12,7 +11,7 @@ function closings(bridge: ModernBridge, session: number): number {
 
 /** A call of a caller that shares with nobody, which waits for what the client says. */
 function parkedCall() {
-  const bridge = new ModernBridge({ affinityOf: () => undefined });
+  const bridge = new ModernBridge({ sharing: 'nobody' });
   const call = bridge.call();
   const { id } = bridge.heardOnly('tools/call');
   bridge.says(QUESTION);
@@ -21,7 +20,7 @@ function parkedCall() {
 }
 
 test('callers that share with nobody get a session for each call, which ends with it', (t) => {
-  const bridge = new ModernBridge({ affinityOf: () => undefined });
+  const bridge = new ModernBridge({ sharing: 'nobody' });
   const first = bridge.call({}, { logLevel: 'debug' });
   const second = bridge.call();
   t.is(bridge.dialer.dialled.length, 2);
@@ -56,7 +55,7 @@ test('a session for one call ends when its client does not come back', (t) => {
 });
 
 test('a subscription of a caller that shares with nobody has a session until it ends', (t) => {
-  const bridge = new ModernBridge({ affinityOf: () => undefined });
+  const bridge = new ModernBridge({ sharing: 'nobody' });
   const stream = bridge.ask('subscriptions/listen', { notifications: { toolsListChanged: true } });
   bridge.clock.advance(60 * 60_000);
   t.is(closings(bridge, 0), 0);
@@ -64,15 +63,8 @@ test('a subscription of a caller that shares with nobody has a session until it 
   t.is(closings(bridge, 0), 1);
 });
 
-test('callers of one name with equal affinity share a session, others do not', (t) => {
-  const seen: CallContext[] = [];
-  const bridge = new ModernBridge({
-    affinityOf: (context) => {
-      seen.push(context);
-      return String(context.metadata?.capabilities['acme/tab']);
-    },
-  });
-  for (const tab of ['a', 'a', 'b']) bridge.call({}, { principal: 'everybody', capabilities: { 'acme/tab': tab } });
+test('callers of one name share a session, others do not', (t) => {
+  const bridge = new ModernBridge({ sharing: 'by-name' });
+  for (const principal of ['everybody', 'everybody', 'ada']) bridge.call({}, { principal, capabilities: {} });
   t.is(bridge.dialer.dialled.length, 2);
-  t.like(seen[0], { principal: 'everybody', metadata: { revision: '2026-07-28' } });
 });

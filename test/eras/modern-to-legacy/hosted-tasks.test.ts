@@ -262,7 +262,7 @@ test('who does not declare the extension cannot listen to tasks', (t) => {
 });
 
 test('a task that is over lets its session go, and is known until its time is up', (t) => {
-  const task = new FollowedTask({ affinityOf: () => undefined });
+  const task = new FollowedTask({ sharing: 'nobody' });
   t.is(task.bridge.dialer.latest.link.closedWith.length, 0);
   task.ends({ result: { content: [] } });
   t.is(task.bridge.dialer.latest.link.closedWith.length, 1);
@@ -274,7 +274,7 @@ test('a task that is over lets its session go, and is known until its time is up
 });
 
 test('a task whose time is up is ended at the server', (t) => {
-  const task = new FollowedTask({ affinityOf: () => undefined }, { ...CREATED, ttl: null });
+  const task = new FollowedTask({ sharing: 'nobody' }, { ...CREATED, ttl: null });
   t.is(task.created.result.ttlMs, 30 * 60_000);
   task.bridge.clock.advance(30 * 60_000);
   const { id } = task.bridge.heardOnly('tasks/cancel');
@@ -384,24 +384,12 @@ test('an outcome there is no room for is given up, the oldest first, and who ask
   t.is(task.ask('tasks/get', { taskId }).answer().error?.data, undefined);
 });
 
-test('the extension is told of where the server has tasks, unless they are absorbed', (t) => {
+test('the extension is told of where the server has tasks', (t) => {
   const discover = (options: BridgeOptions & { greeting?: object }) =>
     new ModernBridge({ greeting: GREETING, ...options }).ask('server/discover').answer().result.capabilities;
   t.deepEqual(discover({}).extensions, { [EXTENSION]: {} });
   t.false('tasks' in discover({}));
-  t.is(discover({ tasks: 'absorbed' }).extensions, undefined);
   t.is(discover({ greeting: SERVER_RESULT }).extensions, undefined);
-});
-
-test('absorbed tasks are not asked for, whatever the client declares', (t) => {
-  const bridge = new ModernBridge({ greeting: GREETING, tasks: 'absorbed' });
-  const call = bridge.call({}, { capabilities: DECLARING });
-  bridge.says({ id: bridge.heardOnly('tools/list').id, result: { tools: [TOOL] } });
-  bridge.says({ id: bridge.heardOnly('tools/call').id, result: { task: CREATED } });
-  bridge.says({ id: bridge.heardOnly('tasks/result').id, result: { content: [] } });
-  t.is(call.answer().result.resultType, 'complete');
-  const get = bridge.ask('tasks/get', { taskId: 'legacy-1' }, { capabilities: DECLARING });
-  t.is(get.answer().error?.code, -32601);
 });
 
 test('the end of the bridge leaves no task behind, and nobody without an answer', async (t) => {

@@ -228,9 +228,8 @@ test('the flood of one call takes nothing from what it will be asked, nor from i
 
 test('how much was lost for want of room is logged once', (t) => {
   const { log, entries } = collectLog();
-  const park = { observers: new Set<never>(), state: 'parked' } as const;
   const notices = new CallNotices({
-    park,
+    call: { followers: [], isParked: true },
     openBytes: () => new ParkedCalls().openBytes('ada'),
     logLevel: undefined,
     log,

@@ -70,6 +70,7 @@ export class ModernBridge {
       deps: this.deps,
       handshakeTimeoutMs: 0,
       clientInfo: { name: 'bridge', version: '0' },
+      sharing: 'by-name',
       ...options,
     });
   }

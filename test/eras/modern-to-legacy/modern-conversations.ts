@@ -20,7 +20,8 @@ export class Conversations {
   constructor(t: ExecutionContext, dialer: UpstreamDialer, options: Partial<ModernToLegacyOptions> = {}) {
     const clientInfo = { name: 'bridge', version: '0' };
     const { deps } = createTestDeps();
-    this.#modern = createModernToLegacyDialer({ dialer, deps, clientInfo, handshakeTimeoutMs: 0, ...options });
+    const defaults = { handshakeTimeoutMs: 0, sharing: 'by-name' } as const;
+    this.#modern = createModernToLegacyDialer({ dialer, deps, clientInfo, ...defaults, ...options });
     t.teardown(() => this.#modern.close());
   }
 

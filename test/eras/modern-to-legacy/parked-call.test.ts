@@ -39,6 +39,8 @@ class Trial {
       principal: 'ada',
       requestBytes: REQUEST_BYTES,
       digest: () => 'd',
+      serverInfo: undefined,
+      first: this.first,
       clock: this.clock,
       states: new RequestStates(this.clock),
       calls: this.calls,
@@ -49,7 +51,6 @@ class Trial {
         forgotten: () => {},
       },
     });
-    this.call.attach(this.first);
   }
 
   observer(name: string): CallObserver {

@@ -3,12 +3,12 @@ import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { Frame } from '../../../src/wire/frame.ts';
 import { checkJson } from '../../../src/wire/json/check-json.ts';
-import { MemberCursor } from '../../../src/wire/json/scan-json.ts';
+import { walkMembers } from '../../../src/wire/json/scan-json.ts';
 import { type ReadResult, readMessage } from '../../../src/wire/read-message.ts';
 import { recoverEnvelope, scanEnvelope, scanStrictEnvelope } from '../../../src/wire/scan-envelope.ts';
 import { withId } from '../../../src/wire/splice.ts';
 import { anyMessage, createRandom } from '../../wire/json-text.ts';
-import { listMembers, objectsDownTo } from '../../wire/list-members.ts';
+import { listMembers, listVisited, objectsDownTo } from '../../wire/list-members.ts';
 import { anySeed, damaged } from '../havoc.ts';
 import { fuzzTarget, insist } from '../target.ts';
 
@@ -78,9 +78,11 @@ function checkFrame(frame: Frame, seed: number): void {
   insist(parsed.method === frame.method, () => `method ${frame.method} of ${frame.bytes}`);
   insist(!/[\r\n]/.test(frame.bytes.toString('latin1')), () => 'a frame of several lines');
   for (const start of objectsDownTo(3, frame.bytes)) {
-    const noted = frame.outline?.membersOf(frame.bytes, start);
-    const walked = listMembers(new MemberCursor(frame.bytes, start));
-    insist(noted === undefined || isDeepStrictEqual(listMembers(noted), walked), () => `the outline of ${frame.bytes}`);
+    const listed = listMembers(frame.bytes, start);
+    const noted = listVisited((take) => frame.outline?.visitMembers(frame.bytes, start, take));
+    insist(noted === undefined || isDeepStrictEqual(noted, listed), () => `the outline of ${frame.bytes}`);
+    const walked = listVisited((take) => walkMembers(frame.bytes, start, take));
+    insist(isDeepStrictEqual(walked, listed), () => `the members of ${frame.bytes}`);
   }
   const trusting = scanEnvelope(frame.bytes);
   insist(trusting?.id === frame.id && trusting?.kind === frame.kind, () => `the two scans differ about ${frame.bytes}`);

@@ -4,13 +4,13 @@ import { Frame } from '../../../src/wire/frame.ts';
 import { checkJson } from '../../../src/wire/json/check-json.ts';
 import { findMember } from '../../../src/wire/json/find-member.ts';
 import { ObjectEditor } from '../../../src/wire/json/object-editor.ts';
-import { MAX_MEMBERS, membersOf, Outline, walkOutline } from '../../../src/wire/json/outline.ts';
-import { type Edit, MemberCursor } from '../../../src/wire/json/scan-json.ts';
+import { MAX_MEMBERS, Outline, visitMembers, walkOutline } from '../../../src/wire/json/outline.ts';
+import type { Edit } from '../../../src/wire/json/scan-json.ts';
 import { readMessage } from '../../../src/wire/read-message.ts';
 import { scanEnvelope } from '../../../src/wire/scan-envelope.ts';
 import { replaceSpans } from '../../../src/wire/splice.ts';
 import { anyJson, anyText, JsonPrinter } from '../json-text.ts';
-import { listMembers } from '../list-members.ts';
+import { listMembers, listVisited } from '../list-members.ts';
 
 const LIMITS = { maxDepth: 10, maxBatch: 10, maxValues: 1_000_000 };
 
@@ -35,7 +35,7 @@ const anyMessage = fc.dictionary(fc.oneof(anyText, fc.constant('_meta')), fc.one
 
 /** Where the objects begin whose members are noted: the message, its members, and the `_meta` of those. */
 function notedObjects(bytes: Buffer): readonly number[] {
-  const { offsets } = listMembers(new MemberCursor(bytes, 0));
+  const { offsets } = listMembers(bytes, 0);
   const metas = offsets.flatMap(([, , start]) => {
     const span = findMember(bytes, start, '_meta');
     return span === undefined ? [] : [span.start];
@@ -50,8 +50,8 @@ test('has the members that walking finds, of the message, its members and their 
       for (const outline of [outlineOf(bytes), walkOutline(bytes).outline]) {
         t.true(outline.isComplete);
         for (const start of notedObjects(bytes)) {
-          const noted = outline.membersOf(bytes, start);
-          t.deepEqual(noted && listMembers(noted), listMembers(new MemberCursor(bytes, start)), bytes.toString());
+          const noted = listVisited((take) => outline.visitMembers(bytes, start, take));
+          t.deepEqual(noted, listMembers(bytes, start), bytes.toString());
         }
       }
     }),
@@ -78,8 +78,14 @@ test('finds the members of any other value, too', (t) => {
       const outline = outlineOf(bytes);
       const braces = [...bytes.keys()].filter((index) => bytes[index] === 0x7b);
       const start = braces[at % braces.length] ?? 0;
-      t.deepEqual(listMembers(membersOf(bytes, start, outline)), listMembers(new MemberCursor(bytes, start)));
-      t.deepEqual(listMembers(membersOf(bytes, start, undefined)), listMembers(new MemberCursor(bytes, start)));
+      t.deepEqual(
+        listVisited((take) => visitMembers(bytes, start, outline, take)),
+        listMembers(bytes, start),
+      );
+      t.deepEqual(
+        listVisited((take) => visitMembers(bytes, start, undefined, take)),
+        listMembers(bytes, start),
+      );
     }),
     { numRuns: 1000 },
   );
@@ -88,7 +94,7 @@ test('finds the members of any other value, too', (t) => {
 /** Changes of some members of some of the objects whose members are noted, and of what lies within other values. */
 function someEdits(bytes: Buffer, pick: (count: number) => number): readonly Edit[] {
   const edits = notedObjects(bytes).flatMap((start) => {
-    const keys = listMembers(new MemberCursor(bytes, start)).offsets.map(([keyStart, keyEnd]) =>
+    const keys = listMembers(bytes, start).offsets.map(([keyStart, keyEnd]) =>
       JSON.parse(bytes.toString('utf8', keyStart, keyEnd)),
     );
     const editor = ObjectEditor.read(bytes, start, keys);
@@ -119,8 +125,8 @@ test('an outline that is kept through edits has the members that walking finds',
       if (outline === undefined) return;
       if (edits.length > 0) kept++;
       for (const start of notedObjects(edited)) {
-        const noted = outline.membersOf(edited, start);
-        t.deepEqual(noted && listMembers(noted), listMembers(new MemberCursor(edited, start)), edited.toString());
+        const noted = listVisited((take) => outline.visitMembers(edited, start, take));
+        t.deepEqual(noted, listMembers(edited, start), edited.toString());
       }
     }),
     { numRuns: 3000 },
@@ -156,8 +162,8 @@ for (const [title, from, to, replacement] of [
     t.not(frame.outline, undefined);
     const outline = frame.outlineOfEdited(bytes, edits);
     for (const start of notedObjects(bytes)) {
-      const noted = outline?.membersOf(bytes, start);
-      t.deepEqual(noted && listMembers(noted), listMembers(new MemberCursor(bytes, start)), bytes.toString());
+      const noted = listVisited((take) => outline?.visitMembers(bytes, start, take));
+      t.deepEqual(noted, listMembers(bytes, start), bytes.toString());
     }
   });
 }
@@ -222,15 +228,15 @@ test('one message of a batch that has too many members is refused alone', (t) =>
     ['x', true, 'x'],
   );
   const [first] = items;
-  t.not(first instanceof Frame ? first.outline?.membersOf(first.bytes, 0) : undefined, undefined);
+  t.not(first instanceof Frame ? first.outline?.visitMembers(first.bytes, 0, () => true) : undefined, undefined);
 });
 
 test('notes no more of a text of any size', (t) => {
   const bytes = Buffer.from(`{${'"a":{},'.repeat(100_000)}"b":1}`);
   const outline = outlineOf(bytes);
   t.false(outline.isComplete);
-  const noted = outline.membersOf(bytes, 0);
-  t.deepEqual(noted && { count: listMembers(noted).offsets.length, end: noted.objectEnd }, {
+  const noted = listVisited((take) => outline.visitMembers(bytes, 0, take));
+  t.deepEqual(noted && { count: noted.offsets.length, end: noted.objectEnd }, {
     count: MAX_MEMBERS,
     end: -1,
   });

@@ -1,0 +1,137 @@
+import type { Deps } from '../../deps.ts';
+import type { Fields } from '../../mcp/vocabulary/payload.ts';
+import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { errorFrame } from '../../wire/write-message.ts';
+import { type Follower, ParkedCall, type ParkedCallHost } from './parked-call.ts';
+import type { ParkedCalls } from './parked-calls.ts';
+import type { SessionWanted } from './pool/session-wanted.ts';
+import type { ClientAsker, InputQuestion } from './questions.ts';
+import { type RequestStates, requestDigest } from './request-state.ts';
+
+/** What it takes to park a call. */
+export interface ParkingServices {
+  readonly deps: Deps;
+  readonly states: RequestStates;
+  readonly calls: ParkedCalls<ParkedCall<Follower>>;
+}
+
+export interface FollowedCallOptions {
+  readonly services: ParkingServices;
+  readonly wanted: SessionWanted;
+  /** The client's first request, with its envelope. */
+  readonly request: Frame;
+}
+
+/**
+ * - `plain`: nothing was asked, and the client's first request waits for the outcome.
+ * - `asked`: the server has asked something; the park knows who follows the call.
+ * - `over`: nobody waits, and nobody can come back.
+ */
+type Following =
+  | { readonly kind: 'plain'; readonly first: Follower }
+  | { readonly kind: 'asked'; readonly park: ParkedCall<Follower> }
+  | { readonly kind: 'over' };
+
+const OVER: Following = { kind: 'over' };
+
+/** One call of a modern client as its requests follow it. Most calls are followed by one, for nothing is asked in them. */
+export abstract class FollowedCall<Options extends FollowedCallOptions = FollowedCallOptions>
+  implements ParkedCallHost<Follower>, ClientAsker
+{
+  protected readonly options: Options;
+  #following: Following;
+
+  /** `first`: the client's first request. */
+  constructor(options: Options, first: Follower) {
+    this.options = options;
+    this.#following = { kind: 'plain', first };
+  }
+
+  abstract joined(follower: Follower): void;
+  abstract proceed(): void;
+  abstract over(): void;
+  abstract forgotten(): void;
+  /** What the server says of itself, for the `_meta` of results. */
+  protected abstract get serverInfo(): Fields | undefined;
+
+  get followers(): Iterable<Follower> {
+    const following = this.#following;
+    if (following.kind === 'asked') return following.park.observers;
+    return following.kind === 'plain' ? [following.first] : [];
+  }
+
+  /** The client is being asked something, and nobody follows. */
+  get isParked(): boolean {
+    return this.#following.kind === 'asked' && this.#following.park.state === 'parked';
+  }
+
+  /** Nothing is asked of the client, and somebody waits for the outcome. */
+  protected get isRunning(): boolean {
+    return this.#following.kind === 'asked'
+      ? this.#following.park.state === 'running'
+      : this.#following.kind === 'plain';
+  }
+
+  /** The client withdrew a request, or its connection broke. */
+  detach(follower: Follower): void {
+    const following = this.#following;
+    if (following.kind === 'asked') return following.park.detach(follower);
+    if (following.kind !== 'plain' || following.first !== follower) return;
+    this.#following = OVER;
+    this.over();
+  }
+
+  // ---- what the server says
+
+  asked(question: InputQuestion): void {
+    const following = this.#following;
+    if (following.kind === 'over') return question.refuse();
+    const park = following.kind === 'asked' ? following.park : this.#openPark(following.first);
+    park.asked(question);
+  }
+
+  withdrawn(question: InputQuestion): void {
+    if (this.#following.kind === 'asked') this.#following.park.withdrawn(question);
+  }
+
+  #openPark(first: Follower): ParkedCall<Follower> {
+    const { services, wanted, request } = this.options;
+    const { deps, states, calls } = services;
+    const park = new ParkedCall<Follower>({
+      createId: deps.randomId,
+      clock: deps.clock,
+      states,
+      calls,
+      host: this,
+      principal: wanted.principal,
+      requestBytes: request.bytes.length,
+      digest: () => requestDigest(request),
+      serverInfo: this.serverInfo,
+      first,
+    });
+    this.#following = { kind: 'asked', park };
+    return park;
+  }
+
+  /** The server has answered: `outcome` as the client gets it, under any id. */
+  protected finished(outcome: Frame): void {
+    if (this.#following.kind === 'asked') this.#following.park.finished(outcome);
+    else this.#settle(outcome);
+  }
+
+  /** The server is gone, or there is none. */
+  protected failed(error: RpcError): void {
+    const failure = errorFrame(0, error);
+    if (this.#following.kind === 'asked') this.#following.park.lost(failure);
+    else this.#settle(failure);
+  }
+
+  #settle(outcome: Frame): void {
+    if (this.#following.kind !== 'plain') return;
+    const { first } = this.#following;
+    this.#following = OVER;
+    this.over();
+    first.settle(outcome);
+  }
+}
