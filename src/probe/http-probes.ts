@@ -21,6 +21,7 @@ import { SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
 import type { Implementation } from '../mcp/vocabulary/meta.ts';
 import { DISCOVER, INITIALIZE, INITIALIZED } from '../mcp/vocabulary/methods.ts';
 import { findRevision, LATEST_MODERN_REVISION, OLDEST_REVISION } from '../mcp/vocabulary/revisions.ts';
+import { isSessionId } from '../mcp/vocabulary/session-id.ts';
 import { askEventStream } from '../upstream/detect/ask/ask-event-stream.ts';
 import { askHttp, type HttpAnswer } from '../upstream/detect/ask/ask-http.ts';
 import type { HttpTarget } from '../upstream/detect/ask/ask-once.ts';
@@ -29,7 +30,7 @@ import { type LinkAnswer, LinkClient } from '../upstream/detect/ask/link-client.
 import { endSession } from '../upstream/detect/attempts/own-attempts.ts';
 import { untilAborted } from '../upstream/detect/attempts/wait.ts';
 import { createHttpSseDialer } from '../upstream/http-sse/dialer.ts';
-import { createSessionKey, isSessionId, type SessionKey } from '../upstream/remote/session-key.ts';
+import { createSessionKey, type SessionKey } from '../upstream/remote/session-key.ts';
 import type { Frame } from '../wire/frame.ts';
 import { notificationFrame, requestFrame } from '../wire/write-message.ts';
 import { findAuthorization } from './authorization.ts';
