@@ -23,8 +23,24 @@ export type Wish =
   | { readonly method: typeof SET_LEVEL; readonly params: { readonly level: string } }
   | { readonly method: typeof SUBSCRIBE; readonly params: { readonly uri: string } };
 
+/** How long the server has for its answer to `initialize`, and what is said of one that takes longer. */
+export interface TimeLimit {
+  readonly clock: Clock;
+  /** 0: no limit. */
+  readonly timeoutMs: number;
+  readonly exceeded: () => BridgeError;
+}
+
 /** A connection that is to be brought up to date. After `Restoration.cancel` it is told nothing more. */
 export interface RestoredConnection {
+  readonly log: Logger;
+  /**
+   * - `pipe`: messages arrive as they were sent, so nobody has to wait for the answers to the wishes.
+   * - `separate`: each travels by itself and may overtake others, so each waits for the answer to the one before.
+   */
+  readonly delivery: 'pipe' | 'separate';
+  /** `perRequest`: the connection itself limits each request. */
+  readonly timeLimit: TimeLimit | 'perRequest';
   /** Sends a request under an id of its own. `answered` is called at most once: not when the connection is lost. */
   ask(method: string, params: object, answered: (answer: Frame | BridgeError) => void): void;
   /** Sends a notification; `taken` is called when the server has it, or never will. */
@@ -38,42 +54,21 @@ export interface RestoredConnection {
   failed(reason: BridgeError): void;
 }
 
-/**
- * - `pipe`: messages arrive as they were sent, so nobody has to wait for the answers to the wishes.
- * - `separate`: each travels by itself and may overtake others, so each waits for the answer to the one before.
- */
-export type Delivery = 'pipe' | 'separate';
-
-export interface RestoreOptions {
-  readonly connection: RestoredConnection;
-  readonly delivery: Delivery;
-  /** For the answer to `initialize`; `perRequest`: the connection itself limits each request. */
-  readonly timeLimit: TimeLimit | 'perRequest';
-  readonly log: Logger;
-}
-
-export interface TimeLimit {
-  readonly clock: Clock;
-  /** 0: no limit. */
-  readonly timeoutMs: number;
-  readonly exceeded: () => BridgeError;
-}
-
 /** Opens a session on a new connection and brings it to where the one before was. What the server refuses is forgotten. */
 export class Restoration {
   readonly #session: RestorableSession;
-  readonly #options: RestoreOptions;
+  readonly #connection: RestoredConnection;
   #wishes: Iterator<Wish> = [].values();
   #stopTimer: () => void = () => {};
   #isOver = false;
 
-  constructor(session: RestorableSession, options: RestoreOptions) {
+  constructor(session: RestorableSession, connection: RestoredConnection) {
     this.#session = session;
-    this.#options = options;
+    this.#connection = connection;
   }
 
   start(): void {
-    const { connection, timeLimit } = this.#options;
+    const { timeLimit } = this.#connection;
     const { initialize } = this.#session;
     // Whoever starts it is prepared for its end only then.
     if (initialize === undefined) return queueMicrotask(() => this.#fail(NOT_KEPT));
@@ -81,7 +76,7 @@ export class Restoration {
       const { clock, timeoutMs, exceeded } = timeLimit;
       this.#stopTimer = clock.after(timeoutMs, () => this.#fail(exceeded()));
     }
-    connection.ask(INITIALIZE, initialize, (answer) => this.#opened(answer));
+    this.#connection.ask(INITIALIZE, initialize, (answer) => this.#opened(answer));
   }
 
   cancel(): void {
@@ -92,43 +87,41 @@ export class Restoration {
   #opened(answer: Frame | BridgeError): void {
     if (this.#isOver) return;
     this.#stopTimer();
-    const { connection } = this.#options;
     if (answer instanceof BridgeError) return this.#fail(answer);
     const offer = answer.kind === 'result' ? readPayload(answer) : undefined;
-    if (offer === undefined) return this.#fail(connection.refusal(answer));
-    if (!connection.offered(offer, answer)) return this.cancel();
+    if (offer === undefined) return this.#fail(this.#connection.refusal(answer));
+    if (!this.#connection.offered(offer, answer)) return this.cancel();
     if (!this.#session.isInitialized) return this.#restored([]);
     this.#wishes = this.#session.wishes().values();
-    connection.tell(INITIALIZED, () => this.#askNext());
+    this.#connection.tell(INITIALIZED, () => this.#askNext());
   }
 
   #askNext(): void {
-    const { connection, delivery } = this.#options;
     while (!this.#isOver) {
       const { value: wish, done } = this.#wishes.next();
       if (done === true) return this.#restored(this.#session.missed());
-      connection.ask(wish.method, wish.params, (answer) => this.#answered(wish, answer));
-      if (delivery === 'separate') return;
+      this.#connection.ask(wish.method, wish.params, (answer) => this.#answered(wish, answer));
+      if (this.#connection.delivery === 'separate') return;
     }
   }
 
   #answered(wish: Wish, answer: Frame | BridgeError): void {
     if (answer instanceof BridgeError) return this.#fail(answer);
     const isGranted = answer.kind === 'result';
-    if (!isGranted) this.#options.log.warn({ method: wish.method }, NOT_RESTORED);
+    if (!isGranted) this.#connection.log.warn({ method: wish.method }, NOT_RESTORED);
     this.#session.settled(wish, isGranted);
-    if (this.#options.delivery === 'separate') this.#askNext();
+    if (this.#connection.delivery === 'separate') this.#askNext();
   }
 
   #restored(missed: readonly Frame[]): void {
     this.cancel();
-    this.#options.connection.restored(missed);
+    this.#connection.restored(missed);
   }
 
   #fail(reason: BridgeError): void {
     if (this.#isOver) return;
     this.cancel();
-    this.#options.connection.failed(reason);
+    this.#connection.failed(reason);
   }
 }
 

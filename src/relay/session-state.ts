@@ -16,11 +16,11 @@ export interface SessionOffer {
 
 /** Bytes of the parameters of `initialize`; they are kept as objects, as long as the session. */
 export const MAX_INITIALIZE_BYTES = 64 * 1024;
-/** Characters of a stored session: what a session may hold, and room for escapes. */
+/** Characters of a stored session: as much as a session may hold, each of them written as an escape. */
 export const MAX_STORED_LENGTH = 8 * 1024 * 1024;
 /** Characters of a revision or a level; a longer text is neither. */
 const MAX_NAME_LENGTH = 64;
-/** Of the stored form; one that is read under another number says something else. */
+/** Grows when the stored form changes; what was stored under another version is not read. */
 const STORED_VERSION = 1;
 
 /** Requests whose success another session has to be told of. */
@@ -34,8 +34,9 @@ export function isStanding(method: string | undefined): boolean {
  */
 export class SessionState implements RestorableSession {
   /** The client's parameters; undefined until the server has accepted them, and where they are too large to be kept. */
-  #initialize: Fields | undefined;
-  #offer: SessionOffer | undefined;
+  initialize: Fields | undefined;
+  /** Undefined until then. */
+  offer: SessionOffer | undefined;
   /** The server has been told `notifications/initialized`. */
   isInitialized = false;
   /** The level as the client gave it; undefined: it gave none. */
@@ -44,21 +45,12 @@ export class SessionState implements RestorableSession {
   /** The server's name of the session; undefined where the transport or the server has none. */
   sessionId: string | undefined;
 
-  get initialize(): Fields | undefined {
-    return this.#initialize;
-  }
-
-  /** Undefined: the server has not accepted the client's `initialize`. */
-  get offer(): SessionOffer | undefined {
-    return this.#offer;
-  }
-
   /** False: it is a subscription there is no room for. Else `succeeded` or `failed` follows. */
   reserve(request: Frame): boolean {
     return request.method !== SUBSCRIBE || this.#subscribed.add(showText(readField(request, 'uri')));
   }
 
-  /** The server did what the client asked for. Who has not reserved what there is no room for does not get it back. */
+  /** The server did what the client asked for. A subscription that there is no room for is not remembered. */
   succeeded(request: Frame, answer: Frame): void {
     switch (request.method) {
       case INITIALIZE:
@@ -76,8 +68,8 @@ export class SessionState implements RestorableSession {
 
   #opened(request: Frame, { protocolVersion, capabilities }: Fields): void {
     const isKept = request.bytes.length - request.payloadStart <= MAX_INITIALIZE_BYTES;
-    this.#initialize = isKept ? readPayload(request) : undefined;
-    this.#offer = toOffer(protocolVersion, capabilities);
+    this.initialize = isKept ? readPayload(request) : undefined;
+    this.offer = toOffer(protocolVersion, capabilities);
   }
 
   /** The server refused, or nobody knows. */
@@ -96,14 +88,14 @@ export class SessionState implements RestorableSession {
   }
 
   missed(): readonly Frame[] {
-    return changeNotifications(this.#offer?.capabilities, [...this.#subscribed]);
+    return changeNotifications(this.offer?.capabilities, [...this.#subscribed]);
   }
 
   toJSON(): object {
     return {
       version: STORED_VERSION,
-      initialize: this.#initialize,
-      offer: this.#offer,
+      initialize: this.initialize,
+      offer: this.offer,
       isInitialized: this.isInitialized,
       level: this.#level,
       subscriptions: [...this.#subscribed],
@@ -122,11 +114,11 @@ export class SessionState implements RestorableSession {
     const { version, initialize, offer, isInitialized, level, subscriptions, sessionId } = stored;
     check(version === STORED_VERSION, `its version is not ${STORED_VERSION}`);
     const state = new SessionState();
-    state.#initialize = asFields(initialize);
-    check(state.#initialize === initialize, 'initialize is no object');
+    state.initialize = asFields(initialize);
+    check(state.initialize === initialize, 'initialize is no object');
     const fields = asFields(offer);
-    state.#offer = fields && toOffer(fields.protocolVersion, fields.capabilities);
-    check(state.#offer?.protocolVersion === fields?.protocolVersion && fields === offer, 'offer is none');
+    state.offer = fields && toOffer(fields.protocolVersion, fields.capabilities);
+    check(state.offer?.protocolVersion === fields?.protocolVersion && fields === offer, 'offer is none');
     check(isInitialized === false || (isInitialized === true && fields !== undefined), 'isInitialized does not fit');
     state.isInitialized = isInitialized;
     state.#level = toName(level);

@@ -1,7 +1,8 @@
 import test from 'ava';
+import type { Logger } from 'pino';
 import { BridgeError } from '../../src/errors.ts';
 import type { Fields } from '../../src/mcp/vocabulary/payload.ts';
-import { type Delivery, Restoration, type RestoredConnection } from '../../src/relay/restore-session.ts';
+import { Restoration, type RestoredConnection, type TimeLimit } from '../../src/relay/restore-session.ts';
 import { SessionState } from '../../src/relay/session-state.ts';
 import type { Frame } from '../../src/wire/frame.ts';
 import { errorFrame, resultFrame } from '../../src/wire/write-message.ts';
@@ -15,16 +16,26 @@ const LATE = new BridgeError('ERR_UPSTREAM_TIMEOUT', 'late');
 const REFUSED = new BridgeError('ERR_UPSTREAM_PROTOCOL', 'refused');
 const NO = errorFrame(1, { code: -32603, message: 'no' });
 
+type Delivery = RestoredConnection['delivery'];
 type Answer = (answer: Frame | BridgeError) => void;
 
 /** Keeps what it is asked until the test answers. */
 class Connection implements RestoredConnection {
+  readonly log: Logger;
+  readonly delivery: Delivery;
+  readonly timeLimit: TimeLimit;
   readonly asked: string[] = [];
   readonly answers: Answer[] = [];
   readonly ends: (readonly string[] | BridgeError)[] = [];
   offers: Fields[] = [];
   isFit = true;
   #taken: () => void = () => {};
+
+  constructor(delivery: Delivery, timeLimit: TimeLimit, log: Logger) {
+    this.delivery = delivery;
+    this.timeLimit = timeLimit;
+    this.log = log;
+  }
 
   ask(method: string, params: object, answered: Answer): void {
     this.asked.push(`${method} ${JSON.stringify(params)}`);
@@ -74,11 +85,10 @@ function standing(): SessionState {
 }
 
 function begin(delivery: Delivery, session = standing(), timeoutMs = 1000) {
-  const connection = new Connection();
   const clock = new FakeClock();
   const { log, entries } = collectLog();
-  const timeLimit = { clock, timeoutMs, exceeded: () => LATE };
-  const restoration = new Restoration(session, { connection, delivery, timeLimit, log });
+  const connection = new Connection(delivery, { clock, timeoutMs, exceeded: () => LATE }, log);
+  const restoration = new Restoration(session, connection);
   restoration.start();
   return { connection, clock, entries, session, restoration };
 }

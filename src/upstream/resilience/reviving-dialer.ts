@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import { ByteQueue, frameBytes } from '../../collections/byte-queue.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
@@ -8,7 +9,7 @@ import { TOO_MANY_SUBSCRIBED } from '../../mcp/vocabulary/subscribed-uris.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import { DecoratedDialer } from '../../relay/passing-link.ts';
 import type { ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
-import { Restoration } from '../../relay/restore-session.ts';
+import { Restoration, type RestoredConnection, type TimeLimit } from '../../relay/restore-session.ts';
 import { isStanding, SessionState } from '../../relay/session-state.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, notificationFrame, requestFrame } from '../../wire/write-message.ts';
@@ -57,11 +58,13 @@ interface OpenCall {
   readonly standing: Frame | undefined;
 }
 
-class RevivingLink implements UpstreamLink, ServerListener {
+class RevivingLink implements UpstreamLink, ServerListener, RestoredConnection {
+  readonly delivery = 'pipe';
+  readonly timeLimit: TimeLimit;
+  readonly log: Logger;
   readonly #dialer: UpstreamDialer;
   readonly #listener: ServerListener;
   readonly #deps: Deps;
-  readonly #handshakeTimeoutMs: number;
   readonly #session = new SessionState();
   /** Requests without an answer, by the client's id. */
   readonly #open = new Map<JsonRpcId, OpenCall>();
@@ -76,7 +79,12 @@ class RevivingLink implements UpstreamLink, ServerListener {
     this.#dialer = dialer;
     this.#listener = listener;
     this.#deps = deps;
-    this.#handshakeTimeoutMs = handshakeTimeoutMs;
+    this.log = deps.log;
+    this.timeLimit = {
+      clock: deps.clock,
+      timeoutMs: handshakeTimeoutMs,
+      exceeded: () => timedOut(dialer.name, handshakeTimeoutMs),
+    };
     this.#state = { kind: 'live', link: dialer.dial(this) };
   }
 
@@ -195,7 +203,7 @@ class RevivingLink implements UpstreamLink, ServerListener {
     }
     if (wasReviving) return this.#notRevived(reason);
     // What was lost, and why, the connection has said.
-    this.#deps.log.info(`reconnecting to ${this.#dialer.name}`);
+    this.log.info(`reconnecting to ${this.#dialer.name}`);
     this.#pauseThenRevive();
   }
 
@@ -229,7 +237,7 @@ class RevivingLink implements UpstreamLink, ServerListener {
     this.#state.cancel();
     try {
       const link = this.#dialer.dial(this);
-      const restoration = this.#restoration(link);
+      const restoration = new Restoration(this.#session, this);
       this.#state = { kind: 'reviving', link, cancel: () => restoration.cancel() };
       restoration.start();
     } catch (thrown) {
@@ -237,58 +245,44 @@ class RevivingLink implements UpstreamLink, ServerListener {
     }
   }
 
-  #restoration(link: UpstreamLink): Restoration {
-    const { clock, log } = this.#deps;
-    const { name } = this.#dialer;
-    const timeoutMs = this.#handshakeTimeoutMs;
-    return new Restoration(this.#session, {
-      log,
-      delivery: 'pipe',
-      // A server that never answers would have everything wait for it, for as long as it keeps the connection.
-      timeLimit: {
-        clock,
-        timeoutMs,
-        exceeded: () => {
-          const message = `${name} did not answer initialize within ${timeoutMs} ms when reconnected; raise --request-timeout if it needs longer.`;
-          return new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data: { phase: 'initialize', timeoutMs } });
-        },
-      },
-      connection: {
-        ask: (method, params, answered) => {
-          const id = this.#deps.randomId();
-          this.#own.set(id, answered);
-          link.send(requestFrame(id, method, params));
-        },
-        tell: (method, taken) => {
-          link.send(notificationFrame(method));
-          taken();
-        },
-        // Nobody could tell the client of another offer.
-        offered: () => true,
-        refusal: () => new BridgeError('ERR_UPSTREAM_PROTOCOL', `${name} refused initialize when reconnected.`),
-        restored: (missed) => this.#revived(link, missed),
-        failed: (reason) => this.#giveUp(link, reason),
-      },
-    });
+  ask(method: string, params: object, answered: (answer: Frame) => void): void {
+    const id = this.#deps.randomId();
+    this.#own.set(id, answered);
+    this.#link()?.send(requestFrame(id, method, params));
   }
 
-  #giveUp(link: UpstreamLink, reason: BridgeError): void {
-    link.close(reason);
+  tell(method: string, taken: () => void): void {
+    this.#link()?.send(notificationFrame(method));
+    taken();
+  }
+
+  /** Nobody could tell the client of another offer. */
+  offered(): boolean {
+    return true;
+  }
+
+  refusal(): BridgeError {
+    return new BridgeError('ERR_UPSTREAM_PROTOCOL', `${this.#dialer.name} refused initialize when reconnected.`);
+  }
+
+  failed(reason: BridgeError): void {
+    this.#link()?.close(reason);
     this.serverClosed(reason);
   }
 
   /** Nobody but the log is told of a connection that could not be made, unless a message waits. */
   #notRevived(reason: BridgeError): void {
-    this.#deps.log.warn({ code: reason.code }, `not reconnected: ${reason.message}`);
+    this.log.warn({ code: reason.code }, `not reconnected: ${reason.message}`);
     this.#failWaiting(reason);
     this.#pauseThenRevive();
   }
 
   /** Something may have changed while nobody could tell. */
-  #revived(link: UpstreamLink, missed: readonly Frame[]): void {
+  restored(missed: readonly Frame[]): void {
+    if (this.#state.kind !== 'reviving') return;
     this.#pauseMs = FIRST_PAUSE_MS;
-    this.#state = { kind: 'live', link };
-    this.#deps.log.info(`reconnected to ${this.#dialer.name}`);
+    this.#state = { kind: 'live', link: this.#state.link };
+    this.log.info(`reconnected to ${this.#dialer.name}`);
     for (const notification of missed) this.#listener.fromServer(notification);
     let hasCapacity = true;
     for (const { frame, exchange } of this.#waiting.takeAll()) {
@@ -307,4 +301,10 @@ class RevivingLink implements UpstreamLink, ServerListener {
     }
     this.#listener.serverDrained();
   }
+}
+
+/** A server that never answers would have everything wait for it, for as long as it keeps the connection. */
+function timedOut(name: string, timeoutMs: number): BridgeError {
+  const message = `${name} did not answer initialize within ${timeoutMs} ms when reconnected; raise --request-timeout if it needs longer.`;
+  return new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data: { phase: 'initialize', timeoutMs } });
 }

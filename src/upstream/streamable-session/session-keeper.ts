@@ -42,10 +42,12 @@ export type KeeperState = 'none' | 'open' | 'renewing' | 'lost' | 'closed';
 
 /** Knows the session with the server, and replaces it when the server has forgotten it. */
 export class SessionKeeper implements RestoredConnection {
+  readonly delivery = 'separate';
+  readonly timeLimit = 'perRequest';
   readonly session: SessionState;
+  readonly log: Logger;
   readonly #host: KeeperHost;
   readonly #clock: Clock;
-  readonly #log: Logger;
   #state: KeeperState = 'none';
   #key: SessionKey = NO_SESSION;
   /** What the response to `initialize` offered; counts once its body is an acceptance. */
@@ -61,8 +63,10 @@ export class SessionKeeper implements RestoredConnection {
     this.#host = host;
     this.session = session;
     this.#clock = clock;
-    this.#log = log;
-    if (session.offer !== undefined) this.#open(session.offer.protocolVersion);
+    this.log = log;
+    if (session.offer === undefined) return;
+    this.#state = 'open';
+    this.#enter(session.offer.protocolVersion);
   }
 
   get state(): KeeperState {
@@ -78,7 +82,7 @@ export class SessionKeeper implements RestoredConnection {
   named(sessionId: unknown): void {
     this.#offeredId = isSessionId(sessionId) ? sessionId : undefined;
     if (sessionId !== undefined && this.#offeredId === undefined) {
-      this.#log.warn('the server gave a session id that cannot be sent back; it is ignored');
+      this.log.warn('the server gave a session id that cannot be sent back; it is ignored');
     }
   }
 
@@ -87,16 +91,13 @@ export class SessionKeeper implements RestoredConnection {
     if (request.method === INITIALIZE && this.#state !== 'none') return;
     this.session.succeeded(request, answer);
     if (request.method !== INITIALIZE) return;
-    this.session.sessionId = this.#offeredId;
-    this.#open(this.session.offer?.protocolVersion);
-  }
-
-  #open(protocolVersion: unknown): void {
-    this.#establish(protocolVersion);
     this.#state = 'open';
+    this.session.sessionId = this.#offeredId;
+    this.#enter(this.session.offer?.protocolVersion);
   }
 
-  #establish(protocolVersion: unknown): void {
+  /** From here on messages are posted to the session that the server named last. */
+  #enter(protocolVersion: unknown): void {
     const revision = findRevision(protocolVersion) ?? OLDEST_REVISION;
     this.#key = createSessionKey(this.session.sessionId, revision, this.#key.generation);
   }
@@ -116,12 +117,11 @@ export class SessionKeeper implements RestoredConnection {
   renew(key: SessionKey): void {
     const isCurrent = this.#state === 'open' && key.generation === this.#key.generation;
     if (!isCurrent && this.#state !== 'lost') return;
-    this.#log.info('the server does not know the session any more; opening a new one');
+    this.log.info('the server does not know the session any more; opening a new one');
     this.#state = 'renewing';
     this.#key = { ...NO_SESSION, generation: this.#key.generation + 1 };
     this.#host.lost();
-    const options = { connection: this, delivery: 'separate', timeLimit: 'perRequest', log: this.#log } as const;
-    this.#restoration = new Restoration(this.session, options);
+    this.#restoration = new Restoration(this.session, this);
     this.#restoration.start();
   }
 
@@ -131,13 +131,13 @@ export class SessionKeeper implements RestoredConnection {
    */
   renewUnasked(key: SessionKey): void {
     if (this.#renewedMs === undefined || this.#clock.now() - this.#renewedMs >= MIN_SESSION_MS) return this.renew(key);
-    this.#log.debug('the server has forgotten a session that it had just opened; the next message asks for another');
+    this.log.debug('the server has forgotten a session that it had just opened; the next message asks for another');
   }
 
   /** There is a new session under the key, be it one that has to be ended at once. */
   offered({ protocolVersion }: Fields): boolean {
     this.session.sessionId = this.#offeredId;
-    this.#establish(protocolVersion);
+    this.#enter(protocolVersion);
     if (protocolVersion === this.session.offer?.protocolVersion) return true;
     this.#host.outlived(OTHER_REVISION);
     return false;
@@ -158,7 +158,7 @@ export class SessionKeeper implements RestoredConnection {
 
   failed(error: BridgeError): void {
     this.#state = 'lost';
-    this.#log.warn({ code: error.code }, `no new session could be opened: ${error.message}`);
+    this.log.warn({ code: error.code }, `no new session could be opened: ${error.message}`);
     this.#host.renewalFailed(error);
   }
 
