@@ -11,7 +11,7 @@ export interface RestorableSession {
   readonly initialize: Fields | undefined;
   /** False: the client has not finished its handshake, and goes on with it itself. */
   readonly isInitialized: boolean;
-  /** What the server is asked for then; read when it has made its offer. */
+  /** What the server is asked for when the handshake is done; read only then. */
   wishes(): readonly Wish[];
   /** What the server says to one of them. */
   settled(wish: Wish, isGranted: boolean): void;
@@ -92,8 +92,10 @@ export class Restoration {
     if (offer === undefined) return this.#fail(this.#connection.refusal(answer));
     if (!this.#connection.offered(offer, answer)) return this.cancel();
     if (!this.#session.isInitialized) return this.#restored([]);
-    this.#wishes = this.#session.wishes().values();
-    this.#connection.tell(INITIALIZED, () => this.#askNext());
+    this.#connection.tell(INITIALIZED, () => {
+      this.#wishes = this.#session.wishes().values();
+      this.#askNext();
+    });
   }
 
   #askNext(): void {

@@ -47,7 +47,9 @@ export class SessionState implements RestorableSession {
 
   /** False: it is a subscription there is no room for. Else `succeeded` or `failed` follows. */
   reserve(request: Frame): boolean {
-    return request.method !== SUBSCRIBE || this.#subscribed.add(showText(readField(request, 'uri')));
+    if (request.method !== SUBSCRIBE) return true;
+    const uri = readField(request, 'uri');
+    return typeof uri !== 'string' || this.#subscribed.add(uri);
   }
 
   /** The server did what the client asked for. A subscription that there is no room for is not remembered. */

@@ -163,6 +163,7 @@ test('what is stored is not trusted: a session that could not have been stored i
 test('members that a peer names as those of every object do no harm', (t) => {
   const state = opened(JSON.parse('{"__proto__":{"x":1},"protocolVersion":"2025-06-18"}'));
   succeed(state, 'resources/subscribe', { uri: { toString: 1 } });
+  t.deepEqual(state.wishes(), []);
   succeed(state, 'resources/unsubscribe', { uri: { toString: 1 } });
   t.deepEqual(state.wishes(), []);
   t.is(JSON.stringify(SessionState.from(JSON.stringify(state))), JSON.stringify(state));
