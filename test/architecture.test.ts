@@ -25,6 +25,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'relay/ports.ts',
     'relay/exchange.ts',
     'relay/log-failure.ts',
+    'relay/restore-session.ts',
+    'relay/session-state.ts',
     'relay/passing-link.ts',
     'collections',
     'mcp',

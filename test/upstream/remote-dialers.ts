@@ -28,7 +28,7 @@ export const dialHttpSse = (url: URL, options?: DialOptions): UpstreamDialer =>
 export const dialStateless = (url: URL, options?: DialOptions): UpstreamDialer =>
   createStatelessDialer(dialerOptions(url, options));
 
-function dialerOptions(
+export function dialerOptions(
   url: URL,
   { client, timeouts, maxMessageBytes, log, clock }: DialOptions = {},
 ): RemoteDialerOptions {

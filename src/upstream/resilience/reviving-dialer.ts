@@ -1,15 +1,16 @@
+import type { Logger } from 'pino';
 import { ByteQueue, frameBytes } from '../../collections/byte-queue.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { findCancelledId } from '../../mcp/classify/correlators.ts';
-import { changeNotifications } from '../../mcp/translate/change-notifications.ts';
-import { CANCELLED, INITIALIZE, INITIALIZED, SET_LEVEL, SUBSCRIBE, UNSUBSCRIBE } from '../../mcp/vocabulary/methods.ts';
-import { asFields, readField, readPayload, showText } from '../../mcp/vocabulary/payload.ts';
+import { CANCELLED, INITIALIZED } from '../../mcp/vocabulary/methods.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
-import { SubscribedUris, TOO_MANY_SUBSCRIBED } from '../../mcp/vocabulary/subscribed-uris.ts';
+import { TOO_MANY_SUBSCRIBED } from '../../mcp/vocabulary/subscribed-uris.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import { DecoratedDialer } from '../../relay/passing-link.ts';
 import type { ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import { Restoration, type RestoredConnection, type TimeLimit } from '../../relay/restore-session.ts';
+import { isStanding, SessionState } from '../../relay/session-state.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, notificationFrame, requestFrame } from '../../wire/write-message.ts';
 
@@ -51,35 +52,25 @@ interface Waiting {
   readonly exchange: Exchange | undefined;
 }
 
-/** What a new connection has to be told to be where the old one was. */
-interface Standing {
-  /** The client's `initialize`; undefined until the server has accepted it. */
-  handshake: Frame | undefined;
-  level: Frame | undefined;
-  readonly subscriptions: SubscribedUris;
-}
-
 interface OpenCall {
   readonly exchange: Exchange;
   /** The message, where its success is worth remembering. */
   readonly standing: Frame | undefined;
 }
 
-class RevivingLink implements UpstreamLink, ServerListener {
+class RevivingLink implements UpstreamLink, ServerListener, RestoredConnection {
+  readonly delivery = 'pipe';
+  readonly timeLimit: TimeLimit;
+  readonly log: Logger;
   readonly #dialer: UpstreamDialer;
   readonly #listener: ServerListener;
   readonly #deps: Deps;
-  readonly #handshakeTimeoutMs: number;
-  readonly #standing: Standing = {
-    handshake: undefined,
-    level: undefined,
-    subscriptions: new SubscribedUris(),
-  };
+  readonly #session = new SessionState();
   /** Requests without an answer, by the client's id. */
   readonly #open = new Map<JsonRpcId, OpenCall>();
   readonly #questions = new Set<JsonRpcId>();
-  /** Requests of the client that are repeated to a new connection, under their old ids; it had its answers before. */
-  readonly #repeated = new Map<JsonRpcId, (answer: Frame) => void>();
+  /** What a new connection is asked to be where the old one was; the client had its answers before. */
+  readonly #own = new Map<JsonRpcId, (answer: Frame) => void>();
   readonly #waiting = new ByteQueue<Waiting>({ maxItems: MAX_WAITING, maxBytes: MAX_WAITING_BYTES }, frameBytes);
   #pauseMs = FIRST_PAUSE_MS;
   #state: LinkState;
@@ -88,7 +79,12 @@ class RevivingLink implements UpstreamLink, ServerListener {
     this.#dialer = dialer;
     this.#listener = listener;
     this.#deps = deps;
-    this.#handshakeTimeoutMs = handshakeTimeoutMs;
+    this.log = deps.log;
+    this.timeLimit = {
+      clock: deps.clock,
+      timeoutMs: handshakeTimeoutMs,
+      exceeded: () => timedOut(dialer.name, handshakeTimeoutMs),
+    };
     this.#state = { kind: 'live', link: dialer.dial(this) };
   }
 
@@ -118,12 +114,13 @@ class RevivingLink implements UpstreamLink, ServerListener {
   /** False: it is a subscription there is no room for, and has been refused. */
   #note(frame: Frame, exchange: Exchange | undefined): boolean {
     if (frame.kind === 'request' && exchange !== undefined) {
-      if (frame.method === SUBSCRIBE && !this.#standing.subscriptions.add(uriOf(frame))) {
+      if (!this.#session.reserve(frame)) {
         this.#listener.fromServer(errorFrame(exchange.id, rpcErrorOf(TOO_MANY_SUBSCRIBED)), exchange);
         return false;
       }
       this.#open.set(exchange.id, { exchange, standing: isStanding(exchange.method) ? frame : undefined });
-    } else if (frame.method === CANCELLED && exchange !== undefined) this.#open.delete(exchange.id);
+    } else if (frame.method === INITIALIZED) this.#session.isInitialized = true;
+    else if (frame.method === CANCELLED && exchange !== undefined) this.#open.delete(exchange.id);
     else if (frame.isResponse && frame.id !== undefined) this.#questions.delete(frame.id);
     return true;
   }
@@ -151,7 +148,7 @@ class RevivingLink implements UpstreamLink, ServerListener {
     if (this.#state.kind === 'pausing' || this.#state.kind === 'reviving') this.#state.cancel();
     this.#state = { kind: 'closed' };
     this.#waiting.takeAll();
-    this.#repeated.clear();
+    this.#own.clear();
     link?.close(reason);
   }
 
@@ -169,33 +166,25 @@ class RevivingLink implements UpstreamLink, ServerListener {
   }
 
   #answered(frame: Frame, known: Exchange | undefined): void {
-    const repeated = frame.id === undefined ? undefined : this.#repeated.get(frame.id);
-    if (repeated !== undefined && frame.id !== undefined) {
-      this.#repeated.delete(frame.id);
-      return repeated(frame);
+    const own = frame.id === undefined ? undefined : this.#own.get(frame.id);
+    if (own !== undefined && frame.id !== undefined) {
+      this.#own.delete(frame.id);
+      return own(frame);
     }
     const id = known?.id ?? frame.id;
     const call = id === undefined ? undefined : this.#open.get(id);
     if (call !== undefined) {
       this.#open.delete(call.exchange.id);
-      if (call.standing !== undefined) this.#remember(call.standing, frame.kind === 'result');
+      if (call.standing !== undefined && frame.kind === 'result') this.#session.succeeded(call.standing, frame);
+      else if (call.standing !== undefined) this.#session.failed(call.standing);
     }
     this.#listener.fromServer(frame, known ?? call?.exchange);
   }
 
-  #remember(request: Frame, isAccepted: boolean): void {
-    if (!isAccepted) {
-      if (request.method === SUBSCRIBE) this.#standing.subscriptions.delete(uriOf(request));
-    } else if (request.method === INITIALIZE) this.#standing.handshake = request;
-    else if (request.method === SET_LEVEL) this.#standing.level = request;
-    else if (request.method === UNSUBSCRIBE) this.#standing.subscriptions.delete(uriOf(request));
-  }
-
   serverFault(fault: ServerFault): void {
-    const repeated = fault.kind === 'request' || fault.id === undefined ? undefined : this.#repeated.get(fault.id);
-    if (repeated === undefined) return this.#listener.serverFault(fault);
-    const answer = errorFrame(fault.id, rpcErrorOf(fault.error));
-    this.#answered(answer, undefined);
+    const isOwn = fault.kind !== 'request' && fault.id !== undefined && this.#own.has(fault.id);
+    if (!isOwn) return this.#listener.serverFault(fault);
+    this.#answered(errorFrame(fault.id, rpcErrorOf(fault.error)), undefined);
   }
 
   serverDrained(): void {
@@ -206,15 +195,15 @@ class RevivingLink implements UpstreamLink, ServerListener {
     if (this.#state.kind === 'closed') return;
     const wasReviving = this.#state.kind === 'reviving';
     if (this.#state.kind === 'reviving') this.#state.cancel();
-    this.#repeated.clear();
+    this.#own.clear();
     this.#failOpen(reason);
-    if (this.#standing.handshake === undefined) {
+    if (this.#session.initialize === undefined) {
       this.#state = { kind: 'closed' };
       return this.#listener.serverClosed(reason);
     }
     if (wasReviving) return this.#notRevived(reason);
     // What was lost, and why, the connection has said.
-    this.#deps.log.info(`reconnecting to ${this.#dialer.name}`);
+    this.log.info(`reconnecting to ${this.#dialer.name}`);
     this.#pauseThenRevive();
   }
 
@@ -222,7 +211,7 @@ class RevivingLink implements UpstreamLink, ServerListener {
     const open = [...this.#open.values()];
     this.#open.clear();
     for (const { exchange, standing } of open) {
-      if (standing !== undefined) this.#remember(standing, false);
+      if (standing !== undefined) this.#session.failed(standing);
       if (exchange.state.kind === 'open') {
         this.#listener.fromServer(errorFrame(exchange.id, rpcErrorOf(reason)), exchange);
       }
@@ -244,61 +233,57 @@ class RevivingLink implements UpstreamLink, ServerListener {
   }
 
   #revive(): void {
-    const { handshake } = this.#standing;
-    if (this.#state.kind !== 'pausing' || handshake === undefined) return;
+    if (this.#state.kind !== 'pausing') return;
     this.#state.cancel();
     try {
       const link = this.#dialer.dial(this);
-      this.#state = { kind: 'reviving', link, cancel: this.#limitHandshake(link) };
-      this.#repeat(link, handshake, (answer) => this.#revived(link, answer));
+      const restoration = new Restoration(this.#session, this);
+      this.#state = { kind: 'reviving', link, cancel: () => restoration.cancel() };
+      restoration.start();
     } catch (thrown) {
       this.#notRevived(toBridgeError(thrown));
     }
   }
 
-  /** A server that never answers would have everything wait for it, for as long as it keeps the connection. */
-  #limitHandshake(link: UpstreamLink): () => void {
-    const timeoutMs = this.#handshakeTimeoutMs;
-    if (timeoutMs === 0) return () => {};
-    return this.#deps.clock.after(timeoutMs, () => {
-      const message = `${this.#dialer.name} did not answer initialize within ${timeoutMs} ms when reconnected; raise --request-timeout if it needs longer.`;
-      const data = { phase: 'initialize', timeoutMs };
-      this.#giveUp(link, new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data }));
-    });
+  ask(method: string, params: object, answered: (answer: Frame) => void): void {
+    const id = this.#deps.randomId();
+    this.#own.set(id, answered);
+    this.#link()?.send(requestFrame(id, method, params));
   }
 
-  #giveUp(link: UpstreamLink, reason: BridgeError): void {
-    link.close(reason);
+  tell(method: string, taken: () => void): void {
+    this.#link()?.send(notificationFrame(method));
+    taken();
+  }
+
+  /** Nobody could tell the client of another offer. */
+  offered(): boolean {
+    return true;
+  }
+
+  refusal(): BridgeError {
+    return new BridgeError('ERR_UPSTREAM_PROTOCOL', `${this.#dialer.name} refused initialize when reconnected.`);
+  }
+
+  failed(reason: BridgeError): void {
+    this.#link()?.close(reason);
     this.serverClosed(reason);
   }
 
   /** Nobody but the log is told of a connection that could not be made, unless a message waits. */
   #notRevived(reason: BridgeError): void {
-    this.#deps.log.warn({ code: reason.code }, `not reconnected: ${reason.message}`);
+    this.log.warn({ code: reason.code }, `not reconnected: ${reason.message}`);
     this.#failWaiting(reason);
     this.#pauseThenRevive();
   }
 
-  #revived(link: UpstreamLink, answer: Frame): void {
-    const result = answer.kind === 'result' ? readPayload(answer) : undefined;
-    if (result === undefined) {
-      const message = `${this.#dialer.name} refused initialize when reconnected.`;
-      return this.#giveUp(link, new BridgeError('ERR_UPSTREAM_PROTOCOL', message));
-    }
-    if (this.#state.kind === 'reviving') this.#state.cancel();
+  /** Something may have changed while nobody could tell. */
+  restored(missed: readonly Frame[]): void {
+    if (this.#state.kind !== 'reviving') return;
     this.#pauseMs = FIRST_PAUSE_MS;
-    this.#state = { kind: 'live', link };
-    link.send(notificationFrame(INITIALIZED));
-    const { level, subscriptions } = this.#standing;
-    if (level !== undefined) this.#repeat(link, level, () => {});
-    for (const uri of subscriptions) {
-      this.#repeat(link, requestFrame(this.#deps.randomId(), SUBSCRIBE, { uri }), () => {});
-    }
-    this.#deps.log.info(`reconnected to ${this.#dialer.name}`);
-    // Something may have changed while nobody could tell.
-    for (const notification of changeNotifications(asFields(result.capabilities), [...subscriptions])) {
-      this.#listener.fromServer(notification);
-    }
+    this.#state = { kind: 'live', link: this.#state.link };
+    this.log.info(`reconnected to ${this.#dialer.name}`);
+    for (const notification of missed) this.#listener.fromServer(notification);
     let hasCapacity = true;
     for (const { frame, exchange } of this.#waiting.takeAll()) {
       const isOver = exchange !== undefined && exchange.state.kind !== 'open';
@@ -306,11 +291,6 @@ class RevivingLink implements UpstreamLink, ServerListener {
     }
     // The lost connection may have been full; it will never drain.
     if (hasCapacity) this.#listener.serverDrained();
-  }
-
-  #repeat(link: UpstreamLink, request: Frame, answered: (answer: Frame) => void): void {
-    if (request.id !== undefined) this.#repeated.set(request.id, answered);
-    link.send(request);
   }
 
   #failWaiting(reason: BridgeError): void {
@@ -323,11 +303,8 @@ class RevivingLink implements UpstreamLink, ServerListener {
   }
 }
 
-/** Requests whose success a new connection has to repeat. */
-function isStanding(method: string): boolean {
-  return method === INITIALIZE || method === SET_LEVEL || method === SUBSCRIBE || method === UNSUBSCRIBE;
-}
-
-function uriOf(request: Frame): string {
-  return showText(readField(request, 'uri'));
+/** A server that never answers would have everything wait for it, for as long as it keeps the connection. */
+function timedOut(name: string, timeoutMs: number): BridgeError {
+  const message = `${name} did not answer initialize within ${timeoutMs} ms when reconnected; raise --request-timeout if it needs longer.`;
+  return new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data: { phase: 'initialize', timeoutMs } });
 }

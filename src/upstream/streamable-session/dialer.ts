@@ -3,6 +3,7 @@ import { ControlClient, type ControlRequest } from '../../http/client/control-cl
 import { SessionCookies } from '../../http/client/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import { SessionState } from '../../relay/session-state.ts';
 import { CallerHeaders } from '../remote/caller-headers.ts';
 import { Reachability } from '../remote/reachability.ts';
 import type { RemoteDialerOptions } from '../remote/remote-options.ts';
@@ -44,6 +45,7 @@ class StreamableDialer implements UpstreamDialer {
     const link = new StreamableLink({
       environment: { ...remote, cookies, caller, log: deps.log },
       listener,
+      session: new SessionState(),
       reachable: (error) => this.#reachability.note(error),
       left: (session) => {
         this.#links.delete(link);

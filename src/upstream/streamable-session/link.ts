@@ -3,10 +3,10 @@ import { BridgeError } from '../../errors.ts';
 import type { ResponseHead } from '../../http/client/http-call.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import { SESSION_ID_HEADER } from '../../mcp/vocabulary/headers.ts';
-import { CANCELLED, INITIALIZE, INITIALIZED } from '../../mcp/vocabulary/methods.ts';
-import { readPayload } from '../../mcp/vocabulary/payload.ts';
+import { CANCELLED, INITIALIZE, INITIALIZED, PROGRESS } from '../../mcp/vocabulary/methods.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerFault, ServerListener, UpstreamLink } from '../../relay/ports.ts';
+import type { SessionState } from '../../relay/session-state.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { notificationFrame } from '../../wire/write-message.ts';
 import { Delivery } from '../remote/delivery.ts';
@@ -16,13 +16,14 @@ import type { RemoteEnvironment } from '../remote/remote-options.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 import { CallTable } from './call-table.ts';
 import { GetStream } from './get-stream.ts';
-import { isWorthRepeating } from './renewal.ts';
 import { type CallEnd, ServerCall, type ServerCallHost } from './server-call.ts';
 import { type KeeperHost, SessionKeeper } from './session-keeper.ts';
 
 export interface StreamableLinkOptions {
   readonly environment: RemoteEnvironment;
   readonly listener: ServerListener;
+  /** A new one, or one that was opened elsewhere and is gone on with. The link keeps it up to date. */
+  readonly session: SessionState;
   /** The server answered, or could not be reached at all. */
   readonly reachable: (error: BridgeError | undefined) => void;
   /** The link is closed; the session, if there was one, should be ended at the server. */
@@ -45,19 +46,20 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
   #isClosed = false;
 
   constructor(options: StreamableLinkOptions) {
-    const { environment, listener } = options;
+    const { environment, listener, session } = options;
     const { clock } = environment.http;
     this.#options = options;
     this.#delivery = new Delivery(listener);
     this.#log = environment.log;
     this.#calls = new CallTable(clock);
-    this.#keeper = new SessionKeeper(this, clock, environment.log);
+    this.#keeper = new SessionKeeper(this, session, clock, environment.log);
     this.#outbox = new Outbox({
       clock,
       log: environment.log,
       post: (message) => this.#postInTurn(message),
       drained: () => listener.serverDrained(),
     });
+    if (session.isInitialized) this.ready();
   }
 
   // ---- from the relay
@@ -71,7 +73,6 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     this.#options.environment.caller.note(frame, exchange);
     if (frame.method === CANCELLED && exchange !== undefined) return this.#cancel(frame, exchange);
     if (frame.isResponse) this.#delivery.answered(frame);
-    if (frame.method === INITIALIZE && this.#keeper.state === 'none') this.#keeper.restored.initialize = frame;
     return this.#outbox.send(frame, exchange);
   }
 
@@ -138,7 +139,7 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
   responded({ message }: ServerCall, { status, headers }: ResponseHead): void {
     this.#options.reachable(undefined);
     const { kind, method } = message.frame;
-    if (method === INITIALIZE) this.#keeper.offered(headers[SESSION_ID_HEADER]);
+    if (method === INITIALIZE) this.#keeper.named(headers[SESSION_ID_HEADER]);
     if (kind !== 'request' && status >= 200 && status < 300) return this.#taken(message);
     // What waits for `initialized` waits for the event stream as well, which is asked for once it has arrived.
     if (method !== INITIALIZED) this.#outbox.answered(message);
@@ -155,13 +156,9 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     const isAnswer = frame.isResponse && frame.id === message.frame.id;
     if (isAnswer && message.reply !== undefined) return message.reply(frame);
     if (!isAnswer) return this.#delivery.message(frame, frame.isResponse ? undefined : message.exchange);
-    if (frame.kind === 'result') this.#keeper.restored.succeeded(message.frame);
-    const isHandshake = message.frame.method === INITIALIZE;
-    if (isHandshake && frame.kind === 'result' && this.#keeper.state === 'none') {
-      this.#keeper.opened(readPayload(frame) ?? {});
-    }
+    if (frame.kind === 'result') this.#keeper.succeeded(message.frame, frame);
     this.#delivery.message(frame, message.exchange);
-    if (isHandshake) this.#outbox.opened();
+    if (message.frame.method === INITIALIZE) this.#outbox.opened();
   }
 
   faulted(fault: ServerFault): void {
@@ -244,7 +241,7 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     this.#keeper.renew(call.session);
     this.#outbox.answered(message);
     if (isWorthRepeating(message.frame)) this.#outbox.again(message);
-    else if (message.frame.method === INITIALIZED) this.#keeper.restored.isInitialized = true;
+    else if (message.frame.method === INITIALIZED) this.#keeper.session.isInitialized = true;
     else this.#log.debug({ code: error.code, method: message.frame.method }, 'dropped with the session it belonged to');
   }
 
@@ -327,4 +324,12 @@ export class StreamableLink implements UpstreamLink, ServerCallHost<ServerCall>,
     this.close(reason);
     this.#options.listener.serverClosed(reason);
   }
+}
+
+/**
+ * May a message that was refused with its session go again in a new one? Answers and cancellations are about ids of the
+ * old session, progress about its tokens.
+ */
+function isWorthRepeating({ kind, method = '' }: Frame): boolean {
+  return kind === 'request' || (kind === 'notification' && ![CANCELLED, INITIALIZED, PROGRESS].includes(method));
 }

@@ -1,13 +1,16 @@
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
-import { BridgeError, toBridgeError } from '../../errors.ts';
-import { changeNotifications } from '../../mcp/translate/change-notifications.ts';
+import { BridgeError } from '../../errors.ts';
+import { INITIALIZE, PING } from '../../mcp/vocabulary/methods.ts';
+import { type Fields, readField } from '../../mcp/vocabulary/payload.ts';
 import { findRevision, OLDEST_REVISION } from '../../mcp/vocabulary/revisions.ts';
-import { Frame } from '../../wire/frame.ts';
+import { isSessionId } from '../../mcp/vocabulary/session-id.ts';
+import { Restoration, type RestoredConnection } from '../../relay/restore-session.ts';
+import type { SessionState } from '../../relay/session-state.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { notificationFrame, requestFrame } from '../../wire/write-message.ts';
 import { Outgoing } from '../remote/outbox.ts';
-import { createSessionKey, isSessionId, NO_SESSION, type SessionKey } from '../remote/session-key.ts';
-import { isSessionKnown, type OwnMessages, renewSession } from './renewal.ts';
-import { RestoredState, type SessionOffer } from './restored-state.ts';
+import { createSessionKey, NO_SESSION, type SessionKey } from '../remote/session-key.ts';
 
 /** A new session that is lost sooner than this is not replaced for the sake of its event stream alone. */
 const MIN_SESSION_MS = 10_000;
@@ -38,23 +41,32 @@ export interface KeeperHost {
 export type KeeperState = 'none' | 'open' | 'renewing' | 'lost' | 'closed';
 
 /** Knows the session with the server, and replaces it when the server has forgotten it. */
-export class SessionKeeper {
-  readonly restored = new RestoredState();
+export class SessionKeeper implements RestoredConnection {
+  readonly delivery = 'separate';
+  readonly timeLimit = 'perRequest';
+  readonly session: SessionState;
+  readonly log: Logger;
   readonly #host: KeeperHost;
   readonly #clock: Clock;
-  readonly #log: Logger;
   #state: KeeperState = 'none';
   #key: SessionKey = NO_SESSION;
   /** What the response to `initialize` offered; counts once its body is an acceptance. */
   #offeredId: string | undefined;
   #check: Promise<boolean> | undefined;
+  #restoration: Restoration | undefined;
+  #lastId = 0;
   /** When the session there is now took the place of another; undefined: it is the first. */
   #renewedMs: number | undefined;
 
-  constructor(host: KeeperHost, clock: Clock, log: Logger) {
+  /** `session`: a new one, or one that was opened elsewhere and is gone on with. */
+  constructor(host: KeeperHost, session: SessionState, clock: Clock, log: Logger) {
     this.#host = host;
+    this.session = session;
     this.#clock = clock;
-    this.#log = log;
+    this.log = log;
+    if (session.offer === undefined) return;
+    this.#state = 'open';
+    this.#enter(session.offer.protocolVersion);
   }
 
   get state(): KeeperState {
@@ -67,43 +79,50 @@ export class SessionKeeper {
   }
 
   /** A response to `initialize` has come. */
-  offered(sessionId: unknown): void {
+  named(sessionId: unknown): void {
     this.#offeredId = isSessionId(sessionId) ? sessionId : undefined;
     if (sessionId !== undefined && this.#offeredId === undefined) {
-      this.#log.warn('the server gave a session id that cannot be sent back; it is ignored');
+      this.log.warn('the server gave a session id that cannot be sent back; it is ignored');
     }
   }
 
-  /** The server accepted the client's `initialize`. */
-  opened(result: SessionOffer): void {
-    this.restored.accepted = result;
-    this.#establish(result);
+  /** The server answered a request of the client with a result. */
+  succeeded(request: Frame, answer: Frame): void {
+    if (request.method === INITIALIZE && this.#state !== 'none') return;
+    this.session.succeeded(request, answer);
+    if (request.method !== INITIALIZE) return;
     this.#state = 'open';
+    this.session.sessionId = this.#offeredId;
+    this.#enter(this.session.offer?.protocolVersion);
+  }
+
+  /** From here on messages are posted to the session that the server named last. */
+  #enter(protocolVersion: unknown): void {
+    const revision = findRevision(protocolVersion) ?? OLDEST_REVISION;
+    this.#key = createSessionKey(this.session.sessionId, revision, this.#key.generation);
   }
 
   /** The server has taken `notifications/initialized`. */
   initialized(): void {
-    this.restored.isInitialized = true;
+    this.session.isInitialized = true;
     if (this.#state === 'open') this.#host.ready();
   }
 
-  #establish({ protocolVersion }: SessionOffer): void {
-    const revision = findRevision(protocolVersion) ?? OLDEST_REVISION;
-    this.#key = createSessionKey(this.#offeredId, revision, this.#key.generation);
-  }
+  // ---- a new session
 
-  /** The server said that it does not know the session of this key; or the keeper knows of none. */
+  /**
+   * The server said that it does not know the session of this key; or the keeper knows of none.
+   * [spec 2025-11-25 transports#session-management] 404 → the client must start a new session
+   */
   renew(key: SessionKey): void {
     const isCurrent = this.#state === 'open' && key.generation === this.#key.generation;
     if (!isCurrent && this.#state !== 'lost') return;
-    this.#log.info('the server does not know the session any more; opening a new one');
+    this.log.info('the server does not know the session any more; opening a new one');
     this.#state = 'renewing';
     this.#key = { ...NO_SESSION, generation: this.#key.generation + 1 };
     this.#host.lost();
-    renewSession(this.restored, this.#own()).then(
-      (renewal) => (renewal === 'restored' ? this.#renewed() : this.#outlived()),
-      (thrown: unknown) => this.#renewalFailed(toBridgeError(thrown)),
-    );
+    this.#restoration = new Restoration(this.session, this);
+    this.#restoration.start();
   }
 
   /**
@@ -112,56 +131,72 @@ export class SessionKeeper {
    */
   renewUnasked(key: SessionKey): void {
     if (this.#renewedMs === undefined || this.#clock.now() - this.#renewedMs >= MIN_SESSION_MS) return this.renew(key);
-    this.#log.debug('the server has forgotten a session that it had just opened; the next message asks for another');
+    this.log.debug('the server has forgotten a session that it had just opened; the next message asks for another');
   }
 
-  #renewed(): void {
-    if (this.#state !== 'renewing') return;
+  /** There is a new session under the key, be it one that has to be ended at once. */
+  offered({ protocolVersion }: Fields): boolean {
+    this.session.sessionId = this.#offeredId;
+    this.#enter(protocolVersion);
+    if (protocolVersion === this.session.offer?.protocolVersion) return true;
+    this.#host.outlived(OTHER_REVISION);
+    return false;
+  }
+
+  refusal(answer: Frame): BridgeError {
+    const message = readField(answer, 'message');
+    const said = typeof message === 'string' ? message.slice(0, 200) : 'no reason';
+    return new BridgeError('ERR_UPSTREAM_PROTOCOL', `The server forgot the session and refuses a new one: ${said}`);
+  }
+
+  restored(missed: readonly Frame[]): void {
     this.#state = 'open';
     this.#renewedMs = this.#clock.now();
-    const { accepted, subscribedUris, isInitialized } = this.restored;
-    if (isInitialized) this.#host.ready();
-    this.#host.renewed(isInitialized ? changeNotifications(accepted?.capabilities, subscribedUris) : []);
+    if (this.session.isInitialized) this.#host.ready();
+    this.#host.renewed(missed);
   }
 
-  #outlived(): void {
-    if (this.#state === 'renewing') this.#host.outlived(OTHER_REVISION);
-  }
-
-  #renewalFailed(error: BridgeError): void {
-    if (this.#state !== 'renewing') return;
+  failed(error: BridgeError): void {
     this.#state = 'lost';
-    this.#log.warn({ code: error.code }, `no new session could be opened: ${error.message}`);
+    this.log.warn({ code: error.code }, `no new session could be opened: ${error.message}`);
     this.#host.renewalFailed(error);
   }
 
-  /** Asks the server whether it knows the session of this key; several questions at once are asked once. */
-  isKnown(key: SessionKey): Promise<boolean> {
-    if (this.#state !== 'open' || key.generation !== this.#key.generation) return Promise.resolve(false);
-    this.#check ??= isSessionKnown(this.#own()).finally(() => {
-      this.#check = undefined;
-    });
-    return this.#check;
+  // ---- messages of its own
+
+  ask(method: string, params: object, answered: (answer: Frame | BridgeError) => void): void {
+    this.#lastId += 1;
+    this.#post(requestFrame(`mcp-portage-${this.#lastId}`, method, params), answered);
   }
 
-  #own(): OwnMessages {
-    return {
-      ask: (request) =>
-        new Promise((resolve, reject) => {
-          this.#post(request, (answer) => (answer instanceof Frame ? resolve(answer) : reject(answer)));
-        }),
-      tell: (notification) => new Promise((resolve) => this.#post(notification, () => resolve())),
-      established: (result) => this.#establish(result),
-      log: this.#log,
-    };
+  tell(method: string, taken: () => void): void {
+    this.#post(notificationFrame(method), taken);
   }
 
   #post(frame: Frame, reply: (answer: Frame | BridgeError) => void): void {
     if (this.#state !== 'closed') this.#host.post(new Outgoing(frame, undefined, reply));
   }
 
+  /**
+   * Does the server still know the session of this key? Many answer 400 instead of 404 to one that they do not know, and
+   * 400 alone may mean anything; so it is asked for something that cannot fail otherwise. Several questions at once are
+   * asked once.
+   */
+  isKnown(key: SessionKey): Promise<boolean> {
+    if (this.#state !== 'open' || key.generation !== this.#key.generation) return Promise.resolve(false);
+    this.#check ??= new Promise<boolean>((resolve) => {
+      this.ask(PING, {}, (answer) => {
+        this.#check = undefined;
+        const status = answer instanceof BridgeError ? answer.data?.status : undefined;
+        resolve(status !== 400 && status !== 404);
+      });
+    });
+    return this.#check;
+  }
+
   close(): void {
     this.#state = 'closed';
+    this.#restoration?.cancel();
   }
 }
 

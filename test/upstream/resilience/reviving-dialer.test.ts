@@ -4,6 +4,7 @@ import { MAX_SUBSCRIBED } from '../../../src/mcp/vocabulary/subscribed-uris.ts';
 import { Exchange } from '../../../src/relay/exchange.ts';
 import type { UpstreamLink } from '../../../src/relay/ports.ts';
 import { createRevivingDialer, MAX_WAITING_BYTES } from '../../../src/upstream/resilience/reviving-dialer.ts';
+import type { JsonRpcId } from '../../../src/wire/frame.ts';
 import { errorFrame, notificationFrame, requestFrame, resultFrame } from '../../../src/wire/write-message.ts';
 import { collectLog } from '../../process/collected-log.ts';
 import { createFakeDeps, FakeDialer, FakeLane, FakeServerListener, messagesOf } from '../../support/fake-peers.ts';
@@ -38,6 +39,18 @@ function ready() {
   parts.dialer.latest.link.take();
   parts.listener.received.length = 0;
   return parts;
+}
+
+/** What the server of the newest connection is asked in its handshake; everything else it was told is dropped. */
+function handshakeOf({ latest }: FakeDialer): JsonRpcId {
+  const id = latest.link.take().find(({ frame }) => frame.method === 'initialize')?.frame.id;
+  if (id === undefined) throw new Error('no handshake was begun');
+  return id;
+}
+
+function acceptHandshake(dialer: FakeDialer): void {
+  const id = handshakeOf(dialer);
+  dialer.latest.listener.fromServer(resultFrame(id, SERVER));
 }
 
 test('passes messages untouched while the connection lives', (t) => {
@@ -83,20 +96,53 @@ test('after a pause a new connection gets the handshake, the log level and the s
   old.serverClosed(LOST);
   deps.clock.advance(1000);
   t.is(dialer.dialled.length, 2);
-  t.like(messagesOf(dialer.latest.link.take()), [{ id: 0, method: 'initialize' }]);
-  dialer.latest.listener.fromServer(resultFrame(0, SERVER));
+  t.like(messagesOf(dialer.latest.link.take()), [
+    { id: 'id-1', method: 'initialize', params: { protocolVersion: '2025-06-18' } },
+  ]);
+  dialer.latest.listener.fromServer(resultFrame('id-1', SERVER));
   t.like(messagesOf(dialer.latest.link.take()), [
     { method: 'notifications/initialized' },
-    { id: 1, method: 'logging/setLevel', params: { level: 'debug' } },
-    { id: 'id-1', method: 'resources/subscribe', params: { uri: 'a:/1' } },
+    { id: 'id-2', method: 'logging/setLevel', params: { level: 'debug' } },
+    { id: 'id-3', method: 'resources/subscribe', params: { uri: 'a:/1' } },
   ]);
-  for (const id of [1, 'id-1']) dialer.latest.listener.fromServer(resultFrame(id, {}));
+  for (const id of ['id-2', 'id-3']) dialer.latest.listener.fromServer(resultFrame(id, {}));
   // The client is told to look again, and hears nothing of the repetition.
   t.like(messagesOf(listener.received), [
     { method: 'notifications/tools/list_changed' },
     { method: 'notifications/resources/updated', params: { uri: 'a:/1' } },
   ]);
   t.is(listener.received.length, 2);
+});
+
+test('what the new connection refuses of it is told in the log, and asked of no further one', (t) => {
+  const { dialer, deps, link, entries } = ready();
+  call(link, 1, 'logging/setLevel', { level: 'debug' });
+  call(link, 2, 'resources/subscribe', { uri: 'a:/1' });
+  for (const id of [1, 2]) dialer.latest.listener.fromServer(resultFrame(id, {}));
+  dialer.latest.listener.serverClosed(LOST);
+  deps.clock.advance(1000);
+  acceptHandshake(dialer);
+  for (const { frame } of dialer.latest.link.take().slice(1)) {
+    dialer.latest.listener.fromServer(errorFrame(frame.id, { code: -32601, message: 'no' }));
+  }
+  t.deepEqual(
+    entries.filter(({ level }) => level === 40).map(({ method }) => method),
+    ['logging/setLevel', 'resources/subscribe'],
+  );
+  dialer.latest.listener.serverClosed(LOST);
+  deps.clock.advance(1000);
+  acceptHandshake(dialer);
+  t.like(messagesOf(dialer.latest.link.take()), [{ method: 'notifications/initialized' }]);
+});
+
+test('a client that had not finished its handshake finishes it with the new connection', (t) => {
+  const { dialer, link } = setUp();
+  call(link, 0, 'initialize', { protocolVersion: '2025-06-18' });
+  dialer.latest.listener.fromServer(resultFrame(0, SERVER));
+  dialer.latest.listener.serverClosed(LOST);
+  link.send(notificationFrame('notifications/initialized'));
+  acceptHandshake(dialer);
+  t.deepEqual(messagesOf(dialer.latest.link.take()), [{ jsonrpc: '2.0', method: 'notifications/initialized' }]);
 });
 
 test('subscriptions that were refused or lost are not repeated', (t) => {
@@ -106,8 +152,7 @@ test('subscriptions that were refused or lost are not repeated', (t) => {
   call(link, 2, 'resources/subscribe', { uri: 'a:/lost' });
   dialer.latest.listener.serverClosed(LOST);
   deps.clock.advance(1000);
-  dialer.latest.link.take();
-  dialer.latest.listener.fromServer(resultFrame(0, SERVER));
+  acceptHandshake(dialer);
   t.like(messagesOf(dialer.latest.link.take()), [{ method: 'notifications/initialized' }]);
 });
 
@@ -134,8 +179,7 @@ test('calls that wait for the connection hold so many bytes; further ones are to
   const text = 'x'.repeat(MAX_WAITING_BYTES / 2);
   for (const id of [1, 2, 3]) call(link, id, 'tools/call', { text });
   t.like(messagesOf(listener.received), [{ id: 3, error: { data: { bridge: { reason: 'ERR_UPSTREAM_STARTING' } } } }]);
-  dialer.latest.link.take();
-  dialer.latest.listener.fromServer(resultFrame(0, SERVER));
+  acceptHandshake(dialer);
   t.like(messagesOf(dialer.latest.link.take()), [{ method: 'notifications/initialized' }, { id: 1 }, { id: 2 }]);
 });
 
@@ -144,8 +188,7 @@ test('a call during the loss starts the attempt at once, waits for it and goes o
   dialer.latest.listener.serverClosed(LOST);
   const exchange = call(link, 5, 'tools/list');
   t.is(dialer.dialled.length, 2);
-  dialer.latest.link.take();
-  dialer.latest.listener.fromServer(resultFrame(0, SERVER));
+  acceptHandshake(dialer);
   t.like(messagesOf(dialer.latest.link.take()), [
     { method: 'notifications/initialized' },
     { id: 5, method: 'tools/list' },
@@ -159,8 +202,7 @@ test('a call withdrawn while it waits does not go out', (t) => {
   dialer.latest.listener.serverClosed(LOST);
   const exchange = call(link, 5, 'tools/call');
   exchange.cancel('client');
-  dialer.latest.link.take();
-  dialer.latest.listener.fromServer(resultFrame(0, SERVER));
+  acceptHandshake(dialer);
   t.like(messagesOf(dialer.latest.link.take()), [{ method: 'notifications/initialized' }]);
 });
 
@@ -187,7 +229,7 @@ test('the log says what is done about a loss, which the connection has told of, 
   deps.clock.advance(4000);
   dialer.failure = undefined;
   deps.clock.advance(8000);
-  dialer.latest.listener.fromServer(resultFrame(0, SERVER));
+  acceptHandshake(dialer);
   t.deepEqual(
     entries.map(({ level, code, msg }) => [level, code, msg]),
     [
@@ -206,8 +248,7 @@ test('answers to questions of the old connection do not reach the new one', (t) 
   dialer.latest.listener.serverClosed(LOST);
   link.send(resultFrame(7, { roots: [] }));
   call(link, 8, 'tools/list');
-  dialer.latest.link.take();
-  dialer.latest.listener.fromServer(resultFrame(0, SERVER));
+  acceptHandshake(dialer);
   t.like(messagesOf(dialer.latest.link.take()), [{ method: 'notifications/initialized' }, { id: 8 }]);
 });
 
@@ -216,7 +257,7 @@ test('a server that refuses the repeated handshake is tried again later', (t) =>
   dialer.latest.listener.serverClosed(LOST);
   call(link, 5, 'tools/list');
   const refusing = dialer.latest;
-  refusing.listener.fromServer(errorFrame(0, { code: -32603, message: 'not now' }));
+  refusing.listener.fromServer(errorFrame(handshakeOf(dialer), { code: -32603, message: 'not now' }));
   t.is(refusing.link.closedWith.length, 1);
   t.like(messagesOf(listener.received), [{ id: 5, error: { data: { bridge: { reason: 'ERR_UPSTREAM_PROTOCOL' } } } }]);
   deps.clock.advance(2000);
@@ -233,7 +274,7 @@ test('so is one that never answers the repeated handshake: what waited is told, 
   t.is(hanging.link.closedWith.length, 1);
   t.like(messagesOf(listener.received), [{ id: 5, error: { data: { bridge: { reason: 'ERR_UPSTREAM_TIMEOUT' } } } }]);
   call(link, 6, 'tools/list');
-  dialer.latest.listener.fromServer(resultFrame(0, SERVER));
+  acceptHandshake(dialer);
   dialer.latest.link.take();
   deps.clock.advance(600_000);
   t.deepEqual(dialer.latest.link.closedWith, []);
@@ -249,15 +290,16 @@ test('close ends the attempts', (t) => {
   t.is(dialer.dialled.length, 1);
 });
 
-for (const [title, answer] of [
-  ['null', '{"jsonrpc":"2.0","id":0,"result":null}'],
-  ['no JSON', '{"jsonrpc":"2.0","id":0,"result":{"n":NaN}}'],
+for (const [title, result] of [
+  ['null', 'null'],
+  ['no JSON', '{"n":NaN}'],
 ] as const) {
   test(`a new connection whose answer to the handshake is ${title} is given up and tried again`, (t) => {
     const { deps, dialer } = ready();
     dialer.latest.listener.serverClosed(LOST);
     deps.clock.advance(1000);
-    dialer.latest.listener.fromServer(serverFrame(answer));
+    const id = JSON.stringify(handshakeOf(dialer));
+    dialer.latest.listener.fromServer(serverFrame(`{"jsonrpc":"2.0","id":${id},"result":${result}}`));
     t.is(dialer.latest.link.closedWith.length, 1);
     deps.clock.advance(60_000);
     t.is(dialer.dialled.length, 3);
@@ -269,7 +311,7 @@ test('so is one whose answer to the handshake was too large to take', (t) => {
   dialer.latest.listener.serverClosed(LOST);
   deps.clock.advance(1000);
   const error = new BridgeError('ERR_UPSTREAM_TOO_LARGE', 'too large');
-  dialer.latest.listener.serverFault({ error, kind: 'result', id: 0 });
+  dialer.latest.listener.serverFault({ error, kind: 'result', id: handshakeOf(dialer) });
   t.deepEqual(listener.faults, []);
   t.is(dialer.latest.link.closedWith.length, 1);
 });
@@ -279,7 +321,7 @@ test('a client that waited for the lost connection to drain may go on with the n
   dialer.latest.listener.serverClosed(LOST);
   deps.clock.advance(1000);
   t.is(listener.drains, 0);
-  dialer.latest.listener.fromServer(resultFrame(0, SERVER));
+  acceptHandshake(dialer);
   t.is(listener.drains, 1);
 });
 
@@ -297,6 +339,6 @@ test('a new connection that is full at once lets the client wait', (t) => {
   deps.clock.advance(1000);
   link.send(notificationFrame('x-vendor/event'));
   dialer.latest.link.hasCapacity = false;
-  dialer.latest.listener.fromServer(resultFrame(0, SERVER));
+  acceptHandshake(dialer);
   t.is(listener.drains, 0);
 });

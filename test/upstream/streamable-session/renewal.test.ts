@@ -1,4 +1,5 @@
 import test from 'ava';
+import { MAX_INITIALIZE_BYTES } from '../../../src/relay/session-state.ts';
 import {
   accept,
   event,
@@ -242,6 +243,19 @@ test('a server that refuses the new session fails the call, and is asked again f
   t.is((await client.request('tools/call', { name: 'x' })).error?.code, -32603);
   t.is(refusals, 2);
   t.is(client.ended, undefined);
+});
+
+test('a client that said too much in initialize to have it kept has its calls failed when the session is forgotten', async (t) => {
+  const { server, forget } = await listenForgetful();
+  const capabilities = { experimental: { x: { y: 'y'.repeat(MAX_INITIALIZE_BYTES) } } };
+  const client = await connectClient(t, server, dialStreamable(server.url), { capabilities });
+  await client.request('tools/list');
+  forget();
+  for (const _ of ['at first', 'and again']) {
+    const { error } = await client.request('tools/call', { name: 'x' });
+    t.like(error?.data, { bridge: { reason: 'ERR_UPSTREAM_PROTOCOL' } });
+  }
+  t.is(server.order.filter((name) => name === 'initialize').length, 1);
 });
 
 test('a server that never answers for the new session is given up after a minute, and asked again for the next call', async (t) => {

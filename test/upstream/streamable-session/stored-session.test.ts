@@ -1,0 +1,114 @@
+import test, { type ExecutionContext } from 'ava';
+import { SHUTTING_DOWN } from '../../../src/errors.ts';
+import { SessionCookies } from '../../../src/http/client/cookies.ts';
+import { Exchange } from '../../../src/relay/exchange.ts';
+import { SessionState } from '../../../src/relay/session-state.ts';
+import { CallerHeaders } from '../../../src/upstream/remote/caller-headers.ts';
+import { StreamableLink } from '../../../src/upstream/streamable-session/link.ts';
+import type { JsonRpcId } from '../../../src/wire/frame.ts';
+import { notificationFrame, requestFrame } from '../../../src/wire/write-message.ts';
+import { FakeLane } from '../../support/fake-peers.ts';
+import { type SdkHttpServer, startStreamable } from '../../support/sdk-servers.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { RecordingServerListener } from '../recording-server-listener.ts';
+import { dialerOptions } from '../remote-dialers.ts';
+
+/** A link of a bridge that shares nothing with any other but what is stored. */
+function openLink(t: ExecutionContext, url: URL, session: SessionState) {
+  const { deps, ...remote } = dialerOptions(url);
+  const listener = new RecordingServerListener();
+  const link = new StreamableLink({
+    environment: { ...remote, cookies: new SessionCookies(), caller: new CallerHeaders(), log: deps.log },
+    listener,
+    session,
+    reachable: () => {},
+    // As of a bridge that is gone without a word: the session goes on at the server.
+    left: () => {},
+  });
+  const close = (): void => {
+    link.close(SHUTTING_DOWN);
+    remote.http.close();
+  };
+  t.teardown(close);
+  const request = (id: JsonRpcId, method: string, params: object): Promise<Record<string, unknown>> => {
+    link.send(requestFrame(id, method, params), new Exchange(id, method, new FakeLane(), undefined, 0));
+    return listener.answerTo(id);
+  };
+  return {
+    link,
+    listener,
+    close,
+    request,
+    /** What the tool `state` of the contract server says. */
+    stateAtServer: async (id: JsonRpcId) => {
+      const { result } = await request(id, 'tools/call', { name: 'state' });
+      const { pid: _, ...state } = JSON.parse((result as { content: { text: string }[] }).content[0]?.text ?? '');
+      return state;
+    },
+  };
+}
+
+/** A session with a level and a subscription, whose bridge has stored it and is gone. */
+async function storeSession(t: ExecutionContext): Promise<{ server: SdkHttpServer; stored: string }> {
+  const server = await startStreamable();
+  t.teardown(() => server.close());
+  const session = new SessionState();
+  const { link, request, close } = openLink(t, server.url, session);
+  const clientInfo = { name: 'client', version: '1' };
+  await request(1, 'initialize', { protocolVersion: '2025-06-18', capabilities: {}, clientInfo });
+  link.send(notificationFrame('notifications/initialized'));
+  await request(2, 'logging/setLevel', { level: 'error' });
+  await request(3, 'resources/subscribe', { uri: 'test://a' });
+  const stored = JSON.stringify(session);
+  close();
+  server.cut();
+  return { server, stored };
+}
+
+const STATE = { cancellations: 0, level: 'error', subscriptions: ['test://a'] };
+
+test('a session that was stored goes on elsewhere as the same session of the server', async (t) => {
+  const { server, stored } = await storeSession(t);
+  const [id] = server.sessions.keys();
+  const asked = server.asked.length;
+  const { stateAtServer, request, listener } = openLink(t, server.url, SessionState.from(stored));
+  t.deepEqual(await stateAtServer(1), STATE);
+  // A server that has not noticed the end of the other bridge refuses another event stream for a moment.
+  let touches = 0;
+  await waitFor(async () => {
+    touches += 1;
+    await request(`touch-${touches}`, 'tools/call', { name: 'touch', arguments: { uri: 'test://a' } });
+    return listener.frames.some(({ method }) => method === 'notifications/resources/updated');
+  });
+  t.deepEqual([...server.sessions.keys()], [id]);
+  for (const { headers } of server.asked.slice(asked)) {
+    t.like(headers, { 'mcp-session-id': id, 'mcp-protocol-version': '2025-06-18' });
+  }
+});
+
+test('where the server has forgotten it there is a new one with the level and the subscriptions', async (t) => {
+  const { server, stored } = await storeSession(t);
+  await server.forget();
+  const session = SessionState.from(stored);
+  const { stateAtServer, listener } = openLink(t, server.url, session);
+  t.deepEqual(await stateAtServer(1), STATE);
+  t.deepEqual([...server.sessions.keys()], [session.sessionId]);
+  t.not(session.sessionId, SessionState.from(stored).sessionId);
+  t.deepEqual(
+    listener.frames.map(({ method, id }) => method ?? id),
+    ['notifications/tools/list_changed', 'notifications/resources/list_changed', 'notifications/resources/updated', 1],
+  );
+});
+
+test('a session that was renewed elsewhere is stored as the new one, and what was unsubscribed stays so', async (t) => {
+  const { server, stored } = await storeSession(t);
+  await server.forget();
+  const session = SessionState.from(stored);
+  const second = openLink(t, server.url, session);
+  await second.request(1, 'resources/unsubscribe', { uri: 'test://a' });
+  second.close();
+  server.cut();
+  const third = openLink(t, server.url, SessionState.from(JSON.stringify(session)));
+  t.deepEqual(await third.stateAtServer(1), { ...STATE, subscriptions: [] });
+  t.deepEqual([...server.sessions.keys()], [session.sessionId]);
+});
