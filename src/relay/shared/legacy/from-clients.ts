@@ -214,11 +214,9 @@ export class FromClients {
     return link.send(hasLookAlike(frame) ? errorFrame(serverId, rpcErrorOf(UNCLEAR)) : withId(frame, serverId));
   }
 
-  /** A request of the bridge itself. Where nothing hangs on the answer, it is one to nobody when it comes. */
-  #tell(link: UpstreamLink, method: string, params: object, answered?: (answer: Frame) => void): void {
-    const id = this.#state.nextId();
-    if (answered !== undefined) this.#state.own.set(id, answered);
-    link.send(requestFrame(id, method, params));
+  /** A request of the bridge itself. Its answer is one to nobody when it comes. */
+  #tell(link: UpstreamLink, method: string, params: object): void {
+    link.send(requestFrame(this.#state.nextId(), method, params));
   }
 
   /** The child is gone: nothing is answered any more, neither by it nor to it. */
@@ -233,17 +231,6 @@ export class FromClients {
     for (const { client, id } of questions.takeAll()) {
       const params = { requestId: id, reason: 'the server ended' };
       client.listener.fromServer(notificationFrame(CANCELLED, params));
-    }
-  }
-
-  /** Tells a new child what the old one had been told. */
-  restore(link: UpstreamLink): void {
-    const { levels, subscriptions } = this.#state;
-    const level = levels.mostVerbose();
-    if (level !== undefined) this.#tell(link, SET_LEVEL, { level });
-    for (const uri of subscriptions.uris()) {
-      subscriptions.setGranted(uri, false);
-      this.#tell(link, SUBSCRIBE, { uri }, ({ kind }) => subscriptions.setGranted(uri, kind === 'result'));
     }
   }
 

@@ -2,12 +2,15 @@ import type { Deps } from '../../../deps.ts';
 import { BridgeError } from '../../../errors.ts';
 import { changeNotifications } from '../../../mcp/translate/change-notifications.ts';
 import type { Implementation } from '../../../mcp/vocabulary/meta.ts';
-import { INITIALIZE, INITIALIZED } from '../../../mcp/vocabulary/methods.ts';
+import { INITIALIZE, INITIALIZED, SUBSCRIBE } from '../../../mcp/vocabulary/methods.ts';
+import type { Fields } from '../../../mcp/vocabulary/payload.ts';
 import { LATEST_LEGACY_REVISION } from '../../../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { notificationFrame, requestFrame, resultFrame } from '../../../wire/write-message.ts';
 import { Exchange } from '../../exchange.ts';
 import type { UpstreamDialer, UpstreamLink } from '../../ports.ts';
+import { type RestorableSession, Restoration, type RestoredConnection, type Wish } from '../../restore-session.ts';
+import { wishesOf } from '../../session-state.ts';
 import {
   type ServerEnd,
   type ServerLifecycle,
@@ -50,9 +53,13 @@ export function createSharedLegacyServer(options: LegacyEraOptions & SharedServe
   return Object.assign(server, { startInitialized });
 }
 
-/** The one real handshake with a legacy server, and what a new child has to be told of what the old one knew. */
-export class LegacyEra implements SharedEra<LegacyClient> {
+/**
+ * The one real handshake with a legacy server. What a new child has to be told of what the old one knew is the sum of what
+ * the clients have set up.
+ */
+export class LegacyEra implements SharedEra<LegacyClient>, RestorableSession {
   readonly firstState = 'handshaking';
+  readonly isInitialized = true;
   readonly clients: LegacyState['clients'];
   readonly withdrawn: LegacyState['withdrawn'];
   readonly fromClients: FromClients;
@@ -61,8 +68,10 @@ export class LegacyEra implements SharedEra<LegacyClient> {
   readonly #policy: SharingPolicy;
   readonly #options: LegacyEraOptions;
   /** What the clients were told the server offers; a next child must offer the same to go on with them. */
-  #previous: InitializeResult | undefined;
-  #stopTimer = (): void => {};
+  #told: InitializeResult | undefined;
+  /** The child took the place of one that the clients may have missed something of. */
+  #isSuccessor = false;
+  #restoration: Restoration | undefined;
   /** The answer to a handshake that was made before the server is started. */
   #made: Frame | undefined;
 
@@ -95,46 +104,87 @@ export class LegacyEra implements SharedEra<LegacyClient> {
   }
 
   started(link: UpstreamLink, lifecycle: ServerLifecycle): void {
-    if (this.#made !== undefined) return this.#answered(this.#made, link, lifecycle);
-    const { deps, handshakeTimeoutMs, clientInfo } = this.#options;
-    const giveUp = (): void => lifecycle.giveUp(link, this.#timedOut(lifecycle.name));
-    this.#stopTimer = handshakeTimeoutMs === 0 ? () => {} : deps.clock.after(handshakeTimeoutMs, giveUp);
-    const id = this.#state.nextId();
-    this.#state.own.set(id, (answer) => this.#answered(answer, link, lifecycle));
-    const { capabilities, lane } = this.#policy;
-    const params = { protocolVersion: LATEST_LEGACY_REVISION.id, capabilities, clientInfo };
-    const exchange = lane && new Exchange(id, INITIALIZE, lane, undefined, deps.clock.now());
-    link.send(requestFrame(id, INITIALIZE, params), exchange);
+    this.#restoration = new Restoration(this, this.#connection(link, lifecycle));
+    this.#restoration.start();
   }
 
-  #timedOut(name: string): BridgeError {
-    const timeoutMs = this.#options.handshakeTimeoutMs;
-    const message = `${name} did not answer initialize within ${timeoutMs} ms; raise --request-timeout if it needs longer.`;
-    return new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data: { phase: 'initialize', timeoutMs } });
+  #connection(link: UpstreamLink, lifecycle: ServerLifecycle): RestoredConnection {
+    const { deps, handshakeTimeoutMs: timeoutMs } = this.#options;
+    const { name } = lifecycle;
+    return {
+      log: deps.log,
+      delivery: 'pipe',
+      timeLimit: { clock: deps.clock, timeoutMs, exceeded: () => timedOut(name, timeoutMs) },
+      ask: (method, params, answered) => {
+        if (method === INITIALIZE && this.#made !== undefined) return answered(this.#made);
+        const id = this.#state.nextId();
+        this.#state.own.set(id, answered);
+        const { lane } = this.#policy;
+        const isSeen = lane !== undefined && method === INITIALIZE;
+        const exchange = isSeen ? new Exchange(id, method, lane, undefined, deps.clock.now()) : undefined;
+        link.send(requestFrame(id, method, params), exchange);
+      },
+      tell: (method, taken) => {
+        link.send(notificationFrame(method));
+        this.#introduced(name);
+        taken();
+      },
+      offered: (_offer, answer) => this.#offered(answer, link, lifecycle),
+      refusal: (answer) => refusalOf(name, answer),
+      restored: (missed) => {
+        for (const notification of missed) this.fromServer.take(link, notification, undefined);
+        lifecycle.letGo();
+      },
+      failed: (reason) => lifecycle.giveUp(link, reason),
+    };
   }
 
-  #answered(answer: Frame, link: UpstreamLink, lifecycle: ServerLifecycle): void {
+  #offered(answer: Frame, link: UpstreamLink, lifecycle: ServerLifecycle): boolean {
     const offer = readInitializeResult(answer);
-    if (offer === undefined) return lifecycle.giveUp(link, refusalOf(lifecycle.name, answer));
-    this.#stopTimer();
-    if (this.#policy.redeclares(offer)) return lifecycle.startOver(link, TOLD_ANEW);
+    if (offer === undefined) {
+      lifecycle.giveUp(link, refusalOf(lifecycle.name, answer));
+      return false;
+    }
+    if (this.#policy.redeclares(offer)) {
+      lifecycle.startOver(link, TOLD_ANEW);
+      return false;
+    }
     this.#state.offer = offer;
     lifecycle.serving(link);
-    link.send(notificationFrame(INITIALIZED));
-    this.#policy.served(offer);
-    const previous = this.#previous;
-    this.#previous = offer;
-    if (previous !== undefined && isSameOffer(previous, offer)) this.#resume(link, offer);
-    else if (previous !== undefined) this.#dismissIntroduced(lifecycle.name);
-    lifecycle.letGo();
+    return true;
   }
 
-  /** Brings a new child to where the old one was, and tells the clients to look again: they may have missed changes. */
-  #resume(link: UpstreamLink, { capabilities }: InitializeResult): void {
-    this.fromClients.restore(link);
-    for (const notification of changeNotifications(capabilities, this.#state.subscriptions.uris())) {
-      this.fromServer.take(link, notification, undefined);
-    }
+  #introduced(name: string): void {
+    const { offer } = this.#state;
+    if (offer === undefined) return;
+    this.#policy.served(offer);
+    const told = this.#told;
+    this.#told = offer;
+    this.#isSuccessor = told !== undefined && isSameOffer(told, offer);
+    if (told !== undefined && !this.#isSuccessor) this.#dismissIntroduced(name);
+  }
+
+  // ---- what a new child is told
+
+  get initialize(): Fields {
+    const { capabilities } = this.#policy;
+    return { protocolVersion: LATEST_LEGACY_REVISION.id, capabilities, clientInfo: this.#options.clientInfo };
+  }
+
+  wishes(): readonly Wish[] {
+    const { levels, subscriptions } = this.#state;
+    const uris = subscriptions.uris();
+    for (const uri of uris) subscriptions.setGranted(uri, false);
+    return wishesOf(levels.mostVerbose(), uris);
+  }
+
+  settled(wish: Wish, isGranted: boolean): void {
+    if (wish.method === SUBSCRIBE) this.#state.subscriptions.setGranted(wish.params.uri, isGranted);
+  }
+
+  missed(): readonly Frame[] {
+    const { offer, subscriptions } = this.#state;
+    return this.#isSuccessor ? changeNotifications(offer?.capabilities, subscriptions.uris()) : [];
   }
 
   /** Ends the sessions of those who know another offer than the server makes now; it never heard of their wishes. */
@@ -147,17 +197,22 @@ export class LegacyEra implements SharedEra<LegacyClient> {
   }
 
   ended(end: ServerEnd): void {
-    this.#stopTimer();
+    this.#restoration?.cancel();
     this.#state.offer = undefined;
     this.#policy.ended(end);
     this.fromClients.lost(end.reason);
   }
 
   close(): void {
-    this.#stopTimer();
+    this.#restoration?.cancel();
     this.#state.offer = undefined;
     this.#policy.close();
   }
 }
 
 const TOLD_ANEW = new BridgeError('ERR_SESSION_CLOSED', 'The server is told anew what its client can do.');
+
+function timedOut(name: string, timeoutMs: number): BridgeError {
+  const message = `${name} did not answer initialize within ${timeoutMs} ms; raise --request-timeout if it needs longer.`;
+  return new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data: { phase: 'initialize', timeoutMs } });
+}
