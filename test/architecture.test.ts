@@ -28,6 +28,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'relay/restore-session.ts',
     'relay/session-state.ts',
     'relay/passing-link.ts',
+    'relay/tool-catalogue.ts',
     'collections',
     'mcp',
     'wire',

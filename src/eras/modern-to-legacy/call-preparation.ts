@@ -4,10 +4,11 @@ import { CALL_TOOL, LIST_TOOLS, SET_LEVEL } from '../../mcp/vocabulary/methods.t
 import { readField } from '../../mcp/vocabulary/payload.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
+import type { ToolListing } from '../../relay/tool-catalogue.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { requestFrame } from '../../wire/write-message.ts';
 import { type SessionLink, upstreamExchange } from './session-link.ts';
-import { offersTasks, type TaskTools, ToolPages } from './task-tools.ts';
+import { listTaskTools, offersTasks, type TaskTools } from './task-tools.ts';
 
 /** A server that takes longer to set its log level serves the call as it is. */
 export const LEVEL_MS = 2000;
@@ -39,7 +40,14 @@ export interface CallPreparationOptions {
 type PreparationState =
   | { readonly kind: 'idle' }
   | { readonly kind: 'levelling'; readonly exchange: Exchange; readonly cancel: () => void }
-  | { readonly kind: 'listing'; readonly exchange: Exchange; readonly pages: ToolPages };
+  | { readonly kind: 'listing'; readonly exchange: Exchange; readonly list: TaskToolList };
+
+/** A list of tools under way. */
+interface TaskToolList {
+  readonly listing: ToolListing;
+  /** As the session had it when the first page was asked for. */
+  readonly toolsVersion: number;
+}
 
 const IDLE: PreparationState = { kind: 'idle' };
 const LEVEL_REQUEST = requestFrame('level', SET_LEVEL);
@@ -98,7 +106,7 @@ export class CallPreparation {
     if (!hasChoice(request.method ?? '', server)) return ready('plain');
     const { session } = link;
     const isTask = taskTools.isRequired(session, this.#toolName);
-    if (isTask === undefined) return this.#list(new ToolPages(session.toolsVersion), {});
+    if (isTask === undefined) return this.#ask({ listing: listTaskTools(), toolsVersion: session.toolsVersion }, {});
     ready(isTask ? 'task' : 'plain');
   }
 
@@ -106,23 +114,25 @@ export class CallPreparation {
     return readField(this.#options.request, 'name');
   }
 
-  #list(pages: ToolPages, params: object): void {
+  #ask(list: TaskToolList, params: object): void {
     const { link } = this.#options;
     const request = requestFrame('tools', LIST_TOOLS, params);
     const exchange = this.#exchangeFor(request, LIST_TOOLS);
-    this.#state = { kind: 'listing', exchange, pages };
+    this.#state = { kind: 'listing', exchange, list };
     link.send(request, exchange);
   }
 
-  #listed(pages: ToolPages, answer: Frame): void {
-    const cursor = pages.take(answer);
-    if (cursor !== undefined) return this.#list(pages, { cursor });
+  #listed(list: TaskToolList, answer: Frame): void {
+    const { listing, toolsVersion } = list;
+    listing.read(answer);
+    const cursor = listing.nextCursor;
+    if (cursor !== undefined) return this.#ask(list, { cursor });
     this.stop();
     const { link, taskTools, ready } = this.#options;
     // What could not be looked at is looked at with the next call.
-    if (answer.kind === 'result') taskTools.learn(link.session, pages.toolsVersion, pages.required);
+    if (answer.kind === 'result') taskTools.learn(link.session, toolsVersion, listing.tools);
     const name = this.#toolName;
-    ready(typeof name === 'string' && pages.required.has(name) ? 'task' : 'plain');
+    ready(typeof name === 'string' && listing.tools.find(name) !== undefined ? 'task' : 'plain');
   }
 
   answered(frame: Frame, exchange: Exchange): void {
@@ -130,7 +140,7 @@ export class CallPreparation {
     if (state.kind === 'idle' || exchange !== state.exchange) return;
     exchange.settle();
     if (state.kind === 'levelling') this.lookUp();
-    else this.#listed(state.pages, frame);
+    else this.#listed(state.list, frame);
   }
 
   stop(): void {

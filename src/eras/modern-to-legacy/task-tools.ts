@@ -2,20 +2,14 @@
  * Tools of 2025-11-25 that run only as tasks. A modern client has no such tasks; for it the bridge starts one and waits
  * for its result. [spec 2025-11-25 basic/utilities/tasks#tool-level-negotiation]
  */
-import { RecentNames } from '../../collections/recent-names.ts';
-import { asFields, type Fields, parseSpan, readField, readFields } from '../../mcp/vocabulary/payload.ts';
+import { asFields, type Fields, readField, readFields } from '../../mcp/vocabulary/payload.ts';
+import { type ToolCatalogue, ToolListing } from '../../relay/tool-catalogue.ts';
 import { editFrame } from '../../wire/edit-frame.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { findMember, findUniqueMembers, type UniqueMember } from '../../wire/json/find-member.ts';
-import { itemSpans, ObjectEditor } from '../../wire/json/object-editor.ts';
+import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import type { LegacySession } from './pool/legacy-session.ts';
 
 export const TASK_RESULT = 'tasks/result';
-
-/** Servers with more pages than this are not asked for the rest. */
-const MAX_PAGES = 50;
-/** Limits the tools remembered of one session, and the characters of their names; an unknown tool is called plainly. */
-const REQUIRED_LIMITS = { count: 1000, length: 64 * 1024 };
 
 export function offersTasks(capabilities: Fields): boolean {
   const requests = asFields(asFields(capabilities.tasks)?.requests);
@@ -24,7 +18,7 @@ export function offersTasks(capabilities: Fields): boolean {
 
 interface KnownTools {
   readonly toolsVersion: number;
-  readonly required: RecentNames<true>;
+  readonly tools: ToolCatalogue;
 }
 
 /** Which tools of which session must be called as tasks. */
@@ -35,44 +29,18 @@ export class TaskTools {
   isRequired(session: LegacySession, name: unknown): boolean | undefined {
     const known = this.#known.get(session);
     if (known?.toolsVersion !== session.toolsVersion) return undefined;
-    return typeof name === 'string' && known.required.has(name);
+    return typeof name === 'string' && known.tools.find(name) !== undefined;
   }
 
-  learn(session: LegacySession, toolsVersion: number, required: RecentNames<true>): void {
-    this.#known.set(session, { toolsVersion, required });
-  }
-}
-
-/** The tools of a session, page by page. */
-export class ToolPages {
-  readonly required = new RecentNames<true>(REQUIRED_LIMITS);
-  /** As the session had it when the first page was asked for. */
-  readonly toolsVersion: number;
-  #pages = 0;
-
-  constructor(toolsVersion: number) {
-    this.toolsVersion = toolsVersion;
-  }
-
-  /** The cursor of the next page; undefined when there is none. */
-  take(answer: Frame): string | undefined {
-    const { bytes, payloadStart, outline } = answer;
-    const isResult = answer.kind === 'result';
-    const list = isResult ? findMember(bytes, payloadStart, 'tools', outline) : undefined;
-    for (const { start } of itemSpans(bytes, list?.start ?? -1) ?? []) {
-      const [name, execution] = findUniqueMembers(bytes, start, ['name', 'execution']).map((span) =>
-        readSpan(bytes, span),
-      );
-      if (typeof name === 'string' && asFields(execution)?.taskSupport === 'required') this.required.set(name, true);
-    }
-    this.#pages += 1;
-    const cursor = isResult ? readField(answer, 'nextCursor') : undefined;
-    return typeof cursor === 'string' && this.#pages < MAX_PAGES ? cursor : undefined;
+  /** @param toolsVersion as the session had it when the first page was asked for */
+  learn(session: LegacySession, toolsVersion: number, tools: ToolCatalogue): void {
+    this.#known.set(session, { toolsVersion, tools });
   }
 }
 
-function readSpan(bytes: Buffer, span: UniqueMember): unknown {
-  return typeof span === 'object' ? parseSpan(bytes, span) : undefined;
+/** A list of tools of which only those that must be called as tasks are remembered; an unknown one is called plainly. */
+export function listTaskTools(): ToolListing {
+  return new ToolListing(({ isTask }) => isTask);
 }
 
 /** The call as a request to run it as a task that is kept for `ttl` milliseconds. */

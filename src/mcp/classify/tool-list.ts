@@ -1,19 +1,24 @@
-/** The tools of a `tools/list`, as far as their schemas want arguments repeated in headers. */
+/** The tools of a `tools/list`, as far as they decide how a tool is called, and whether it may be shown. */
 
+import { editFrame } from '../../wire/edit-frame.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { findUniqueMember } from '../../wire/json/find-member.ts';
+import { COMMA } from '../../wire/json/ascii.ts';
+import { findUniqueMember, type UniqueMember } from '../../wire/json/find-member.ts';
 import { itemSpans } from '../../wire/json/object-editor.ts';
 import type { Span } from '../../wire/json/scan-json.ts';
-import { asFields, PartReader, parseSpan } from '../vocabulary/payload.ts';
+import { asFields, PartReader, parseSpan, readFields } from '../vocabulary/payload.ts';
 import { PARAM_HEADER_KEYWORD } from '../vocabulary/schema-keywords.ts';
 import { type HeaderAnnotations, readHeaderAnnotations } from './param-headers.ts';
 
 export interface ListedTool {
   readonly name: string;
+  /** Which of its arguments are repeated in headers. */
   readonly annotations: HeaderAnnotations;
+  /** It runs only as a task of 2025-11-25. [spec 2025-11-25 basic/utilities/tasks#tool-level-negotiation] */
+  readonly isTask: boolean;
 }
 
-export interface ToolList {
+interface ToolList {
   /** The array that holds the tools. */
   readonly list: Span;
   readonly items: readonly {
@@ -24,12 +29,13 @@ export interface ToolList {
 }
 
 const KEYWORD = Buffer.from(PARAM_HEADER_KEYWORD);
-/** Only escapes of this kind could spell the keyword otherwise. */
+const TASK_SUPPORT = Buffer.from('taskSupport');
+/** Only escapes of this kind could spell them otherwise. */
 const UNICODE_ESCAPE = Buffer.from('\\u');
 const NO_HEADERS: HeaderAnnotations = { headers: [] };
 
 /** Undefined: it is no list of tools, or one with more in it than is looked at. */
-export function readToolList({ kind, bytes, payloadStart, outline }: Frame): ToolList | undefined {
+function readToolList({ kind, bytes, payloadStart, outline }: Frame): ToolList | undefined {
   if (kind !== 'result') return undefined;
   const list = findUniqueMember(bytes, payloadStart, 'tools', outline);
   const spans = typeof list === 'object' ? itemSpans(bytes, list.start) : undefined;
@@ -41,12 +47,64 @@ export function readToolList({ kind, bytes, payloadStart, outline }: Frame): Too
 
 function readTool(bytes: Buffer, span: Span, parts: PartReader): ListedTool | undefined {
   const text = bytes.subarray(span.start, span.end);
-  // Most tools name no headers; a native search over the bytes says so at once.
-  if (!text.includes(KEYWORD) && !text.includes(UNICODE_ESCAPE)) {
-    const found = findUniqueMember(bytes, span.start, 'name');
-    const name = typeof found === 'object' ? parseSpan(bytes, found) : undefined;
-    return typeof name === 'string' ? { name, annotations: NO_HEADERS } : undefined;
+  // Most tools name neither headers nor tasks; a native search over the bytes says so at once.
+  const hasEscape = text.includes(UNICODE_ESCAPE);
+  const isTask = (hasEscape || text.includes(TASK_SUPPORT)) && requiresTask(bytes, span);
+  if (hasEscape || text.includes(KEYWORD)) {
+    const { name, inputSchema } = asFields(parts.read(span)) ?? {};
+    return typeof name === 'string' ? { name, annotations: readHeaderAnnotations(inputSchema), isTask } : undefined;
   }
-  const { name, inputSchema } = asFields(parts.read(span)) ?? {};
-  return typeof name === 'string' ? { name, annotations: readHeaderAnnotations(inputSchema) } : undefined;
+  const name = parseFound(bytes, findUniqueMember(bytes, span.start, 'name'));
+  return typeof name === 'string' ? { name, annotations: NO_HEADERS, isTask } : undefined;
+}
+
+function requiresTask(bytes: Buffer, { start }: Span): boolean {
+  return asFields(parseFound(bytes, findUniqueMember(bytes, start, 'execution')))?.taskSupport === 'required';
+}
+
+function parseFound(bytes: Buffer, found: UniqueMember): unknown {
+  return typeof found === 'object' ? parseSpan(bytes, found) : undefined;
+}
+
+/** One page of `tools/list`. */
+export interface ToolPage {
+  readonly tools: readonly ListedTool[];
+  /** Where the next page begins; undefined: this is the last one. */
+  readonly nextCursor: string | undefined;
+  /** How long the server says the page stays good, ms. */
+  readonly ttlMs: number;
+  /**
+   * The page as a client may see it.
+   * [spec 2026-07-28 transports/streamable-http#schema-extension] must exclude tools with an invalid annotation
+   */
+  readonly shown: Frame;
+}
+
+/** Undefined: it is no page of tools. */
+export function readToolPage(frame: Frame): ToolPage | undefined {
+  const read = readToolList(frame);
+  if (read === undefined) return undefined;
+  const { list, items } = read;
+  const kept = items.filter(({ tool }) => tool === undefined || !('invalid' in tool.annotations));
+  const { nextCursor, ttlMs } = readFields(frame, ['nextCursor', 'ttlMs']);
+  const replacement = kept.length === items.length ? undefined : joinItems(frame.bytes, kept);
+  return {
+    tools: items.flatMap(({ tool }) => tool ?? []),
+    nextCursor: typeof nextCursor === 'string' ? nextCursor : undefined,
+    ttlMs: typeof ttlMs === 'number' && ttlMs > 0 ? ttlMs : 0,
+    shown: replacement === undefined ? frame : editFrame(frame, [{ ...list, replacement }]),
+  };
+}
+
+const OPEN = Buffer.from('[');
+const BETWEEN = Buffer.of(COMMA);
+const CLOSE = Buffer.from(']');
+
+/** The items byte for byte. */
+function joinItems(bytes: Buffer, items: ToolList['items']): Buffer {
+  const parts = items.flatMap(({ span: { start, end } }, index) => [
+    index === 0 ? OPEN : BETWEEN,
+    bytes.subarray(start, end),
+  ]);
+  return Buffer.concat(items.length === 0 ? [OPEN, CLOSE] : [...parts, CLOSE]);
 }

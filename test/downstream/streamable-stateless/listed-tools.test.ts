@@ -1,5 +1,6 @@
 import test from 'ava';
-import { ListedTools, TOOL_LIMITS } from '../../../src/downstream/streamable-stateless/listed-tools.ts';
+import { ListedTools } from '../../../src/downstream/streamable-stateless/listed-tools.ts';
+import { TOOL_LIMITS } from '../../../src/relay/tool-catalogue.ts';
 import { clientFrame, serverFrame } from '../../support/frames.ts';
 import { startHttpHarness } from '../../support/http-harness.ts';
 import { modern, nextCall, postModern, type RpcBody } from './modern-posts.ts';
@@ -56,7 +57,7 @@ test('so many tools of a caller are remembered, and of long ones, which a server
     known.findFault('ann', callOf(name, { region: 'eu' }), { 'mcp-name': name }) !== undefined;
   const many = Array.from({ length: TOOL_LIMITS.count + 1 }, (_, n) => `t${n}`);
   const all = listed(...many.map((name) => tool(name, { region })));
-  t.deepEqual([isKnown(all, 't0'), isKnown(all, 't1')], [false, true]);
+  t.deepEqual([isKnown(all, 't0'), isKnown(all, many.at(-1) as string)], [false, true]);
   const wide = Object.fromEntries(
     [1, 2, 3].map((n) => [`${n}`.padEnd(20_000, 'x'), { type: 'string', 'x-mcp-header': `H${n}` }]),
   );

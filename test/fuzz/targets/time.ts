@@ -7,7 +7,7 @@ import { requestDigest } from '../../../src/eras/modern-to-legacy/request-state.
 import { hasLookAlike } from '../../../src/mcp/classify/look-alikes.ts';
 import { checkParamHeaders } from '../../../src/mcp/classify/param-headers.ts';
 import { claimsModern, readRequestMetadata, stripMetadata } from '../../../src/mcp/classify/request-metadata.ts';
-import { readToolList } from '../../../src/mcp/classify/tool-list.ts';
+import { readToolPage } from '../../../src/mcp/classify/tool-list.ts';
 import { downgradeResult } from '../../../src/mcp/translate/downgrade-results.ts';
 import { toLegacyResult, toModernResult } from '../../../src/mcp/translate/results.ts';
 import { rewriteProgress, rewriteRequest } from '../../../src/mcp/translate/rewrite.ts';
@@ -89,7 +89,7 @@ const PASSES: ReadonlyMap<string, Pass> = new Map<string, Pass>([
   ['legacy result', (frame) => toLegacyResult(frame, 'tools/call')],
   ['older list', (frame) => downgradeResult(frame, { method: 'tools/list', clientRevision: '2025-06-18' })],
   ['older result', (frame) => downgradeResult(frame, { method: 'tools/call', clientRevision: '2024-11-05' })],
-  ['tool list', (frame) => readToolList(frame)],
+  ['tool list', (frame) => readToolPage(frame)],
   ['lines', (_, bytes, random) => split(bytes, random)],
   ['events', (_, bytes, random) => decode(bytes, random)],
 ]);

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { pino } from 'pino';
-import { TOOL_LIMITS, ToolHeaders } from '../../../src/upstream/streamable-stateless/tool-headers.ts';
+import { TOOL_LIMITS } from '../../../src/relay/tool-catalogue.ts';
+import { ToolHeaders } from '../../../src/upstream/streamable-stateless/tool-headers.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { serverFrame } from '../../support/frames.ts';
 
