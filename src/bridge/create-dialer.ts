@@ -1,7 +1,9 @@
 import type { CommandTarget, LoginConfig, RemoteConfig, ServerConfig, ServerLimits, UrlTarget } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import type { Credentials } from '../http/client/credentials.ts';
-import type { CallerDialers, CallerEnvironment, UpstreamDialer } from '../relay/ports.ts';
+import type { Era } from '../mcp/vocabulary/revisions.ts';
+import { CallsOverSessions } from '../relay/passing-link.ts';
+import type { CallerDialers, CallerEnvironment, SessionDialer, UpstreamDialer } from '../relay/ports.ts';
 import { createSharedLegacyServer } from '../relay/shared/legacy/legacy-era.ts';
 import { createSharedModernServer } from '../relay/shared/modern/modern-era.ts';
 import { createCommandDialer } from '../upstream/detect/command-dialer.ts';
@@ -75,7 +77,7 @@ function keepApart(dialers: EraDialers, server: DialledServer, deps: Deps): Join
   }
   const { legacy, modern } = watchProcesses(dialers, server.limits, deps);
   return {
-    modern: createSharedModernServer({ dialer: modern, deps, prewarm: false }),
+    modern: new CallsOverSessions(createSharedModernServer({ dialer: modern, deps, prewarm: false })),
     legacyToModern,
     modernToLegacy: toLegacy(legacy, server, deps),
     sessions: { kind: 'own' },
@@ -95,7 +97,7 @@ function shareOne(dialers: EraDialers, server: DialledServer, deps: Deps): Joine
   });
   const modern = createSharedModernServer({ ...options, dialer: watched.modern });
   return {
-    modern,
+    modern: new CallsOverSessions(modern),
     legacyToModern: toModern(modern, deps),
     modernToLegacy: toLegacy(legacy, server, deps),
     sessions: {
@@ -147,7 +149,11 @@ async function createLogin(
 }
 
 /** For processes that no client could end by leaving: they serve several, or clients that have no sessions. */
-function watchProcesses({ legacy, modern }: EraDialers, limits: ServerLimits, deps: Deps): EraDialers {
+function watchProcesses(
+  { legacy, modern }: EraDialers,
+  limits: ServerLimits,
+  deps: Deps,
+): Readonly<Record<Era, SessionDialer>> {
   const { requestTimeoutMs, hangTimeoutMs } = limits;
   // Where a call may be silent for ever, so may a server.
   if (requestTimeoutMs === 0 || hangTimeoutMs === 0) return { legacy, modern };

@@ -5,7 +5,7 @@ import { createModernRequest, parseDiscovery } from '../mcp/vocabulary/discover.
 import type { Implementation } from '../mcp/vocabulary/meta.ts';
 import { INITIALIZED } from '../mcp/vocabulary/methods.ts';
 import { mayDownload } from '../process/command-name.ts';
-import type { UpstreamDialer } from '../relay/ports.ts';
+import type { SessionDialer } from '../relay/ports.ts';
 import type { Answer } from '../upstream/detect/answer.ts';
 import { CommandAttempts, initializeAs, OF_REQUEST, PROBE_TIMEOUT_MS } from '../upstream/detect/command-attempts.ts';
 import { untilAborted } from '../upstream/detect/deadline.ts';
@@ -37,7 +37,7 @@ const CLOSE_GRACE_MS = 2000;
 export class CommandProbe {
   readonly #options: CommandProbeOptions;
   readonly #findings: Findings;
-  readonly #dialer: UpstreamDialer;
+  readonly #dialer: SessionDialer;
 
   /** Throws BridgeError ERR_UPSTREAM_SPAWN when there is no such program. */
   constructor(options: CommandProbeOptions) {

@@ -83,7 +83,7 @@ export class CallRegistry implements CallRelayHost {
 
   #dial({ frame, principal, metadata, environment, headers }: CallRequest, call: CallRelay): UpstreamLink {
     this.#checkLimits(principal, frame.bytes.length);
-    return this.#options.dialers.forCaller(environment).dial(call, { principal, metadata, headers });
+    return this.#options.dialers.forCaller(environment).dialCalls(call, { principal, metadata, headers });
   }
 
   /** A notification that comes alone. Nobody waits for it, so there is nobody to be told if it cannot be sent. */

@@ -115,7 +115,7 @@ export class CallerLinks {
         if (this.#links.get(key) === taken) this.#links.delete(key);
       },
     };
-    const link = this.#dialers.forCaller(environment).dial(listener, { principal, metadata: undefined, headers });
+    const link = this.#dialers.forCaller(environment).dialCalls(listener, { principal, metadata: undefined, headers });
     const taken: CallerLink = { link, lastUsedMs: 0, isFull: false, waiting: new ByteQueue(KEPT_LIMITS, sizeOf) };
     return taken;
   }

@@ -7,6 +7,7 @@ import type {
   ServerFault,
   ServerListener,
   ServerProcess,
+  SessionDialer,
   UpstreamDialer,
   UpstreamLink,
 } from './ports.ts';
@@ -59,36 +60,54 @@ export abstract class PassingLink implements UpstreamLink, ServerListener {
 }
 
 /** Makes the link of a session of links that it dials itself. */
-export type DecorateSession = (dialer: UpstreamDialer, listener: ServerListener) => UpstreamLink;
+export type DecorateSession = (dialer: SessionDialer, listener: ServerListener) => UpstreamLink;
 
-/** A dialer whose sessions get something more. Modern requests pass it by: they are over with their answer. */
-export class DecoratedDialer implements UpstreamDialer {
-  readonly #dialer: UpstreamDialer;
+/** A dialer whose sessions get something more. */
+export class DecoratedSessions<Decorated extends SessionDialer = SessionDialer> implements SessionDialer {
+  protected readonly dialer: Decorated;
   readonly #decorate: DecorateSession;
 
   /** @param dialer closed together with this one */
-  constructor(dialer: UpstreamDialer, decorate: DecorateSession) {
-    this.#dialer = dialer;
+  constructor(dialer: Decorated, decorate: DecorateSession) {
+    this.dialer = dialer;
     this.#decorate = decorate;
   }
 
   get name(): string {
-    return this.#dialer.name;
+    return this.dialer.name;
   }
 
-  dial(listener: ServerListener, context?: CallContext): UpstreamLink {
-    return context === undefined ? this.#decorate(this.#dialer, listener) : this.#dialer.dial(listener, context);
+  dial(listener: ServerListener): UpstreamLink {
+    return this.#decorate(this.dialer, listener);
   }
 
   readiness(): Readiness {
-    return this.#dialer.readiness();
+    return this.dialer.readiness();
   }
 
   close(): Promise<void> {
-    return this.#dialer.close();
+    return this.dialer.close();
   }
 
   killNow(): void {
-    this.#dialer.killNow();
+    this.dialer.killNow();
+  }
+}
+
+/** Modern requests pass it by: they are over with their answer. */
+export class DecoratedDialer extends DecoratedSessions<UpstreamDialer> implements UpstreamDialer {
+  dialCalls(listener: ServerListener, context: CallContext): UpstreamLink {
+    return this.dialer.dialCalls(listener, context);
+  }
+}
+
+/** Requests of modern clients on connections of a server that need not be told for whom they are. */
+export class CallsOverSessions extends DecoratedSessions implements UpstreamDialer {
+  constructor(dialer: SessionDialer) {
+    super(dialer, (own, listener) => own.dial(listener));
+  }
+
+  dialCalls(listener: ServerListener): UpstreamLink {
+    return this.dialer.dial(listener);
   }
 }

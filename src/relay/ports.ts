@@ -137,19 +137,17 @@ export interface SessionDialer extends Dialer {
   dial(listener: ServerListener): UpstreamLink;
 }
 
-/** Opens links for modern requests. Who needs no context is a session dialer, and serves as one of these, too. */
+/** Opens links for modern requests. */
 export interface CallDialer extends Dialer {
   /**
    * A new link for requests of the client that the context tells of. With metadata it is for that one request only.
    * Throws a BridgeError when none can be made now.
    */
-  dial(listener: ServerListener, context: CallContext): UpstreamLink;
+  dialCalls(listener: ServerListener, context: CallContext): UpstreamLink;
 }
 
-/** Makes connections to one server for clients of both eras: without a context for a session, with one for requests. */
-export interface UpstreamDialer extends Dialer {
-  dial(listener: ServerListener, context?: CallContext): UpstreamLink;
-}
+/** Makes connections to one server for clients of both eras. */
+export interface UpstreamDialer extends SessionDialer, CallDialer {}
 
 /** Variables for a process that is started for one caller alone. */
 export type CallerEnvironment = Readonly<Record<string, string>>;
@@ -157,5 +155,5 @@ export type CallerEnvironment = Readonly<Record<string, string>>;
 /** Makes connections to one server, whose processes may be told for which caller they run. */
 export interface CallerDialers extends Dialer {
   /** What dials for callers with these variables; undefined: nothing is told of them. */
-  forCaller(environment: CallerEnvironment | undefined): Pick<UpstreamDialer, 'dial'>;
+  forCaller(environment: CallerEnvironment | undefined): Pick<UpstreamDialer, 'dial' | 'dialCalls'>;
 }

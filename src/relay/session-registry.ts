@@ -192,12 +192,13 @@ export class SessionRegistry {
   /** Every server process that there may be can belong to sessions, some of them abandoned. */
   #dial(relay: Relay, { principal, context, environment }: SessionClient): UpstreamLink {
     const dialer = this.#options.dialers.forCaller(environment);
+    const dial = (): UpstreamLink => (context === undefined ? dialer.dial(relay) : dialer.dialCalls(relay, context));
     try {
-      return dialer.dial(relay, context);
+      return dial();
     } catch (thrown) {
       const isFull = thrown instanceof BridgeError && thrown.code === 'ERR_SESSION_LIMIT';
       if (!isFull || !this.#evict(principal, 'processes')) throw thrown;
-      return dialer.dial(relay, context);
+      return dial();
     }
   }
 

@@ -14,6 +14,7 @@ import { type Session, type SessionClient, SessionRegistry } from '../../src/rel
 import { forEveryCaller } from '../../src/upstream/stdio/dialer-by-environment.ts';
 import type { Frame } from '../../src/wire/frame.ts';
 import { modern, postModern } from '../downstream/streamable-stateless/modern-posts.ts';
+import { asUpstream } from '../support/dialers.ts';
 import { createExchanges, FakeObserver } from '../support/exchanges.ts';
 import { createFakeDeps, type Dialled, FakeDialer, FakeLane, FakePeer } from '../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
@@ -95,8 +96,12 @@ abstract class Scene {
 
 function dialerOf(client: Era, server: Era, { server: { dialer }, deps }: Scene): UpstreamDialer {
   if (client === server) return dialer;
-  if (client === 'legacy') return createLegacyToModernDialer({ dialer, deps, clientInfoFallback: IDENTITY });
-  return createModernToLegacyDialer({ dialer, deps, handshakeTimeoutMs: 0, clientInfo: IDENTITY, sharing: 'by-name' });
+  if (client === 'legacy') {
+    return asUpstream(createLegacyToModernDialer({ dialer, deps, clientInfoFallback: IDENTITY }));
+  }
+  return asUpstream(
+    createModernToLegacyDialer({ dialer, deps, handshakeTimeoutMs: 0, clientInfo: IDENTITY, sharing: 'by-name' }),
+  );
 }
 
 /** A session of a legacy client, or the modern requests of a pipe. */

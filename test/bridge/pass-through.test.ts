@@ -20,7 +20,11 @@ const META =
   '"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}';
 
 /** Ends with the test. */
-async function start(t: ExecutionContext, verb: string, era: string): Promise<Pick<UpstreamDialer, 'dial'>> {
+async function start(
+  t: ExecutionContext,
+  verb: string,
+  era: string,
+): Promise<Pick<UpstreamDialer, 'dial' | 'dialCalls'>> {
   const { listener, servers, limits } = configOf(verb, '--', process.execPath, SERVER, era);
   const [server] = servers;
   const callers = describeCallers(listener, server);
@@ -76,7 +80,7 @@ test('modern requests of one pipe pass byte for byte, once the era is known on t
   const dialer = await start(t, 'connect', 'modern');
   for (const pipe of ['first', 'second']) {
     const listener = new FakeServerListener();
-    const link = dialer.dial(listener, PIPE);
+    const link = dialer.dialCalls(listener, PIPE);
     await isUntouched(t, link, listener, `,${META}`);
     t.is(link instanceof StdioLink, pipe === 'second', pipe);
   }

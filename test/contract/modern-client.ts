@@ -1,4 +1,5 @@
-import type { UpstreamDialer } from '../../src/relay/ports.ts';
+import type { CallDialer, SessionDialer } from '../../src/relay/ports.ts';
+import { asUpstream } from '../support/dialers.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { type Message, RelayedClient, type RelayedClientOptions } from './relayed-client.ts';
 
@@ -16,8 +17,8 @@ export interface ModernClientOptions extends RelayedClientOptions {
 export class ModernClient extends RelayedClient {
   readonly #envelope: Readonly<Record<string, unknown>>;
 
-  constructor(dialer: UpstreamDialer, { principal, ...options }: ModernClientOptions = {}) {
-    super(principal === undefined ? dialer : dialAs(dialer, principal), options);
+  constructor(dialer: CallDialer | SessionDialer, { principal, ...options }: ModernClientOptions = {}) {
+    super(principal === undefined ? asUpstream(dialer) : dialAs(asUpstream(dialer), principal), options);
     this.#envelope = {
       [`${META}protocolVersion`]: '2026-07-28',
       [`${META}clientCapabilities`]: options.capabilities ?? {},
@@ -43,11 +44,11 @@ export class ModernClient extends RelayedClient {
   }
 }
 
-function dialAs(dialer: UpstreamDialer, principal: string): UpstreamDialer {
+function dialAs(dialer: CallDialer, principal: string): SessionDialer {
   const metadata = { revision: '2026-07-28', capabilities: {}, clientInfo: undefined, logLevel: undefined };
   return {
     name: dialer.name,
-    dial: (listener) => dialer.dial(listener, { principal, metadata }),
+    dial: (listener) => dialer.dialCalls(listener, { principal, metadata }),
     readiness: () => dialer.readiness(),
     close: () => dialer.close(),
     killNow: () => dialer.killNow(),

@@ -1,7 +1,7 @@
 import { systemClock } from '../../src/cli/system-deps.ts';
 import { BridgeError } from '../../src/errors.ts';
 import { LATEST_LEGACY_REVISION } from '../../src/mcp/vocabulary/revisions.ts';
-import type { UpstreamDialer, UpstreamLink } from '../../src/relay/ports.ts';
+import type { SessionDialer, UpstreamLink } from '../../src/relay/ports.ts';
 import { Relay } from '../../src/relay/relay.ts';
 import { relayParts } from '../support/exchanges.ts';
 import { createFakeDeps, FakeLane, FakePeer } from '../support/fake-peers.ts';
@@ -42,7 +42,7 @@ export class RelayedClient {
   readonly #options: RelayedClientOptions;
   #lastId = 0;
 
-  constructor(dialer: UpstreamDialer, options: RelayedClientOptions = {}) {
+  constructor(dialer: SessionDialer, options: RelayedClientOptions = {}) {
     this.#options = options;
     this.headers = options.headers;
     this.relay = new Relay({

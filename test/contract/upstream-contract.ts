@@ -1,13 +1,13 @@
 import type { ExecutionContext, TestFn } from 'ava';
 import { BridgeError } from '../../src/errors.ts';
-import type { UpstreamDialer } from '../../src/relay/ports.ts';
+import type { SessionDialer } from '../../src/relay/ports.ts';
 import { notificationFrame } from '../../src/wire/write-message.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { RelayedClient, type RelayedClientOptions } from './relayed-client.ts';
 
 /** A server made of test/fixtures/contract-server, and a way to it. */
 export interface ContractServer {
-  readonly dialer: UpstreamDialer;
+  readonly dialer: SessionDialer;
   /** The server dies without a word. */
   kill(): Promise<void> | void;
   /** Ends server and dialer. */

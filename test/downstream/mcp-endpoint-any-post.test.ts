@@ -1,6 +1,6 @@
 import test from 'ava';
 import fc from 'fast-check';
-import type { UpstreamDialer } from '../../src/relay/ports.ts';
+import type { SessionDialer } from '../../src/relay/ports.ts';
 import { resultFrame } from '../../src/wire/write-message.ts';
 import { FakeLink } from '../support/fake-peers.ts';
 import { startHttpHarness } from '../support/http-harness.ts';
@@ -8,7 +8,7 @@ import { POST_HEADERS } from '../support/legacy-clients.ts';
 import { ENVELOPE, META, postBody, REVISION } from './streamable-stateless/modern-posts.ts';
 
 /** Answers every request at once, within `send`. */
-const answering: UpstreamDialer = {
+const answering: SessionDialer = {
   name: 'answering',
   dial(listener) {
     const link = new FakeLink();

@@ -21,14 +21,20 @@ export interface Message {
 export class ContextServer extends FakeServer {
   readonly contexts: (CallContext | undefined)[] = [];
 
-  override dial(listener: ServerListener, context?: CallContext): UpstreamLink {
+  override dial(listener: ServerListener): UpstreamLink {
     const link = super.dial(listener);
+    this.contexts.push(undefined);
+    return link;
+  }
+
+  override dialCalls(listener: ServerListener, context: CallContext): UpstreamLink {
+    const link = super.dialCalls(listener, context);
     this.contexts.push(context);
     return link;
   }
 }
 
-export interface FaceOptions {
+export interface EndpointOptions {
   readonly maxMessageBytes?: number;
   readonly output?: Writable;
 }
@@ -36,7 +42,7 @@ export interface FaceOptions {
 /** A stdio endpoint with its client's ends of the pipes, before a fake server. */
 export function openEndpoint(
   t: ExecutionContext,
-  { maxMessageBytes = 1024 * 1024, output = new PassThrough() }: FaceOptions = {},
+  { maxMessageBytes = 1024 * 1024, output = new PassThrough() }: EndpointOptions = {},
 ) {
   const { log, entries } = collectLog();
   const deps = { ...createFakeDeps(), log };

@@ -8,19 +8,22 @@ import test, { type ExecutionContext } from 'ava';
 import { StdioEndpoint } from '../../src/downstream/stdio/endpoint.ts';
 import { createModernToLegacyDialer } from '../../src/eras/modern-to-legacy/dialer.ts';
 import { BridgeError } from '../../src/errors.ts';
-import type { UpstreamDialer } from '../../src/relay/ports.ts';
+import type { CallDialer, SessionDialer } from '../../src/relay/ports.ts';
 import { SessionRegistry } from '../../src/relay/session-registry.ts';
 import { createStdioDialer } from '../../src/upstream/stdio/dialer.ts';
 import { forEveryCaller } from '../../src/upstream/stdio/dialer-by-environment.ts';
 import { serveModern } from '../fixtures/modern-server/http.ts';
 import { createTestDeps } from '../process/collected-log.ts';
+import { asUpstream } from '../support/dialers.ts';
 import { createExchanges } from '../support/exchanges.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { dialStateless } from '../upstream/remote-dialers.ts';
 
+type AnyDialer = CallDialer | SessionDialer;
+
 const ENDED = new BridgeError('ERR_SESSION_CLOSED', 'The client ended its input.');
 
-function dialStdio(path: string): UpstreamDialer {
+function dialStdio(path: string): SessionDialer {
   return createStdioDialer({
     target: { kind: 'command', command: process.execPath, args: [fileURLToPath(new URL(path, import.meta.url))] },
     child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
@@ -31,11 +34,11 @@ function dialStdio(path: string): UpstreamDialer {
 }
 
 /** A process of a modern server for each connection. */
-const dialModern = (): UpstreamDialer => dialStdio('../fixtures/modern-server/stdio.js');
+const dialModern = (): SessionDialer => dialStdio('../fixtures/modern-server/stdio.js');
 /** The same where the server speaks both eras. */
-const dialBothEras = (): UpstreamDialer => dialStdio('../fixtures/servers/both-eras.js');
+const dialBothEras = (): SessionDialer => dialStdio('../fixtures/servers/both-eras.js');
 
-const SERVERS: Readonly<Record<string, (t: ExecutionContext) => UpstreamDialer | Promise<UpstreamDialer>>> = {
+const SERVERS: Readonly<Record<string, (t: ExecutionContext) => AnyDialer | Promise<AnyDialer>>> = {
   'a modern server on stdio': dialModern,
   'a modern server over HTTP': async (t) => {
     const server = await serveModern();
@@ -53,7 +56,7 @@ const SERVERS: Readonly<Record<string, (t: ExecutionContext) => UpstreamDialer |
 };
 
 /** A endpoint before a server, and the client's ends of its pipes. */
-function openEndpoint(t: ExecutionContext, dialer: UpstreamDialer) {
+function openEndpoint(t: ExecutionContext, dialer: AnyDialer) {
   const { deps } = createTestDeps();
   const limits = {
     maxSessions: 2,
@@ -61,7 +64,7 @@ function openEndpoint(t: ExecutionContext, dialer: UpstreamDialer) {
     exchanges: createExchanges(deps.clock),
     requestTimeoutMs: 0,
   };
-  const sessions = new SessionRegistry({ dialers: forEveryCaller(dialer), deps, ...limits });
+  const sessions = new SessionRegistry({ dialers: forEveryCaller(asUpstream(dialer)), deps, ...limits });
   const [input, output] = [new PassThrough(), new PassThrough()];
   const endpoint = new StdioEndpoint({
     input,
@@ -78,11 +81,7 @@ function openEndpoint(t: ExecutionContext, dialer: UpstreamDialer) {
   return { endpoint, sessions, input, output };
 }
 
-async function connect(
-  t: ExecutionContext,
-  dialer: UpstreamDialer,
-  mode: 'auto' | { pin: string } = { pin: '2026-07-28' },
-) {
+async function connect(t: ExecutionContext, dialer: AnyDialer, mode: 'auto' | { pin: string } = { pin: '2026-07-28' }) {
   const { endpoint, sessions, input, output } = openEndpoint(t, dialer);
   const client = new Client(
     { name: 'sdk-v2', version: '1' },

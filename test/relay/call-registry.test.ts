@@ -11,7 +11,7 @@ test('each call is dialled with who asks and what its envelope says', (t) => {
   const bench = new CallBench();
   const contexts: unknown[] = [];
   const dial = bench.dialer.dial.bind(bench.dialer);
-  bench.dialer.dial = (listener, context?: unknown) => {
+  bench.dialer.dialCalls = (listener, context?: unknown) => {
     contexts.push(context);
     return dial(listener);
   };
@@ -190,7 +190,7 @@ test('notifications that come alone go out on one link a caller, which stays ope
   const bench = new CallBench();
   const contexts: unknown[] = [];
   const dial = bench.dialer.dial.bind(bench.dialer);
-  bench.dialer.dial = (listener, context?: unknown) => {
+  bench.dialer.dialCalls = (listener, context?: unknown) => {
     contexts.push(context);
     return dial(listener);
   };

@@ -1,7 +1,7 @@
 import test from 'ava';
 import { BridgeError } from '../../src/errors.ts';
 import { DecoratedDialer, PassingLink } from '../../src/relay/passing-link.ts';
-import type { ServerListener, UpstreamDialer, UpstreamLink } from '../../src/relay/ports.ts';
+import type { ServerListener, SessionDialer, UpstreamLink } from '../../src/relay/ports.ts';
 import { FakeLink, FakeServerListener } from '../support/fake-peers.ts';
 import { FakeServer } from '../support/fake-server.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
@@ -64,7 +64,7 @@ test('what the server says passes', (t) => {
 
 test('sessions are decorated, and modern requests pass by', (t) => {
   const server = new FakeServer();
-  const decorated: [UpstreamDialer, ServerListener][] = [];
+  const decorated: [SessionDialer, ServerListener][] = [];
   const dialer = new DecoratedDialer(server, (below, listener) => {
     decorated.push([below, listener]);
     return below.dial(listener);
@@ -72,7 +72,7 @@ test('sessions are decorated, and modern requests pass by', (t) => {
   const listener = new FakeServerListener();
   dialer.dial(listener);
   t.deepEqual(decorated, [[server, listener]]);
-  dialer.dial(listener, { principal: 'anonymous', metadata: undefined });
+  dialer.dialCalls(listener, { principal: 'anonymous', metadata: undefined });
   t.is(decorated.length, 1);
   t.is(dialer.name, server.name);
   t.deepEqual(dialer.readiness(), server.readiness());

@@ -80,7 +80,7 @@ test('what is opened for modern requests is dialled with its context and needs n
   const contexts: unknown[] = [];
   const { dialer } = registry;
   const dial = dialer.dial.bind(dialer);
-  dialer.dial = (listener, ...[context]: unknown[]) => {
+  dialer.dialCalls = (listener, ...[context]: unknown[]) => {
     contexts.push(context);
     return dial(listener);
   };

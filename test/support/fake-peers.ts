@@ -203,6 +203,10 @@ export class FakeDialer implements UpstreamDialer {
     return dialled.link;
   }
 
+  dialCalls(listener: ServerListener): UpstreamLink {
+    return this.dial(listener);
+  }
+
   readiness(): Readiness {
     return this.readinessNow;
   }

@@ -35,14 +35,21 @@ export class FakeServer implements UpstreamDialer, CallerDialers {
   /** Thrown at the next attempts to connect. */
   refusal: BridgeError | undefined;
 
-  dial(listener: ServerListener, context?: CallContext): UpstreamLink {
+  dial(listener: ServerListener): UpstreamLink {
+    return this.#connect(listener, undefined, undefined);
+  }
+
+  dialCalls(listener: ServerListener, context: CallContext): UpstreamLink {
     return this.#connect(listener, context, undefined);
   }
 
-  forCaller(environment: CallerEnvironment | undefined): Pick<UpstreamDialer, 'dial'> {
-    // By way of `dial` where nothing is told, which tests override.
+  forCaller(environment: CallerEnvironment | undefined): Pick<UpstreamDialer, 'dial' | 'dialCalls'> {
+    // By way of `dial` and `dialCalls` where nothing is told, which tests override.
     if (environment === undefined) return this;
-    return { dial: (listener, context) => this.#connect(listener, context, environment) };
+    return {
+      dial: (listener) => this.#connect(listener, undefined, environment),
+      dialCalls: (listener, context) => this.#connect(listener, context, environment),
+    };
   }
 
   #connect(

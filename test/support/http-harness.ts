@@ -18,10 +18,11 @@ import { BridgeError } from '../../src/errors.ts';
 import { ALLOW_ANYONE, type Authenticator } from '../../src/http/auth/authenticator.ts';
 import type { CallRegistry } from '../../src/relay/call-registry.ts';
 import type { Observer } from '../../src/relay/observer.ts';
-import type { UpstreamDialer } from '../../src/relay/ports.ts';
+import type { CallDialer, SessionDialer } from '../../src/relay/ports.ts';
 import type { IdleTimeouts, SessionRegistry } from '../../src/relay/session-registry.ts';
 import { forEveryCaller } from '../../src/upstream/stdio/dialer-by-environment.ts';
 import { configOf } from '../bridge/config-of.ts';
+import { asUpstream } from './dialers.ts';
 import { createExchanges } from './exchanges.ts';
 import { FakeClock } from './fake-clock.ts';
 import { FakeServer } from './fake-server.ts';
@@ -58,9 +59,9 @@ export interface HttpHarnessOptions {
   readonly httpSse?: EndpointConfig['httpSse'];
   readonly certificate?: CertificateSource;
   /** What stands in the place of the fake server; the test closes it. */
-  readonly dialer?: (clock: FakeClock) => UpstreamDialer;
+  readonly dialer?: (clock: FakeClock) => SessionDialer;
   /** The same for modern clients. */
-  readonly modernDialer?: UpstreamDialer;
+  readonly modernDialer?: CallDialer | SessionDialer;
   readonly principalOf?: StatelessEndpointOptions['principalOf'];
 }
 
@@ -89,8 +90,8 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
     servers: [
       {
         config: serverOf(options),
-        sessionDialers: options.dialer === undefined ? server : forEveryCaller(options.dialer(clock)),
-        callDialers: options.modernDialer === undefined ? server : forEveryCaller(options.modernDialer),
+        sessionDialers: options.dialer === undefined ? server : forEveryCaller(asUpstream(options.dialer(clock))),
+        callDialers: options.modernDialer === undefined ? server : forEveryCaller(asUpstream(options.modernDialer)),
       },
     ],
     exchanges: createExchanges(clock, {

@@ -1,12 +1,12 @@
 import type { ExecutionContext } from 'ava';
-import type { UpstreamDialer } from '../../src/relay/ports.ts';
+import type { SessionDialer } from '../../src/relay/ports.ts';
 import { RelayedClient, type RelayedClientOptions } from '../contract/relayed-client.ts';
 
 /** A client before `dialer`; everything is closed when the test is over. */
 export function joinClient(
   t: ExecutionContext,
   server: { close(): Promise<void> },
-  dialer: UpstreamDialer,
+  dialer: SessionDialer,
   options: RelayedClientOptions = {},
 ): RelayedClient {
   const client = new RelayedClient(dialer, options);

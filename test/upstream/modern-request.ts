@@ -1,6 +1,6 @@
 import { readRequestMetadata } from '../../src/mcp/classify/request-metadata.ts';
 import { Exchange } from '../../src/relay/exchange.ts';
-import type { UpstreamDialer, UpstreamLink } from '../../src/relay/ports.ts';
+import type { CallDialer, UpstreamLink } from '../../src/relay/ports.ts';
 import type { Message } from '../contract/relayed-client.ts';
 import { FakeLane, FakeServerListener } from '../support/fake-peers.ts';
 import { clientFrame } from '../support/frames.ts';
@@ -34,13 +34,13 @@ export class ModernRequest {
   readonly link: UpstreamLink;
   readonly #exchange: Exchange;
 
-  constructor(dialer: UpstreamDialer, method = 'tools/list', options: ModernRequestOptions = {}) {
+  constructor(dialer: CallDialer, method = 'tools/list', options: ModernRequestOptions = {}) {
     const frame = modernFrame(7, method, options);
     const metadata = readRequestMetadata(frame);
     if ('fault' in metadata) throw new Error(metadata.fault);
     const { principal = 'ada', headers } = options;
     this.#exchange = new Exchange(7, method, Object.assign(new FakeLane(), headers && { headers }), undefined, 0);
-    this.link = dialer.dial(this.listener, { principal, metadata });
+    this.link = dialer.dialCalls(this.listener, { principal, metadata });
     this.link.send(frame, this.#exchange);
   }
 
@@ -61,7 +61,7 @@ export class ModernRequest {
 }
 
 /** Names of the tools a modern client sees. */
-export async function listTools(dialer: UpstreamDialer, options?: ModernRequestOptions): Promise<readonly unknown[]> {
+export async function listTools(dialer: CallDialer, options?: ModernRequestOptions): Promise<readonly unknown[]> {
   const { result, error } = await new ModernRequest(dialer, 'tools/list', options).answer();
   if (result === undefined) throw new Error(JSON.stringify(error));
   return (result.tools as { readonly name: string }[]).map(({ name }) => name);

@@ -3,7 +3,7 @@ import { createSystemDeps } from '../../src/cli/system-deps.ts';
 import type { RemoteTimeouts } from '../../src/config.ts';
 import type { Clock } from '../../src/deps.ts';
 import type { HttpClientOptions } from '../../src/http/client/client.ts';
-import type { UpstreamDialer } from '../../src/relay/ports.ts';
+import type { SessionDialer, UpstreamDialer } from '../../src/relay/ports.ts';
 import { createHttpSseDialer } from '../../src/upstream/http-sse/dialer.ts';
 import type { RemoteDialerOptions } from '../../src/upstream/remote/remote-options.ts';
 import { createStreamableDialer } from '../../src/upstream/streamable-session/dialer.ts';
@@ -19,10 +19,10 @@ export interface DialOptions {
   readonly clock?: Clock;
 }
 
-export const dialStreamable = (url: URL, options?: DialOptions): UpstreamDialer =>
+export const dialStreamable = (url: URL, options?: DialOptions): SessionDialer =>
   createStreamableDialer(dialerOptions(url, options));
 
-export const dialHttpSse = (url: URL, options?: DialOptions): UpstreamDialer =>
+export const dialHttpSse = (url: URL, options?: DialOptions): SessionDialer =>
   createHttpSseDialer(dialerOptions(url, options));
 
 export const dialStateless = (url: URL, options?: DialOptions): UpstreamDialer =>

@@ -11,7 +11,7 @@ import { asFields } from '../../mcp/vocabulary/payload.ts';
 import { LATEST_MODERN_REVISION } from '../../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange, Lane } from '../../relay/exchange.ts';
-import type { ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { ServerFault, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
 import type { ParkedBytes } from '../parked-bytes.ts';
@@ -80,7 +80,7 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
 
   /** Throws what the dialer throws. */
   constructor(
-    dialer: UpstreamDialer,
+    dialer: SessionDialer,
     listener: ServerListener,
     findDiscovery: (lane: Lane) => SharedDiscovery,
     options: TranslatorOptions,

@@ -91,7 +91,7 @@ class ModernToLegacyDialer implements CallDialer {
     return this.#options.dialer.name;
   }
 
-  dial(listener: ServerListener, context: CallContext): UpstreamLink {
+  dialCalls(listener: ServerListener, context: CallContext): UpstreamLink {
     const { metadata } = context;
     if (metadata !== undefined) return this.#converse(listener, context, metadata);
     const { log } = this.#options.deps;

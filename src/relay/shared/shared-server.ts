@@ -4,7 +4,7 @@ import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { separateMessages } from '../../wire/separate-messages.ts';
 import type { Exchange } from '../exchange.ts';
-import type { Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../ports.ts';
+import type { Readiness, ServerFault, ServerListener, SessionDialer, UpstreamLink } from '../ports.ts';
 import { ClientLink, type ClientLinkHost } from './client-link.ts';
 import { dialRefusalOf, logEnd, ProcessReplacement, RestartPause } from './process-replacement.ts';
 import { type ClientMessage, HeldMessages, refuse, type WithdrawnRequests } from './waiting-messages.ts';
@@ -58,7 +58,7 @@ export interface ServerLifecycle {
 
 export interface SharedServerOptions {
   /** What it dials is one process of the server. */
-  readonly dialer: UpstreamDialer;
+  readonly dialer: SessionDialer;
   readonly deps: Deps;
   /** Start the server at once instead of for the first client, and keep it running. */
   readonly prewarm: boolean;
@@ -83,7 +83,7 @@ type ServerState =
  * for a link of its own; one child serves them all and is replaced when it ends. What passes between them, and how a new
  * child is brought to where the old one was, is the era's.
  */
-export class SharedServer<State> implements UpstreamDialer, ServerListener, ClientLinkHost<State>, ServerLifecycle {
+export class SharedServer<State> implements SessionDialer, ServerListener, ClientLinkHost<State>, ServerLifecycle {
   readonly #options: SharedServerOptions;
   readonly #era: SharedEra<State>;
   readonly #held = new HeldMessages<State>();

@@ -5,8 +5,10 @@ import { CARRIED_CAPABILITIES } from '../../mcp/vocabulary/client-capabilities.t
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { asFields } from '../../mcp/vocabulary/payload.ts';
 import { logFailure } from '../../relay/log-failure.ts';
+import { CallsOverSessions } from '../../relay/passing-link.ts';
 import type {
   CallContext,
+  CallDialer,
   Readiness,
   ServerListener,
   SessionDialer,
@@ -32,7 +34,7 @@ import { StartedProcesses } from './started-processes.ts';
 
 export interface CommandDialerOptions {
   /** Each connection is a process of its own. Closed with the dialer. */
-  readonly processes: UpstreamDialer;
+  readonly processes: SessionDialer;
   readonly protocol: Protocol;
   readonly joinEras: JoinEras;
   /** The name that the bridge gives itself when it asks on its own account. */
@@ -71,7 +73,7 @@ class CommandDialer implements UpstreamDialer {
   #speaksModern: Speaks;
   /** Of two that are begun the second waits for the first, which may be the answer to both. */
   #sessionDetection: Promise<void> | undefined;
-  #requestDetection: Promise<UpstreamDialer> | undefined;
+  #requestDetection: Promise<CallDialer> | undefined;
   #cancelRetry: (() => void) | undefined;
 
   constructor(options: CommandDialerOptions) {
@@ -79,7 +81,7 @@ class CommandDialer implements UpstreamDialer {
     this.#options = options;
     this.#legacy = new StartedProcesses(processes, deps.clock);
     this.#modern = new StartedProcesses(processes, deps.clock);
-    this.#joined = joinEras({ legacy: this.#legacy, modern: this.#modern });
+    this.#joined = joinEras({ legacy: this.#legacy, modern: new CallsOverSessions(this.#modern) });
     this.#speaksLegacy = speaks('legacy', protocol);
     this.#speaksModern = speaks('modern', protocol);
     const { sessions } = this.#joined;
@@ -90,13 +92,15 @@ class CommandDialer implements UpstreamDialer {
     return this.#options.processes.name;
   }
 
-  dial(listener: ServerListener, context?: CallContext): UpstreamLink {
-    if (this.#closing.signal.aborted) {
-      throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and starts no more servers.');
-    }
-    if (context !== undefined) return this.#dialRequests(listener, context);
+  dial(listener: ServerListener): UpstreamLink {
+    this.#checkOpen();
     const { sessions } = this.#joined;
     return sessions.kind === 'own' ? this.#dialOwn(listener) : this.#dialShared(listener, sessions.dialer);
+  }
+
+  #checkOpen(): void {
+    if (!this.#closing.signal.aborted) return;
+    throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and starts no more servers.');
   }
 
   // ---- sessions of legacy clients
@@ -183,22 +187,23 @@ class CommandDialer implements UpstreamDialer {
 
   // ---- requests of modern clients
 
-  #dialRequests(listener: ServerListener, context: CallContext): UpstreamLink {
+  dialCalls(listener: ServerListener, context: CallContext): UpstreamLink {
+    this.#checkOpen();
     const known = this.#knownForRequests;
-    if (known !== undefined) return known.dial(listener, context);
+    if (known !== undefined) return known.dialCalls(listener, context);
     return this.#links.dial(listener, { kind: 'any' }, async (_first, signal) => {
       const dialer = await untilAborted(this.#findForRequests(), signal);
-      return { open: (client) => dialer.dial(client, context), close: () => {} };
+      return { open: (client) => dialer.dialCalls(client, context), close: () => {} };
     });
   }
 
-  get #knownForRequests(): UpstreamDialer | undefined {
+  get #knownForRequests(): CallDialer | undefined {
     if (this.#speaksModern === 'unknown') return undefined;
     return this.#speaksModern === 'yes' ? this.#joined.modern : this.#joined.modernToLegacy;
   }
 
   /** One process shows it to all who wait; whose client leaves meanwhile does not matter. */
-  #findForRequests(): Promise<UpstreamDialer> {
+  #findForRequests(): Promise<CallDialer> {
     const known = this.#knownForRequests;
     if (known !== undefined) return Promise.resolve(known);
     this.#requestDetection ??= this.#askForAll().finally(() => {
@@ -207,12 +212,12 @@ class CommandDialer implements UpstreamDialer {
     return this.#requestDetection;
   }
 
-  async #askForAll(): Promise<UpstreamDialer> {
+  async #askForAll(): Promise<CallDialer> {
     await this.#sessionDetection?.catch(() => {});
     const known = this.#knownForRequests;
     if (known !== undefined) return known;
     await this.#askProcess(OF_REQUEST, 'era');
-    return this.#knownForRequests as UpstreamDialer;
+    return this.#knownForRequests as CallDialer;
   }
 
   // ---- asking

@@ -4,7 +4,14 @@ import type { HttpClient } from '../../http/client/client.ts';
 import type { Credentials } from '../../http/client/credentials.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { CallContext, Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import type {
+  CallContext,
+  Readiness,
+  ServerListener,
+  SessionDialer,
+  UpstreamDialer,
+  UpstreamLink,
+} from '../../relay/ports.ts';
 import { createStatelessDialer } from '../streamable-stateless/dialer.ts';
 import { FirstFailures } from './first-failures.ts';
 import type { JoinEras, JoinedDialers } from './joined-dialers.ts';
@@ -36,10 +43,10 @@ class UrlDialer implements UpstreamDialer {
   readonly name: string;
   readonly #protocol: Protocol;
   readonly #joined: JoinedDialers;
-  readonly #legacy: UpstreamDialer;
+  readonly #legacy: SessionDialer;
   readonly #modern: UpstreamDialer;
   /** The dialer for sessions of legacy clients. */
-  readonly #sessions: UpstreamDialer;
+  readonly #sessions: SessionDialer;
   readonly #http: HttpClient;
   readonly #credentials: Credentials | undefined;
   readonly #requests: UrlRequests;
@@ -81,7 +88,7 @@ class UrlDialer implements UpstreamDialer {
     });
   }
 
-  #createSessions(options: RemoteOptions, verdicts: VerdictCache, modern: ModernServers): UpstreamDialer {
+  #createSessions(options: RemoteOptions, verdicts: VerdictCache, modern: ModernServers): SessionDialer {
     return createSessionDialer(options, {
       verdicts,
       keyOf: this.#keyOf,
@@ -100,18 +107,23 @@ class UrlDialer implements UpstreamDialer {
     this.#requestVerdicts.doubt(key, 'modern');
   }
 
-  dial(listener: ServerListener, context?: CallContext): UpstreamLink {
-    if (this.#isClosed) {
-      throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
-    }
-    if (context === undefined) {
-      return (this.#protocol === 'modern' ? this.#joined.legacyToModern : this.#sessions).dial(listener);
-    }
+  dial(listener: ServerListener): UpstreamLink {
+    this.#checkOpen();
+    return (this.#protocol === 'modern' ? this.#joined.legacyToModern : this.#sessions).dial(listener);
+  }
+
+  #checkOpen(): void {
+    if (!this.#isClosed) return;
+    throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
+  }
+
+  dialCalls(listener: ServerListener, context: CallContext): UpstreamLink {
+    this.#checkOpen();
     switch (this.#protocol) {
       case 'legacy':
-        return this.#joined.modernToLegacy.dial(listener, context);
+        return this.#joined.modernToLegacy.dialCalls(listener, context);
       case 'modern':
-        return this.#joined.modern.dial(listener, context);
+        return this.#joined.modern.dialCalls(listener, context);
       case 'auto':
         return this.#requests.dial(listener, context);
     }

@@ -56,7 +56,7 @@ export class UrlRequests {
     const { remote, verdicts, keyOf } = this.#options;
     // Another caller may get another server, and who it is comes with the request.
     const known = remote.forwardHeaders.length > 0 ? undefined : verdicts.find(keyOf(undefined));
-    if (known !== undefined) return this.#dialerFor(known).dial(listener, context);
+    if (known !== undefined) return this.#dialerFor(known).dialCalls(listener, context);
     return this.#links.dial(listener, { kind: 'any' }, (first, signal) => this.#find(context, first, signal));
   }
 
@@ -72,7 +72,7 @@ export class UrlRequests {
     // Whoever waits for this is not to suffer when the client leaves that happened to be first.
     const asked = verdicts.resolve(keyOf(forwarded), () => this.#ask(forwarded));
     const dialer = this.#dialerFor(await untilAborted(asked, signal));
-    return { open: (client) => dialer.dial(client, context), close: () => {} };
+    return { open: (client) => dialer.dialCalls(client, context), close: () => {} };
   }
 
   async #ask(forwarded: Forwarded): Promise<Verdict> {

@@ -7,7 +7,7 @@ import type { Credentials } from '../../http/client/credentials.ts';
 import { showUrl } from '../../http/shown-url.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import type { ModernRevisionId } from '../../mcp/vocabulary/revisions.ts';
-import type { Readiness, ServerListener, SessionDialer, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import { createHttpSseDialer } from '../http-sse/dialer.ts';
 import type { RemoteDialerOptions } from '../remote/remote-options.ts';
 import { createStreamableDialer } from '../streamable-session/dialer.ts';
@@ -57,7 +57,7 @@ export interface SessionKnowledge {
  * speaks is found out with the first message of the first client, unless `--transport` says so.
  * @throws BridgeError ERR_CONFIG_OPTION when a certificate file cannot be used
  */
-export function createSessionDialer(options: RemoteOptions, knowledge: SessionKnowledge): UpstreamDialer {
+export function createSessionDialer(options: RemoteOptions, knowledge: SessionKnowledge): SessionDialer {
   const { protocol, remote } = options;
   const { transport } = remote;
   if (transport === 'sse') return createHttpSseDialer(dialerOptions(options));
@@ -88,13 +88,13 @@ class NothingFound extends Error {}
 
 type Found = Detection & { readonly link: FoundLink };
 
-class UrlSessions implements UpstreamDialer {
+class UrlSessions implements SessionDialer {
   readonly name: string;
   readonly #options: RemoteOptions;
   readonly #knowledge: SessionKnowledge;
   readonly #http: HttpClient;
-  readonly #streamable: UpstreamDialer;
-  readonly #httpSse: UpstreamDialer;
+  readonly #streamable: SessionDialer;
+  readonly #httpSse: SessionDialer;
   readonly #steps: readonly Step[];
   readonly #links = new DetectingLinks();
   /** It has been found once. Until then the address may be wrong, and `failures` is told. Who loses a server later says so. */

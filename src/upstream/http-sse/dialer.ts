@@ -1,18 +1,18 @@
 import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import { SessionCookies } from '../../http/client/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
-import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import { CallerHeaders } from '../remote/caller-headers.ts';
 import { Reachability } from '../remote/reachability.ts';
 import type { RemoteDialerOptions } from '../remote/remote-options.ts';
 import { HttpSseLink } from './link.ts';
 
 /** Sessions with a server over HTTP+SSE, the transport of 2024-11-05. */
-export function createHttpSseDialer(options: RemoteDialerOptions): UpstreamDialer {
+export function createHttpSseDialer(options: RemoteDialerOptions): SessionDialer {
   return new HttpSseDialer(options);
 }
 
-class HttpSseDialer implements UpstreamDialer {
+class HttpSseDialer implements SessionDialer {
   readonly name: string;
   readonly #options: RemoteDialerOptions;
   readonly #reachability: Reachability;

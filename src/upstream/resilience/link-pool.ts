@@ -3,7 +3,7 @@ import type { Deps } from '../../deps.ts';
 import { type BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import { logFailure } from '../../relay/log-failure.ts';
-import type { Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { Readiness, ServerFault, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 
 /** Messages a spare server may send before it has a client; then it is made to wait. */
@@ -16,15 +16,15 @@ const REFILL_RETRY_MS = 1000;
 const REFILL_AFTER_MS = 100;
 
 /** Keeps `size` connections started ahead of need, so that a new session does not wait for a process. */
-export class LinkPool implements UpstreamDialer {
-  readonly #dialer: UpstreamDialer;
+export class LinkPool implements SessionDialer {
+  readonly #dialer: SessionDialer;
   readonly #size: number;
   readonly #deps: Deps;
   readonly #spares: SpareLink[] = [];
   #cancelRefill: (() => void) | undefined;
   #isClosed = false;
 
-  constructor(dialer: UpstreamDialer, size: number, deps: Deps) {
+  constructor(dialer: SessionDialer, size: number, deps: Deps) {
     this.#dialer = dialer;
     this.#size = size;
     this.#deps = deps;

@@ -3,7 +3,7 @@ import { BridgeError } from '../../errors.ts';
 import { INITIALIZED, PING } from '../../mcp/vocabulary/methods.ts';
 import { Exchange, type Lane } from '../../relay/exchange.ts';
 import { DecoratedDialer, PassingLink } from '../../relay/passing-link.ts';
-import type { ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { ServerListener, SessionDialer, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { requestFrame } from '../../wire/write-message.ts';
 
@@ -39,7 +39,7 @@ class PingingLink extends PassingLink {
   /** The client does not keep up, so the server is not read; an answer of it would not be seen. */
   #isPaused = false;
 
-  constructor(dialer: UpstreamDialer, listener: ServerListener, idleMs: number, deps: Deps) {
+  constructor(dialer: SessionDialer, listener: ServerListener, idleMs: number, deps: Deps) {
     super(listener);
     this.#name = dialer.name;
     this.#idleMs = idleMs;

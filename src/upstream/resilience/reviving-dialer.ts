@@ -8,7 +8,7 @@ import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { TOO_MANY_SUBSCRIBED } from '../../mcp/vocabulary/subscribed-uris.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import { DecoratedDialer } from '../../relay/passing-link.ts';
-import type { ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { ServerFault, ServerListener, SessionDialer, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
 import { Restoration, type RestoredConnection, type TimeLimit } from '../../relay/restore-session.ts';
 import { isStanding, SessionState } from '../../relay/session-state.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
@@ -62,7 +62,7 @@ class RevivingLink implements UpstreamLink, ServerListener, RestoredConnection {
   readonly delivery = 'pipe';
   readonly timeLimit: TimeLimit;
   readonly log: Logger;
-  readonly #dialer: UpstreamDialer;
+  readonly #dialer: SessionDialer;
   readonly #listener: ServerListener;
   readonly #deps: Deps;
   readonly #session = new SessionState();
@@ -75,7 +75,7 @@ class RevivingLink implements UpstreamLink, ServerListener, RestoredConnection {
   #pauseMs = FIRST_PAUSE_MS;
   #state: LinkState;
 
-  constructor(dialer: UpstreamDialer, listener: ServerListener, { deps, handshakeTimeoutMs }: RevivingOptions) {
+  constructor(dialer: SessionDialer, listener: ServerListener, { deps, handshakeTimeoutMs }: RevivingOptions) {
     this.#dialer = dialer;
     this.#listener = listener;
     this.#deps = deps;

@@ -5,8 +5,8 @@ import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { CANCELLED } from '../../mcp/vocabulary/methods.ts';
 import type { Era } from '../../mcp/vocabulary/revisions.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import { DecoratedDialer, PassingLink } from '../../relay/passing-link.ts';
-import type { ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import { DecoratedSessions, PassingLink } from '../../relay/passing-link.ts';
+import type { ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 
 export interface WatchOptions {
@@ -36,8 +36,8 @@ const ID_PREFIX = 'mcp-portage-alive-';
  * [spec 2025-11-25 basic/utilities/ping#behavior-requirements] without an answer the sender may consider the connection
  * stale and end it. See docs/decisions/0015-hung-servers.md.
  */
-export function createWatchingDialer(watched: UpstreamDialer, options: WatchOptions): UpstreamDialer {
-  return new DecoratedDialer(watched, (dialer, listener) => new WatchedLink(dialer, listener, options));
+export function createWatchingDialer(watched: SessionDialer, options: WatchOptions): SessionDialer {
+  return new DecoratedSessions(watched, (dialer, listener) => new WatchedLink(dialer, listener, options));
 }
 
 /**
@@ -59,7 +59,7 @@ class WatchedLink extends PassingLink {
   #cancelVerdict: (() => void) | undefined;
   #state: LinkState = 'open';
 
-  constructor(dialer: UpstreamDialer, listener: ServerListener, options: WatchOptions) {
+  constructor(dialer: SessionDialer, listener: ServerListener, options: WatchOptions) {
     super(listener);
     this.#name = dialer.name;
     this.#options = options;

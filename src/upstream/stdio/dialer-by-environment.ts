@@ -2,7 +2,6 @@ import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { PassingLink } from '../../relay/passing-link.ts';
 import type {
-  CallContext,
   CallerDialers,
   CallerEnvironment,
   Readiness,
@@ -63,14 +62,23 @@ export class DialerByEnvironment implements CallerDialers {
     return this.#nameless.name;
   }
 
-  forCaller(environment: CallerEnvironment = {}): Pick<UpstreamDialer, 'dial'> {
+  forCaller(environment: CallerEnvironment = {}): Pick<UpstreamDialer, 'dial' | 'dialCalls'> {
     const variables = Object.entries(environment).sort(([one], [other]) => (one < other ? -1 : 1));
     if (variables.length === 0) return this.#nameless;
     const key = JSON.stringify(variables);
-    return { dial: (listener, context) => this.#dial({ key, environment }, listener, context) };
+    const caller: Caller = { key, environment };
+    return {
+      dial: (listener) => this.#count(caller, listener, (dialer, own) => dialer.dial(own)),
+      dialCalls: (listener, context) => this.#count(caller, listener, (dialer, own) => dialer.dialCalls(own, context)),
+    };
   }
 
-  #dial({ key, environment }: Caller, listener: ServerListener, context: CallContext | undefined): UpstreamLink {
+  /** As long as the link is open, so is the caller's dialer. */
+  #count(
+    { key, environment }: Caller,
+    listener: ServerListener,
+    dial: (dialer: UpstreamDialer, own: ServerListener) => UpstreamLink,
+  ): UpstreamLink {
     const entry = this.#entries.get(key) ?? this.#create(environment);
     entry.cancelEnd?.();
     entry.cancelEnd = undefined;
@@ -80,7 +88,7 @@ export class DialerByEnvironment implements CallerDialers {
     try {
       return new CountedLink(
         listener,
-        (own) => entry.dialer.dial(own, context),
+        (own) => dial(entry.dialer, own),
         () => this.#linkEnded(key, entry),
       );
     } catch (thrown) {

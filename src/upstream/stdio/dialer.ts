@@ -10,7 +10,7 @@ import { createPtyStarter } from '../../process/pty-child.ts';
 import { resolveCommand } from '../../process/resolve-command.ts';
 import { toSpawnError } from '../../process/spawn-error.ts';
 import { RestartPolicy } from '../../process/supervisor.ts';
-import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import { untilAborted } from '../detect/deadline.ts';
 import { DetectingLink } from '../detect/detecting-link.ts';
 import { ChildLimit, type ChildSlot } from './child-limit.ts';
@@ -42,14 +42,14 @@ export interface StdioDialerOptions {
  * @throws BridgeError at once when the command cannot be started as it is: ERR_UPSTREAM_SPAWN when there is no such
  *   program, ERR_CONFIG_OPTION when --pty is not to be had here
  */
-export function createStdioDialer(options: StdioDialerOptions): UpstreamDialer {
+export function createStdioDialer(options: StdioDialerOptions): SessionDialer {
   const { target, child, deps } = options;
   const file = resolveCommand({ command: target.command, cwd: child.cwd, env: child.env });
   deps.log.debug({ file: showFile(file) }, 'found the server');
   return new StdioDialer(options, child.pty ? createPtyStarter(deps) : createPipeStarter(deps));
 }
 
-class StdioDialer implements UpstreamDialer {
+class StdioDialer implements SessionDialer {
   readonly name: string;
   readonly #options: StdioDialerOptions;
   readonly #spec: ChildSpec;

@@ -2,7 +2,7 @@ import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
 import { ControlClient, type ControlRequest } from '../../http/client/control-client.ts';
 import { SessionCookies } from '../../http/client/cookies.ts';
 import { showUrl } from '../../http/shown-url.ts';
-import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import { SessionState } from '../../relay/session-state.ts';
 import { CallerHeaders } from '../remote/caller-headers.ts';
 import { Reachability } from '../remote/reachability.ts';
@@ -14,11 +14,11 @@ import { StreamableLink } from './link.ts';
 const DELETE_TIMEOUT_MS = 2000;
 
 /** Sessions with a server over Streamable HTTP, in all its revisions that have sessions. */
-export function createStreamableDialer(options: RemoteDialerOptions): UpstreamDialer {
+export function createStreamableDialer(options: RemoteDialerOptions): SessionDialer {
   return new StreamableDialer(options);
 }
 
-class StreamableDialer implements UpstreamDialer {
+class StreamableDialer implements SessionDialer {
   readonly name: string;
   readonly #options: RemoteDialerOptions;
   readonly #control: ControlClient;

@@ -22,7 +22,7 @@ export interface StatelessDialerOptions extends RemoteDialerOptions {
   readonly doubted?: (exchange: Exchange | undefined) => void;
 }
 
-/** Ways to a modern server over Streamable HTTP, which has no sessions. */
+/** Links to a modern server over Streamable HTTP, which has no sessions. */
 export function createStatelessDialer(options: StatelessDialerOptions): UpstreamDialer {
   return new StatelessDialer(options);
 }
@@ -44,24 +44,31 @@ class StatelessDialer implements UpstreamDialer, StatelessServer {
     this.#reachability = new Reachability(options.deps.clock);
   }
 
-  dial(listener: ServerListener, context?: CallContext): UpstreamLink {
+  /** For whoever translates: of the callers behind it nothing is known. */
+  dial(listener: ServerListener): UpstreamLink {
+    return this.#open(listener, undefined, new ToolHeaders(this.#options.deps.clock, this.#options.deps.log));
+  }
+
+  dialCalls(listener: ServerListener, { principal, headers }: CallContext): UpstreamLink {
+    return this.#open(listener, headers, this.#toolsOf(principal));
+  }
+
+  #open(listener: ServerListener, headers: CallContext['headers'], tools: ToolHeaders): UpstreamLink {
     if (this.#isClosed) {
       throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more sessions.');
     }
     const { deps, ...remote } = this.#options;
     // Cookies of one client are never shown with the requests of another.
     const cookies = new SessionCookies();
-    const environment = { ...remote, cookies, caller: new CallerHeaders(context?.headers), log: deps.log };
-    const tools = this.#toolsOf(context?.principal);
+    const environment = { ...remote, cookies, caller: new CallerHeaders(headers), log: deps.log };
     const link = new StatelessLink({ environment, listener, tools, server: this });
     this.#links.add(link);
     return link;
   }
 
-  /** A server may show each caller other tools; who is not known shares with nobody. */
-  #toolsOf(principal: string | undefined): ToolHeaders {
+  /** A server may show each caller other tools. */
+  #toolsOf(principal: string): ToolHeaders {
     const { clock, log } = this.#options.deps;
-    if (principal === undefined) return new ToolHeaders(clock, log);
     const tools = this.#tools.get(principal) ?? new ToolHeaders(clock, log);
     this.#tools.delete(principal);
     this.#tools.set(principal, tools);

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { createModernToLegacyDialer } from '../../../src/eras/modern-to-legacy/dialer.ts';
-import type { UpstreamDialer } from '../../../src/relay/ports.ts';
+import type { CallDialer, SessionDialer } from '../../../src/relay/ports.ts';
 import { createSharedModernServer } from '../../../src/relay/shared/modern/modern-era.ts';
 import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
@@ -10,7 +10,7 @@ import { META, modern, postModern, type RpcBody } from './modern-posts.ts';
 
 const { deps } = createTestDeps();
 
-function dialProgram(program: string, ...args: readonly string[]): UpstreamDialer {
+function dialProgram(program: string, ...args: readonly string[]): SessionDialer {
   const path = fileURLToPath(new URL(`../../fixtures/${program}`, import.meta.url));
   return createStdioDialer({
     target: { kind: 'command', command: process.execPath, args: [path, ...args] },
@@ -22,7 +22,7 @@ function dialProgram(program: string, ...args: readonly string[]): UpstreamDiale
 }
 
 /** Servers made with the official SDKs that have the same tool, resource and prompt. */
-const SERVERS: Readonly<Record<string, (t: ExecutionContext) => UpstreamDialer>> = {
+const SERVERS: Readonly<Record<string, (t: ExecutionContext) => CallDialer | SessionDialer>> = {
   'a modern server': () =>
     createSharedModernServer({ dialer: dialProgram('modern-server/every-method.js'), deps, prewarm: false }),
   'a legacy server': () =>

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { createLegacyToModernDialer, HELD_LIMITS } from '../../../src/eras/legacy-to-modern/dialer.ts';
 import type { ParkedBytesLimits } from '../../../src/eras/parked-bytes.ts';
 import type { BridgeError } from '../../../src/errors.ts';
-import type { UpstreamDialer } from '../../../src/relay/ports.ts';
+import type { SessionDialer } from '../../../src/relay/ports.ts';
 import { Relay } from '../../../src/relay/relay.ts';
 import { relayParts } from '../../support/exchanges.ts';
 import { createFakeDeps, type Dialled, FakeDialer, FakeLane, FakePeer, messagesOf } from '../../support/fake-peers.ts';
@@ -58,7 +58,7 @@ export interface ClientOptions {
 export class LegacyFront {
   readonly dialer = new FakeDialer();
   readonly deps = createFakeDeps();
-  readonly upstream: UpstreamDialer;
+  readonly upstream: SessionDialer;
 
   constructor({
     unsolicited = true,

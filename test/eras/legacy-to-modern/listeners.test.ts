@@ -2,10 +2,11 @@ import { PassThrough } from 'node:stream';
 import test, { type ExecutionContext } from 'ava';
 import { StdioEndpoint } from '../../../src/downstream/stdio/endpoint.ts';
 import { BridgeError } from '../../../src/errors.ts';
-import type { UpstreamDialer } from '../../../src/relay/ports.ts';
+import type { SessionDialer } from '../../../src/relay/ports.ts';
 import { SessionRegistry } from '../../../src/relay/session-registry.ts';
 import { forEveryCaller } from '../../../src/upstream/stdio/dialer-by-environment.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
+import { asUpstream } from '../../support/dialers.ts';
 import { createExchanges } from '../../support/exchanges.ts';
 import { initialize, notification, openHttpSession, openSseStream } from '../../support/legacy-clients.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -18,7 +19,7 @@ interface Connected {
   request(method: string, params: object): Promise<Message>;
 }
 
-type Connect = (t: ExecutionContext, dialer: UpstreamDialer) => Promise<(revision: string) => Promise<Connected>>;
+type Connect = (t: ExecutionContext, dialer: SessionDialer) => Promise<(revision: string) => Promise<Connected>>;
 
 const over: Readonly<Record<string, Connect>> = {
   'Streamable HTTP': async (t, dialer) => {
@@ -55,7 +56,7 @@ const over: Readonly<Record<string, Connect>> = {
   },
 };
 
-function openStdio(t: ExecutionContext, dialer: UpstreamDialer) {
+function openStdio(t: ExecutionContext, dialer: SessionDialer) {
   const { deps } = createTestDeps();
   const limits = {
     maxSessions: 1,
@@ -63,7 +64,7 @@ function openStdio(t: ExecutionContext, dialer: UpstreamDialer) {
     exchanges: createExchanges(deps.clock),
     requestTimeoutMs: 0,
   };
-  const sessions = new SessionRegistry({ dialers: forEveryCaller(dialer), deps, ...limits });
+  const sessions = new SessionRegistry({ dialers: forEveryCaller(asUpstream(dialer)), deps, ...limits });
   const [input, output] = [new PassThrough(), new PassThrough()];
   new StdioEndpoint({ input, output, sessions, deps, maxMessageBytes: 1024 * 1024, maxJsonDepth: 1000 });
   t.teardown(() => sessions.close(new BridgeError('ERR_SESSION_CLOSED', 'the test is over')));

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
 import { createLegacyToModernDialer } from '../../../src/eras/legacy-to-modern/dialer.ts';
-import type { UpstreamDialer } from '../../../src/relay/ports.ts';
+import type { SessionDialer } from '../../../src/relay/ports.ts';
 import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
 import {
   answerResult,
@@ -19,7 +19,7 @@ import { DISCOVERY } from './legacy-session.ts';
 const SERVER = fileURLToPath(new URL('../../fixtures/modern-server/stdio.js', import.meta.url));
 
 /** The server made with the official SDK v2, a process for each connection. */
-export function dialModernStdio(): UpstreamDialer {
+export function dialModernStdio(): SessionDialer {
   const { deps } = createTestDeps();
   return createStdioDialer({
     target: { kind: 'command', command: process.execPath, args: [SERVER] },
@@ -31,14 +31,14 @@ export function dialModernStdio(): UpstreamDialer {
 }
 
 /** The same over HTTP. */
-export async function dialModernHttp(t: ExecutionContext, clock?: FakeClock): Promise<UpstreamDialer> {
+export async function dialModernHttp(t: ExecutionContext, clock?: FakeClock): Promise<SessionDialer> {
   const server = await serveModern();
   t.teardown(() => server.close());
   return dialStateless(server.url, clock && { clock });
 }
 
 /** As legacy clients see the server behind `dialer`. */
-export function translate(t: ExecutionContext, dialer: UpstreamDialer, clock?: FakeClock): UpstreamDialer {
+export function translate(t: ExecutionContext, dialer: SessionDialer, clock?: FakeClock): SessionDialer {
   const { deps } = createTestDeps();
   const upstream = createLegacyToModernDialer({
     dialer,
@@ -52,7 +52,7 @@ export function translate(t: ExecutionContext, dialer: UpstreamDialer, clock?: F
 /** A listener for legacy clients, whose server is `dialer`'s. */
 export function startTranslatedHarness(
   t: ExecutionContext,
-  dial: (clock: FakeClock) => UpstreamDialer,
+  dial: (clock: FakeClock) => SessionDialer,
   options: HttpHarnessOptions = {},
 ): Promise<HttpHarness> {
   return startHttpHarness(t, { ...options, dialer: (clock) => translate(t, dial(clock), clock) });

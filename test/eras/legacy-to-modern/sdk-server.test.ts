@@ -2,7 +2,7 @@ import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { ElicitRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import test, { type ExecutionContext } from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
-import type { UpstreamDialer } from '../../../src/relay/ports.ts';
+import type { SessionDialer } from '../../../src/relay/ports.ts';
 import { Relay } from '../../../src/relay/relay.ts';
 import { createSharedModernServer } from '../../../src/relay/shared/modern/modern-era.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
@@ -20,7 +20,7 @@ class RelayTransport {
   readonly #relay: Relay;
   readonly #peer = new FakePeer();
 
-  constructor(dialer: UpstreamDialer) {
+  constructor(dialer: SessionDialer) {
     const { deps } = createTestDeps();
     const { log, clock } = deps;
     this.#relay = new Relay({ log, ...relayParts(clock), onReady: () => {}, onEnd: () => this.onclose?.() });
@@ -55,7 +55,7 @@ async function serve(t: ExecutionContext, kind: Kind): Promise<Connect> {
   };
 }
 
-function dialProcess(kind: 'shared' | 'exclusive'): UpstreamDialer {
+function dialProcess(kind: 'shared' | 'exclusive'): SessionDialer {
   const dialer = dialModernStdio();
   const { deps } = createTestDeps();
   return kind === 'shared' ? createSharedModernServer({ dialer, deps, prewarm: false }) : dialer;

@@ -2,7 +2,7 @@ import { createModernToLegacyDialer, type ModernToLegacyOptions } from '../../..
 import { BridgeError } from '../../../src/errors.ts';
 import { readRequestMetadata } from '../../../src/mcp/classify/request-metadata.ts';
 import { Exchange } from '../../../src/relay/exchange.ts';
-import type { UpstreamDialer, UpstreamLink } from '../../../src/relay/ports.ts';
+import type { CallDialer, UpstreamLink } from '../../../src/relay/ports.ts';
 import type { JsonRpcId } from '../../../src/wire/frame.ts';
 import { notificationFrame } from '../../../src/wire/write-message.ts';
 import {
@@ -58,7 +58,7 @@ export interface AskOptions {
 export class ModernBridge {
   readonly dialer = new FakeDialer();
   readonly deps = createFakeDeps();
-  readonly modern: UpstreamDialer;
+  readonly modern: CallDialer;
   /** What `initialize` answers by itself; undefined: nothing. */
   greeting: object | undefined;
 
@@ -139,7 +139,7 @@ export class ModernRequest {
   readonly exchange: Exchange;
   readonly #link: UpstreamLink;
 
-  constructor(modern: UpstreamDialer, method: string, params: object | string, options: AskOptions) {
+  constructor(modern: CallDialer, method: string, params: object | string, options: AskOptions) {
     const { id = 7, principal = 'ada', capabilities = {}, logLevel, progressToken, rawToken } = options;
     const { clientInfo } = { clientInfo: { name: 'c', version: '1' }, ...options };
     const envelope = {
@@ -159,7 +159,7 @@ export class ModernRequest {
     const metadata = readRequestMetadata(frame);
     if ('fault' in metadata) throw new Error(metadata.fault);
     this.exchange = new Exchange(id, method, new FakeLane(), progressToken, 0);
-    this.#link = modern.dial(this.listener, { principal, metadata });
+    this.#link = modern.dialCalls(this.listener, { principal, metadata });
     this.#link.send(frame, this.exchange);
   }
 

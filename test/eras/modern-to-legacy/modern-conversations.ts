@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { ExecutionContext } from 'ava';
 import { createModernToLegacyDialer, type ModernToLegacyOptions } from '../../../src/eras/modern-to-legacy/dialer.ts';
-import type { UpstreamDialer } from '../../../src/relay/ports.ts';
+import type { CallDialer, SessionDialer } from '../../../src/relay/ports.ts';
 import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
 import { ModernClient } from '../../contract/modern-client.ts';
 import type { Message } from '../../contract/relayed-client.ts';
@@ -15,9 +15,9 @@ export interface ConversationOptions {
 
 /** A modern client of a real legacy server; each request is a conversation of its own. */
 export class Conversations {
-  readonly #modern: UpstreamDialer;
+  readonly #modern: CallDialer;
 
-  constructor(t: ExecutionContext, dialer: UpstreamDialer, options: Partial<ModernToLegacyOptions> = {}) {
+  constructor(t: ExecutionContext, dialer: SessionDialer, options: Partial<ModernToLegacyOptions> = {}) {
     const clientInfo = { name: 'bridge', version: '0' };
     const { deps } = createTestDeps();
     const defaults = { handshakeTimeoutMs: 0, sharing: 'by-name' } as const;
@@ -27,7 +27,7 @@ export class Conversations {
 
   open({ capabilities = { sampling: {} }, logLevel, principal = 'ada' }: ConversationOptions = {}): ModernClient {
     const metadata = { revision: '2026-07-28', capabilities: { ...capabilities }, clientInfo: undefined, logLevel };
-    const dial: UpstreamDialer['dial'] = (listener) => this.#modern.dial(listener, { principal, metadata });
+    const dial: SessionDialer['dial'] = (listener) => this.#modern.dialCalls(listener, { principal, metadata });
     const { name } = this.#modern;
     const readiness = () => this.#modern.readiness();
     return new ModernClient({ name, dial, readiness, close: async () => {}, killNow: () => {} }, { capabilities });
@@ -44,7 +44,7 @@ export class Conversations {
 }
 
 /** A server that is a program of its own. */
-export function dialProgram(path: string, args: readonly string[] = []): UpstreamDialer {
+export function dialProgram(path: string, args: readonly string[] = []): SessionDialer {
   return createStdioDialer({
     target: {
       kind: 'command',

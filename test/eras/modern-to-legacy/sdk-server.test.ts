@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import type { UpstreamDialer } from '../../../src/relay/ports.ts';
+import type { SessionDialer } from '../../../src/relay/ports.ts';
 import { META } from '../../contract/modern-client.ts';
 import { startHttpSse, startStreamable } from '../../support/sdk-servers.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -9,7 +9,7 @@ import { Conversations, dialProgram } from './modern-conversations.ts';
 const SERVER = '../../fixtures/contract-server/server.js';
 
 /** The ways to a legacy server made with the official SDK v1. */
-const TRANSPORTS: Readonly<Record<string, (t: ExecutionContext) => Promise<UpstreamDialer>>> = {
+const TRANSPORTS: Readonly<Record<string, (t: ExecutionContext) => Promise<SessionDialer>>> = {
   stdio: async () => dialProgram(SERVER),
   'Streamable HTTP': async (t) => {
     const server = await startStreamable();

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import type { UpstreamDialer } from '../../../src/relay/ports.ts';
+import type { SessionDialer } from '../../../src/relay/ports.ts';
 import { createTaskServer } from '../../fixtures/servers/runs-as-task.js';
 import { startStreamable } from '../../support/sdk-servers.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -12,7 +12,7 @@ const DECLARING = { ...PLAIN, extensions: { [EXTENSION]: {} } };
 const ANSWER = { action: 'accept', content: { name: 'Ada' } };
 
 /** The ways to a server of the official SDK v1 that has nothing but tasks. */
-const TRANSPORTS: Readonly<Record<string, (t: ExecutionContext) => Promise<UpstreamDialer>>> = {
+const TRANSPORTS: Readonly<Record<string, (t: ExecutionContext) => Promise<SessionDialer>>> = {
   stdio: async () => dialProgram('../../fixtures/servers/runs-as-task.js'),
   'Streamable HTTP': async (t) => {
     const server = await startStreamable({ createServer: createTaskServer });
@@ -31,7 +31,7 @@ interface Task {
 class TaskClient {
   readonly #client: Conversations;
 
-  constructor(t: ExecutionContext, dialer: UpstreamDialer) {
+  constructor(t: ExecutionContext, dialer: SessionDialer) {
     this.#client = new Conversations(t, dialer);
   }
 

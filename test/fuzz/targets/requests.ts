@@ -1,6 +1,6 @@
 import type { ExecutionContext } from 'ava';
 import fc from 'fast-check';
-import type { UpstreamDialer } from '../../../src/relay/ports.ts';
+import type { SessionDialer } from '../../../src/relay/ports.ts';
 import { resultFrame } from '../../../src/wire/write-message.ts';
 import { modern, modernCall, postModern } from '../../downstream/streamable-stateless/modern-posts.ts';
 import { FakeLink } from '../../support/fake-peers.ts';
@@ -22,7 +22,7 @@ const SESSION_TIMEOUT_MS = 60_000;
 const MAX_SESSIONS = 200;
 
 /** Answers every request at once with the name of what was called. */
-const echoing: UpstreamDialer = {
+const echoing: SessionDialer = {
   name: 'echoing',
   dial(listener) {
     const link = new FakeLink();

@@ -1,7 +1,8 @@
 /** Clients of both eras and a server that is started, with the translators and real processes. */
 import test, { type ExecutionContext } from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
-import type { ServerListener, UpstreamDialer } from '../../../src/relay/ports.ts';
+import { CallsOverSessions } from '../../../src/relay/passing-link.ts';
+import type { ServerListener, SessionDialer, UpstreamDialer } from '../../../src/relay/ports.ts';
 import { createSharedLegacyServer } from '../../../src/relay/shared/legacy/legacy-era.ts';
 import { createSharedModernServer } from '../../../src/relay/shared/modern/modern-era.ts';
 import { type CommandDialerOptions, createCommandDialer } from '../../../src/upstream/detect/command-dialer.ts';
@@ -62,7 +63,7 @@ function start(
 }
 
 /** Names of the tools a legacy client sees, in a session of its own. */
-async function listToolsInSession(dialer: UpstreamDialer): Promise<readonly unknown[]> {
+async function listToolsInSession(dialer: SessionDialer): Promise<readonly unknown[]> {
   const client = new RelayedClient(dialer);
   await client.initialize();
   const { result, error } = await client.request('tools/list');
@@ -248,7 +249,7 @@ test('a server that is being looked at ends with the dialer', async (t) => {
 test('all requests of one pipe go through one link, and wait for the verdict together', async (t) => {
   const { processes, dialer } = start(t, 'modern-only');
   const listener = new FakeServerListener();
-  const link = dialer.dial(listener, { principal: 'pipe', metadata: undefined });
+  const link = dialer.dialCalls(listener, { principal: 'pipe', metadata: undefined });
   for (const id of [1, 2]) link.send(modernFrame(id, 'tools/list', {}));
   await waitFor(() => listener.received.length === 2, { message: 'both answers' });
   t.deepEqual(
@@ -263,7 +264,8 @@ test('all requests of one pipe go through one link, and wait for the verdict tog
 const joinShared: JoinEras = ({ legacy, modern: dialer }) => {
   const { deps } = createTestDeps();
   const modern = createSharedModernServer({ dialer, deps, prewarm: false });
-  return { ...joinErasWith(deps)({ legacy, modern }), modern };
+  const calls = new CallsOverSessions(modern);
+  return { ...joinErasWith(deps)({ legacy, modern: calls }), modern: calls };
 };
 
 for (const first of ['legacy', 'modern'] as const) {
@@ -292,9 +294,10 @@ function joinAll(warmed: string[] = []): JoinEras {
       clientInfo: CLIENT_INFO,
     });
     const modern = createSharedModernServer({ ...options, dialer: ofModern });
-    const { legacyToModern, modernToLegacy } = joinErasWith(deps)({ legacy, modern });
+    const calls = new CallsOverSessions(modern);
+    const { legacyToModern, modernToLegacy } = joinErasWith(deps)({ legacy, modern: calls });
     return {
-      modern,
+      modern: calls,
       legacyToModern,
       modernToLegacy,
       sessions: {
@@ -562,7 +565,7 @@ test('a process whose client could not keep up is handed on without a halt', asy
       };
       return {
         legacyToModern: Object.assign(new FakeDialer(), { dial }),
-        modernToLegacy: legacy,
+        modernToLegacy: new CallsOverSessions(legacy),
         modern,
         sessions: { kind: 'own' },
       };

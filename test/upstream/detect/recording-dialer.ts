@@ -1,6 +1,6 @@
 import type { BridgeError } from '../../../src/errors.ts';
 import type { Exchange } from '../../../src/relay/exchange.ts';
-import type { Readiness, ServerFault, ServerListener, UpstreamDialer, UpstreamLink } from '../../../src/relay/ports.ts';
+import type { Readiness, ServerFault, ServerListener, SessionDialer, UpstreamLink } from '../../../src/relay/ports.ts';
 import type { Frame } from '../../../src/wire/frame.ts';
 
 /** What went over one connection. */
@@ -12,11 +12,11 @@ export interface Recording {
 }
 
 /** A dialer that keeps what passes. */
-export class RecordingDialer implements UpstreamDialer {
+export class RecordingDialer implements SessionDialer {
   readonly connections: Recording[] = [];
-  readonly #dialer: UpstreamDialer;
+  readonly #dialer: SessionDialer;
 
-  constructor(dialer: UpstreamDialer) {
+  constructor(dialer: SessionDialer) {
     this.#dialer = dialer;
   }
 

@@ -3,7 +3,7 @@ import test, { type ExecutionContext } from 'ava';
 import type { Protocol, RemoteConfig } from '../../../src/config.ts';
 import type { Clock } from '../../../src/deps.ts';
 import { BridgeError } from '../../../src/errors.ts';
-import type { UpstreamDialer } from '../../../src/relay/ports.ts';
+import type { SessionDialer } from '../../../src/relay/ports.ts';
 import { DECISION_TIMEOUT_MS } from '../../../src/upstream/detect/deadline.ts';
 import { MAX_HELD } from '../../../src/upstream/detect/detecting-link.ts';
 import { FirstFailures } from '../../../src/upstream/detect/first-failures.ts';
@@ -43,7 +43,7 @@ function connectTo(
     protocol = 'auto',
     ...changes
   }: Partial<RemoteConfig> & { clock?: Clock; protocol?: Protocol } = {},
-): UpstreamDialer {
+): SessionDialer {
   const remote = { ...REMOTE, ...changes };
   const dialer = createSessionDialer(
     {
@@ -73,7 +73,7 @@ const PATIENCE_MS = 60_000;
 const initialize = (client: LinkClient) => client.request('initialize', INITIALIZE_PARAMS, PATIENCE_MS);
 
 /** A session through its handshake and one call. */
-async function callTools(dialer: UpstreamDialer): Promise<LinkClient> {
+async function callTools(dialer: SessionDialer): Promise<LinkClient> {
   const client = new LinkClient(dialer, deps.clock);
   const handshake = await initialize(client);
   if (handshake.outcome.kind !== 'result') throw handshake.error ?? new Error(handshake.words);
@@ -83,7 +83,7 @@ async function callTools(dialer: UpstreamDialer): Promise<LinkClient> {
   return client;
 }
 
-async function fails(dialer: UpstreamDialer): Promise<BridgeError> {
+async function fails(dialer: SessionDialer): Promise<BridgeError> {
   const { outcome, error } = await initialize(new LinkClient(dialer, deps.clock));
   if (error === undefined) throw new Error(`no error but ${outcome.kind}`);
   return error;

@@ -10,7 +10,7 @@ import type { Clock } from '../../../src/deps.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import type { Implementation } from '../../../src/mcp/vocabulary/meta.ts';
 import { loadOpenPty } from '../../../src/process/pty-child.ts';
-import type { UpstreamDialer, UpstreamLink } from '../../../src/relay/ports.ts';
+import type { SessionDialer, UpstreamLink } from '../../../src/relay/ports.ts';
 import { ChildLimit } from '../../../src/upstream/stdio/child-limit.ts';
 import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
 import { notificationFrame, requestFrame, resultFrame } from '../../../src/wire/write-message.ts';
@@ -41,7 +41,7 @@ interface DialerSettings {
 }
 
 interface TestDialer {
-  readonly dialer: UpstreamDialer;
+  readonly dialer: SessionDialer;
   readonly entries: readonly LogEntry[];
   dial(): { link: UpstreamLink; listener: RecordingServerListener };
 }

@@ -1,7 +1,7 @@
 import type { Deps } from '../../../deps.ts';
 import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../../errors.ts';
 import { MAX_CAPABILITIES_LENGTH } from '../../../mcp/translate/capabilities.ts';
-import type { Readiness, ServerListener, UpstreamDialer, UpstreamLink } from '../../../relay/ports.ts';
+import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../../relay/ports.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
 import { LegacySession } from './legacy-session.ts';
 import { LEASE_WAIT_MS, SessionQueue, type SessionQueueLimits, type WaitingCall } from './session-queue.ts';
@@ -26,7 +26,7 @@ export const LEGACY_POOL_LIMITS: LegacyPoolLimits = {
 };
 
 export interface LegacyPoolOptions {
-  readonly dialer: UpstreamDialer;
+  readonly dialer: SessionDialer;
   readonly deps: Deps;
   /** A server that has not answered `initialize` by then is replaced; 0: no limit. */
   readonly handshakeTimeoutMs: number;

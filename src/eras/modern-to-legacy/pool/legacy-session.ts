@@ -6,7 +6,7 @@ import type { Implementation } from '../../../mcp/vocabulary/meta.ts';
 import { SET_LEVEL } from '../../../mcp/vocabulary/methods.ts';
 import type { Fields } from '../../../mcp/vocabulary/payload.ts';
 import { Exchange, type Lane } from '../../../relay/exchange.ts';
-import type { ServerListener, UpstreamDialer, UpstreamLink } from '../../../relay/ports.ts';
+import type { ServerListener, SessionDialer, UpstreamLink } from '../../../relay/ports.ts';
 import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
 import { LegacyEra } from '../../../relay/shared/legacy/legacy-era.ts';
 import { LegacyState } from '../../../relay/shared/legacy/legacy-state.ts';
@@ -22,7 +22,7 @@ import { type Attribution, SoleOwner } from './sole-owner.ts';
 export const RECONNECT_MS = 60_000;
 
 export interface LegacySessionOptions {
-  readonly dialer: UpstreamDialer;
+  readonly dialer: SessionDialer;
   readonly deps: Deps;
   readonly handshakeTimeoutMs: number;
   readonly attribution: Attribution;
@@ -155,7 +155,7 @@ export class LegacySession {
 }
 
 /** Several sessions use one dialer; it ends with the pool, not with one of them. */
-function borrowed(dialer: UpstreamDialer): UpstreamDialer {
+function borrowed(dialer: SessionDialer): SessionDialer {
   return {
     name: dialer.name,
     dial: (listener) => dialer.dial(listener),

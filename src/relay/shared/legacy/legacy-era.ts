@@ -8,7 +8,7 @@ import { LATEST_LEGACY_REVISION } from '../../../mcp/vocabulary/revisions.ts';
 import type { Frame } from '../../../wire/frame.ts';
 import { notificationFrame, requestFrame, resultFrame } from '../../../wire/write-message.ts';
 import { Exchange } from '../../exchange.ts';
-import type { UpstreamDialer, UpstreamLink } from '../../ports.ts';
+import type { SessionDialer, UpstreamLink } from '../../ports.ts';
 import { type RestorableSession, Restoration, type RestoredConnection, type Wish } from '../../restore-session.ts';
 import { wishesOf } from '../../session-state.ts';
 import {
@@ -35,7 +35,7 @@ export interface LegacyEraOptions {
 }
 
 /** One server of the legacy era for several clients. */
-export interface SharedLegacyServer extends UpstreamDialer {
+export interface SharedLegacyServer extends SessionDialer {
   /** Starts the server if it does not run, and keeps it running without clients. */
   keepWarm(): void;
   /**

@@ -1,0 +1,25 @@
+import type {
+  CallContext,
+  CallDialer,
+  ServerListener,
+  SessionDialer,
+  UpstreamDialer,
+  UpstreamLink,
+} from '../../src/relay/ports.ts';
+
+/** A dialer for clients of one era where one for both is wanted. Requests go over sessions where there is nothing else. */
+export function asUpstream(dialer: SessionDialer | CallDialer): UpstreamDialer {
+  return {
+    name: dialer.name,
+    readiness: () => dialer.readiness(),
+    close: () => dialer.close(),
+    killNow: () => dialer.killNow(),
+    dial(listener: ServerListener): UpstreamLink {
+      if ('dial' in dialer) return dialer.dial(listener);
+      throw new Error(`${dialer.name} has no sessions`);
+    },
+    dialCalls(listener: ServerListener, context: CallContext): UpstreamLink {
+      return 'dialCalls' in dialer ? dialer.dialCalls(listener, context) : dialer.dial(listener);
+    },
+  };
+}
