@@ -77,8 +77,8 @@ async function readMetadata(url: URL, { target, steps, signal }: AuthorizationQu
       .catch(() => undefined);
     const response = await untilAborted(asked, signal);
     metadata = response === undefined ? undefined : parseMetadata(response);
-    const words = metadata === undefined ? 'no metadata there' : 'metadata of the protected resource';
-    return { words, head: response, tookMs: clock.now() - startedMs };
+    const summary = metadata === undefined ? 'no metadata there' : 'metadata of the protected resource';
+    return { summary, head: response, tookMs: clock.now() - startedMs };
   });
   return metadata;
 }

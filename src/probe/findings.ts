@@ -36,7 +36,7 @@ export class Findings {
 
 /** What a question came to, as far as the log needs it. */
 export interface Answered {
-  readonly words: string;
+  readonly summary: string;
   readonly tookMs: number;
   readonly head?: { readonly status: number } | undefined;
 }
@@ -59,7 +59,7 @@ export class StepLog {
     this.waitFor(`the answer to ${request}`);
     const answer = await ask();
     this.#pending = undefined;
-    this.add({ request, saw: answer.words, status: answer.head?.status, tookMs: answer.tookMs });
+    this.add({ request, saw: answer.summary, status: answer.head?.status, tookMs: answer.tookMs });
     return answer;
   }
 

@@ -53,7 +53,7 @@ export interface HttpProbeOptions {
 /** `over`: whatever else could be tried would come to the same. */
 export type Progress = 'go-on' | 'over';
 
-/** What the ways of speaking with a server at a URL need to be tried. */
+/** What it takes to try a transport at a URL. */
 export class HttpProbe {
   readonly options: HttpProbeOptions;
   readonly findings: Findings;
@@ -84,15 +84,15 @@ export class HttpProbe {
   async refused(
     request: string,
     { kind }: ProbeVerdict | InitializeVerdict,
-    { head, words, error }: Pick<Answer, 'head' | 'words' | 'error'>,
+    { head, summary, error }: Pick<Answer, 'head' | 'summary' | 'error'>,
   ): Promise<Progress> {
     if (kind === 'unreachable') {
-      if (error === undefined) this.findings.problem(words);
+      if (error === undefined) this.findings.problem(summary);
       else this.findings.failure(error);
       return 'over';
     }
     if (kind === 'failing' || kind === 'busy') {
-      this.findings.problem(`${request} fails: ${words}${askForTls(this.options.url, error?.data?.cause)}.`);
+      this.findings.problem(`${request} fails: ${summary}${askForTls(this.options.url, error?.data?.cause)}.`);
     }
     // Another way may be open all the same: some gateways refuse methods they do not know.
     if (kind === 'unauthorized' && head !== undefined && this.findings.authorization === undefined) {
@@ -123,7 +123,7 @@ export async function probeHttpSse(probe: HttpProbe): Promise<Progress> {
   const stream = await findings.steps.run(EVENT_STREAM, () =>
     askEventStream(target, { headers: {}, until: 'endpoint', timeoutMs: STEP_TIMEOUT_MS, signal }),
   );
-  offer.saw = stream.words;
+  offer.saw = stream.summary;
   if (stream.outcome.kind !== 'found') {
     // Where POST works nobody needs this stream, and what a server makes of it is its own affair.
     if (findings.offers.some((other) => other.works)) return 'go-on';
@@ -137,10 +137,10 @@ export async function probeHttpSse(probe: HttpProbe): Promise<Progress> {
   const ask = (frame: Frame): Promise<Answer<ProbeOutcome>> =>
     findings.steps.run(`${frame.method} over HTTP+SSE`, () => untilAborted(client.ask(frame, STEP_TIMEOUT_MS), signal));
 
-  const { outcome, words } = await ask(createInitializeRequest(client.takeId(), clientInfo));
-  offer.saw = words;
+  const { outcome, summary } = await ask(createInitializeRequest(client.takeId(), clientInfo));
+  offer.saw = summary;
   if (outcome.kind !== 'result') {
-    findings.problem(`It announces an endpoint for HTTP+SSE, but initialize over it fails: ${words}.`);
+    findings.problem(`It announces an endpoint for HTTP+SSE, but initialize over it fails: ${summary}.`);
     return 'go-on';
   }
   offer.accepted(outcome.result, findings);
@@ -154,7 +154,7 @@ export async function probeHttpSse(probe: HttpProbe): Promise<Progress> {
 export async function probeModernHttp(probe: HttpProbe): Promise<Progress> {
   const offer = probe.findings.offer(new OfferDraft('streamable-http', 'modern'));
   const { answer, verdict } = await discover(probe, LATEST_MODERN_REVISION, false);
-  offer.saw = answer.words;
+  offer.saw = answer.summary;
   if (verdict.kind === 'modern') {
     await inspect(probe, offer, answer, verdict.revision);
     return 'go-on';
@@ -204,8 +204,8 @@ export async function probeStreamable(probe: HttpProbe): Promise<Progress> {
   const { findings } = probe;
   const offer = findings.offer(new OfferDraft('streamable-http', 'legacy'));
   const answer = await probe.post(createInitializeRequest(probe.takeId(), probe.options.clientInfo), {});
-  const { outcome, words, head } = answer;
-  offer.saw = words;
+  const { outcome, summary, head } = answer;
+  offer.saw = summary;
   const verdict = classifyInitialize(outcome);
   if (outcome.kind !== 'result') return probe.refused(`POST ${INITIALIZE}`, verdict, answer);
   offer.accepted(outcome.result, findings);
@@ -239,9 +239,9 @@ function openSession(probe: HttpProbe, offer: OfferDraft, head: ResponseHead | u
 }
 
 async function sayInitialized(probe: HttpProbe, { headers }: SessionKey): Promise<void> {
-  const { head, words } = await probe.post(notificationFrame(INITIALIZED), headers);
+  const { head, summary } = await probe.post(notificationFrame(INITIALIZED), headers);
   if (head !== undefined && head.status < 300) return;
-  probe.findings.problem(`It does not take ${INITIALIZED}: ${words}. Some clients give up on that.`);
+  probe.findings.problem(`It does not take ${INITIALIZED}: ${summary}. Some clients give up on that.`);
 }
 
 /** What servers without the stream answer. */
@@ -250,7 +250,7 @@ const WITHOUT_STREAM: ReadonlySet<number> = new Set([400, 404, 405, 501]);
 /** [spec 2025-11-25 transports#listening-for-messages-from-the-server] a server need not offer one. */
 async function tryServerStream(probe: HttpProbe, offer: OfferDraft, { headers }: SessionKey): Promise<void> {
   const question = { headers, until: 'open', timeoutMs: STREAM_TIMEOUT_MS, signal: probe.options.signal } as const;
-  const { outcome, words } = await probe.findings.steps.run('GET for an event stream, in the session', () =>
+  const { outcome, summary } = await probe.findings.steps.run('GET for an event stream, in the session', () =>
     askEventStream(probe.target, question),
   );
   if (outcome.kind === 'found') {
@@ -260,7 +260,7 @@ async function tryServerStream(probe: HttpProbe, offer: OfferDraft, { headers }:
   } else {
     offer.serverStream = 'failing';
     probe.findings.problem(
-      `Calls by POST work, but the stream by GET fails: ${words}. What the server says outside of calls (changed lists, updated resources) does not arrive.`,
+      `Calls by POST work, but the stream by GET fails: ${summary}. What the server says outside of calls (changed lists, updated resources) does not arrive.`,
     );
   }
 }

@@ -73,7 +73,7 @@ export const MAX_PAGES = 50;
 
 export interface ListAnswer {
   readonly outcome: ProbeOutcome;
-  readonly words: string;
+  readonly summary: string;
 }
 
 /** Sends one request to the server, over whatever transport. Rejects only when the time is up. */
@@ -118,8 +118,8 @@ async function countItems(ask: Ask, method: string, member: string): Promise<Ite
   let cursor: string | undefined;
   let count = 0;
   for (let page = 0; page < MAX_PAGES; page++) {
-    const { outcome, words } = await ask(method, cursor === undefined ? {} : { cursor });
-    if (outcome.kind !== 'result') return { state: 'failed', saw: words };
+    const { outcome, summary } = await ask(method, cursor === undefined ? {} : { cursor });
+    if (outcome.kind !== 'result') return { state: 'failed', saw: summary };
     const result = asFields(outcome.result) ?? {};
     const items = result[member];
     if (!Array.isArray(items)) return { state: 'failed', saw: `its result holds no ${member}` };

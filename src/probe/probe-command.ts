@@ -118,8 +118,8 @@ export class CommandProbe {
     const offer = this.#findings.offer(new OfferDraft('stdio', 'legacy'));
     const frame = createInitializeRequest(client.takeId(), this.#options.clientInfo);
     // Slow to start is not broken; the time limit of the whole counts.
-    const { outcome, words, error } = await this.#ask(client, frame, this.#options.timeoutMs);
-    offer.saw = words;
+    const { outcome, summary, error } = await this.#ask(client, frame, this.#options.timeoutMs);
+    offer.saw = summary;
     if (outcome.kind === 'result') return this.#legacyWorks(offer, client, outcome.result);
     if (error !== undefined) throw error;
   }

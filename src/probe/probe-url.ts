@@ -12,14 +12,14 @@ import {
 } from './http-probes.ts';
 import { TRANSPORT_NAMES } from './report.ts';
 
-type Way = (probe: HttpProbe) => Promise<Progress>;
+type TransportProbe = (probe: HttpProbe) => Promise<Progress>;
 
-/** Tries every way of speaking with a server at a URL, one after the other, and clears up behind itself. */
+/** Tries every transport of with a server at a URL, one after the other, and clears up behind itself. */
 export class UrlProbe {
   readonly #probe: HttpProbe;
   /** The probes of other paths. */
   readonly #others: HttpProbe[] = [];
-  readonly #ways: readonly Way[];
+  readonly #transports: readonly TransportProbe[];
 
   constructor(options: HttpProbeOptions) {
     const { protocol, remote } = options;
@@ -27,7 +27,7 @@ export class UrlProbe {
     this.#probe = new HttpProbe(options);
     const isPost = transport !== 'sse';
     const isLegacy = protocol !== 'modern';
-    this.#ways = [
+    this.#transports = [
       ...(isPost && protocol !== 'legacy' ? [probeModernHttp] : []),
       ...(isPost && isLegacy ? [probeStreamable] : []),
       ...(isLegacy && transport !== 'streamable-http' ? [probeHttpSse] : []),
@@ -36,7 +36,7 @@ export class UrlProbe {
 
   /** Rejects when the time is up; then the findings hold what is known. */
   async run(): Promise<void> {
-    for (const way of this.#ways) if ((await way(this.#probe)) === 'over') return;
+    for (const tryTransport of this.#transports) if ((await tryTransport(this.#probe)) === 'over') return;
     // A login is for the URL that was given, not for one that is guessed.
     if (this.#probe.options.credentials === undefined && looksLost(this.#probe.findings)) await this.#lookBeside();
   }
@@ -48,8 +48,8 @@ export class UrlProbe {
       const there = new Findings(findings.steps.at(url.pathname));
       const probe = new HttpProbe({ ...options, url, findings: there });
       this.#others.push(probe);
-      const isUsual = (way: Way): boolean => (way === probeHttpSse) === url.pathname.endsWith('/sse');
-      for (const way of this.#ways.filter(isUsual)) await way(probe);
+      const isUsual = (probe: TransportProbe): boolean => (probe === probeHttpSse) === url.pathname.endsWith('/sse');
+      for (const tryTransport of this.#transports.filter(isUsual)) await tryTransport(probe);
       if (tellWhatIsBeside({ url, there, findings, remote: options.remote })) return;
     }
     findings.problem('Nothing is at this path (404), and no MCP server at /mcp or /sse beside it. Check the URL.');

@@ -34,7 +34,7 @@ interface CallerLink {
 }
 
 /**
- * Ways to the server for notifications that come alone, as each does of a modern client over HTTP: one for each caller,
+ * Links to the server for notifications that come alone, as each does of a modern client over HTTP: one for each caller,
  * for a link that is closed at once might take with it what it was given.
  */
 export class CallerLinks {

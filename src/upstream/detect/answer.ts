@@ -16,7 +16,7 @@ export interface Answer<Outcome = AnyOutcome> {
   /** Why there was no answer, in the words of the transport. */
   readonly error: BridgeError | undefined;
   /** What came of it, in plain words. */
-  readonly words: string;
+  readonly summary: string;
   readonly tookMs: number;
 }
 

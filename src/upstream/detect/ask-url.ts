@@ -88,7 +88,7 @@ export async function askHttp(target: HttpTarget, question: HttpQuestion): Promi
   const { outcome, head, error } = seen;
   const isTaken = frame.kind === 'notification' && head !== undefined;
   const context = { name: showUrl(target.url), headers: head?.headers };
-  return { ...seen, words: isTaken ? describeStatus(head.status) : describeAttempt(outcome, error, context) };
+  return { ...seen, summary: isTaken ? describeStatus(head.status) : describeAttempt(outcome, error, context) };
 }
 
 type SeenResponse = Pick<Answer<ProbeOutcome>, 'outcome' | 'head' | 'error'>;
@@ -211,8 +211,8 @@ class StreamReader implements HttpHandler {
     const isStream = head.headers['content-type']?.toLowerCase().startsWith(EVENT_STREAM_TYPE) === true;
     if (head.status !== 200 || !isStream) {
       const outcome: ProbeOutcome = { kind: 'status', http: statusOf(head) };
-      const words = head.status === 200 ? '200 OK, but no event stream' : describeOutcome(outcome, head.headers);
-      return this.#finish(outcome, words);
+      const summary = head.status === 200 ? '200 OK, but no event stream' : describeOutcome(outcome, head.headers);
+      return this.#finish(outcome, summary);
     }
     if (this.#until === 'open') this.#finish({ kind: 'found' }, 'an event stream');
   }
@@ -249,13 +249,13 @@ class StreamReader implements HttpHandler {
     this.#finish(outcome, `an event stream ${how}`, error);
   }
 
-  #wrong(words: string): void {
-    if (this.#head !== undefined) this.#finish({ kind: 'status', http: statusOf(this.#head) }, words);
+  #wrong(summary: string): void {
+    if (this.#head !== undefined) this.#finish({ kind: 'status', http: statusOf(this.#head) }, summary);
   }
 
-  #finish(outcome: AnyOutcome, words: string, error?: BridgeError): void {
+  #finish(outcome: AnyOutcome, summary: string, error?: BridgeError): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
-    this.#settle({ outcome, head: this.#head, error, words });
+    this.#settle({ outcome, head: this.#head, error, summary });
   }
 }

@@ -306,12 +306,12 @@ class Detector {
     return classifyProbe(outcome, { carrier: this.#options.attempts.carrier, requested, isRetry });
   }
 
-  #note(step: Step, { words, head, tookMs }: Answer): void {
+  #note(step: Step, { summary, head, tookMs }: Answer): void {
     const request = QUESTIONS[step][this.#options.attempts.carrier];
-    const attempt: Attempt = { request, saw: words, status: head?.status, tookMs };
+    const attempt: Attempt = { request, saw: summary, status: head?.status, tookMs };
     this.#tried.push(attempt);
     this.#options.note?.(attempt);
-    this.#options.log.debug({ request, status: head?.status, tookMs: Math.round(tookMs) }, `detection: ${words}`);
+    this.#options.log.debug({ request, status: head?.status, tookMs: Math.round(tookMs) }, `detection: ${summary}`);
   }
 }
 

@@ -123,8 +123,8 @@ export class LinkClient implements ServerListener, FoundLink {
     const startedMs = this.#clock.now();
     return new Promise((resolve) => {
       start((outcome, error) => {
-        const words = outcome.kind === 'silence' ? silence : describeAttempt(outcome, error, { name: this.#name });
-        resolve({ outcome, head: undefined, error, words, tookMs: this.#clock.now() - startedMs });
+        const summary = outcome.kind === 'silence' ? silence : describeAttempt(outcome, error, { name: this.#name });
+        resolve({ outcome, head: undefined, error, summary, tookMs: this.#clock.now() - startedMs });
       }, startedMs);
     });
   }

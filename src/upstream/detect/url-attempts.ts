@@ -153,7 +153,7 @@ export class TrialAttempts extends OwnAttempts {
   /** HTTP+SSE it is once the server answers over it, whatever the answer. */
   protected override async eventStream(): Promise<Answer> {
     const answer = await this.#try(this.#trial.httpSse);
-    return answer.error === undefined ? { ...answer, outcome: { kind: 'found' }, words: 'answered' } : answer;
+    return answer.error === undefined ? { ...answer, outcome: { kind: 'found' }, summary: 'answered' } : answer;
   }
 
   async #try(dialer: SessionDialer): Promise<Answer> {

@@ -76,10 +76,10 @@ const initialize = (client: LinkClient) => client.request('initialize', INITIALI
 async function callTools(dialer: SessionDialer): Promise<LinkClient> {
   const client = new LinkClient(dialer, deps.clock);
   const handshake = await initialize(client);
-  if (handshake.outcome.kind !== 'result') throw handshake.error ?? new Error(handshake.words);
+  if (handshake.outcome.kind !== 'result') throw handshake.error ?? new Error(handshake.summary);
   client.notify('notifications/initialized');
   const tools = await client.request('tools/list', {}, PATIENCE_MS);
-  if (tools.outcome.kind !== 'result') throw tools.error ?? new Error(tools.words);
+  if (tools.outcome.kind !== 'result') throw tools.error ?? new Error(tools.summary);
   return client;
 }
 
@@ -277,15 +277,15 @@ test('a server that takes everything with 202 and has no stream is reported', as
 });
 
 test('an initialize that the server turns down is answered with its own words, byte for byte', async (t) => {
-  const words = '{"jsonrpc": "2.0", "id": 7, "error": {"code": -32602, "message": "no\\u0021", "data": 1.0}}';
+  const refusal = '{"jsonrpc": "2.0", "id": 7, "error": {"code": -32602, "message": "no\\u0021", "data": 1.0}}';
   const server = await scripted(t, ({ what }) =>
-    what === 'POST initialize' ? { text: words, headers: { 'Content-Type': 'application/json' } } : undefined,
+    what === 'POST initialize' ? { text: refusal, headers: { 'Content-Type': 'application/json' } } : undefined,
   );
   const listener = new FakeServerListener();
   const link = connectTo(t, server.url).dial(listener);
   link.send(clientFrame({ id: 7, method: 'initialize', params: INITIALIZE_PARAMS }));
   await waitFor(() => listener.received.length > 0);
-  t.is(listener.received[0]?.frame.bytes.toString(), words);
+  t.is(listener.received[0]?.frame.bytes.toString(), refusal);
   t.deepEqual(listener.closedWith, []);
   link.close(new BridgeError('ERR_SESSION_CLOSED', 'done'));
 });
