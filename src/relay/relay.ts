@@ -20,8 +20,8 @@ export interface RelayOptions extends CallTimes {
   /** Shared with all other clients. */
   readonly exchanges: Exchanges;
   readonly origin: ClientOrigin;
-  /** What both ends speak; default: legacy. A modern relay is `ready` from the start and its server asks nothing. */
-  readonly era?: Era;
+  /** What both ends speak. A modern relay is `ready` from the start and its server asks nothing. */
+  readonly era: Era;
   /** Calls this client may have open; default: MAX_OPEN_EXCHANGES. */
   readonly maxOpenExchanges?: number | undefined;
   /** The handshake succeeded. */
@@ -63,7 +63,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
   constructor(options: RelayOptions) {
     this.#options = options;
     this.#log = options.log;
-    this.#era = options.era ?? 'legacy';
+    this.#era = options.era;
     this.#exchanges = options.exchanges;
     this.#open = new ExchangeTable(options.maxOpenExchanges);
     this.#questions = new Questions(options.exchanges.clock);

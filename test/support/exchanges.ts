@@ -1,5 +1,7 @@
 /** Where exchanges begin and end, as tests need it, and an observer that keeps what it sees. */
+
 import type { Clock } from '../../src/deps.ts';
+import type { Era } from '../../src/mcp/vocabulary/revisions.ts';
 import { type CallTimes, Exchanges, type ExchangesOptions } from '../../src/relay/exchanges.ts';
 import type {
   CallEnding,
@@ -22,7 +24,7 @@ export const ORIGIN: ClientOrigin = { transport: 'streamable-http', principal: '
 
 /** What a relay needs besides its two ends; without limits of time where the test sets none. */
 export function relayParts(clock: Clock, times: Partial<CallTimes> = {}) {
-  return { exchanges: createExchanges(clock), origin: ORIGIN, requestTimeoutMs: 0, ...times };
+  return { exchanges: createExchanges(clock), origin: ORIGIN, era: 'legacy' as Era, requestTimeoutMs: 0, ...times };
 }
 
 export interface SeenCall extends ObservedCall {

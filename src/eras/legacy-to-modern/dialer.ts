@@ -18,8 +18,6 @@ export interface LegacyToModernOptions {
   readonly deps: Deps;
   /** Names a client that does not name itself. */
   readonly clientInfoFallback: Implementation;
-  /** Can the client be told what belongs to none of its requests? Default: yes. */
-  readonly unsolicited?: boolean;
   /** Returns a random number from 0 to 1. */
   readonly random?: () => number;
   readonly heldLimits?: ParkedBytesLimits;
@@ -36,10 +34,10 @@ class LegacyToModernDialer implements SessionDialer {
   readonly #discovery: SharedDiscovery;
 
   constructor(options: LegacyToModernOptions) {
-    const { dialer, deps, clientInfoFallback, unsolicited = true, random = Math.random } = options;
+    const { dialer, deps, clientInfoFallback, random = Math.random } = options;
     this.#dialer = dialer;
     const held = new ParkedBytes(options.heldLimits ?? HELD_LIMITS);
-    this.#options = { deps, clientInfoFallback, unsolicited, random, held };
+    this.#options = { deps, clientInfoFallback, random, held };
     this.#discovery = new SharedDiscovery(dialer.name, deps.clock);
   }
 

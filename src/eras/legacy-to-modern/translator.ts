@@ -32,8 +32,6 @@ export interface TranslatorOptions {
   readonly deps: Deps;
   /** Names a client that does not name itself. */
   readonly clientInfoFallback: Implementation;
-  /** Can the client be told what belongs to none of its requests? */
-  readonly unsolicited: boolean;
   /** Returns a random number from 0 to 1. */
   readonly random: () => number;
   /** Counts what calls of all clients hold that wait for answers of theirs. */
@@ -204,7 +202,6 @@ export class LegacyToModern implements UpstreamLink, ServerListener, DiscoverySe
     const answer = initializeResult(result, {
       revision: profile.revision.id,
       fallbackName: this.#serverName,
-      unsolicited: this.#options.unsolicited,
     });
     const { deps, held: heldBytes } = this.#options;
     const owner = deps.randomId();

@@ -37,8 +37,6 @@ import { SessionLink, type SessionLinkUser } from './session-link.ts';
 
 /** What all conversations with one server have in common. */
 export interface ConversationServices extends CallServices {
-  /** Can what the server says on its own get here at all. */
-  readonly unsolicited: boolean;
   readonly subscriptionSlots: SubscriptionSlots;
 }
 
@@ -218,9 +216,8 @@ export class Conversation implements UpstreamLink, Follower {
   }
 
   #discovered(result: InitializeResult): void {
-    const { unsolicited } = this.#options.services;
     const extensions = taskExtensions(result);
-    this.#answer(resultFrame(this.#id, discoverResult(result, { unsolicited, extensions })));
+    this.#answer(resultFrame(this.#id, discoverResult(result, { extensions })));
   }
 
   #askOfTask(request: Frame, exchange: Exchange | undefined): void {

@@ -40,8 +40,6 @@ export interface ModernToLegacyOptions {
   /** Subscriptions of one caller; default: as many as all together may have. */
   readonly maxListeningPerCaller?: number;
   readonly sharing: SessionSharing;
-  /** Can what the server says on its own get here; where it cannot, nothing is promised of it. Default: yes. */
-  readonly unsolicited?: boolean;
 }
 
 /**
@@ -82,7 +80,6 @@ class ModernToLegacyDialer implements CallDialer {
       states: new RequestStates(deps.clock),
       taskTools: new TaskTools(),
       hostedTasks: this.#hostedTasks,
-      unsolicited: options.unsolicited ?? true,
       subscriptionSlots: new SubscriptionSlots(options.maxListeningPerCaller),
     };
   }

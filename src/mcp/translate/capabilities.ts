@@ -74,11 +74,6 @@ function modernElicitation(elicitation: Fields | undefined, { elicitation: form 
   return form === 'form' && elicitation !== undefined ? { form: {} } : undefined;
 }
 
-export interface ServerReach {
-  /** Can what the server says on its own, outside of any request, get to the client? */
-  readonly unsolicited: boolean;
-}
-
 /** The capabilities of the specification; the bridge cannot know what others mean. */
 const specified: ReadonlySet<string> = new Set([
   'tools',
@@ -90,34 +85,18 @@ const specified: ReadonlySet<string> = new Set([
 ]);
 
 /** `capabilities` of a legacy server's InitializeResult for a DiscoverResult. */
-export function toDiscoverCapabilities(capabilities: Fields, reach: ServerReach): Fields {
-  return serverCapabilities(capabilities, reach);
-}
-
-/** `capabilities` of a modern server's DiscoverResult for an InitializeResult of this revision. */
-export function toInitializeCapabilities(
-  capabilities: Fields,
-  clientRevision: RevisionId,
-  reach: ServerReach = { unsolicited: true },
-): Fields {
-  const { completions, ...rest } = serverCapabilities(capabilities, reach);
-  return featuresOf(clientRevision).completionsCapability ? compact({ ...rest, completions }) : rest;
-}
-
-function serverCapabilities(capabilities: Fields, { unsolicited }: ServerReach): Fields {
+export function toDiscoverCapabilities(capabilities: Fields): Fields {
   const { tasks: _, extensions, ...rest } = capabilities;
   const declared = Object.entries(rest).filter(([, value]) => isDeclared(value));
-  const told = declared.map(([name, value]) => {
-    if (!specified.has(name)) return [name, value] as const;
-    // Some servers write true for an object.
-    const fields = asFields(value) ?? {};
-    return [name, unsolicited ? fields : withoutFlags(fields)] as const;
-  });
+  // Some servers write true for an object.
+  const told = declared.map(([name, value]) => [name, specified.has(name) ? (asFields(value) ?? {}) : value] as const);
   return compact({ ...Object.fromEntries(told), extensions: nonEmpty(withoutTasks(asFields(extensions))) });
 }
 
-function withoutFlags({ listChanged: _, subscribe: __, ...rest }: Fields): Fields {
-  return rest;
+/** `capabilities` of a modern server's DiscoverResult for an InitializeResult of this revision. */
+export function toInitializeCapabilities(capabilities: Fields, clientRevision: RevisionId): Fields {
+  const { completions, ...rest } = toDiscoverCapabilities(capabilities);
+  return featuresOf(clientRevision).completionsCapability ? compact({ ...rest, completions }) : rest;
 }
 
 /** [spec 2026-07-28 client/elicitation#capabilities] for compatibility, `{}` means forms. */

@@ -8,7 +8,7 @@ import { META_RELATED_TASK, META_SERVER_INFO, META_SUBSCRIPTION_ID } from '../vo
 import { CALL_TOOL, isCacheable, isSpecified, LIST_TOOLS } from '../vocabulary/methods.ts';
 import { asFields, type Fields } from '../vocabulary/payload.ts';
 import { MODERN_REVISION_IDS, type RevisionId } from '../vocabulary/revisions.ts';
-import { type ServerReach, toDiscoverCapabilities, toInitializeCapabilities } from './capabilities.ts';
+import { toDiscoverCapabilities, toInitializeCapabilities } from './capabilities.ts';
 import { modernToolEdits } from './modern-tools.ts';
 
 /** How long a result may be used again, and by whom. [spec 2026-07-28 server/utilities/caching] */
@@ -119,7 +119,7 @@ function encode(value: unknown): Buffer {
   return Buffer.from(JSON.stringify(value));
 }
 
-export interface DiscoverOptions extends ServerReach {
+export interface DiscoverOptions {
   /** What is done for the server, in addition to its own. */
   readonly extensions?: Fields | undefined;
   readonly cache?: CacheHints;
@@ -144,10 +144,9 @@ function without(names: ReadonlySet<string>, fields: Fields | undefined): Fields
 }
 
 /** What `server/discover` answers for a legacy server, from the result of its `initialize`. */
-export function discoverResult(initialized: Fields, options: DiscoverOptions): Fields {
-  const { unsolicited, extensions, cache = NO_CACHING } = options;
+export function discoverResult(initialized: Fields, { extensions, cache = NO_CACHING }: DiscoverOptions = {}): Fields {
   const { instructions } = initialized;
-  const capabilities = toDiscoverCapabilities(asFields(initialized.capabilities) ?? {}, { unsolicited });
+  const capabilities = toDiscoverCapabilities(asFields(initialized.capabilities) ?? {});
   const serverInfo = readServerInfo(initialized.serverInfo);
   const meta = {
     ...without(introductionMeta, asFields(initialized._meta)),
@@ -167,7 +166,7 @@ export function discoverResult(initialized: Fields, options: DiscoverOptions): F
   };
 }
 
-export interface InitializeOptions extends ServerReach {
+export interface InitializeOptions {
   readonly revision: RevisionId;
   /** For a server that does not say what it is called; legacy clients want a name. */
   readonly fallbackName: string;
@@ -175,14 +174,14 @@ export interface InitializeOptions extends ServerReach {
 
 /** What `initialize` answers for a modern server, from the result of its `server/discover`. */
 export function initializeResult(discovered: Fields, options: InitializeOptions): Fields {
-  const { revision, fallbackName, unsolicited } = options;
+  const { revision, fallbackName } = options;
   const { instructions } = discovered;
   const capabilities = asFields(discovered.capabilities) ?? {};
   const meta = without(introductionMeta, asFields(discovered._meta));
   return {
     ...without(introduction, discovered),
     protocolVersion: revision,
-    capabilities: toInitializeCapabilities(capabilities, revision, { unsolicited }),
+    capabilities: toInitializeCapabilities(capabilities, revision),
     serverInfo: readServerInfo(asFields(discovered._meta)?.[META_SERVER_INFO]) ?? {
       name: fallbackName,
       version: UNKNOWN_VERSION,

@@ -242,17 +242,6 @@ test('a client that is let through with headers of its own asks for itself', (t)
   });
 });
 
-test('where a client cannot be told of changes, it is not promised that', (t) => {
-  const session = new LegacyFront({ unsolicited: false }).connect();
-  session.initialize();
-  session.serverAnswers(DISCOVERY);
-  t.deepEqual(session.heard()[0]?.result.capabilities, { logging: {}, completions: {}, tools: {}, resources: {} });
-  session.says({ method: 'notifications/initialized' });
-  session.asked();
-  session.clock.advance(1000);
-  t.deepEqual(session.asked(), [], 'nor is the server asked for them');
-});
-
 test('the link below ending ends the session', (t) => {
   const session = new LegacyFront().open();
   session.call(1);

@@ -61,7 +61,6 @@ export class LegacyFront {
   readonly upstream: SessionDialer;
 
   constructor({
-    unsolicited = true,
     random = (): number => 0,
     log = pino({ level: 'silent' }),
     heldLimits = HELD_LIMITS as ParkedBytesLimits,
@@ -69,7 +68,7 @@ export class LegacyFront {
     const { dialer } = this;
     const deps = { ...this.deps, log };
     const clientInfoFallback = { name: 'mcp-portage', version: '0' };
-    this.upstream = createLegacyToModernDialer({ dialer, deps, clientInfoFallback, unsolicited, random, heldLimits });
+    this.upstream = createLegacyToModernDialer({ dialer, deps, clientInfoFallback, random, heldLimits });
   }
 
   get clock() {

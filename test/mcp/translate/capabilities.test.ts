@@ -119,22 +119,13 @@ const server = {
 
 test('tells a modern client what a legacy server can do, but for the tasks', (t) => {
   const { tasks: _, ...rest } = server;
-  const told = toDiscoverCapabilities(server, { unsolicited: true });
+  const told = toDiscoverCapabilities(server);
   t.deepEqual(told, { ...rest, extensions: { 'a/b': {} } });
   t.deepEqual(schemaFaults('2026-07-28', 'ServerCapabilities', told), []);
 });
 
-test('promises no changes that could not be told', (t) => {
-  const told = toDiscoverCapabilities(server, { unsolicited: false });
-  t.deepEqual([told.tools, told.prompts, told.resources], [{}, {}, {}]);
-  t.deepEqual(toInitializeCapabilities(server, '2025-11-25', { unsolicited: false }).resources, {});
-});
-
 test('makes objects of capabilities that are none and drops those that are not declared', (t) => {
-  const told = toDiscoverCapabilities(
-    { tools: true, prompts: null, logging: false, experimental: 1 },
-    { unsolicited: true },
-  );
+  const told = toDiscoverCapabilities({ tools: true, prompts: null, logging: false, experimental: 1 });
   t.deepEqual(told, { tools: {}, experimental: {} });
   t.deepEqual(schemaFaults('2026-07-28', 'ServerCapabilities', told), []);
 });

@@ -208,7 +208,7 @@ test('answers server/discover for a legacy server', (t) => {
     serverInfo,
     instructions: 'Ask.',
   };
-  const discovered = discoverResult(initialized, { unsolicited: true });
+  const discovered = discoverResult(initialized);
   t.deepEqual(discovered, {
     resultType: 'complete',
     supportedVersions: ['2026-07-28'],
@@ -219,7 +219,7 @@ test('answers server/discover for a legacy server', (t) => {
     _meta: { [SERVER_INFO]: serverInfo },
   });
   t.deepEqual(schemaFaults('2026-07-28', 'DiscoverResult', discovered), []);
-  const bare = discoverResult({ serverInfo: null }, { unsolicited: false });
+  const bare = discoverResult({ serverInfo: null });
   t.deepEqual(schemaFaults('2026-07-28', 'DiscoverResult', bare), []);
   t.false('_meta' in bare);
 });
@@ -231,7 +231,7 @@ test('answers initialize for a modern server', (t) => {
     instructions: 'Ask.',
     _meta: { [SERVER_INFO]: serverInfo },
   };
-  const options = { fallbackName: 'example.com', unsolicited: true } as const;
+  const options = { fallbackName: 'example.com' } as const;
   const initialized = initializeResult(discovered, { ...options, revision: '2025-06-18' });
   t.deepEqual(initialized, {
     protocolVersion: '2025-06-18',
@@ -245,7 +245,7 @@ test('answers initialize for a modern server', (t) => {
       t.deepEqual(schemaFaults(revision, 'InitializeResult', made), []);
     }
   }
-  const bare = initializeResult({ instructions: 5 }, { ...options, unsolicited: false, revision: '2025-11-25' });
+  const bare = initializeResult({ instructions: 5 }, { ...options, revision: '2025-11-25' });
   t.deepEqual(bare, {
     protocolVersion: '2025-11-25',
     capabilities: {},
@@ -256,11 +256,11 @@ test('answers initialize for a modern server', (t) => {
 test('what a server adds to its introduction is told in either era', (t) => {
   const added = { vendor: { n: 1 } };
   const legacy = { ...added, protocolVersion: '2025-11-25', capabilities: {}, serverInfo, _meta: { 'a/b': 1 } };
-  const discovered = discoverResult(legacy, { unsolicited: true });
+  const discovered = discoverResult(legacy);
   t.like(discovered, added);
   t.false('protocolVersion' in discovered || 'serverInfo' in discovered);
   t.deepEqual(discovered._meta, { 'a/b': 1, [SERVER_INFO]: serverInfo });
-  const options = { fallbackName: 'x', unsolicited: true, revision: '2025-11-25' } as const;
+  const options = { fallbackName: 'x', revision: '2025-11-25' } as const;
   t.deepEqual(initializeResult(discovered, options), legacy);
 });
 
