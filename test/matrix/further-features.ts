@@ -73,7 +73,7 @@ export const FURTHER_FEATURES: readonly FurtherRow[] = [
       'legacy → modern': translated('the request gets the `elicitationId` that the revision of the client wants'),
     },
     tests: {
-      'eras/modern-to-legacy/url-elicitations.test.ts':
+      'eras/modern-to-legacy/questions/url-elicitations.test.ts':
         'URLs a call requires are shown, and with consent the call is sent once more',
       'eras/legacy-to-modern/rounds.test.ts': 'a URL to open gets the id that the revision of the client wants',
     },

@@ -10,7 +10,7 @@ import { ownBytes } from '../../wire/byte-collector.ts';
 import { Frame } from '../../wire/frame.ts';
 import type { HeldBytes } from '../parked-bytes.ts';
 import type { FollowedCall } from './followed-call.ts';
-import type { Follower } from './parked-call.ts';
+import type { Follower } from './questions/parked-call.ts';
 
 export interface CallNoticesOptions {
   readonly call: Pick<FollowedCall, 'followers' | 'isParked'>;

@@ -27,10 +27,10 @@ import type { Frame } from '../../wire/frame.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import { idToken } from '../../wire/splice.ts';
 import { errorFrame, joinMembers, notificationFrame, requestFrame, resultFrame } from '../../wire/write-message.ts';
-import type { HostedTask } from './hosted-task.ts';
 import type { LegacyPool } from './pool/legacy-pool.ts';
 import type { SessionWanted } from './pool/session-wanted.ts';
 import { SessionLink, type SessionLinkUser, upstreamExchange } from './session-link.ts';
+import type { HostedTask } from './tasks/hosted-task.ts';
 
 /** A resource whose server has not agreed by then is left out. */
 export const SUBSCRIBE_MS = 5000;

@@ -26,14 +26,14 @@ import { decodeString, type Span } from '../../wire/json/scan-json.ts';
 import { encodeId, idToken, withId } from '../../wire/splice.ts';
 import { errorFrame, resultFrame } from '../../wire/write-message.ts';
 import { ClientSubscription, type SubscriptionSlots } from './client-subscription.ts';
-import { askOfTask, NO_METHOD, type TaskClient, taskExtensions, tasksToWatch } from './hosted-tasks.ts';
 import { type CallServices, LegacyCall } from './legacy-call.ts';
-import type { Follower } from './parked-call.ts';
 import { passNotification } from './pass-notification.ts';
 import { tooManyCapabilities } from './pool/legacy-pool.ts';
 import type { SessionWanted } from './pool/session-wanted.ts';
-import { requestDigest, stateError } from './request-state.ts';
+import type { Follower } from './questions/parked-call.ts';
+import { requestDigest, stateError } from './questions/request-state.ts';
 import { SessionLink, type SessionLinkUser } from './session-link.ts';
+import { askOfTask, NO_METHOD, type TaskClient, taskExtensions, tasksToWatch } from './tasks/hosted-tasks.ts';
 
 /** What all conversations with one server have in common. */
 export interface ConversationServices extends CallServices {

@@ -16,14 +16,14 @@ import { ParkedBytes } from '../parked-bytes.ts';
 import { ClientConversations } from './client-conversations.ts';
 import { SubscriptionSlots } from './client-subscription.ts';
 import { Conversation, type ConversationServices } from './conversation.ts';
-import { HostedTasks } from './hosted-tasks.ts';
-import type { Follower, ParkedCall } from './parked-call.ts';
-import { KeptOutcomes, PARKING_LIMITS, ParkedCalls, type ParkingLimits } from './parked-calls.ts';
 import { LegacyPool, type LegacyPoolLimits } from './pool/legacy-pool.ts';
 import { type SessionWanted, sessionFor } from './pool/session-wanted.ts';
 import type { Attribution } from './pool/sole-owner.ts';
-import { RequestStates } from './request-state.ts';
-import { TaskTools } from './task-tools.ts';
+import type { Follower, ParkedCall } from './questions/parked-call.ts';
+import { KeptOutcomes, PARKING_LIMITS, ParkedCalls, type ParkingLimits } from './questions/parked-calls.ts';
+import { RequestStates } from './questions/request-state.ts';
+import { HostedTasks } from './tasks/hosted-tasks.ts';
+import { TaskTools } from './tasks/task-tools.ts';
 
 export interface ModernToLegacyOptions {
   /** The dialer of the legacy server; closed together with this one. */

@@ -3,11 +3,11 @@ import type { Fields } from '../../mcp/vocabulary/payload.ts';
 import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
-import { type Follower, ParkedCall, type ParkedCallHost } from './parked-call.ts';
-import type { ParkedCalls } from './parked-calls.ts';
 import type { SessionWanted } from './pool/session-wanted.ts';
-import type { ClientAsker, InputQuestion } from './questions.ts';
-import { type RequestStates, requestDigest } from './request-state.ts';
+import { type Follower, ParkedCall, type ParkedCallHost } from './questions/parked-call.ts';
+import type { ParkedCalls } from './questions/parked-calls.ts';
+import type { ClientAsker, InputQuestion } from './questions/questions.ts';
+import { type RequestStates, requestDigest } from './questions/request-state.ts';
 
 /** What it takes to park a call. */
 export interface ParkingServices {

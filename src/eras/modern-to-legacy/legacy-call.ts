@@ -10,18 +10,18 @@ import type { Exchange } from '../../relay/exchange.ts';
 import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
-import { CallAsTask } from './call-as-task.ts';
 import { type Answered, legacyRequest, modernFailure, modernOutcome, readRpcError } from './call-messages.ts';
 import { CallNotices } from './call-notices.ts';
 import { type CallForm, CallPreparation, setsLevel } from './call-preparation.ts';
 import { FollowedCall, type FollowedCallOptions, type ParkingServices } from './followed-call.ts';
-import type { HostedTasks, TaskClient } from './hosted-tasks.ts';
-import type { Follower } from './parked-call.ts';
 import type { LegacyPool } from './pool/legacy-pool.ts';
-import { CallQuestions, type InputQuestion, rootsQuestion } from './questions.ts';
+import type { Follower } from './questions/parked-call.ts';
+import { CallQuestions, type InputQuestion, rootsQuestion } from './questions/questions.ts';
+import { declined, RequiredElicitations, readUrlElicitations } from './questions/url-elicitations.ts';
 import { CALL_OVER, SessionLink, type SessionLinkUser, upstreamExchange } from './session-link.ts';
-import type { CreatedTask, TaskTools } from './task-tools.ts';
-import { declined, RequiredElicitations, readUrlElicitations } from './url-elicitations.ts';
+import { CallAsTask } from './tasks/call-as-task.ts';
+import type { HostedTasks, TaskClient } from './tasks/hosted-tasks.ts';
+import type { CreatedTask, TaskTools } from './tasks/task-tools.ts';
 
 /** What all calls of one server have in common. */
 export interface CallServices extends ParkingServices {

@@ -1,5 +1,9 @@
 import test from 'ava';
-import { type KeptOutcome, KeptOutcomes, MAX_REMEMBERED } from '../../../src/eras/modern-to-legacy/parked-calls.ts';
+import {
+  type KeptOutcome,
+  KeptOutcomes,
+  MAX_REMEMBERED,
+} from '../../../src/eras/modern-to-legacy/questions/parked-calls.ts';
 
 /** Outcomes within 100 bytes, and which of them were given up. */
 class Trial {

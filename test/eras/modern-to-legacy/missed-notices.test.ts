@@ -1,7 +1,7 @@
 import test from 'ava';
 import { CallNotices, MAX_KEPT_NOTICES } from '../../../src/eras/modern-to-legacy/call-notices.ts';
-import { PARK_MS, RETENTION_MS } from '../../../src/eras/modern-to-legacy/parked-call.ts';
-import { ParkedCalls } from '../../../src/eras/modern-to-legacy/parked-calls.ts';
+import { PARK_MS, RETENTION_MS } from '../../../src/eras/modern-to-legacy/questions/parked-call.ts';
+import { ParkedCalls } from '../../../src/eras/modern-to-legacy/questions/parked-calls.ts';
 import { collectLog } from '../../process/collected-log.ts';
 import { serverFrame } from '../../support/frames.ts';
 import { type AskOptions, type Message, ModernBridge, type ModernRequest } from './modern-bridge.ts';

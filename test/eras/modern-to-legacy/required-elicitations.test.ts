@@ -1,5 +1,5 @@
 import test from 'ava';
-import { Elicitations } from '../../../src/eras/modern-to-legacy/url-elicitations.ts';
+import { Elicitations } from '../../../src/eras/modern-to-legacy/questions/url-elicitations.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 
 const WAIT_MS = 1000;

@@ -3,7 +3,7 @@
  * each place of a message and through each pass over it.
  */
 import fc from 'fast-check';
-import { requestDigest } from '../../../src/eras/modern-to-legacy/request-state.ts';
+import { requestDigest } from '../../../src/eras/modern-to-legacy/questions/request-state.ts';
 import { hasLookAlike } from '../../../src/mcp/classify/look-alikes.ts';
 import { checkParamHeaders } from '../../../src/mcp/classify/param-headers.ts';
 import { claimsModern, readRequestMetadata, stripMetadata } from '../../../src/mcp/classify/request-metadata.ts';

@@ -14,8 +14,8 @@ import type { LegacyClient } from '../../../relay/shared/legacy/sharing-policy.t
 import { SharedServer } from '../../../relay/shared/shared-server.ts';
 import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
 import { requestFrame } from '../../../wire/write-message.ts';
-import type { RootsQuestions } from '../roots-questions.ts';
-import type { Elicitations } from '../url-elicitations.ts';
+import type { RootsQuestions } from '../questions/roots-questions.ts';
+import type { Elicitations } from '../questions/url-elicitations.ts';
 import { type Attribution, SoleOwner } from './sole-owner.ts';
 
 /** A server that is not back by then is not waited for any longer by those who only listen. */

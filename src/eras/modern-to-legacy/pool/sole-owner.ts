@@ -19,8 +19,8 @@ import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
 import { skipValue } from '../../../wire/json/scan-json.ts';
 import { withId } from '../../../wire/splice.ts';
 import { errorFrame, resultFrame } from '../../../wire/write-message.ts';
-import { RootsQuestions } from '../roots-questions.ts';
-import { Elicitations } from '../url-elicitations.ts';
+import { RootsQuestions } from '../questions/roots-questions.ts';
+import { Elicitations } from '../questions/url-elicitations.ts';
 import { GivenUpCalls, UnclearQuestions } from './unclear-questions.ts';
 
 /**

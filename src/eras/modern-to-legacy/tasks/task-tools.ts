@@ -2,12 +2,12 @@
  * Tools of 2025-11-25 that run only as tasks. A modern client has no such tasks; for it the bridge starts one and waits
  * for its result. [spec 2025-11-25 basic/utilities/tasks#tool-level-negotiation]
  */
-import { asFields, type Fields, readField, readFields } from '../../mcp/vocabulary/payload.ts';
-import { type ToolCatalogue, ToolListing } from '../../relay/tool-catalogue.ts';
-import { editFrame } from '../../wire/edit-frame.ts';
-import type { Frame } from '../../wire/frame.ts';
-import { ObjectEditor } from '../../wire/json/object-editor.ts';
-import type { LegacySession } from './pool/legacy-session.ts';
+import { asFields, type Fields, readField, readFields } from '../../../mcp/vocabulary/payload.ts';
+import { type ToolCatalogue, ToolListing } from '../../../relay/tool-catalogue.ts';
+import { editFrame } from '../../../wire/edit-frame.ts';
+import type { Frame } from '../../../wire/frame.ts';
+import { ObjectEditor } from '../../../wire/json/object-editor.ts';
+import type { LegacySession } from '../pool/legacy-session.ts';
 
 export const TASK_RESULT = 'tasks/result';
 

@@ -4,9 +4,9 @@ import {
   RequestStates,
   requestDigest,
   stateError,
-} from '../../../src/eras/modern-to-legacy/request-state.ts';
-import { requestFrame } from '../../../src/wire/write-message.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
+} from '../../../../src/eras/modern-to-legacy/questions/request-state.ts';
+import { requestFrame } from '../../../../src/wire/write-message.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
 
 const digestOf = (method: string, params: object): string => requestDigest(requestFrame(1, method, params));
 const BINDING = { principal: 'ada', digest: digestOf('tools/call', { name: 'x', arguments: { a: 1 } }) };

@@ -1,9 +1,9 @@
-import type { Clock } from '../../deps.ts';
-import { assertNever } from '../../errors.ts';
-import { inputRequiredFrame } from '../../mcp/translate/input-requests.ts';
-import type { LogLevel } from '../../mcp/vocabulary/log-levels.ts';
-import type { Fields } from '../../mcp/vocabulary/payload.ts';
-import type { Frame } from '../../wire/frame.ts';
+import type { Clock } from '../../../deps.ts';
+import { assertNever } from '../../../errors.ts';
+import { inputRequiredFrame } from '../../../mcp/translate/input-requests.ts';
+import type { LogLevel } from '../../../mcp/vocabulary/log-levels.ts';
+import type { Fields } from '../../../mcp/vocabulary/payload.ts';
+import type { Frame } from '../../../wire/frame.ts';
 import type { KeptOutcome, ParkedCalls } from './parked-calls.ts';
 import { type InputQuestion, OpenQuestions } from './questions.ts';
 import type { RequestStates } from './request-state.ts';

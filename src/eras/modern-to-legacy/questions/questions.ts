@@ -1,14 +1,14 @@
-import type { Clock } from '../../deps.ts';
-import { findCancelledId, findProgressToken } from '../../mcp/classify/correlators.ts';
-import { readInputResponses } from '../../mcp/classify/input-responses.ts';
-import { inputKey, toInputRequest } from '../../mcp/translate/input-requests.ts';
-import { rewriteProgress } from '../../mcp/translate/rewrite.ts';
-import { LIST_ROOTS, PROGRESS } from '../../mcp/vocabulary/methods.ts';
-import type { RevisionFeatures } from '../../mcp/vocabulary/revisions.ts';
-import { INTERNAL_ERROR } from '../../mcp/vocabulary/rpc-codes.ts';
-import type { Frame, JsonRpcId } from '../../wire/frame.ts';
-import { notificationFrame } from '../../wire/write-message.ts';
-import { legacyAnswer, refusedAnswer } from './call-messages.ts';
+import type { Clock } from '../../../deps.ts';
+import { findCancelledId, findProgressToken } from '../../../mcp/classify/correlators.ts';
+import { readInputResponses } from '../../../mcp/classify/input-responses.ts';
+import { inputKey, toInputRequest } from '../../../mcp/translate/input-requests.ts';
+import { rewriteProgress } from '../../../mcp/translate/rewrite.ts';
+import { LIST_ROOTS, PROGRESS } from '../../../mcp/vocabulary/methods.ts';
+import type { RevisionFeatures } from '../../../mcp/vocabulary/revisions.ts';
+import { INTERNAL_ERROR } from '../../../mcp/vocabulary/rpc-codes.ts';
+import type { Frame, JsonRpcId } from '../../../wire/frame.ts';
+import { notificationFrame } from '../../../wire/write-message.ts';
+import { legacyAnswer, refusedAnswer } from '../call-messages.ts';
 import type { RootsQuestion } from './roots-questions.ts';
 
 /** Servers give up on their own questions, the official SDKs after 60 s; progress keeps them waiting. */

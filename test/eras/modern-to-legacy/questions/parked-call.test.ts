@@ -5,14 +5,18 @@ import {
   PARK_MS,
   ParkedCall,
   RETENTION_MS,
-} from '../../../src/eras/modern-to-legacy/parked-call.ts';
-import { PARKING_LIMITS, ParkedCalls, type ParkingLimits } from '../../../src/eras/modern-to-legacy/parked-calls.ts';
-import { type InputQuestion, MAX_ASKED_AT_ONCE } from '../../../src/eras/modern-to-legacy/questions.ts';
-import { RequestStates } from '../../../src/eras/modern-to-legacy/request-state.ts';
-import type { Frame } from '../../../src/wire/frame.ts';
-import { resultFrame } from '../../../src/wire/write-message.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
-import { clientFrame } from '../../support/frames.ts';
+} from '../../../../src/eras/modern-to-legacy/questions/parked-call.ts';
+import {
+  PARKING_LIMITS,
+  ParkedCalls,
+  type ParkingLimits,
+} from '../../../../src/eras/modern-to-legacy/questions/parked-calls.ts';
+import { type InputQuestion, MAX_ASKED_AT_ONCE } from '../../../../src/eras/modern-to-legacy/questions/questions.ts';
+import { RequestStates } from '../../../../src/eras/modern-to-legacy/questions/request-state.ts';
+import type { Frame } from '../../../../src/wire/frame.ts';
+import { resultFrame } from '../../../../src/wire/write-message.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+import { clientFrame } from '../../../support/frames.ts';
 
 const REQUEST_BYTES = 10;
 const ASKED_BYTES = 50;

@@ -1,6 +1,6 @@
 import test from 'ava';
-import { MAX_AWAITED_ID_LENGTH } from '../../../src/eras/modern-to-legacy/url-elicitations.ts';
-import { ALL, ModernBridge, type ModernRequest } from './modern-bridge.ts';
+import { MAX_AWAITED_ID_LENGTH } from '../../../../src/eras/modern-to-legacy/questions/url-elicitations.ts';
+import { ALL, ModernBridge, type ModernRequest } from '../modern-bridge.ts';
 
 const requiredWith = (elicitationId: string) => ({
   code: -32042,

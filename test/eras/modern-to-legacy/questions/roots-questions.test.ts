@@ -4,10 +4,10 @@ import {
   MAX_HELD_ROOTS_BYTES,
   ROOTS_HOLD_MS,
   RootsQuestions,
-} from '../../../src/eras/modern-to-legacy/roots-questions.ts';
-import type { Frame, JsonRpcId } from '../../../src/wire/frame.ts';
-import { FakeClock } from '../../support/fake-clock.ts';
-import { serverFrame } from '../../support/frames.ts';
+} from '../../../../src/eras/modern-to-legacy/questions/roots-questions.ts';
+import type { Frame, JsonRpcId } from '../../../../src/wire/frame.ts';
+import { FakeClock } from '../../../support/fake-clock.ts';
+import { serverFrame } from '../../../support/frames.ts';
 
 function setUp() {
   const clock = new FakeClock();

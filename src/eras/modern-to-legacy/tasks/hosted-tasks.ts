@@ -1,8 +1,8 @@
-import type { Deps } from '../../deps.ts';
-import type { BridgeError } from '../../errors.ts';
-import type { Fields } from '../../mcp/vocabulary/payload.ts';
-import { METHOD_NOT_FOUND } from '../../mcp/vocabulary/rpc-codes.ts';
-import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
+import type { Deps } from '../../../deps.ts';
+import type { BridgeError } from '../../../errors.ts';
+import type { Fields } from '../../../mcp/vocabulary/payload.ts';
+import { METHOD_NOT_FOUND } from '../../../mcp/vocabulary/rpc-codes.ts';
+import type { RpcError } from '../../../mcp/vocabulary/rpc-errors.ts';
 import {
   CANCEL_TASK,
   readTaskId,
@@ -12,14 +12,14 @@ import {
   TASKS_MISSING,
   UNKNOWN_TASK,
   UPDATE_TASK,
-} from '../../mcp/vocabulary/task-extension.ts';
-import type { InitializeResult } from '../../relay/shared/legacy/initialize-result.ts';
-import type { Frame } from '../../wire/frame.ts';
-import { errorFrame } from '../../wire/write-message.ts';
-import { ParkedBytes } from '../parked-bytes.ts';
+} from '../../../mcp/vocabulary/task-extension.ts';
+import type { InitializeResult } from '../../../relay/shared/legacy/initialize-result.ts';
+import type { Frame } from '../../../wire/frame.ts';
+import { errorFrame } from '../../../wire/write-message.ts';
+import { ParkedBytes } from '../../parked-bytes.ts';
+import { MAX_CALL_MS } from '../questions/parked-call.ts';
+import { KeptOutcomes, PARKING_LIMITS, type ParkingLimits } from '../questions/parked-calls.ts';
 import { HostedTask, type HostedTaskOptions } from './hosted-task.ts';
-import { MAX_CALL_MS } from './parked-call.ts';
-import { KeptOutcomes, PARKING_LIMITS, type ParkingLimits } from './parked-calls.ts';
 import { offersTasks } from './task-tools.ts';
 
 /** As long as any other call may take; a server may want to keep its own tasks for less. */

@@ -1,5 +1,5 @@
 import test, { type ExecutionContext } from 'ava';
-import { type Parkable, ParkedCalls } from '../../../src/eras/modern-to-legacy/parked-calls.ts';
+import { type Parkable, ParkedCalls } from '../../../../src/eras/modern-to-legacy/questions/parked-calls.ts';
 
 /** Room for 3 calls of a caller, 4 together; for 50 bytes of a caller, 100 together. */
 class Trial {

@@ -1,26 +1,26 @@
 import type { Logger } from 'pino';
-import type { Clock } from '../../deps.ts';
-import { BridgeError } from '../../errors.ts';
-import { CANCELLED, isListChanged, RESOURCE_UPDATED } from '../../mcp/vocabulary/methods.ts';
-import type { Fields } from '../../mcp/vocabulary/payload.ts';
-import type { RevisionFeatures } from '../../mcp/vocabulary/revisions.ts';
-import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
+import type { Clock } from '../../../deps.ts';
+import { BridgeError } from '../../../errors.ts';
+import { CANCELLED, isListChanged, RESOURCE_UPDATED } from '../../../mcp/vocabulary/methods.ts';
+import type { Fields } from '../../../mcp/vocabulary/payload.ts';
+import type { RevisionFeatures } from '../../../mcp/vocabulary/revisions.ts';
+import { type RpcError, rpcErrorOf } from '../../../mcp/vocabulary/rpc-errors.ts';
 import {
   CANCEL_TASK,
   GET_TASK,
   type TaskStatus,
   taskMembers,
   UNKNOWN_TASK,
-} from '../../mcp/vocabulary/task-extension.ts';
-import type { Exchange } from '../../relay/exchange.ts';
-import type { Frame } from '../../wire/frame.ts';
-import { errorFrame, joinMembers, notificationFrame, requestFrame } from '../../wire/write-message.ts';
-import type { HeldBytes } from '../parked-bytes.ts';
+} from '../../../mcp/vocabulary/task-extension.ts';
+import type { Exchange } from '../../../relay/exchange.ts';
+import type { Frame } from '../../../wire/frame.ts';
+import { errorFrame, joinMembers, notificationFrame, requestFrame } from '../../../wire/write-message.ts';
+import type { HeldBytes } from '../../parked-bytes.ts';
+import { type Answered, modernFailure, modernResult, taskEnd } from '../call-messages.ts';
+import type { KeptOutcome, KeptOutcomes } from '../questions/parked-calls.ts';
+import { CallQuestions, type InputQuestion, OpenQuestions } from '../questions/questions.ts';
+import { type SessionLink, type SessionLinkUser, upstreamExchange } from '../session-link.ts';
 import { CANCEL_TASK_MS } from './call-as-task.ts';
-import { type Answered, modernFailure, modernResult, taskEnd } from './call-messages.ts';
-import type { KeptOutcome, KeptOutcomes } from './parked-calls.ts';
-import { CallQuestions, type InputQuestion, OpenQuestions } from './questions.ts';
-import { type SessionLink, type SessionLinkUser, upstreamExchange } from './session-link.ts';
 import { TaskOutcome } from './task-outcome.ts';
 import { type CreatedTask, readStatus } from './task-tools.ts';
 

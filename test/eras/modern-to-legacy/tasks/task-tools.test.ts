@@ -1,6 +1,6 @@
 import test from 'ava';
-import { listTaskTools } from '../../../src/eras/modern-to-legacy/task-tools.ts';
-import { serverFrame } from '../../support/frames.ts';
+import { listTaskTools } from '../../../../src/eras/modern-to-legacy/tasks/task-tools.ts';
+import { serverFrame } from '../../../support/frames.ts';
 
 const pageOf = (tools: readonly object[], nextCursor?: string) =>
   serverFrame({ id: 1, result: { tools, ...(nextCursor !== undefined && { nextCursor }) } });

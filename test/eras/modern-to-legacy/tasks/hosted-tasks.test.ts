@@ -1,10 +1,10 @@
 import test from 'ava';
-import type { ModernToLegacyOptions } from '../../../src/eras/modern-to-legacy/dialer.ts';
-import { MAX_STATUS_TEXT } from '../../../src/eras/modern-to-legacy/task-tools.ts';
-import { BridgeError } from '../../../src/errors.ts';
-import { collectLog } from '../../process/collected-log.ts';
-import { createFakeDeps } from '../../support/fake-peers.ts';
-import { ALL, type AskOptions, type Message, ModernBridge, SERVER_RESULT } from './modern-bridge.ts';
+import type { ModernToLegacyOptions } from '../../../../src/eras/modern-to-legacy/dialer.ts';
+import { MAX_STATUS_TEXT } from '../../../../src/eras/modern-to-legacy/tasks/task-tools.ts';
+import { BridgeError } from '../../../../src/errors.ts';
+import { collectLog } from '../../../process/collected-log.ts';
+import { createFakeDeps } from '../../../support/fake-peers.ts';
+import { ALL, type AskOptions, type Message, ModernBridge, SERVER_RESULT } from '../modern-bridge.ts';
 
 const EXTENSION = 'io.modelcontextprotocol/tasks';
 const GREETING = {

@@ -1,4 +1,4 @@
-import { type HeldBytes, ParkedBytes, type ParkedBytesLimits } from '../parked-bytes.ts';
+import { type HeldBytes, ParkedBytes, type ParkedBytesLimits } from '../../parked-bytes.ts';
 import type { StateFault } from './request-state.ts';
 
 /** Limits the calls that wait for their clients; as many tasks are allowed besides, and as many bytes of outcomes. */

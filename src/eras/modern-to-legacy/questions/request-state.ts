@@ -1,11 +1,11 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { Clock } from '../../deps.ts';
-import { asFields, type Fields, MAX_PARSED_VALUES, parseSpan } from '../../mcp/vocabulary/payload.ts';
-import { INVALID_PARAMS } from '../../mcp/vocabulary/rpc-codes.ts';
-import type { RpcError } from '../../mcp/vocabulary/rpc-errors.ts';
-import type { Frame } from '../../wire/frame.ts';
-import { visitMembers } from '../../wire/json/outline.ts';
-import { countValues, decodeString, type Span } from '../../wire/json/scan-json.ts';
+import type { Clock } from '../../../deps.ts';
+import { asFields, type Fields, MAX_PARSED_VALUES, parseSpan } from '../../../mcp/vocabulary/payload.ts';
+import { INVALID_PARAMS } from '../../../mcp/vocabulary/rpc-codes.ts';
+import type { RpcError } from '../../../mcp/vocabulary/rpc-errors.ts';
+import type { Frame } from '../../../wire/frame.ts';
+import { visitMembers } from '../../../wire/json/outline.ts';
+import { countValues, decodeString, type Span } from '../../../wire/json/scan-json.ts';
 
 /** A sealed state has about 200 characters; whatever is longer is none, and is not looked at. */
 export const MAX_STATE_LENGTH = 4096;
