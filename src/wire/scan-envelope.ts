@@ -131,12 +131,16 @@ function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= DIGIT_0 && byte <= DIGIT_9;
 }
 
+/** Used by one scan after the other: none is interrupted by another. */
+const STRICT_DRAFT = new EnvelopeDraft();
+
 /**
  * The full scan, for one object of an untrusted client that is known to be valid JSON. Reads the whole top level, so
  * that whoever parses the same bytes later cannot see another message than the one that was checked.
  */
 export function scanStrictEnvelope(bytes: Buffer, outline?: Outline): Envelope | EnvelopeFault {
-  const draft = new EnvelopeDraft();
+  const draft = STRICT_DRAFT;
+  draft.reset();
   const seen: EnvelopeKey[] = [];
   let fault: string | undefined;
   const end = visitMembers(bytes, 0, outline, (keyStart, keyEnd, valueStart, valueEnd) => {
