@@ -4,6 +4,7 @@ import { HttpSseEndpoint, refuseHttpSse } from '../downstream/http-sse/endpoint.
 import { browserPages, type Endpoint } from '../downstream/listener/browser-page.ts';
 import type { HttpRoute, HttpServerOptions } from '../downstream/listener/http-server.ts';
 import { McpEndpoint } from '../downstream/mcp-endpoint.ts';
+import { CLIENT_LIMITS } from '../downstream/post/read-post.ts';
 import { StreamableEndpoint, type StreamableEndpointOptions } from '../downstream/streamable-session/endpoint.ts';
 import { StatelessEndpoint } from '../downstream/streamable-stateless/endpoint.ts';
 import { environmentOf, mapCaller, principalOf } from '../http/auth/callers.ts';
@@ -36,7 +37,7 @@ export function createRoutes(server: RoutedServer, parts: EndpointParts): Routes
   const callerOf = server.callers.names === 'several' ? principalOf : undefined;
   const bodies = {
     maxMessageBytes,
-    maxJsonDepth,
+    messages: { ...CLIENT_LIMITS, maxDepth: maxJsonDepth },
     bodies: new BodyBudget({ maxMessageBytes, callerOf }),
     maxWaitMs: server.limits.requestTimeoutMs,
     clock: parts.deps.clock,

@@ -17,6 +17,9 @@ import { TurnGate } from '../post/turn-gate.ts';
 import { type EventStreamOwner, EventStreamWriter } from '../stream/event-stream-writer.ts';
 import type { LiveStreams } from '../stream/live-streams.ts';
 
+/** Early clients of the C# SDK take an answer without this word for a refusal. A string leaves with the headers in one write. */
+const ACCEPTED = 'Accepted';
+const ACCEPTED_HEADERS = { 'Content-Type': 'text/plain', 'Content-Length': ACCEPTED.length };
 const SESSION_PARAMETER = 'sessionId';
 
 export interface HttpSseEndpointOptions {
@@ -48,6 +51,8 @@ interface OpenSession {
  */
 export class HttpSseEndpoint {
   readonly #options: HttpSseEndpointOptions;
+  /** POSTs whose messages were taken in this turn of the event loop. */
+  #taken: ServerResponse[] = [];
 
   constructor(options: HttpSseEndpointOptions) {
     this.#options = options;
@@ -87,9 +92,30 @@ export class HttpSseEndpoint {
       limits: this.#options.bodies,
       gate: session.peer.gate,
       // The session may have ended while the message waited or was read.
-      accepted: (messages) => acceptMessages(messages, find(), response),
+      accepted: (messages) => this.#accept(messages, find(), response),
     });
   };
+
+  #accept(messages: PostedMessages, found: OpenSession | BridgeError, response: ServerResponse): void {
+    if (found instanceof BridgeError) return respondError(response, found);
+    const { peer, relay } = found;
+    const items = messages.kind === 'message' ? [messages.frame] : messages.items;
+    const refusal = messages.kind === 'batch' ? refusalOfBatch(items, peer.revision) : undefined;
+    if (refusal !== undefined) return respondError(response, refusal);
+    for (const item of items) {
+      if (item instanceof Frame) relay.fromClient(item, peer);
+      else peer.send(faultAnswer(item));
+    }
+    if (this.#taken.length === 0) setImmediate(() => this.#respondTaken());
+    this.#taken.push(response);
+  }
+
+  /** All at once: the first of these writes may have to wake its reader, who takes the others along. */
+  #respondTaken(): void {
+    const taken = this.#taken;
+    this.#taken = [];
+    for (const response of taken) response.writeHead(202, ACCEPTED_HEADERS).end(ACCEPTED);
+  }
 
   #find(id: string | null, principal: string): OpenSession | BridgeError {
     if (id === null) {
@@ -103,21 +129,6 @@ export class HttpSseEndpoint {
     return new BridgeError('ERR_SESSION_UNKNOWN', 'This session does not exist (any more); open a new stream.');
   }
 }
-
-function acceptMessages(messages: PostedMessages, found: OpenSession | BridgeError, response: ServerResponse): void {
-  if (found instanceof BridgeError) return respondError(response, found);
-  const { peer, relay } = found;
-  const items = messages.kind === 'message' ? [messages.frame] : messages.items;
-  const refusal = messages.kind === 'batch' ? refusalOfBatch(items, peer.revision) : undefined;
-  if (refusal !== undefined) return respondError(response, refusal);
-  for (const item of items) {
-    if (item instanceof Frame) relay.fromClient(item, peer);
-    else peer.send(faultAnswer(item));
-  }
-  response.writeHead(202, { 'Content-Type': 'text/plain', 'Content-Length': ACCEPTED.length }).end(ACCEPTED);
-}
-
-const ACCEPTED = Buffer.from('Accepted');
 
 interface HttpSsePeerOptions {
   readonly response: ServerResponse;

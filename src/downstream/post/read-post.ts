@@ -5,7 +5,7 @@ import { isJson, packingOf } from '../../http/content-type.ts';
 import { type BodyLimits, readBody } from '../../http/server/read-body.ts';
 import { respondError } from '../../http/server/respond.ts';
 import { Frame, type JsonRpcId } from '../../wire/frame.ts';
-import { type ReadResult, readMessage } from '../../wire/read-message.ts';
+import { type ReadLimits, type ReadResult, readMessage } from '../../wire/read-message.ts';
 import type { EnvelopeFault } from '../../wire/scan-envelope.ts';
 import type { Turn, TurnGate } from './turn-gate.ts';
 
@@ -15,11 +15,6 @@ import type { Turn, TurnGate } from './turn-gate.ts';
  */
 export const CLIENT_LIMITS = { maxBatch: 100, maxValues: 1_000_000 };
 
-export interface PostLimits extends BodyLimits {
-  /** Levels of arrays and objects. */
-  readonly maxJsonDepth: number;
-}
-
 /** What a POST brought: one message, or several in an array. */
 export type PostedMessages =
   | { readonly kind: 'message'; readonly frame: Frame }
@@ -28,12 +23,6 @@ export type PostedMessages =
 /** The id to answer under, where there is one. */
 export function idOf(messages: PostedMessages): JsonRpcId | undefined {
   return messages.kind === 'message' && messages.frame.kind === 'request' ? messages.frame.id : undefined;
-}
-
-/** Called once; `id` is the request's when the error is about a readable one. */
-export interface PostHandler {
-  accepted(messages: PostedMessages): void;
-  refused(error: BridgeError, id?: JsonRpcId): void;
 }
 
 type Fault = Extract<ReadResult, { kind: 'fault' }>;
@@ -49,19 +38,6 @@ const waysOut: Readonly<Record<Fault['fault'], string>> = {
   message: 'post a request, a notification or a response of JSON-RPC 2.0',
   batch: 'post one message or a few in an array',
 };
-
-/** Reads the JSON-RPC content of a POST, checked completely: the client is not trusted to write JSON. */
-export function readPost(request: IncomingMessage, limits: PostLimits, handler: PostHandler): void {
-  const undeclared = checkDeclared(request);
-  if (undeclared !== undefined) return handler.refused(undeclared);
-  readBody(request, limits, (error, body) => {
-    if (error !== undefined) return handler.refused(error);
-    const result = readMessage(body, { ...CLIENT_LIMITS, maxDepth: limits.maxJsonDepth });
-    if (result.kind !== 'fault') return handler.accepted(result);
-    const message = `The body was refused: ${result.reason}. Instead, ${waysOut[result.fault]}.`;
-    handler.refused(new BridgeError(faultCodes[result.fault], message), result.id);
-  });
-}
 
 /** What is wrong with what the headers say of the body. */
 function checkDeclared({ headers }: IncomingMessage): BridgeError | undefined {
@@ -81,7 +57,9 @@ function quoted(value: string | undefined): string {
   return value === undefined ? 'none' : JSON.stringify(value.slice(0, 100));
 }
 
-export interface TurnLimits extends PostLimits {
+export interface TurnLimits extends BodyLimits {
+  /** What the JSON of a body may hold. */
+  readonly messages: ReadLimits;
   readonly clock: Clock;
   /** How long a message may wait for its turn; 0: no limit. */
   readonly maxWaitMs: number;
@@ -98,56 +76,69 @@ export interface PostInTurn {
 
 /**
  * Reads a POST when its session has room for one more message, and hands its content over when there still is: many
- * may be read at a time, and the first of them may fill the server's pipe. Refuses what cannot be taken.
+ * may be read at a time, and the first of them may fill the server's pipe. The content is checked completely, as the
+ * client is not trusted to write JSON. Refuses what cannot be taken.
  */
-export function readInTurn({ request, response, limits, gate, accepted }: PostInTurn): void {
-  const enter = (turn: Turn): void => {
-    if (gate === undefined) return turn.run();
-    if (enterInTime(gate, turn, limits, (error) => respondError(response, error))) return;
-    const busy = 'Too many messages of this session wait already; read what it has sent first.';
-    respondError(response, new BridgeError('ERR_SESSION_BUSY', busy, { retryAfterMs: 1000 }));
-  };
-  const read = (): void =>
-    readPost(request, limits, {
-      accepted: (messages) => enter({ ...sizeUp(messages), run: () => accepted(messages) }),
-      refused: (error, id) => respondError(response, error, id),
-    });
-  enter({ kind: 'unread', bytes: 0, run: read });
+export function readInTurn(post: PostInTurn): void {
+  if (post.gate?.lets('unread') ?? true) return read(post);
+  hold(post, { kind: 'unread', bytes: 0, run: () => read(post) });
 }
 
-/**
- * A server that hangs never takes what waits for it, and nobody else knows of the message yet. False: too many wait.
- * `refuse` is called instead of the turn, when it has waited too long.
- */
-function enterInTime(
-  gate: TurnGate,
-  turn: Turn,
-  { clock, maxWaitMs }: TurnLimits,
-  refuse: (error: BridgeError) => void,
-): boolean {
-  let stopWaiting = (): void => {};
-  const run = (): void => {
-    stopWaiting();
-    turn.run();
-  };
-  const timed: Turn = { kind: turn.kind, bytes: turn.bytes, run };
-  if (!gate.enter(timed)) return false;
-  if (maxWaitMs === 0 || !gate.holds(timed)) return true;
-  stopWaiting = clock.after(maxWaitMs, () => {
-    gate.leave(timed);
-    const message = `The server took no message for ${maxWaitMs} ms, so this one was not sent; raise --request-timeout if it needs longer.`;
-    refuse(new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data: { phase: 'turn', timeoutMs: maxWaitMs } }));
+function read(post: PostInTurn): void {
+  const { request, response, limits, gate } = post;
+  const undeclared = checkDeclared(request);
+  if (undeclared !== undefined) return respondError(response, undeclared);
+  readBody(request, limits, (error, body) => {
+    if (error !== undefined) return respondError(response, error);
+    const messages = readMessage(body, limits.messages);
+    if (messages.kind === 'fault') return respondError(response, faultOf(messages), messages.id);
+    const kind = kindOf(messages);
+    if (gate?.lets(kind) ?? true) return post.accepted(messages);
+    hold(post, { kind, bytes: bytesOf(messages), run: () => post.accepted(messages) });
   });
-  return true;
 }
 
-function sizeUp(messages: PostedMessages): Pick<Turn, 'kind' | 'bytes'> {
-  const items = messages.kind === 'message' ? [messages.frame] : messages.items;
-  let bytes = 0;
-  let kind: Turn['kind'] = 'answer';
-  for (const item of items) {
-    if (item instanceof Frame) bytes += item.bytes.length;
-    if (!(item instanceof Frame && item.isResponse)) kind = 'message';
-  }
-  return { kind, bytes };
+function faultOf({ fault, reason }: Fault): BridgeError {
+  return new BridgeError(faultCodes[fault], `The body was refused: ${reason}. Instead, ${waysOut[fault]}.`);
+}
+
+/** A server that hangs never takes what waits for it, and nobody else knows of the message yet, so its wait has an end. */
+function hold({ gate, response, limits }: PostInTurn, turn: Turn): void {
+  const { clock, maxWaitMs } = limits;
+  let stopWaiting = (): void => {};
+  const held: Turn = {
+    ...turn,
+    run: () => {
+      stopWaiting();
+      turn.run();
+    },
+  };
+  if (gate?.hold(held) !== true) return respondError(response, TOO_MANY_WAIT);
+  if (maxWaitMs === 0) return;
+  stopWaiting = clock.after(maxWaitMs, () => {
+    gate.leave(held);
+    const message = `The server took no message for ${maxWaitMs} ms, so this one was not sent; raise --request-timeout if it needs longer.`;
+    const data = { phase: 'turn', timeoutMs: maxWaitMs };
+    respondError(response, new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data }));
+  });
+}
+
+const TOO_MANY_WAIT = new BridgeError(
+  'ERR_SESSION_BUSY',
+  'Too many messages of this session wait already; read what it has sent first.',
+  { retryAfterMs: 1000 },
+);
+
+function isAnswer(item: Frame | EnvelopeFault): boolean {
+  return item instanceof Frame && item.isResponse;
+}
+
+function kindOf(messages: PostedMessages): Turn['kind'] {
+  if (messages.kind === 'message') return isAnswer(messages.frame) ? 'answer' : 'message';
+  return messages.items.every(isAnswer) ? 'answer' : 'message';
+}
+
+function bytesOf(messages: PostedMessages): number {
+  if (messages.kind === 'message') return messages.frame.bytes.length;
+  return messages.items.reduce((sum, item) => sum + (item instanceof Frame ? item.bytes.length : 0), 0);
 }

@@ -36,12 +36,21 @@ export class TurnGate {
   );
   #isOpenForGood = false;
 
-  /** Runs it at once or when the gate opens. False: too many wait already, refuse this one. */
-  enter(turn: Turn): boolean {
-    if (this.#mayPass(turn)) {
-      turn.run();
-      return true;
+  /** May what is of this kind go on now? Where not, it is held. */
+  lets(kind: Turn['kind']): boolean {
+    if (this.#closedFor.has('server')) return false;
+    switch (kind) {
+      case 'answer':
+        return true;
+      case 'message':
+        return !this.#closedFor.has('reader');
+      case 'unread':
+        return this.#waiting.bytes < MAX_HELD_BYTES;
     }
+  }
+
+  /** Keeps it until the gate opens for it, and runs it then. False: too many wait already, refuse this one. */
+  hold(turn: Turn): boolean {
     if (!this.#mayHold(turn)) return false;
     this.#waiting.add(turn);
     return true;
@@ -50,11 +59,6 @@ export class TurnGate {
   /** One that is held back waits no longer. */
   leave(turn: Turn): void {
     this.#waiting.removeFirst((other) => other === turn);
-  }
-
-  /** Is it held back? */
-  holds(turn: Turn): boolean {
-    return this.#waiting.some((other) => other === turn);
   }
 
   #mayHold(turn: Turn): boolean {
@@ -81,21 +85,9 @@ export class TurnGate {
   /** One that passes may close the gate again: the others then keep waiting, in order. */
   #letPass(): void {
     for (;;) {
-      const turn = this.#waiting.removeFirst((waiting) => this.#mayPass(waiting));
+      const turn = this.#waiting.removeFirst(({ kind }) => this.lets(kind));
       if (turn === undefined) return;
       turn.run();
-    }
-  }
-
-  #mayPass({ kind }: Turn): boolean {
-    if (this.#closedFor.has('server')) return false;
-    switch (kind) {
-      case 'answer':
-        return true;
-      case 'message':
-        return !this.#closedFor.has('reader');
-      case 'unread':
-        return this.#waiting.bytes < MAX_HELD_BYTES;
     }
   }
 }

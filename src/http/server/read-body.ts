@@ -29,20 +29,20 @@ export function readBody(
     chunks.push(chunk);
   };
   const onEnd = (): void => {
-    stop();
+    giveBack();
     done(undefined, chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, length));
   };
   const refuse = (error: BridgeError): void => {
-    stop();
+    request.off('data', onData).off('end', onEnd);
+    giveBack();
     chunks.length = 0;
     done(error, EMPTY);
   };
-  const stop = (): void => {
-    request.off('data', onData).off('end', onEnd).off('close', stop);
+  const giveBack = (): void => {
     bodies.give(taken, request);
     taken = 0;
   };
-  request.on('data', onData).on('end', onEnd).on('close', stop);
+  request.on('data', onData).on('end', onEnd).on('close', giveBack);
 }
 
 const EMPTY = Buffer.alloc(0);

@@ -10,8 +10,12 @@ import {
 function createGate() {
   const gate = new TurnGate();
   const passed: string[] = [];
-  const enter = (name: string, kind: Turn['kind'] = 'message', more: Partial<Turn> = {}): boolean =>
-    gate.enter({ kind, bytes: 0, run: () => void passed.push(name), ...more });
+  const enter = (name: string, kind: Turn['kind'] = 'message', more: Partial<Turn> = {}): boolean => {
+    const turn = { kind, bytes: 0, run: () => void passed.push(name), ...more };
+    if (!gate.lets(turn.kind)) return gate.hold(turn);
+    turn.run();
+    return true;
+  };
   return { gate, passed, enter };
 }
 
