@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { type ClientRequest, Agent as HttpAgent } from 'node:http';
+import { type ClientRequest, Agent as HttpAgent, type RequestOptions } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { BlockList, isIP, type Socket } from 'node:net';
 import { createSecureContext, type SecureContext } from 'node:tls';
+import { urlToHttpOptions } from 'node:url';
 import { HttpProxyAgent } from 'http-proxy-agent';
 import { HttpsProxyAgent } from 'https-proxy-agent';
 import { BridgeError } from '../../errors.ts';
@@ -27,17 +28,31 @@ export interface TlsFiles {
   readonly keyFile: string | undefined;
 }
 
+/** Where a request goes, as `http.request` takes it. */
+export type RequestTarget = Pick<RequestOptions, 'protocol' | 'hostname' | 'port' | 'path' | 'auth' | 'agent'>;
+
 /** Keep-alive connections to one server, through whatever proxy the environment asks for. */
 export class Agents {
   readonly #secureContext: SecureContext | undefined;
   readonly #proxyEnvironment: ProxyEnvironment;
   /** By scheme, or by the URL of the proxy and scheme. */
   readonly #agents = new Map<string, HttpAgent>();
+  /** Most requests go where the one before has gone. */
+  #latest: { readonly url: URL; readonly target: RequestTarget } | undefined;
 
   /** Throws BridgeError ERR_CONFIG_OPTION when a file cannot be used. */
   constructor(tls: TlsFiles, proxyEnvironment: ProxyEnvironment) {
     this.#secureContext = readSecureContext(tls);
     this.#proxyEnvironment = proxyEnvironment;
+  }
+
+  /** Throws BridgeError ERR_CONFIG_OPTION when the environment names an unusable proxy. */
+  targetOf(url: URL): RequestTarget {
+    if (this.#latest?.url !== url) {
+      const { protocol, hostname, port, path, auth } = urlToHttpOptions(url);
+      this.#latest = { url, target: { protocol, hostname, port, path, auth, agent: this.agentFor(url) } };
+    }
+    return this.#latest.target;
   }
 
   /** Throws BridgeError ERR_CONFIG_OPTION when the environment names an unusable proxy. */
@@ -77,6 +92,7 @@ export class Agents {
   destroy(): void {
     for (const agent of this.#agents.values()) agent.destroy();
     this.#agents.clear();
+    this.#latest = undefined;
   }
 }
 

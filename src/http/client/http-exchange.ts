@@ -93,9 +93,9 @@ export class HttpExchange implements HttpCall {
       const { method } = this.#request;
       const headers = this.#host.headersFor(this.#url, this.#request);
       this.#authorization = headers.authorization;
-      const agent = this.#host.agents.agentFor(this.#url);
-      const open = this.#url.protocol === 'https:' ? requestHttps : requestHttp;
-      message = open(this.#url, { method, headers, agent });
+      const { protocol, hostname, port, path, auth, agent } = this.#host.agents.targetOf(this.#url);
+      const open = protocol === 'https:' ? requestHttps : requestHttp;
+      message = open({ protocol, hostname, port, path, auth, agent, method, headers });
     } catch (thrown) {
       // The token cannot be read, the proxy not be used or a header not be sent. The handler hears of it in a
       // microtask, as the caller has to have this object first.
