@@ -10,7 +10,7 @@ import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { SessionRegistry } from '../../relay/session-registry.ts';
 import { Frame, type JsonRpcId } from '../../wire/frame.ts';
 import { type LineSink, LineSplitter, type OversizedLine } from '../../wire/ndjson.ts';
-import { type ReadResult, readMessage } from '../../wire/read-message.ts';
+import { type ReadLimits, type ReadResult, readMessage } from '../../wire/read-message.ts';
 import { recoverEnvelope } from '../../wire/scan-envelope.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { type BatchItem, refusalOfBatch } from '../batch.ts';
@@ -52,6 +52,7 @@ export class StdioEndpoint implements LineSink {
   readonly #splitter: LineSplitter;
   readonly #legacy: LegacyConversation;
   readonly #modern: ModernConversation;
+  readonly #limits: ReadLimits;
   #resolveEnded: (end: StdioEnd) => void = () => {};
   #resolveClientGone: () => void = () => {};
   #resolveUnread: () => void = () => {};
@@ -70,6 +71,7 @@ export class StdioEndpoint implements LineSink {
 
   constructor(options: StdioEndpointOptions) {
     this.#options = options;
+    this.#limits = { ...CLIENT_LIMITS, maxDepth: options.maxJsonDepth };
     const { input, output, sessions, deps, untakenTimeoutMs = 0 } = options;
     this.#writer = new LineWriter(output, () => this.#drained());
     const sharedInput = new SharedInput({
@@ -97,7 +99,7 @@ export class StdioEndpoint implements LineSink {
   // ---- lines of the client
 
   line(bytes: Buffer): void {
-    const result = readMessage(bytes, { ...CLIENT_LIMITS, maxDepth: this.#options.maxJsonDepth });
+    const result = readMessage(bytes, this.#limits);
     if (result.kind === 'fault') return this.#refuse(faultError(result), result.id);
     if (result.kind === 'batch') return this.#batch(result.items);
     const { frame } = result;

@@ -1,4 +1,4 @@
-import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { ListNode } from '../../collections/linked-list.ts';
 import { EVENT_STREAM_TYPE } from '../../http/content-type.ts';
 import { encodeComment, encodeEvents } from '../../wire/sse-encode.ts';
@@ -33,7 +33,7 @@ export class EventStreamWriter implements Ticking {
   #sentBytes = 0;
   #state: 'open' | 'ending' | 'closed' = 'open';
 
-  constructor(response: ServerResponse, live: LiveStreams, owner: EventStreamOwner, headers: OutgoingHttpHeaders = {}) {
+  constructor(response: ServerResponse, live: LiveStreams, owner: EventStreamOwner) {
     this.#owner = owner;
     this.#writer = new ResponseWriter(response, live.nowMs, () => owner.streamDrained());
     this.#lastTickMs = live.nowMs;
@@ -43,7 +43,6 @@ export class EventStreamWriter implements Ticking {
       'Cache-Control': 'no-cache, no-transform',
       // Tells nginx and its kin not to hold events back.
       'X-Accel-Buffering': 'no',
-      ...headers,
     });
     response.flushHeaders();
     response.on('close', () => this.#close());

@@ -4,12 +4,7 @@ import { BridgeError, toBridgeError } from '../../errors.ts';
 import { parseAccept } from '../../http/content-type.ts';
 import { forwardedHeaders } from '../../http/request-headers.ts';
 import { respondEmpty, respondError } from '../../http/server/respond.ts';
-import {
-  LAST_EVENT_ID_HEADER,
-  PROTOCOL_VERSION_HEADER,
-  SESSION_ID_HEADER,
-  SESSION_ID_HEADER_OUT,
-} from '../../mcp/vocabulary/headers.ts';
+import { LAST_EVENT_ID_HEADER, PROTOCOL_VERSION_HEADER, SESSION_ID_HEADER } from '../../mcp/vocabulary/headers.ts';
 import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import { findRevision, REVISION_IDS } from '../../mcp/vocabulary/revisions.ts';
 import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
@@ -31,7 +26,8 @@ import {
 import { idOf, type PostedMessages } from '../post/read-post.ts';
 import type { TurnGate } from '../post/turn-gate.ts';
 import type { LiveStreams } from '../stream/live-streams.ts';
-import { type LaneRequest, StreamablePeer } from './peer.ts';
+import { StreamablePeer } from './peer.ts';
+import type { PostLaneOptions } from './post-lane.ts';
 
 export interface StreamableEndpointOptions {
   readonly sessions: SessionRegistry;
@@ -58,6 +54,7 @@ interface OpenSession {
 
 /** Notifications and answers of a client open no lane. */
 const NO_LANE: Lane = { isOpen: false };
+const NOTHING = (): void => {};
 
 /**
  * What the MCP endpoint does for clients with a session: Streamable HTTP of 2025-03-26, 2025-06-18 and 2025-11-25.
@@ -118,8 +115,7 @@ export class StreamableEndpoint {
         response,
         expected: 1,
         batch: false,
-        // Only an InitializeResult has the session id, so the headers wait for what comes.
-        headers: { [SESSION_ID_HEADER_OUT]: id },
+        newSessionId: id,
         forwarded: forwardedHeaders(request, this.#options.forwardHeaders),
         answerAs: parseAccept(request.headers.accept).prefersEventStream ? 'stream' : 'json',
         // Nobody else knows the id, and a client that tries again must not find every slot taken by its past sessions.
@@ -159,9 +155,20 @@ export class StreamableEndpoint {
     if (expected === 0) respondEmpty(response, 202);
   }
 
-  #openLane(session: OpenSession, request: IncomingMessage, lane: LaneRequest): Lane | BridgeError {
-    const forwarded = forwardedHeaders(request, this.#options.forwardHeaders);
-    const opened = session.peer.openLane({ ...lane, forwarded });
+  #openLane(
+    session: OpenSession,
+    request: IncomingMessage,
+    { response, expected, batch }: Pick<PostLaneOptions, 'response' | 'expected' | 'batch'>,
+  ): Lane | BridgeError {
+    const opened = session.peer.openLane({
+      response,
+      expected,
+      batch,
+      newSessionId: undefined,
+      forwarded: forwardedHeaders(request, this.#options.forwardHeaders),
+      answerAs: 'json',
+      onLost: NOTHING,
+    });
     if (opened instanceof BridgeError) return opened;
     if (parseAccept(request.headers.accept).prefersEventStream) opened.commit();
     return opened;

@@ -31,12 +31,6 @@ export interface StreamablePeerOptions {
   readonly maxReplayBytes?: number | undefined;
 }
 
-/** The response a lane is made of and what is expected on it. */
-export type LaneRequest = Pick<PostLaneOptions, 'response' | 'expected' | 'batch'> &
-  Partial<Pick<PostLaneOptions, 'headers' | 'forwarded' | 'answerAs' | 'onLost'>>;
-
-const NOTHING = (): void => {};
-
 /**
  * A client over Streamable HTTP with a session: a lane for each POST, one stream for everything else. Each message
  * goes to exactly one of them. [spec 2025-11-25 transports#multiple-connections]
@@ -166,17 +160,10 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   // ---- responses that carry messages
 
   /** A lane for a POST with `expected` requests in it. An error: the session has too many streams. */
-  openLane(options: LaneRequest): PostLane | BridgeError {
+  openLane(options: PostLaneOptions): PostLane | BridgeError {
     const refusal = this.#slots.take(options.response);
     if (refusal !== undefined) return refusal;
-    const lane = new PostLane({
-      headers: {},
-      forwarded: undefined,
-      answerAs: 'json',
-      onLost: NOTHING,
-      ...options,
-      owner: this,
-    });
+    const lane = new PostLane(this, options);
     // A client that calls after its stream was closed has not left: some clients never open the stream again.
     this.#isListening &&= this.#getStream?.isConnected ?? false;
     this.#node ??= this.#live.add(this);

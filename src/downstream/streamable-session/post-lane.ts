@@ -1,7 +1,8 @@
-import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { LinkedList, ListNode } from '../../collections/linked-list.ts';
 import { JSON_TYPE } from '../../http/content-type.ts';
 import { respondEmpty } from '../../http/server/respond.ts';
+import { SESSION_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
 import type { Lane } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { joinArray } from '../../wire/write-message.ts';
@@ -26,13 +27,12 @@ export interface LaneOwner {
 
 export interface PostLaneOptions {
   readonly response: ServerResponse;
-  readonly owner: LaneOwner;
   /** Answers the client waits for. */
   readonly expected: number;
   /** The body was an array, so a JSON answer is one too. [spec 2025-03-26 transports] */
   readonly batch: boolean;
-  /** Headers of a response that carries a result: the session id of a fresh session. */
-  readonly headers: OutgoingHttpHeaders;
+  /** The id of the session that this POST opens. The client is told with a result only. */
+  readonly newSessionId: string | undefined;
   /** Headers of the POST that may pass to a remote server. */
   readonly forwarded: Readonly<Record<string, string>> | undefined;
   /** What an answer travels as when it comes before everything else. */
@@ -68,14 +68,14 @@ export class PostLane implements Lane, Ticking {
   #expected: number;
   #state: LaneState = HELD;
 
-  constructor(options: PostLaneOptions) {
+  constructor(owner: LaneOwner, options: PostLaneOptions) {
     this.#options = options;
     this.#response = options.response;
-    this.#owner = options.owner;
+    this.#owner = owner;
     this.#expected = options.expected;
-    this.#openedAtMs = options.owner.nowMs;
+    this.#openedAtMs = owner.nowMs;
     this.#response.on('close', () => this.#disconnected());
-    this.#node = options.owner.lanes.add(this);
+    this.#node = owner.lanes.add(this);
   }
 
   get headers(): Readonly<Record<string, string>> | undefined {
@@ -95,7 +95,7 @@ export class PostLane implements Lane, Ticking {
     if (frame.isResponse) this.#expected -= 1;
     if (this.#state.kind === 'held') {
       if (frame.isResponse && this.#travelsAsJson(frame)) return this.#collect(frame);
-      this.#commit(frame.kind === 'error' ? {} : this.#options.headers);
+      this.#commit(frame.kind !== 'error');
     }
     return this.#stream(frame);
   }
@@ -115,14 +115,15 @@ export class PostLane implements Lane, Ticking {
 
   /** Makes the response a stream, whatever comes. */
   commit(): void {
-    if (this.#state.kind === 'held') this.#commit(this.#options.headers);
+    if (this.#state.kind === 'held') this.#commit(true);
   }
 
   /** What was collected goes first. */
-  #commit(headers: OutgoingHttpHeaders): void {
+  #commit(opensSession: boolean): void {
+    if (opensSession) this.#announceSession();
     const stream = this.#owner.openStream(this);
     this.#state = { kind: 'streaming', stream };
-    stream.open(this.#response, headers);
+    stream.open(this.#response);
     for (const frame of this.#collected) stream.send(frame);
     this.#collected.length = 0;
   }
@@ -147,13 +148,19 @@ export class PostLane implements Lane, Ticking {
   #answerJson(): boolean {
     const answers = this.#collected;
     const body = this.#options.batch ? joinArray(answers.map(({ bytes }) => bytes)) : (answers[0] as Frame).bytes;
-    const announced = this.#collected[0]?.kind === 'result' ? this.#options.headers : undefined;
-    this.#response.writeHead(200, { 'Content-Type': JSON_TYPE, 'Content-Length': body.length, ...announced });
+    if (answers[0]?.kind === 'result') this.#announceSession();
+    this.#response.writeHead(200, { 'Content-Type': JSON_TYPE, 'Content-Length': body.length });
     const writer = new ResponseWriter(this.#response, this.#owner.nowMs, () => this.#owner.laneDrained(this));
     writer.end(body);
     if (writer.queuedBytes === 0) this.#end();
     else this.#state = { kind: 'unread', writer };
     return !writer.isFull;
+  }
+
+  /** [spec 2025-11-25 transports#session-management] */
+  #announceSession(): void {
+    const { newSessionId } = this.#options;
+    if (newSessionId !== undefined) this.#response.setHeader(SESSION_ID_HEADER_OUT, newSessionId);
   }
 
   #stream(frame: Frame): boolean {

@@ -1,4 +1,4 @@
-import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { ListNode } from '../../collections/linked-list.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { encodeNumberedEvents, encodePriming } from '../../wire/sse-encode.ts';
@@ -50,21 +50,21 @@ export class ResumableStream implements EventStreamOwner, Ticking {
   }
 
   /** Carries the stream on this response from now on; an earlier connection ends. */
-  open(response: ServerResponse, headers: OutgoingHttpHeaders = {}): void {
-    const connection = this.#connect(response, headers);
+  open(response: ServerResponse): void {
+    const connection = this.#connect(response);
     if (this.#context.priming) this.#prime(connection);
   }
 
   /** Carries the stream on the response of a client that reconnects, after the events it missed. */
   resume(response: ServerResponse, missed: readonly Buffer[]): void {
-    const connection = this.#connect(response, {});
+    const connection = this.#connect(response);
     for (const event of missed) connection.write(event);
   }
 
-  #connect(response: ServerResponse, headers: OutgoingHttpHeaders): EventStreamWriter {
+  #connect(response: ServerResponse): EventStreamWriter {
     this.flush();
     const previous = this.#connection;
-    const connection = new EventStreamWriter(response, this.#context.live, this, headers);
+    const connection = new EventStreamWriter(response, this.#context.live, this);
     this.#connection = connection;
     this.#connectedAtMs = this.#context.live.nowMs;
     if (this.#context.pollAfterMs > 0 && this.#context.priming) this.#node ??= this.#context.live.add(this);
