@@ -75,7 +75,9 @@ export class Agents {
   #createAgent(url: URL, proxy: URL | undefined): HttpAgent {
     const isSecure = url.protocol === 'https:';
     if (proxy !== undefined) {
-      return isSecure ? new TunnelAgent(proxy, this.#secureContext) : new HttpProxyAgent(proxy, POOL);
+      return isSecure
+        ? new TunnelAgent(proxy, this.#secureContext)
+        : new HttpProxyAgent(proxy, { ...VERIFIED, ...POOL });
     }
     // A ready-made context keeps the certificates out of the key by which Node finds a pooled connection.
     return isSecure ? new HttpsAgent({ ...POOL, ...secured(this.#secureContext) }) : new HttpAgent(POOL);
@@ -99,15 +101,13 @@ export class Agents {
 /** Said although it is the default: NODE_TLS_REJECT_UNAUTHORIZED, in some shell profile perhaps, changes that. */
 const VERIFIED = { rejectUnauthorized: true } as const;
 
+/** Node goes over all of these for each request, so there is none that says what is so anyway. */
 const POOL = {
-  ...VERIFIED,
   keepAlive: true,
   keepAliveMsecs: TCP_KEEP_ALIVE_MS,
   timeout: IDLE_SOCKET_MS,
   maxFreeSockets: MAX_IDLE_SOCKETS,
   scheduling: 'lifo',
-  // IPv6 and IPv4 are tried one after the other, a quarter of a second each, before the connect limit strikes.
-  autoSelectFamily: true,
 } as const;
 
 type ConnectOptions = Parameters<HttpsProxyAgent<string>['connect']>[1];
@@ -117,7 +117,7 @@ class TunnelAgent extends HttpsProxyAgent<string> {
   readonly #secureContext: SecureContext | undefined;
 
   constructor(proxy: URL, secureContext: SecureContext | undefined) {
-    super(proxy, POOL);
+    super(proxy, { ...VERIFIED, ...POOL });
     this.#secureContext = secureContext;
   }
 

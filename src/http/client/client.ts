@@ -27,6 +27,8 @@ export class HttpClient implements HttpExchangeHost {
   readonly clock: Clock;
   readonly #baseHeaders: Readonly<Record<string, string>>;
   readonly #credentials: Credentials | undefined;
+  /** The messages of a session are posted with the same headers. */
+  #latest: { readonly own: object; readonly all: Readonly<Record<string, string>> } | undefined;
 
   /** Throws BridgeError ERR_CONFIG_OPTION when a certificate file cannot be used. */
   constructor(options: HttpClientOptions) {
@@ -61,14 +63,20 @@ export class HttpClient implements HttpExchangeHost {
     return new HttpExchange(this, request, handler);
   }
 
-  headersFor(url: URL, { headers, forwarded, cookies }: RequestHeaders): Record<string, string> {
+  headersFor(url: URL, { headers, forwarded, cookies }: RequestHeaders): Readonly<Record<string, string>> {
+    const authorization = this.#credentials?.authorization();
+    const cookie = cookies.headerFor(url);
+    if (forwarded === undefined && authorization === undefined && cookie === undefined) return this.#withBase(headers);
     const passed = forwarded === undefined ? undefined : pickHeaders(Object.entries(forwarded), isForwardable);
     const all: Record<string, string> = { ...passed, ...this.#baseHeaders, ...headers };
-    const authorization = this.#credentials?.authorization();
     if (authorization !== undefined) all.authorization = authorization;
-    const cookie = cookies.headerFor(url);
     if (cookie !== undefined) all.cookie = all.cookie === undefined ? cookie : `${all.cookie}; ${cookie}`;
     return all;
+  }
+
+  #withBase(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+    if (this.#latest?.own !== headers) this.#latest = { own: headers, all: { ...this.#baseHeaders, ...headers } };
+    return this.#latest.all;
   }
 
   /** Closes all connections, those in use included. */

@@ -1,3 +1,4 @@
+import { EVENT_STREAM_TYPE, JSON_TYPE } from '../../http/content-type.ts';
 import { PROTOCOL_VERSION_HEADER_OUT, SESSION_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
 import type { Revision } from '../../mcp/vocabulary/revisions.ts';
 
@@ -9,17 +10,23 @@ export interface SessionKey {
   readonly generation: number;
   /** The headers that say so. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Those of a message that is posted to a server of Streamable HTTP: the same object for all of them. */
+  readonly postHeaders: Readonly<Record<string, string>>;
 }
 
-export const NO_SESSION: SessionKey = { id: undefined, generation: 0, headers: {} };
+/** Both kinds of answer. */
+export const ACCEPT_ANSWER = `${JSON_TYPE}, ${EVENT_STREAM_TYPE}`;
+
+function postHeadersWith(headers: SessionKey['headers']): SessionKey['postHeaders'] {
+  return { 'Content-Type': JSON_TYPE, Accept: ACCEPT_ANSWER, ...headers };
+}
+
+export const NO_SESSION: SessionKey = { id: undefined, generation: 0, headers: {}, postHeaders: postHeadersWith({}) };
 
 export function createSessionKey(id: string | undefined, revision: Revision, generation: number): SessionKey {
-  return {
-    id,
-    generation,
-    headers: {
-      ...(id !== undefined && { [SESSION_ID_HEADER_OUT]: id }),
-      ...(revision.versionHeader && { [PROTOCOL_VERSION_HEADER_OUT]: revision.id }),
-    },
+  const headers = {
+    ...(id !== undefined && { [SESSION_ID_HEADER_OUT]: id }),
+    ...(revision.versionHeader && { [PROTOCOL_VERSION_HEADER_OUT]: revision.id }),
   };
+  return { id, generation, headers, postHeaders: postHeadersWith(headers) };
 }

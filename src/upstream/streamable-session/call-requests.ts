@@ -1,14 +1,11 @@
 import type { HttpRequest } from '../../http/client/http-call.ts';
 import type { CallTimeouts } from '../../http/client/phase-timer.ts';
-import { EVENT_STREAM_TYPE, JSON_TYPE } from '../../http/content-type.ts';
+import { EVENT_STREAM_TYPE } from '../../http/content-type.ts';
 import { LAST_EVENT_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
 import { INITIALIZE, PING } from '../../mcp/vocabulary/methods.ts';
 import type { Outgoing } from '../remote/outbox.ts';
 import type { RemoteEnvironment } from '../remote/remote-options.ts';
 import type { SessionKey } from '../remote/session-key.ts';
-
-/** Both kinds of answer. */
-export const ACCEPT_ANSWER = `${JSON_TYPE}, ${EVENT_STREAM_TYPE}`;
 
 /**
  * So long a server may take for a message of the bridge's own: a call waits for it, and no client sees that it is not
@@ -26,7 +23,7 @@ export function postRequest(
   return {
     method: 'POST',
     url,
-    headers: { 'Content-Type': JSON_TYPE, Accept: ACCEPT_ANSWER, ...session.headers },
+    headers: session.postHeaders,
     forwarded: caller.of(frame, exchange),
     body: frame.bytes,
     timeouts: timeoutsOf(message, timeouts),

@@ -13,7 +13,7 @@ import { QUOTE } from '../../wire/json/ascii.ts';
 import { decodeString } from '../../wire/json/scan-json.ts';
 import { withId } from '../../wire/splice.ts';
 import type { RemoteEnvironment } from '../remote/remote-options.ts';
-import { ACCEPT_ANSWER } from '../streamable-session/call-requests.ts';
+import { ACCEPT_ANSWER } from '../remote/session-key.ts';
 
 export interface PostedMessage {
   readonly frame: Frame;
