@@ -9,7 +9,7 @@ import { CLOSE_BRACKET, OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/ascii.t
 import { findMember } from '../../wire/json/find-member.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
 import { visitMembers } from '../../wire/json/outline.ts';
-import { isStringToken, skipWhitespace } from '../../wire/json/scan-json.ts';
+import { findText, isStringToken, skipWhitespace } from '../../wire/json/scan-json.ts';
 import { parseLogLevel } from '../vocabulary/log-levels.ts';
 import {
   META_CLIENT_CAPABILITIES,
@@ -198,7 +198,7 @@ function isEnvelopeOnly({ bytes, outline }: Frame, metaStart: number): boolean {
   let count = 0;
   const end = visitMembers(bytes, metaStart, outline, (keyStart, keyEnd) => {
     count += 1;
-    return ENVELOPE_KEYS.some((key) => isStringToken(bytes, keyStart, keyEnd, key));
+    return findText(bytes, keyStart, keyEnd, ENVELOPE_KEYS) !== undefined;
   });
   return count > 0 && end !== -1;
 }

@@ -8,7 +8,7 @@ import type { Frame } from '../../wire/frame.ts';
 import { OPEN_BRACE } from '../../wire/json/ascii.ts';
 import { findMember } from '../../wire/json/find-member.ts';
 import { itemEditors, itemSpans, ObjectEditor } from '../../wire/json/object-editor.ts';
-import { type Edit, isStringToken, type Span } from '../../wire/json/scan-json.ts';
+import { type Edit, findText, isStringToken, type Span } from '../../wire/json/scan-json.ts';
 import { CALL_TOOL, GET_PROMPT, LIST_TOOLS } from '../vocabulary/methods.ts';
 import { asFields, type Fields, PartReader, parseSpan, showText } from '../vocabulary/payload.ts';
 import { featuresOf, type RevisionFeatures, type RevisionId } from '../vocabulary/revisions.ts';
@@ -159,7 +159,7 @@ const newTypes = ['audio', 'resource_link'] as const;
 function blockEdits(parts: PartReader, block: Span, { features, index }: BlockContext): readonly Edit[] {
   const { bytes } = parts;
   const type = findMember(bytes, block.start, 'type');
-  if (type === undefined || !newTypes.some((name) => isStringToken(bytes, type.start, type.end, name))) return [];
+  if (type === undefined || findText(bytes, type.start, type.end, newTypes) === undefined) return [];
   const fields = asFields(parts.read(block));
   const older = fields && downgradeBlock(fields, features, index);
   return older === undefined || older === fields ? [] : [{ ...block, replacement: encode(older) }];

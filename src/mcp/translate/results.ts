@@ -36,11 +36,10 @@ export interface ModernResultOptions {
 export function toModernResult(frame: Frame, options: ModernResultOptions): Frame | undefined {
   const { method, serverInfo, cache = NO_CACHING } = options;
   const { bytes, payloadStart } = frame;
-  const keys = ['resultType', '_meta', 'ttlMs', 'cacheScope', 'content', 'tools'];
-  const result = ObjectEditor.readIn(frame, frame.kind === 'result' ? payloadStart : -1, keys);
+  const result = ObjectEditor.readIn(frame, frame.kind === 'result' ? payloadStart : -1, MODERN_MEMBERS);
   if (result === undefined) return undefined;
   result.set('resultType', COMPLETE);
-  changeMeta(frame, result, { set: serverInfo && { [META_SERVER_INFO]: serverInfo }, remove: [META_RELATED_TASK] });
+  changeMeta(frame, result, [META_RELATED_TASK], serverInfo);
   if (isCacheable(method)) setHints(result, method, cache);
   if (method === CALL_TOOL && isMissing(bytes, result, 'content')) result.set('content', EMPTY_LIST);
   if (method === LIST_TOOLS) editValue(result, 'tools', modernToolEdits(bytes, result.value('tools')?.start ?? -1));
@@ -57,6 +56,7 @@ function setHints(result: ObjectEditor, method: string, cache: CacheHints): void
   }
 }
 
+const MODERN_MEMBERS = ['resultType', '_meta', 'ttlMs', 'cacheScope', 'content', 'tools'];
 const COMPLETE = encode('complete');
 const EMPTY_LIST = encode([]);
 
@@ -84,31 +84,43 @@ export function toLegacyResult(frame: Frame, method: string): Frame {
     // In the result of an extension's method they may be the extension's.
     if (isSpecified(method)) for (const key of specified) result.remove(key);
   }
-  changeMeta(frame, result, { set: undefined, remove: [META_SERVER_INFO, META_SUBSCRIPTION_ID] });
+  changeMeta(frame, result, [META_SERVER_INFO, META_SUBSCRIPTION_ID], undefined);
   return editFrame(frame, result.edits());
 }
 
-interface MetaChange {
-  readonly set: Fields | undefined;
-  readonly remove: readonly string[];
-}
+const META_MEMBERS = [META_SERVER_INFO, META_RELATED_TASK, META_SUBSCRIPTION_ID];
 
-/** A `_meta` that is left empty goes; one that was empty before stays. */
-function changeMeta(frame: Frame, result: ObjectEditor, change: MetaChange): void {
-  const added = Object.entries(change.set ?? {});
+/** Takes members out of `_meta` and puts the server's name in. A `_meta` that is left empty goes; one that was empty before stays. */
+function changeMeta(
+  frame: Frame,
+  result: ObjectEditor,
+  removed: readonly string[],
+  serverInfo: Fields | undefined,
+): void {
   const span = result.value('_meta');
-  const keys = [...added.map(([key]) => key), ...change.remove];
-  const meta = ObjectEditor.readIn(frame, span?.start ?? -1, keys);
+  const meta = ObjectEditor.readIn(frame, span?.start ?? -1, META_MEMBERS);
   if (meta === undefined) {
-    if (added.length > 0) result.set('_meta', encode(change.set));
-    else result.remove('_meta');
+    if (serverInfo === undefined) result.remove('_meta');
+    else result.set('_meta', metaOf(serverInfo));
     return;
   }
-  for (const key of change.remove) meta.remove(key);
-  for (const [key, value] of added) meta.set(key, encode(value));
+  for (const key of removed) meta.remove(key);
+  if (serverInfo !== undefined) meta.set(META_SERVER_INFO, encode(serverInfo));
   const edits = meta.edits();
   if (edits.length > 0 && meta.isEmpty) result.remove('_meta');
   else editValue(result, '_meta', edits);
+}
+
+/** A server says its name once in a session, and it goes into every result. */
+const metas = new WeakMap<Fields, Buffer>();
+
+function metaOf(serverInfo: Fields): Buffer {
+  let meta = metas.get(serverInfo);
+  if (meta === undefined) {
+    meta = encode({ [META_SERVER_INFO]: serverInfo });
+    metas.set(serverInfo, meta);
+  }
+  return meta;
 }
 
 function editValue(object: ObjectEditor, key: string, edits: ReturnType<ObjectEditor['edits']>): void {

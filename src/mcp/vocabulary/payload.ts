@@ -1,7 +1,7 @@
 import type { Frame } from '../../wire/frame.ts';
 import { visitMembers } from '../../wire/json/outline.ts';
 import { parseJson } from '../../wire/json/parse-json.ts';
-import { countValues, holdsMoreThan, isDeeperThan, isStringToken, type Span } from '../../wire/json/scan-json.ts';
+import { countValues, findText, holdsMoreThan, isDeeperThan, type Span } from '../../wire/json/scan-json.ts';
 
 /** Deeper values would overflow the stack of those who walk or print them. */
 const MAX_DEPTH = 1000;
@@ -70,7 +70,7 @@ export function readFields(frame: Frame, keys: readonly string[]): Fields {
   if (bytes.length < WORTH_A_WALK) return readPayload(frame) ?? {};
   const spans = new Map<string, Span>();
   visitMembers(bytes, payloadStart, outline, (keyStart, keyEnd, start, end) => {
-    const key = keys.find((name) => isStringToken(bytes, keyStart, keyEnd, name));
+    const key = findText(bytes, keyStart, keyEnd, keys);
     if (key !== undefined) spans.set(key, { start, end });
     return true;
   });

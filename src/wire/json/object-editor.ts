@@ -1,6 +1,6 @@
 import { CLOSE_BRACKET, COMMA, OPEN_BRACKET } from './ascii.ts';
 import { type Outline, visitMembers } from './outline.ts';
-import { type Edit, isStringToken, type Span, skipValue, skipWhitespace } from './scan-json.ts';
+import { type Edit, findText, type Span, skipValue, skipWhitespace } from './scan-json.ts';
 
 /** A member whose name was asked for, and what lies around it. */
 interface NamedMember {
@@ -71,7 +71,7 @@ export class ObjectEditor {
     this.#end = visitMembers(this.#bytes, objectStart, outline, (keyStart, keyEnd, valueStart, valueEnd) => {
       if (last !== undefined) last.nextStart = keyStart;
       last = undefined;
-      const key = this.#keys.find((name) => isStringToken(this.#bytes, keyStart, keyEnd, name));
+      const key = findText(this.#bytes, keyStart, keyEnd, this.#keys);
       if (key !== undefined) {
         const previousEnd = this.#memberCount === 0 ? -1 : this.#lastEnd;
         last = { key, index: this.#memberCount, keyStart, valueStart, valueEnd, previousEnd, nextStart: -1 };

@@ -184,6 +184,12 @@ export function decodeString(bytes: Buffer, start: number, end: number): string 
   }
 }
 
+/** The one of these texts that the string token bytes[start, end) is, however it is spelled. */
+export function findText(bytes: Buffer, start: number, end: number, texts: readonly string[]): string | undefined {
+  for (const text of texts) if (isStringToken(bytes, start, end, text)) return text;
+  return undefined;
+}
+
 /**
  * Is the string token bytes[start, end) the text `expected`, however it is spelled? Compares character by character, and
  * decodes none after the first that differs: a peer can send a million keys, each spelled with escapes.

@@ -30,6 +30,8 @@ interface Held extends RootsQuestion {
   cancel: () => void;
 }
 
+const NONE: readonly RootsQuestion[] = [];
+
 /** Keeps such questions for the next call that can ask the client, and the client's answer for the next question. */
 export class RootsQuestions {
   readonly #clock: Clock;
@@ -83,6 +85,7 @@ export class RootsQuestions {
 
   /** What waits; it is the caller's now to answer or to refuse each. */
   takeWaiting(): readonly RootsQuestion[] {
+    if (this.#waiting.size === 0) return NONE;
     const waiting = [...this.#waiting];
     this.#waiting.clear();
     for (const { cancel } of waiting) cancel();
