@@ -35,7 +35,7 @@ export function legacyRequest(frame: Frame, features: RevisionFeatures): Frame {
   return stripMetadata(frame, { inputs, also: { keys: CHANGED, change } });
 }
 
-// ---- What a legacy server answered, as a modern client gets it; under an id that is not the client's.
+// ---- What a legacy server answered, as a modern client gets it. But for results it is under an id that is not the client's.
 
 export interface Answered {
   /** The client's. */
@@ -45,7 +45,8 @@ export interface Answered {
 
 export function modernOutcome(result: Frame, { request, server }: Answered): Frame {
   const serverInfo = readServerInfo(server?.serverInfo);
-  return toModernResult(result, { method: request.method ?? '', serverInfo }) ?? errorFrame(0, NOT_A_RESULT);
+  const { method = '' } = request;
+  return toModernResult(result, { method, serverInfo, under: request }) ?? errorFrame(0, NOT_A_RESULT);
 }
 
 /** A result of the bridge's own, of these members. */

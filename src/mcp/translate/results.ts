@@ -3,7 +3,7 @@ import { editFrame } from '../../wire/edit-frame.ts';
 import { isNullToken } from '../../wire/envelope-members.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { ObjectEditor } from '../../wire/json/object-editor.ts';
-import { isStringToken } from '../../wire/json/scan-json.ts';
+import { type Edit, isStringToken } from '../../wire/json/scan-json.ts';
 import { META_RELATED_TASK, META_SERVER_INFO, META_SUBSCRIPTION_ID } from '../vocabulary/meta.ts';
 import { CALL_TOOL, isCacheable, isSpecified, LIST_TOOLS } from '../vocabulary/methods.ts';
 import { asFields, type Fields } from '../vocabulary/payload.ts';
@@ -27,6 +27,8 @@ export interface ModernResultOptions {
   readonly serverInfo: Fields | undefined;
   /** For results that can be kept; the others have no hints. */
   readonly cache?: CacheHints;
+  /** A message under whose id the result goes out; default: it keeps its own. */
+  readonly under?: Frame;
 }
 
 /**
@@ -34,7 +36,7 @@ export interface ModernResultOptions {
  * it does not know. Undefined: it is no object, as a result must be in every revision.
  */
 export function toModernResult(frame: Frame, options: ModernResultOptions): Frame | undefined {
-  const { method, serverInfo, cache = NO_CACHING } = options;
+  const { method, serverInfo, cache = NO_CACHING, under = frame } = options;
   const { bytes, payloadStart } = frame;
   const result = ObjectEditor.readIn(frame, frame.kind === 'result' ? payloadStart : -1, MODERN_MEMBERS);
   if (result === undefined) return undefined;
@@ -43,7 +45,15 @@ export function toModernResult(frame: Frame, options: ModernResultOptions): Fram
   if (isCacheable(method)) setHints(result, method, cache);
   if (method === CALL_TOOL && isMissing(bytes, result, 'content')) result.set('content', EMPTY_LIST);
   if (method === LIST_TOOLS) editValue(result, 'tools', modernToolEdits(bytes, result.value('tools')?.start ?? -1));
-  return editFrame(frame, result.edits());
+  return editFrame(frame, withIdOf(under, frame, result.edits()), under.id);
+}
+
+/** The edits of a payload, and that of the id where it becomes another one: a large result is copied once for both. */
+function withIdOf(under: Frame, frame: Frame, edits: readonly Edit[]): readonly Edit[] {
+  if (under === frame) return edits;
+  const { idStart, idEnd, payloadStart } = frame;
+  const edit = { start: idStart, end: idEnd, replacement: under.bytes.subarray(under.idStart, under.idEnd) };
+  return idStart < payloadStart ? [edit, ...edits] : [...edits, edit];
 }
 
 /** What a method of an extension says of this it says in any era; of its own methods the specification says it since then. */

@@ -123,6 +123,20 @@ test('makes nothing of what is no object, and nothing of an error', (t) => {
   t.is(toModernResult(error, { method: 'vendor/x', serverInfo }), undefined);
 });
 
+for (const [place, text] of [
+  ['before', '{"jsonrpc":"2.0","id":7,"result":{"a":1}}'],
+  ['behind', '{"result":{"a":1},"id":7,"jsonrpc":"2.0"}'],
+] as const) {
+  test(`puts a result under the id of a request, where the id stands ${place} it`, (t) => {
+    const under = clientFrame('{"jsonrpc":"2.0","id":"\\u0061","method":"m"}');
+    const frame = toModernResult(serverFrame(text), { method: 'm', serverInfo: undefined, under });
+    const after = text.replace('7', '"\\u0061"').replace('"a":1', '"a":1,"resultType":"complete"');
+    t.is(textOf(frame), after);
+    t.deepEqual(frame, serverFrame(after));
+    t.is(frame?.id, 'a');
+  });
+}
+
 test('keeps the id where it stands', (t) => {
   const frame = toModernResult(serverFrame('{"result":{},"id":"a","jsonrpc":"2.0"}'), { method: 'm', serverInfo });
   t.deepEqual(frame && clientFrame(frame.bytes.toString()), frame);
