@@ -28,7 +28,7 @@ const ROWS: readonly Row[] = [
     title: 'Streamable HTTP, small calls, 32 in flight',
     case: 'streamable',
     ...small32,
-    floor: ['floor', 1.5],
+    floor: ['floor', 1.1],
     peers: { supergateway: 15, 'mcp-proxy': 10 },
   },
   {
@@ -36,14 +36,14 @@ const ROWS: readonly Row[] = [
     case: 'streamable',
     ...small32,
     contender: 'mcp-portage-shared',
-    floor: ['floor', 1.5],
+    floor: ['floor', 1.1],
     peers: { supergateway: 15, 'mcp-proxy': 10 },
   },
   {
     title: 'Streamable HTTP, small calls, 1 in flight',
     case: 'streamable',
     workload: 'small-1',
-    floor: ['floor', 1.5],
+    floor: ['floor', 1.1],
     peers: { supergateway: 6, 'mcp-proxy': 10 },
   },
   {
@@ -51,7 +51,7 @@ const ROWS: readonly Row[] = [
     case: 'streamable',
     workload: 'small-1',
     metric: 'p50Ms',
-    floor: ['floor', 1.5],
+    floor: ['floor', 1.1],
     peers: { supergateway: 4.5, 'mcp-proxy': 10 },
   },
   {
@@ -79,7 +79,7 @@ const ROWS: readonly Row[] = [
     title: 'HTTP+SSE, small calls',
     case: 'http-sse',
     ...small32,
-    floor: ['floor', 1.5],
+    floor: ['floor', 1.25],
     peers: { supergateway: 3, 'mcp-proxy': 5 },
   },
   {
@@ -93,21 +93,21 @@ const ROWS: readonly Row[] = [
     title: 'modern → modern stdio, small calls',
     case: 'modern',
     ...small32,
-    floor: ['floor', 1.5],
+    floor: ['floor', 1.2],
     peers: { supergateway: 100, 'mcp-proxy': 30 },
   },
   {
     title: 'modern → legacy stdio (translated), small calls',
     case: 'translated',
     ...small32,
-    floor: ['floor', 2],
+    floor: ['floor', 1.5],
     peers: { 'mcp-proxy': 20 },
   },
   {
     title: 'connect ← Streamable HTTP, small calls',
     case: 'connect',
     ...small32,
-    floor: ['floor', 1.5],
+    floor: ['floor', 1.15],
     peers: { supergateway: 18, 'mcp-remote': 20 },
   },
   {
@@ -131,7 +131,7 @@ const ROWS: readonly Row[] = [
     workload: 'open',
     metric: 'p50Ms',
     contender: 'mcp-portage-prewarmed',
-    floor: ['floor-shared', 2],
+    floor: ['floor-shared', 3],
     peers: { supergateway: 10, 'mcp-proxy': 5 },
   },
   {

@@ -12,6 +12,9 @@ import type { Step } from './recorder.ts';
 register('./instrument.js', import.meta.url);
 const { PATHS, trace } = await import('./paths.ts');
 
+// Whoever has seen enough, as `head` does, closes the pipe.
+process.stdout.on('error', () => process.exit());
+
 const [name] = process.argv.slice(2);
 if (name === undefined) await printSummary();
 else if (PATHS[name] === undefined) refuse(name);
