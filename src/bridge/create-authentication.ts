@@ -38,6 +38,7 @@ export async function createAuthentication(
 
 /** An issuer is shown none of the credentials that are for the server. */
 const NO_CREDENTIALS = {
+  credentials: undefined,
   headers: new Map<string, string>(),
   bearerTokenFile: undefined,
   tls: { caFile: undefined, certFile: undefined, keyFile: undefined },

@@ -51,6 +51,7 @@ function dialCommand(server: DialledServer, target: CommandTarget, deps: Deps): 
     children: server.children,
     maxMessageBytes: server.limits.maxMessageBytes,
     shutdownGraceMs: server.shutdownGraceMs,
+    failureLevel: 'warn',
     urgency: server.urgency,
     deps,
     trialClient: server.callers.kind === 'pipe' ? undefined : CLIENT_INFO,
@@ -64,6 +65,7 @@ function dialCommand(server: DialledServer, target: CommandTarget, deps: Deps): 
     ...detected,
     processes: prewarm > 0 ? new LinkPool(processes, prewarm, deps) : processes,
     joinEras: (dialers) => keepApart(dialers, server, deps),
+    isAwaited: false,
   });
 }
 

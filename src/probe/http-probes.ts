@@ -65,7 +65,7 @@ export class HttpProbe {
     const { url, http, maxMessageBytes, findings } = options;
     this.options = options;
     this.findings = findings;
-    this.target = { http, url, cookies: new SessionCookies(), maxMessageBytes };
+    this.target = { http, url, cookies: new SessionCookies(), forwarded: undefined, maxMessageBytes };
   }
 
   takeId(): number {

@@ -11,6 +11,7 @@ import { CommandAttempts, initializeAs, OF_REQUEST, PROBE_TIMEOUT_MS } from '../
 import { untilAborted } from '../upstream/detect/deadline.ts';
 import { type Detection, detect } from '../upstream/detect/detection.ts';
 import { LinkClient } from '../upstream/detect/link-client.ts';
+import { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { createStdioDialer } from '../upstream/stdio/dialer.ts';
 import type { Frame } from '../wire/frame.ts';
 import { requestFrame } from '../wire/write-message.ts';
@@ -52,6 +53,9 @@ export class CommandProbe {
       shutdownGraceMs: CLOSE_GRACE_MS,
       // The report says it.
       failureLevel: 'debug',
+      children: new ChildLimit(),
+      urgency: undefined,
+      trialClient: undefined,
       deps,
     });
   }

@@ -13,7 +13,7 @@ export interface RestartPolicyOptions {
   /** 0 ≤ x < 1; Math.random outside tests. */
   readonly random: () => number;
   /** Called with each start that fails, and each answer. */
-  readonly noted?: (outcome: 'failed' | 'served') => void;
+  readonly noted: (outcome: 'failed' | 'served') => void;
 }
 
 /**
@@ -57,7 +57,7 @@ export class RestartPolicy {
   served(): void {
     this.#state = { kind: 'working', failures: 0 };
     this.#failure = undefined;
-    this.#options.noted?.('served');
+    this.#options.noted('served');
   }
 
   /**
@@ -66,7 +66,7 @@ export class RestartPolicy {
    */
   unanswered(error: BridgeError): void {
     this.#failure = error;
-    this.#options.noted?.('failed');
+    this.#options.noted('failed');
   }
 
   /**
@@ -80,7 +80,7 @@ export class RestartPolicy {
     }
     this.#countFailure(error);
     this.#failure = error;
-    this.#options.noted?.('failed');
+    this.#options.noted('failed');
   }
 
   #countFailure(error: BridgeError): void {

@@ -24,9 +24,9 @@ export interface CallRequest extends CallOrigin {
   readonly frame: Frame;
   readonly metadata: RequestMetadata;
   /** What its server's process is told about the caller. */
-  readonly environment?: CallerEnvironment | undefined;
+  readonly environment: CallerEnvironment | undefined;
   /** Headers of the caller's HTTP request that the user lets pass; see `Lane`. */
-  readonly headers?: Lane['headers'];
+  readonly headers: Lane['headers'];
 }
 
 /** All modern calls of the bridge that are open: requests that belong to no session. */

@@ -20,9 +20,9 @@ const sizeOf = ({ bytes }: Frame): number => bytes.length;
 /** Who sends something that belongs to no call. */
 export interface NotifyingCaller {
   readonly principal: string;
-  readonly environment?: CallerEnvironment | undefined;
+  readonly environment: CallerEnvironment | undefined;
   /** Headers of the caller's HTTP request that the user lets pass; other values get another link. */
-  readonly headers?: Lane['headers'];
+  readonly headers: Lane['headers'];
 }
 
 interface CallerLink {
@@ -148,7 +148,7 @@ export function callerOf({
   headers,
 }: {
   readonly principal: string;
-  readonly headers?: Lane['headers'];
+  readonly headers: Lane['headers'];
 }): string {
   return headers === undefined ? principal : JSON.stringify([principal, digestOf(headers)]);
 }

@@ -113,7 +113,7 @@ export interface CallContext {
   /** Undefined: the link is for many requests of one client, each of which brings its own. */
   readonly metadata: RequestMetadata | undefined;
   /** Headers of the caller's HTTP request that the user lets pass; see `Lane`. */
-  readonly headers?: Lane['headers'];
+  readonly headers: Lane['headers'];
 }
 
 /** What all that make connections to one server have in common. */

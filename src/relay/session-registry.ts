@@ -37,16 +37,14 @@ export interface IdleTimeouts {
   readonly quietMs: number;
 }
 
-/** The client that a session is opened for. */
-export interface SessionClient {
+/** The client that a session is opened for, or all modern requests of a client on a pipe. */
+export type SessionClient = {
   readonly transport: Transport;
-  /** Who is let back in by the session's id. Absent: nobody, for the client stays on its pipe. */
-  readonly principal?: string;
-  /** For the modern requests of one client on a pipe. */
-  readonly context?: CallContext;
-  /** What its server's process is told about the caller. */
-  readonly environment?: CallerEnvironment | undefined;
-}
+  /** Who is let back in by the session's id; undefined: nobody, for the client stays on its pipe. */
+  readonly principal: string | undefined;
+  /** What its server's process is told about the caller; undefined: nothing. */
+  readonly environment: CallerEnvironment | undefined;
+} & ({ readonly era: 'legacy' } | { readonly era: 'modern'; readonly context: CallContext });
 
 /** One client's session: the protocol's, not a connection. */
 export interface Session<Peer extends DownstreamPeer = DownstreamPeer> {
@@ -135,7 +133,7 @@ export class SessionRegistry {
     client: SessionClient,
     origin: ClientOrigin,
   ): Session<Peer> {
-    const { principal, context } = client;
+    const { principal, era } = client;
     this.#checkLimits(principal);
     const { deps, exchanges, requestTimeoutMs, maxCallMs, maxCallsPerSession } = this.#options;
     const id = deps.randomId();
@@ -144,7 +142,7 @@ export class SessionRegistry {
       log,
       exchanges,
       origin,
-      era: context === undefined ? 'legacy' : 'modern',
+      era,
       requestTimeoutMs,
       maxCallMs,
       maxOpenExchanges: maxCallsPerSession,
@@ -190,9 +188,11 @@ export class SessionRegistry {
   }
 
   /** Every server process that there may be can belong to sessions, some of them abandoned. */
-  #dial(relay: Relay, { principal, context, environment }: SessionClient): UpstreamLink {
+  #dial(relay: Relay, client: SessionClient): UpstreamLink {
+    const { principal, environment } = client;
     const dialer = this.#options.dialers.forCaller(environment);
-    const dial = (): UpstreamLink => (context === undefined ? dialer.dial(relay) : dialer.dialCalls(relay, context));
+    const dial = (): UpstreamLink =>
+      client.era === 'legacy' ? dialer.dial(relay) : dialer.dialCalls(relay, client.context);
     try {
       return dial();
     } catch (thrown) {

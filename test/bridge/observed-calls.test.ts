@@ -21,6 +21,14 @@ import { clientFrame, serverFrame } from '../support/frames.ts';
 import { startHttpHarness } from '../support/http-harness.ts';
 import { openInitializedSse, openStreamable } from '../support/legacy-clients.ts';
 
+const CALL_OF_ADA = {
+  transport: 'streamable-http',
+  principal: 'ada',
+  environment: undefined,
+  headers: undefined,
+} as const;
+const SESSION_OF_ADA = { transport: 'http-sse', era: 'legacy', principal: 'ada', environment: undefined } as const;
+
 const TIMEOUT_MS = 1000;
 const LIMITS = { maxSessions: 1, sessionTimeoutMs: 60_000, requestTimeoutMs: TIMEOUT_MS };
 const EXITED = new BridgeError('ERR_UPSTREAM_EXITED', 'the server exited');
@@ -117,8 +125,14 @@ class SessionScene extends Scene {
     this.#sessions = new SessionRegistry({ dialers: forEveryCaller(dialer), deps, exchanges, ...LIMITS });
     const client: SessionClient =
       clientEra === 'legacy'
-        ? { transport: 'http-sse', principal: 'ada' }
-        : { transport: 'stdio', context: { principal: 'ada', metadata: undefined } };
+        ? SESSION_OF_ADA
+        : {
+            ...SESSION_OF_ADA,
+            principal: undefined,
+            transport: 'stdio',
+            era: 'modern',
+            context: { principal: 'ada', metadata: undefined, headers: undefined },
+          };
     this.#session = this.#sessions.open(() => new FakePeer(), client);
     this.#params = clientEra === 'legacy' ? { name: 'echo' } : { name: 'echo', _meta: ENVELOPE };
     if (clientEra === 'modern') return;
@@ -174,7 +188,7 @@ class CallScene extends Scene {
     const metadata = readRequestMetadata(frame);
     if ('fault' in metadata) throw new Error(metadata.fault);
     try {
-      this.#calls.open({ frame, transport: 'streamable-http', principal: 'ada', metadata }, (listener) => {
+      this.#calls.open({ ...CALL_OF_ADA, frame, metadata }, (listener) => {
         this.#listener = listener;
         return Object.assign(new FakeLane(), { send: () => true, pause() {}, resume() {} });
       });
@@ -311,7 +325,7 @@ test('a client that gets no session is seen to be refused', (t) => {
   dialer.failure = new BridgeError('ERR_UPSTREAM_SPAWN', 'no such command');
   const exchanges = createExchanges(deps.clock, { observer });
   const sessions = new SessionRegistry({ dialers: forEveryCaller(dialer), deps, exchanges, ...LIMITS });
-  t.throws(() => sessions.open(() => new FakePeer(), { transport: 'http-sse', principal: 'ada' }));
+  t.throws(() => sessions.open(() => new FakePeer(), SESSION_OF_ADA));
   t.deepEqual(observer.refusals, [
     {
       client: { transport: 'http-sse', principal: 'ada', server: 'fake-server' },

@@ -48,7 +48,7 @@ function dialAs(dialer: CallDialer, principal: string): SessionDialer {
   const metadata = { revision: '2026-07-28', capabilities: {}, clientInfo: undefined, logLevel: undefined };
   return {
     name: dialer.name,
-    dial: (listener) => dialer.dialCalls(listener, { principal, metadata }),
+    dial: (listener) => dialer.dialCalls(listener, { principal, metadata, headers: undefined }),
     readiness: () => dialer.readiness(),
     close: () => dialer.close(),
     killNow: () => dialer.killNow(),

@@ -14,7 +14,7 @@ import { createStdioDialer } from '../../src/upstream/stdio/dialer.ts';
 import { forEveryCaller } from '../../src/upstream/stdio/dialer-by-environment.ts';
 import { serveModern } from '../fixtures/modern-server/http.ts';
 import { createTestDeps } from '../process/collected-log.ts';
-import { asUpstream } from '../support/dialers.ts';
+import { asUpstream, loneDialer } from '../support/dialers.ts';
 import { createExchanges } from '../support/exchanges.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { dialStateless } from '../upstream/remote-dialers.ts';
@@ -25,6 +25,7 @@ const ENDED = new BridgeError('ERR_SESSION_CLOSED', 'The client ended its input.
 
 function dialStdio(path: string): SessionDialer {
   return createStdioDialer({
+    ...loneDialer(),
     target: { kind: 'command', command: process.execPath, args: [fileURLToPath(new URL(path, import.meta.url))] },
     child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
     maxMessageBytes: 16 * 1024 * 1024,

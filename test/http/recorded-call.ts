@@ -11,6 +11,7 @@ export function createClient(options: Partial<HttpClientOptions> = {}): HttpClie
   return new HttpClient({
     headers: new Map(),
     bearerTokenFile: undefined,
+    credentials: undefined,
     tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
     proxyEnv: {},
     userAgent: 'mcp-portage/test',

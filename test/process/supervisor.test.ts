@@ -7,7 +7,7 @@ const crash = new BridgeError('ERR_UPSTREAM_EXITED', 'exited with code 1');
 
 function createPolicy(random = () => 1): { policy: RestartPolicy; clock: FakeClock } {
   const clock = new FakeClock();
-  return { policy: new RestartPolicy({ name: 'node server.js', clock, random }), clock };
+  return { policy: new RestartPolicy({ name: 'node server.js', clock, random, noted: () => {} }), clock };
 }
 
 function crashTimes(policy: RestartPolicy, times: number): void {

@@ -95,7 +95,8 @@ export class CallBench {
     const metadata = readRequestMetadata(request);
     if ('fault' in metadata) throw new Error(metadata.fault);
     let client: FakeCaller | undefined;
-    this.calls.open({ frame: request, transport: 'streamable-http', principal, metadata }, (listener) => {
+    const origin = { transport: 'streamable-http', principal, environment: undefined, headers: undefined } as const;
+    this.calls.open({ frame: request, metadata, ...origin }, (listener) => {
       client = new FakeCaller(listener);
       return client;
     });

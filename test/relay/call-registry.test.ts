@@ -7,6 +7,8 @@ import { CallBench } from './call-pair.ts';
 const CLOSING = new BridgeError('ERR_SESSION_CLOSED', 'closing');
 const TIMEOUT_MS = 1000;
 
+const callerCalled = (principal: string) => ({ principal, environment: undefined, headers: undefined });
+
 test('each call is dialled with who asks and what its envelope says', (t) => {
   const bench = new CallBench();
   const contexts: unknown[] = [];
@@ -32,9 +34,19 @@ test('a peer that cannot be made lets its link go', (t) => {
   const { request } = bench.open();
   const metadata = { revision: '2026-07-28', capabilities: {}, clientInfo: undefined, logLevel: undefined };
   const open = () =>
-    bench.calls.open({ frame: request, transport: 'streamable-http', principal: 'p', metadata }, () => {
-      throw new Error('no peer');
-    });
+    bench.calls.open(
+      {
+        frame: request,
+        transport: 'streamable-http',
+        principal: 'p',
+        metadata,
+        environment: undefined,
+        headers: undefined,
+      },
+      () => {
+        throw new Error('no peer');
+      },
+    );
   t.throws(open, { message: 'no peer' });
   t.is(bench.dialer.latest.link.closedWith.length, 1);
   t.is(bench.calls.size, 1);
@@ -195,7 +207,7 @@ test('notifications that come alone go out on one link a caller, which stays ope
     return dial(listener);
   };
   const say = (principal: string, method: string) =>
-    bench.calls.notify(clientFrame({ method: `acme/${method}` }), { principal });
+    bench.calls.notify(clientFrame({ method: `acme/${method}` }), callerCalled(principal));
   say('ann', 'one');
   say('bob', 'two');
   say('ann', 'three');
@@ -221,8 +233,8 @@ test('notifications that come alone go out on one link a caller, which stays ope
 test('so many callers may have a link for notifications; the one used longest ago makes way', (t) => {
   const bench = new CallBench();
   for (let n = 0; n <= MAX_CALLER_LINKS; n += 1) {
-    bench.calls.notify(clientFrame({ method: 'acme/x' }), { principal: `p${n}` });
-    bench.calls.notify(clientFrame({ method: 'acme/x' }), { principal: 'p0' });
+    bench.calls.notify(clientFrame({ method: 'acme/x' }), callerCalled(`p${n}`));
+    bench.calls.notify(clientFrame({ method: 'acme/x' }), callerCalled('p0'));
   }
   const closed = bench.dialer.dialled.map(({ link }) => link.closedWith.length);
   t.deepEqual(closed.slice(0, 3), [0, 1, 0]);
@@ -232,9 +244,9 @@ test('so many callers may have a link for notifications; the one used longest ag
 test('a notification that cannot be sent is dropped, and none is sent while the bridge ends', async (t) => {
   const bench = new CallBench();
   bench.dialer.failure = new BridgeError('ERR_UPSTREAM_SPAWN', 'no such command');
-  t.notThrows(() => bench.calls.notify(clientFrame({ method: 'acme/x' }), { principal: 'p' }));
+  t.notThrows(() => bench.calls.notify(clientFrame({ method: 'acme/x' }), callerCalled('p')));
   bench.dialer.failure = undefined;
   await bench.calls.drain(0);
-  bench.calls.notify(clientFrame({ method: 'acme/x' }), { principal: 'p' });
+  bench.calls.notify(clientFrame({ method: 'acme/x' }), callerCalled('p'));
   t.is(bench.dialer.dialled.length, 0);
 });

@@ -19,7 +19,7 @@ class Trial {
   readonly links = new CallerLinks(forEveryCaller(this.dialer), this.deps);
 
   notify(principal = 'ada'): void {
-    this.links.send(NOTIFICATION, { principal });
+    this.links.send(NOTIFICATION, { principal, environment: undefined, headers: undefined });
   }
 
   wait(ms: number): void {
@@ -97,7 +97,8 @@ test('what waits for a server is bounded: beyond that it is dropped', (t) => {
 
   const large = clientFrame({ method: 'notifications/x', params: { text: 'x'.repeat(100 * 1024) } });
   link.hasCapacity = false;
-  for (let n = 0; n < 10; n += 1) trial.links.send(large, { principal: 'ada' });
+  for (let n = 0; n < 10; n += 1)
+    trial.links.send(large, { principal: 'ada', environment: undefined, headers: undefined });
   link.hasCapacity = true;
   listener.serverDrained();
   t.is(link.take().length, 1 + Math.floor(MAX_KEPT_NOTIFICATION_BYTES / large.bytes.length));

@@ -72,7 +72,7 @@ test('sessions are decorated, and modern requests pass by', (t) => {
   const listener = new FakeServerListener();
   dialer.dial(listener);
   t.deepEqual(decorated, [[server, listener]]);
-  dialer.dialCalls(listener, { principal: 'anonymous', metadata: undefined });
+  dialer.dialCalls(listener, { principal: 'anonymous', metadata: undefined, headers: undefined });
   t.is(decorated.length, 1);
   t.is(dialer.name, server.name);
   t.deepEqual(dialer.readiness(), server.readiness());

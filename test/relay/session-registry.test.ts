@@ -18,9 +18,9 @@ const SESSION_TIMEOUT_MS = 10_000;
 /** A client that can be told from others. */
 type Named = SessionClient & { readonly principal: string };
 
-const ALICE: Named = { transport: 'streamable-http', principal: 'alice' };
+const ALICE: Named = { transport: 'streamable-http', era: 'legacy', principal: 'alice', environment: undefined };
 const BOB: Named = { ...ALICE, principal: 'bob' };
-const STDIO: SessionClient = { transport: 'stdio' };
+const STDIO: SessionClient = { transport: 'stdio', era: 'legacy', principal: undefined, environment: undefined };
 const REASON = new BridgeError('ERR_SESSION_CLOSED', 'over');
 
 interface Opened extends Session {
@@ -84,9 +84,9 @@ test('what is opened for modern requests is dialled with its context and needs n
     contexts.push(context);
     return dial(listener);
   };
-  const context = { principal: 'someone', metadata: undefined };
+  const context = { principal: 'someone', metadata: undefined, headers: undefined };
   const peer = new FakePeer();
-  const { relay } = registry.sessions.open(() => peer, { transport: 'stdio', context });
+  const { relay } = registry.sessions.open(() => peer, { ...STDIO, era: 'modern', context });
   t.deepEqual(contexts, [context]);
   t.is(registry.sessions.size, 1);
   relay.fromClient(clientFrame({ id: 1, method: 'subscriptions/listen', params: {} }), new FakeLane());

@@ -6,6 +6,13 @@ import type {
   UpstreamDialer,
   UpstreamLink,
 } from '../../src/relay/ports.ts';
+import { ChildLimit } from '../../src/upstream/stdio/child-limit.ts';
+import type { StdioDialerOptions } from '../../src/upstream/stdio/dialer.ts';
+
+/** What a dialer of processes is told that shares nothing with others, and about which nobody asks. */
+export function loneDialer(): Pick<StdioDialerOptions, 'children' | 'failureLevel' | 'urgency' | 'trialClient'> {
+  return { children: new ChildLimit(), failureLevel: 'warn', urgency: undefined, trialClient: undefined };
+}
 
 /** A dialer for clients of one era where one for both is wanted. Requests go over sessions where there is nothing else. */
 export function asUpstream(dialer: SessionDialer | CallDialer): UpstreamDialer {

@@ -77,6 +77,7 @@ export function createIssuerClient(t: ExecutionContext, clock: Clock): HttpClien
   const client = new HttpClient({
     headers: new Map(),
     bearerTokenFile: undefined,
+    credentials: undefined,
     tls: { caFile: undefined, certFile: undefined, keyFile: undefined },
     proxyEnv: {},
     userAgent: 'test',

@@ -2,10 +2,12 @@
 import { createStdioDialer } from '../../src/upstream/stdio/dialer.ts';
 import { requestFrame } from '../../src/wire/write-message.ts';
 import { createTestDeps } from '../process/collected-log.ts';
+import { loneDialer } from '../support/dialers.ts';
 import { RecordingServerListener } from './recording-server-listener.ts';
 
 const [script = ''] = process.argv.slice(2);
 const dialer = createStdioDialer({
+  ...loneDialer(),
   target: { kind: 'command', command: process.execPath, args: [script] },
   child: { cwd: undefined, env: {}, withheldEnv: [], pty: false },
   maxMessageBytes: 1024,

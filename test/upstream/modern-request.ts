@@ -40,7 +40,7 @@ export class ModernRequest {
     if ('fault' in metadata) throw new Error(metadata.fault);
     const { principal = 'ada', headers } = options;
     this.#exchange = new Exchange(7, method, Object.assign(new FakeLane(), headers && { headers }), undefined, 0);
-    this.link = dialer.dialCalls(this.listener, { principal, metadata });
+    this.link = dialer.dialCalls(this.listener, { principal, metadata, headers: undefined });
     this.link.send(frame, this.#exchange);
   }
 

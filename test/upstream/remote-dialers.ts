@@ -26,7 +26,7 @@ export const dialHttpSse = (url: URL, options?: DialOptions): SessionDialer =>
   createHttpSseDialer(dialerOptions(url, options));
 
 export const dialStateless = (url: URL, options?: DialOptions): UpstreamDialer =>
-  createStatelessDialer(dialerOptions(url, options));
+  createStatelessDialer({ ...dialerOptions(url, options), doubted: () => {} });
 
 export function dialerOptions(
   url: URL,

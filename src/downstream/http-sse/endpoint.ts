@@ -33,7 +33,7 @@ export interface HttpSseEndpointOptions {
   /** Who sent a request that was let in; sessions belong to who opened them. */
   readonly principalOf: (request: IncomingMessage) => string;
   /** What the process of a caller is told about it (`--map-header`). */
-  readonly environmentOf?: (request: IncomingMessage) => CallerEnvironment | undefined;
+  readonly environmentOf: (request: IncomingMessage) => CallerEnvironment | undefined;
   /** Path of the POST endpoint as clients see it, behind whatever proxy there is. */
   readonly announcedMessagePath: string;
   /** Where this client finds Streamable HTTP. */
@@ -71,7 +71,7 @@ export class HttpSseEndpoint {
           peer.announce(`${this.#options.announcedMessagePath}?${SESSION_PARAMETER}=${id}`);
           return peer;
         },
-        { transport: 'http-sse', principal: principalOf(request), environment: environmentOf?.(request) },
+        { transport: 'http-sse', era: 'legacy', principal: principalOf(request), environment: environmentOf(request) },
       );
     } catch (thrown) {
       const error = toBridgeError(thrown);

@@ -91,7 +91,7 @@ export class LegacyConversation {
         });
         return peer;
       },
-      { transport: 'stdio' },
+      { transport: 'stdio', era: 'legacy', principal: undefined, environment: undefined },
     );
   }
 

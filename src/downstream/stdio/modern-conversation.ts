@@ -11,7 +11,13 @@ import { errorFrame, notificationFrame } from '../../wire/write-message.ts';
 import { type ConversationOptions, logRefusal, PipePeer, takenId } from './pipe-peer.ts';
 
 /** Whoever holds the pipes is the one client there is. */
-const SESSION_CLIENT: SessionClient = { transport: 'stdio', context: { principal: 'stdio', metadata: undefined } };
+const SESSION_CLIENT: SessionClient = {
+  transport: 'stdio',
+  era: 'modern',
+  principal: undefined,
+  environment: undefined,
+  context: { principal: 'stdio', metadata: undefined, headers: undefined },
+};
 
 /**
  * The modern requests of the pipe. They share a connection to the server but nothing else: each says everything of

@@ -44,7 +44,7 @@ export interface StreamableEndpointOptions {
   /** Who sent a request that was let in; sessions belong to who opened them. */
   readonly principalOf: (request: IncomingMessage) => string;
   /** What the process of a caller is told about it (`--map-header`). */
-  readonly environmentOf?: (request: IncomingMessage) => CallerEnvironment | undefined;
+  readonly environmentOf: (request: IncomingMessage) => CallerEnvironment | undefined;
 }
 
 interface OpenSession {
@@ -109,7 +109,12 @@ export class StreamableEndpoint {
       const { id, peer, relay } = sessions.open(
         (_id, listener) =>
           new StreamablePeer({ listener, live, deps, log: deps.log, pollAfterMs, maxStreams, maxReplayBytes }),
-        { transport: 'streamable-http', principal: principalOf(request), environment: environmentOf?.(request) },
+        {
+          transport: 'streamable-http',
+          era: 'legacy',
+          principal: principalOf(request),
+          environment: environmentOf(request),
+        },
       );
       const lane = peer.openLane({
         response,

@@ -29,7 +29,7 @@ export interface StatelessEndpointOptions {
   /** Returns who sent a request that was accepted. */
   readonly principalOf: (request: IncomingMessage) => string;
   /** What the process of a caller is told about it (`--map-header`). */
-  readonly environmentOf?: (request: IncomingMessage) => CallerEnvironment | undefined;
+  readonly environmentOf: (request: IncomingMessage) => CallerEnvironment | undefined;
 }
 
 /**
@@ -66,7 +66,7 @@ export class StatelessEndpoint {
     if (mismatch !== undefined) {
       return this.#refuse({ httpStatus: 400, code: HEADER_MISMATCH, message: mismatch }, frame, response);
     }
-    const environment = this.#options.environmentOf?.(request);
+    const environment = this.#options.environmentOf(request);
     const headers = forwardedHeaders(request, this.#options.forwardHeaders);
     const call = {
       frame,
@@ -88,7 +88,7 @@ export class StatelessEndpoint {
     if (isClientNotification(frame.method ?? '')) return;
     const { calls, principalOf, environmentOf, forwardHeaders } = this.#options;
     const headers = forwardedHeaders(request, forwardHeaders);
-    calls.notify(frame, { principal: principalOf(request), environment: environmentOf?.(request), headers });
+    calls.notify(frame, { principal: principalOf(request), environment: environmentOf(request), headers });
   }
 
   #refuse(refusal: ModernRefusal, { id }: Frame, response: ServerResponse): void {

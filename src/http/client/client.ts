@@ -11,7 +11,7 @@ export interface HttpClientOptions {
   readonly headers: ReadonlyMap<string, string>;
   readonly bearerTokenFile: string | undefined;
   /** Used in place of a token file. They are shared between clients, so they are never closed here. */
-  readonly credentials?: Credentials | undefined;
+  readonly credentials: Credentials | undefined;
   readonly tls: TlsFiles;
   readonly proxyEnv: ProxyEnvironment;
   readonly userAgent: string;

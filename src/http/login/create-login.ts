@@ -21,7 +21,15 @@ export interface LoginRequest {
 export function createLogin({ server, config, remote, userAgent, deps }: LoginRequest): Credentials {
   const { tls, proxyEnv } = remote;
   const createClient = () =>
-    new HttpClient({ headers: new Map(), bearerTokenFile: undefined, tls, proxyEnv, userAgent, clock: deps.clock });
+    new HttpClient({
+      headers: new Map(),
+      bearerTokenFile: undefined,
+      credentials: undefined,
+      tls,
+      proxyEnv,
+      userAgent,
+      clock: deps.clock,
+    });
   const { browser } = config;
   const open = browser === undefined ? () => {} : (page: URL) => openBrowser(browser, page, deps.log);
   return new Login({ server, config, createClient, openBrowser: open, deps });

@@ -68,7 +68,7 @@ export const BODIES_AT_A_TIME = 16;
 export interface BodyBudgetOptions {
   readonly maxMessageBytes: number;
   /** Whose a request is, where callers have several names: of one caller there may then be half of all. */
-  readonly callerOf?: ((request: IncomingMessage) => string) | undefined;
+  readonly callerOf: ((request: IncomingMessage) => string) | undefined;
 }
 
 /**

@@ -26,7 +26,7 @@ export interface HttpTarget {
   readonly url: URL;
   readonly cookies: SessionCookies;
   /** Headers of the client's request that may go along; see Lane. */
-  readonly forwarded?: Readonly<Record<string, string>> | undefined;
+  readonly forwarded: Readonly<Record<string, string>> | undefined;
   readonly maxMessageBytes: number;
 }
 

@@ -44,7 +44,7 @@ export interface CommandDialerOptions {
   readonly probeTimeoutMs?: number;
   readonly handshakeTimeoutMs?: number;
   /** Find out at once instead of with the first client, for dialers that can be made ready. */
-  readonly isAwaited?: boolean;
+  readonly isAwaited: boolean;
 }
 
 /** A server that could not be started ahead of its clients is tried again after this long. */
@@ -85,7 +85,7 @@ class CommandDialer implements UpstreamDialer {
     this.#speaksLegacy = speaks('legacy', protocol);
     this.#speaksModern = speaks('modern', protocol);
     const { sessions } = this.#joined;
-    if (options.isAwaited === true && sessions.kind === 'shared') this.#await(sessions);
+    if (options.isAwaited && sessions.kind === 'shared') this.#await(sessions);
   }
 
   get name(): string {

@@ -27,7 +27,7 @@ export interface RemoteOptions {
   /** Who asks where no client does; also the User-Agent. */
   readonly clientInfo: Implementation;
   /** The credentials that all clients share. */
-  readonly credentials?: Credentials | undefined;
+  readonly credentials: Credentials | undefined;
   readonly deps: Deps;
 }
 

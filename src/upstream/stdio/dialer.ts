@@ -13,7 +13,7 @@ import { RestartPolicy } from '../../process/supervisor.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import { untilAborted } from '../detect/deadline.ts';
 import { DetectingLink } from '../detect/detecting-link.ts';
-import { ChildLimit, type ChildSlot } from './child-limit.ts';
+import type { ChildLimit, ChildSlot } from './child-limit.ts';
 import { StdioLink } from './link.ts';
 import { StartTrials } from './start-trials.ts';
 
@@ -24,17 +24,17 @@ export interface StdioDialerOptions {
   /** What a process has to end by itself when it is told to; see process/terminate.ts. */
   readonly shutdownGraceMs: number;
   readonly deps: Deps;
-  /** Shared with the other dialers of the bridge; default: none. */
-  readonly children?: ChildLimit | undefined;
-  /** How loud the log is about a process that fails: `debug` where whoever dials says it. Default: `warn`. */
-  readonly failureLevel?: 'warn' | 'debug';
-  /** Aborted when the bridge itself is about to be killed; default: nobody would. */
-  readonly urgency?: AbortSignal | undefined;
+  /** Shared with the other dialers of the bridge. */
+  readonly children: ChildLimit;
+  /** How loud the log is about a process that fails: `debug` where whoever dials says it. */
+  readonly failureLevel: 'warn' | 'debug';
+  /** Aborted when the bridge itself is about to be killed; undefined: nobody would tell. */
+  readonly urgency: AbortSignal | undefined;
   /**
-   * Who asks a server that could not be started whether it can be by now; default: nobody, the next client finds out. Where
+   * Who asks a server that could not be started whether it can be by now; undefined: nobody, the next client finds out. Where
    * readiness decides whether clients come at all, somebody has to.
    */
-  readonly trialClient?: Implementation | undefined;
+  readonly trialClient: Implementation | undefined;
 }
 
 /**
@@ -75,8 +75,8 @@ class StdioDialer implements SessionDialer {
       withheldEnv: child.withheldEnv,
       graceMs: shutdownGraceMs,
     };
-    this.#limit = options.children ?? new ChildLimit();
-    this.#failureLevel = options.failureLevel ?? 'warn';
+    this.#limit = options.children;
+    this.#failureLevel = options.failureLevel;
     this.#startChild = startChild;
     this.#trials = options.trialClient && this.#createTrials(options.trialClient);
     this.#policy = new RestartPolicy({

@@ -19,7 +19,7 @@ export interface StatelessDialerOptions extends RemoteDialerOptions {
    * The server refused a request as no modern server does: there may be another one now. Called before the refusal is
    * passed on.
    */
-  readonly doubted?: (exchange: Exchange | undefined) => void;
+  readonly doubted: (exchange: Exchange | undefined) => void;
 }
 
 /** Links to a modern server over Streamable HTTP, which has no sessions. */
@@ -93,7 +93,7 @@ class StatelessDialer implements UpstreamDialer, StatelessServer {
   }
 
   doubted(exchange: Exchange | undefined): void {
-    this.#options.doubted?.(exchange);
+    this.#options.doubted(exchange);
   }
 
   addSubscription(): boolean {

@@ -5,6 +5,7 @@ import type { CallDialer, SessionDialer } from '../../../src/relay/ports.ts';
 import { createSharedModernServer } from '../../../src/relay/shared/modern/modern-era.ts';
 import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
+import { loneDialer } from '../../support/dialers.ts';
 import { startHttpHarness } from '../../support/http-harness.ts';
 import { META, modern, postModern, type RpcBody } from './modern-posts.ts';
 
@@ -13,6 +14,7 @@ const { deps } = createTestDeps();
 function dialProgram(program: string, ...args: readonly string[]): SessionDialer {
   const path = fileURLToPath(new URL(`../../fixtures/${program}`, import.meta.url));
   return createStdioDialer({
+    ...loneDialer(),
     target: { kind: 'command', command: process.execPath, args: [path, ...args] },
     child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
     maxMessageBytes: 16 * 1024 * 1024,

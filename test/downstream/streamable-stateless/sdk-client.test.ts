@@ -5,6 +5,7 @@ import { BridgeError } from '../../../src/errors.ts';
 import { createSharedModernServer } from '../../../src/relay/shared/modern/modern-era.ts';
 import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
+import { loneDialer } from '../../support/dialers.ts';
 import { startHttpHarness } from '../../support/http-harness.ts';
 import { waitFor } from '../../support/wait-for.ts';
 import { META, modern, postModern, REVISION, type RpcBody } from './modern-posts.ts';
@@ -15,6 +16,7 @@ const SERVER = fileURLToPath(new URL('../../fixtures/modern-server/stdio.js', im
 async function startHarness(t: ExecutionContext) {
   const { deps } = createTestDeps();
   const dialer = createStdioDialer({
+    ...loneDialer(),
     target: { kind: 'command', command: process.execPath, args: [SERVER] },
     child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
     maxMessageBytes: 16 * 1024 * 1024,

@@ -11,6 +11,7 @@ import {
 } from '../../fixtures/http-servers/scripted.ts';
 import { serveModern } from '../../fixtures/modern-server/http.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
+import { loneDialer } from '../../support/dialers.ts';
 import type { FakeClock } from '../../support/fake-clock.ts';
 import { type HttpHarness, type HttpHarnessOptions, startHttpHarness } from '../../support/http-harness.ts';
 import { dialStateless } from '../../upstream/remote-dialers.ts';
@@ -22,6 +23,7 @@ const SERVER = fileURLToPath(new URL('../../fixtures/modern-server/stdio.js', im
 export function dialModernStdio(): SessionDialer {
   const { deps } = createTestDeps();
   return createStdioDialer({
+    ...loneDialer(),
     target: { kind: 'command', command: process.execPath, args: [SERVER] },
     child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
     maxMessageBytes: 16 * 1024 * 1024,

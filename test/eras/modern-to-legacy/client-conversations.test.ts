@@ -30,7 +30,7 @@ class PipeClient {
     this.listener.serverDrained = () => {
       this.drained += 1;
     };
-    this.link = bridge.modern.dialCalls(this.listener, { principal: 'ada', metadata: undefined });
+    this.link = bridge.modern.dialCalls(this.listener, { principal: 'ada', metadata: undefined, headers: undefined });
   }
 
   ask(id: number, method: string, params: object = {}, capabilities: object = {}): Exchange {
@@ -207,7 +207,7 @@ test('capabilities that are far too large are refused before they are read', (t)
     clientInfo: undefined,
     logLevel: undefined,
   };
-  const link = bridge.modern.dialCalls(listener, { principal: 'ada', metadata });
+  const link = bridge.modern.dialCalls(listener, { principal: 'ada', metadata, headers: undefined });
   link.send(
     clientFrame({ id: 1, method: 'server/discover' }),
     new Exchange(1, 'server/discover', new FakeLane(), undefined, 0),
@@ -256,7 +256,7 @@ test('a call that is silent for too long fails, and is withdrawn from the server
     onEnd: () => {},
   });
   const peer = new FakePeer();
-  relay.join(peer, bridge.modern.dialCalls(relay, { principal: 'ada', metadata: undefined }));
+  relay.join(peer, bridge.modern.dialCalls(relay, { principal: 'ada', metadata: undefined, headers: undefined }));
   relay.fromClient(
     clientFrame({ id: 1, method: 'tools/call', params: { name: 'x', _meta: envelope() } }),
     new FakeLane(),

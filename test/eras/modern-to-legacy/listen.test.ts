@@ -132,6 +132,7 @@ test('of the resources that a client names no more are asked for than it can sub
     pool,
     wanted: sessionFor({
       principal: 'ada',
+      headers: undefined,
       capabilities: canonicalCapabilities({}),
       clientInfo: { name: 'c', version: '1' },
       affinity: '',

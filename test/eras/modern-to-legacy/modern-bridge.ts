@@ -159,7 +159,7 @@ export class ModernRequest {
     const metadata = readRequestMetadata(frame);
     if ('fault' in metadata) throw new Error(metadata.fault);
     this.exchange = new Exchange(id, method, new FakeLane(), progressToken, 0);
-    this.#link = modern.dialCalls(this.listener, { principal, metadata });
+    this.#link = modern.dialCalls(this.listener, { principal, metadata, headers: undefined });
     this.#link.send(frame, this.exchange);
   }
 

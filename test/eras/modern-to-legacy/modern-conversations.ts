@@ -6,6 +6,7 @@ import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
 import { ModernClient } from '../../contract/modern-client.ts';
 import type { Message } from '../../contract/relayed-client.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
+import { loneDialer } from '../../support/dialers.ts';
 
 export interface ConversationOptions {
   readonly capabilities?: object;
@@ -27,7 +28,8 @@ export class Conversations {
 
   open({ capabilities = { sampling: {} }, logLevel, principal = 'ada' }: ConversationOptions = {}): ModernClient {
     const metadata = { revision: '2026-07-28', capabilities: { ...capabilities }, clientInfo: undefined, logLevel };
-    const dial: SessionDialer['dial'] = (listener) => this.#modern.dialCalls(listener, { principal, metadata });
+    const dial: SessionDialer['dial'] = (listener) =>
+      this.#modern.dialCalls(listener, { principal, metadata, headers: undefined });
     const { name } = this.#modern;
     const readiness = () => this.#modern.readiness();
     return new ModernClient({ name, dial, readiness, close: async () => {}, killNow: () => {} }, { capabilities });
@@ -46,6 +48,7 @@ export class Conversations {
 /** A server that is a program of its own. */
 export function dialProgram(path: string, args: readonly string[] = []): SessionDialer {
   return createStdioDialer({
+    ...loneDialer(),
     target: {
       kind: 'command',
       command: process.execPath,

@@ -11,7 +11,7 @@ interface Read {
 function startReading(
   maxBytes: number,
   headers: Record<string, string> = {},
-  bodies = new BodyBudget({ maxMessageBytes: maxBytes }),
+  bodies = new BodyBudget({ maxMessageBytes: maxBytes, callerOf: undefined }),
 ): Read {
   const request = Object.assign(new PassThrough(), { headers });
   const results: Read['results'] = [];
@@ -71,7 +71,7 @@ test('says nothing when the client goes away midway', async (t) => {
 });
 
 test('bodies that come slowly hold no more together than there is room for, and small ones always get in', async (t) => {
-  const bodies = new BodyBudget({ maxMessageBytes: 100_000 });
+  const bodies = new BodyBudget({ maxMessageBytes: 100_000, callerOf: undefined });
   const half = 'x'.repeat(FREE_BODY_BYTES + 50_000);
   const slow = Array.from({ length: 40 }, () => startReading(100_000, {}, bodies));
   for (const { request } of slow) request.write(half);
@@ -88,7 +88,7 @@ test('bodies that come slowly hold no more together than there is room for, and 
 });
 
 test('what a body held is free once it was read, refused or left', async (t) => {
-  const bodies = new BodyBudget({ maxMessageBytes: 100_000 });
+  const bodies = new BodyBudget({ maxMessageBytes: 100_000, callerOf: undefined });
   const [read, refused, left] = [1, 2, 3].map(() => startReading(100_000, {}, bodies)) as [Read, Read, Read];
   for (const { request } of [read, refused, left]) request.write('x'.repeat(FREE_BODY_BYTES + 50_000));
   await settled();

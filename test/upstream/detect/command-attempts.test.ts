@@ -17,6 +17,7 @@ import { LinkClient } from '../../../src/upstream/detect/link-client.ts';
 import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
 import { fixture } from '../../process/child-spec.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
+import { loneDialer } from '../../support/dialers.ts';
 import { FakeDialer, remainsOf } from '../../support/fake-peers.ts';
 import { serverFrame } from '../../support/frames.ts';
 import { waitFor } from '../../support/wait-for.ts';
@@ -38,6 +39,7 @@ function setUp(t: ExecutionContext, name: string, args: readonly string[] = []):
   const { deps } = createTestDeps();
   const dialer = new RecordingDialer(
     createStdioDialer({
+      ...loneDialer(),
       target: { kind: 'command', command: process.execPath, args: [fixture(name), ...args] },
       child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
       maxMessageBytes: 1024 * 1024,

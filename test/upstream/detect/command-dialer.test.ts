@@ -12,6 +12,7 @@ import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
 import { RelayedClient } from '../../contract/relayed-client.ts';
 import { fixture } from '../../process/child-spec.ts';
 import { createTestDeps } from '../../process/collected-log.ts';
+import { loneDialer } from '../../support/dialers.ts';
 import {
   createFakeDeps,
   FakeDialer,
@@ -41,6 +42,7 @@ function start(
   const { deps } = createTestDeps();
   const processes = new RecordingDialer(
     createStdioDialer({
+      ...loneDialer(),
       target: { kind: 'command', command: process.execPath, args: [fixture(name), ...args] },
       child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
       maxMessageBytes: 1024 * 1024,
@@ -55,6 +57,7 @@ function start(
     clientInfo: CLIENT_INFO,
     // Many servers start at once here.
     probeTimeoutMs: 60_000,
+    isAwaited: false,
     deps,
     ...options,
   });
@@ -249,7 +252,7 @@ test('a server that is being looked at ends with the dialer', async (t) => {
 test('all requests of one pipe go through one link, and wait for the verdict together', async (t) => {
   const { processes, dialer } = start(t, 'modern-only');
   const listener = new FakeServerListener();
-  const link = dialer.dialCalls(listener, { principal: 'pipe', metadata: undefined });
+  const link = dialer.dialCalls(listener, { principal: 'pipe', metadata: undefined, headers: undefined });
   for (const id of [1, 2]) link.send(modernFrame(id, 'tools/list', {}));
   await waitFor(() => listener.received.length === 2, { message: 'both answers' });
   t.deepEqual(
@@ -405,6 +408,7 @@ function startFake(options: Partial<CommandDialerOptions> = {}) {
   const deps = createFakeDeps();
   const processes = new FakeDialer();
   const dialer = createCommandDialer({
+    isAwaited: false,
     processes,
     protocol: 'auto',
     joinEras: joinErasWith(deps),

@@ -49,7 +49,7 @@ async function detect(t: ExecutionContext, url: URL, { limitClock, ...run }: Run
   const http = createClient({ ...(limitClock && { clock: limitClock }) });
   t.teardown(() => http.close());
   const signal = run.signal ?? new AbortController().signal;
-  const target = { http, url, cookies: new SessionCookies(), maxMessageBytes: 1024 * 1024 };
+  const target = { http, url, cookies: new SessionCookies(), forwarded: undefined, maxMessageBytes: 1024 * 1024 };
   const attempts = new OwnAttempts({
     target,
     clientInfo: { name: 'test', version: '1' },

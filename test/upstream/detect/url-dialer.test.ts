@@ -42,6 +42,7 @@ function connectTo(
     target: { kind: 'url', url },
     protocol,
     remote: { ...REMOTE, ...remote },
+    credentials: undefined,
     maxMessageBytes: 1024 * 1024,
     clientInfo: CLIENT_INFO,
     deps,

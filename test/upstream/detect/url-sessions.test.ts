@@ -50,6 +50,7 @@ function connectTo(
       target: { kind: 'url', url },
       protocol,
       remote,
+      credentials: undefined,
       maxMessageBytes: 1024 * 1024,
       clientInfo: { name: 'mcp-portage', version: '0' },
       deps: { ...deps, clock },

@@ -16,6 +16,7 @@ import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
 import { notificationFrame, requestFrame, resultFrame } from '../../../src/wire/write-message.ts';
 import { fixture } from '../../process/child-spec.ts';
 import { createTestDeps, type LogEntry } from '../../process/collected-log.ts';
+import { loneDialer } from '../../support/dialers.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { assertGone, isAlive } from '../../support/processes.ts';
 import { TYPESCRIPT } from '../../support/typescript.ts';
@@ -61,12 +62,13 @@ function createDialer(
     command = process.execPath,
     cwd,
     pty = false,
-    children,
+    children = new ChildLimit(),
     trialClient,
     script = fixture(name),
     clock = deps.clock,
   } = settings;
   const dialer = createStdioDialer({
+    ...loneDialer(),
     target: { kind: 'command', command, args: [script, ...args] },
     child: { cwd, env: { PATH: process.env.PATH ?? '' }, withheldEnv, pty },
     maxMessageBytes,

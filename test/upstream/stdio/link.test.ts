@@ -26,7 +26,7 @@ function createLink({ name = 'node server.js' } = {}) {
     gone: Promise.resolve(),
   } satisfies Child;
   const listener = new RecordingServerListener();
-  const policy = new RestartPolicy({ name, clock, random: () => 0 });
+  const policy = new RestartPolicy({ name, clock, random: () => 0, noted: () => {} });
   const start = (): Child => child;
   const link = new StdioLink({
     name,

@@ -29,7 +29,7 @@ export interface LegacySessionOptions {
   /** The server is told that it talks to this client. */
   readonly clientInfo: Implementation;
   /** Headers of the caller's HTTP request that the user lets pass; see `Lane`. */
-  readonly headers?: Lane['headers'];
+  readonly headers: Lane['headers'];
   readonly capabilities: Fields;
   /** Nobody uses the session any more. */
   readonly onIdle: (session: LegacySession) => void;

@@ -12,7 +12,7 @@ export interface SessionClient {
   /** Keeps callers apart that have the same name. Undefined: a session of its own, which ends with its last user. */
   readonly affinity: string | undefined;
   /** What the user lets pass of the caller's HTTP request; see `Lane`. Who shows other values is another caller. */
-  readonly headers?: Lane['headers'];
+  readonly headers: Lane['headers'];
 }
 
 /** A session that is wanted; who wants one with an equal `key` can use the same. */

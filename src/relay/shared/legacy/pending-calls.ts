@@ -13,7 +13,7 @@ export interface PendingCall {
   readonly client: ClientLink<LegacyClient>;
   readonly exchange: Exchange;
   /** The exchange of the request on the shared link, where its transport can tell what belongs to it. */
-  readonly upstream?: Exchange | undefined;
+  readonly upstream: Exchange | undefined;
   /** The client's id and progress token as it wrote them. */
   readonly idToken: Buffer;
   readonly progressToken: Buffer | undefined;

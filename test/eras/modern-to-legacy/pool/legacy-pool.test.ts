@@ -28,7 +28,13 @@ function createPool(limits: Partial<LegacyPoolLimits> = {}, attribution: Attribu
   const clientInfo = { name: 'bridge', version: '0' };
   const pool = new LegacyPool({ dialer, deps, handshakeTimeoutMs: 0, attribution, limits });
   const wants = (principal: string, declared: object = {}, affinity: string | undefined = '') =>
-    sessionFor({ principal, capabilities: canonicalCapabilities({ ...declared }), clientInfo, affinity });
+    sessionFor({
+      principal,
+      headers: undefined,
+      capabilities: canonicalCapabilities({ ...declared }),
+      clientInfo,
+      affinity,
+    });
   const take = (principal: string, declared = {}, affinity: string | undefined = '') => {
     const listener = new FakeServerListener();
     const pooled = pool.take(wants(principal, declared, affinity), listener);

@@ -4,6 +4,7 @@ import { createSharedModernServer } from '../../../../src/relay/shared/modern/mo
 import { createStdioDialer } from '../../../../src/upstream/stdio/dialer.ts';
 import { META, ModernClient, type ModernClientOptions, subscriptionOf } from '../../../contract/modern-client.ts';
 import { createTestDeps } from '../../../process/collected-log.ts';
+import { loneDialer } from '../../../support/dialers.ts';
 import { waitFor } from '../../../support/wait-for.ts';
 
 const SERVER = fileURLToPath(new URL('../../../fixtures/modern-server/stdio.js', import.meta.url));
@@ -12,6 +13,7 @@ const SERVER = fileURLToPath(new URL('../../../fixtures/modern-server/stdio.js',
 function shareServer(t: ExecutionContext) {
   const { deps } = createTestDeps();
   const dialer = createStdioDialer({
+    ...loneDialer(),
     target: { kind: 'command', command: process.execPath, args: [SERVER] },
     child: { cwd: undefined, env: { PATH: process.env.PATH ?? '' }, withheldEnv: [], pty: false },
     maxMessageBytes: 16 * 1024 * 1024,
