@@ -119,17 +119,24 @@ class FromModernClients {
   #open(
     link: UpstreamLink,
     { client, frame, exchange }: Message,
-    wishes: Pick<ModernCall, 'wantsLogs' | 'subscription'>,
+    { wantsLogs, subscription }: Pick<ModernCall, 'wantsLogs' | 'subscription'>,
   ): boolean | undefined {
     const upstreamId = this.#nextId();
     const rewritten = rewriteRequest(frame, upstreamId);
     if (rewritten === undefined) return undefined;
     if (exchange !== undefined) exchange.upstreamId = upstreamId;
     const id = frame.id as JsonRpcId; // of a request
-    const { progressToken } = rewritten;
-    const { length } = rewritten.frame.bytes;
-    const call = { client, exchange, upstreamId, id, idToken: idToken(frame), progressToken, bytes: length, ...wishes };
-    this.#calls.add(call);
+    this.#calls.add({
+      client,
+      exchange,
+      upstreamId,
+      id,
+      idToken: idToken(frame),
+      progressToken: rewritten.progressToken,
+      bytes: rewritten.frame.bytes.length,
+      wantsLogs,
+      subscription,
+    });
     return this.#withdrawn.sent(link.send(rewritten.frame));
   }
 
