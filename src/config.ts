@@ -189,7 +189,7 @@ export type TokenSource =
 
 /** The issuer whose access tokens are accepted, and what a token must be for. */
 export interface OAuthConfig {
-  /** As the issuer writes itself: compared as text. */
+  /** What the issuer calls itself, compared as text. */
   readonly issuer: string;
   /** Holds one audience at least. */
   readonly audiences: readonly string[];

@@ -75,7 +75,7 @@ function openStderr(onDropped: (count: number) => void): DestinationStream {
   return lines;
 }
 
-/** As an error: whoever wants to see nothing less than errors may have missed one. */
+/** It is logged as an error: whoever wants to see nothing less than errors may have missed one. */
 function tellDropped(log: Logger, dropped: number): void {
   log.error({ dropped }, `${dropped} lines of the log were lost because nobody read stderr`);
 }

@@ -16,7 +16,7 @@ interface Program {
   main(keepCompiledCode: () => void): Promise<void>;
 }
 
-/** So often compiled code is kept anew: what a first run had no use for, a later one adds. */
+/** Compiled code is kept anew this often: what a first run had no use for, a later one adds. */
 const GENERATIONS = 4;
 
 /** Runs the command line of this process. */

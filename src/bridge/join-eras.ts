@@ -15,7 +15,7 @@ export function toModern(dialer: SessionDialer, deps: Deps): SessionDialer {
   return createLegacyToModernDialer({ dialer, deps, clientInfoFallback: CLIENT_INFO });
 }
 
-/** As much of the configuration of a server as sessions for modern clients depend on. */
+/** The part of the configuration of a server that sessions for modern clients depend on. */
 export interface PooledServer extends Pick<ServerConfig, 'target' | 'sessions' | 'limits'> {
   readonly callers: CallerPolicy;
 }

@@ -46,7 +46,7 @@ export class StdioEnding {
     if (this.#stage === 'open') this.#begin('answering');
   }
 
-  /** As `answer`, but within the grace time, which begins with the first call of this method. */
+  /** Does what `answer` does within the grace time, which begins with the first call of this method. */
   leave(): void {
     if (this.isLeaving) return;
     const { clock, graceMs } = this.#parts;

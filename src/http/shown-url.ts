@@ -1,6 +1,6 @@
 import { toPrintable } from '../printable.ts';
 
-/** So long is a name at most that holds digits among its letters; beyond, it is more likely a key or a UUID. */
+/** A name that holds digits among its letters is at most this long; what is longer is more likely a key or a UUID. */
 const LONGEST_NAME = 11;
 const LONGEST_SEGMENT = 40;
 

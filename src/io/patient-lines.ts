@@ -81,7 +81,7 @@ export interface PatientLinesOptions {
   readonly fd: number;
   /** The descriptor takes lines again after this many were lost; may write a line about it. */
   readonly onDropped: (count: number) => void;
-  /** As `fs.writeSync`; a test plays a full pipe with it. */
+  /** Stands for `fs.writeSync`; a test plays a full pipe with it. */
   readonly write?: (fd: number, bytes: Buffer) => number;
 }
 

@@ -42,7 +42,7 @@ export function nameTarget(target: Target): string {
   return target.kind === 'url' ? showUrl(target.url) : nameCommand(target.command, target.args);
 }
 
-/** As it would be typed behind `mcp-portage serve`, credentials left out: the report may end up in a log. */
+/** What one would type behind `mcp-portage serve`, without credentials: the report may end up in a log. */
 export function showTarget(target: Target, remote: RemoteConfig): string {
   if (target.kind === 'url') {
     const url = `${showUrl(target.url)}${target.url.search === '' ? '' : '?…'}`;

@@ -5,7 +5,7 @@ import type { Frame } from '../wire/frame.ts';
 import type { Exchange, ExchangeTable } from './exchange.ts';
 import type { Questions } from './questions.ts';
 
-/** As far as the message itself tells. A question that the server withdraws is closed. */
+/** Finds what the message itself tells. A question that the server withdraws is closed. */
 export function findCallOf(frame: Frame, exchanges: ExchangeTable, questions: Questions): Exchange | undefined {
   switch (frame.method) {
     case PROGRESS: {

@@ -88,7 +88,7 @@ export interface ServerListener {
 /** What could be recovered of a message that had to be dropped. */
 export interface ServerFault {
   readonly error: BridgeError;
-  /** As far as the scan of its head and tail could tell. */
+  /** What the scan of its head and tail could tell. */
   readonly kind: Frame['kind'] | undefined;
   readonly id: Frame['id'];
 }

@@ -213,7 +213,7 @@ export class SessionRegistry {
     return true;
   }
 
-  /** As far as is known without trying: a caller may have reached a limit of its own, or have sessions that are in use. */
+  /** Tells what is known without trying: a caller may have reached a limit of its own, or have sessions that are in use. */
   get hasCapacity(): boolean {
     if (this.#entries.size < this.#options.maxSessions) return true;
     for (const entry of this.#entries.values()) if (entry.isUnattended) return true;

@@ -82,7 +82,7 @@ export class CodeFile {
     }
   }
 
-  /** As a whole or not at all. Without a place for it the next start is slower, which is no reason to say anything. */
+  /** Writes the whole file or nothing. Without a place for it the next start is slower, which is no reason to say anything. */
   write({ code, generation }: CompiledCode): void {
     const draft = `${this.#path}.${process.pid}`;
     try {

@@ -28,7 +28,7 @@ export interface OptionSpec {
   readonly kind: 'value' | 'flag' | 'list';
   /** What the value is, for the documentation and completion: `<port>`. None for flags. */
   readonly placeholder?: string;
-  /** As a user would write it; absent: nothing is set. */
+  /** What a user would write to set it; absent: nothing is set. */
   readonly default?: string;
   /** In place of the default where that depends on the surroundings. */
   readonly defaultNote?: string;

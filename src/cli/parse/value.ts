@@ -25,7 +25,7 @@ export function parseDuration(text: string): Parsed<number> {
   return refuse('a duration like 500ms, 30s, 5m or 2h (a bare number is seconds; at most 596h)');
 }
 
-/** As parseDuration, but nothing is not a duration. */
+/** Parses what `parseDuration` does, but for a duration of nothing. */
 export function parsePositiveDuration(text: string): Parsed<number> {
   const parsed = parseDuration(text);
   return parsed.ok && parsed.value === 0 ? refuse('a duration longer than 0, like 30s, 5m or 2h') : parsed;

@@ -36,7 +36,7 @@ type CallState =
 export class ClientCall implements Asker {
   readonly exchange: Exchange;
   readonly #host: CallKeeper<ClientCall>;
-  /** As the client sent it; each request to the server is made of it anew. */
+  /** What the client sent; each request to the server is made of it anew. */
   readonly #frame: Frame;
   #state: CallState = { kind: 'idle' };
   /** Rare: most calls are answered in one. */

@@ -16,7 +16,7 @@ export interface CallNoticesOptions {
   readonly call: Pick<FollowedCall, 'followers' | 'isParked'>;
   /** Where the bytes of what is kept count. Called when there is something to keep, which is rare. */
   readonly openBytes: () => HeldBytes;
-  /** Of the request that followed the call last. */
+  /** The level that the request asked for which followed the call last. */
   readonly logLevel: LogLevel | undefined;
   readonly log: Logger;
 }

@@ -45,7 +45,7 @@ type PreparationState =
 /** A list of tools under way. */
 interface TaskToolList {
   readonly listing: ToolListing;
-  /** As the session had it when the first page was asked for. */
+  /** The version that the session had when the first page was asked for. */
   readonly toolsVersion: number;
 }
 

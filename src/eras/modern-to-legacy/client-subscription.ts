@@ -128,7 +128,7 @@ export class ClientSubscription implements SessionLinkUser {
     if (frame.kind !== 'notification') return;
     if (!this.#isWanted(frame.method)) return this.#unwanted(frame);
     if (this.#state.kind === 'listening') return this.#options.host.tell(stampSubscription(frame, this.#id));
-    // As long as it does not serve nothing can be acknowledged, however much it says; that a list has changed is enough.
+    // Nothing can be acknowledged before it serves, however much it says; that a list has changed is enough.
     this.#keepEarly(this.#state.kind === 'opening' ? notificationFrame(frame.method ?? '') : frame);
     if (this.#early.size >= MAX_EARLY || this.#earlyBytes >= MAX_EARLY_BYTES) this.#acknowledge();
   }

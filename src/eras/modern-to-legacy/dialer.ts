@@ -117,7 +117,7 @@ class ModernToLegacyDialer implements CallDialer {
   }
 }
 
-/** As many clients as are likely to call in the same moment; see `MetadataReader`. */
+/** This many clients are likely to call in the same moment at most; see `MetadataReader`. */
 const MAX_KNOWN = 8;
 
 interface Known {

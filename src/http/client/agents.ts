@@ -16,8 +16,8 @@ const IDLE_SOCKET_MS = 4000;
 /** Idle connections that are kept for each server. */
 const MAX_IDLE_SOCKETS = 64;
 /**
- * So often an idle connection that waits for an answer is checked for a peer that vanished (laptop asleep, cable). The
- * same while nothing waits, where Node would take a second: to change it twice a request costs a seventh of a small one.
+ * A connection that waits for an answer is checked this often for a peer that vanished (laptop asleep, cable). It is so
+ * while nothing waits, too, where Node would take a second: to change it twice a request costs a seventh of a small one.
  */
 export const TCP_KEEP_ALIVE_MS = 30_000;
 

@@ -33,7 +33,7 @@ export interface TokenContext {
 }
 
 export interface CodeGrant {
-  /** As `validateAuthResponse` has let them through. */
+  /** The parameters that `validateAuthResponse` has let through. */
   readonly parameters: URLSearchParams;
   readonly callback: string;
   readonly verifier: string;

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 export interface PublicUrlOptions {
   /** `--base-url`; undefined: there is no reverse proxy. */
   readonly baseUrl: URL | undefined;
-  /** As it listens; what clients see may differ behind a reverse proxy, which is for --base-url to say. */
+  /** How the bridge listens; what clients see may differ behind a reverse proxy, which is for --base-url to say. */
   readonly scheme: 'http' | 'https';
 }
 

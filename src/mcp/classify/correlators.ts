@@ -37,7 +37,7 @@ export function findProgressToken(frame: Frame): Correlator | undefined {
 }
 
 /**
- * As `findProgressToken`, for a server that several clients share: it must be certain which token the server will read,
+ * Finds what `findProgressToken` does for a server that several clients share: it must be certain which token it will read,
  * because one that was not replaced may be that of another client. `unclear`: it is not certain, or the value is of a
  * type that some take for a number.
  */
@@ -61,7 +61,7 @@ export function findCancelledId(frame: Frame): Correlator | undefined {
   return correlator(frame, frame.payloadStart, 'requestId');
 }
 
-/** As `findCancelledId`, for a server that several clients share: undefined unless it is certain which id it reads. */
+/** Finds what `findCancelledId` does for a server that several clients share: undefined unless it is certain which id it reads. */
 export function findSharedCancelledId(frame: Frame): Correlator | undefined {
   const span = findUnmistakable(frame, frame.payloadStart, 'requestId');
   return span === 'unclear' ? undefined : decode(frame.bytes, span);
@@ -78,7 +78,7 @@ export function isLeadingToken({ payloadStart }: Frame, { start }: Correlator): 
 }
 
 /**
- * As `findProgressOf`, where the token comes first in params, as most servers write it, and nothing after it could be
+ * Finds what `findProgressOf` does where the token comes first in params, as most servers write it, and nothing after it could be
  * another one: that would need its `T`, or a backslash to spell it otherwise. Undefined: it takes a closer look.
  */
 function findLeadingToken({ bytes, payloadStart }: Frame): Correlator | undefined {

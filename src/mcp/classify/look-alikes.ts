@@ -49,7 +49,7 @@ export function findUnmistakable({ bytes, outline }: MessageText, objectStart: n
   return found;
 }
 
-/** As `findUnmistakable`, for several keys at once; the values have the order of the keys. */
+/** Does what `findUnmistakable` does for several keys at once; the values have the order of the keys. */
 export function findAllUnmistakable(
   { bytes, outline }: MessageText,
   objectStart: number,

@@ -4,7 +4,7 @@ import type { Span } from '../../wire/json/scan-json.ts';
 import { findUnmistakable } from './look-alikes.ts';
 import { META, type MetadataFault, type RequestMetadata, readRequestMetadata } from './request-metadata.ts';
 
-/** As many clients as are likely to call in the same moment; the one met first makes way. */
+/** No more clients are likely to call in the same moment; the one met first makes way. */
 const MAX_KNOWN = 8;
 /** No usual envelope is larger. */
 const MAX_BYTES = 2048;

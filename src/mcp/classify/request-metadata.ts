@@ -33,7 +33,7 @@ export interface RequestMetadata {
   /** The revision as the client named it; not checked. */
   readonly revision: string;
   readonly capabilities: Fields;
-  /** As the client wrote them, where that is much: then they are parsed anew at each look. */
+  /** How the client wrote them, where that is much: then they are parsed anew at each look. */
   readonly capabilitiesBytes?: number;
   /** With `name` and `version`, and whatever else the client tells of itself. */
   readonly clientInfo: Fields | undefined;

@@ -9,7 +9,7 @@ import { TASKS_EXTENSION } from '../vocabulary/task-extension.ts';
  * told them with each request of a legacy client.
  */
 export const MAX_CAPABILITIES_LENGTH = 16 * 1024;
-/** As the client wrote them; what is longer is not even read. */
+/** The capabilities that a client wrote may be this long; what is longer is not even read. */
 export const MAX_CAPABILITIES_BYTES = 4 * MAX_CAPABILITIES_LENGTH;
 
 export interface CanonicalCapabilities {

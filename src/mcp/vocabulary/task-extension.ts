@@ -26,7 +26,7 @@ export const TASKS_MISSING: RpcError = {
   data: { requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } },
 };
 
-/** Also where there is one, but of somebody else. */
+/** Told as well to whoever asks for a task of somebody else. */
 export const UNKNOWN_TASK: RpcError = { code: INVALID_PARAMS, message: 'there is no such task' };
 
 /** The error of a task whose client did not come for it in time. */

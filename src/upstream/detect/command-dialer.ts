@@ -71,7 +71,7 @@ class CommandDialer implements UpstreamDialer {
   readonly #closing = new AbortController();
   #speaksLegacy: Speaks;
   #speaksModern: Speaks;
-  /** Of two that are begun the second waits for the first, which may be the answer to both. */
+  /** The second of two that are begun waits for the first, which may be the answer to both. */
   #sessionDetection: Promise<void> | undefined;
   #requestDetection: Promise<CallDialer> | undefined;
   #cancelRetry: (() => void) | undefined;

@@ -45,7 +45,7 @@ export function wait(clock: Clock, delayMs: number, signal: AbortSignal): Promis
   });
 }
 
-/** As the promise, or a rejection with the reason of the signal when that comes first. */
+/** Settles with the promise, or rejects with the reason of the signal when that comes first. */
 export function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   return new Promise((resolve, reject) => {
     const abort = (): void => reject(signal.reason);

@@ -60,7 +60,7 @@ export class OwnAttempts implements Attempts {
     return askHttp(target, { frame, headers: modernHeaders(DISCOVER, revision), timeoutMs, signal });
   }
 
-  /** As every legacy revision sends it: without session and version headers. */
+  /** The request that every legacy revision begins with: it has no session and version headers. */
   protected async initialize(): Promise<Answer> {
     const { target, clientInfo, timeoutMs, signal } = this.options;
     const protocolVersion = LATEST_LEGACY_REVISION.id;

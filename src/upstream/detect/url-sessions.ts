@@ -215,7 +215,7 @@ class UrlSessions implements SessionDialer {
     throw modernOnlyError(this.name, revision);
   }
 
-  /** As the transport knows that is in use; before the first client both are as good as reachable. */
+  /** The transport in use knows; before the first client both are taken for reachable. */
   readiness(): Readiness {
     const streamable = this.#streamable.readiness();
     const httpSse = this.#httpSse.readiness();

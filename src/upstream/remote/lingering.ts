@@ -4,7 +4,7 @@ export interface LingeringLimits {
   readonly count: number;
   /** Limits the bytes of the messages that the responses were opened with, which are kept with them. */
   readonly bytes: number;
-  /** So many are kept however large: the server may be about to end them. */
+  /** This many are kept, however large they are: the server may be about to end them. */
   readonly least: number;
 }
 

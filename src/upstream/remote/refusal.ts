@@ -8,7 +8,7 @@ import { toPrintable } from '../../printable.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { ServerMessages } from './server-messages.ts';
 
-/** So much of an error page is looked at. */
+/** Nothing beyond this much of an error page is looked at. */
 export const MAX_REFUSAL_BYTES = 64 * 1024;
 const MAX_SHOWN_LENGTH = 200;
 

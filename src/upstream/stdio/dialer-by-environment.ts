@@ -33,7 +33,7 @@ interface Caller {
   readonly environment: CallerEnvironment;
 }
 
-/** The same dialer for all callers, for nothing is told of any of them. */
+/** Gives all callers one dialer, for nothing is told of any of them. */
 export function forEveryCaller(dialer: UpstreamDialer): CallerDialers {
   return {
     name: dialer.name,
@@ -73,7 +73,7 @@ export class DialerByEnvironment implements CallerDialers {
     };
   }
 
-  /** As long as the link is open, so is the caller's dialer. */
+  /** The caller's dialer stays open for as long as the link does. */
   #count(
     { key, environment }: Caller,
     listener: ServerListener,

@@ -8,7 +8,7 @@ import type { RemoteEnvironment } from '../remote/remote-options.ts';
 import type { SessionKey } from '../remote/session-key.ts';
 
 /**
- * So long a server may take for a message of the bridge's own: a call waits for it, and no client sees that it is not
+ * A server may take this long for a message of the bridge's own: a call waits for it, and no client sees that it is not
  * answered. As long as official clients wait for an answer.
  */
 const OWN_CALL_MS = 60_000;

@@ -6,7 +6,7 @@ import type { ServerCall } from './server-call.ts';
 
 /** Limits calls that were answered, or taken. Their requests are of no use any more, so no large one is kept. */
 export const LINGERING_LIMITS = { count: 16, bytes: 1024 * 1024, least: 0 };
-/** So long a call of a lost session may still be answered: the server may have begun with it before it forgot. */
+/** A call of a lost session may still be answered for this long: the server may have begun with it before it forgot. */
 const LOST_GRACE_MS = 10_000;
 
 /** The calls of a link that have not ended. */

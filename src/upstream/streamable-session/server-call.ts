@@ -300,7 +300,7 @@ export class ResumePlan {
   retryMs: number | undefined = undefined;
   #failures = -1;
 
-  /** As a header value; undefined: there is nothing to resume from. */
+  /** The id of the last event, fit for a header; undefined: there is nothing to resume from. */
   get lastEventId(): string | undefined {
     return this.#lastEventId;
   }

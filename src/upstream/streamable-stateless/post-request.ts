@@ -45,7 +45,7 @@ export function messageHeaders(frame: Frame): readonly HeaderLine[] {
   return standardHeaders(frame, readRevision(frame) ?? LATEST_MODERN_REVISION);
 }
 
-/** As the envelope names it: the header must say the same, whatever it is. */
+/** The revision that the envelope names: the header must say the same, whatever it is. */
 function readRevision(frame: Frame): string | undefined {
   const { bytes } = frame;
   const meta = findUnmistakable(frame, frame.payloadStart, '_meta');

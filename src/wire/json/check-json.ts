@@ -192,7 +192,7 @@ function isDecimal(byte: number): boolean {
 
 /** Up to here it does not pay to prepare for reading words. */
 const SHORT_BYTES = 256;
-/** So much of a run is read byte by byte before it is taken for a long one. */
+/** This much of a run is read byte by byte before it is taken for a long one. */
 const NEAR_BYTES = 8;
 
 /** 1 for each byte that a JSON string does not simply go on with: a quote, a backslash, a control character. */

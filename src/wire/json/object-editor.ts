@@ -55,7 +55,7 @@ export class ObjectEditor {
     return ObjectEditor.readIn({ bytes, outline: undefined }, objectStart, keys);
   }
 
-  /** As `read`, for an object in a message whose outline may be known. */
+  /** Reads an object in a message whose outline may be known; see `read`. */
   static readIn(
     { bytes, outline }: OutlinedText,
     objectStart: number,

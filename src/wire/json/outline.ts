@@ -71,7 +71,7 @@ export class Outline {
     this.#notes.push(level, keyStart, valueStart, -1);
   }
 
-  /** So does the last one of this level. */
+  /** The last member of this level ends. */
   memberEnds(level: number, end: number): void {
     if (level >= LEVELS && (level > LEVELS || !this.#isInMeta)) return;
     if (this.isComplete) this.#notes[(this.#last[level] as number) + VALUE_END] = end;
@@ -92,7 +92,7 @@ export class Outline {
     return shifter.end() ? new Outline(bytes, shifter.notes) : undefined;
   }
 
-  /** As `walkMembers`, from what was noted; undefined: the members of this object were not. */
+  /** Does what `walkMembers` does, by what was noted; undefined: the members of this object were not. */
   visitMembers(bytes: Buffer, objectStart: number, take: TakeMember): number | undefined {
     if (bytes[objectStart] !== OPEN_BRACE) return undefined;
     const notes = this.#notes;
@@ -223,7 +223,7 @@ function endOfKey(bytes: Buffer, keyStart: number, valueStart: number): number {
   return at + 1;
 }
 
-/** As `walkMembers`, from the outline of the message that the object is in, where there is one. */
+/** Does what `walkMembers` does, by the outline of the message that the object is in, where there is one. */
 export function visitMembers(
   bytes: Buffer,
   objectStart: number,

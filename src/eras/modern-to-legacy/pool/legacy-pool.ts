@@ -9,7 +9,7 @@ import type { SessionWanted } from './session-wanted.ts';
 import type { Attribution } from './sole-owner.ts';
 
 export interface LegacyPoolLimits extends SessionQueueLimits {
-  /** So that one caller, who may give itself many names, leaves room for others. */
+  /** One caller, who may give itself many names, leaves room for others. */
   readonly perCaller: number;
   /** Over stdio each session is a process. */
   readonly total: number;
@@ -115,7 +115,7 @@ export class LegacyPool {
   }
 
   /**
-   * As `take`, for a call that may be asked something: no other such call uses the session before the link is closed.
+   * Does what `take` does for a call that may be asked something: no other such call uses the session before the link is closed.
    * Where calls need not be kept apart for that, they share. Undefined: the taker was told. Throws when too many wait, too.
    */
   lease(wanted: SessionWanted, listener: ServerListener, taker: LeaseTaker): WaitingCall<PooledSession> | undefined {

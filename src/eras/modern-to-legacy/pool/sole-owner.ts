@@ -66,7 +66,7 @@ export class SoleOwner implements SharingPolicy {
   readonly #options: SoleOwnerOptions;
   readonly #unclear: UnclearQuestions;
   readonly #givenUp = new GivenUpCalls();
-  /** As the server is told it: not all revisions have words for all of it. */
+  /** What the server is told: not all revisions have words for all of it. */
   #declared: Fields;
   /** Grows whenever the server may have other tools than before. */
   #toolsVersion = 0;

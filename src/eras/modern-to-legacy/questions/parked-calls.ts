@@ -95,7 +95,7 @@ export class ParkedCalls<Call extends Parkable> {
   }
 }
 
-/** So many outcomes that were given up are remembered as such; there are about as many waiting calls. */
+/** This many outcomes that were given up are remembered as such; there are about as many waiting calls. */
 export const MAX_REMEMBERED = 1024;
 
 /** What a call or a task ended with, and what has to be kept with it. */

@@ -132,7 +132,7 @@ export class OpenQuestions {
   }
 }
 
-/** As it was asked, as the client is told, and in what the client was told, which it may ask for once more. */
+/** One question: what was asked, how the client is told, and what it was told in, which it may ask for once more. */
 function bytesOf({ askedBytes, request }: InputQuestion): number {
   return askedBytes + 2 * request.length;
 }

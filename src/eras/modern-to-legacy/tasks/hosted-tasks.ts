@@ -22,7 +22,7 @@ import { KeptOutcomes, PARKING_LIMITS, type ParkingLimits } from '../questions/p
 import { HostedTask, type HostedTaskOptions } from './hosted-task.ts';
 import { offersTasks } from './task-tools.ts';
 
-/** As long as any other call may take; a server may want to keep its own tasks for less. */
+/** A task may take as long as any other call; a server may want to keep its own tasks for less. */
 export const MAX_TASK_MS = MAX_CALL_MS;
 
 export type NewTask = Omit<HostedTaskOptions, 'id' | 'ttlMs' | 'clock' | 'log' | 'held' | 'outcomes' | 'onGone'>;
