@@ -162,7 +162,8 @@ export class HttpServer {
   #find(request: IncomingMessage, path: string): { readonly audience: Audience; readonly route: HttpRoute } {
     const { publicRoutes, browserPages, routes } = this.#options;
     if (request.method === 'OPTIONS') return PREFLIGHT;
-    const open = publicRoutes.get(path) ?? (isBrowserNavigation(request) ? findRoute(browserPages, path) : undefined);
+    const isForBrowser = request.method !== 'POST' && isBrowserNavigation(request);
+    const open = publicRoutes.get(path) ?? (isForBrowser ? findRoute(browserPages, path) : undefined);
     if (open !== undefined) return { audience: 'anybody', route: open };
     const route = findRoute(routes, path);
     if (route !== undefined) return { audience: 'callers', route };
