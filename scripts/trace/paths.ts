@@ -73,6 +73,7 @@ export async function trace({ client: kind, server, options }: Path): Promise<re
   const bridge = await runBridge(configOf(...verb, ...options, ...target), traceDeps(), () => pipes);
   const client = kind === 'pipe' ? new PipeClient(pipes) : new HttpClient(kind, urlOf(bridge.urls, kind));
   try {
+    if (kind !== 'pipe') await findOutWith(new HttpClient(kind, urlOf(bridge.urls, kind)));
     await client.open();
     for (let calls = 0; calls < WARM_UP_CALLS; calls += 1) await client.call();
     return await record(() => client.call());
@@ -81,6 +82,13 @@ export async function trace({ client: kind, server, options }: Path): Promise<re
     await bridge.shutdown('SIGTERM');
     stop();
   }
+}
+
+/** The first session of a bridge finds out what the server speaks, and keeps what did that. All others do without. */
+async function findOutWith(first: HttpClient): Promise<void> {
+  await first.open();
+  await first.call();
+  first.close();
 }
 
 function traceDeps(): Deps {
