@@ -11,7 +11,7 @@ const OUT = 'dist';
 /** Ends the name of a file that is being written. */
 const DRAFT = '.draft';
 /** Large, and needed by modules only that are imported dynamically: code that is not there need not be read. */
-const SELDOM = ['got', 'oauth4webapi', 'pino-pretty'];
+const SELDOM = ['got', 'oauth4webapi', 'picomatch', 'pino-pretty'];
 
 /** What a CommonJS module has in place of import.meta.url. */
 const MODULE_URL = "const importMetaUrl = require('node:url').pathToFileURL(__filename).href;";

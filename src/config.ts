@@ -48,8 +48,17 @@ export interface ServerConfig {
   readonly child: ChildConfig;
   /** What its process is told of the caller that it is started for; none where processes are shared or not ours. */
   readonly mapHeaders: readonly MappedHeader[];
+  readonly tools: ToolChoice;
   readonly sessions: SessionConfig;
   readonly limits: ServerLimits;
+}
+
+/** Which tools of a server its clients see and call, as patterns for names. */
+export interface ToolChoice {
+  /** Only these; empty: all of them. */
+  readonly include: readonly string[];
+  /** None of these, whatever is included. */
+  readonly exclude: readonly string[];
 }
 
 export type Target = CommandTarget | UrlTarget;

@@ -6,6 +6,7 @@ import { CallsOverSessions } from '../relay/passing-link.ts';
 import type { CallerDialers, CallerEnvironment, SessionDialer, UpstreamDialer } from '../relay/ports.ts';
 import { createSharedLegacyServer } from '../relay/shared/legacy/legacy-era.ts';
 import { createSharedModernServer } from '../relay/shared/modern/modern-era.ts';
+import { FilteredDialers } from '../relay/tool-filter.ts';
 import { createCommandDialer } from '../upstream/detect/command-dialer.ts';
 import type { EraDialers, JoinedDialers } from '../upstream/detect/joined-dialers.ts';
 import { LinkPool } from '../upstream/resilience/link-pool.ts';
@@ -18,6 +19,7 @@ import { DialerByEnvironment, forEveryCaller } from '../upstream/stdio/dialer-by
 import { CLIENT_INFO } from '../version.ts';
 import type { CallerPolicy } from './caller-policy.ts';
 import { toLegacy, toModern } from './join-eras.ts';
+import { createToolFilter } from './tool-patterns.ts';
 
 /** One server, and for whom it is dialled. */
 export interface DialledServer extends ServerConfig {
@@ -31,6 +33,12 @@ export interface DialledServer extends ServerConfig {
 
 /** The way to a server, whatever it is and whatever it speaks, for clients of every era. */
 export async function createDialers(server: DialledServer, deps: Deps): Promise<CallerDialers> {
+  const isHidden = await createToolFilter(server.tools);
+  const dialers = await dialServer(server, deps);
+  return isHidden === undefined ? dialers : new FilteredDialers(dialers, isHidden);
+}
+
+async function dialServer(server: DialledServer, deps: Deps): Promise<CallerDialers> {
   const { target, child } = server;
   if (target.kind === 'url') return forEveryCaller(await dialUrl(server, target, deps));
   if (server.mapHeaders.length === 0) return forEveryCaller(dialCommand(server, target, deps));

@@ -49,6 +49,10 @@ Access (serve)
 The server
   --protocol <era>                   Era of the protocol the server speaks; auto finds out: auto,
                                      legacy, modern [auto]
+  --include-tool <glob>              Show only tools whose names fit this pattern, and let only
+                                     those be called (repeatable)
+  --exclude-tool <glob>              Hide tools whose names fit this pattern, and refuse to call
+                                     them; wins over --include-tool (repeatable)
 
 The wrapped server (command)
   --map-header <Name=VARIABLE>       Tell a caller's own server process what this header of its

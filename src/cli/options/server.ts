@@ -12,6 +12,22 @@ export const SERVER_OPTIONS = [
     default: 'auto',
   },
   {
+    name: 'include-tool',
+    group: 'protocol',
+    describe: 'Show only tools whose names fit this pattern, and let only those be called',
+    kind: 'list',
+    placeholder: 'glob',
+    verbs: ['serve', 'connect'],
+  },
+  {
+    name: 'exclude-tool',
+    group: 'protocol',
+    describe: 'Hide tools whose names fit this pattern, and refuse to call them; wins over --include-tool',
+    kind: 'list',
+    placeholder: 'glob',
+    verbs: ['serve', 'connect'],
+  },
+  {
     name: 'map-header',
     group: 'server',
     describe: "Tell a caller's own server process what this header of its requests says, as a variable",

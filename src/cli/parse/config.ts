@@ -76,6 +76,10 @@ export function parseConfig(
     remote,
     child: parseChild(given, around),
     mapHeaders,
+    tools: {
+      include: given.list('include-tool', value.parseText),
+      exclude: given.list('exclude-tool', value.parseText),
+    },
     sessions,
     limits: {
       maxMessageBytes: given.required('max-message-bytes', value.parseMessageSize),

@@ -96,6 +96,20 @@ export function readToolPage(frame: Frame): ToolPage | undefined {
   };
 }
 
+/**
+ * A result of `tools/list` without the tools of these names, and without what cannot be told to have another. Undefined: it
+ * cannot be told which tools it lists.
+ */
+export function withoutTools(frame: Frame, isHidden: (name: string) => boolean): Frame | undefined {
+  const { bytes, payloadStart, outline } = frame;
+  if (findUniqueMember(bytes, payloadStart, 'tools', outline) === undefined) return frame;
+  const read = readToolList(frame);
+  if (read === undefined) return undefined;
+  const kept = read.items.filter(({ tool }) => tool !== undefined && !isHidden(tool.name));
+  if (kept.length === read.items.length) return frame;
+  return editFrame(frame, [{ ...read.list, replacement: joinItems(bytes, kept) }]);
+}
+
 const OPEN = Buffer.from('[');
 const BETWEEN = Buffer.of(COMMA);
 const CLOSE = Buffer.from(']');

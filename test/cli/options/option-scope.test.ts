@@ -29,6 +29,8 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   'auth-jwks': LISTENING,
   'auth-scope': LISTENING,
   protocol: EVERYWHERE,
+  'include-tool': RUNNING,
+  'exclude-tool': RUNNING,
   'map-header': ['serve command'],
   cwd: OF_COMMANDS,
   env: OF_COMMANDS,

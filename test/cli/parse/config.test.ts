@@ -48,6 +48,7 @@ const server = {
     proxyEnv: {},
   },
   mapHeaders: [],
+  tools: { include: [], exclude: [] },
   child: { cwd: undefined, env: {}, withheldEnv: [], pty: false },
   sessions: {
     isolation: 'session',
@@ -169,6 +170,8 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   pty: ['true'],
   transport: ['sse'],
   protocol: ['legacy'],
+  'include-tool': ['read_*', 'list_*'],
+  'exclude-tool': ['*_all'],
   header: ['X-One: a, b', `X-Two: \${EXTRA}`],
   'header-file': ['headers.txt'],
   // With it there would be nothing to log in for.
@@ -257,6 +260,7 @@ const listening = {
 };
 const always = {
   protocol: 'legacy',
+  tools: { include: ['read_*', 'list_*'], exclude: ['*_all'] },
   limits: {
     maxMessageBytes: 1_048_576,
     maxJsonDepth: 64,
