@@ -33,6 +33,7 @@ const OPTIONS_OF_OTHER_BRIDGES: Readonly<Record<string, string>> = {
   'named-server-config': NO_CONFIG_FILE,
   headers: "use --header, once for each: --header 'Name: value'",
   'allow-http': 'leave it out: http URLs are accepted as they are.',
+  'ignore-tool': 'use --exclude-tool, once for each pattern.',
 };
 
 /** What people type out of habit, whichever program they come from. */

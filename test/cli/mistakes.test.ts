@@ -51,6 +51,7 @@ for (const [flag, wayOut] of [
   ['--named-server-config', /configuration files are not read/],
   ['--headers', /--header 'Name: value'$/],
   ['--allow-http', /leave it out/],
+  ['--ignore-tool', /use --exclude-tool/],
   // Habits.
   ['--url', /mcp-portage connect <url>/],
   ['--cmd', /mcp-portage -- <command> \[args\.\.\.\]$/],
