@@ -40,6 +40,10 @@ test('says whether bytes were no JSON or JSON that is no message', (t) => {
   const cases = [
     ['', 'parse', 'the message is empty'],
     ['\ufeff \n', 'parse', 'the message is empty'],
+    ['\ufec0{"jsonrpc":"2.0","method":"a"}', 'parse', 'the message is not valid JSON'],
+    ['\ufdff{"jsonrpc":"2.0","method":"a"}', 'parse', 'the message is not valid JSON'],
+    ['\u2eff{"jsonrpc":"2.0","method":"a"}', 'parse', 'the message is not valid JSON'],
+    [Buffer.from('x\xbb\xbf{"jsonrpc":"2.0","method":"a"}', 'latin1'), 'parse', 'the message is not valid UTF-8'],
     ['{"jsonrpc":"2.0",}', 'parse', 'the message is not valid JSON'],
     ['{"jsonrpc":"2.0","method":"a"}{}', 'parse', 'the message is not valid JSON'],
     ['{"jsonrpc":"2.0","method":"a\nb"}', 'parse', 'the message is not valid JSON'],

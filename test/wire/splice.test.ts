@@ -23,6 +23,17 @@ test('replaces, inserts and removes spans in one go', (t) => {
   t.is(replaceSpans(Buffer.from('abc'), [{ start: 3, end: 3, replacement: Buffer.from('d') }]).toString(), 'abcd');
 });
 
+test('a message that has an id as it is written already stays the same frame', (t) => {
+  for (const token of ['1', '"a"', '"\\u0061"', '-7']) {
+    const frame = frameOf(`{"jsonrpc":"2.0","id":${token},"result":{}}`);
+    t.is(withId(frame, Buffer.from(token)), frame);
+  }
+  const frame = frameOf('{"jsonrpc":"2.0","id":"a","result":{}}');
+  for (const token of ['"b"', '"\\u0061"', '"ab"', '""', '1']) {
+    t.is(withId(frame, Buffer.from(token)).bytes.toString(), `{"jsonrpc":"2.0","id":${token},"result":{}}`);
+  }
+});
+
 test('refuses edits that overlap, run backwards or leave the bytes', (t) => {
   const replacement = Buffer.alloc(0);
   const bytes = Buffer.from('abcdef');

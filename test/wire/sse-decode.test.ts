@@ -49,6 +49,13 @@ for (const size of chunkSizes) {
     t.deepEqual(decodeText('\ufeffdata: 1\n\n\ufeffdata: 2\n\n').events, [message('1')]);
   });
 
+  test(`what begins like a byte order mark but is none is part of the first field, ${name}`, (t) => {
+    for (const start of ['\ufec0', '\ufdff', '\ufeff'.repeat(2), 'x', 'xyz']) {
+      t.deepEqual(decodeText(`${start}data: 1\n\ndata: 2\n\n`).events, [message('2')], start);
+    }
+    t.deepEqual(decodeText('\ufeff\ndata: 1\n\n').events, [message('1')]);
+  });
+
   test(`skips comments and unknown fields, ${name}`, (t) => {
     t.deepEqual(decodeText(':\n: keep-alive\n\nfoo: bar\ndata: 1\n:data: 2\nDATA: 3\n data: 4\n\n').events, [
       message('1'),
