@@ -18,9 +18,10 @@ import { serverFrame } from './frames.ts';
 export type RequestScript = (request: Frame, connection: FakeConnection) => void;
 
 const answerInitialize: RequestScript = (request, connection) => {
-  const { params } = request.json() as { params: { protocolVersion: string } };
+  const { params } = request.json() as { params?: { protocolVersion: unknown } | null };
   connection.answer(request, {
-    protocolVersion: params.protocolVersion,
+    // A client may send what it likes, and the server under it has to outlive that.
+    protocolVersion: params?.protocolVersion ?? '2025-11-25',
     capabilities: { tools: { listChanged: true }, logging: {} },
     serverInfo: { name: 'fake', version: '1.0.0' },
   });
