@@ -7,19 +7,22 @@ import type { Parsed } from '../parse/value.ts';
 import type { BridgeVerb, OptionSpec } from './option-spec.ts';
 import { type CommandLineOptions, envNameOf, findOption, OPTIONS, type OptionName } from './option-table.ts';
 
-interface Given {
+/** One option as the user wrote it. */
+export interface WrittenOption {
   readonly texts: readonly string[];
-  /** How the user wrote the option: `--port` or `MCP_PORTAGE_PORT`. */
+  /** Where it stands: `--port`, `MCP_PORTAGE_PORT`, or a place in a file. */
   readonly source: string;
 }
 
+export type WrittenOptions = ReadonlyMap<OptionName, WrittenOption>;
+
 /** Reads options by name through the parser of their kind. Every failure is an ERR_CONFIG_OPTION that says where. */
 export class GivenOptions {
-  readonly #given: ReadonlyMap<string, Given>;
+  readonly #given: ReadonlyMap<string, WrittenOption>;
 
   constructor(commandLine: CommandLineOptions, env: Environment, use: OptionUse) {
     refuseInapplicable(commandLine, use);
-    const given = new Map<string, Given>();
+    const given = new Map<string, WrittenOption>();
     // A variable may be there for other uses: a container sets MCP_PORTAGE_PORT whatever is run in it.
     for (const option of OPTIONS.filter((candidate) => isApplicable(candidate, use))) {
       const found = fromCommandLine(option, commandLine.get(option.name)) ?? fromEnvironment(option, env);
@@ -72,12 +75,12 @@ function mayBeShown(name: OptionName, text: string): boolean {
   return name !== 'env' && name !== 'auth-token' && !text.includes('@');
 }
 
-function fromCommandLine(option: OptionSpec, texts: readonly string[] | undefined): Given | undefined {
+function fromCommandLine(option: OptionSpec, texts: readonly string[] | undefined): WrittenOption | undefined {
   return texts === undefined ? undefined : { texts, source: `--${option.name}` };
 }
 
 /** An empty variable counts as not set: that is how compose files and shells write "nothing". */
-function fromEnvironment(option: OptionSpec, env: Environment): Given | undefined {
+function fromEnvironment(option: OptionSpec, env: Environment): WrittenOption | undefined {
   const source = envNameOf(option.name);
   const text = env[source];
   if (text === undefined || text === '' || isServiceLink(option, text)) return undefined;
