@@ -33,13 +33,15 @@ export interface PipeListenerConfig {
 export interface ProcessLimits {
   /** Calls of all clients together that wait for an answer. */
   readonly maxInFlight: number;
-  /** Server processes, those that are ending included. */
+  /** Processes of all servers, those that are ending included. */
   readonly maxChildren: number;
   readonly shutdownGraceMs: number;
 }
 
 /** One server that is carried to clients, and what they may take of it. */
 export interface ServerConfig {
+  /** How it is known where there are several; undefined: it is the one of the command line, at the listener's own paths. */
+  readonly listing: Listing | undefined;
   readonly target: Target;
   readonly protocol: Protocol;
   /** How it is reached, where it is somewhere else. */
@@ -51,6 +53,18 @@ export interface ServerConfig {
   readonly tools: ToolChoice;
   readonly sessions: SessionConfig;
   readonly limits: ServerLimits;
+}
+
+/** A server of a configuration file. */
+export interface Listing {
+  /** As the file writes it. */
+  readonly name: string;
+  /** What comes before the listener's own paths: one segment of a URL. */
+  readonly segment: string;
+  /** Whether the process is ready only when this server is. */
+  readonly isRequired: boolean;
+  /** Principals that it exists for; undefined: whoever may come in. */
+  readonly callers: readonly string[] | undefined;
 }
 
 /** Which tools of a server its clients see and call, as patterns for names. */
@@ -200,8 +214,8 @@ export type TokenSource =
 export interface OAuthConfig {
   /** What the issuer calls itself, compared as text. */
   readonly issuer: string;
-  /** Holds one audience at least. */
-  readonly audiences: readonly string[];
+  /** One of these, or the URL of the server that is called. */
+  readonly audiences: readonly string[] | 'own-urls';
   readonly keys: KeyLocation;
   readonly scopes: readonly string[];
 }
@@ -240,6 +254,8 @@ export interface SessionConfig {
 
 /** What may come and go of one server. */
 export interface ServerLimits {
+  /** Its processes, those that are ending included. */
+  readonly maxChildren: number;
   readonly maxMessageBytes: number;
   /** Levels of arrays and objects in a message of a client. */
   readonly maxJsonDepth: number;
@@ -264,4 +280,9 @@ export interface ServerLimits {
 export interface LogConfig {
   readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
   readonly format: 'pretty' | 'json';
+}
+
+/** Equal for configurations that say the same. It holds what they hold, secrets too. */
+export function fingerprint(config: unknown): string {
+  return JSON.stringify(config, (_key, value: unknown) => (value instanceof Map ? [...value] : value));
 }

@@ -2,7 +2,7 @@ import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { StdioEndpoint } from '../downstream/stdio/endpoint.ts';
 import { assertNever, BridgeError, SHUTTING_DOWN } from '../errors.ts';
-import { Exchanges } from '../relay/exchanges.ts';
+import { ExchangeCapacity, Exchanges } from '../relay/exchanges.ts';
 import { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { describeCallers } from './caller-policy.ts';
 import { createDialers } from './create-dialer.ts';
@@ -35,7 +35,11 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
     },
     deps,
   );
-  const exchanges = new Exchanges({ clock: deps.clock, maxOpen: maxInFlight, observer: undefined });
+  const exchanges = new Exchanges({
+    clock: deps.clock,
+    ...new ExchangeCapacity(maxInFlight).share(),
+    observer: undefined,
+  });
   const sessions = createSessions(server, { dialers, exchanges, deps });
   const { maxMessageBytes, maxJsonDepth, requestTimeoutMs } = server.limits;
   const limits = { maxMessageBytes, maxJsonDepth, untakenTimeoutMs: requestTimeoutMs };
@@ -99,7 +103,7 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
     await ending.finished;
     return ended.kind === 'server' ? ended.reason : undefined;
   };
-  return { urls: [], shutdown, killNow: () => dialers.killNow(), ended: end() };
+  return { urls: [], update: undefined, shutdown, killNow: () => dialers.killNow(), ended: end() };
 }
 
 function untaken(bytes: number, timeoutMs: number): BridgeError {

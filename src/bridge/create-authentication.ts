@@ -1,39 +1,74 @@
-import type { HttpListenerConfig } from '../config.ts';
+import type { IncomingMessage } from 'node:http';
+import type { AuthConfig, EndpointConfig, HttpListenerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import type { HttpRoute } from '../downstream/listener/http-server.ts';
 import { BridgeError } from '../errors.ts';
-import type { Authenticator } from '../http/auth/authenticator.ts';
-import { createAuthenticator } from '../http/auth/bearer-authenticator.ts';
-import { ProtectedResource } from '../http/auth/protected-resource.ts';
+import { ALLOW_ANYONE, type Authenticator } from '../http/auth/authenticator.ts';
+import { BearerAuthenticator, createTokenChecks } from '../http/auth/bearer-authenticator.ts';
+import { ProtectedResource, resourceUrls } from '../http/auth/protected-resource.ts';
 import type { HttpClient } from '../http/client/client.ts';
 import { respondError, respondJson } from '../http/server/respond.ts';
 import { CLIENT_INFO } from '../version.ts';
 
 /** How callers show who they are. */
 export interface Authentication {
-  readonly authenticator: Authenticator;
-  /** What clients read to learn whose tokens are accepted. */
-  readonly publicRoutes: ReadonlyMap<string, HttpRoute>;
+  /** Who may come to these endpoints: a token that is made for one server is not taken at another. */
+  forEndpoints(endpoints: EndpointConfig): EndpointAuthentication;
+  /** Takes a token that is good at any of these. */
+  anywhere(all: readonly EndpointConfig[]): Authenticator;
   close(): void;
 }
 
-export async function createAuthentication(
-  { tls, endpoints, access, proxyEnv }: HttpListenerConfig,
-  deps: Deps,
-): Promise<Authentication> {
-  const oauth = access.auth?.oauth;
-  const scheme = tls === undefined ? 'http' : 'https';
-  const resource = oauth === undefined ? undefined : new ProtectedResource({ ...oauth, endpoints, scheme });
+export interface EndpointAuthentication {
+  readonly authenticator: Authenticator;
+  /** What clients read to learn whose tokens are accepted. */
+  readonly publicRoutes: ReadonlyMap<string, HttpRoute>;
+}
+
+export async function createAuthentication(listener: HttpListenerConfig, deps: Deps): Promise<Authentication> {
+  const { auth } = listener.access;
+  if (auth === undefined) return NOBODY_IS_ASKED;
+  const scheme = listener.tls === undefined ? 'http' : 'https';
   let client: HttpClient | undefined;
   const createClient = async (): Promise<HttpClient> => {
     const { HttpClient } = await import('../http/client/client.ts');
     const userAgent = `${CLIENT_INFO.name}/${CLIENT_INFO.version}`;
+    const { proxyEnv } = listener;
     client ??= new HttpClient({ ...NO_CREDENTIALS, proxyEnv, userAgent, clock: deps.clock });
     return client;
   };
-  const authenticator = await createAuthenticator({ auth: access.auth, resource, createClient, deps });
-  const publicRoutes = resource === undefined ? new Map<string, HttpRoute>() : metadataRoutes(resource);
-  return { authenticator, publicRoutes, close: () => client?.close() };
+  const checks = await createTokenChecks({ auth, createClient, deps });
+  const scopes = auth.oauth?.scopes ?? [];
+  const forResource = (resource: ProtectedResource | undefined, audiences: readonly string[]): Authenticator => {
+    const hintsFor = (called: IncomingMessage) => ({ resourceMetadata: resource?.urlFor(called), scopes });
+    return new BearerAuthenticator({ ...checks, audiences, hintsFor });
+  };
+  return {
+    forEndpoints(endpoints) {
+      const resource = describeResource(auth, endpoints, scheme);
+      return {
+        authenticator: forResource(resource, audiencesOf(auth, endpoints)),
+        publicRoutes: resource === undefined ? new Map() : metadataRoutes(resource),
+      };
+    },
+    anywhere: (all) => forResource(undefined, [...new Set(all.flatMap((endpoints) => audiencesOf(auth, endpoints)))]),
+    close: () => client?.close(),
+  };
+}
+
+const NOBODY_IS_ASKED: Authentication = {
+  anywhere: () => ALLOW_ANYONE,
+  forEndpoints: () => ({ authenticator: ALLOW_ANYONE, publicRoutes: new Map() }),
+  close: () => undefined,
+};
+
+function audiencesOf({ oauth }: AuthConfig, endpoints: EndpointConfig): readonly string[] {
+  if (oauth === undefined) return [];
+  return oauth.audiences === 'own-urls' ? resourceUrls(endpoints) : oauth.audiences;
+}
+
+function describeResource({ oauth }: AuthConfig, endpoints: EndpointConfig, scheme: 'http' | 'https') {
+  return oauth && new ProtectedResource({ ...oauth, endpoints, scheme });
 }
 
 /** An issuer is shown none of the credentials that are for the server. */

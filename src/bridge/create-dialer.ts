@@ -22,7 +22,7 @@ import { toLegacy, toModern } from './join-eras.ts';
 import { createToolFilter } from './tool-patterns.ts';
 
 /** One server, and for whom it is dialled. */
-export interface DialledServer extends ServerConfig {
+export interface ServerToDial extends ServerConfig {
   readonly callers: CallerPolicy;
   /** Counts the processes of the whole bridge. */
   readonly children: ChildLimit;
@@ -32,13 +32,13 @@ export interface DialledServer extends ServerConfig {
 }
 
 /** The way to a server, whatever it is and whatever it speaks, for clients of every era. */
-export async function createDialers(server: DialledServer, deps: Deps): Promise<CallerDialers> {
+export async function createDialers(server: ServerToDial, deps: Deps): Promise<CallerDialers> {
   const isHidden = await createToolFilter(server.tools);
   const dialers = await dialServer(server, deps);
   return isHidden === undefined ? dialers : new FilteredDialers(dialers, isHidden);
 }
 
-async function dialServer(server: DialledServer, deps: Deps): Promise<CallerDialers> {
+async function dialServer(server: ServerToDial, deps: Deps): Promise<CallerDialers> {
   const { target, child } = server;
   if (target.kind === 'url') return forEveryCaller(await dialUrl(server, target, deps));
   if (server.mapHeaders.length === 0) return forEveryCaller(dialCommand(server, target, deps));
@@ -51,7 +51,7 @@ async function dialServer(server: DialledServer, deps: Deps): Promise<CallerDial
 }
 
 /** A server to start. Throws what `createStdioDialer` throws. */
-function dialCommand(server: DialledServer, target: CommandTarget, deps: Deps): UpstreamDialer {
+function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): UpstreamDialer {
   const { isolation, prewarm } = server.sessions;
   const processes = createStdioDialer({
     target,
@@ -78,7 +78,7 @@ function dialCommand(server: DialledServer, target: CommandTarget, deps: Deps): 
 }
 
 /** A process for each session. A modern server keeps none, so its requests can go to one for all. */
-function keepApart(dialers: EraDialers, server: DialledServer, deps: Deps): JoinedDialers {
+function keepApart(dialers: EraDialers, server: ServerToDial, deps: Deps): JoinedDialers {
   const legacyToModern = toModern(dialers.modern, deps);
   if (server.callers.kind === 'pipe') {
     // One client on a pipe has the server to itself: its messages pass as they are, and what hangs ends when it leaves.
@@ -95,7 +95,7 @@ function keepApart(dialers: EraDialers, server: DialledServer, deps: Deps): Join
 }
 
 /** One process for everybody. */
-function shareOne(dialers: EraDialers, server: DialledServer, deps: Deps): JoinedDialers {
+function shareOne(dialers: EraDialers, server: ServerToDial, deps: Deps): JoinedDialers {
   const handshakeTimeoutMs = server.limits.requestTimeoutMs;
   const options = { deps, prewarm: false };
   const watched = watchProcesses(dialers, server.limits, deps);
@@ -120,7 +120,7 @@ function shareOne(dialers: EraDialers, server: DialledServer, deps: Deps): Joine
 }
 
 /** A server at a URL, for clients of every era. */
-async function dialUrl(server: DialledServer, target: UrlTarget, deps: Deps): Promise<UpstreamDialer> {
+async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Promise<UpstreamDialer> {
   // Loaded where it is used: its libraries would double the heap, and with it the cost of each collection.
   const { createUrlDialer } = await import('../upstream/detect/url-dialer.ts');
   const { protocol, remote, limits, callers } = server;

@@ -2,13 +2,14 @@ import type { IncomingMessage } from 'node:http';
 import type { EndpointConfig, HttpListenerConfig, ServerConfig } from '../config.ts';
 import { HttpSseEndpoint, refuseHttpSse } from '../downstream/http-sse/endpoint.ts';
 import { browserPages, type Endpoint } from '../downstream/listener/browser-page.ts';
-import type { HttpRoute, HttpServerOptions } from '../downstream/listener/http-server.ts';
+import type { Routes } from '../downstream/listener/find-route.ts';
+import type { HttpRoute } from '../downstream/listener/http-server.ts';
 import { McpEndpoint } from '../downstream/mcp-endpoint.ts';
 import { CLIENT_LIMITS } from '../downstream/post/read-post.ts';
 import { StreamableEndpoint, type StreamableEndpointOptions } from '../downstream/streamable-session/endpoint.ts';
 import { StatelessEndpoint } from '../downstream/streamable-stateless/endpoint.ts';
 import { environmentOf, mapCaller, principalOf } from '../http/auth/callers.ts';
-import { createPublicUrl } from '../http/server/public-url.ts';
+import { createPublicUrl, type PublicUrl } from '../http/server/public-url.ts';
 import { BodyBudget } from '../http/server/read-body.ts';
 import { respondError } from '../http/server/respond.ts';
 import type { CallRegistry } from '../relay/call-registry.ts';
@@ -24,14 +25,15 @@ export interface RoutedServer extends Pick<ServerConfig, 'limits' | 'mapHeaders'
   readonly remote: Pick<ServerConfig['remote'], 'forwardHeaders'>;
   readonly sessions: Pick<ServerConfig['sessions'], 'pollAfterMs'>;
   readonly callers: CallerPolicy;
-  readonly listener: Pick<HttpListenerConfig, 'endpoints' | 'tls'>;
+  readonly listener: RoutedListener;
 }
 
-/** What is served where: to those who may come in, to browsers, and to everybody. */
-export type Routes = Pick<HttpServerOptions, 'routes' | 'browserPages' | 'publicRoutes'>;
+/** The endpoints of a server, and how clients reach them. */
+type RoutedListener = Pick<HttpListenerConfig, 'endpoints' | 'tls'>;
 
-export function createRoutes(server: RoutedServer, parts: EndpointParts): Routes {
-  const { endpoints, tls } = server.listener;
+/** What callers use, by path. */
+export function createRoutes(server: RoutedServer, parts: EndpointParts): Routes['routes'] {
+  const { endpoints } = server.listener;
   const { path, ssePath, messagePath, baseUrl, httpSse } = endpoints;
   const { maxMessageBytes, maxJsonDepth, maxReplayBytes, maxStreamsPerSession: maxStreams } = server.limits;
   const callerOf = server.callers.names === 'several' ? principalOf : undefined;
@@ -45,7 +47,7 @@ export function createRoutes(server: RoutedServer, parts: EndpointParts): Routes
   const { forwardHeaders } = server.remote;
   const shared = { ...parts, bodies, forwardHeaders, principalOf, environmentOf };
   const prefix = baseUrl === undefined ? '' : baseUrl.pathname.replace(/\/$/, '');
-  const publicUrl = createPublicUrl({ baseUrl, scheme: tls === undefined ? 'http' : 'https' });
+  const publicUrl = publicUrlOf(server.listener);
   const streamableUrl = (request: IncomingMessage) => publicUrl(path, request);
   const sse = new HttpSseEndpoint({ ...shared, announcedMessagePath: `${prefix}${messagePath}`, streamableUrl });
   const { pollAfterMs } = server.sessions;
@@ -57,21 +59,36 @@ export function createRoutes(server: RoutedServer, parts: EndpointParts): Routes
   });
   const mapped = (route: HttpRoute): HttpRoute => withMappedCallers(route, server.mapHeaders);
   const streamable = [path, mapped(endpoint.route)] as const;
-  const pages = browserPages(endpointsOf(endpoints), publicUrl);
-  if (httpSse === 'off') {
-    const refusal = refuseHttpSse(streamableUrl);
-    const refusedPaths = [ssePath, messagePath].filter((refused) => refused !== path);
-    return {
-      routes: new Map([streamable]),
-      browserPages: pages,
-      publicRoutes: new Map(refusedPaths.map((refused) => [refused, refusal])),
-    };
-  }
+  if (httpSse === 'off') return new Map([streamable]);
+  return new Map([streamable, [ssePath, mapped(sse.openStream)], [messagePath, mapped(sse.takeMessage)]]);
+}
+
+/** Paths of what callers use. */
+export function pathsOf({ path, ssePath, messagePath, httpSse }: EndpointConfig): readonly string[] {
+  return httpSse === 'off' ? [path] : [path, ssePath, messagePath];
+}
+
+/** What there is at the endpoints of a server whether or not it runs. */
+export function createPages(listener: RoutedListener): Pick<Routes, 'browserPages' | 'publicRoutes'> {
+  const { path, ssePath, messagePath, httpSse } = listener.endpoints;
+  const publicUrl = publicUrlOf(listener);
+  const refusal = refuseHttpSse((request) => publicUrl(path, request));
+  const refusedPaths = httpSse === 'off' ? [ssePath, messagePath].filter((refused) => refused !== path) : [];
   return {
-    routes: new Map([streamable, [ssePath, mapped(sse.openStream)], [messagePath, mapped(sse.takeMessage)]]),
-    browserPages: pages,
-    publicRoutes: new Map(),
+    browserPages: browserPages(endpointsOf(listener.endpoints), publicUrl),
+    publicRoutes: new Map(refusedPaths.map((refused) => [refused, refusal])),
   };
+}
+
+export function publicUrlOf({ endpoints: { baseUrl }, tls }: RoutedListener): PublicUrl {
+  return createPublicUrl({ baseUrl, scheme: tls === undefined ? 'http' : 'https' });
+}
+
+/** The listener's endpoints for a server of a configuration file. */
+export function endpointsBelow(endpoints: EndpointConfig, segment: string): EndpointConfig {
+  const below = (path: string): string => `/${segment}${path}`;
+  const { path, ssePath, messagePath } = endpoints;
+  return { ...endpoints, path: below(path), ssePath: below(ssePath), messagePath: below(messagePath) };
 }
 
 /** What the server's process is told of a caller is part of who the caller is. */
@@ -89,15 +106,20 @@ function endpointsOf({ path, ssePath, httpSse }: EndpointConfig): readonly Endpo
   return httpSse === 'off' ? [streamable] : [streamable, { transport: 'HTTP+SSE', path: ssePath }];
 }
 
-/** Where clients find it, for people. */
-export function createUrls({ host, tls, endpoints }: HttpListenerConfig, port: number): RunningBridge['urls'] {
+/** Where clients find the servers, for people. */
+export function createUrls(
+  { host, tls, endpoints }: HttpListenerConfig,
+  servers: readonly Pick<ServerConfig, 'listing'>[],
+  port: number,
+): RunningBridge['urls'] {
   const { baseUrl } = endpoints;
   const scheme = tls === undefined ? 'http' : 'https';
   const own = `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
   const base = baseUrl === undefined ? own : baseUrl.href.replace(/\/$/, '');
-  return [
-    ...endpointsOf(endpoints).map(({ transport, path }) => ({ label: transport, url: `${base}${path}` })),
-    { label: 'Health', url: `${own}/healthz` },
-    { label: 'Readiness', url: `${own}/readyz` },
-  ];
+  const addresses = servers.flatMap(({ listing }) =>
+    listing === undefined
+      ? endpointsOf(endpoints).map(({ transport, path }) => ({ label: transport, url: `${base}${path}` }))
+      : [{ label: listing.name, url: `${base}${endpointsBelow(endpoints, listing.segment).path}` }],
+  );
+  return [...addresses, { label: 'Health', url: `${own}/healthz` }, { label: 'Readiness', url: `${own}/readyz` }];
 }

@@ -1,8 +1,9 @@
-import type { Config, HttpListenerConfig } from '../config.ts';
+import { SharedCapacity } from '../collections/shared-capacity.ts';
+import type { Config, HttpListenerConfig, ServerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { SHUTTING_DOWN } from '../errors.ts';
 import { CertificateFiles } from '../http/server/certificate-files.ts';
-import { Exchanges } from '../relay/exchanges.ts';
+import { ExchangeCapacity, Exchanges } from '../relay/exchanges.ts';
 import { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { describeCallers } from './caller-policy.ts';
 import { createAuthentication } from './create-authentication.ts';
@@ -10,52 +11,70 @@ import { createDialers } from './create-dialer.ts';
 import { createUrls } from './create-routes.ts';
 import { HttpListener } from './http-listener.ts';
 import type { RunningBridge } from './running-bridge.ts';
+import type { DialledServer } from './served-server.ts';
 
 /** `mcp-portage serve`: clients of every era on one port. */
 export async function serveHttp(listener: HttpListenerConfig, config: Config, deps: Deps): Promise<RunningBridge> {
-  const { servers, limits } = config;
-  const { shutdownGraceMs } = limits;
+  const { shutdownGraceMs } = config.limits;
   const certificate = listener.tls && new CertificateFiles({ ...listener.tls, log: deps.log, clock: deps.clock });
-  const children = new ChildLimit(limits.maxChildren);
-  const dialers = await Promise.all(
-    servers.map((server) => {
-      const callers = describeCallers(listener, server);
-      return createDialers({ ...server, callers, children, shutdownGraceMs, urgency: NEVER }, deps);
-    }),
-  );
-  const closeDialers = () => Promise.all(dialers.map((dialer) => dialer.close()));
   const authentication = await createAuthentication(listener, deps);
-  const http = new HttpListener({
-    listener,
-    servers: servers.map((server, index) => {
-      const dialer = dialers[index] as (typeof dialers)[number];
-      return { config: server, sessionDialers: dialer, callDialers: dialer };
-    }),
-    exchanges: new Exchanges({ clock: deps.clock, maxOpen: limits.maxInFlight, observer: undefined }),
-    authentication,
-    certificate,
-    deps,
-  });
+  const dial = createDial(listener, config.limits);
+  const http = new HttpListener({ listener, dial, authentication, certificate, deps });
+  const { servers } = http;
+  servers.update(config.servers);
   let port: number;
   try {
+    // What is wrong with the only server is told now, and not to the first client.
+    await servers.unnamed?.start();
     port = await http.http.listen();
   } catch (error) {
-    await closeDialers();
+    await servers.close();
     throw error;
   }
   return {
-    urls: createUrls(listener, port),
+    urls: createUrls(listener, config.servers, port),
+    update: (list) => servers.update(list),
     async shutdown() {
       await http.drain(shutdownGraceMs);
-      http.endAll(SHUTTING_DOWN);
-      await closeDialers();
+      servers.endAll(SHUTTING_DOWN);
+      await servers.close();
       http.close();
       authentication.close();
     },
-    killNow() {
-      for (const dialer of dialers) dialer.killNow();
-    },
+    killNow: () => servers.killNow(),
     ended: http.http.failed,
+  };
+}
+
+/** How a server is dialled. Each has its part of what the process may hold, which no other takes. */
+function createDial(listener: HttpListenerConfig, limits: Config['limits']) {
+  const children = new SharedCapacity(limits.maxChildren);
+  const calls = new ExchangeCapacity(limits.maxInFlight);
+  const { shutdownGraceMs } = limits;
+  return async (server: ServerConfig, deps: Deps): Promise<DialledServer> => {
+    const callers = describeCallers(listener, server);
+    const childShare = children.share();
+    const { close: closeCalls, ...callShare } = calls.share();
+    const giveBack = (): void => {
+      childShare.close();
+      closeCalls();
+    };
+    const childLimit = new ChildLimit(server.limits.maxChildren, childShare);
+    try {
+      const dialers = await createDialers(
+        { ...server, callers, children: childLimit, shutdownGraceMs, urgency: NEVER },
+        deps,
+      );
+      return {
+        sessionDialers: dialers,
+        callDialers: dialers,
+        exchanges: new Exchanges({ clock: deps.clock, ...callShare, observer: undefined }),
+        close: () => dialers.close().finally(giveBack),
+      };
+    } catch (thrown) {
+      giveBack();
+      throw thrown;
+    }
   };
 }
 

@@ -1,3 +1,4 @@
+import { type CapacityShare, SharedCapacity } from '../collections/shared-capacity.ts';
 import type { Clock } from '../deps.ts';
 import { BridgeError } from '../errors.ts';
 import { findProgressToken } from '../mcp/classify/correlators.ts';
@@ -19,10 +20,8 @@ import {
   toolOf,
 } from './observer.ts';
 
-/** Calls of all clients together that wait for an answer: each holds a connection, and work of the server. */
-export const MAX_OPEN_CALLS = 4096;
-/** What their requests may hold besides: some ways to a server keep a request until it is answered. */
-export const MAX_OPEN_BYTES = 256 * 1024 * 1024;
+/** What open requests may hold: some ways to a server keep a request until it is answered. */
+const MAX_OPEN_BYTES = 256 * 1024 * 1024;
 /** Requests up to here are limited by their number, so that small calls go on when large ones are refused. */
 const SMALL_REQUEST_BYTES = 16 * 1024;
 
@@ -38,10 +37,10 @@ export interface CallTimes {
 
 export interface ExchangesOptions {
   readonly clock: Clock;
-  /** Calls that may be open; default: MAX_OPEN_CALLS. */
-  readonly maxOpen?: number;
-  /** Bytes of large requests together, of which the one that exceeds it is still taken; default: MAX_OPEN_BYTES. */
-  readonly maxBytes?: number;
+  /** Calls that may be open. */
+  readonly calls: CapacityShare;
+  /** Bytes of large requests together, of which the one that exceeds it is still taken. */
+  readonly bytes: CapacityShare;
   readonly observer: Observer | undefined;
 }
 
@@ -59,6 +58,29 @@ export interface TimedOut {
   readonly answer: Frame;
 }
 
+/** What the exchanges of all servers together may hold. */
+export class ExchangeCapacity {
+  readonly #calls: SharedCapacity;
+  readonly #bytes: SharedCapacity;
+
+  /** @param maxCalls calls of all clients together that wait for an answer: each holds a connection, and work of a server */
+  constructor(maxCalls: number, maxBytes = MAX_OPEN_BYTES) {
+    this.#calls = new SharedCapacity(maxCalls);
+    this.#bytes = new SharedCapacity(maxBytes);
+  }
+
+  /** The part of one server. */
+  share(): Pick<ExchangesOptions, 'calls' | 'bytes'> & { close(): void } {
+    const calls = this.#calls.share();
+    const bytes = this.#bytes.share();
+    const close = (): void => {
+      calls.close();
+      bytes.close();
+    };
+    return { calls, bytes, close };
+  }
+}
+
 /**
  * The one place where exchanges begin and end, for the sessions of legacy clients and for modern requests alike. It counts
  * them, so that all clients together stay within a limit, says when one has taken too long, makes the answers that the
@@ -66,34 +88,36 @@ export interface TimedOut {
  */
 export class Exchanges {
   readonly clock: Clock;
-  readonly maxOpen: number;
-  readonly #maxBytes: number;
   readonly observer: Observer | undefined;
-  #count = 0;
-  /** The bytes of large requests together. */
-  #bytes = 0;
+  readonly #calls: CapacityShare;
+  /** Those of large requests. */
+  readonly #bytes: CapacityShare;
 
-  constructor({ clock, maxOpen, maxBytes, observer }: ExchangesOptions) {
+  constructor({ clock, calls, bytes, observer }: ExchangesOptions) {
     this.clock = clock;
-    this.maxOpen = maxOpen ?? MAX_OPEN_CALLS;
-    this.#maxBytes = maxBytes ?? MAX_OPEN_BYTES;
+    this.#calls = calls;
+    this.#bytes = bytes;
     this.observer = observer;
   }
 
   get size(): number {
-    return this.#count;
+    return this.#calls.taken;
+  }
+
+  get maxOpen(): number {
+    return this.#calls.total;
   }
 
   // ---- the beginning
 
   /** Why one more call with a request of this size is refused; undefined: it is not. */
   refusalOf(requestBytes: number): BridgeError | undefined {
-    if (this.#count >= this.maxOpen) {
-      const message = `${this.maxOpen} calls of all clients together are unanswered, the most allowed here; wait for answers, or close subscriptions, before sending more.`;
+    if (this.#calls.isFull) {
+      const message = `${this.#calls.taken} calls of all clients together are unanswered, the most allowed here; wait for answers, or close subscriptions, before sending more.`;
       return new BridgeError('ERR_SESSION_BUSY', message, RETRY);
     }
-    if (requestBytes > SMALL_REQUEST_BYTES && this.#bytes >= this.#maxBytes) {
-      const message = `The unanswered requests of all clients together have ${this.#maxBytes} bytes, the most allowed here; wait for answers before sending more large ones.`;
+    if (requestBytes > SMALL_REQUEST_BYTES && this.#bytes.isFull) {
+      const message = `The unanswered requests of all clients together have ${this.#bytes.taken} bytes, the most allowed here; wait for answers before sending more large ones.`;
       return new BridgeError('ERR_SESSION_BUSY', message, RETRY);
     }
     return undefined;
@@ -109,8 +133,8 @@ export class Exchanges {
   }
 
   open(owner: ExchangeOwner, exchange: Exchange, request: Frame): void {
-    this.#count += 1;
-    if (exchange.requestBytes > SMALL_REQUEST_BYTES) this.#bytes += exchange.requestBytes;
+    this.#calls.take(1);
+    if (exchange.requestBytes > SMALL_REQUEST_BYTES) this.#bytes.take(exchange.requestBytes);
     if (this.observer !== undefined) exchange.onEnded = this.#observe(this.observer, owner, request);
   }
 
@@ -183,8 +207,8 @@ export class Exchanges {
   }
 
   #closed(owner: ExchangeOwner, exchange: Exchange): void {
-    this.#count -= 1;
-    if (exchange.requestBytes > SMALL_REQUEST_BYTES) this.#bytes -= exchange.requestBytes;
+    this.#calls.give(1);
+    if (exchange.requestBytes > SMALL_REQUEST_BYTES) this.#bytes.give(exchange.requestBytes);
     owner.ended(exchange);
   }
 

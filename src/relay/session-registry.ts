@@ -244,6 +244,10 @@ export class SessionRegistry {
     return entry;
   }
 
+  has(id: string): boolean {
+    return this.#entries.has(id);
+  }
+
   #startSweep(): void {
     const { deps, sessionTimeoutMs, idleTimeouts } = this.#options;
     const { clock } = deps;
@@ -281,6 +285,18 @@ export class SessionRegistry {
   #hasOpenCalls(): boolean {
     for (const { relay } of this.#entries.values()) if (relay.openExchanges > 0) return true;
     return false;
+  }
+
+  /**
+   * Opens nothing new, and ends each session as soon as none of its calls is open, so that its client opens one elsewhere.
+   * Resolves when none is left, or after `graceMs`.
+   */
+  retire(graceMs: number, reason: BridgeError): Promise<void> {
+    this.#isDraining = true;
+    return drained(this.#options.deps.clock, graceMs, () => {
+      for (const { relay } of [...this.#entries.values()]) if (relay.openExchanges === 0) relay.close(reason);
+      return this.#entries.size > 0;
+    });
   }
 
   close(reason: BridgeError): void {

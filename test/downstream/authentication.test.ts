@@ -39,7 +39,8 @@ async function startServer(t: ExecutionContext, { jwt, scopes = [], baseUrl }: A
   );
   const authenticator = new BearerAuthenticator({
     tokens,
-    jwt: jwt === undefined ? WITHOUT_ISSUER : { verify: (_token, done) => setImmediate(() => done(jwt)) },
+    jwt: jwt === undefined ? WITHOUT_ISSUER : { verify: (_token, _audiences, done) => setImmediate(() => done(jwt)) },
+    audiences: [],
     hintsFor: (request) => ({ resourceMetadata: resource?.urlFor(request), scopes }),
   });
   const publicRoutes = resource === undefined ? new Map() : metadataRoutes(resource);

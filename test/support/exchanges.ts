@@ -2,7 +2,7 @@
 
 import type { Clock } from '../../src/deps.ts';
 import type { Era } from '../../src/mcp/vocabulary/revisions.ts';
-import { type CallTimes, Exchanges, type ExchangesOptions } from '../../src/relay/exchanges.ts';
+import { type CallTimes, ExchangeCapacity, Exchanges } from '../../src/relay/exchanges.ts';
 import type {
   CallEnding,
   ClientOrigin,
@@ -14,10 +14,18 @@ import type {
 } from '../../src/relay/observer.ts';
 
 /** What a test may say of it. */
-export type ExchangesParts = Partial<Omit<ExchangesOptions, 'clock'>>;
+export interface ExchangesParts {
+  readonly observer?: Observer | undefined;
+  readonly maxOpen?: number;
+  readonly maxBytes?: number;
+}
+
+/** As many calls as the command line allows when it says nothing. */
+const MAX_OPEN = 4096;
 
 export function createExchanges(clock: Clock, parts: ExchangesParts = {}): Exchanges {
-  return new Exchanges({ clock, observer: undefined, ...parts });
+  const { observer, maxOpen = MAX_OPEN, maxBytes } = parts;
+  return new Exchanges({ clock, observer, ...new ExchangeCapacity(maxOpen, maxBytes).share() });
 }
 
 export const ORIGIN: ClientOrigin = { transport: 'streamable-http', principal: 'someone', server: 'a server' };

@@ -7,6 +7,7 @@ import type { EndpointConfig, HttpListenerConfig, MappedHeader, ServerConfig } f
 import type { Deps } from '../../src/deps.ts';
 import {
   type CertificateSource,
+  type HttpRoute,
   type HttpServer,
   type HttpServerOptions,
   SOCKET_LIMITS,
@@ -52,7 +53,7 @@ export interface HttpHarnessOptions {
   readonly allowOrigins?: readonly string[];
   /** Lets anyone in unless it says otherwise. */
   readonly authenticator?: Authenticator;
-  readonly publicRoutes?: HttpServerOptions['publicRoutes'];
+  readonly publicRoutes?: ReadonlyMap<string, HttpRoute>;
   readonly mapHeaders?: readonly MappedHeader[];
   /** How clients reach it through a reverse proxy. */
   readonly baseUrl?: URL;
@@ -85,34 +86,34 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
   const logLines: string[] = [];
   const log = pino({ level: 'trace' }, { write: (line) => void logLines.push(line) });
   const deps: Deps = { ...createSystemDeps(log), clock };
+  const authenticator = createAuthenticator(options);
   const listener = new HttpListener({
     listener: listenerOf(options),
-    servers: [
-      {
-        config: serverOf(options),
-        sessionDialers: options.dialer === undefined ? server : forEveryCaller(asUpstream(options.dialer(clock))),
-        callDialers: options.modernDialer === undefined ? server : forEveryCaller(asUpstream(options.modernDialer)),
-      },
-    ],
-    exchanges: createExchanges(clock, {
-      maxOpen: options.maxInFlight ?? DEFAULTS.limits.maxInFlight,
-      observer: options.observer,
+    dial: async () => ({
+      sessionDialers: options.dialer === undefined ? server : forEveryCaller(asUpstream(options.dialer(clock))),
+      callDialers: options.modernDialer === undefined ? server : forEveryCaller(asUpstream(options.modernDialer)),
+      exchanges: createExchanges(clock, {
+        maxOpen: options.maxInFlight ?? DEFAULTS.limits.maxInFlight,
+        observer: options.observer,
+      }),
+      close: async () => undefined,
     }),
     authentication: {
-      authenticator: createAuthenticator(options),
-      publicRoutes: options.publicRoutes ?? new Map(),
+      forEndpoints: () => ({ authenticator, publicRoutes: options.publicRoutes ?? new Map() }),
+      anywhere: () => authenticator,
       close: () => undefined,
     },
     certificate: options.certificate,
     socketLimits: options.socketLimits ?? SOCKET_LIMITS,
     deps,
   });
-  const [served] = listener.served;
+  listener.servers.update([serverOf(options)]);
+  const served = await listener.servers.unnamed?.start();
   if (served === undefined) throw new Error('one server is served');
   const { http, live } = listener;
   const port = await http.listen();
   t.teardown(() => {
-    listener.endAll(new BridgeError('ERR_SESSION_CLOSED', 'the test is over'));
+    listener.servers.endAll(new BridgeError('ERR_SESSION_CLOSED', 'the test is over'));
     listener.close();
   });
   return { port, clock, server, sessions: served.sessions, calls: served.calls, live, http, logLines };

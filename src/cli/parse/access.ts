@@ -38,7 +38,6 @@ export type ListenAddress = Pick<HttpListenerConfig, 'host' | 'port' | 'tls'>;
 
 export interface ParsedAccess {
   readonly access: AccessConfig;
-  readonly mapHeaders: readonly MappedHeader[];
   readonly warnings: readonly string[];
 }
 
@@ -54,14 +53,12 @@ export function parseAccess(request: AccessRequest): ParsedAccess {
   }
   const isExposed = listens === 'yes' && !isLoopback(listen.host);
   if (isExposed && !anonymous && auth === undefined) throw exposed(given, listen);
-  const mapHeaders = parseMappedHeaders(given);
   return {
     access: {
       allowHosts: parseAllowedHosts(request),
       allowOrigins: given.list('allow-origin', value.parseOrigin),
       auth,
     },
-    mapHeaders,
     warnings: [...(isExposed ? warnOfExposure(request, auth) : []), ...warnOfShortTokens(auth)],
   };
 }
@@ -95,7 +92,8 @@ function findToken({ name, kind, place }: WrittenTokenSource, { given, env, cwd 
   throw new BridgeError('ERR_CONFIG_OPTION', `${given.sourceOf('auth-token')}: ${expected}.`);
 }
 
-function parseMappedHeaders(given: GivenOptions): readonly MappedHeader[] {
+/** Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION. */
+export function parseMappedHeaders(given: GivenOptions): readonly MappedHeader[] {
   const mapped = given.list('map-header', parseMappedHeader);
   if (mapped.length === 0) return mapped;
   const source = given.sourceOf('map-header');
@@ -140,8 +138,7 @@ function parseOAuth({ given, cwd, endpoints }: AccessRequest): AuthConfig['oauth
     throw excluded(`${given.sourceOf(detail)} needs --auth-issuer: it says more about whose tokens are taken.`);
   }
   const named = given.list('auth-audience', value.parseText);
-  const audiences = named.length > 0 ? named : ownUrls(endpoints);
-  if (audiences.length === 0) {
+  if (named.length === 0 && endpoints.baseUrl === undefined) {
     throw excluded(
       `${given.sourceOf('auth-issuer')} needs --auth-audience or --base-url: tokens made for other servers must not be taken, so it must be known what this one is called in a token.`,
     );
@@ -153,14 +150,8 @@ function parseOAuth({ given, cwd, endpoints }: AccessRequest): AuthConfig['oauth
       : place.kind === 'file'
         ? { kind: 'file', file: resolve(cwd, place.file) }
         : place;
+  const audiences = named.length > 0 ? named : 'own-urls';
   return { issuer, audiences, keys, scopes: [...new Set(given.list('auth-scope', parseScopes).flat())] };
-}
-
-/** [spec 2025-11-25 basic/authorization#canonical-server-uri] What clients ask a token for unless told otherwise. */
-function ownUrls({ baseUrl, path, ssePath, httpSse }: EndpointConfig): readonly string[] {
-  if (baseUrl === undefined) return [];
-  const base = baseUrl.href.replace(/\/$/, '');
-  return [path, ...(httpSse === 'served' ? [ssePath] : [])].map((endpoint) => `${base}${endpoint}`);
 }
 
 function sourceOfAuth(given: GivenOptions): string {

@@ -20,7 +20,7 @@ import type { LiveStreams } from '../stream/live-streams.ts';
 /** Early clients of the C# SDK take an answer without this word for a refusal. A string leaves with the headers in one write. */
 const ACCEPTED = 'Accepted';
 const ACCEPTED_HEADERS = { 'Content-Type': 'text/plain', 'Content-Length': ACCEPTED.length };
-const SESSION_PARAMETER = 'sessionId';
+export const SESSION_PARAMETER = 'sessionId';
 
 export interface HttpSseEndpointOptions {
   readonly sessions: SessionRegistry;

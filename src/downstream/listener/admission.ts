@@ -11,8 +11,8 @@ export type Verdict =
   /** It does not say who calls, or not convincingly. */
   | { readonly kind: 'unauthenticated'; readonly refusal: AuthRefusal };
 
-/** For whom something is served: for everybody who comes by a name of this server, or for callers who say who they are. */
-export type Audience = 'anybody' | 'callers';
+/** For whom something is served: for everybody who comes by a name of this server, or for callers who show who they are. */
+export type Audience = 'anybody' | Authenticator;
 
 const ADMITTED: Verdict = { kind: 'admitted' };
 
@@ -22,11 +22,9 @@ const ADMITTED: Verdict = { kind: 'admitted' };
  */
 export class Admission {
   readonly #policy: AccessPolicy;
-  readonly #authenticator: Authenticator;
 
-  constructor(policy: AccessPolicy, authenticator: Authenticator) {
+  constructor(policy: AccessPolicy) {
     this.#policy = policy;
-    this.#authenticator = authenticator;
   }
 
   /**
@@ -37,7 +35,7 @@ export class Admission {
     const error = this.#policy.check(request);
     if (error !== undefined) return decided({ kind: 'foreign', error });
     if (audience === 'anybody') return decided(ADMITTED);
-    this.#authenticator.authenticate(request, (verdict) => {
+    audience.authenticate(request, (verdict) => {
       if (verdict.kind === 'refused') return decided({ kind: 'unauthenticated', refusal: verdict.refusal });
       identifyCaller(request, verdict.principal);
       decided(ADMITTED);

@@ -26,7 +26,7 @@ export interface Endpoint {
   readonly path: string;
 }
 
-/** What a browser gets at `/` and at the endpoints: what this is, and the addresses that clients need. */
+/** What a browser gets at the endpoints of a server: what this is, and the addresses that clients need. */
 export function browserPages(endpoints: readonly Endpoint[], publicUrl: PublicUrl): ReadonlyMap<string, HttpRoute> {
   const page: HttpRoute = (request, response) => {
     const lines = [
@@ -40,5 +40,5 @@ export function browserPages(endpoints: readonly Endpoint[], publicUrl: PublicUr
     ];
     respondText(response, 200, lines.join('\n'));
   };
-  return new Map(['/', ...endpoints.map(({ path }) => path)].map((path) => [path, page]));
+  return new Map(endpoints.map(({ path }) => [path, page]));
 }

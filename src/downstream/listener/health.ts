@@ -1,9 +1,12 @@
+import type { Authenticator } from '../../http/auth/authenticator.ts';
 import { respondJson } from '../../http/server/respond.ts';
 import type { Readiness } from '../../relay/ports.ts';
 import type { OpenRoute } from './http-server.ts';
 
 export interface HealthSources {
   readonly readiness: () => Readiness;
+  /** Who is told why it is not ready. */
+  readonly authenticator: () => Authenticator;
   /** One more session could be opened now. */
   readonly hasCapacity: () => boolean;
 }
@@ -16,20 +19,17 @@ export interface HealthSources {
  * A bridge that has no room for a further session is ready: it serves those who have one, and calls that need none. Who
  * took it out of service would lock out all of them. So it only says that it is full.
  */
-export function healthRoutes({ readiness, hasCapacity }: HealthSources): ReadonlyMap<string, OpenRoute> {
-  return new Map<string, OpenRoute>([
-    ['/healthz', (response) => respondJson(response, 200, { status: 'ok' })],
-    [
-      '/readyz',
-      (response, askWhetherWelcome) => {
-        const known = readiness();
-        if (known.state === 'ready')
-          return respondJson(response, 200, { status: 'ready', ...(!hasCapacity() && { sessions: 'full' }) });
-        const { code, message: reason } = known.error;
-        askWhetherWelcome((isWelcome) =>
-          respondJson(response, 503, { status: 'not ready', code, ...(isWelcome && { reason }) }),
-        );
-      },
-    ],
-  ]);
+export function readinessRoute({ readiness, authenticator, hasCapacity }: HealthSources): OpenRoute {
+  return (response, askWhetherWelcome) => {
+    const known = readiness();
+    if (known.state === 'ready')
+      return respondJson(response, 200, { status: 'ready', ...(!hasCapacity() && { sessions: 'full' }) });
+    const { code, message: reason } = known.error;
+    askWhetherWelcome(authenticator(), (principal) =>
+      respondJson(response, 503, { status: 'not ready', code, ...(principal !== undefined && { reason }) }),
+    );
+  };
 }
+
+/** The process is alive. */
+export const livenessRoute: OpenRoute = (response) => respondJson(response, 200, { status: 'ok' });

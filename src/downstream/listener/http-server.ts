@@ -3,23 +3,35 @@ import { createServer as createTlsServer, type ServerOptions } from 'node:https'
 import { type AddressInfo, Server as NetServer } from 'node:net';
 import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
-import type { AuthRefusal } from '../../http/auth/authenticator.ts';
+import type { Authenticator, AuthRefusal } from '../../http/auth/authenticator.ts';
+import { principalOf } from '../../http/auth/callers.ts';
 import type { AccessPolicy } from '../../http/server/access-policy.ts';
 import type { CertificatePair } from '../../http/server/certificate-files.ts';
 import { respondEmpty, respondError } from '../../http/server/respond.ts';
 import { showRequestTarget } from '../../http/shown-url.ts';
 import type { Admission, Audience } from './admission.ts';
-import { isBrowserNavigation } from './browser-page.ts';
 import { OpenConnections } from './open-connections.ts';
 
 /** Serves one path. Synchronous: whatever takes time goes on by callbacks. */
 export type HttpRoute = (request: IncomingMessage, response: ServerResponse, query: URLSearchParams) => void;
 
-/** Serves one path to everybody. Whether a call would be welcome from whoever asks is told when it is asked for. */
-export type OpenRoute = (
-  response: ServerResponse,
-  askWhetherWelcome: (told: (isWelcome: boolean) => void) => void,
-) => void;
+/** Serves one path to everybody. Whether whoever asks would be let in by an authenticator is told when it is asked for. */
+export type OpenRoute = (response: ServerResponse, askWhetherWelcome: AskWhetherWelcome) => void;
+export type AskWhetherWelcome = (authenticator: Authenticator, told: (principal: string | undefined) => void) => void;
+
+/** What serves a request, and for whom. */
+export interface FoundRoute {
+  readonly audience: Audience;
+  readonly route: HttpRoute;
+}
+
+/** Knows what is served where. */
+export interface Router {
+  /** What is open to monitors: no Host or Origin check, it shows nothing and changes nothing. */
+  findOpen(path: string): OpenRoute | undefined;
+  /** Everything else; where nothing is served, something that says so. */
+  find(request: IncomingMessage, path: string): FoundRoute;
+}
 
 export interface HttpServerOptions {
   readonly host: string;
@@ -29,13 +41,7 @@ export interface HttpServerOptions {
   /** Tells browsers which pages may read what is answered. */
   readonly cors: Pick<AccessPolicy, 'writeCors'>;
   readonly admission: Admission;
-  /** Open to monitors: no Host or Origin check, they show nothing and change nothing. */
-  readonly openRoutes: ReadonlyMap<string, OpenRoute>;
-  /** Nobody is asked who they are; Host and Origin are checked. */
-  readonly publicRoutes: ReadonlyMap<string, HttpRoute>;
-  /** What people get there who look with a browser. Nobody is asked who they are; Host and Origin are checked. */
-  readonly browserPages: ReadonlyMap<string, HttpRoute>;
-  readonly routes: ReadonlyMap<string, HttpRoute>;
+  readonly router: Router;
   readonly deps: Deps;
   readonly socketLimits?: SocketLimits;
 }
@@ -78,10 +84,11 @@ const KEEP_ALIVE_MS = 75_000;
 /** One line for all that are refused meanwhile. */
 const DROP_LOG_PAUSE_MS = 60_000;
 const NO_QUERY = new URLSearchParams();
-const PREFLIGHT = {
+/** Browsers that ask beforehand are told by the headers of every answer. */
+const PREFLIGHT: FoundRoute = {
   audience: 'anybody',
-  route: (_request: IncomingMessage, response: ServerResponse) => respondEmpty(response, 204),
-} as const;
+  route: (_request, response) => respondEmpty(response, 204),
+};
 
 /** The HTTP server of the bridge: one listening socket, with every path on it. */
 export class HttpServer {
@@ -145,9 +152,10 @@ export class HttpServer {
     const url = request.url ?? '/';
     const mark = url.indexOf('?');
     const path = mark < 0 ? url : url.slice(0, mark);
-    const open = this.#options.openRoutes.get(path);
-    if (open !== undefined) return open(response, (told) => this.#askWhetherWelcome(request, told));
-    const { audience, route } = this.#find(request, path);
+    const { router } = this.#options;
+    const open = router.findOpen(path);
+    if (open !== undefined) return open(response, (...asked) => this.#askWhetherWelcome(request, ...asked));
+    const { audience, route } = request.method === 'OPTIONS' ? PREFLIGHT : router.find(request, path);
     this.#options.admission.admit(request, audience, (verdict) => {
       // The client may have left while keys were fetched.
       if (response.destroyed) return;
@@ -158,20 +166,10 @@ export class HttpServer {
     });
   }
 
-  /** What serves this request, and for whom; to browsers that ask beforehand, and where nothing is, anybody is told. */
-  #find(request: IncomingMessage, path: string): { readonly audience: Audience; readonly route: HttpRoute } {
-    const { publicRoutes, browserPages, routes } = this.#options;
-    if (request.method === 'OPTIONS') return PREFLIGHT;
-    const isForBrowser = request.method !== 'POST' && isBrowserNavigation(request);
-    const open = publicRoutes.get(path) ?? (isForBrowser ? findRoute(browserPages, path) : undefined);
-    if (open !== undefined) return { audience: 'anybody', route: open };
-    const route = findRoute(routes, path);
-    if (route !== undefined) return { audience: 'callers', route };
-    return { audience: 'anybody', route: (_request, response) => respondError(response, this.#unknownPath(path)) };
-  }
-
-  #askWhetherWelcome(request: IncomingMessage, told: (isWelcome: boolean) => void): void {
-    this.#options.admission.admit(request, 'callers', ({ kind }) => told(kind === 'admitted'));
+  #askWhetherWelcome(request: IncomingMessage, ...[authenticator, told]: Parameters<AskWhetherWelcome>): void {
+    this.#options.admission.admit(request, authenticator, ({ kind }) =>
+      told(kind === 'admitted' ? principalOf(request) : undefined),
+    );
   }
 
   #dropped(): void {
@@ -180,14 +178,6 @@ export class HttpServer {
     this.#droppedAtMs = nowMs;
     const { maxConnections } = this.#server;
     this.#options.deps.log.warn({ maxConnections }, 'connections are refused: as many as there may be are open');
-  }
-
-  #unknownPath(path: string): BridgeError {
-    const known = [...this.#options.routes.keys()].join(', ');
-    return new BridgeError(
-      'ERR_HTTP_PATH',
-      `Nothing is served at ${JSON.stringify(path.slice(0, 100))}; try ${known}.`,
-    );
   }
 
   #watch(request: IncomingMessage, response: ServerResponse): void {
@@ -217,11 +207,6 @@ export class HttpServer {
     this.#server.close();
     this.#server.closeAllConnections();
   }
-}
-
-/** Some servers have it at `/mcp/`, and so do the settings of their clients. */
-function findRoute(routes: ReadonlyMap<string, HttpRoute>, path: string): HttpRoute | undefined {
-  return routes.get(path) ?? routes.get(path.replace(/\/$/, ''));
 }
 
 /** Connections that are established go on with the certificate that they have begun with. */

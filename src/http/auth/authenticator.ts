@@ -41,6 +41,9 @@ export type JwtOutcome =
   | { readonly kind: 'unavailable'; readonly error: BridgeError };
 
 export interface JwtVerifier {
-  /** Calls `done` once, before it returns for a token that was seen a moment ago. */
-  verify(token: string, done: (outcome: JwtOutcome) => void): void;
+  /**
+   * Calls `done` once, before it returns for a token that was seen a moment ago. The token must be made for one of these
+   * audiences.
+   */
+  verify(token: string, audiences: readonly string[], done: (outcome: JwtOutcome) => void): void;
 }

@@ -3,21 +3,12 @@ import type { AuthConfig, OAuthConfig } from '../../config.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, type ErrorCode } from '../../errors.ts';
 import type { HttpClient } from '../client/client.ts';
-import {
-  ALLOW_ANYONE,
-  type Authenticator,
-  type AuthRefusal,
-  type AuthVerdict,
-  type JwtOutcome,
-  type JwtVerifier,
-} from './authenticator.ts';
-import type { ProtectedResource } from './protected-resource.ts';
+import type { Authenticator, AuthRefusal, AuthVerdict, JwtOutcome, JwtVerifier } from './authenticator.ts';
 import { TokenTable } from './token-table.ts';
 
-export interface BearerAuthenticatorOptions {
-  readonly tokens: TokenTable;
-  /** Checks what is none of those tokens. */
-  readonly jwt: JwtVerifier;
+export interface BearerAuthenticatorOptions extends TokenChecks {
+  /** What an issuer's token must be made for. */
+  readonly audiences: readonly string[];
   readonly hintsFor: (request: IncomingMessage) => TokenHints;
 }
 
@@ -30,7 +21,7 @@ export class BearerAuthenticator implements Authenticator {
   }
 
   authenticate(request: IncomingMessage, decided: (verdict: AuthVerdict) => void): void {
-    const { tokens, jwt, hintsFor } = this.#options;
+    const { tokens, jwt, audiences, hintsFor } = this.#options;
     const settle = (outcome: JwtOutcome | RefusalCause): void =>
       decided(
         outcome.kind === 'principal' ? outcome : { kind: 'refused', refusal: refuse(outcome, hintsFor(request)) },
@@ -40,13 +31,13 @@ export class BearerAuthenticator implements Authenticator {
     if (token === undefined) return settle({ kind: 'missing' });
     const principal = tokens.find(token);
     if (principal !== undefined) return settle({ kind: 'principal', principal });
-    jwt.verify(token, settle);
+    jwt.verify(token, audiences, settle);
   }
 }
 
 /** Where no issuer is configured, only tokens that the user has handed out are accepted. */
 export const WITHOUT_ISSUER: JwtVerifier = {
-  verify: (_token, done) => done({ kind: 'invalid', reason: 'it is none of the tokens known here' }),
+  verify: (_token, _audiences, done) => done({ kind: 'invalid', reason: 'it is none of the tokens known here' }),
 };
 
 /**
@@ -69,41 +60,35 @@ function presentedToken({ headers }: IncomingMessage): string | undefined {
   return /^Bearer +(\S.*)$/i.exec(headers.authorization ?? '')?.[1]?.trimEnd();
 }
 
-export interface AuthenticatorRequest {
-  /** Undefined: callers are not authenticated. */
-  readonly auth: AuthConfig | undefined;
-  /** Present together with `auth.oauth`. */
-  readonly resource: ProtectedResource | undefined;
+export interface TokenChecksRequest {
+  readonly auth: AuthConfig;
   /** Makes the client that fetches the issuer's keys; called when they are behind a URL. */
   readonly createClient: () => Promise<HttpClient>;
   readonly deps: Deps;
 }
 
-/**
- * Makes the authenticator that the user has configured. An issuer that cannot be reached now is no reason not to start.
- */
-export async function createAuthenticator(request: AuthenticatorRequest): Promise<Authenticator> {
-  const { auth, resource, deps } = request;
-  if (auth === undefined) return ALLOW_ANYONE;
-  const { oauth } = auth;
-  const hintsFor = (called: IncomingMessage): TokenHints => ({
-    resourceMetadata: resource?.urlFor(called),
-    scopes: oauth?.scopes ?? [],
-  });
-  const tokens = new TokenTable(auth.tokens, deps.log);
-  const jwt = oauth === undefined ? WITHOUT_ISSUER : await createVerifier(oauth, request);
-  return new BearerAuthenticator({ tokens, jwt, hintsFor });
+/** What knows the tokens that are taken here, at whichever server. */
+export interface TokenChecks {
+  readonly tokens: TokenTable;
+  readonly jwt: JwtVerifier;
+}
+
+/** Makes what the user has configured. An issuer that cannot be reached now is no reason not to start. */
+export async function createTokenChecks(request: TokenChecksRequest): Promise<TokenChecks> {
+  const { auth, deps } = request;
+  const jwt = auth.oauth === undefined ? WITHOUT_ISSUER : await createVerifier(auth.oauth, request);
+  return { tokens: new TokenTable(auth.tokens, deps.log), jwt };
 }
 
 /** Loads the JWT library only where it is used: most runs have no OAuth, and it takes time and memory. */
-async function createVerifier(oauth: OAuthConfig, { createClient, deps }: AuthenticatorRequest): Promise<JwtVerifier> {
+async function createVerifier(oauth: OAuthConfig, { createClient, deps }: TokenChecksRequest): Promise<JwtVerifier> {
   const [{ createJwtVerifier }, { createKeySource }] = await Promise.all([
     import('./jwt-verifier.ts'),
     import('./key-source.ts'),
   ]);
   const keys = await createKeySource(oauth, createClient, deps);
-  const { issuer, audiences, scopes } = oauth;
-  return createJwtVerifier({ issuer, audiences, scopes, keys, clock: deps.clock });
+  const { issuer, scopes } = oauth;
+  return createJwtVerifier({ issuer, scopes, keys, clock: deps.clock });
 }
 
 /** What a client needs to know to get a token that is taken here. */

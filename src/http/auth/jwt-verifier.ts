@@ -43,8 +43,6 @@ const CLAIMS_OF_OTHER_KINDS = ['nonce', 'at_hash', 'c_hash', 'events'];
 
 export interface JwtVerifierOptions {
   readonly issuer: string;
-  /** What a token must be made for; one of them is enough. */
-  readonly audiences: readonly string[];
   /** What a token must allow; all of them. */
   readonly scopes: readonly string[];
   readonly keys: KeySource;
@@ -55,8 +53,13 @@ export interface JwtVerifierOptions {
 const SIGNED_JWT = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 const NO_JWT = 'it is neither a token known here nor a JWT that can be checked';
 
-interface Remembered {
+/** A token that the issuer has signed, and what it is good for where it is made for who asks. */
+interface Checked {
   readonly outcome: JwtOutcome;
+  readonly audiences: readonly string[];
+}
+
+interface Remembered extends Checked {
   readonly untilMs: number;
 }
 
@@ -77,39 +80,42 @@ class IssuerTokens implements JwtVerifier {
     this.#options = options;
   }
 
-  verify(token: string, done: (outcome: JwtOutcome) => void): void {
+  verify(token: string, audiences: readonly string[], done: (outcome: JwtOutcome) => void): void {
     // A text that is no JWT is refused without keys, and without waiting for them.
     if (!SIGNED_JWT.test(token)) return done({ kind: 'invalid', reason: NO_JWT });
     const digest = createHash('sha256').update(token).digest('base64');
     const remembered = this.#remembered.get(digest);
-    if (remembered !== undefined && this.#options.clock.now() < remembered.untilMs) return done(remembered.outcome);
+    if (remembered !== undefined && this.#options.clock.now() < remembered.untilMs)
+      return done(outcomeFor(audiences, remembered));
     void this.#check(token, digest)
+      .then((checked) => outcomeFor(audiences, checked))
       .catch((thrown: unknown) => classify(thrown))
       .then(done);
   }
 
-  async #check(token: string, digest: string): Promise<JwtOutcome> {
+  /** What is wrong with it for whomever it is made is thrown. */
+  async #check(token: string, digest: string): Promise<Checked> {
     const { issuer, scopes, clock } = this.#options;
     const header = readHeader(token);
-    if (header === undefined) return { kind: 'invalid', reason: NO_JWT };
+    if (header === undefined) throw new Unacceptable(NO_JWT);
     const type = typeof header.typ === 'string' ? header.typ.toLowerCase() : header.typ;
     const isAccessToken = ACCESS_TOKEN_TYPES.includes(type);
-    if (!isAccessToken && !UNTOLD_TYPES.includes(type)) return { kind: 'invalid', reason: WRONG_TYPE };
+    if (!isAccessToken && !UNTOLD_TYPES.includes(type)) throw new Unacceptable(WRONG_TYPE);
     const payload = await this.#verifySignature(token, `${header.alg} ${header.kid}`);
-    if (!isAccessToken && isOfAnotherKind(payload)) return { kind: 'invalid', reason: OTHER_KIND };
+    if (!isAccessToken && isOfAnotherKind(payload)) throw new Unacceptable(OTHER_KIND);
     // [RFC 7800 3.1] A stolen token of this kind must not be usable without the key.
-    if (payload.cnf !== undefined) return { kind: 'invalid', reason: BOUND };
+    if (payload.cnf !== undefined) throw new Unacceptable(BOUND);
     // [RFC 9068 2.2] Without a subject there is nobody to bind a session to. As text, what is none could be another's name.
-    if (typeof payload.sub !== 'string' || payload.sub === '')
-      return { kind: 'invalid', reason: 'it names no subject (sub)' };
+    if (typeof payload.sub !== 'string' || payload.sub === '') throw new Unacceptable('it names no subject (sub)');
     const granted = scopesOf(payload);
     const outcome: JwtOutcome = scopes.every((scope) => granted.has(scope))
       ? // An issuer has no fragment [RFC 8414 2], so two callers never come to the same text.
         { kind: 'principal', principal: `${issuer}#${payload.sub}` }
       : { kind: 'scope' };
     const leftMs = (payload.exp ?? 0) * 1000 - Date.now();
-    this.#remember(digest, { outcome, untilMs: clock.now() + Math.min(leftMs, REMEMBERED_MS) });
-    return outcome;
+    const checked = { outcome, audiences: audiencesOf(payload) };
+    this.#remember(digest, { ...checked, untilMs: clock.now() + Math.min(leftMs, REMEMBERED_MS) });
+    return checked;
   }
 
   async #verifySignature(token: string, keyName: string): Promise<JWTPayload> {
@@ -130,10 +136,9 @@ class IssuerTokens implements JwtVerifier {
   }
 
   async #verifyWith(keys: KeySet, token: string): Promise<JWTPayload> {
-    const { issuer, audiences } = this.#options;
+    const { issuer } = this.#options;
     const { payload } = await jwtVerify(token, keys, {
       issuer,
-      audience: [...audiences],
       algorithms: ALGORITHMS,
       clockTolerance: CLOCK_TOLERANCE_S,
       requiredClaims: ['exp'],
@@ -148,6 +153,20 @@ class IssuerTokens implements JwtVerifier {
     const [oldest] = this.#remembered.keys();
     if (oldest !== undefined) this.#remembered.delete(oldest);
   }
+}
+
+/** What is wrong with a token that is signed as it should be. */
+class Unacceptable extends Error {}
+
+function outcomeFor(audiences: readonly string[], { outcome, audiences: made }: Checked): JwtOutcome {
+  if (made.some((audience) => audiences.includes(audience))) return outcome;
+  return { kind: 'invalid', reason: 'it is made for another audience' };
+}
+
+/** [RFC 7519 4.1.3] */
+function audiencesOf({ aud = [] }: JWTPayload): readonly string[] {
+  const all: unknown = aud;
+  return (Array.isArray(all) ? all : [all]).filter((audience) => typeof audience === 'string');
 }
 
 /** A number of requests that something may be done for at a time; the others are turned away. */
@@ -199,7 +218,7 @@ function scopesOf({ scope, scp }: JWTPayload): ReadonlySet<unknown> {
 /** Nothing of the token itself goes into a reason. */
 function classify(thrown: unknown): JwtOutcome {
   if (thrown instanceof BridgeError) return { kind: 'unavailable', error: thrown };
-  return { kind: 'invalid', reason: reasonOf(thrown) };
+  return { kind: 'invalid', reason: thrown instanceof Unacceptable ? thrown.message : reasonOf(thrown) };
 }
 
 function reasonOf(thrown: unknown): string {
@@ -216,7 +235,6 @@ function reasonOf(thrown: unknown): string {
 
 const CLAIM_REASONS: Readonly<Record<string, string>> = {
   iss: 'it is of another issuer',
-  aud: 'it is made for another audience',
   exp: 'it has no time of expiry',
   nbf: 'it is not valid yet',
 };

@@ -10,7 +10,7 @@ export interface ProtectedResourceOptions {
 }
 
 /** [RFC 9728 3] */
-const WELL_KNOWN = '/.well-known/oauth-protected-resource';
+export const WELL_KNOWN = '/.well-known/oauth-protected-resource';
 
 /**
  * The metadata that says where to get a token for this server. Each endpoint is a resource of its own, for clients
@@ -37,6 +37,7 @@ export class ProtectedResource {
     ]);
   }
 
+  /** Paths of its documents. */
   get paths(): readonly string[] {
     return [...this.#documents.keys()];
   }
@@ -60,4 +61,11 @@ export class ProtectedResource {
     const isSse = httpSse === 'served' && (called === ssePath || called === messagePath);
     return this.#publicUrl(`${WELL_KNOWN}${isSse ? ssePath : path}`, request);
   }
+}
+
+/** [spec 2025-11-25 basic/authorization#canonical-server-uri] What clients ask a token for unless told otherwise. */
+export function resourceUrls({ baseUrl, path, ssePath, httpSse }: EndpointConfig): readonly string[] {
+  if (baseUrl === undefined) return [];
+  const base = baseUrl.href.replace(/\/$/, '');
+  return [path, ...(httpSse === 'served' ? [ssePath] : [])].map((endpoint) => `${base}${endpoint}`);
 }

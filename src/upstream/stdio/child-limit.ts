@@ -1,3 +1,4 @@
+import { type CapacityShare, SharedCapacity } from '../../collections/shared-capacity.ts';
 import { BridgeError } from '../../errors.ts';
 import type { Child } from '../../process/child.ts';
 
@@ -14,16 +15,19 @@ export interface ChildSlot {
   release(): void;
 }
 
-/** Counts the server processes of the bridge, so that they stay within what the machine was meant to carry. */
+/** Counts the processes of a server, so that all together stay within what the machine was meant to carry. */
 export class ChildLimit {
   readonly #max: number;
+  /** What is left beside other servers. */
+  readonly #share: CapacityShare;
   /** Running processes, and slots that are held for one. */
   readonly #taken = new Set<CountedChild | Slot>();
   /** Slots that wait, in turn, for those of the processes that are ending. */
   readonly #waiting: Slot[] = [];
 
-  constructor(max = Number.POSITIVE_INFINITY) {
+  constructor(max = Number.POSITIVE_INFINITY, share = new SharedCapacity(Number.POSITIVE_INFINITY).share()) {
     this.#max = max;
+    this.#share = share;
   }
 
   /**
@@ -31,15 +35,15 @@ export class ChildLimit {
    * Throws ERR_SESSION_LIMIT when all of them are to stay.
    */
   reserve(): ChildSlot {
-    if (this.#taken.size < this.#max) {
+    if (this.#taken.size < this.#max && !this.#share.isFull) {
       const slot = new Slot(undefined, this);
-      this.#taken.add(slot);
+      this.#take(slot);
       return slot;
     }
     let ending = 0;
     for (const taken of this.#taken) if (!(taken instanceof Slot) && taken.isEnding) ending += 1;
     if (ending <= this.#waiting.length) {
-      const message = `${this.#max} server processes run, the most allowed; those that are ending count. Try again later, or raise --max-children.`;
+      const message = `${this.#taken.size} server processes run, the most allowed; those that are ending count. Try again later, or raise --max-children.`;
       throw new BridgeError('ERR_SESSION_LIMIT', message, { retryAfterMs: 1000 });
     }
     let tell = (): void => {};
@@ -54,6 +58,7 @@ export class ChildLimit {
   /** Called by a slot. */
   filled(slot: Slot, child: CountedChild): void {
     this.#taken.delete(slot);
+    // In the place of its slot.
     this.#taken.add(child);
     void child.gone.then(() => this.#vacate(child));
   }
@@ -67,10 +72,16 @@ export class ChildLimit {
 
   #vacate(taken: CountedChild | Slot): void {
     if (!this.#taken.delete(taken)) return;
+    this.#share.give(1);
     const next = this.#waiting.shift();
     if (next === undefined) return;
-    this.#taken.add(next);
+    this.#take(next);
     next.tell();
+  }
+
+  #take(slot: Slot): void {
+    this.#taken.add(slot);
+    this.#share.take(1);
   }
 }
 

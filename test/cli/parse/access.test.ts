@@ -155,11 +155,7 @@ test('tokens of an issuer must be made for this server: its URLs, unless another
     refusal(['--auth-issuer', 'https://auth.example']),
     /^ERR_CONFIG_COMBINATION 2 .*--auth-audience or --base-url/,
   );
-  t.deepEqual(oauthOf('--base-url=https://tools.example/x')?.audiences, [
-    'https://tools.example/x/mcp',
-    'https://tools.example/x/sse',
-  ]);
-  t.deepEqual(oauthOf('--base-url=https://tools.example/x', '--no-sse')?.audiences, ['https://tools.example/x/mcp']);
+  t.is(oauthOf('--base-url=https://tools.example/x')?.audiences, 'own-urls');
   t.deepEqual(oauthOf('--base-url=https://tools.example', '--auth-audience=tools')?.audiences, ['tools']);
 });
 

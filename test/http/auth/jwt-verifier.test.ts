@@ -49,10 +49,12 @@ function verifier(
   scopes: readonly string[] = [],
   clock = new FakeClock(),
 ) {
-  return createJwtVerifier({ issuer: ISSUER, audiences: [AUDIENCE, 'tools'], scopes, keys, clock });
+  return createJwtVerifier({ issuer: ISSUER, scopes, keys, clock });
 }
 
-const verify = (jwt: JwtVerifier, token: string): Promise<JwtOutcome> => new Promise((done) => jwt.verify(token, done));
+const AUDIENCES = [AUDIENCE, 'tools'];
+const verify = (jwt: JwtVerifier, token: string, audiences = AUDIENCES): Promise<JwtOutcome> =>
+  new Promise((done) => jwt.verify(token, audiences, done));
 const claims = (more: Claims = {}): Claims => ({
   iss: ISSUER,
   aud: AUDIENCE,
@@ -106,6 +108,19 @@ test(refuses, 'is of an issuer that differs by a slash', { iss: `${ISSUER}/` }, 
 test(refuses, 'has no issuer', { iss: undefined }, /another issuer/);
 test(refuses, 'is made for another server', { aud: 'https://other.example/mcp' }, /another audience/);
 test(refuses, 'is made for nobody', { aud: undefined }, /another audience/);
+test(refuses, 'is made for what is no text', { aud: 7 as never }, /another audience/);
+
+test('a token for one server is not taken at another, nor when it was seen a moment ago', async (t) => {
+  const jwt = verifier();
+  const token = await KEY.sign(claims({ aud: 'https://tools.example/one/mcp' }));
+  for (let turn = 0; turn < 2; turn += 1) {
+    t.is((await verify(jwt, token, ['https://tools.example/one/mcp'])).kind, 'principal');
+    t.deepEqual(await verify(jwt, token, ['https://tools.example/two/mcp']), {
+      kind: 'invalid',
+      reason: 'it is made for another audience',
+    });
+  }
+});
 test(refuses, 'names no subject', { sub: undefined }, /no subject/);
 test(refuses, 'has an empty subject', { sub: '' }, /no subject/);
 test(refuses, 'has a subject that is no text but looks like one', { sub: ['alice'] }, /no subject/);
@@ -205,7 +220,7 @@ test('what is no JWT is refused at once, whether there are keys or not', (t) => 
   keys.isDown = true;
   const outcomes: JwtOutcome[] = [];
   for (const token of ['hunter2', 'a.b', 'a.b.', '.b.c', 'a.b.c.d', 'a.b.c d']) {
-    verifier(keys).verify(token, (outcome) => outcomes.push(outcome));
+    verifier(keys).verify(token, AUDIENCES, (outcome) => outcomes.push(outcome));
   }
   t.deepEqual(
     outcomes.map(({ kind }) => kind),
@@ -245,7 +260,7 @@ test('a token seen a moment ago is known at once, but only for a minute', async 
   const token = await KEY.sign(claims());
   await verify(jwt, token);
   const outcomes: JwtOutcome[] = [];
-  jwt.verify(token, (outcome) => outcomes.push(outcome));
+  jwt.verify(token, AUDIENCES, (outcome) => outcomes.push(outcome));
   t.is(outcomes[0]?.kind, 'principal', 'before the call returns');
   t.is(keys.looks, 1);
   clock.advance(60_000);
@@ -260,7 +275,7 @@ test('a known token is forgotten when it expires', async (t) => {
   await verify(jwt, token);
   clock.advance(21_000);
   let known = 0;
-  jwt.verify(token, () => {
+  jwt.verify(token, AUDIENCES, () => {
     known += 1;
   });
   t.is(known, 0);
@@ -271,7 +286,7 @@ test('of the good tokens only the latest thousand are known at once, and places 
   const jwt = verifier(new FakeKeys(KEY.jwk), [], clock);
   const isKnown = (token = ''): boolean => {
     let outcome: JwtOutcome | undefined;
-    jwt.verify(token, (told) => {
+    jwt.verify(token, AUDIENCES, (told) => {
       outcome = told;
     });
     return outcome?.kind === 'principal';
@@ -295,7 +310,7 @@ test('a token that is checked again counts as one of the latest', async (t) => {
   await verify(jwt, tokens[0] ?? '');
   await verify(jwt, tokens[1000] ?? '');
   const outcomes: JwtOutcome[] = [];
-  jwt.verify(tokens[0] ?? '', (outcome) => outcomes.push(outcome));
+  jwt.verify(tokens[0] ?? '', AUDIENCES, (outcome) => outcomes.push(outcome));
   t.is(outcomes.length, 1, 'before the call returns');
 });
 
@@ -317,7 +332,7 @@ test('too many who wait are turned away and not let in', async (t) => {
   });
   const token = await KEY.sign(claims());
   const outcomes: JwtOutcome[] = [];
-  for (let count = 0; count < 1001; count += 1) jwt.verify(token, (outcome) => outcomes.push(outcome));
+  for (let count = 0; count < 1001; count += 1) jwt.verify(token, AUDIENCES, (outcome) => outcomes.push(outcome));
   await waitFor(() => outcomes.length > 0);
   t.is(outcomes.length, 1);
   const [outcome] = outcomes;
@@ -331,7 +346,7 @@ test('so many tokens are checked at a time, good or not, and one more is asked t
   const jwt = verifier();
   const token = await KEY.sign(claims());
   const kinds: string[] = [];
-  for (let count = 0; count < 1001; count += 1) jwt.verify(token, ({ kind }) => kinds.push(kind));
+  for (let count = 0; count < 1001; count += 1) jwt.verify(token, AUDIENCES, ({ kind }) => kinds.push(kind));
   await waitFor(() => kinds.length === 1001);
   t.is(kinds.filter((kind) => kind === 'unavailable').length, 1);
   t.is(kinds.filter((kind) => kind === 'principal').length, 1000);

@@ -1,7 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import test from 'ava';
 import type { EndpointConfig } from '../../../src/config.ts';
-import { ProtectedResource, type ProtectedResourceOptions } from '../../../src/http/auth/protected-resource.ts';
+import {
+  ProtectedResource,
+  type ProtectedResourceOptions,
+  resourceUrls,
+} from '../../../src/http/auth/protected-resource.ts';
 
 const OPTIONS: ProtectedResourceOptions = {
   issuer: 'https://auth.example',
@@ -62,4 +66,12 @@ test('behind a proxy the document is found with the prefix of the proxy in its p
     paths,
     ['', '/mcp', '/prefix/mcp', '/prefix/sse', '/sse'].map((end) => `/.well-known/oauth-protected-resource${end}`),
   );
+});
+
+test('clients ask for tokens by the URLs of the endpoints, which are known where --base-url says them', (t) => {
+  const { endpoints } = OPTIONS;
+  const baseUrl = new URL('https://tools.example/x');
+  t.deepEqual(resourceUrls(endpoints), []);
+  t.deepEqual(resourceUrls({ ...endpoints, baseUrl }), ['https://tools.example/x/mcp', 'https://tools.example/x/sse']);
+  t.deepEqual(resourceUrls({ ...endpoints, baseUrl, httpSse: 'off' }), ['https://tools.example/x/mcp']);
 });

@@ -47,7 +47,8 @@ const madeUp = (kid: string): string => `${encode({ alg: 'ES256', kid })}.${enco
 
 const fetchesOf = (issuer: FakeIssuer): number => issuer.asked.filter((path) => path === '/keys').length;
 
-const verify = (jwt: JwtVerifier, token: string): Promise<JwtOutcome> => new Promise((done) => jwt.verify(token, done));
+const verify = (jwt: JwtVerifier, token: string): Promise<JwtOutcome> =>
+  new Promise((done) => jwt.verify(token, ['tools'], done));
 
 test('a flood of keys that are made up neither refuses nor delays those whose keys are known', async (t) => {
   const { issuer, clock, jwt } = await startVerifier(t);
@@ -59,7 +60,7 @@ test('a flood of keys that are made up neither refuses nor delays those whose ke
   issuer.answers.set('/keys', { ...document, after });
   const outcomes: JwtOutcome[] = [];
   for (let count = 0; count < 3000; count += 1) {
-    jwt.verify(madeUp(`made up ${count}`), (outcome) => outcomes.push(outcome));
+    jwt.verify(madeUp(`made up ${count}`), ['tools'], (outcome) => outcomes.push(outcome));
   }
   await waitFor(() => fetchesOf(issuer) === 2);
   for (const sub of ['alice', 'bob', 'carol']) {
@@ -79,7 +80,12 @@ test('a flood of keys that are made up neither refuses nor delays those whose ke
 test('a fresh key is 503 with the time to try again, never 401, until it could be fetched, flood or not', async (t) => {
   const { issuer, clock, jwt } = await startVerifier(t);
   const hintsFor = () => ({ resourceMetadata: undefined, scopes: [] });
-  const authenticator = new BearerAuthenticator({ tokens: new TokenTable([], log), jwt, hintsFor });
+  const authenticator = new BearerAuthenticator({
+    tokens: new TokenTable([], log),
+    jwt,
+    audiences: ['tools'],
+    hintsFor,
+  });
   const { port } = await startHttpHarness(t, { authenticator });
   const post = (token: string) => {
     const headers = { ...POST_HEADERS, Authorization: `Bearer ${token}` };

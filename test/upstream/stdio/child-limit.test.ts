@@ -1,4 +1,5 @@
 import test from 'ava';
+import { SharedCapacity } from '../../../src/collections/shared-capacity.ts';
 import { ChildLimit, type CountedChild } from '../../../src/upstream/stdio/child-limit.ts';
 
 class RunningProcess implements CountedChild {
@@ -76,4 +77,18 @@ test('a slot that became free for who has left meanwhile goes to the next one', 
   await slot.free;
   slot.release();
   t.is(limit.reserve().free, undefined);
+});
+
+test('leaves the processes of other servers their part of the machine, and takes it back when they have gone', async (t) => {
+  const machine = new SharedCapacity(8);
+  const [greedy, modest] = [new ChildLimit(100, machine.share()), new ChildLimit(100, machine.share())];
+  const children = Array.from({ length: 6 }, () => start(greedy));
+  t.throws(() => greedy.reserve(), { message: /^6 server processes run/ });
+  start(modest);
+  start(modest);
+  t.throws(() => modest.reserve(), { message: /^2 server processes run/ });
+  children[0]?.vanish();
+  await children[0]?.gone;
+  start(modest);
+  t.throws(() => greedy.reserve());
 });

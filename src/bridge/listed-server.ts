@@ -1,0 +1,210 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type EndpointConfig, fingerprint, type HttpListenerConfig, type ServerConfig } from '../config.ts';
+import type { Deps } from '../deps.ts';
+import { SESSION_PARAMETER } from '../downstream/http-sse/endpoint.ts';
+import { findRoute, type Routes } from '../downstream/listener/find-route.ts';
+import type { FoundRoute, HttpRoute } from '../downstream/listener/http-server.ts';
+import type { LiveStreams } from '../downstream/stream/live-streams.ts';
+import { BridgeError, toBridgeError } from '../errors.ts';
+import { principalOf } from '../http/auth/callers.ts';
+import { respondError } from '../http/server/respond.ts';
+import { SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
+import type { Readiness } from '../relay/ports.ts';
+import type { Authentication, EndpointAuthentication } from './create-authentication.ts';
+import { createPages, endpointsBelow, pathsOf } from './create-routes.ts';
+import { type DialledServer, ServedServer } from './served-server.ts';
+
+/**
+ * What was begun with a server may go on for this long when another takes its place: longer than most calls, and not so
+ * long that an old configuration stays in use for those who never stop calling.
+ */
+const RETIREMENT_MS = 60_000;
+const REPLACED = new BridgeError(
+  'ERR_SESSION_CLOSED',
+  'The configuration of this server has changed; open a new session.',
+);
+
+export interface ListedServerParts {
+  readonly listener: HttpListenerConfig;
+  readonly authentication: Authentication;
+  /** Makes the ways to a server; no process or connection yet. */
+  readonly dial: (server: ServerConfig, deps: Deps) => Promise<DialledServer>;
+  readonly live: LiveStreams;
+  /** Those of the server: its log says whose it is. */
+  readonly deps: Deps;
+  /** Serves somebody for whom the server does not exist. */
+  readonly unknown: HttpRoute;
+}
+
+/**
+ * One server behind the listener. It costs nothing until somebody comes for it, and when its configuration changes, a
+ * new one takes over while what was begun with the old one ends.
+ */
+export class ListedServer {
+  readonly endpoints: EndpointConfig;
+  readonly authentication: EndpointAuthentication;
+  readonly #parts: ListedServerParts;
+  readonly #routes: Routes;
+  #config: ServerConfig;
+  #served: ServedServer | undefined;
+  #starting: Promise<ServedServer> | undefined;
+  /** Why it could not be started when that was last tried. */
+  #failure: BridgeError | undefined;
+  /** Whether it is in the list, and serves those who come. */
+  #isListed = true;
+  /** Those that had another configuration, and still have open calls. */
+  readonly #retiring = new Map<ServedServer, Promise<void>>();
+
+  constructor(config: ServerConfig, parts: ListedServerParts) {
+    const { listener, authentication } = parts;
+    this.#config = config;
+    this.#parts = parts;
+    const { listing } = config;
+    this.endpoints = listing === undefined ? listener.endpoints : endpointsBelow(listener.endpoints, listing.segment);
+    this.authentication = authentication.forEndpoints(this.endpoints);
+    const pages = createPages({ ...listener, endpoints: this.endpoints });
+    this.#routes = {
+      ...pages,
+      publicRoutes: new Map([...this.authentication.publicRoutes, ...pages.publicRoutes]),
+      routes: new Map(pathsOf(this.endpoints).map((path) => [path, this.#routeAt(path)])),
+    };
+  }
+
+  get config(): ServerConfig {
+    return this.#config;
+  }
+
+  find(request: IncomingMessage, path: string): FoundRoute | undefined {
+    return findRoute(this.#routes, { request, path }, this.authentication.authenticator);
+  }
+
+  /** Whether the server exists for this caller. */
+  isFor(principal: string): boolean {
+    const callers = this.#config.listing?.callers;
+    return callers === undefined || callers.includes(principal);
+  }
+
+  /** As far as is known without trying. A server that nobody has come for is ready. */
+  readiness(): Readiness {
+    if (this.#served !== undefined) return this.#served.readiness();
+    return this.#failure === undefined ? { state: 'ready' } : { state: 'refused', error: this.#failure };
+  }
+
+  get hasCapacity(): boolean {
+    return this.#served?.hasCapacity ?? true;
+  }
+
+  /** What serves it now; made by the first who comes. Rejects with a BridgeError when that is not possible now. */
+  start(): Promise<ServedServer> {
+    if (this.#served !== undefined) return Promise.resolve(this.#served);
+    this.#starting ??= this.#start();
+    return this.#starting;
+  }
+
+  async #start(): Promise<ServedServer> {
+    const config = this.#config;
+    const { listener, dial, live, deps } = this.#parts;
+    try {
+      const dialled = await dial(config, deps);
+      const { endpoints } = this;
+      const served = new ServedServer({ config, listener, endpoints, dialled, live, deps });
+      this.#failure = undefined;
+      // Its configuration may have changed meanwhile.
+      if (config === this.#config) this.#served = served;
+      else this.#retire(served);
+      return served;
+    } catch (thrown) {
+      this.#failure = toBridgeError(thrown);
+      throw this.#failure;
+    } finally {
+      this.#starting = undefined;
+    }
+  }
+
+  get isListed(): boolean {
+    return this.#isListed;
+  }
+
+  /** Whether anything has changed. What was begun goes on for a while; who comes from now on meets the new one. */
+  update(config: ServerConfig): boolean {
+    const isSame = this.#isListed && fingerprint(config) === fingerprint(this.#config);
+    if (isSame) return false;
+    this.#isListed = true;
+    this.#config = config;
+    this.#failure = undefined;
+    if (this.#served !== undefined) this.#retire(this.#served);
+    this.#served = undefined;
+    this.#starting = undefined;
+    return true;
+  }
+
+  #retire(served: ServedServer): void {
+    const retired = served.retire(RETIREMENT_MS, REPLACED).finally(() => this.#retiring.delete(served));
+    this.#retiring.set(served, retired);
+  }
+
+  /** It is no longer in the list. Resolves when nothing is left of what was begun. */
+  async remove(): Promise<void> {
+    this.#isListed = false;
+    await this.#starting?.catch(() => undefined);
+    if (this.#served !== undefined && !this.#isListed) {
+      this.#retire(this.#served);
+      this.#served = undefined;
+    }
+    await Promise.all(this.#retiring.values());
+  }
+
+  #routeAt(path: string): HttpRoute {
+    return (request, response, query) => {
+      if (!this.isFor(principalOf(request))) return this.#parts.unknown(request, response, query);
+      const served = this.#retiring.size > 0 ? this.#servedFor(request, query) : this.#served;
+      if (served === undefined && !this.#isListed) return this.#parts.unknown(request, response, query);
+      if (served === undefined) return this.#startFor(path, request, response, query);
+      served.routes.get(path)?.(request, response, query);
+    };
+  }
+
+  /** Who has a session stays with it. */
+  #servedFor({ headers }: IncomingMessage, query: URLSearchParams): ServedServer | undefined {
+    const id = headers[SESSION_ID_HEADER] ?? query.get(SESSION_PARAMETER);
+    if (typeof id !== 'string') return this.#served;
+    for (const served of this.#retiring.keys()) if (served.sessions.has(id)) return served;
+    return this.#served;
+  }
+
+  #startFor(path: string, request: IncomingMessage, response: ServerResponse, query: URLSearchParams): void {
+    this.start().then(
+      (served) => {
+        if (!response.destroyed) served.routes.get(path)?.(request, response, query);
+      },
+      (thrown: unknown) => {
+        const error = toBridgeError(thrown);
+        this.#parts.deps.log.warn({ code: error.code }, error.message);
+        respondError(response, error);
+      },
+    );
+  }
+
+  // ---- the end of the bridge
+
+  async drain(graceMs: number): Promise<void> {
+    await Promise.all(this.#all().map((served) => served.drain(graceMs)));
+  }
+
+  endAll(reason: BridgeError): void {
+    for (const served of this.#all()) served.endAll(reason);
+  }
+
+  async close(): Promise<void> {
+    await this.#starting?.catch(() => undefined);
+    await Promise.all(this.#all().map((served) => served.close()));
+  }
+
+  killNow(): void {
+    for (const served of this.#all()) served.killNow();
+  }
+
+  #all(): readonly ServedServer[] {
+    return [...(this.#served === undefined ? [] : [this.#served]), ...this.#retiring.keys()];
+  }
+}

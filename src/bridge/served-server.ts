@@ -1,0 +1,88 @@
+import type { EndpointConfig, HttpListenerConfig, ServerConfig } from '../config.ts';
+import type { Deps } from '../deps.ts';
+import type { HttpRoute } from '../downstream/listener/http-server.ts';
+import type { LiveStreams } from '../downstream/stream/live-streams.ts';
+import type { BridgeError } from '../errors.ts';
+import type { CallRegistry } from '../relay/call-registry.ts';
+import type { Exchanges } from '../relay/exchanges.ts';
+import type { CallerDialers, Readiness } from '../relay/ports.ts';
+import type { SessionRegistry } from '../relay/session-registry.ts';
+import { describeCallers } from './caller-policy.ts';
+import { createCalls, createSessions } from './create-registries.ts';
+import { createRoutes } from './create-routes.ts';
+
+/** The ways to one server, and its part of what all servers share. */
+export interface DialledServer {
+  /** For clients with a session. */
+  readonly sessionDialers: CallerDialers;
+  /** For requests that stand for themselves. */
+  readonly callDialers: CallerDialers;
+  readonly exchanges: Exchanges;
+  /** Ends its processes and connections. */
+  close(): Promise<void>;
+}
+
+export interface ServedServerOptions {
+  readonly config: ServerConfig;
+  readonly listener: HttpListenerConfig;
+  /** Where it is served. */
+  readonly endpoints: EndpointConfig;
+  readonly dialled: DialledServer;
+  readonly live: LiveStreams;
+  readonly deps: Deps;
+}
+
+/** A server as clients over HTTP meet it: their sessions and calls, and what is at which path. */
+export class ServedServer {
+  readonly sessions: SessionRegistry;
+  readonly calls: CallRegistry;
+  readonly routes: ReadonlyMap<string, HttpRoute>;
+  readonly #dialled: DialledServer;
+
+  constructor({ config, listener, endpoints, dialled, live, deps }: ServedServerOptions) {
+    const { sessionDialers, callDialers, exchanges } = dialled;
+    this.#dialled = dialled;
+    const callers = describeCallers(listener, config);
+    this.sessions = createSessions(config, { exchanges, deps, dialers: sessionDialers });
+    this.calls = createCalls({ ...config, callers }, { exchanges, deps, dialers: callDialers });
+    const served = { ...config, callers, listener: { ...listener, endpoints } };
+    this.routes = createRoutes(served, { deps, sessions: this.sessions, calls: this.calls, live });
+  }
+
+  readiness(): Readiness {
+    return this.#dialled.sessionDialers.readiness();
+  }
+
+  get hasCapacity(): boolean {
+    return this.sessions.hasCapacity;
+  }
+
+  /** Takes nothing new, and resolves when what is open has ended or the grace time is over. */
+  async drain(graceMs: number): Promise<void> {
+    await Promise.all([this.sessions.drain(graceMs), this.calls.drain(graceMs)]);
+  }
+
+  /**
+   * Another takes its place: what is open may end, within the grace time, and then its processes do. What comes with the
+   * id of one of its sessions still belongs here.
+   */
+  async retire(graceMs: number, reason: BridgeError): Promise<void> {
+    await Promise.all([this.sessions.retire(graceMs, reason), this.calls.drain(graceMs)]);
+    this.endAll(reason);
+    await this.close();
+  }
+
+  /** Ends what is still open with this reason; the streams stay until the listener closes, for the last words of the server. */
+  endAll(reason: BridgeError): void {
+    this.sessions.close(reason);
+    this.calls.close(reason);
+  }
+
+  close(): Promise<void> {
+    return this.#dialled.close();
+  }
+
+  killNow(): void {
+    this.#dialled.sessionDialers.killNow();
+  }
+}

@@ -1,0 +1,304 @@
+import type { IncomingMessage } from 'node:http';
+import type { Config, ServerConfig } from '../config.ts';
+import type { Deps } from '../deps.ts';
+import { isBrowserNavigation } from '../downstream/listener/browser-page.ts';
+import { livenessRoute, readinessRoute } from '../downstream/listener/health.ts';
+import type { FoundRoute, HttpRoute, OpenRoute, Router } from '../downstream/listener/http-server.ts';
+import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
+import type { Authenticator } from '../http/auth/authenticator.ts';
+import { principalOf } from '../http/auth/callers.ts';
+import { WELL_KNOWN } from '../http/auth/protected-resource.ts';
+import { respondError, respondJson, respondText } from '../http/server/respond.ts';
+import type { Readiness } from '../relay/ports.ts';
+import { endpointsBelow, publicUrlOf } from './create-routes.ts';
+import { ListedServer, type ListedServerParts } from './listed-server.ts';
+
+/** What has become of the list. */
+export interface ListChange {
+  readonly added: readonly string[];
+  readonly changed: readonly string[];
+  readonly removed: readonly string[];
+  readonly unchanged: number;
+}
+
+/** The servers behind a listener: the one of the command line at its own paths, those of a file below their names. */
+export class ServerList implements Router {
+  readonly #parts: Omit<ListedServerParts, 'unknown'>;
+  readonly #named = new Map<string, ListedServer>();
+  #unnamed: ListedServer | undefined;
+  readonly #openRoutes: ReadonlyMap<string, OpenRoute>;
+  #isDraining = false;
+
+  constructor(parts: Omit<ListedServerParts, 'unknown'>) {
+    this.#parts = parts;
+    const readiness = readinessRoute({
+      readiness: () => this.#readiness(),
+      hasCapacity: () => this.#required().every((server) => server.hasCapacity),
+      authenticator: () => this.#authenticator(),
+    });
+    this.#openRoutes = new Map([
+      ['/healthz', livenessRoute],
+      ['/readyz', readiness],
+    ]);
+  }
+
+  /** The server of the command line. */
+  get unnamed(): ListedServer | undefined {
+    return this.#unnamed;
+  }
+
+  // ---- which servers there are
+
+  /** From now on these are served. What does not differ goes on undisturbed. */
+  update(servers: Config['servers']): ListChange {
+    const added: string[] = [];
+    const changed: string[] = [];
+    const kept = new Set<ListedServer>();
+    for (const config of servers) {
+      const { listing } = config;
+      const known = listing === undefined ? this.#unnamed : this.#named.get(listing.segment);
+      if (known !== undefined) {
+        const isNew = !known.isListed;
+        if (known.update(config)) (isNew ? added : changed).push(nameOf(config));
+        kept.add(known);
+        continue;
+      }
+      const server = this.#create(config);
+      if (listing === undefined) this.#unnamed = server;
+      else this.#named.set(listing.segment, server);
+      kept.add(server);
+      added.push(nameOf(config));
+    }
+    const removed = [...this.#named].filter(([, server]) => server.isListed && !kept.has(server));
+    for (const [segment, server] of removed) {
+      void server.remove().then(() => {
+        if (!server.isListed && this.#named.get(segment) === server) this.#named.delete(segment);
+      });
+    }
+    return {
+      added,
+      changed,
+      removed: removed.map(([, { config }]) => nameOf(config)),
+      unchanged: servers.length - added.length - changed.length,
+    };
+  }
+
+  #create(config: ServerConfig): ListedServer {
+    const { deps, ...parts } = this.#parts;
+    return new ListedServer(config, {
+      ...parts,
+      deps: config.listing === undefined ? deps : withServer(deps, config.listing.name),
+      unknown: (request, response) => this.#respondUnknown(request, response),
+    });
+  }
+
+  // ---- what is served where
+
+  findOpen(path: string): OpenRoute | undefined {
+    const open = this.#openRoutes.get(path);
+    if (open !== undefined || !path.endsWith(READYZ)) return open;
+    const server = this.#named.get(path.slice(1, -READYZ.length));
+    return server?.isListed === true ? this.#readinessOf(server) : undefined;
+  }
+
+  find(request: IncomingMessage, path: string): FoundRoute {
+    const found = this.#unnamed?.find(request, path) ?? this.#below(path)?.find(request, path);
+    return found ?? this.#findElsewhere(request, path);
+  }
+
+  /** The server whose name a path begins with, or about whose endpoints a document is. */
+  #below(path: string): ListedServer | undefined {
+    if (this.#named.size === 0) return undefined;
+    return this.#named.get(segmentOf(this.#withoutWellKnown(path)));
+  }
+
+  /** Some proxies forward the path of such a document with their own prefix in it. */
+  #withoutWellKnown(path: string): string {
+    if (!path.startsWith(`${WELL_KNOWN}/`)) return path;
+    const about = path.slice(WELL_KNOWN.length);
+    const prefix = this.#parts.listener.endpoints.baseUrl?.pathname.replace(/\/$/, '') ?? '';
+    return prefix !== '' && about.startsWith(`${prefix}/`) ? about.slice(prefix.length) : about;
+  }
+
+  #findElsewhere(request: IncomingMessage, path: string): FoundRoute {
+    const isRead = request.method === 'GET' || request.method === 'HEAD';
+    if (path === '/' && isRead) return this.#findList(request);
+    const nothing: HttpRoute = (_request, response) => respondError(response, nothingAt(path, this.#paths(undefined)));
+    if (this.#parts.listener.access.auth === undefined) return { audience: 'anybody', route: nothing };
+    if (this.#named.size === 0) return { audience: 'anybody', route: nothing };
+    // Whether there is a server of that name is for those who may know it.
+    const endpoints = endpointsBelow(this.#parts.listener.endpoints, segmentOf(this.#withoutWellKnown(path)));
+    const { authenticator, publicRoutes } = this.#parts.authentication.forEndpoints(endpoints);
+    const document = publicRoutes.get(path);
+    if (document !== undefined) return { audience: 'anybody', route: document };
+    return { audience: authenticator, route: (called, response) => this.#respondUnknown(called, response) };
+  }
+
+  #respondUnknown(request: IncomingMessage, response: Parameters<HttpRoute>[1]): void {
+    const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
+    respondError(response, nothingAt(path, this.#paths(principalOf(request))));
+  }
+
+  /** Where those servers are that exist for this caller; undefined: it is not known who asks. */
+  #paths(principal: string | undefined): readonly string[] {
+    const { path, ssePath, messagePath, httpSse } = this.#parts.listener.endpoints;
+    const own = httpSse === 'off' ? [path] : [path, ssePath, messagePath];
+    const named = this.#listedFor(principal).map(({ endpoints }) => endpoints.path);
+    return [...(this.#unnamed === undefined ? [] : own), ...named];
+  }
+
+  #listedFor(principal: string | undefined): readonly ListedServer[] {
+    if (principal === undefined && this.#parts.listener.access.auth !== undefined) return [];
+    const listed = [...this.#named.values()].filter(({ isListed }) => isListed);
+    return principal === undefined ? listed : listed.filter((server) => server.isFor(principal));
+  }
+
+  // ---- the list itself
+
+  #findList(request: IncomingMessage): FoundRoute {
+    const isAsked = this.#parts.listener.access.auth !== undefined;
+    if (isBrowserNavigation(request)) {
+      const page: HttpRoute = (called, response) =>
+        respondText(response, 200, renderPage(this.#describe(called, undefined), isAsked && this.#named.size > 0));
+      return { audience: 'anybody', route: page };
+    }
+    if (this.#named.size === 0) {
+      return {
+        audience: 'anybody',
+        route: (_called, response) => respondError(response, nothingAt('/', this.#paths(undefined))),
+      };
+    }
+    const list: HttpRoute = (called, response) =>
+      respondJson(response, 200, { servers: this.#describe(called, principalOf(called)) });
+    return { audience: this.#authenticator(), route: list };
+  }
+
+  #describe(request: IncomingMessage, principal: string | undefined): readonly DescribedServer[] {
+    const { listener } = this.#parts;
+    const servers = [...(this.#unnamed === undefined ? [] : [this.#unnamed]), ...this.#listedFor(principal)];
+    return servers.map((server) => {
+      const { endpoints, config } = server;
+      const url = publicUrlOf({ ...listener, endpoints });
+      return {
+        ...(config.listing !== undefined && { name: config.listing.name }),
+        url: url(endpoints.path, request),
+        ...(endpoints.httpSse === 'served' && { sseUrl: url(endpoints.ssePath, request) }),
+        ready: server.readiness().state === 'ready',
+      };
+    });
+  }
+
+  /** For what is about all servers: a token for any of them will do. */
+  #authenticator(): Authenticator {
+    const { authentication, listener } = this.#parts;
+    const all = [...this.#named.values()].map(({ endpoints }) => endpoints);
+    return authentication.anywhere([listener.endpoints, ...all]);
+  }
+
+  // ---- readiness
+
+  #readinessOf(server: ListedServer): OpenRoute {
+    const tell = readinessRoute({
+      readiness: () => (this.#isDraining ? ENDING : server.readiness()),
+      hasCapacity: () => server.hasCapacity,
+      authenticator: () => server.authentication.authenticator,
+    });
+    if (server.config.listing?.callers === undefined) return tell;
+    return (response, askWhetherWelcome) =>
+      askWhetherWelcome(server.authentication.authenticator, (principal) => {
+        if (principal !== undefined && server.isFor(principal)) return tell(response, askWhetherWelcome);
+        respondError(response, nothingAt(`/${server.config.listing?.segment}${READYZ}`, this.#paths(principal)));
+      });
+  }
+
+  #readiness(): Readiness {
+    if (this.#isDraining) return ENDING;
+    for (const server of this.#required()) {
+      const known = server.readiness();
+      if (known.state !== 'ready') return known;
+    }
+    return { state: 'ready' };
+  }
+
+  #required(): readonly ListedServer[] {
+    const named = [...this.#named.values()].filter(({ config, isListed }) => isListed && config.listing?.isRequired);
+    return this.#unnamed === undefined ? named : [this.#unnamed, ...named];
+  }
+
+  // ---- the end
+
+  async drain(graceMs: number): Promise<void> {
+    this.#isDraining = true;
+    await Promise.all(this.#all().map((server) => server.drain(graceMs)));
+  }
+
+  endAll(reason: BridgeError): void {
+    for (const server of this.#all()) server.endAll(reason);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#all().map((server) => server.close()));
+  }
+
+  killNow(): void {
+    for (const server of this.#all()) server.killNow();
+  }
+
+  #all(): readonly ListedServer[] {
+    return [...(this.#unnamed === undefined ? [] : [this.#unnamed]), ...this.#named.values()];
+  }
+}
+
+interface DescribedServer {
+  /** None: it is the one of the command line. */
+  readonly name?: string;
+  readonly url: string;
+  readonly sseUrl?: string;
+  readonly ready: boolean;
+}
+
+const READYZ = '/readyz';
+const ENDING: Readiness = { state: 'refused', error: SHUTTING_DOWN };
+
+function segmentOf(path: string): string {
+  const end = path.indexOf('/', 1);
+  return end < 0 ? path.slice(1) : path.slice(1, end);
+}
+
+function nameOf({ listing }: ServerConfig): string {
+  return listing?.name ?? 'the server of the command line';
+}
+
+function withServer(deps: Deps, server: string): Deps {
+  return { ...deps, log: deps.log.child({ server }) };
+}
+
+/** More would fill the screen of whoever has mistyped a name. */
+const MAX_SHOWN = 20;
+
+function nothingAt(path: string, known: readonly string[]): BridgeError {
+  const shown = known.slice(0, MAX_SHOWN).join(', ');
+  const more = known.length > MAX_SHOWN ? ` and ${known.length - MAX_SHOWN} more` : '';
+  const hint = known.length === 0 ? '' : `; try ${shown}${more}`;
+  return new BridgeError('ERR_HTTP_PATH', `Nothing is served at ${JSON.stringify(path.slice(0, 100))}${hint}.`);
+}
+
+function renderPage(servers: readonly DescribedServer[], hidesSome: boolean): string {
+  const width = Math.max(15, ...servers.map(({ name = '' }) => name.length));
+  const lines = servers.flatMap(({ name, url, sseUrl }) =>
+    name === undefined
+      ? [
+          `  ${'Streamable HTTP'.padEnd(width)}  ${url}`,
+          ...(sseUrl === undefined ? [] : [`  ${'HTTP+SSE'.padEnd(width)}  ${sseUrl}`]),
+        ]
+      : [`  ${name.padEnd(width)}  ${url}`],
+  );
+  return [
+    'This is mcp-portage: it serves MCP servers (Model Context Protocol) over HTTP.',
+    ...(servers.length === 0 ? [] : ['A browser cannot use them. Give these addresses to MCP clients:', '', ...lines]),
+    ...(hidesSome ? ['Which servers there are is told to known callers: send a token with GET /.'] : []),
+    '',
+    'More: npx mcp-portage --help, and https://modelcontextprotocol.io for what MCP is.',
+    '',
+  ].join('\n');
+}
