@@ -5,7 +5,8 @@ import { BridgeError } from '../errors.ts';
 import { isShell, type Shell } from './completion.ts';
 import { explainUnknownOption, explainUrlOfOption } from './mistakes.ts';
 import { BRIDGE_VERBS, type BridgeVerb, type OptionSpec } from './options/option-spec.ts';
-import { type CommandLineOptions, OPTIONS, type OptionName } from './options/option-table.ts';
+import { type CommandLineOptions, envNameOf, OPTIONS, type OptionName } from './options/option-table.ts';
+import type { Environment } from './parse/child-environment.ts';
 import { isUrlLike, parseTarget } from './parse/target.ts';
 import { suggest } from './suggest.ts';
 import { explainUnexpectedArgument, explainWrongProgram, lineOf } from './unexpected-argument.ts';
@@ -20,7 +21,10 @@ export type CommandLine =
 export interface BridgeCommand {
   readonly kind: 'bridge';
   readonly verb: BridgeVerb;
-  readonly target: Target;
+  /** The server of the command line; undefined: those of a configuration file alone. For `snippet`, where one is served. */
+  readonly target: Target | undefined;
+  /** Which servers of a configuration file are meant; none: all of them. */
+  readonly names: readonly string[];
   readonly options: CommandLineOptions;
 }
 
@@ -28,9 +32,14 @@ type ParsedLine = { readonly [key: string]: unknown; readonly _: readonly (strin
 
 /**
  * @param platform whose shells the way out is written for
+ * @param env may name a configuration file, for a command line that names no server
  * @throws BridgeError ERR_CONFIG_OPTION that names the way out
  */
-export function parseCommandLine(argv: readonly string[], platform?: NodeJS.Platform): CommandLine {
+export function parseCommandLine(
+  argv: readonly string[],
+  platform?: NodeJS.Platform,
+  env: Environment = {},
+): CommandLine {
   const straightened = straighten(argv);
   if (straightened !== undefined) throw refuseTypography(straightened, platform);
   // Everything after the first `--` is the server's own business: not even looked at.
@@ -46,12 +55,30 @@ export function parseCommandLine(argv: readonly string[], platform?: NodeJS.Plat
     refuseMistakes({ head, parsed, verb: undefined, stray: undefined, command, platform });
     return { kind: 'completion', shell: parseShell(positionals) };
   }
-  const stray = positionals.find((argument) => !isUrlLike(argument));
+  const urls = positionals.filter(isUrlLike);
+  const takesFile = parsed.config !== undefined || (isSetForConfig(env) && urls.length === 0 && command === undefined);
+  const names = takesFile ? positionals.filter((argument) => !isUrlLike(argument)) : [];
+  const stray = takesFile ? undefined : positionals.find((argument) => !isUrlLike(argument));
   refuseMistakes({ head, parsed, verb, stray, command, platform });
-  const wrong = positionals.length > 0 ? undefined : explainWrongProgram({ head, command: command ?? [], platform });
+  const wrong =
+    positionals.length > 0 || takesFile ? undefined : explainWrongProgram({ head, command: command ?? [], platform });
   if (wrong !== undefined) throw new BridgeError('ERR_CONFIG_OPTION', wrong);
-  const target = parseTarget(verb ?? 'serve', positionals, command ?? []);
-  return { kind: 'bridge', verb: verb ?? 'serve', target, options: collectOptions(parsed) };
+  const needsTarget = !takesFile && verb !== 'snippet';
+  const hasTarget = urls.length > 0 || command !== undefined;
+  const target = needsTarget || hasTarget ? parseTarget(verb ?? 'serve', urls, command ?? []) : undefined;
+  return { kind: 'bridge', verb: verb ?? 'serve', target, names, options: collectOptions(parsed) };
+}
+
+/** Where the configuration file is; undefined: none is used. The environment is asked where no server is named. */
+export function configFileOf({ options, target }: BridgeCommand, env: Environment): string | undefined {
+  const written = options.get('config')?.at(-1);
+  return written ?? (target === undefined && isSetForConfig(env) ? env[CONFIG_VARIABLE] : undefined);
+}
+
+const CONFIG_VARIABLE = envNameOf('config');
+
+function isSetForConfig(env: Environment): boolean {
+  return Boolean(env[CONFIG_VARIABLE]);
 }
 
 interface SplitLine {
@@ -92,7 +119,7 @@ function parseTopic([word]: readonly string[]): BridgeVerb | undefined {
   const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
   throw new BridgeError(
     'ERR_CONFIG_OPTION',
-    `There is no help on ${JSON.stringify(word)}, but on serve, connect and probe.${hint} mcp-portage help alone shows everything.`,
+    `There is no help on ${JSON.stringify(word)}, but on serve, connect, probe and snippet.${hint} mcp-portage help alone shows everything.`,
   );
 }
 

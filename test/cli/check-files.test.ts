@@ -16,7 +16,7 @@ const around = {
   readFile: readHeaderFile,
 };
 const target = { kind: 'command', command: 'server', args: [] } as const;
-const { config } = parseConfig({ verb: 'serve', target, options: new Map() }, around);
+const { config } = parseConfig({ kind: 'bridge', verb: 'serve', target, names: [], options: new Map() }, around);
 const [server] = config.servers;
 const listener = config.listener as HttpListenerConfig;
 const withServer = (changed: Partial<ServerConfig>): Config => ({ ...config, servers: [{ ...server, ...changed }] });

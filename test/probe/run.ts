@@ -14,6 +14,7 @@ export interface ProbeRun {
 }
 
 const LIMITS = {
+  maxChildren: 100,
   maxMessageBytes: 1024 * 1024,
   maxJsonDepth: 1000,
   maxHeaderBytes: 16 * 1024,

@@ -1,11 +1,21 @@
-/** What was set, and where: the command line wins over the environment, the environment over the default. */
+/**
+ * What was set, and where: the command line wins over the environment, that over the entry of a server in a file, that over
+ * what the file says of all servers, and the default comes last.
+ */
 
 import type { Target } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
 import type { Environment } from '../parse/child-environment.ts';
 import type { Parsed } from '../parse/value.ts';
 import type { BridgeVerb, OptionSpec } from './option-spec.ts';
-import { type CommandLineOptions, envNameOf, findOption, OPTIONS, type OptionName } from './option-table.ts';
+import {
+  type CommandLineOptions,
+  ENV_PREFIX,
+  envNameOf,
+  findOption,
+  OPTIONS,
+  type OptionName,
+} from './option-table.ts';
 
 /** One option as the user wrote it. */
 export interface WrittenOption {
@@ -18,14 +28,14 @@ export type WrittenOptions = ReadonlyMap<OptionName, WrittenOption>;
 
 /** Reads options by name through the parser of their kind. Every failure is an ERR_CONFIG_OPTION that says where. */
 export class GivenOptions {
-  readonly #given: ReadonlyMap<string, WrittenOption>;
+  readonly #given: WrittenOptions;
 
-  constructor(commandLine: CommandLineOptions, env: Environment, use: OptionUse) {
-    refuseInapplicable(commandLine, use);
-    const given = new Map<string, WrittenOption>();
+  /** @param layers of which the first that says something of an option is taken; what has no meaning in this use is left out */
+  constructor(layers: readonly WrittenOptions[], use: OptionUse) {
+    const given = new Map<OptionName, WrittenOption>();
     // A variable may be there for other uses: a container sets MCP_PORTAGE_PORT whatever is run in it.
     for (const option of OPTIONS.filter((candidate) => isApplicable(candidate, use))) {
-      const found = fromCommandLine(option, commandLine.get(option.name)) ?? fromEnvironment(option, env);
+      const found = layers.find((layer) => layer.has(option.name))?.get(option.name);
       if (found !== undefined) given.set(option.name, found);
     }
     this.#given = given;
@@ -38,6 +48,12 @@ export class GivenOptions {
   /** `--port` or `MCP_PORTAGE_PORT`, as the user set it. */
   sourceOf(name: OptionName): string {
     return this.#given.get(name)?.source ?? `--${name}`;
+  }
+
+  /** A file has variables of more kinds than we have elsewhere: whoever read it has replaced them. */
+  standsInFile(name: OptionName): boolean {
+    const source = this.#given.get(name)?.source;
+    return source !== undefined && !source.startsWith('--') && !source.startsWith(ENV_PREFIX);
   }
 
   /** The last value given, else the default of the table, else undefined. */
@@ -75,8 +91,13 @@ function mayBeShown(name: OptionName, text: string): boolean {
   return name !== 'env' && name !== 'auth-token' && !text.includes('@');
 }
 
-function fromCommandLine(option: OptionSpec, texts: readonly string[] | undefined): WrittenOption | undefined {
-  return texts === undefined ? undefined : { texts, source: `--${option.name}` };
+export function onCommandLine(options: CommandLineOptions): WrittenOptions {
+  return new Map([...options].map(([name, texts]) => [name, { texts, source: `--${name}` }]));
+}
+
+export function inEnvironment(env: Environment): WrittenOptions {
+  const found = OPTIONS.map((option) => [option.name, fromEnvironment(option, env)] as const);
+  return new Map(found.flatMap(([name, written]) => (written === undefined ? [] : [[name, written]])));
 }
 
 /** An empty variable counts as not set: that is how compose files and shells write "nothing". */
@@ -100,11 +121,14 @@ function isServiceLink(option: OptionSpec, text: string): boolean {
 /** Some options make no sense in some uses: a port without a listener, or a header for a child process, would do nothing. */
 export interface OptionUse {
   readonly verb: BridgeVerb;
-  readonly target: Target['kind'];
+  /** `any`: servers of several kinds. */
+  readonly target: Target['kind'] | 'any';
 }
 
 export function isApplicable({ verbs, target }: OptionSpec, use: OptionUse): boolean {
-  return (verbs === undefined || verbs.includes(use.verb)) && (target === undefined || target === use.target);
+  // What is served is told by the options of serve.
+  const isMeant = verbs?.some((verb) => verb === use.verb || (verb === 'serve' && use.verb === 'snippet')) ?? true;
+  return isMeant && (target === undefined || use.target === 'any' || target === use.target);
 }
 
 /** Throws ERR_CONFIG_COMBINATION for the first option of the command line that has no meaning there. */
@@ -117,6 +141,7 @@ const WHY_NOT: Readonly<Record<BridgeVerb, string>> = {
   serve: '`serve` runs until it is stopped',
   connect: '`connect` does not listen: it speaks on its own stdin and stdout, with one client',
   probe: '`probe` only looks at the server, once',
+  snippet: '`snippet` only prints what to paste',
 };
 
 /** `--timeout` of a probe has longer names elsewhere. */

@@ -3,6 +3,21 @@ import type { OptionSpec } from './option-spec.ts';
 
 export const LISTENING_OPTIONS = [
   {
+    name: 'config',
+    group: 'servers',
+    describe: 'Take the servers from this file: that of Claude, Cursor, VS Code, Codex or another host, as it is',
+    kind: 'value',
+    placeholder: 'file',
+    completes: 'file',
+  },
+  {
+    name: 'allow-writable-config',
+    group: 'servers',
+    describe: 'Take that file although others may write it, as in containers',
+    kind: 'flag',
+    default: 'false',
+  },
+  {
     name: 'host',
     group: 'listen',
     describe: 'Address to listen on',

@@ -2,6 +2,7 @@ import type { Target } from '../../config.ts';
 
 /** The order is the order of --help. */
 export const OPTION_GROUPS = {
+  servers: 'Several servers',
   listen: 'Listening (serve)',
   endpoints: 'Endpoints (serve)',
   access: 'Access (serve)',
@@ -12,11 +13,15 @@ export const OPTION_GROUPS = {
   sessions: 'Sessions (serve)',
   limits: 'Limits',
   probe: 'The report (probe)',
+  snippet: 'For a host (snippet)',
   logging: 'Logging',
 } as const;
 
-/** What mcp-portage does with a server: serve it over HTTP, connect a stdio client to it, or report on it. */
-export const BRIDGE_VERBS = ['serve', 'connect', 'probe'] as const;
+/**
+ * What mcp-portage does with servers: serve them over HTTP, connect a stdio client to one, report on them, or say how a
+ * host reaches what is served.
+ */
+export const BRIDGE_VERBS = ['serve', 'connect', 'probe', 'snippet'] as const;
 export type BridgeVerb = (typeof BRIDGE_VERBS)[number];
 
 export interface OptionSpec {

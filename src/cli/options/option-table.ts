@@ -35,6 +35,21 @@ export function isOptionName(name: string): name is OptionName {
   return byName.has(name);
 }
 
+/** What is about one server: for all of a file it would be a mistake, and show a credential to servers it is not for. */
+export const OF_ONE_SERVER: readonly OptionName[] = [
+  'header',
+  'header-file',
+  'bearer-token-file',
+  'client-cert',
+  'client-key',
+  'oauth-client-id',
+  'oauth-secret-file',
+  'oauth-client-key',
+  'env',
+  'cwd',
+  'map-header',
+];
+
 /** Prefix of everything the bridge itself reads from the environment; no such name is ever passed to the child. */
 export const ENV_PREFIX = 'MCP_PORTAGE_';
 

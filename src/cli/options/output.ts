@@ -1,4 +1,5 @@
 /** What is reported and logged. */
+import { HOSTS } from '../snippet.ts';
 import type { OptionSpec } from './option-spec.ts';
 
 export const OUTPUT_OPTIONS = [
@@ -18,6 +19,15 @@ export const OUTPUT_OPTIONS = [
     placeholder: 'duration',
     defaultNote: '15s; 2m for a command, 5m with a login',
     verbs: ['probe'],
+  },
+  {
+    name: 'for',
+    group: 'snippet',
+    describe: 'The host that what is printed is for',
+    kind: 'value',
+    placeholder: 'host',
+    choices: HOSTS,
+    verbs: ['snippet'],
   },
   {
     name: 'log-level',

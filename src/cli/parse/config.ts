@@ -1,27 +1,32 @@
 /** From what was given to the Config the bridge runs on: types, defaults, and which options go together. */
 import { resolve } from 'node:path';
 import type {
-  ChildConfig,
   Config,
   EndpointConfig,
   HttpListenerConfig,
   ListenerConfig,
   LogConfig,
-  Protocol,
-  RemoteConfig,
   ServerConfig,
-  Target,
 } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
 import type { BridgeCommand } from '../command-line.ts';
-import { GivenOptions } from '../options/given-options.ts';
+import type { ConfigFile } from '../config-file/config-file.ts';
+import {
+  GivenOptions,
+  inEnvironment,
+  type OptionUse,
+  onCommandLine,
+  refuseInapplicable,
+  type WrittenOptions,
+} from '../options/given-options.ts';
 import type { BridgeVerb } from '../options/option-spec.ts';
 import { ENV_PREFIX, envNameOf, OPTIONS, type OptionName, VARIABLES } from '../options/option-table.ts';
 import { suggest } from '../suggest.ts';
-import { type ListenAddress, mappedVariables, parseAccess, tokenVariables } from './access.ts';
-import { composeChildEnvironment, type EnvAssignment, type Environment } from './child-environment.ts';
-import { parseRemote, type RemoteSurroundings } from './remote.ts';
-import { parseSessions } from './sessions.ts';
+import { type ListenAddress, parseAccess, tokenVariables } from './access.ts';
+import type { Environment } from './child-environment.ts';
+import { explainNoServer, parseListed } from './listed-servers.ts';
+import { pickProxyEnvironment, type RemoteSurroundings } from './remote.ts';
+import { type ParsedServer, parseServer } from './server.ts';
 import * as value from './value.ts';
 
 /** The process around the command line; handed in so that parsing stays pure. */
@@ -47,82 +52,79 @@ export interface ParsedConfig {
 /** Served by the bridge itself on every port. */
 const OWN_PATHS = ['/healthz', '/readyz'];
 
-/** Throws ERR_CONFIG_OPTION for a wrong value and ERR_CONFIG_COMBINATION for values that exclude each other. */
-export function parseConfig(
-  { verb, target, options }: Omit<BridgeCommand, 'kind'>,
-  around: Surroundings,
-): ParsedConfig {
-  const given = new GivenOptions(options, around.env, { verb, target: target.kind });
+/**
+ * @param file what `--config` names
+ * @throws BridgeError ERR_CONFIG_OPTION for a wrong value, ERR_CONFIG_COMBINATION for values that exclude each other
+ */
+export function parseConfig(command: BridgeCommand, around: Surroundings, file?: ConfigFile): ParsedConfig {
+  const { verb, target, options } = command;
+  const written = { commandLine: onCommandLine(options), environment: inEnvironment(around.env) };
+  const use: OptionUse = { verb, target: file === undefined && target !== undefined ? target.kind : 'any' };
+  refuseInapplicable(options, use);
+  const given = new GivenOptions([written.commandLine, written.environment, file?.options ?? NOTHING], use);
   const listen: ListenAddress = {
     host: given.required('host', value.parseListenHost),
     port: given.required('port', value.parsePort),
     tls: parseTls(given, around),
   };
   const endpoints = parseEndpoints(given);
-  const { remote, warnings } = parseRemote(given, around, { target, verb });
   const { env, cwd } = around;
   const listens = verb === 'serve' ? 'yes' : 'no';
-  const { access, mapHeaders, warnings: ofAccess } = parseAccess({ given, env, cwd, listen, endpoints, listens });
+  const { access, warnings } = parseAccess({ given, env, cwd, listen, endpoints, listens });
   const maxHeaderBytes = given.required('max-header-bytes', value.parseMessageSize);
   // A probe is a client of its own: it listens nowhere.
   const listener: ListenerConfig =
     verb === 'serve'
-      ? { kind: 'http', ...listen, endpoints, access, maxHeaderBytes, proxyEnv: remote.proxyEnv }
+      ? { kind: 'http', ...listen, endpoints, access, maxHeaderBytes, proxyEnv: pickProxyEnvironment(env) }
       : { kind: 'pipes' };
-  const { sessions, maxChildren } = parseSessions(given, { target, access, mapHeaders });
-  const server: ServerConfig = {
-    target,
-    protocol: parseProtocol(given, remote),
-    remote,
-    child: parseChild(given, around),
-    mapHeaders,
-    tools: {
-      include: given.list('include-tool', value.parseText),
-      exclude: given.list('exclude-tool', value.parseText),
-    },
-    sessions,
-    limits: {
-      maxMessageBytes: given.required('max-message-bytes', value.parseMessageSize),
-      maxJsonDepth: given.required('max-json-depth', value.parseJsonDepth),
-      maxInFlightPerSession: given.required('max-session-in-flight', value.parsePositiveCount),
-      maxStreamsPerSession: given.required('max-session-streams', value.parsePositiveCount),
-      maxReplayBytes: given.required('max-replay-bytes', value.parseMessageSize),
-      maxParkedCalls: given.required('max-parked-calls', value.parsePositiveCount),
-      maxParkedBytes: given.required('max-parked-bytes', value.parseMessageSize),
-      requestTimeoutMs: given.required('request-timeout', value.parseDuration),
-      maxCallMs: given.required('max-call-time', value.parseDuration),
-      hangTimeoutMs: given.required('hang-timeout', value.parseDuration),
-    },
-  };
+  const from = { verb, access, around, withheld: tokenVariables(given) };
+  const servers: ParsedServer[] = [];
+  if (target !== undefined) {
+    const own = new GivenOptions([written.commandLine, written.environment], { verb, target: target.kind });
+    servers.push(parseServer({ ...from, given: own, target, listing: undefined }));
+  }
+  if (file !== undefined) servers.push(...parseListed(file, { ...from, command, written }));
+  const [first, ...others] = servers.map(({ server }) => server);
+  if (first === undefined) throw new BridgeError('ERR_CONFIG_OPTION', explainNoServer(file));
   const config: Config = {
     listener,
-    servers: [server],
+    servers: [first, ...others],
     limits: {
       maxInFlight: given.required('max-in-flight', value.parsePositiveCount),
-      maxChildren,
+      maxChildren: given.optional('max-children', value.parsePositiveCount) ?? sumOfChildren([first, ...others]),
       shutdownGraceMs: given.required('shutdown-grace', value.parseDuration),
     },
     log: parseLog(given, around, verb),
   };
   const probe: ProbeOptions = {
-    timeoutMs: given.optional('timeout', value.parsePositiveDuration) ?? defaultProbeTimeout(target, remote),
+    timeoutMs: given.optional('timeout', value.parsePositiveDuration) ?? defaultProbeTimeout(config.servers),
     format: given.required('json', value.parseFlag) ? 'json' : 'human',
   };
-  return { config, probe, warnings: [...ofAccess, ...warnings, ...warnOfStrangers(around.env)] };
+  return {
+    config,
+    probe,
+    warnings: [
+      ...warnings,
+      ...(file?.warnings ?? []),
+      ...servers.flatMap((parsed) => parsed.warnings),
+      ...warnOfStrangers(around.env),
+    ],
+  };
+}
+
+const NOTHING: WrittenOptions = new Map();
+
+function sumOfChildren(servers: readonly ServerConfig[]): number {
+  return servers.reduce((sum, { limits }) => sum + limits.maxChildren, 0);
 }
 
 /** Users take their time to log in, and a command may have to download a package first. */
-function defaultProbeTimeout({ kind }: Target, { login }: RemoteConfig): number {
-  if (kind === 'command') return 2 * 60_000;
-  return login?.grant === 'authorization-code' ? 5 * 60_000 : 15_000;
-}
-
-function parseProtocol(given: GivenOptions, { transport }: RemoteConfig): Protocol {
-  const protocol: Protocol = given.required('protocol', value.parseChoice(['auto', 'legacy', 'modern']));
-  if (transport !== 'sse' || protocol !== 'modern') return protocol;
-  throw excluded(
-    `${given.sourceOf('transport')} sse is a transport of the legacy era, and ${given.sourceOf('protocol')} modern rules that out; leave one of them out.`,
-  );
+function defaultProbeTimeout(servers: readonly ServerConfig[]): number {
+  const times = servers.map(({ target, remote: { login } }) => {
+    if (target.kind === 'command') return 2 * 60_000;
+    return login?.grant === 'authorization-code' ? 5 * 60_000 : 15_000;
+  });
+  return Math.max(...times);
 }
 
 function parseTls(given: GivenOptions, around: Surroundings): HttpListenerConfig['tls'] {
@@ -160,36 +162,6 @@ function parseEndpoints(given: GivenOptions): EndpointConfig {
     messagePath: pathOf('message-path'),
     baseUrl: given.optional('base-url', value.parseBaseUrl),
   };
-}
-
-function parseChild(given: GivenOptions, around: Surroundings): ChildConfig {
-  const cwd = given.optional('cwd', value.parseText);
-  const { env, withheld, missing } = composeChildEnvironment({
-    ours: around.env,
-    inheritAll: given.required('inherit-env', value.parseFlag),
-    assignments: given.list('env', parseAssignment),
-    withheldAlways: [...tokenVariables(given), ...mappedVariables(given)],
-    platform: around.platform,
-  });
-  if (missing.length > 0) {
-    const names = missing.join(', ');
-    throw new BridgeError(
-      'ERR_CONFIG_OPTION',
-      `${given.sourceOf('env')}: expected ${names} to be set in this environment, to copy it to the server; it is not. Set it, or write --env ${missing[0]}=value.`,
-    );
-  }
-  return {
-    cwd: cwd === undefined ? undefined : resolve(around.cwd, cwd),
-    env,
-    withheldEnv: withheld,
-    pty: given.required('pty', value.parseFlag),
-  };
-}
-
-function parseAssignment(text: string): value.Parsed<EnvAssignment> {
-  const match = /^([^=\s]+)(?:=(.*))?$/s.exec(text);
-  if (match?.[1] === undefined) return { ok: false, expected: 'NAME=value, or NAME to copy it from this environment' };
-  return { ok: true, value: { name: match[1], value: match[2] } };
 }
 
 function parseLog(given: GivenOptions, around: Surroundings, verb: BridgeVerb): LogConfig {

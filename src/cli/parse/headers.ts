@@ -36,8 +36,9 @@ export function composeRemoteHeaders(sources: HeaderSources): RemoteHeaders {
   const file = readHeaderFile(sources);
   const source = given.sourceOf('header');
   const written = given.texts('header').map((text) => ({ text, source }));
+  const isExpanded = given.standsInFile('header');
   // A header of the command line wins over the same one in the file.
-  const headers = new Map([...parseLines(file.lines, env), ...parseLines(written, env)]);
+  const headers = new Map([...parseLines(file.lines, env), ...parseLines(written, isExpanded ? 'expanded' : env)]);
   const token = findBearerToken(headers, given, env);
   if (token !== undefined) headers.set('authorization', `Bearer ${token}`);
   return { headers, warnings: file.warnings };
@@ -75,7 +76,7 @@ export function tryToRead<T>(source: string, read: () => T): T {
   }
 }
 
-function parseLines(lines: readonly HeaderLine[], env: Environment): ReadonlyMap<string, string> {
+function parseLines(lines: readonly HeaderLine[], env: Environment | 'expanded'): ReadonlyMap<string, string> {
   const headers = new Map<string, string>();
   for (const { text, source } of lines) {
     const header = parseHeader(text, env);
@@ -120,15 +121,16 @@ export type ParsedHeader =
 /** [RFC 9110 5.6.2] token */
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
-/** `Name: value`, `${NAME}` in the value replaced from the environment. The name comes out in lower case. */
-export function parseHeader(text: string, env: Environment): ParsedHeader {
+/** `Name: value`, `${NAME}` in the value replaced from the environment unless that is done. The name comes out in lower case. */
+export function parseHeader(text: string, env: Environment | 'expanded'): ParsedHeader {
   const colon = text.indexOf(':');
   const name = text.slice(0, Math.max(0, colon)).trim();
   if (!NAME.test(name)) return refuse("expected 'Name: value'; got something else");
   if (isOurs(name.toLowerCase())) {
     return refuse(`${name} is written by mcp-portage itself, as HTTP and MCP want it; leave it out`);
   }
-  const { value, missing } = expand(text.slice(colon + 1).trim(), env);
+  const written = text.slice(colon + 1).trim();
+  const { value, missing } = env === 'expanded' ? { value: written, missing: undefined } : expand(written, env);
   if (missing !== undefined) {
     return refuse(
       `the value of ${name} names the variable ${missing}, which is not set here; set it, or correct its name`,

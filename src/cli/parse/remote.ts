@@ -96,7 +96,7 @@ function parseClientTls(given: GivenOptions, around: RemoteSurroundings): Remote
 const PROXY_NAMES = ['http_proxy', 'https_proxy', 'all_proxy', 'no_proxy'];
 
 /** In both cases: which one wins is decided where they are used. */
-function pickProxyEnvironment(env: Environment): Readonly<Record<string, string>> {
+export function pickProxyEnvironment(env: Environment): Readonly<Record<string, string>> {
   const entries = Object.entries(env).filter(([name]) =>
     PROXY_NAMES.some((known) => name === known || name === known.toUpperCase()),
   );

@@ -27,7 +27,6 @@ interface Served extends Pick<ServerConfig, 'target' | 'mapHeaders'> {
 
 export interface ParsedSessions {
   readonly sessions: SessionConfig;
-  /** A limit of the whole process: all servers share it. */
   readonly maxChildren: number;
 }
 

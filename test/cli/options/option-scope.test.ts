@@ -1,16 +1,19 @@
 import test from 'ava';
 import { isApplicable, refuseInapplicable } from '../../../src/cli/options/given-options.ts';
-import { BRIDGE_VERBS } from '../../../src/cli/options/option-spec.ts';
 import { findOption, OPTIONS, type OptionName } from '../../../src/cli/options/option-table.ts';
 import { BridgeError } from '../../../src/errors.ts';
 
 /** Where each option belongs, by `verb target`; pinned here because commands of users rely on it. */
-const EVERYWHERE = BRIDGE_VERBS.flatMap((verb) => [`${verb} command`, `${verb} url`]);
-const OF_COMMANDS = BRIDGE_VERBS.map((verb) => `${verb} command`);
-const OF_URLS = BRIDGE_VERBS.map((verb) => `${verb} url`);
+const WITH_SERVER = ['serve', 'connect', 'probe'] as const;
+const EVERYWHERE = WITH_SERVER.flatMap((verb) => [`${verb} command`, `${verb} url`]);
+const OF_COMMANDS = WITH_SERVER.map((verb) => `${verb} command`);
+const OF_URLS = WITH_SERVER.map((verb) => `${verb} url`);
 const LISTENING = ['serve command', 'serve url'];
 const RUNNING = [...LISTENING, 'connect command', 'connect url'];
 const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
+  config: EVERYWHERE,
+  'allow-writable-config': EVERYWHERE,
+  for: [],
   host: LISTENING,
   port: LISTENING,
   'tls-cert': LISTENING,
@@ -93,7 +96,7 @@ for (const { name } of OPTIONS) {
     const option = findOption(name);
     if (option === undefined) return t.fail();
     const accepted = EVERYWHERE.filter((place) => {
-      const [verb, target] = place.split(' ') as [(typeof BRIDGE_VERBS)[number], 'command' | 'url'];
+      const [verb, target] = place.split(' ') as [(typeof WITH_SERVER)[number], 'command' | 'url'];
       return isApplicable(option, { verb, target });
     });
     t.deepEqual([...accepted].sort(), [...SCOPES[name]].sort());
@@ -147,3 +150,12 @@ test(
   'idle-timeout',
   '--idle-timeout is for `serve` and `connect`; `probe` only looks at the server, once. Leave it out.',
 );
+
+test('snippet takes what says where serve listens, and nothing of the servers there', (t) => {
+  const takes = (name: OptionName): boolean => {
+    const option = findOption(name);
+    return option !== undefined && isApplicable(option, { verb: 'snippet', target: 'any' });
+  };
+  for (const name of ['for', 'config', 'port', 'path', 'base-url', 'auth-token'] as const) t.true(takes(name), name);
+  for (const name of ['json', 'timeout'] as const) t.false(takes(name), name);
+});

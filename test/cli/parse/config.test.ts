@@ -34,6 +34,7 @@ function refusal(argv: readonly string[], env: Surroundings['env'] = {}): { code
 }
 
 const server = {
+  listing: undefined,
   target: { kind: 'command', command: 'server', args: [] },
   protocol: 'auto',
   remote: {
@@ -61,6 +62,7 @@ const server = {
     pollAfterMs: 0,
   },
   limits: {
+    maxChildren: 528,
     maxMessageBytes: 16_777_216,
     maxJsonDepth: 1000,
     maxInFlightPerSession: 1024,
@@ -117,7 +119,7 @@ test('a server reached by URL has the same defaults', (t) => {
   const limits = { ...defaults.limits, maxChildren: 768 };
   t.deepEqual<unknown, unknown>(parseLine(['https://example.com/mcp']).config, {
     ...defaults,
-    servers: [{ ...server, sessions, target }],
+    servers: [{ ...server, sessions, target, limits: { ...server.limits, maxChildren: 768 } }],
     limits,
   });
   t.deepEqual<unknown, unknown>(parseLine(['connect', 'https://example.com/mcp'], { HOME: '/home/me' }).config, {
@@ -130,6 +132,7 @@ test('a server reached by URL has the same defaults', (t) => {
         child: { ...server.child, env: { HOME: '/home/me' } },
         sessions,
         target,
+        limits: { ...server.limits, maxChildren: 768 },
       },
     ],
     limits,
@@ -144,6 +147,9 @@ test('a probe is a client that says little beside its report', (t) => {
 
 /** One value other than the default for every option, in the form of the command line. */
 const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
+  config: ['claude.json'],
+  'allow-writable-config': ['true'],
+  for: ['cursor'],
   host: ['::1'],
   port: ['9000'],
   'tls-cert': ['cert.pem'],
@@ -366,7 +372,9 @@ for (const [place, { server: expectedServer, ...rest }] of Object.entries(everyO
   const [verb, kind] = place.split(' ') as [OptionUse['verb'], OptionUse['target']];
   const written = kind === 'url' ? ['https://example.com/mcp'] : ['--', 'server'];
   const target = kind === 'url' ? { kind, url: new URL('https://example.com/mcp') } : server.target;
-  const expected = { ...rest, servers: [{ ...expectedServer, target }] };
+  const { maxChildren } = rest.limits;
+  const limits = { ...expectedServer.limits, maxChildren };
+  const expected = { ...rest, servers: [{ ...expectedServer, listing: undefined, target, limits }] };
   const options = Object.entries(EVERY_OPTION).filter(([name]) => {
     const option = findOption(name);
     return option !== undefined && isApplicable(option, { verb, target: kind });

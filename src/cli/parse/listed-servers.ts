@@ -1,0 +1,146 @@
+/** The servers of a configuration file, with what the command line and the environment say of all of them. */
+import type { AccessConfig, Listing } from '../../config.ts';
+import { BridgeError } from '../../errors.ts';
+import type { BridgeCommand } from '../command-line.ts';
+import type { ConfigFile, WrittenServer } from '../config-file/config-file.ts';
+import { GivenOptions, type WrittenOptions } from '../options/given-options.ts';
+import {
+  BEARER_TOKEN_VARIABLE,
+  CLIENT_SECRET_VARIABLE,
+  OF_ONE_SERVER,
+  type OptionName,
+} from '../options/option-table.ts';
+import { suggest } from '../suggest.ts';
+import type { Environment } from './child-environment.ts';
+import { type ParsedServer, parseServer, type ServerRequest } from './server.ts';
+
+interface ListedRequest extends Pick<ServerRequest, 'verb' | 'access' | 'around' | 'withheld'> {
+  readonly command: BridgeCommand;
+  readonly written: { readonly commandLine: WrittenOptions; readonly environment: WrittenOptions };
+}
+
+/** All that is wrong with the servers is told at once. Throws what `parseServer` throws. */
+export function parseListed(file: ConfigFile, request: ListedRequest): readonly ParsedServer[] {
+  const { command } = request;
+  const chosen = chooseServers(file, command);
+  const isOnlyOne = chosen.length === 1 && command.verb !== 'serve';
+  if (!isOnlyOne && command.target === undefined) refuseOptionsOfOne(command, file);
+  const errors: BridgeError[] = [];
+  const parsed = chosen.flatMap((server) => {
+    try {
+      return [parseOne(server, file, request, isOnlyOne ? 'only' : 'of several')];
+    } catch (thrown) {
+      if (!(thrown instanceof BridgeError)) throw thrown;
+      errors.push(thrown);
+      return [];
+    }
+  });
+  const [error] = errors;
+  if (error === undefined) return parsed;
+  throw errors.length === 1 ? error : new BridgeError(error.code, errors.map(({ message }) => message).join('\n'));
+}
+
+function parseOne(
+  server: WrittenServer,
+  file: ConfigFile,
+  { verb, access, around, withheld, written: { commandLine, environment } }: ListedRequest,
+  place: 'only' | 'of several',
+): ParsedServer {
+  const { name, target, options } = server;
+  const ofAll = (layer: WrittenOptions) => (place === 'only' ? layer : without(layer, OF_ONE_SERVER));
+  // Elsewhere that limit is about the processes of all servers together.
+  const layers = [ofAll(commandLine), ofAll(environment), options, file.options];
+  const given = new GivenOptions(
+    layers.map((layer) => (layer === options || place === 'only' ? layer : without(layer, ['max-children']))),
+    { verb, target: target.kind },
+  );
+  const env = place === 'only' ? around.env : withoutCredentials(around.env);
+  const parsed = parseServer({
+    given,
+    verb,
+    target,
+    listing: listingOf(server, access),
+    access,
+    around: { ...around, env },
+    withheld,
+  });
+  return { ...parsed, warnings: parsed.warnings.map((warning) => `${name}: ${warning}`) };
+}
+
+function listingOf({ name, segment, isRequired, callers, source }: WrittenServer, access: AccessConfig): Listing {
+  if (callers !== undefined && access.auth === undefined) {
+    throw new BridgeError(
+      'ERR_CONFIG_COMBINATION',
+      `${source}: portage.callers says who may use this server, but nobody is asked who they are; let callers show it with --auth-token or --auth-issuer, or leave it out.`,
+    );
+  }
+  return { name, segment, isRequired, callers: callers?.map((caller) => principalOf(caller, access)) };
+}
+
+/** A caller is the name of one of our tokens, or the subject of one of the issuer's. */
+function principalOf(caller: string, { auth }: AccessConfig): string {
+  const subject = /^subject:(.+)$/s.exec(caller)?.[1];
+  return subject === undefined ? `token:${caller}` : `${auth?.oauth?.issuer ?? ''}#${subject}`;
+}
+
+function chooseServers(
+  { servers, disabled, path }: ConfigFile,
+  { verb, names }: BridgeCommand,
+): readonly WrittenServer[] {
+  if (verb === 'connect' && names.length !== 1 && servers.length !== 1) {
+    throw new BridgeError(
+      'ERR_CONFIG_OPTION',
+      `connect puts one server on stdio: name one of those in ${path}, as in\n  mcp-portage connect --config ${path} ${servers[0]?.name ?? 'NAME'}\nThere are ${listNames(servers)}.`,
+    );
+  }
+  if (names.length === 0) return servers;
+  return names.map((name) => {
+    const found = servers.find((server) => server.name === name || server.segment === name);
+    if (found !== undefined) return found;
+    if (disabled.includes(name)) {
+      throw new BridgeError(
+        'ERR_CONFIG_OPTION',
+        `${name} is switched off in ${path}; take "disabled" out of its entry.`,
+      );
+    }
+    const [meant] = suggest(
+      name,
+      servers.map((server) => server.name),
+    );
+    const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
+    throw new BridgeError(
+      'ERR_CONFIG_OPTION',
+      `${path} has no server ${JSON.stringify(name)}.${hint} There are ${listNames(servers)}.`,
+    );
+  });
+}
+
+/** What there is instead, or nothing. */
+function listNames(servers: readonly Pick<WrittenServer, 'name'>[]): string {
+  return servers.length === 0 ? 'none' : servers.map(({ name }) => JSON.stringify(name)).join(', ');
+}
+
+export function explainNoServer(file: ConfigFile | undefined): string {
+  if (file === undefined) return 'No server is given.';
+  const { path, disabled } = file;
+  if (disabled.length === 0) return `${path} names no servers; expected one at least.`;
+  return `All servers in ${path} are switched off (${disabled.join(', ')}); expected one at least that is not.`;
+}
+
+function refuseOptionsOfOne({ options }: BridgeCommand, { path }: ConfigFile): void {
+  const wrong = OF_ONE_SERVER.find((name) => options.has(name));
+  if (wrong === undefined) return;
+  throw new BridgeError(
+    'ERR_CONFIG_COMBINATION',
+    `--${wrong} is about one server, and ${path} may hold several; write it into the entry of the server it is for.`,
+  );
+}
+
+function without(layer: WrittenOptions, names: readonly OptionName[]): WrittenOptions {
+  return new Map([...layer].filter(([name]) => !names.includes(name)));
+}
+
+/** They are for the one server of a command line. */
+function withoutCredentials(env: Environment): Environment {
+  return { ...env, [BEARER_TOKEN_VARIABLE]: undefined, [CLIENT_SECRET_VARIABLE]: undefined };
+}

@@ -1,0 +1,101 @@
+/** What is said of one server, wherever that stands: where it is, how it is reached or started, what clients may have of it. */
+import { resolve } from 'node:path';
+import type { AccessConfig, ChildConfig, Listing, Protocol, RemoteConfig, ServerConfig, Target } from '../../config.ts';
+import { BridgeError } from '../../errors.ts';
+import type { GivenOptions } from '../options/given-options.ts';
+import type { BridgeVerb } from '../options/option-spec.ts';
+import { mappedVariables, parseMappedHeaders } from './access.ts';
+import { composeChildEnvironment, type EnvAssignment } from './child-environment.ts';
+import { parseRemote, type RemoteSurroundings } from './remote.ts';
+import { parseSessions } from './sessions.ts';
+import * as value from './value.ts';
+
+export interface ServerRequest {
+  readonly given: GivenOptions;
+  readonly verb: BridgeVerb;
+  readonly target: Target;
+  readonly listing: Listing | undefined;
+  readonly access: AccessConfig;
+  readonly around: RemoteSurroundings;
+  /** Names of variables that are for the bridge alone. */
+  readonly withheld: readonly string[];
+}
+
+export interface ParsedServer {
+  readonly server: ServerConfig;
+  readonly warnings: readonly string[];
+}
+
+/** Throws ERR_CONFIG_OPTION for a wrong value and ERR_CONFIG_COMBINATION for values that exclude each other. */
+export function parseServer(request: ServerRequest): ParsedServer {
+  const { given, verb, target, listing, access, around } = request;
+  const { remote, warnings } = parseRemote(given, around, { target, verb });
+  const mapHeaders = parseMappedHeaders(given);
+  const { sessions, maxChildren } = parseSessions(given, { target, access, mapHeaders });
+  const server: ServerConfig = {
+    listing,
+    target,
+    protocol: parseProtocol(given, remote),
+    remote,
+    child: parseChild(request),
+    mapHeaders,
+    tools: {
+      include: given.list('include-tool', value.parseText),
+      exclude: given.list('exclude-tool', value.parseText),
+    },
+    sessions,
+    limits: {
+      maxChildren,
+      maxMessageBytes: given.required('max-message-bytes', value.parseMessageSize),
+      maxJsonDepth: given.required('max-json-depth', value.parseJsonDepth),
+      maxInFlightPerSession: given.required('max-session-in-flight', value.parsePositiveCount),
+      maxStreamsPerSession: given.required('max-session-streams', value.parsePositiveCount),
+      maxReplayBytes: given.required('max-replay-bytes', value.parseMessageSize),
+      maxParkedCalls: given.required('max-parked-calls', value.parsePositiveCount),
+      maxParkedBytes: given.required('max-parked-bytes', value.parseMessageSize),
+      requestTimeoutMs: given.required('request-timeout', value.parseDuration),
+      maxCallMs: given.required('max-call-time', value.parseDuration),
+      hangTimeoutMs: given.required('hang-timeout', value.parseDuration),
+    },
+  };
+  return { server, warnings };
+}
+
+function parseProtocol(given: GivenOptions, { transport }: RemoteConfig): Protocol {
+  const protocol: Protocol = given.required('protocol', value.parseChoice(['auto', 'legacy', 'modern']));
+  if (transport !== 'sse' || protocol !== 'modern') return protocol;
+  throw new BridgeError(
+    'ERR_CONFIG_COMBINATION',
+    `${given.sourceOf('transport')} sse is a transport of the legacy era, and ${given.sourceOf('protocol')} modern rules that out; leave one of them out.`,
+  );
+}
+
+function parseChild({ given, around, withheld: ofTheBridge }: ServerRequest): ChildConfig {
+  const cwd = given.optional('cwd', value.parseText);
+  const { env, withheld, missing } = composeChildEnvironment({
+    ours: around.env,
+    inheritAll: given.required('inherit-env', value.parseFlag),
+    assignments: given.list('env', parseAssignment),
+    withheldAlways: [...ofTheBridge, ...mappedVariables(given)],
+    platform: around.platform,
+  });
+  if (missing.length > 0) {
+    const names = missing.join(', ');
+    throw new BridgeError(
+      'ERR_CONFIG_OPTION',
+      `${given.sourceOf('env')}: expected ${names} to be set in this environment, to copy it to the server; it is not. Set it, or write --env ${missing[0]}=value.`,
+    );
+  }
+  return {
+    cwd: cwd === undefined ? undefined : resolve(around.cwd, cwd),
+    env,
+    withheldEnv: withheld,
+    pty: given.required('pty', value.parseFlag),
+  };
+}
+
+function parseAssignment(text: string): value.Parsed<EnvAssignment> {
+  const match = /^([^=\s]+)(?:=(.*))?$/s.exec(text);
+  if (match?.[1] === undefined) return { ok: false, expected: 'NAME=value, or NAME to copy it from this environment' };
+  return { ok: true, value: { name: match[1], value: match[2] } };
+}
