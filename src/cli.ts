@@ -2,13 +2,14 @@
 import { fstatSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import type { Logger } from 'pino';
-import { checkFiles, readHeaderFile } from './cli/check-files.ts';
 import { type BridgeCommand, parseCommandLine } from './cli/command-line.ts';
 import { renderCompletion } from './cli/completion.ts';
 import { renderHelp } from './cli/help.ts';
 import { listenForSignals, type ProcessEvents, type RunningBridge, superviseBridge } from './cli/lifecycle.ts';
 import { allowsLiveLine, type LiveLine } from './cli/live-line.ts';
-import { type ProbeOptions, parseConfig } from './cli/parse/config.ts';
+import { type LoadedConfig, loadConfig } from './cli/load-config.ts';
+import type { ProbeOptions } from './cli/parse/config.ts';
+import type { ReloadParts } from './cli/reload.ts';
 import type { Config } from './config.ts';
 import { toBridgeError } from './errors.ts';
 import type { LogOptions } from './log.ts';
@@ -27,6 +28,8 @@ export interface CliHost {
   readonly cwd: string;
   readonly platform: NodeJS.Platform;
   readonly stdinIsTerminal: boolean;
+  /** The terminal that it was started on is gone. */
+  hasLostTerminal(): boolean;
   readonly stdout: Output;
   readonly stderr: Output;
   readonly events: ProcessEvents;
@@ -38,6 +41,7 @@ export interface CliHost {
   /** On stderr. */
   createLiveLine(): Promise<LiveLine>;
   runBridge(config: Config, log: Logger): Promise<RunningBridge>;
+  createReload(parts: Omit<ReloadParts, 'clock'>): Promise<Reload>;
   runProbe(request: ProbeRequest, log: Logger): Promise<ProbeResult>;
 }
 
@@ -61,7 +65,7 @@ export interface ProbeResult {
 /** Never rejects: whatever goes wrong is told on stderr and becomes an exit code. */
 export async function runCli(argv: readonly string[], host: CliHost): Promise<void> {
   try {
-    const commandLine = parseCommandLine(argv, host.platform);
+    const commandLine = parseCommandLine(argv, host.platform, host.env);
     switch (commandLine.kind) {
       case 'help':
         host.stdout.write(renderHelp({ columns: host.stdout.columns ?? DEFAULT_COLUMNS, verb: commandLine.verb }));
@@ -93,20 +97,34 @@ const FOR_CLIENTS =
 
 async function run(command: BridgeCommand, host: CliHost): Promise<void> {
   const stderrIsTerminal = host.stderr.isTTY === true;
-  const { config, probe, warnings } = parseConfig(command, { ...host, readFile: readHeaderFile, stderrIsTerminal });
-  const found = await checkFiles(config);
+  const load = (): Promise<LoadedConfig> => loadConfig(command, { ...host, stderrIsTerminal });
+  const loaded = await load();
+  const { config, probe, warnings } = loaded;
   const isLive = command.verb === 'probe' && allowsLiveLine({ stderrIsTerminal, env: host.env, log: config.log });
   const live = isLive ? await host.createLiveLine() : undefined;
   const colors = stderrIsTerminal && !host.env.NO_COLOR;
   const log = await host.createLog({ ...config.log, colors, beforeLine: live && (() => live.erase()) });
-  for (const warning of [...warnings, ...found]) log.warn(warning);
+  for (const warning of warnings) log.warn(warning);
   if (command.verb === 'probe') return await reportOn({ config, probe, host, log, live });
   if (command.verb === 'connect' && host.stdinIsTerminal) log.info(FOR_CLIENTS);
-  const start = () => host.runBridge(config, log);
+  let reload: Reload | undefined;
+  const start = async (): Promise<RunningBridge> => {
+    const bridge = await host.runBridge(config, log);
+    if (loaded.files.length > 0 && bridge.update !== undefined) {
+      reload = await host.createReload({ bridge, loaded, load, log });
+      reload.start();
+    }
+    return bridge;
+  };
+  const hangUp = () => {
+    if (reload === undefined || host.hasLostTerminal()) return 'ends';
+    void reload.reload();
+    return 'handled';
+  };
   // Timers of the bridge keep no process alive, and when input has ended, nothing else does while one is all that is
   // waited for: the pause before a stream is resumed, say.
   const held = setInterval(() => undefined, MAX_TIMER_MS);
-  const exitCode = await superviseBridge({ start, events: host.events, log });
+  const exitCode = await superviseBridge({ start, hangUp, events: host.events, log });
   clearInterval(held);
   host.exit(exitCode);
 }
@@ -119,6 +137,13 @@ interface ReportJob {
   readonly host: CliHost;
   readonly log: Logger;
   readonly live: LiveLine | undefined;
+}
+
+/** Reads the configuration file again. */
+export interface Reload {
+  /** Looks for changes from now on. */
+  start(): void;
+  reload(): Promise<void>;
 }
 
 /** The report is the product: it goes to stdout, and the exit code says in short what it says at length. */
@@ -141,6 +166,9 @@ async function reportOn({ config, probe, host, log, live }: ReportJob): Promise<
   }
 }
 
+/** Descriptors that were a terminal at the start. One that was closed is none any more. */
+const TERMINALS = [0, 1, 2].filter((fd) => isatty(fd));
+
 /** Runs the command line of this process. Called by src/start.ts; `keepCompiledCode` is for the next start. */
 export function main(keepCompiledCode: () => void): Promise<void> {
   // A reader that went away (`mcp-portage --help | head -1`, a closed terminal) is no reason to crash.
@@ -154,6 +182,7 @@ export function main(keepCompiledCode: () => void): Promise<void> {
     cwd: process.cwd(),
     platform: process.platform,
     stdinIsTerminal: isatty(0),
+    hasLostTerminal: () => TERMINALS.some((fd) => !isatty(fd)),
     stdout: process.stdout,
     stderr: process.stderr,
     events: process,
@@ -181,6 +210,13 @@ export function main(keepCompiledCode: () => void): Promise<void> {
       // Pipes are written without waiting for whoever reads them; a client that stops reading stops only its own side.
       const { stdin, stdout } = process;
       return runBridge(config, createSystemDeps(log), () => ({ input: stdin, output: stdout, isOrphaned }));
+    },
+    createReload: async (parts) => {
+      const [{ Reload }, { systemClock }] = await Promise.all([
+        import('./cli/reload.ts'),
+        import('./cli/system-deps.ts'),
+      ]);
+      return new Reload({ ...parts, clock: systemClock });
     },
     runProbe: async ({ config, timeoutMs, signal, waiting, format, ...look }, log) => {
       const [{ runProbe }, { renderReport }, { exitCodeOf }, { createSystemDeps }] = await Promise.all([

@@ -31,6 +31,7 @@ async function run(argv: readonly string[], more: Partial<CliHost> = {}) {
     cwd: process.cwd(),
     platform: 'linux',
     stdinIsTerminal: false,
+    hasLostTerminal: () => false,
     stdout: { write: (text) => (seen.stdout += text) },
     stderr: { write: (text) => (seen.stderr += text) },
     events: new EventEmitter(),
@@ -48,6 +49,7 @@ async function run(argv: readonly string[], more: Partial<CliHost> = {}) {
       seen.config = config;
       throw new BridgeError('ERR_CONFIG_LISTEN', 'Port 8000 is in use.');
     },
+    createReload: () => Promise.reject(new Error('there is no configuration file')),
     runProbe: async (request) => {
       seen.probe = request;
       return { report: 'speaks stdio\n', exitCode: 3 };

@@ -31,9 +31,15 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
     await servers.close();
     throw error;
   }
+  let list = config.servers;
   return {
-    urls: createUrls(listener, config.servers, port),
-    update: (list) => servers.update(list),
+    get urls() {
+      return createUrls(listener, list, port);
+    },
+    update(newer) {
+      list = newer;
+      return servers.update(newer);
+    },
     async shutdown() {
       await http.drain(shutdownGraceMs);
       servers.endAll(SHUTTING_DOWN);

@@ -10,8 +10,21 @@ import { type FoundFile, warnOfOpenFile } from './parse/headers.ts';
 /** Resolves with warnings. Throws ERR_CONFIG_OPTION or ERR_CONFIG_COMBINATION. */
 export async function checkFiles({ listener, servers }: Config): Promise<readonly string[]> {
   const warnings: string[] = [];
-  for (const server of servers) warnings.push(...(await checkServer(server)));
+  for (const server of servers) warnings.push(...(await checkOneOf(server)));
   return [...warnings, ...(await checkListener(listener))];
+}
+
+/** Of several servers one that cannot be started, or reached, keeps no other from being served. */
+async function checkOneOf(server: ServerConfig): Promise<readonly string[]> {
+  const { listing } = server;
+  if (listing === undefined) return checkServer(server);
+  try {
+    const warnings = await checkServer(server);
+    return warnings.map((warning) => `${listing.name}: ${warning}`);
+  } catch (thrown) {
+    if (!(thrown instanceof BridgeError)) throw thrown;
+    return [`${listing.name}: ${thrown.message}`];
+  }
 }
 
 async function checkServer({ child, remote }: ServerConfig): Promise<readonly string[]> {

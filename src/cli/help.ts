@@ -1,3 +1,4 @@
+import { isApplicable } from './options/given-options.ts';
 import { type BridgeVerb, OPTION_GROUPS, type OptionSpec } from './options/option-spec.ts';
 import { envNameOf, OPTIONS, VARIABLES } from './options/option-table.ts';
 
@@ -23,6 +24,7 @@ const TOPICS: readonly Topic[] = [
     usage: [
       { left: 'mcp-portage [serve] [options] -- <command> [args...]', right: 'serve a stdio server over HTTP' },
       { left: 'mcp-portage [serve] [options] <url>', right: 'serve a remote server over HTTP' },
+      { left: 'mcp-portage [serve] --config <file> [options]', right: 'serve all servers of a file' },
     ],
     examples: [
       {
@@ -32,6 +34,7 @@ const TOPICS: readonly Topic[] = [
       { left: 'mcp-portage --isolation shared -- node server.js', right: 'one server process for all clients' },
       { left: 'mcp-portage --port 9000 --env API_KEY -- uvx some-server', right: 'pass one variable to the server' },
       { left: 'mcp-portage https://old.example/sse', right: 'let new clients use an old server' },
+      { left: 'mcp-portage --config .mcp.json', right: 'serve what Claude Code uses here' },
     ],
   },
   {
@@ -43,6 +46,7 @@ const TOPICS: readonly Topic[] = [
         left: 'mcp-portage connect [options] -- <command> [args...]',
         right: 'connect a stdio client to a stdio server',
       },
+      { left: 'mcp-portage connect --config <file> <name>', right: 'connect a stdio client to a server of a file' },
     ],
     examples: [
       { left: 'mcp-portage connect https://example.com/mcp', right: 'for a client that speaks stdio only' },
@@ -58,8 +62,20 @@ const TOPICS: readonly Topic[] = [
     usage: [
       { left: 'mcp-portage probe [options] <url>', right: 'report on a remote server' },
       { left: 'mcp-portage probe [options] -- <command> [args...]', right: 'report on a stdio server' },
+      { left: 'mcp-portage probe --config <file> [<name>...]', right: 'report on the servers of a file' },
     ],
     examples: [{ left: 'mcp-portage probe --json https://example.com/mcp', right: 'the report for scripts' }],
+  },
+  {
+    verb: 'snippet',
+    about: 'prints what to paste into a host, so that it reaches what is served',
+    usage: [
+      { left: 'mcp-portage snippet --for <host> [<url>]', right: 'for the server at this address' },
+      { left: 'mcp-portage snippet --for <host> --config <file>', right: 'for all servers of a file' },
+    ],
+    examples: [
+      { left: 'mcp-portage snippet --for cursor http://127.0.0.1:8000/mcp', right: 'for the settings of Cursor' },
+    ],
   },
 ];
 
@@ -111,7 +127,7 @@ function introduce(topics: readonly Topic[]): string {
 
 function rowsOf(group: string, verb: BridgeVerb | undefined): readonly Row[] {
   const options = OPTIONS.filter((option: OptionSpec) => {
-    const isOfVerb = verb === undefined || option.verbs === undefined || option.verbs.includes(verb);
+    const isOfVerb = verb === undefined || isApplicable(option, { verb, target: 'any' });
     return option.group === group && isOfVerb;
   });
   const rows = options.map(rowOf);

@@ -1,10 +1,13 @@
 /** From the start of the bridge to the end of the process: signals, fatal errors, exit codes. */
 import { constants } from 'node:os';
 import type { Logger } from 'pino';
+import type { Config } from '../config.ts';
 import { type BridgeError, toBridgeError } from '../errors.ts';
 
 /** The running bridge, as the process sees it. */
 export interface RunningBridge {
+  /** Serves these from now on; undefined: what it serves cannot change. */
+  readonly update: ((servers: Config['servers']) => ListChange) | undefined;
   /** Where clients can connect. */
   readonly urls: readonly { readonly label: string; readonly url: string }[];
   /** Stops accepting, lets calls finish within the grace time, ends streams and children. */
@@ -32,15 +35,25 @@ const EXIT_SOFTWARE = 70;
  */
 type State = 'starting' | 'abandoned' | 'running' | 'stopping' | 'ended';
 
+/** What has become of the servers of a bridge, by name. */
+export interface ListChange {
+  readonly added: readonly string[];
+  readonly changed: readonly string[];
+  readonly removed: readonly string[];
+  readonly unchanged: number;
+}
+
 export interface Supervision {
   readonly start: () => Promise<RunningBridge>;
+  /** What a hang-up means, other than the end of it all; asked when it comes. */
+  readonly hangUp: () => 'ends' | 'handled';
   readonly events: ProcessEvents;
   readonly log: Logger;
 }
 
 /** Runs the bridge until it or the process has to end. Resolves with the exit code, which the caller has to exit with at once. */
-export function superviseBridge({ start, events, log }: Supervision): Promise<number> {
-  return new Promise((resolve) => new Lifecycle(log, resolve).run(start, events));
+export function superviseBridge({ start, hangUp, events, log }: Supervision): Promise<number> {
+  return new Promise((resolve) => new Lifecycle(log, hangUp, resolve).run(start, events));
 }
 
 /** A job that ends by itself, but may be told to end sooner. */
@@ -81,14 +94,16 @@ function exitCodeAfter(signal: Signal): number {
 
 class Lifecycle {
   readonly #log: Logger;
+  readonly #hangUp: Supervision['hangUp'];
   readonly #exitWith: (code: number) => void;
   #state: State = 'starting';
   #bridge: RunningBridge | undefined;
   /** The first one. */
   #signal: Signal = 'SIGTERM';
 
-  constructor(log: Logger, exitWith: (code: number) => void) {
+  constructor(log: Logger, hangUp: Supervision['hangUp'], exitWith: (code: number) => void) {
     this.#log = log;
+    this.#hangUp = hangUp;
     this.#exitWith = exitWith;
   }
 
@@ -120,6 +135,7 @@ class Lifecycle {
       this.#log.warn(`${signal} again: exiting at once`);
       return this.#end(exitCodeAfter(signal));
     }
+    if (signal === 'SIGHUP' && this.#hangUp() === 'handled') return;
     this.#signal = signal;
     this.#log.info(`${signal}: shutting down, running calls may finish (once more to exit at once)`);
     if (this.#bridge === undefined) this.#state = 'abandoned';

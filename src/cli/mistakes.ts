@@ -10,9 +10,8 @@ const TOKEN = `credentials do not belong on the command line, where other users 
 const SECRET = `secrets do not belong on the command line, where other users can read them: set ${CLIENT_SECRET_VARIABLE}, or use --oauth-secret-file.`;
 const BEHIND = 'the command goes after `--`, with its arguments: mcp-portage -- <command> [args...]';
 const BOTH_TRANSPORTS = 'leave it out: Streamable HTTP and HTTP+SSE are both served, on one port.';
-const ONE_SERVER = 'each mcp-portage serves one server: start one for each, on a port of its own.';
-const NO_CONFIG_FILE =
-  'configuration files are not read: put the "command" and "args" of one server after `--`, or give its "url".';
+const SERVERS_IN_FILE =
+  'use --config FILE: it takes the file of your host as it is, and serves each server below its name.';
 
 /** From the quick starts of supergateway, of the two programs called mcp-proxy and of mcp-remote, where ours differ. */
 const OPTIONS_OF_OTHER_BRIDGES: Readonly<Record<string, string>> = {
@@ -29,8 +28,8 @@ const OPTIONS_OF_OTHER_BRIDGES: Readonly<Record<string, string>> = {
   'sse-port': 'use --port.',
   'sse-host': 'use --host.',
   'pass-environment': 'use --inherit-env.',
-  'named-server': ONE_SERVER,
-  'named-server-config': NO_CONFIG_FILE,
+  'named-server': SERVERS_IN_FILE,
+  'named-server-config': SERVERS_IN_FILE,
   headers: "use --header, once for each: --header 'Name: value'",
   'allow-http': 'leave it out: http URLs are accepted as they are.',
   'ignore-tool': 'use --exclude-tool, once for each pattern.',
@@ -42,8 +41,8 @@ const HABITS: Readonly<Record<string, string>> = {
   command: BEHIND,
   cmd: BEHIND,
   args: BEHIND,
-  config: NO_CONFIG_FILE,
-  'config-file': NO_CONFIG_FILE,
+  'config-file': SERVERS_IN_FILE,
+  'mcp-config': SERVERS_IN_FILE,
   token: TOKEN,
   'bearer-token': TOKEN,
   'client-secret': SECRET,
@@ -57,7 +56,7 @@ const LETTERS: Readonly<Record<string, string>> = {
   H: "use --header 'Name: value'.",
   e: 'use --env NAME=value.',
   p: 'use --port.',
-  c: NO_CONFIG_FILE,
+  c: SERVERS_IN_FILE,
 };
 
 const ANSWERS: ReadonlyMap<string, string> = new Map(Object.entries({ ...OPTIONS_OF_OTHER_BRIDGES, ...HABITS }));

@@ -100,7 +100,7 @@ test('help may be about one verb', (t) => {
 test('help on what is no command says what there is help on', (t) => {
   t.is(
     refusal('help', 'nonsense'),
-    'There is no help on "nonsense", but on serve, connect and probe. mcp-portage help alone shows everything.',
+    'There is no help on "nonsense", but on serve, connect, probe and snippet. mcp-portage help alone shows everything.',
   );
   t.regex(refusal('help', 'conect'), /Did you mean connect\?/);
 });
@@ -208,7 +208,7 @@ test('a fragment is no part of the address', (t) => {
 test('there is one server: not two URLs, and not a URL and a command', (t) => {
   t.regex(
     refusal('https://a.example', 'https://b.example'),
-    /^Each mcp-portage serves one server, so give one URL; got 2\.$/,
+    /^Give one URL, or the servers in a file with --config; got 2 URLs\.$/,
   );
   t.regex(refusal('https://a.example', '--', 'a'), /^A URL and a command were given/);
   t.regex(

@@ -26,6 +26,7 @@ testInBash('completes every option', (t) => {
   for (const { name } of OPTIONS) t.true(offered.includes(`--${name}`), name);
   t.deepEqual(complete('mcp-portage serve --max-r'), ['--max-replay-bytes']);
   t.deepEqual(complete('mcp-portage --no-'), [
+    '--no-allow-writable-config',
     '--no-sse',
     '--no-allow-anonymous',
     '--no-inherit-env',
@@ -36,7 +37,7 @@ testInBash('completes every option', (t) => {
 });
 
 testInBash('completes the verbs, the shells and the values of a choice', (t) => {
-  t.deepEqual(complete('mcp-portage '), ['serve', 'connect', 'probe', 'completion']);
+  t.deepEqual(complete('mcp-portage '), ['serve', 'connect', 'probe', 'snippet', 'completion']);
   t.deepEqual(complete('mcp-portage completion '), ['bash', 'zsh']);
   t.deepEqual(complete('mcp-portage --isolation s'), ['session', 'shared']);
   t.deepEqual(complete('mcp-portage --log-format j'), ['json']);

@@ -1,6 +1,7 @@
 import test from 'ava';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { renderHelp } from '../../src/cli/help.ts';
+import { isApplicable } from '../../src/cli/options/given-options.ts';
 import { BRIDGE_VERBS, type OptionSpec } from '../../src/cli/options/option-spec.ts';
 import { OPTIONS } from '../../src/cli/options/option-table.ts';
 
@@ -9,12 +10,22 @@ const HELP_AT_100_COLUMNS = `mcp-portage joins any MCP client to any MCP server,
 Usage
   mcp-portage [serve] [options] -- <command> [args...]  serve a stdio server over HTTP
   mcp-portage [serve] [options] <url>                   serve a remote server over HTTP
+  mcp-portage [serve] --config <file> [options]         serve all servers of a file
   mcp-portage connect [options] <url>                   connect a stdio client to a remote server
   mcp-portage connect [options] -- <command> [args...]  connect a stdio client to a stdio server
+  mcp-portage connect --config <file> <name>            connect a stdio client to a server of a file
   mcp-portage probe [options] <url>                     report on a remote server
   mcp-portage probe [options] -- <command> [args...]    report on a stdio server
+  mcp-portage probe --config <file> [<name>...]         report on the servers of a file
+  mcp-portage snippet --for <host> [<url>]              for the server at this address
+  mcp-portage snippet --for <host> --config <file>      for all servers of a file
   mcp-portage completion bash|zsh                       for source <(...): options by the Tab key
   mcp-portage help <verb>                               only what is about this verb
+
+Several servers
+  --config <file>                    Take the servers from this file: that of Claude, Cursor, VS
+                                     Code, Codex or another host, as it is
+  --[no-]allow-writable-config       Take that file although others may write it, as in containers
 
 Listening (serve)
   --host <address>                   Address to listen on [127.0.0.1]
@@ -169,6 +180,11 @@ The report (probe)
   --timeout <duration>               Time for everything the probe does [15s; 2m for a command, 5m
                                      with a login]
 
+For a host (snippet)
+  --for <host>                       The host that what is printed is for: claude-code,
+                                     claude-desktop, cursor, vscode, windsurf, gemini, codex,
+                                     opencode
+
 Logging
   --log-level <level>                How much to log, on stderr: trace, debug, info, warn, error,
                                      silent [info; for probe warn]
@@ -185,10 +201,13 @@ Examples
   mcp-portage --isolation shared -- node server.js          one server process for all clients
   mcp-portage --port 9000 --env API_KEY -- uvx some-server  pass one variable to the server
   mcp-portage https://old.example/sse                       let new clients use an old server
+  mcp-portage --config .mcp.json                            serve what Claude Code uses here
   mcp-portage connect https://example.com/mcp               for a client that speaks stdio only
   mcp-portage connect --bearer-token-file token https://example.com/mcp
                                                             the same, with a credential
   mcp-portage probe --json https://example.com/mcp          the report for scripts
+  mcp-portage snippet --for cursor http://127.0.0.1:8000/mcp
+                                                            for the settings of Cursor
 
 Every option can come from the environment: --max-sessions is MCP_PORTAGE_MAX_SESSIONS; lists are
 separated by commas, headers by line breaks. Durations are 500ms, 30s, 5m or 2h, a bare number is
@@ -216,7 +235,7 @@ for (const verb of BRIDGE_VERBS) {
     t.regex(text, new RegExp(`^mcp-portage ${verb}: `));
     for (const option of OPTIONS as readonly OptionSpec[]) {
       const isThere = new RegExp(`^  --(\\[no-\\])?${option.name}\\b(?!-)`, 'm').test(text);
-      t.is(isThere, option.verbs === undefined || option.verbs.includes(verb), option.name);
+      t.is(isThere, isApplicable(option, { verb, target: 'any' }), option.name);
     }
   });
 }

@@ -16,7 +16,7 @@ function deferred<T>() {
 }
 
 /** A bridge that does nothing but say what was asked of it, and a process that can be sent signals. */
-function play(t: ExecutionContext, start?: () => Promise<RunningBridge>) {
+function play(t: ExecutionContext, start?: () => Promise<RunningBridge>, hangUp = () => 'ends' as 'ends' | 'handled') {
   const events = new EventEmitter();
   const asked: string[] = [];
   const logged: Record<string, unknown>[] = [];
@@ -24,6 +24,7 @@ function play(t: ExecutionContext, start?: () => Promise<RunningBridge>) {
   const shutdown = deferred<void>();
   const ended = deferred<BridgeError | undefined>();
   const bridge: RunningBridge = {
+    update: undefined,
     urls: [
       { label: 'Streamable HTTP', url: 'http://127.0.0.1:1/mcp' },
       { label: 'HTTP+SSE', url: 'http://127.0.0.1:1/sse' },
@@ -35,7 +36,7 @@ function play(t: ExecutionContext, start?: () => Promise<RunningBridge>) {
     killNow: () => asked.push('killNow'),
     ended: ended.promise,
   };
-  const exit = superviseBridge({ start: start ?? (async () => bridge), events, log });
+  const exit = superviseBridge({ start: start ?? (async () => bridge), hangUp, events, log });
   t.teardown(() => events.removeAllListeners());
   return { events, asked, logged, bridge, shutdown, ended, exit, started: () => new Promise(setImmediate) };
 }
@@ -192,4 +193,15 @@ test('the first signal interrupts a job that ends by itself, a second one ends t
   t.deepEqual(exited, [], 'a terminal that closes is in no hurry');
   events.emit('SIGTERM');
   t.deepEqual(exited, [130]);
+});
+
+test('a hang-up that means something else ends nothing, and the next one may', async (t) => {
+  let meaning: 'ends' | 'handled' = 'handled';
+  const { events, asked, started } = play(t, undefined, () => meaning);
+  await started();
+  events.emit('SIGHUP');
+  t.deepEqual(asked, []);
+  meaning = 'ends';
+  events.emit('SIGHUP');
+  t.deepEqual(asked, ['shutdown by SIGHUP']);
 });

@@ -47,15 +47,15 @@ for (const [flag, wayOut] of [
   ['--sse-port', /use --port\.$/],
   ['--sse-host', /use --host\.$/],
   ['--pass-environment', /use --inherit-env\.$/],
-  ['--named-server', /start one for each/],
-  ['--named-server-config', /configuration files are not read/],
+  ['--named-server', /use --config FILE/],
+  ['--named-server-config', /use --config FILE/],
   ['--headers', /--header 'Name: value'$/],
   ['--allow-http', /leave it out/],
   ['--ignore-tool', /use --exclude-tool/],
   // Habits.
   ['--url', /mcp-portage connect <url>/],
   ['--cmd', /mcp-portage -- <command> \[args\.\.\.\]$/],
-  ['--config', /configuration files are not read/],
+  ['--config-file', /use --config FILE/],
   ['--token', /use --bearer-token-file\.$/],
   ['--bearer-token', /use --bearer-token-file\.$/],
   ['--client-secret', /MCP_PORTAGE_OAUTH_CLIENT_SECRET, or use --oauth-secret-file\.$/],
@@ -64,7 +64,7 @@ for (const [flag, wayOut] of [
   ['-H', /use --header 'Name: value'\.$/],
   ['-e', /use --env NAME=value\.$/],
   ['-p', /use --port\.$/],
-  ['-c', /configuration files are not read/],
+  ['-c', /use --config FILE/],
 ] as const) {
   test(`${flag} is answered with what to write here`, (t) => {
     const message = refusal(flag, 'value', '--', 'server');

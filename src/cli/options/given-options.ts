@@ -125,11 +125,16 @@ export interface OptionUse {
   readonly target: Target['kind'] | 'any';
 }
 
-export function isApplicable({ verbs, target }: OptionSpec, use: OptionUse): boolean {
-  // What is served is told by the options of serve.
-  const isMeant = verbs?.some((verb) => verb === use.verb || (verb === 'serve' && use.verb === 'snippet')) ?? true;
-  return isMeant && (target === undefined || use.target === 'any' || target === use.target);
+export function isApplicable({ verbs, target, group }: OptionSpec, use: OptionUse): boolean {
+  if (use.verb === 'snippet') return OF_ADDRESSES.includes(group);
+  return (
+    (verbs === undefined || verbs.includes(use.verb)) &&
+    (target === undefined || use.target === 'any' || target === use.target)
+  );
 }
+
+/** What says where servers are served, and how what is found out is told. */
+const OF_ADDRESSES: readonly OptionSpec['group'][] = ['servers', 'listen', 'endpoints', 'access', 'snippet', 'logging'];
 
 /** Throws ERR_CONFIG_COMBINATION for the first option of the command line that has no meaning there. */
 export function refuseInapplicable(commandLine: CommandLineOptions, use: OptionUse): void {

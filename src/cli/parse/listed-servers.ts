@@ -7,6 +7,7 @@ import { GivenOptions, type WrittenOptions } from '../options/given-options.ts';
 import {
   BEARER_TOKEN_VARIABLE,
   CLIENT_SECRET_VARIABLE,
+  findOption,
   OF_ONE_SERVER,
   type OptionName,
 } from '../options/option-table.ts';
@@ -47,6 +48,7 @@ function parseOne(
   place: 'only' | 'of several',
 ): ParsedServer {
   const { name, target, options } = server;
+  refuseOfOtherKind(server);
   const ofAll = (layer: WrittenOptions) => (place === 'only' ? layer : without(layer, OF_ONE_SERVER));
   // Elsewhere that limit is about the processes of all servers together.
   const layers = [ofAll(commandLine), ofAll(environment), options, file.options];
@@ -65,6 +67,18 @@ function parseOne(
     withheld,
   });
   return { ...parsed, warnings: parsed.warnings.map((warning) => `${name}: ${warning}`) };
+}
+
+/** What would do nothing leaves its writer wondering. */
+function refuseOfOtherKind({ options, target: { kind } }: WrittenServer): void {
+  for (const [name, { source }] of options) {
+    const option = findOption(name);
+    if (option?.target === undefined || option.target === kind) continue;
+    const [is, isNot] =
+      kind === 'url' ? ['reached by its URL', 'started as a command'] : ['started as a command', 'reached by its URL'];
+    const message = `${source}: this server is ${is}, and that is for one that is ${isNot}; leave it out.`;
+    throw new BridgeError('ERR_CONFIG_COMBINATION', message);
+  }
 }
 
 function listingOf({ name, segment, isRequired, callers, source }: WrittenServer, access: AccessConfig): Listing {

@@ -17,7 +17,7 @@ export function parseTarget(verb: BridgeVerb, positionals: readonly string[], co
   const [program, ...args] = command;
   if (url !== undefined) {
     if (more.length > 0)
-      throw refuse(`Each mcp-portage serves one server, so give one URL; got ${positionals.length}.`);
+      throw refuse(`Give one URL, or the servers in a file with --config; got ${positionals.length} URLs.`);
     if (program !== undefined) throw refuse('A URL and a command were given; leave out one of them.');
     return { kind: 'url', url: parseServerUrl(url) };
   }

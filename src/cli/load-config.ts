@@ -1,0 +1,37 @@
+/** From the command line to the Config, with the configuration file that it names; once at the start, and again when that changes. */
+import { checkFiles, readHeaderFile } from './check-files.ts';
+import { type BridgeCommand, configFileOf } from './command-line.ts';
+import type { ConfigFile } from './config-file/config-file.ts';
+import { type ParsedConfig, parseConfig, type Surroundings } from './parse/config.ts';
+
+export interface LoadedConfig extends ParsedConfig {
+  /** Files that it comes from, absolute; none: it comes from the command line and the environment alone. */
+  readonly files: readonly string[];
+}
+
+export type LoadSurroundings = Omit<Surroundings, 'readFile'>;
+
+/** Rejects with a BridgeError that says what is wrong, and where. */
+export async function loadConfig(command: BridgeCommand, around: LoadSurroundings): Promise<LoadedConfig> {
+  const file = await readFileOf(command, around);
+  const parsed = parseConfig(command, { ...around, readFile: readHeaderFile }, file);
+  const found = await checkFiles(parsed.config);
+  return {
+    ...parsed,
+    warnings: [...parsed.warnings, ...found],
+    files: file === undefined ? [] : [file.path, ...file.included],
+  };
+}
+
+async function readFileOf(command: BridgeCommand, around: LoadSurroundings): Promise<ConfigFile | undefined> {
+  const path = configFileOf(command, around.env);
+  if (path === undefined) return undefined;
+  // Its parsers are loaded where there is such a file.
+  const { readConfigFile } = await import('./config-file/read-config-file.ts');
+  return readConfigFile(path, { ...around, mayBeWritable: mayBeWritable(command, around) });
+}
+
+function mayBeWritable({ options }: BridgeCommand, { env }: LoadSurroundings): boolean {
+  const said = options.get('allow-writable-config')?.at(-1) ?? env.MCP_PORTAGE_ALLOW_WRITABLE_CONFIG ?? '';
+  return /^(true|1|yes|on)$/i.test(said);
+}
