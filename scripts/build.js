@@ -11,7 +11,9 @@ const OUT = 'dist';
 /** Ends the name of a file that is being written. */
 const DRAFT = '.draft';
 /** Large, and needed by modules only that are imported dynamically: code that is not there need not be read. */
-const SELDOM = ['got', 'oauth4webapi', 'picomatch', 'pino-pretty'];
+const SELDOM = ['got', 'jsonc-parser', 'oauth4webapi', 'picomatch', 'pino-pretty', 'toml-eslint-parser', 'zod'];
+/** Its other form looks for its own files where a bundle has none. */
+const AS_MODULE = { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' };
 
 /** What a CommonJS module has in place of import.meta.url. */
 const MODULE_URL = "const importMetaUrl = require('node:url').pathToFileURL(__filename).href;";
@@ -42,7 +44,11 @@ const OPTIONS = {
 };
 const define = { 'import.meta.url': 'importMetaUrl' };
 
-const program = await build({ ...OPTIONS, define, entryPoints: ['src/cli.ts', ...SELDOM] });
+const ENTRIES = [
+  { in: 'src/cli.ts', out: 'cli' },
+  ...SELDOM.map((name) => ({ in: AS_MODULE[name] ?? name, out: name })),
+];
+const program = await build({ ...OPTIONS, define, entryPoints: ENTRIES });
 const digest = digestOf(program.outputFiles, 'cli.cjs');
 const starter = await build({
   ...OPTIONS,
