@@ -4,14 +4,16 @@
  */
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { basename } from 'node:path';
+import { basename, join, relative } from 'node:path';
 import { build } from 'esbuild';
 
 const OUT = 'dist';
 /** Ends the name of a file that is being written. */
 const DRAFT = '.draft';
 /** Large, and needed by modules only that are imported dynamically: code that is not there need not be read. */
-const SELDOM = ['got', 'jsonc-parser', 'oauth4webapi', 'picomatch', 'pino-pretty', 'toml-eslint-parser', 'zod'];
+const SELDOM = ['got', 'jsonc-parser', 'oauth4webapi', 'picomatch', 'pino-pretty', 'toml-eslint-parser'];
+/** A module of ours that belongs to such a package, of which so little is used that the two are better together. */
+const SELDOM_MODULES = { 'config-schema': 'src/cli/config-file/schema.ts' };
 /** Its other form looks for its own files where a bundle has none. */
 const AS_MODULE = { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' };
 
@@ -47,6 +49,7 @@ const define = { 'import.meta.url': 'importMetaUrl' };
 const ENTRIES = [
   { in: 'src/cli.ts', out: 'cli' },
   ...SELDOM.map((name) => ({ in: AS_MODULE[name] ?? name, out: name })),
+  ...Object.entries(SELDOM_MODULES).map(([out, path]) => ({ in: path, out })),
 ];
 const program = await build({ ...OPTIONS, define, entryPoints: ENTRIES });
 const digest = digestOf(program.outputFiles, 'cli.cjs');
@@ -93,6 +96,11 @@ function keepOnlyTheParser({ onResolve, resolve }) {
 }
 
 function keepSeldomApart({ onResolve }) {
+  onResolve({ filter: /^\.\.?\// }, ({ path, resolveDir, kind }) => {
+    const meant = relative('.', join(resolveDir, path)).replaceAll('\\', '/');
+    const found = Object.entries(SELDOM_MODULES).find(([, module]) => module === meant);
+    return kind === 'entry-point' || found === undefined ? undefined : { path: `./${found[0]}.cjs`, external: true };
+  });
   onResolve({ filter: /./ }, ({ path, kind }) =>
     kind !== 'entry-point' && SELDOM.includes(path) ? { path: `./${path}.cjs`, external: true } : undefined,
   );

@@ -178,7 +178,8 @@ export function main(keepCompiledCode: () => void): Promise<void> {
   // bridge that writes to one may be left to itself (`nohup`).
   const isOrphaned = (): boolean => process.ppid !== parent && !fstatSync(process.stdout.fd).isFile();
   return runCli(process.argv.slice(2), {
-    env: process.env,
+    // A copy: reading the real one asks the system each time.
+    env: { ...process.env },
     cwd: process.cwd(),
     platform: process.platform,
     stdinIsTerminal: isatty(0),

@@ -30,7 +30,6 @@ export interface ListedServerParts {
   /** Makes the ways to a server; no process or connection yet. */
   readonly dial: (server: ServerConfig, deps: Deps) => Promise<DialledServer>;
   readonly live: LiveStreams;
-  /** Those of the server: its log says whose it is. */
   readonly deps: Deps;
   /** Serves somebody for whom the server does not exist. */
   readonly unknown: HttpRoute;
@@ -42,9 +41,9 @@ export interface ListedServerParts {
  */
 export class ListedServer {
   readonly endpoints: EndpointConfig;
-  readonly authentication: EndpointAuthentication;
   readonly #parts: ListedServerParts;
-  readonly #routes: Routes;
+  #authentication: EndpointAuthentication | undefined;
+  #routes: Routes | undefined;
   #config: ServerConfig;
   #served: ServedServer | undefined;
   #starting: Promise<ServedServer> | undefined;
@@ -56,18 +55,16 @@ export class ListedServer {
   readonly #retiring = new Map<ServedServer, Promise<void>>();
 
   constructor(config: ServerConfig, parts: ListedServerParts) {
-    const { listener, authentication } = parts;
+    const { listener } = parts;
     this.#config = config;
     this.#parts = parts;
     const { listing } = config;
     this.endpoints = listing === undefined ? listener.endpoints : endpointsBelow(listener.endpoints, listing.segment);
-    this.authentication = authentication.forEndpoints(this.endpoints);
-    const pages = createPages({ ...listener, endpoints: this.endpoints });
-    this.#routes = {
-      ...pages,
-      publicRoutes: new Map([...this.authentication.publicRoutes, ...pages.publicRoutes]),
-      routes: new Map(pathsOf(this.endpoints).map((path) => [path, this.#routeAt(path)])),
-    };
+  }
+
+  get authentication(): EndpointAuthentication {
+    this.#authentication ??= this.#parts.authentication.forEndpoints(this.endpoints);
+    return this.#authentication;
   }
 
   get config(): ServerConfig {
@@ -75,7 +72,17 @@ export class ListedServer {
   }
 
   find(request: IncomingMessage, path: string): FoundRoute | undefined {
+    this.#routes ??= this.#createRoutes();
     return findRoute(this.#routes, { request, path }, this.authentication.authenticator);
+  }
+
+  #createRoutes(): Routes {
+    const pages = createPages({ ...this.#parts.listener, endpoints: this.endpoints });
+    return {
+      ...pages,
+      publicRoutes: new Map([...this.authentication.publicRoutes, ...pages.publicRoutes]),
+      routes: new Map(pathsOf(this.endpoints).map((path) => [path, this.#routeAt(path)])),
+    };
   }
 
   /** Whether the server exists for this caller. */
@@ -103,7 +110,8 @@ export class ListedServer {
 
   async #start(): Promise<ServedServer> {
     const config = this.#config;
-    const { listener, dial, live, deps } = this.#parts;
+    const { listener, dial, live } = this.#parts;
+    const deps = this.#deps();
     try {
       const dialled = await dial(config, deps);
       const { endpoints } = this;
@@ -123,6 +131,13 @@ export class ListedServer {
 
   get isListed(): boolean {
     return this.#isListed;
+  }
+
+  /** The log of a server says whose it is. */
+  #deps(): Deps {
+    const { deps } = this.#parts;
+    const { listing } = this.#config;
+    return listing === undefined ? deps : { ...deps, log: deps.log.child({ server: listing.name }) };
   }
 
   /** Whether anything has changed. What was begun goes on for a while; who comes from now on meets the new one. */
@@ -179,7 +194,7 @@ export class ListedServer {
       },
       (thrown: unknown) => {
         const error = toBridgeError(thrown);
-        this.#parts.deps.log.warn({ code: error.code }, error.message);
+        this.#deps().log.warn({ code: error.code }, error.message);
         respondError(response, error);
       },
     );

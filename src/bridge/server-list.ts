@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
 import type { Config, ServerConfig } from '../config.ts';
-import type { Deps } from '../deps.ts';
 import { isBrowserNavigation } from '../downstream/listener/browser-page.ts';
 import { livenessRoute, readinessRoute } from '../downstream/listener/health.ts';
 import type { FoundRoute, HttpRoute, OpenRoute, Router } from '../downstream/listener/http-server.ts';
@@ -84,12 +83,7 @@ export class ServerList implements Router {
   }
 
   #create(config: ServerConfig): ListedServer {
-    const { deps, ...parts } = this.#parts;
-    return new ListedServer(config, {
-      ...parts,
-      deps: config.listing === undefined ? deps : withServer(deps, config.listing.name),
-      unknown: (request, response) => this.#respondUnknown(request, response),
-    });
+    return new ListedServer(config, { ...this.#parts, unknown: this.#unknown });
   }
 
   // ---- what is served where
@@ -131,13 +125,14 @@ export class ServerList implements Router {
     const { authenticator, publicRoutes } = this.#parts.authentication.forEndpoints(endpoints);
     const document = publicRoutes.get(path);
     if (document !== undefined) return { audience: 'anybody', route: document };
-    return { audience: authenticator, route: (called, response) => this.#respondUnknown(called, response) };
+    return { audience: authenticator, route: this.#unknown };
   }
 
-  #respondUnknown(request: IncomingMessage, response: Parameters<HttpRoute>[1]): void {
+  /** Serves a caller for whom nothing is there. */
+  readonly #unknown: HttpRoute = (request, response) => {
     const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
     respondError(response, nothingAt(path, this.#paths(principalOf(request))));
-  }
+  };
 
   /** Where those servers are that exist for this caller; undefined: it is not known who asks. */
   #paths(principal: string | undefined): readonly string[] {
@@ -267,10 +262,6 @@ function segmentOf(path: string): string {
 
 function nameOf({ listing }: ServerConfig): string {
   return listing?.name ?? 'the server of the command line';
-}
-
-function withServer(deps: Deps, server: string): Deps {
-  return { ...deps, log: deps.log.child({ server }) };
 }
 
 /** More would fill the screen of whoever has mistyped a name. */

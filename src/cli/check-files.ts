@@ -9,17 +9,23 @@ import { type FoundFile, warnOfOpenFile } from './parse/headers.ts';
 
 /** Resolves with warnings. Throws ERR_CONFIG_OPTION or ERR_CONFIG_COMBINATION. */
 export async function checkFiles({ listener, servers }: Config): Promise<readonly string[]> {
-  const warnings: string[] = [];
-  for (const server of servers) warnings.push(...(await checkOneOf(server)));
+  // Many servers of a file have the folder of that file.
+  const folders = new Map<string, Promise<void>>();
+  const checkFolder = (path: string): Promise<void> => {
+    const checked = folders.get(path) ?? checkDirectory(path);
+    folders.set(path, checked);
+    return checked;
+  };
+  const warnings = (await Promise.all(servers.map((server) => checkOneOf(server, checkFolder)))).flat();
   return [...warnings, ...(await checkListener(listener))];
 }
 
 /** Of several servers one that cannot be started, or reached, keeps no other from being served. */
-async function checkOneOf(server: ServerConfig): Promise<readonly string[]> {
+async function checkOneOf(server: ServerConfig, checkFolder: CheckFolder): Promise<readonly string[]> {
   const { listing } = server;
-  if (listing === undefined) return checkServer(server);
+  if (listing === undefined) return checkServer(server, checkFolder);
   try {
-    const warnings = await checkServer(server);
+    const warnings = await checkServer(server, checkFolder);
     return warnings.map((warning) => `${listing.name}: ${warning}`);
   } catch (thrown) {
     if (!(thrown instanceof BridgeError)) throw thrown;
@@ -27,8 +33,10 @@ async function checkOneOf(server: ServerConfig): Promise<readonly string[]> {
   }
 }
 
-async function checkServer({ child, remote }: ServerConfig): Promise<readonly string[]> {
-  if (child.cwd !== undefined) await checkDirectory(child.cwd);
+type CheckFolder = (path: string) => Promise<void>;
+
+async function checkServer({ child, remote }: ServerConfig, checkFolder: CheckFolder): Promise<readonly string[]> {
+  if (child.cwd !== undefined) await checkFolder(child.cwd);
   await checkClientTls(remote.tls);
   return remote.bearerTokenFile === undefined ? [] : checkTokenFile('bearer-token-file', remote.bearerTokenFile);
 }

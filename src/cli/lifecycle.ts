@@ -174,8 +174,16 @@ class Lifecycle {
   }
 }
 
+/** More lines would be read by nobody. */
+const MAX_ANNOUNCED = 25;
+
 /** One line an endpoint. */
 function announce({ urls }: RunningBridge, log: Logger): void {
+  if (urls.length > MAX_ANNOUNCED) {
+    const [first, ...others] = urls;
+    log.info({ endpoint: first }, `${first?.url}, and ${others.length} more addresses, which GET / lists`);
+    return;
+  }
   const width = Math.max(0, ...urls.map(({ label }) => label.length));
   for (const endpoint of urls) log.info({ endpoint }, `${endpoint.label.padEnd(width)}  ${endpoint.url}`);
 }

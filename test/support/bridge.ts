@@ -27,7 +27,7 @@ export interface BridgeOptions {
 /** The built executable, running. */
 export interface Bridge {
   readonly pid: number;
-  /** Streamable HTTP endpoint. */
+  /** Streamable HTTP endpoint, of the first server if there are several. */
   readonly url: URL;
   /** HTTP+SSE endpoint. */
   readonly sseUrl: URL;
@@ -123,10 +123,14 @@ function parseLog(line: string): LogLine {
 
 /** The one place that knows how the bridge announces where it listens: log lines with the URLs of its endpoints. */
 function findEndpoints(logs: readonly LogLine[]): Pick<Bridge, 'url' | 'sseUrl'> | undefined {
+  // The last of them comes last, or stands for more of them than are announced.
+  if (!logs.some(({ msg = '' }) => /^Readiness |more addresses/.test(msg))) return undefined;
   const announced = JSON.stringify(logs).match(/https?:\/\/[^\s"\\]+/g) ?? [];
   const find = (path: string) => announced.find((url) => url.endsWith(path));
   const [url, sseUrl] = [find('/mcp'), find('/sse')];
-  return url === undefined || sseUrl === undefined ? undefined : { url: new URL(url), sseUrl: new URL(sseUrl) };
+  if (url === undefined) return undefined;
+  // Each server of a file is announced by one address.
+  return { url: new URL(url), sseUrl: new URL(sseUrl ?? url.replace(/\/mcp$/, '/sse')) };
 }
 
 const printLogs = (logs: readonly LogLine[]): string => logs.map((line) => JSON.stringify(line)).join('\n');

@@ -45,29 +45,39 @@ export function parseDocument(text: string, format: 'json' | 'toml'): Document {
   return format === 'toml' ? parseToml(text) : parseJson(text);
 }
 
-/** Collects places while a tree is turned into data. */
+/** Where a part stands; found out when it is asked for, since most are never asked for. */
+type Mark = () => Place;
+
+/** Collects places while a tree is turned into data: of each member by the object or list that holds it. */
 class Places {
   readonly mistakes: Mistake[] = [];
-  readonly #places = new Map<string, Place>();
+  readonly #root: Mark;
+  readonly #marks = new Map<unknown, Map<string | number, Mark>>();
 
-  note(path: Path, place: Place): void {
-    this.#places.set(JSON.stringify(path), place);
+  constructor(root: Mark) {
+    this.#root = root;
   }
 
-  has(path: Path): boolean {
-    return this.#places.has(JSON.stringify(path));
-  }
-
-  placeOf(path: Path): Place {
-    for (let length = path.length; length >= 0; length -= 1) {
-      const place = this.#places.get(JSON.stringify(path.slice(0, length)));
-      if (place !== undefined) return place;
-    }
-    return { line: 1, column: 1 };
+  note(parent: unknown, key: string | number, mark: Mark): void {
+    const marks = this.#marks.get(parent);
+    if (marks === undefined) this.#marks.set(parent, new Map([[key, mark]]));
+    else if (!marks.has(key)) marks.set(key, mark);
   }
 
   document(value: unknown): Document {
-    return { value, mistakes: this.mistakes, placeOf: (path) => this.placeOf(path) };
+    return { value, mistakes: this.mistakes, placeOf: (path) => this.#placeOf(value, path) };
+  }
+
+  #placeOf(root: unknown, path: Path): Place {
+    let mark = this.#root;
+    let parent = root;
+    for (const key of path) {
+      const next = this.#marks.get(parent)?.get(key);
+      if (next === undefined) break;
+      mark = next;
+      parent = (parent as Readonly<Record<string | number, unknown>>)[key];
+    }
+    return mark();
   }
 }
 
@@ -84,7 +94,7 @@ function parseJson(text: string): Document {
     throw new SyntaxMistake(`this is no JSON: ${explainCode(printParseErrorCode(error.error))}`, placeAt(error.offset));
   }
   if (tree === undefined) throw new SyntaxMistake('the file is empty', { line: 1, column: 1 });
-  const places = new Places();
+  const places = new Places(() => placeAt(tree.offset));
   return places.document(jsonValueOf(tree, [], { places, placeAt }));
 }
 
@@ -112,10 +122,14 @@ interface JsonPlaces {
 
 function jsonValueOf(node: Node, path: Path, parts: JsonPlaces): unknown {
   const { places, placeAt } = parts;
-  places.note(path, placeAt(node.offset));
   if (path.length > MAX_DEPTH) throw new SyntaxMistake('too many levels of objects and lists', placeAt(node.offset));
   if (node.type === 'array') {
-    return (node.children ?? []).map((child, index) => jsonValueOf(child, [...path, index], parts));
+    const list: unknown[] = [];
+    for (const [index, child] of (node.children ?? []).entries()) {
+      list.push(jsonValueOf(child, [...path, index], parts));
+      places.note(list, index, () => placeAt(child.offset));
+    }
+    return list;
   }
   if (node.type !== 'object') return node.value;
   const object = createObject();
@@ -127,8 +141,7 @@ function jsonValueOf(node: Node, path: Path, parts: JsonPlaces): unknown {
       places.mistakes.push({ place: placeAt(key.offset), path: below, problem: 'this key stands here twice' });
     }
     object[name] = jsonValueOf(value, below, parts);
-    // A reader looks for the key.
-    places.note(below, placeAt(key.offset));
+    places.note(object, name, () => placeAt(key.offset));
   }
   return object;
 }
@@ -164,54 +177,50 @@ function parseToml(text: string): Document {
     }
     throw thrown;
   }
-  const places = new Places();
+  const places = new Places(() => ({ line: 1, column: 1 }));
   const root = createObject();
   for (const node of program.body[0].body) {
-    if (node.type === 'TOMLKeyValue') takeKeyValue(node, root, [], places);
+    if (node.type === 'TOMLKeyValue') takeKeyValue(node, root, places);
     else {
-      const at = [...node.resolvedKey];
-      const table = objectAt(root, at, [], startOf(node), places);
-      places.note(at, startOf(node));
-      for (const pair of node.body) takeKeyValue(pair, table, at, places);
+      const table = objectAt(root, node.resolvedKey, () => startOf(node), places);
+      for (const pair of node.body) takeKeyValue(pair, table, places);
     }
   }
   return places.document(root);
 }
 
-function takeKeyValue(node: AST.TOMLKeyValue, table: LooseObject, path: Path, places: Places): void {
+function takeKeyValue(node: AST.TOMLKeyValue, table: LooseObject, places: Places): void {
   const keys = node.key.keys.map((key) => (key.type === 'TOMLBare' ? key.name : key.value));
   const last = keys.at(-1) ?? '';
-  const parents = keys.slice(0, -1);
-  const object = objectAt(table, parents, path, startOf(node), places);
-  const below = [...path, ...keys];
-  places.note(below, startOf(node));
-  object[last] = tomlValueOf(node.value, below, places);
+  const object = objectAt(table, keys.slice(0, -1), () => startOf(node), places);
+  object[last] = tomlValueOf(node.value, places);
+  places.note(object, last, () => startOf(node));
 }
 
-function tomlValueOf(node: AST.TOMLContentNode, path: Path, places: Places): unknown {
-  if (!places.has(path)) places.note(path, startOf(node));
+function tomlValueOf(node: AST.TOMLContentNode, places: Places): unknown {
   switch (node.type) {
     case 'TOMLValue':
       return node.value;
-    case 'TOMLArray':
-      return node.elements.map((element, index) => tomlValueOf(element, [...path, index], places));
+    case 'TOMLArray': {
+      const list = node.elements.map((element) => tomlValueOf(element, places));
+      for (const [index, element] of node.elements.entries()) places.note(list, index, () => startOf(element));
+      return list;
+    }
     case 'TOMLInlineTable': {
       const object = createObject();
-      for (const pair of node.body) takeKeyValue(pair, object, path, places);
+      for (const pair of node.body) takeKeyValue(pair, object, places);
       return object;
     }
   }
 }
 
 /** The parser has made sure that what stands on the way is an object or a list of them. */
-function objectAt(root: LooseObject, keys: Path, above: Path, place: Place, places: Places): LooseObject {
+function objectAt(root: LooseObject, keys: Path, mark: Mark, places: Places): LooseObject {
   let value: unknown = root;
   for (const [index, key] of keys.entries()) {
     const parent = value as LooseObject;
-    const isInList = typeof keys[index + 1] === 'number';
-    parent[key] ??= isInList ? [] : createObject();
-    const path = [...above, ...keys.slice(0, index + 1)];
-    if (!places.has(path)) places.note(path, place);
+    parent[key] ??= typeof keys[index + 1] === 'number' ? [] : createObject();
+    places.note(parent, key, mark);
     value = parent[key];
   }
   return value as LooseObject;

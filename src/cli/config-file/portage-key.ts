@@ -1,27 +1,11 @@
 /** The key `portage`: our own options in a file, by the names that they have on the command line. */
-import { z } from 'zod';
 import type { OptionSpec } from '../options/option-spec.ts';
 import { OF_ONE_SERVER, OPTIONS, type OptionName } from '../options/option-table.ts';
 import { suggest } from '../suggest.ts';
+import { ENTRY_MEMBERS, OPTION_KINDS } from './schema.ts';
 
 /** At the top of the file, for the listener, the process and all servers; or in the entry of one server. */
 export type Position = 'top' | 'entry';
-
-/** Said of one server in its entry, and nowhere else. */
-export const ENTRY_MEMBERS = {
-  required: z.boolean({ error: 'true or false' }).describe('The process is ready only when this server is'),
-  callers: z
-    .array(z.string({ error: 'a name' }), { error: 'a list of names' })
-    .describe('Who may use this server: names of tokens, or subject:ID for a subject of the issuer'),
-};
-
-const text = z.string({ error: 'a text' });
-const SCALAR = z.union([text, z.number({ error: 'a number' })], { error: 'a text or a number' });
-const KINDS = {
-  flag: z.boolean({ error: 'true or false' }),
-  value: SCALAR,
-  list: z.union([text, z.array(text)], { error: 'a text or a list of texts' }),
-};
 
 const GROUPS_OF_LISTENER: readonly OptionSpec['group'][] = ['listen', 'endpoints', 'access', 'logging'];
 /** About the whole process, whatever group they are shown in. */
@@ -42,7 +26,7 @@ function keyOf({ name, kind }: OptionSpec): string {
   return kind === 'list' && name !== 'env' ? `${camel}s` : camel;
 }
 
-interface KnownOption {
+export interface KnownOption {
   readonly option: OptionSpec & { readonly name: OptionName };
   readonly key: string;
 }
@@ -68,14 +52,14 @@ export function readOption(key: string, value: unknown, position: Position): Fou
         : 'this is about one server; it belongs under the key portage in its entry',
     );
   }
-  const parsed = KINDS[option.kind].safeParse(value);
+  const parsed = OPTION_KINDS[option.kind].safeParse(value);
   if (!parsed.success) return mistake(`expected ${parsed.error.issues[0]?.message}, got ${nameKind(value)}`);
   const values = Array.isArray(parsed.data) ? parsed.data : [parsed.data];
   return { kind: 'option', name: option.name, texts: values.map(String) };
 }
 
 function explainUnknown(key: string, position: Position): string {
-  const keys = KNOWN.filter(({ option }) => positionsOf(option).includes(position)).map((known) => known.key);
+  const keys = optionsAt(position).map((known) => known.key);
   const [meant] = suggest(key, position === 'entry' ? [...keys, ...Object.keys(ENTRY_MEMBERS)] : keys);
   return `no option of mcp-portage${meant === undefined ? '' : `; did you mean ${meant}?`}`;
 }
@@ -94,17 +78,7 @@ export function nameKind(value: unknown): string {
   return typeof value === 'object' ? 'an object' : 'a number';
 }
 
-/** For editors, which complete and check it by this. */
-export function schemaOf(position: Position): z.ZodObject {
-  const members = KNOWN.filter(({ option }) => positionsOf(option).includes(position)).map(({ option, key }) => [
-    key,
-    describeOption(option).optional(),
-  ]);
-  const own = position === 'entry' ? z.object(ENTRY_MEMBERS).partial().shape : {};
-  return z.strictObject({ ...own, ...Object.fromEntries(members) });
-}
-
-function describeOption(option: OptionSpec): z.ZodType {
-  const schema = option.choices === undefined ? KINDS[option.kind] : z.enum([...option.choices]);
-  return schema.describe(`${option.describe} (--${option.name})`);
+/** What may stand under the key, for a schema: the option and its name there. */
+export function optionsAt(position: Position): readonly KnownOption[] {
+  return KNOWN.filter(({ option }) => positionsOf(option).includes(position));
 }

@@ -8,8 +8,9 @@ import type { OptionName } from '../options/option-table.ts';
 import { parseServerUrl } from '../parse/target.ts';
 import type { WrittenServer } from './config-file.ts';
 import type { Path } from './document.ts';
-import { ENTRY_MEMBERS, nameKind, readOption } from './portage-key.ts';
-import { ENTRY, type Entry, HARMLESS, HOST_LOGIN, TYPES } from './schema.ts';
+import { HARMLESS, HOST_LOGIN } from './host-keys.ts';
+import { nameKind, readOption } from './portage-key.ts';
+import { ENTRY, ENTRY_MEMBERS, TYPES } from './schema.ts';
 import { expandVariables, type VariableSources } from './variables.ts';
 
 /** What reading an entry needs of the file that it is in. */
@@ -34,6 +35,25 @@ export function readEntry(value: unknown, path: Path, parts: EntryParts): ReadEn
   const reader = new EntryReader(path, parts);
   return reader.read(value);
 }
+
+/** Where it stands is found out for a message, of which there are mostly none. */
+class OptionInFile implements WrittenOption {
+  readonly texts: readonly string[];
+  readonly #path: Path;
+  readonly #sourceOf: EntryParts['sourceOf'];
+
+  constructor(texts: readonly string[], path: Path, sourceOf: EntryParts['sourceOf']) {
+    this.texts = texts;
+    this.#path = path;
+    this.#sourceOf = sourceOf;
+  }
+
+  get source(): string {
+    return this.#sourceOf(this.#path);
+  }
+}
+
+type Entry = ReturnType<typeof ENTRY.parse>;
 
 class EntryReader {
   readonly #path: Path;
@@ -249,7 +269,7 @@ class EntryReader {
   }
 
   #set(name: OptionName, texts: readonly string[], below: Path): void {
-    this.#options.set(name, { texts, source: this.#parts.sourceOf([...this.#path, ...below]) });
+    this.#options.set(name, new OptionInFile(texts, [...this.#path, ...below], this.#parts.sourceOf));
   }
 
   #expand(text: string, path: Path, style = this.#parts.variables.style): string {
@@ -298,7 +318,7 @@ export function readTopOptions(
       parts.mistake(path, expanded.problem);
       return '';
     });
-    options.set(found.name, { texts, source: parts.sourceOf(path) });
+    options.set(found.name, new OptionInFile(texts, path, parts.sourceOf));
   }
   return options;
 }

@@ -33,10 +33,12 @@ export class GivenOptions {
   /** @param layers of which the first that says something of an option is taken; what has no meaning in this use is left out */
   constructor(layers: readonly WrittenOptions[], use: OptionUse) {
     const given = new Map<OptionName, WrittenOption>();
-    // A variable may be there for other uses: a container sets MCP_PORTAGE_PORT whatever is run in it.
-    for (const option of OPTIONS.filter((candidate) => isApplicable(candidate, use))) {
-      const found = layers.find((layer) => layer.has(option.name))?.get(option.name);
-      if (found !== undefined) given.set(option.name, found);
+    for (const layer of layers) {
+      for (const [name, written] of layer) {
+        const option = findOption(name);
+        // A variable may be there for other uses: a container sets MCP_PORTAGE_PORT whatever is run in it.
+        if (option !== undefined && isApplicable(option, use) && !given.has(name)) given.set(name, written);
+      }
     }
     this.#given = given;
   }
@@ -58,8 +60,14 @@ export class GivenOptions {
 
   /** The last value given, else the default of the table, else undefined. */
   optional<T>(name: OptionName, parse: (text: string) => Parsed<T>): T | undefined {
-    const text = this.#given.get(name)?.texts.at(-1) ?? findOption(name)?.default;
-    return text === undefined ? undefined : this.#parse(name, text, parse);
+    const text = this.#given.get(name)?.texts.at(-1);
+    if (text !== undefined) return this.#parse(name, text, parse);
+    const byDefault = findOption(name)?.default;
+    if (byDefault === undefined) return undefined;
+    const known = defaults.get(parse) ?? new Map<OptionName, unknown>();
+    defaults.set(parse, known);
+    if (!known.has(name)) known.set(name, this.#parse(name, byDefault, parse));
+    return known.get(name) as T;
   }
 
   /** Reads an option that has a default. */
@@ -85,6 +93,9 @@ export class GivenOptions {
     throw new BridgeError('ERR_CONFIG_OPTION', `${this.sourceOf(name)}: expected ${parsed.expected}; got ${got}.`);
   }
 }
+
+/** What the defaults come to, by the parser: the same for every server of a file. */
+const defaults = new WeakMap<(text: string) => unknown, Map<OptionName, unknown>>();
 
 /** Values that can hold credentials are not repeated in messages. */
 function mayBeShown(name: OptionName, text: string): boolean {

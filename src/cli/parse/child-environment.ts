@@ -56,22 +56,42 @@ export interface ChildEnvironment {
 }
 
 export function composeChildEnvironment(request: ChildEnvironmentRequest): ChildEnvironment {
-  const { ours, inheritAll, assignments, withheldAlways, platform } = request;
-  const env: Record<string, string> = {};
-  const withheld = new Set<string>();
-  for (const [name, value] of Object.entries(ours)) {
-    if (value === undefined || name.toUpperCase().startsWith(ENV_PREFIX) || NEVER_INHERITED.test(name)) continue;
-    if (withheldAlways.includes(name)) continue;
-    if (inheritAll || isPassed(name, platform)) env[name] = value;
-    else withheld.add(name);
-  }
+  const { ours, assignments } = request;
+  const inherited = inherit(request);
+  if (assignments.length === 0) return { ...inherited, missing: [] };
+  const env = { ...inherited.env };
+  const withheld = new Set(inherited.withheld);
   const missing: string[] = [];
   for (const { name, value = ours[name] } of assignments) {
     if (value === undefined) missing.push(name);
     else env[name] = value;
     withheld.delete(name);
   }
-  return { env, withheld: [...withheld].sort(), missing };
+  return { env, withheld: [...withheld], missing };
+}
+
+type Inherited = Pick<ChildEnvironment, 'env' | 'withheld'>;
+
+/** Of many servers most inherit the same, by an environment of ours and what is asked of it. */
+const inheritedOf = new WeakMap<Environment, Map<string, Inherited>>();
+
+function inherit({ ours, inheritAll, withheldAlways, platform }: ChildEnvironmentRequest): Inherited {
+  const known = inheritedOf.get(ours) ?? new Map<string, Inherited>();
+  inheritedOf.set(ours, known);
+  const key = JSON.stringify([inheritAll, withheldAlways, platform]);
+  const found = known.get(key);
+  if (found !== undefined) return found;
+  const env: Record<string, string> = {};
+  const withheld: string[] = [];
+  for (const [name, value] of Object.entries(ours)) {
+    if (value === undefined || name.toUpperCase().startsWith(ENV_PREFIX) || NEVER_INHERITED.test(name)) continue;
+    if (withheldAlways.includes(name)) continue;
+    if (inheritAll || isPassed(name, platform)) env[name] = value;
+    else withheld.push(name);
+  }
+  const inherited = { env, withheld: withheld.sort() };
+  known.set(key, inherited);
+  return inherited;
 }
 
 function isPassed(name: string, platform: NodeJS.Platform): boolean {

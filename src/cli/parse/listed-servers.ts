@@ -26,10 +26,11 @@ export function parseListed(file: ConfigFile, request: ListedRequest): readonly 
   const chosen = chooseServers(file, command);
   const isOnlyOne = chosen.length === 1 && command.verb !== 'serve';
   if (!isOnlyOne && command.target === undefined) refuseOptionsOfOne(command, file);
+  const common = isOnlyOne ? ofOne(file, request) : ofSeveral(file, request);
   const errors: BridgeError[] = [];
   const parsed = chosen.flatMap((server) => {
     try {
-      return [parseOne(server, file, request, isOnlyOne ? 'only' : 'of several')];
+      return [parseOne(server, common)];
     } catch (thrown) {
       if (!(thrown instanceof BridgeError)) throw thrown;
       errors.push(thrown);
@@ -41,31 +42,32 @@ export function parseListed(file: ConfigFile, request: ListedRequest): readonly 
   throw errors.length === 1 ? error : new BridgeError(error.code, errors.map(({ message }) => message).join('\n'));
 }
 
-function parseOne(
-  server: WrittenServer,
-  file: ConfigFile,
-  { verb, access, around, withheld, written: { commandLine, environment } }: ListedRequest,
-  place: 'only' | 'of several',
-): ParsedServer {
+/** What is the same for every server of the file. */
+interface Common extends Pick<ServerRequest, 'verb' | 'access' | 'around' | 'withheld'> {
+  /** Win over the entry of a server. */
+  readonly before: readonly WrittenOptions[];
+  /** Stands where the entry says nothing. */
+  readonly after: WrittenOptions;
+}
+
+function ofOne(file: ConfigFile, { written: { commandLine, environment }, ...request }: ListedRequest): Common {
+  return { ...request, before: [commandLine, environment], after: file.options };
+}
+
+function ofSeveral(file: ConfigFile, { written, around, ...request }: ListedRequest): Common {
+  const before = [written.commandLine, written.environment].map((layer) => without(layer, NOT_OF_EACH));
+  const env = withoutCredentials(around.env);
+  return { ...request, around: { ...around, env }, before, after: without(file.options, NOT_OF_EACH) };
+}
+
+/** Outside of an entry that limit is about the processes of all servers together. */
+const NOT_OF_EACH: readonly OptionName[] = [...OF_ONE_SERVER, 'max-children'];
+
+function parseOne(server: WrittenServer, { before, after, ...common }: Common): ParsedServer {
   const { name, target, options } = server;
   refuseOfOtherKind(server);
-  const ofAll = (layer: WrittenOptions) => (place === 'only' ? layer : without(layer, OF_ONE_SERVER));
-  // Elsewhere that limit is about the processes of all servers together.
-  const layers = [ofAll(commandLine), ofAll(environment), options, file.options];
-  const given = new GivenOptions(
-    layers.map((layer) => (layer === options || place === 'only' ? layer : without(layer, ['max-children']))),
-    { verb, target: target.kind },
-  );
-  const env = place === 'only' ? around.env : withoutCredentials(around.env);
-  const parsed = parseServer({
-    given,
-    verb,
-    target,
-    listing: listingOf(server, access),
-    access,
-    around: { ...around, env },
-    withheld,
-  });
+  const given = new GivenOptions([...before, options, after], { verb: common.verb, target: target.kind });
+  const parsed = parseServer({ ...common, given, target, listing: listingOf(server, common.access) });
   return { ...parsed, warnings: parsed.warnings.map((warning) => `${name}: ${warning}`) };
 }
 

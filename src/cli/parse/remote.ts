@@ -93,14 +93,15 @@ function parseClientTls(given: GivenOptions, around: RemoteSurroundings): Remote
   return tls;
 }
 
-const PROXY_NAMES = ['http_proxy', 'https_proxy', 'all_proxy', 'no_proxy'];
+const PROXY_NAMES = ['http_proxy', 'https_proxy', 'all_proxy', 'no_proxy'].flatMap((name) => [
+  name,
+  name.toUpperCase(),
+]);
 
 /** In both cases: which one wins is decided where they are used. */
 export function pickProxyEnvironment(env: Environment): Readonly<Record<string, string>> {
-  const entries = Object.entries(env).filter(([name]) =>
-    PROXY_NAMES.some((known) => name === known || name === known.toUpperCase()),
-  );
-  return Object.fromEntries(entries.flatMap(([name, text]) => (text === undefined ? [] : [[name, text] as const])));
+  const found = PROXY_NAMES.map((name) => [name, env[name]] as const);
+  return Object.fromEntries(found.flatMap(([name, text]) => (text === undefined ? [] : [[name, text] as const])));
 }
 
 function warnOfPlainHttp({ protocol, hostname }: URL): readonly string[] {
