@@ -13,7 +13,8 @@ import type { ReloadParts } from './cli/reload.ts';
 import type { Config } from './config.ts';
 import { toBridgeError } from './errors.ts';
 import type { LogOptions } from './log.ts';
-import { escapeHidden, printableLines } from './printable.ts';
+import { printableLines } from './printable.ts';
+import type { ProbeRequest, ProbeResult } from './probe/probe-servers.ts';
 import { VERSION } from './version.ts';
 
 interface Output {
@@ -43,23 +44,6 @@ export interface CliHost {
   runBridge(config: Config, log: Logger): Promise<RunningBridge>;
   createReload(parts: Omit<ReloadParts, 'clock'>): Promise<Reload>;
   runProbe(request: ProbeRequest, log: Logger): Promise<ProbeResult>;
-}
-
-export interface ProbeRequest extends ProbeOptions {
-  readonly config: Config;
-  /** The width of the terminal that the report is written to. */
-  readonly width: number;
-  readonly color: boolean;
-  /** Aborted when the user wants it to end: what was found so far is reported. */
-  readonly signal: AbortSignal;
-  /** Hears what is waited for from now on. */
-  readonly waiting: (what: string) => void;
-}
-
-export interface ProbeResult {
-  /** The text for stdout, in the format that was asked for. */
-  readonly report: string;
-  readonly exitCode: number;
 }
 
 /** Never rejects: whatever goes wrong is told on stderr and becomes an exit code. */
@@ -219,18 +203,12 @@ export function main(keepCompiledCode: () => void): Promise<void> {
       ]);
       return new Reload({ ...parts, clock: systemClock });
     },
-    runProbe: async ({ config, timeoutMs, signal, waiting, format, ...look }, log) => {
-      const [{ runProbe }, { renderReport }, { exitCodeOf }, { createSystemDeps }] = await Promise.all([
-        import('./probe/run-probe.ts'),
-        import('./probe/render-report.ts'),
-        import('./probe/report.ts'),
+    runProbe: async (request, log) => {
+      const [{ probeServers }, { createSystemDeps }] = await Promise.all([
+        import('./probe/probe-servers.ts'),
         import('./cli/system-deps.ts'),
       ]);
-      const [server] = config.servers;
-      const report = await runProbe(server.target, { ...server, timeoutMs, signal, waiting }, createSystemDeps(log));
-      const text =
-        format === 'json' ? `${escapeHidden(JSON.stringify(report, undefined, 2))}\n` : renderReport(report, look);
-      return { report: text, exitCode: exitCodeOf(report) };
+      return probeServers(request, createSystemDeps(log));
     },
   });
 }

@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import test from 'ava';
 import { pino } from 'pino';
 import { LiveLine } from '../src/cli/live-line.ts';
-import { type CliHost, type ProbeRequest, runCli } from '../src/cli.ts';
+import { type CliHost, runCli } from '../src/cli.ts';
 import type { Config } from '../src/config.ts';
 import { BridgeError } from '../src/errors.ts';
 import type { LogOptions } from '../src/log.ts';
+import type { ProbeRequest } from '../src/probe/probe-servers.ts';
 import { VERSION } from '../src/version.ts';
 import { FakeClock } from './support/fake-clock.ts';
 
@@ -144,7 +145,7 @@ test('a probe prints its report to stdout and exits with its verdict', async (t)
   t.is(config, undefined, 'no bridge is started');
   t.like(probe, {
     format: 'human',
-    timeoutMs: 3000,
+    timeoutsMs: [3000],
     width: 100,
     color: false,
     config: { servers: [{ target: { command: 'x' } }] },

@@ -69,7 +69,7 @@ function showList(names: readonly string[]): string {
   return names.map((name) => toPrintable(name, MAX_SHOWN_LENGTH)).join(', ');
 }
 
-function paintVerdict(painter: Painter, verdict: ProbeConclusion): string {
+export function paintVerdict(painter: Painter, verdict: ProbeConclusion): string {
   switch (verdict) {
     case 'usable':
       return painter.green('usable');
@@ -156,7 +156,7 @@ function describeWay(painter: Painter, { way, command }: ClientAdvice): string {
   }
 }
 
-function formatMs(ms: number): string {
+export function formatMs(ms: number): string {
   return ms < 10 ? `${ms.toFixed(1)} ms` : ms < 10_000 ? `${Math.round(ms)} ms` : `${Math.round(ms / 1000)} s`;
 }
 
@@ -217,6 +217,12 @@ export class Painter {
     this.#lines.push(`${' '.repeat(INDENT)}${mark} ${first}`, ...rest.map((line) => `${' '.repeat(indent)}${line}`));
   }
 
+  /** A text that goes on below itself, beside what stands before it. */
+  hanging(before: string, text: string, start: number): void {
+    const [first = '', ...rest] = wrap(text, this.#width - start, 0);
+    this.#lines.push(before + first, ...rest.map((line) => ' '.repeat(start) + line));
+  }
+
   columns(rows: readonly Column[]): void {
     const widest = Math.max(MIN_LEFT_WIDTH, ...rows.map(([left]) => visibleLength(left)));
     const start = INDENT + widest + GAP;
@@ -240,7 +246,7 @@ function leadingSpaces(text: string): number {
   return text.length - text.trimStart().length;
 }
 
-function visibleLength(text: string): number {
+export function visibleLength(text: string): number {
   return stripVTControlCharacters(text).length;
 }
 

@@ -36,8 +36,8 @@ export interface Surroundings extends RemoteSurroundings {
 }
 
 export interface ProbeOptions {
-  /** The time limit for everything together. */
-  readonly timeoutMs: number;
+  /** For everything that is done with a server, in the order of the servers. */
+  readonly timeoutsMs: readonly number[];
   readonly format: 'human' | 'json';
 }
 
@@ -97,7 +97,9 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
     log: parseLog(given, around, verb),
   };
   const probe: ProbeOptions = {
-    timeoutMs: given.optional('timeout', value.parsePositiveDuration) ?? defaultProbeTimeout(config.servers),
+    timeoutsMs: config.servers.map(
+      (server) => given.optional('timeout', value.parsePositiveDuration) ?? defaultProbeTimeout(server),
+    ),
     format: given.required('json', value.parseFlag) ? 'json' : 'human',
   };
   return {
@@ -119,12 +121,9 @@ function sumOfChildren(servers: readonly ServerConfig[]): number {
 }
 
 /** Users take their time to log in, and a command may have to download a package first. */
-function defaultProbeTimeout(servers: readonly ServerConfig[]): number {
-  const times = servers.map(({ target, remote: { login } }) => {
-    if (target.kind === 'command') return 2 * 60_000;
-    return login?.grant === 'authorization-code' ? 5 * 60_000 : 15_000;
-  });
-  return Math.max(...times);
+function defaultProbeTimeout({ target, remote: { login } }: ServerConfig): number {
+  if (target.kind === 'command') return 2 * 60_000;
+  return login?.grant === 'authorization-code' ? 5 * 60_000 : 15_000;
 }
 
 function parseTls(given: GivenOptions, around: Surroundings): HttpListenerConfig['tls'] {

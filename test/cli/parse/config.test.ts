@@ -97,7 +97,7 @@ const defaults = {
 } as const;
 
 test('the defaults are these', (t) => {
-  t.deepEqual(parse([]), { config: defaults, probe: { timeoutMs: 120_000, format: 'human' }, warnings: [] });
+  t.deepEqual(parse([]), { config: defaults, probe: { timeoutsMs: [120_000], format: 'human' }, warnings: [] });
 });
 
 /** Of `connect`: a server that asks for a login gets one. */
@@ -397,15 +397,15 @@ for (const [place, { server: expectedServer, ...rest }] of Object.entries(everyO
 }
 
 test('a probe of a command has time for a package to be fetched, one of a URL ends sooner', (t) => {
-  t.is(parseLine(['probe', '--', 'npx', 'server']).probe.timeoutMs, 120_000);
-  t.is(parseLine(['probe', 'https://example.com/mcp']).probe.timeoutMs, 15_000);
+  t.deepEqual(parseLine(['probe', '--', 'npx', 'server']).probe.timeoutsMs, [120_000]);
+  t.deepEqual(parseLine(['probe', 'https://example.com/mcp']).probe.timeoutsMs, [15_000]);
   const login = parseLine(['probe', '--login', 'on-demand', 'https://example.com/mcp'], { HOME: '/home/me' });
-  t.is(login.probe.timeoutMs, 300_000);
+  t.deepEqual(login.probe.timeoutsMs, [300_000]);
 });
 
 test('the options of a probe are read', (t) => {
   t.deepEqual(parseLine(['probe', '--json', '--timeout', '7s', '--', 'server']).probe, {
-    timeoutMs: 7000,
+    timeoutsMs: [7000],
     format: 'json',
   });
 });

@@ -1,0 +1,55 @@
+import type { Config } from '../config.ts';
+import type { Deps } from '../deps.ts';
+import { escapeHidden } from '../printable.ts';
+import { renderProbes } from './render-probes.ts';
+import { renderReport } from './render-report.ts';
+import { exitCodeOf } from './report.ts';
+import { runProbe } from './run-probe.ts';
+import { describeAll, exitCodeOfAll, runProbes } from './run-probes.ts';
+
+export interface ProbeRequest {
+  readonly config: Pick<Config, 'servers'>;
+  /** For everything that is done with a server, in the order of the servers. */
+  readonly timeoutsMs: readonly number[];
+  readonly format: 'human' | 'json';
+  /** The width of the terminal that the report is written to. */
+  readonly width: number;
+  readonly color: boolean;
+  /** Aborted when the user wants it to end: what was found so far is reported. */
+  readonly signal: AbortSignal;
+  /** Hears what is waited for from now on. */
+  readonly waiting: (what: string) => void;
+}
+
+export interface ProbeResult {
+  /** The text for stdout, in the format that was asked for. */
+  readonly report: string;
+  readonly exitCode: number;
+}
+
+/** Reports on the server of the command line, or on those of a file side by side. */
+export async function probeServers(request: ProbeRequest, deps: Deps): Promise<ProbeResult> {
+  const { config, timeoutsMs, format, signal, waiting, ...look } = request;
+  const [server] = config.servers;
+  const [timeoutMs = 0] = timeoutsMs;
+  if (server.listing === undefined) {
+    const report = await runProbe(server.target, { ...server, timeoutMs, signal, waiting }, deps);
+    return {
+      report: format === 'json' ? renderJson(report) : renderReport(report, look),
+      exitCode: exitCodeOf(report),
+    };
+  }
+  const probes = config.servers.map(({ listing, target, ...about }, index) => {
+    const ownTimeoutMs = timeoutsMs[index] ?? timeoutMs;
+    return { name: listing?.name ?? '', target, config: { ...about, timeoutMs: ownTimeoutMs, signal } };
+  });
+  const outcomes = await runProbes(probes, waiting, deps);
+  return {
+    report: format === 'json' ? renderJson(describeAll(outcomes)) : renderProbes(outcomes, look),
+    exitCode: exitCodeOfAll(outcomes),
+  };
+}
+
+function renderJson(report: object): string {
+  return `${escapeHidden(JSON.stringify(report, undefined, 2))}\n`;
+}

@@ -1,0 +1,80 @@
+import type { Target } from '../config.ts';
+import type { Deps } from '../deps.ts';
+import { type BridgeError, toBridgeError } from '../errors.ts';
+import type { ProbeConfig } from './findings.ts';
+import { exitCodeOf, type ProbeReport } from './report.ts';
+import { runProbe } from './run-probe.ts';
+
+/** Each may start processes, and what it waits for is mostly the server. */
+const AT_A_TIME = 4;
+
+export interface NamedProbe {
+  readonly name: string;
+  readonly target: Target;
+  readonly config: Omit<ProbeConfig, 'waiting'>;
+}
+
+/** One server of several: what was found out, or why it could not even be asked. */
+export type NamedOutcome =
+  | { readonly name: string; readonly kind: 'report'; readonly report: ProbeReport }
+  | { readonly name: string; readonly kind: 'error'; readonly error: BridgeError };
+
+/**
+ * Asks several servers side by side. What one of them does changes nothing for the others. Resolves with an outcome for
+ * each, in the order they were given.
+ *
+ * @param waiting hears what is waited for from now on
+ */
+export async function runProbes(
+  probes: readonly NamedProbe[],
+  waiting: (what: string) => void,
+  deps: Deps,
+): Promise<readonly NamedOutcome[]> {
+  const outcomes = new Map<NamedProbe, NamedOutcome>();
+  const running = new Set<string>();
+  const tell = (): void => {
+    const names = [...running].join(', ');
+    waiting(`${names} (${outcomes.size} of ${probes.length} are done)`);
+  };
+  const left = [...probes];
+  const runSome = async (): Promise<void> => {
+    for (let probe = left.shift(); probe !== undefined; probe = left.shift()) {
+      running.add(probe.name);
+      tell();
+      outcomes.set(probe, await ask(probe, deps));
+      running.delete(probe.name);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_A_TIME }, runSome));
+  return probes.flatMap((probe) => outcomes.get(probe) ?? []);
+}
+
+async function ask({ name, target, config }: NamedProbe, deps: Deps): Promise<NamedOutcome> {
+  try {
+    const report = await runProbe(target, { ...config, waiting: () => undefined }, deps);
+    return { name, kind: 'report', report };
+  } catch (thrown) {
+    return { name, kind: 'error', error: toBridgeError(thrown) };
+  }
+}
+
+/** The worst last. */
+const BY_SEVERITY: readonly number[] = [0, 77, 69, 2, 70];
+
+/** That of the server that it is worst with. */
+export function exitCodeOfAll(outcomes: readonly NamedOutcome[]): number {
+  const codes = outcomes.map((outcome) =>
+    outcome.kind === 'report' ? exitCodeOf(outcome.report) : (outcome.error.audiences.exit ?? 70),
+  );
+  return codes.reduce((worst, code) => (BY_SEVERITY.indexOf(code) > BY_SEVERITY.indexOf(worst) ? code : worst), 0);
+}
+
+/** For programs: the report of each, as it is printed for one server alone. */
+export function describeAll(outcomes: readonly NamedOutcome[]): object {
+  const servers = outcomes.map((outcome) => {
+    const { name } = outcome;
+    if (outcome.kind === 'report') return { name, report: outcome.report };
+    return { name, error: { code: outcome.error.code, message: outcome.error.message } };
+  });
+  return { format: 1, servers };
+}
