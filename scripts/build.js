@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { basename } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { build } from 'esbuild';
 
 const OUT = 'dist';
@@ -12,6 +12,12 @@ const OUT = 'dist';
 const DRAFT = '.draft';
 /** Large, and needed by modules only that are imported dynamically: code that is not there need not be read. */
 const SELDOM = ['got', 'oauth4webapi', 'picomatch', 'pino-pretty'];
+
+/**
+ * Modules of ours that are imported dynamically and bring a library along, of which they need a part: each becomes a file
+ * with that part. None may import anything of ours that is compared by identity, such as a class of errors.
+ */
+const SELDOM_MODULES = ['json-tree', 'toml-tree', 'entry-schema'].map((name) => `src/cli/config-file/${name}.ts`);
 
 /** What a CommonJS module has in place of import.meta.url. */
 const MODULE_URL = "const importMetaUrl = require('node:url').pathToFileURL(__filename).href;";
@@ -42,7 +48,7 @@ const OPTIONS = {
 };
 const define = { 'import.meta.url': 'importMetaUrl' };
 
-const program = await build({ ...OPTIONS, define, entryPoints: ['src/cli.ts', ...SELDOM] });
+const program = await build({ ...OPTIONS, define, entryPoints: ['src/cli.ts', ...SELDOM, ...SELDOM_MODULES] });
 const digest = digestOf(program.outputFiles, 'cli.cjs');
 const starter = await build({
   ...OPTIONS,
@@ -90,6 +96,14 @@ function keepSeldomApart({ onResolve }) {
   onResolve({ filter: /./ }, ({ path, kind }) =>
     kind !== 'entry-point' && SELDOM.includes(path) ? { path: `./${path}.cjs`, external: true } : undefined,
   );
+  const modules = SELDOM_MODULES.map((path) => resolve(path));
+  onResolve({ filter: /^\.{1,2}\// }, ({ path, kind, resolveDir }) =>
+    kind !== 'entry-point' && modules.includes(resolve(resolveDir, path))
+      ? { path: `./${basename(path, '.ts')}.cjs`, external: true }
+      : undefined,
+  );
+  // Its other form hides from the bundler what it requires.
+  onResolve({ filter: /^jsonc-parser$/ }, () => ({ path: resolve('node_modules/jsonc-parser/lib/esm/main.js') }));
 }
 
 /** The licences of bundled packages ask to be passed on with their code. */

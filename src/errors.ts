@@ -27,6 +27,7 @@ export interface ErrorAudiences {
 const codes = {
   ERR_CONFIG_OPTION: { rpc: undefined, http: undefined, exit: 2 },
   ERR_CONFIG_COMBINATION: { rpc: undefined, http: undefined, exit: 2 },
+  ERR_CONFIG_FILE: { rpc: undefined, http: undefined, exit: 2 },
   ERR_CONFIG_LISTEN: { rpc: undefined, http: undefined, exit: 69 },
   ERR_WIRE_PARSE: { rpc: PARSE_ERROR, http: 400, exit: undefined },
   ERR_WIRE_MESSAGE: { rpc: INVALID_REQUEST, http: 400, exit: undefined },

@@ -1,0 +1,221 @@
+/** What stands under our own key `portage`: options, named as on the command line or in camel case, and who may call. */
+import type { Target } from '../../config.ts';
+import type { WrittenOption } from '../options/given-options.ts';
+import type { OptionSpec } from '../options/option-spec.ts';
+import { findOption, isOptionName, OPTIONS, type OptionName } from '../options/option-table.ts';
+import { isUrlLike } from '../parse/target.ts';
+import { suggest } from '../suggest.ts';
+import { type ConfigNode, KIND_NAMES, type Path } from './config-tree.ts';
+import { type EntryContext, expandText, reportRepeated, resolvePath } from './entry-context.ts';
+import { quoteKey } from './file-report.ts';
+
+export const PORTAGE = 'portage';
+
+export interface EntryPortage {
+  readonly options: ReadonlyMap<OptionName, WrittenOption>;
+  /** Undefined: not said here. */
+  readonly isRequired: boolean | undefined;
+  /** Undefined: everybody. */
+  readonly callers: readonly string[] | undefined;
+}
+
+/** Where an option may stand: in the entry of a server, at the top, or at the top as what holds for every server. */
+export type OptionScope = 'process' | 'server' | 'both';
+
+const PROCESS_GROUPS: readonly OptionSpec['group'][] = ['listen', 'endpoints', 'access', 'logging', 'probe'];
+const PROCESS_OPTIONS: readonly string[] = ['max-in-flight', 'shutdown-grace', 'max-header-bytes'];
+/** What is right for one server is wrong for the next: credentials above all, which would go to all of them. */
+const ONE_SERVER_OPTIONS: readonly string[] = [
+  'header',
+  'header-file',
+  'bearer-token-file',
+  'env',
+  'cwd',
+  'client-cert',
+  'client-key',
+  'oauth-client-id',
+  'oauth-secret-file',
+  'oauth-client-key',
+  'oauth-scope',
+];
+
+export function scopeOf({ name, group }: OptionSpec): OptionScope {
+  if (PROCESS_GROUPS.includes(group) || PROCESS_OPTIONS.includes(name)) return 'process';
+  return ONE_SERVER_OPTIONS.includes(name) ? 'server' : 'both';
+}
+
+/** `max-sessions` → `maxSessions` */
+export function toCamelCase(name: string): string {
+  return name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+/** @param target undefined: what the entry says itself is wrong, and has been reported */
+export function readEntryPortage(
+  node: ConfigNode | undefined,
+  path: Path,
+  context: EntryContext,
+  target: Target['kind'] | undefined,
+): EntryPortage {
+  const members = membersOf(node, path, context);
+  const options = readOptions(members, path, context, (spec) => {
+    if (scopeOf(spec) === 'process') return 'is no matter of one server; it belongs to the key portage at the top.';
+    if (target === undefined || spec.target === undefined || spec.target === target) return undefined;
+    return spec.target === 'url'
+      ? 'is for a server that is reached by its URL; this one is started as a command.'
+      : 'is for a server that is started as a command; this one is reached by its URL.';
+  });
+  return { options, isRequired: readRequired(members, path, context), callers: readCallers(members, path, context) };
+}
+
+export function readTopPortage(
+  node: ConfigNode | undefined,
+  context: EntryContext,
+): ReadonlyMap<OptionName, WrittenOption> {
+  const path = [PORTAGE];
+  return readOptions(membersOf(node, path, context), path, context, (spec) =>
+    scopeOf(spec) === 'server' ? OF_ONE_SERVER : undefined,
+  );
+}
+
+function membersOf(node: ConfigNode | undefined, path: Path, context: EntryContext): ReadonlyMap<string, ConfigNode> {
+  if (node === undefined) return new Map();
+  if (node.kind === 'object') {
+    reportRepeated(node, path, context);
+    return node.members;
+  }
+  context.report.mistake(node.at, path, `expected an object, got ${KIND_NAMES[node.kind]}.`);
+  return new Map();
+}
+
+const OF_ONE_SERVER = 'is a matter of one server; it belongs to the key portage in the entry of that server.';
+
+/** Keys that are no options. */
+const OWN_KEYS: readonly string[] = ['required', 'callers'];
+
+type Refuse = (spec: OptionSpec) => string | undefined;
+
+function readOptions(
+  members: ReadonlyMap<string, ConfigNode>,
+  path: Path,
+  context: EntryContext,
+  refuse: Refuse,
+): ReadonlyMap<OptionName, WrittenOption> {
+  const { report } = context;
+  const options = new Map<OptionName, WrittenOption>();
+  for (const [key, node] of members) {
+    const place = [...path, key];
+    const name = optionNameOf(key);
+    const spec = name === undefined ? undefined : findOption(name);
+    if (name === undefined || spec === undefined) {
+      if (!OWN_KEYS.includes(key)) report.mistake(node.at, place, explainUnknown(key));
+      else if (path.length === 1) report.mistake(node.at, place, OF_ONE_SERVER);
+      continue;
+    }
+    const problem = refuse(spec);
+    if (problem !== undefined) report.mistake(node.at, place, problem);
+    else if (options.has(name))
+      report.mistake(node.at, place, 'says again what another key says; leave one of them out.');
+    else {
+      const texts = readTexts(spec, node, place, context);
+      if (texts !== undefined) options.set(name, { texts, source: report.sourceOf(node.at, place) });
+    }
+  }
+  return options;
+}
+
+/** `maxSessions`, `max-sessions`; of lists also `mapHeaders`. */
+function optionNameOf(key: string): OptionName | undefined {
+  const name = toKebabCase(key);
+  if (isOptionName(name)) return name;
+  const singular = name.replace(/s$/, '');
+  return isOptionName(singular) && findOption(singular)?.kind === 'list' ? singular : undefined;
+}
+
+function toKebabCase(key: string): string {
+  return key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+}
+
+/** Longer words are no slip of a name that exists, and comparing them costs time. */
+const LONGEST_NAME = 40;
+
+function explainUnknown(key: string): string {
+  const names = [...OPTIONS.map(({ name }) => name), ...OWN_KEYS];
+  const near = key.length > LONGEST_NAME ? [] : suggest(toKebabCase(key), names).map(toCamelCase);
+  const unknown = `mcp-portage has no option ${quoteKey(key)}`;
+  return near.length === 0 ? `${unknown}.` : `${unknown}; did you mean ${near.join(' or ')}?`;
+}
+
+/** As they would be on the command line. Undefined: a mistake, which has been reported. */
+function readTexts(
+  spec: OptionSpec,
+  node: ConfigNode,
+  path: Path,
+  context: EntryContext,
+): readonly string[] | undefined {
+  if (spec.kind === 'list' && node.kind === 'list') {
+    const texts = node.items.map((item, index) => readText(spec, item, [...path, index], context));
+    const found = texts.filter((text) => text !== undefined);
+    return found.length === texts.length ? found : undefined;
+  }
+  const text = readText(spec, node, path, context);
+  return text === undefined ? undefined : [text];
+}
+
+const EXPECTED: Readonly<Record<OptionSpec['kind'], string>> = {
+  flag: 'true or false',
+  value: 'a text or a number',
+  list: 'a text or a list of texts',
+};
+
+function readText(spec: OptionSpec, node: ConfigNode, path: Path, context: EntryContext): string | undefined {
+  if (node.kind === 'text') {
+    const text = expandText(node, path, context);
+    return text === undefined ? undefined : resolveFile(spec, text, context);
+  }
+  const isScalar = node.kind === 'boolean' || (node.kind === 'number' && spec.kind !== 'flag');
+  if (isScalar) return String(node.value);
+  context.report.mistake(node.at, path, `expected ${EXPECTED[spec.kind]}, got ${KIND_NAMES[node.kind]}.`);
+  return undefined;
+}
+
+/** Paths in a file are relative to where the file is, not to where somebody happens to stand. */
+function resolveFile({ name, completes }: OptionSpec, text: string, context: EntryContext): string {
+  if (text === '') return text;
+  if (completes !== undefined && !isUrlLike(text)) return resolvePath(text, context);
+  const [, before, path] = name === 'auth-token' ? (/^([^:]*file:)(.+)$/s.exec(text) ?? []) : [];
+  return before === undefined || path === undefined ? text : before + resolvePath(path, context);
+}
+
+function readRequired(
+  members: ReadonlyMap<string, ConfigNode>,
+  path: Path,
+  { report }: EntryContext,
+): boolean | undefined {
+  const node = members.get('required');
+  if (node === undefined || node.kind === 'boolean') return node?.value;
+  report.mistake(node.at, [...path, 'required'], `expected true or false, got ${KIND_NAMES[node.kind]}.`);
+  return undefined;
+}
+
+function readCallers(
+  members: ReadonlyMap<string, ConfigNode>,
+  path: Path,
+  context: EntryContext,
+): readonly string[] | undefined {
+  const node = members.get('callers');
+  if (node === undefined) return undefined;
+  const place = [...path, 'callers'];
+  if (node.kind !== 'list') {
+    context.report.mistake(node.at, place, `expected a list of names of callers, got ${KIND_NAMES[node.kind]}.`);
+    return undefined;
+  }
+  return node.items.flatMap((item, index) => {
+    const name = item.kind === 'text' ? expandText(item, [...place, index], context) : undefined;
+    if (name !== undefined && name !== '') return [name];
+    if (item.kind !== 'text' || name === '') {
+      const got = item.kind === 'text' ? 'an empty text' : KIND_NAMES[item.kind];
+      context.report.mistake(item.at, [...place, index], `expected the name of a caller, got ${got}.`);
+    }
+    return [];
+  });
+}
