@@ -118,7 +118,7 @@ function positionOf({ loc: { start } }: AST.TOMLNode): Position {
 /** The parser's own words say what is wrong with the language, and quote nothing of the text. */
 function explain(thrown: unknown): { readonly at: Position; readonly problem: string } {
   if (thrown instanceof ParseError) {
-    const at = { line: thrown.lineNumber, column: thrown.column };
+    const at = { line: thrown.lineNumber, column: thrown.column + 1 };
     return { at, problem: `something that is not TOML: ${thrown.message.toLowerCase()}.` };
   }
   const at = thrown instanceof TooDeep ? thrown.at : { line: 1, column: 1 };
