@@ -58,7 +58,7 @@ function readEnvFile(entry: Entry, node: ObjectNode, path: Path, context: EntryC
   context.include(file);
   const read = readOwnText(file, MAX_ENV_FILE_BYTES, context.readers);
   if (read.ok && !read.text.includes('\0')) return parseEnv(read.text);
-  const problem = read.ok ? `${file} is no text.` : read.problem;
+  const problem = read.ok ? 'the file that is named here is no text.' : read.problem;
   context.report.mistake(nearestNode(node, ['envFile']).at, [...path, 'envFile'], problem);
   return {};
 }

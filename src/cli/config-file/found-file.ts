@@ -57,41 +57,46 @@ export type ReadText =
 
 /** The text of a file that nobody but its user and root can have written. */
 export function readOwnText(path: string, maxBytes: number, readers: Readers): ReadText {
-  let found: FoundFile;
-  try {
-    found = readers.readFile(path, maxBytes + 1);
-  } catch (cause) {
-    return refuse(`cannot read ${path} (${codeOf(cause)}).`);
-  }
-  if (found.kind === 'directory') return refuse(`${path} is a directory; expected a file.`);
-  if (found.kind === 'other') return refuse(`${path} is a device or a socket; expected a file.`);
-  const stranger = explainStranger(path, found, readers);
-  if (stranger !== undefined) return refuse(stranger);
-  if (found.bytes.length > maxBytes) return refuse(`${path} is larger than ${renderSize(maxBytes)}.`);
-  try {
-    // A mark of the byte order at the beginning is left out.
-    return { ok: true, text: new TextDecoder('utf-8', { fatal: true }).decode(found.bytes) };
-  } catch {
-    return refuse(`${path} is not UTF-8; save it in that encoding.`);
-  }
-}
-
-/** ssh's rule. On Windows neither owner nor bits say anything. */
-function explainStranger(path: string, found: FoundFile, readers: Readers): string | undefined {
-  if (readers.platform === 'win32' || readers.uid === undefined || readers.mayBeWritable) return undefined;
-  const wayOut = 'or say --allow-writable-config where nobody else can reach it, as in a container';
-  if (found.uid !== readers.uid && found.uid !== 0) {
-    return `${path} belongs to another user, who could have any program started as you. Make it yours (chown), ${wayOut}.`;
-  }
-  if ((found.mode & 0o022) === 0) return undefined;
-  return `others may write to ${path}, and so have any program started as you. Forbid it with chmod go-w ${path}, ${wayOut}.`;
+  return readText(path, maxBytes, readers, 'the file that is named here');
 }
 
 /** Throws ERR_CONFIG_FILE. */
 export function readConfigText(path: string, maxBytes: number, readers: Readers): string {
-  const read = readOwnText(path, maxBytes, readers);
+  const read = readText(path, maxBytes, readers, path);
   if (read.ok) return read.text;
   throw new BridgeError('ERR_CONFIG_FILE', `--config: ${read.problem}`);
+}
+
+/** @param name how the file is called in messages: what stands in a configuration file is not repeated */
+function readText(path: string, maxBytes: number, readers: Readers, name: string): ReadText {
+  let found: FoundFile;
+  try {
+    found = readers.readFile(path, maxBytes + 1);
+  } catch (cause) {
+    return refuse(`cannot read ${name} (${codeOf(cause)}).`);
+  }
+  if (found.kind === 'directory') return refuse(`${name} is a directory; expected a file.`);
+  if (found.kind === 'other') return refuse(`${name} is a device or a socket; expected a file.`);
+  const stranger = explainStranger(name, found, readers);
+  if (stranger !== undefined) return refuse(stranger);
+  if (found.bytes.length > maxBytes) return refuse(`${name} is larger than ${renderSize(maxBytes)}.`);
+  try {
+    // A mark of the byte order at the beginning is left out.
+    return { ok: true, text: new TextDecoder('utf-8', { fatal: true }).decode(found.bytes) };
+  } catch {
+    return refuse(`${name} is not UTF-8; save it in that encoding.`);
+  }
+}
+
+/** ssh's rule. On Windows neither owner nor bits say anything. */
+function explainStranger(name: string, found: FoundFile, readers: Readers): string | undefined {
+  if (readers.platform === 'win32' || readers.uid === undefined || readers.mayBeWritable) return undefined;
+  const wayOut = 'or say --allow-writable-config where nobody else can reach it, as in a container';
+  if (found.uid !== readers.uid && found.uid !== 0) {
+    return `${name} belongs to another user, who could have any program started as you. Make it yours (chown), ${wayOut}.`;
+  }
+  if ((found.mode & 0o022) === 0) return undefined;
+  return `others may write to ${name}, and so have any program started as you. Forbid it with chmod go-w, ${wayOut}.`;
 }
 
 function codeOf(cause: unknown): string {

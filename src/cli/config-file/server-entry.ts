@@ -1,7 +1,7 @@
 /** One entry of a host, in the words of our own options. */
 import type { Target } from '../../config.ts';
 import type { WrittenOption } from '../options/given-options.ts';
-import type { OptionName } from '../options/option-table.ts';
+import { findOption, type OptionName } from '../options/option-table.ts';
 import type { WrittenServer } from './config-file.ts';
 import { type ConfigNode, KIND_NAMES, nearestNode, type ObjectNode, type Path } from './config-tree.ts';
 import type { Dialect } from './dialects.ts';
@@ -116,7 +116,8 @@ class OptionsOfEntry {
   /** Our own key has the last word; what is a list has all of it. */
   addAll(options: ReadonlyMap<OptionName, WrittenOption>): void {
     for (const [name, { texts, source }] of options) {
-      this.#options.set(name, { texts: [...(this.#options.get(name)?.texts ?? []), ...texts], source });
+      const before = findOption(name)?.kind === 'list' ? (this.#options.get(name)?.texts ?? []) : [];
+      this.#options.set(name, { texts: [...before, ...texts], source });
     }
   }
 
