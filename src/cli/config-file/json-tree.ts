@@ -2,79 +2,110 @@
  * JSON with comments and commas at ends of lists, as hosts read it. Nothing of ours is imported but types, so that this
  * module and its parser can be a file of their own in dist/; see scripts/build.js.
  */
-import { createScanner, type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
-import { type ConfigNode, MAX_DEPTH, type ParsedTree, type Position } from './config-tree.ts';
+import { type JSONVisitor, type ParseErrorCode, printParseErrorCode, visit } from 'jsonc-parser';
+import { type ConfigNode, MAX_DEPTH, type ParsedTree, type Position, type SyntaxProblem } from './config-tree.ts';
 
 export function parseJsonTree(text: string): ParsedTree {
-  const positionOf = locate(text);
-  const tooDeep = findTooDeep(text);
-  if (tooDeep !== undefined) {
-    return {
-      ok: false,
-      problems: [{ at: positionOf(tooDeep), problem: `nested more than ${MAX_DEPTH} levels deep.` }],
-    };
+  const builder = new TreeBuilder();
+  try {
+    visit(text, builder.visitor, { allowTrailingComma: true });
+  } catch (thrown) {
+    // The parser calls itself for each level, which a file of brackets alone would bring to an end.
+    if (!(thrown instanceof TooDeep)) throw thrown;
+    return { ok: false, problems: [{ at: thrown.at, problem: `nested more than ${MAX_DEPTH} levels deep.` }] };
   }
-  const errors: ParseError[] = [];
-  const root = parseTree(text, errors, { allowTrailingComma: true });
-  if (root === undefined || errors.length > 0) {
-    const problems = errors.map(({ error, offset }) => ({ at: positionOf(offset), problem: explain(error) }));
-    return { ok: false, problems: problems.length > 0 ? problems : [{ at: positionOf(0), problem: EMPTY }] };
-  }
-  return { ok: true, root: toConfigNode(root, positionOf) };
+  const { root, problems } = builder;
+  if (problems.length > 0) return { ok: false, problems };
+  return root === undefined ? { ok: false, problems: [{ at: START, problem: EMPTY }] } : { ok: true, root };
 }
 
-function toConfigNode(node: Node, positionOf: (offset: number) => Position): ConfigNode {
-  const at = positionOf(node.offset);
-  const { type, children = [], value } = node;
-  if (type === 'array') {
-    return { kind: 'list', at, items: children.map((child) => toConfigNode(child, positionOf)) };
+const START: Position = { line: 1, column: 1 };
+
+class TooDeep extends Error {
+  readonly at: Position;
+
+  constructor(at: Position) {
+    super('too deep');
+    this.at = at;
   }
-  if (type === 'object') {
-    const members = new Map<string, ConfigNode>();
-    const repeated: { key: string; at: Position }[] = [];
-    for (const { children: [key, member] = [] } of children) {
-      if (key === undefined || member === undefined) continue;
-      const name = String(key.value);
-      if (members.has(name)) repeated.push({ key: name, at: positionOf(key.offset) });
-      else members.set(name, toConfigNode(member, positionOf));
-    }
-    return { kind: 'object', at, members, repeated };
+}
+
+/** What has begun and not ended. */
+type OpenNode = OpenObject | { readonly kind: 'list'; readonly at: Position; readonly items: ConfigNode[] };
+
+interface OpenObject {
+  readonly kind: 'object';
+  readonly at: Position;
+  readonly members: Map<string, ConfigNode>;
+  readonly repeated: { readonly key: string; readonly at: Position }[];
+  /** The key whose value comes next; undefined: one that was there before, whose value is left out. */
+  key: string | undefined;
+}
+
+/** Makes our tree while the parser goes through the text: its own tree would be a second one. */
+class TreeBuilder {
+  readonly problems: SyntaxProblem[] = [];
+  readonly #open: OpenNode[] = [];
+  #root: ConfigNode | undefined;
+
+  get root(): ConfigNode | undefined {
+    return this.#root;
   }
+
+  readonly visitor: JSONVisitor = {
+    onObjectBegin: (_offset, _length, line, column) => {
+      this.#begin({ kind: 'object', at: toPosition(line, column), members: new Map(), repeated: [], key: undefined });
+    },
+    onObjectProperty: (key, _offset, _length, line, column) => {
+      const object = this.#open.at(-1);
+      if (object?.kind !== 'object') return;
+      const isRepeated = object.members.has(key);
+      if (isRepeated) object.repeated.push({ key, at: toPosition(line, column) });
+      object.key = isRepeated ? undefined : key;
+    },
+    onObjectEnd: () => this.#end(),
+    onArrayBegin: (_offset, _length, line, column) => {
+      this.#begin({ kind: 'list', at: toPosition(line, column), items: [] });
+    },
+    onArrayEnd: () => this.#end(),
+    onLiteralValue: (value, _offset, _length, line, column) => this.#add(toScalar(value, toPosition(line, column))),
+    onError: (error, _offset, _length, line, column) => {
+      if (this.problems.length < MAX_PROBLEMS)
+        this.problems.push({ at: toPosition(line, column), problem: explain(error) });
+    },
+  };
+
+  #begin(node: OpenNode): void {
+    if (this.#open.length >= MAX_DEPTH) throw new TooDeep(node.at);
+    this.#add(node);
+    this.#open.push(node);
+  }
+
+  #end(): void {
+    this.#open.pop();
+  }
+
+  #add(node: ConfigNode): void {
+    const parent = this.#open.at(-1);
+    if (parent === undefined) this.#root ??= node;
+    else if (parent.kind === 'list') parent.items.push(node);
+    else if (parent.key !== undefined) parent.members.set(parent.key, node);
+  }
+}
+
+/** One mistake of the language makes many. */
+const MAX_PROBLEMS = 20;
+
+/** The parser counts from 0. */
+function toPosition(line: number, column: number): Position {
+  return { line: line + 1, column: column + 1 };
+}
+
+function toScalar(value: unknown, at: Position): ConfigNode {
   if (typeof value === 'string') return { kind: 'text', at, value };
   if (typeof value === 'number') return { kind: 'number', at, value };
   if (typeof value === 'boolean') return { kind: 'boolean', at, value };
   return { kind: 'null', at };
-}
-
-/** The parser calls itself for each level, which a file of brackets alone would bring to an end. */
-function findTooDeep(text: string): number | undefined {
-  const scanner = createScanner(text, true);
-  let depth = 0;
-  let previous = -1;
-  for (scanner.scan(); scanner.getPosition() > previous; scanner.scan()) {
-    previous = scanner.getPosition();
-    const start = text[scanner.getTokenOffset()];
-    if (start === '{' || start === '[') depth += 1;
-    if (start === '}' || start === ']') depth -= 1;
-    if (depth > MAX_DEPTH) return scanner.getTokenOffset();
-  }
-  return undefined;
-}
-
-/** Finds lines by halving: a file may have a hundred thousand of them. */
-function locate(text: string): (offset: number) => Position {
-  const starts = [0];
-  for (let at = text.indexOf('\n'); at !== -1; at = text.indexOf('\n', at + 1)) starts.push(at + 1);
-  return (offset) => {
-    let low = 0;
-    let high = starts.length - 1;
-    while (low < high) {
-      const middle = Math.ceil((low + high) / 2);
-      if ((starts[middle] ?? 0) <= offset) low = middle;
-      else high = middle - 1;
-    }
-    return { line: low + 1, column: offset - (starts[low] ?? 0) + 1 };
-  };
 }
 
 const EMPTY = 'expected an object, got nothing.';
@@ -98,6 +129,6 @@ const PROBLEMS: Readonly<Record<string, string>> = {
   InvalidCharacter: 'a character that JSON texts write with a backslash, such as a tab.',
 };
 
-function explain(error: ParseError['error']): string {
+function explain(error: ParseErrorCode): string {
   return PROBLEMS[printParseErrorCode(error)] ?? 'something that is not JSON begins here.';
 }

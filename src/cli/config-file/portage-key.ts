@@ -107,7 +107,7 @@ function readOptions(
     const name = optionNameOf(key);
     const spec = name === undefined ? undefined : findOption(name);
     if (name === undefined || spec === undefined) {
-      if (!OWN_KEYS.includes(key)) report.mistake(node.at, place, explainUnknown(key));
+      if (!OWN_KEYS.includes(key)) report.mistake(node.at, place, explainUnknown(key, report.mistakeCount));
       else if (path.length === 1) report.mistake(node.at, place, OF_ONE_SERVER);
       continue;
     }
@@ -135,12 +135,14 @@ function toKebabCase(key: string): string {
   return key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
-/** Longer words are no slip of a name that exists, and comparing them costs time. */
+/** Longer words are no slip of a name that exists, and comparing words costs time. */
 const LONGEST_NAME = 40;
+const MAX_COMPARED = 100;
 
-function explainUnknown(key: string): string {
+function explainUnknown(key: string, before: number): string {
   const names = [...OPTIONS.map(({ name }) => name), ...OWN_KEYS];
-  const near = key.length > LONGEST_NAME ? [] : suggest(toKebabCase(key), names).map(toCamelCase);
+  const near =
+    key.length > LONGEST_NAME || before > MAX_COMPARED ? [] : suggest(toKebabCase(key), names).map(toCamelCase);
   const unknown = `mcp-portage has no option ${quoteKey(key)}`;
   return near.length === 0 ? `${unknown}.` : `${unknown}; did you mean ${near.join(' or ')}?`;
 }

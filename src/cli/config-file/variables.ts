@@ -50,7 +50,8 @@ export class Variables {
     const parts: string[] = [];
     let length = 0;
     let end = 0;
-    for (const match of text.matchAll(pattern)) {
+    // Behind the last brace nothing ends, and looking for the end from each beginning would take its time.
+    for (const match of text.slice(0, text.lastIndexOf('}') + 1).matchAll(pattern)) {
       const [written, braced, kind, name = ''] = match;
       const value =
         braced !== undefined

@@ -143,3 +143,12 @@ test('a line of a refusal cannot be forged by a key', async (t) => {
   t.is(said.split('\n').length, 1);
   t.false(said.includes('\u001b') || said.includes('\u202e'));
 });
+
+test('texts and keys that take long to look at are looked at once', async (t) => {
+  const started = process.cpuUsage().user;
+  const unclosed = JSON.stringify({ mcpServers: { a: { command: 'x', args: ['${'.repeat(1_000_000)] } } });
+  t.regex(await saidOf(unclosed, '/a/x.json'), /^x\.json:1:20 \(mcpServers\.a\)/);
+  const keys = Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`max-sessionz${index}`, 1]));
+  t.regex(await saidOf(JSON.stringify({ mcpServers: {}, portage: keys }), '/a/x.json'), /and 49980 more\.$/);
+  t.true(process.cpuUsage().user - started < 10_000_000);
+});
