@@ -70,11 +70,23 @@ export type CheckedEntry =
   | { readonly ok: true; readonly entry: Entry }
   | { readonly ok: false; readonly problems: readonly EntryProblem[] };
 
-export function checkEntry(plain: unknown): CheckedEntry {
-  const checked = ENTRY_SCHEMA.safeParse(plain);
-  if (checked.success) return { ok: true, entry: checked.data };
-  return { ok: false, problems: checked.error.issues.map((issue) => toProblem(issue, [])) };
+/**
+ * Each key by itself: the schema as a whole would look for all thirty of them in every entry, which has four.
+ * @param plain holds no other keys than those of `ENTRY_SHAPE`
+ */
+export function checkEntry(plain: ReadonlyMap<string, unknown>): CheckedEntry {
+  const problems: EntryProblem[] = [];
+  const entry: Record<string, unknown> = {};
+  for (const [key, schema] of KEYS) {
+    if (!plain.has(key)) continue;
+    const checked = schema.safeParse(plain.get(key));
+    if (checked.success) entry[key] = checked.data;
+    else problems.push(...checked.error.issues.map((issue) => toProblem(issue, [key])));
+  }
+  return problems.length > 0 ? { ok: false, problems } : { ok: true, entry };
 }
+
+const KEYS = Object.entries(ENTRY_SHAPE);
 
 /** Where one of several forms was meant, the mistake lies deeper: an item of a list, not the list. */
 function toProblem(issue: z.core.$ZodIssue, above: readonly PropertyKey[]): EntryProblem {

@@ -15,7 +15,7 @@ import { PORTAGE, readEntryPortage } from './portage-key.ts';
 
 export interface EntryReader extends EntryContext {
   readonly dialect: Dialect;
-  readonly checkEntry: (plain: unknown) => CheckedEntry;
+  readonly checkEntry: (plain: ReadonlyMap<string, unknown>) => CheckedEntry;
   /** The keys that `checkEntry` knows. */
   readonly knownKeys: ReadonlySet<string>;
 }
@@ -77,12 +77,12 @@ export function readServer(
 }
 
 /** Without our own key; what is null there is not said. */
-function toPlainEntry(node: ObjectNode, path: Path, reader: EntryReader): unknown {
-  const plain: Record<string, unknown> = Object.create(null);
+function toPlainEntry(node: ObjectNode, path: Path, reader: EntryReader): ReadonlyMap<string, unknown> {
+  const plain = new Map<string, unknown>();
   for (const [key, member] of node.members) {
     // What nobody here will look at may have variables that only its host knows.
     if (key === PORTAGE || member.kind === 'null' || !reader.knownKeys.has(key)) continue;
-    plain[key] = toPlain(member, [...path, key], reader);
+    plain.set(key, toPlain(member, [...path, key], reader));
   }
   return plain;
 }
