@@ -12,7 +12,6 @@ import { reportRepeated, resolvePath } from './entry-context.ts';
 import { FileReport, quoteKey } from './file-report.ts';
 import { type Readers, readConfigText, readOwnText } from './found-file.ts';
 import { PORTAGE, readTopPortage } from './portage-key.ts';
-import { toSegment } from './segment.ts';
 import { type EntryReader, readServer, warnOfUnknownKeys } from './server-entry.ts';
 import { Variables } from './variables.ts';
 
@@ -177,4 +176,16 @@ function readSegment(name: string, nameOfSegment: Map<string, string>) {
   }
   nameOfSegment.set(text, name);
   return { ok: true, text } as const;
+}
+
+/**
+ * A name as one segment of a URL, which means the same wherever it is written and needs no escapes. [RFC 3986 2.3] Dots in
+ * front would make it a step in a path, or a hidden file. Undefined: nothing is left of the name.
+ */
+function toSegment(name: string): string | undefined {
+  const segment = name
+    .replaceAll(/[^A-Za-z0-9._~-]+/g, '-')
+    .replace(/^[-.]+/, '')
+    .replace(/-+$/, '');
+  return segment === '' ? undefined : segment;
 }

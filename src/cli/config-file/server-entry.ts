@@ -4,13 +4,11 @@ import type { WrittenOption } from '../options/given-options.ts';
 import { findOption, type OptionName } from '../options/option-table.ts';
 import type { WrittenServer } from './config-file.ts';
 import { type ConfigNode, KIND_NAMES, nearestNode, type ObjectNode, type Path } from './config-tree.ts';
-import type { Dialect } from './dialects.ts';
+import { type Dialect, meaningOf } from './dialects.ts';
 import { type EntryContext, reportRepeated, resolvePath, toPlain } from './entry-context.ts';
-import { readEnvironment } from './entry-environment.ts';
-import { readHeaders } from './entry-headers.ts';
 import type { CheckedEntry, Entry } from './entry-schema.ts';
 import { readTarget } from './entry-target.ts';
-import { meaningOf } from './known-keys.ts';
+import { readEnvironment, readHeaders } from './entry-values.ts';
 import { PORTAGE, readEntryPortage } from './portage-key.ts';
 
 export interface EntryReader extends EntryContext {
