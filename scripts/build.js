@@ -4,18 +4,20 @@
  */
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { basename, join, relative } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { build } from 'esbuild';
 
 const OUT = 'dist';
 /** Ends the name of a file that is being written. */
 const DRAFT = '.draft';
 /** Large, and needed by modules only that are imported dynamically: code that is not there need not be read. */
-const SELDOM = ['got', 'jsonc-parser', 'oauth4webapi', 'picomatch', 'pino-pretty', 'toml-eslint-parser'];
-/** A module of ours that belongs to such a package, of which so little is used that the two are better together. */
-const SELDOM_MODULES = { 'config-schema': 'src/cli/config-file/schema.ts' };
-/** Its other form looks for its own files where a bundle has none. */
-const AS_MODULE = { 'jsonc-parser': 'jsonc-parser/lib/esm/main.js' };
+const SELDOM = ['got', 'oauth4webapi', 'picomatch', 'pino-pretty'];
+
+/**
+ * Modules of ours that are imported dynamically and bring a library along, of which they need a part: each becomes a file
+ * with that part. None may import anything of ours that is compared by identity, such as a class of errors.
+ */
+const SELDOM_MODULES = ['json-tree', 'toml-tree', 'entry-schema'].map((name) => `src/cli/config-file/${name}.ts`);
 
 /** What a CommonJS module has in place of import.meta.url. */
 const MODULE_URL = "const importMetaUrl = require('node:url').pathToFileURL(__filename).href;";
@@ -46,12 +48,7 @@ const OPTIONS = {
 };
 const define = { 'import.meta.url': 'importMetaUrl' };
 
-const ENTRIES = [
-  { in: 'src/cli.ts', out: 'cli' },
-  ...SELDOM.map((name) => ({ in: AS_MODULE[name] ?? name, out: name })),
-  ...Object.entries(SELDOM_MODULES).map(([out, path]) => ({ in: path, out })),
-];
-const program = await build({ ...OPTIONS, define, entryPoints: ENTRIES });
+const program = await build({ ...OPTIONS, define, entryPoints: ['src/cli.ts', ...SELDOM, ...SELDOM_MODULES] });
 const digest = digestOf(program.outputFiles, 'cli.cjs');
 const starter = await build({
   ...OPTIONS,
@@ -96,14 +93,17 @@ function keepOnlyTheParser({ onResolve, resolve }) {
 }
 
 function keepSeldomApart({ onResolve }) {
-  onResolve({ filter: /^\.\.?\// }, ({ path, resolveDir, kind }) => {
-    const meant = relative('.', join(resolveDir, path)).replaceAll('\\', '/');
-    const found = Object.entries(SELDOM_MODULES).find(([, module]) => module === meant);
-    return kind === 'entry-point' || found === undefined ? undefined : { path: `./${found[0]}.cjs`, external: true };
-  });
   onResolve({ filter: /./ }, ({ path, kind }) =>
     kind !== 'entry-point' && SELDOM.includes(path) ? { path: `./${path}.cjs`, external: true } : undefined,
   );
+  const modules = SELDOM_MODULES.map((path) => resolve(path));
+  onResolve({ filter: /^\.{1,2}\// }, ({ path, kind, resolveDir }) =>
+    kind !== 'entry-point' && modules.includes(resolve(resolveDir, path))
+      ? { path: `./${basename(path, '.ts')}.cjs`, external: true }
+      : undefined,
+  );
+  // Its other form hides from the bundler what it requires.
+  onResolve({ filter: /^jsonc-parser$/ }, () => ({ path: resolve('node_modules/jsonc-parser/lib/esm/main.js') }));
 }
 
 /** The licences of bundled packages ask to be passed on with their code. */

@@ -1,4 +1,5 @@
 /** From the command line to the Config, with the configuration file that it names; once at the start, and again when that changes. */
+import { homedir } from 'node:os';
 import { checkFiles, readHeaderFile } from './check-files.ts';
 import { type BridgeCommand, configFileOf } from './command-line.ts';
 import type { ConfigFile } from './config-file/config-file.ts';
@@ -26,9 +27,18 @@ export async function loadConfig(command: BridgeCommand, around: LoadSurrounding
 async function readFileOf(command: BridgeCommand, around: LoadSurroundings): Promise<ConfigFile | undefined> {
   const path = configFileOf(command, around.env);
   if (path === undefined) return undefined;
-  // Its parsers are loaded where there is such a file.
-  const { readConfigFile } = await import('./config-file/read-config-file.ts');
-  return readConfigFile(path, { ...around, mayBeWritable: mayBeWritable(command, around) });
+  // Loaded where there is such a file.
+  const [{ readConfigFile }, { readFileOnDisk }] = await Promise.all([
+    import('./config-file/read-config-file.ts'),
+    import('./config-file/found-file.ts'),
+  ]);
+  return readConfigFile(path, {
+    ...around,
+    homeFolder: (around.homeFolder ?? homedir)(),
+    uid: process.getuid?.(),
+    readFile: readFileOnDisk,
+    mayBeWritable: mayBeWritable(command, around),
+  });
 }
 
 function mayBeWritable({ options }: BridgeCommand, { env }: LoadSurroundings): boolean {

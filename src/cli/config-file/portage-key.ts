@@ -1,84 +1,215 @@
-/** The key `portage`: our own options in a file, by the names that they have on the command line. */
+/** What stands under our own key `portage`: options, named as on the command line or in camel case, and who may call. */
+import type { Target } from '../../config.ts';
+import type { WrittenOption } from '../options/given-options.ts';
 import type { OptionSpec } from '../options/option-spec.ts';
-import { OF_ONE_SERVER, OPTIONS, type OptionName } from '../options/option-table.ts';
+import { findOption, isOptionName, OF_ONE_SERVER, OPTIONS, type OptionName } from '../options/option-table.ts';
+import { isUrlLike } from '../parse/target.ts';
 import { suggest } from '../suggest.ts';
-import { ENTRY_MEMBERS, OPTION_KINDS } from './schema.ts';
+import { type ConfigNode, KIND_NAMES, type Path } from './config-tree.ts';
+import { type EntryContext, expandText, reportRepeated, resolvePath } from './entry-context.ts';
+import { quoteKey } from './file-report.ts';
 
-/** At the top of the file, for the listener, the process and all servers; or in the entry of one server. */
-export type Position = 'top' | 'entry';
+export const PORTAGE = 'portage';
 
-const GROUPS_OF_LISTENER: readonly OptionSpec['group'][] = ['listen', 'endpoints', 'access', 'logging'];
-/** About the whole process, whatever group they are shown in. */
-const OF_PROCESS: readonly OptionName[] = ['max-in-flight', 'max-header-bytes', 'shutdown-grace'];
-/** What is said when the program is called, and of no server. */
-const OF_CALL: readonly OptionSpec['group'][] = ['servers', 'probe', 'snippet'];
-
-/** Where an option may stand; none: only on the command line. */
-function positionsOf({ name, group }: OptionSpec & { readonly name: OptionName }): readonly Position[] {
-  if (OF_CALL.includes(group)) return [];
-  if (GROUPS_OF_LISTENER.includes(group) || OF_PROCESS.includes(name)) return ['top'];
-  return OF_ONE_SERVER.includes(name) ? ['entry'] : ['top', 'entry'];
+export interface EntryPortage {
+  readonly options: ReadonlyMap<OptionName, WrittenOption>;
+  /** Undefined: not said here. */
+  readonly isRequired: boolean | undefined;
+  /** Undefined: everybody. */
+  readonly callers: readonly string[] | undefined;
 }
 
-/** `map-header` → `mapHeaders`: what may be repeated has several here. */
-function keyOf({ name, kind }: OptionSpec): string {
-  const camel = name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
-  return kind === 'list' && name !== 'env' ? `${camel}s` : camel;
+/** Where an option may stand: at the top, in the entry of a server, at the top as what holds for every server, or not here. */
+export type OptionScope = 'process' | 'server' | 'both' | 'call';
+
+const PROCESS_GROUPS: readonly OptionSpec['group'][] = ['listen', 'endpoints', 'access', 'logging'];
+const PROCESS_OPTIONS: readonly string[] = ['max-in-flight', 'shutdown-grace', 'max-header-bytes'];
+/** What is said when the program is called. */
+const CALL_GROUPS: readonly OptionSpec['group'][] = ['servers', 'probe', 'snippet'];
+
+export function scopeOf({ name, group }: OptionSpec): OptionScope {
+  if (CALL_GROUPS.includes(group)) return 'call';
+  if (PROCESS_GROUPS.includes(group) || PROCESS_OPTIONS.includes(name)) return 'process';
+  return OF_ONE_SERVER.some((option) => option === name) ? 'server' : 'both';
 }
 
-export interface KnownOption {
-  readonly option: OptionSpec & { readonly name: OptionName };
-  readonly key: string;
+/** `max-sessions` → `maxSessions` */
+export function toCamelCase(name: string): string {
+  return name.replaceAll(/-([a-z])/g, (_, letter: string) => letter.toUpperCase());
 }
 
-const KNOWN: readonly KnownOption[] = OPTIONS.map((option) => ({ option, key: keyOf(option) }));
+/** @param target undefined: what the entry says itself is wrong, and has been reported */
+export function readEntryPortage(
+  node: ConfigNode | undefined,
+  path: Path,
+  context: EntryContext,
+  target: Target['kind'] | undefined,
+): EntryPortage {
+  const members = membersOf(node, path, context);
+  const options = readOptions(members, path, context, (spec) => {
+    if (scopeOf(spec) === 'call') return ON_COMMAND_LINE;
+    if (scopeOf(spec) === 'process') return 'is no matter of one server; it belongs to the key portage at the top.';
+    if (target === undefined || spec.target === undefined || spec.target === target) return undefined;
+    return spec.target === 'url'
+      ? 'is for a server that is reached by its URL; this one is started as a command.'
+      : 'is for a server that is started as a command; this one is reached by its URL.';
+  });
+  return { options, isRequired: readRequired(members, path, context), callers: readCallers(members, path, context) };
+}
 
-export type FoundOption =
-  | { readonly kind: 'option'; readonly name: OptionName; readonly texts: readonly string[] }
-  /** The rest of a sentence. */
-  | { readonly kind: 'mistake'; readonly problem: string };
+export function readTopPortage(
+  node: ConfigNode | undefined,
+  context: EntryContext,
+): ReadonlyMap<OptionName, WrittenOption> {
+  const path = [PORTAGE];
+  return readOptions(membersOf(node, path, context), path, context, (spec) => {
+    if (scopeOf(spec) === 'call') return ON_COMMAND_LINE;
+    return scopeOf(spec) === 'server' ? BELONGS_TO_ENTRY : undefined;
+  });
+}
 
-/** One member of the key: under its name here or that of the command line. */
-export function readOption(key: string, value: unknown, position: Position): FoundOption {
-  const known = KNOWN.find(({ option, key: own }) => own === key || option.name === key || `${key}s` === own);
-  if (known === undefined) return { kind: 'mistake', problem: explainUnknown(key, position) };
-  const { option } = known;
-  const positions = positionsOf(option);
-  if (positions.length === 0) return mistake(`--${option.name} belongs on the command line`);
-  if (!positions.includes(position)) {
-    return mistake(
-      position === 'entry'
-        ? 'this is not about one server; it belongs under the key portage at the top of the file'
-        : 'this is about one server; it belongs under the key portage in its entry',
-    );
+function membersOf(node: ConfigNode | undefined, path: Path, context: EntryContext): ReadonlyMap<string, ConfigNode> {
+  if (node === undefined) return new Map();
+  if (node.kind === 'object') {
+    reportRepeated(node, path, context);
+    return node.members;
   }
-  const parsed = OPTION_KINDS[option.kind].safeParse(value);
-  if (!parsed.success) return mistake(`expected ${parsed.error.issues[0]?.message}, got ${nameKind(value)}`);
-  const values = Array.isArray(parsed.data) ? parsed.data : [parsed.data];
-  return { kind: 'option', name: option.name, texts: values.map(String) };
+  context.report.mistake(node.at, path, `expected an object, got ${KIND_NAMES[node.kind]}.`);
+  return new Map();
 }
 
-function explainUnknown(key: string, position: Position): string {
-  const keys = optionsAt(position).map((known) => known.key);
-  const [meant] = suggest(key, position === 'entry' ? [...keys, ...Object.keys(ENTRY_MEMBERS)] : keys);
-  return `no option of mcp-portage${meant === undefined ? '' : `; did you mean ${meant}?`}`;
+const ON_COMMAND_LINE = 'belongs on the command line.';
+const BELONGS_TO_ENTRY = 'is a matter of one server; it belongs to the key portage in the entry of that server.';
+
+/** Keys that are no options. */
+const OWN_KEYS: readonly string[] = ['required', 'callers'];
+
+type Refuse = (spec: OptionSpec) => string | undefined;
+
+function readOptions(
+  members: ReadonlyMap<string, ConfigNode>,
+  path: Path,
+  context: EntryContext,
+  refuse: Refuse,
+): ReadonlyMap<OptionName, WrittenOption> {
+  const { report } = context;
+  const options = new Map<OptionName, WrittenOption>();
+  for (const [key, node] of members) {
+    const place = [...path, key];
+    const name = optionNameOf(key);
+    const spec = name === undefined ? undefined : findOption(name);
+    if (name === undefined || spec === undefined) {
+      if (!OWN_KEYS.includes(key)) report.mistake(node.at, place, explainUnknown(key, report.mistakeCount));
+      else if (path.length === 1) report.mistake(node.at, place, BELONGS_TO_ENTRY);
+      continue;
+    }
+    const problem = refuse(spec);
+    if (problem !== undefined) report.mistake(node.at, place, problem);
+    else if (options.has(name))
+      report.mistake(node.at, place, 'says again what another key says; leave one of them out.');
+    else {
+      const texts = readTexts(spec, node, place, context);
+      if (texts !== undefined) options.set(name, { texts, source: report.sourceOf(node.at, place) });
+    }
+  }
+  return options;
 }
 
-function mistake(problem: string): FoundOption {
-  return { kind: 'mistake', problem };
+/** `maxSessions`, `max-sessions`; of lists also `mapHeaders`. */
+function optionNameOf(key: string): OptionName | undefined {
+  const name = toKebabCase(key);
+  if (isOptionName(name)) return name;
+  const singular = name.replace(/s$/, '');
+  return isOptionName(singular) && findOption(singular)?.kind === 'list' ? singular : undefined;
 }
 
-/** What a value is, without showing it. */
-export function nameKind(value: unknown): string {
-  if (value === undefined) return 'nothing';
-  if (value === null) return 'null';
-  if (Array.isArray(value)) return 'a list';
-  if (typeof value === 'string') return value === '' ? 'an empty text' : 'a text';
-  if (typeof value === 'boolean') return `${value}`;
-  return typeof value === 'object' ? 'an object' : 'a number';
+function toKebabCase(key: string): string {
+  return key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }
 
-/** What may stand under the key, for a schema: the option and its name there. */
-export function optionsAt(position: Position): readonly KnownOption[] {
-  return KNOWN.filter(({ option }) => positionsOf(option).includes(position));
+/** Longer words are no slip of a name that exists, and comparing words costs time. */
+const LONGEST_NAME = 40;
+const MAX_COMPARED = 100;
+
+function explainUnknown(key: string, before: number): string {
+  const names = [...OPTIONS.map(({ name }) => name), ...OWN_KEYS];
+  const near =
+    key.length > LONGEST_NAME || before > MAX_COMPARED ? [] : suggest(toKebabCase(key), names).map(toCamelCase);
+  const unknown = `mcp-portage has no option ${quoteKey(key)}`;
+  return near.length === 0 ? `${unknown}.` : `${unknown}; did you mean ${near.join(' or ')}?`;
+}
+
+/** As they would be on the command line. Undefined: a mistake, which has been reported. */
+function readTexts(
+  spec: OptionSpec,
+  node: ConfigNode,
+  path: Path,
+  context: EntryContext,
+): readonly string[] | undefined {
+  if (spec.kind === 'list' && node.kind === 'list') {
+    const texts = node.items.map((item, index) => readText(spec, item, [...path, index], context));
+    const found = texts.filter((text) => text !== undefined);
+    return found.length === texts.length ? found : undefined;
+  }
+  const text = readText(spec, node, path, context);
+  return text === undefined ? undefined : [text];
+}
+
+const EXPECTED: Readonly<Record<OptionSpec['kind'], string>> = {
+  flag: 'true or false',
+  value: 'a text or a number',
+  list: 'a text or a list of texts',
+};
+
+function readText(spec: OptionSpec, node: ConfigNode, path: Path, context: EntryContext): string | undefined {
+  if (node.kind === 'text') {
+    const text = expandText(node, path, context);
+    return text === undefined ? undefined : resolveFile(spec, text, context);
+  }
+  const isScalar = node.kind === 'boolean' || (node.kind === 'number' && spec.kind !== 'flag');
+  if (isScalar) return String(node.value);
+  context.report.mistake(node.at, path, `expected ${EXPECTED[spec.kind]}, got ${KIND_NAMES[node.kind]}.`);
+  return undefined;
+}
+
+/** Paths in a file are relative to where the file is, not to where somebody happens to stand. */
+function resolveFile({ name, completes }: OptionSpec, text: string, context: EntryContext): string {
+  if (text === '') return text;
+  if (completes !== undefined && !isUrlLike(text)) return resolvePath(text, context);
+  const [, before, path] = name === 'auth-token' ? (/^([^:]*file:)(.+)$/s.exec(text) ?? []) : [];
+  return before === undefined || path === undefined ? text : before + resolvePath(path, context);
+}
+
+function readRequired(
+  members: ReadonlyMap<string, ConfigNode>,
+  path: Path,
+  { report }: EntryContext,
+): boolean | undefined {
+  const node = members.get('required');
+  if (node === undefined || node.kind === 'boolean') return node?.value;
+  report.mistake(node.at, [...path, 'required'], `expected true or false, got ${KIND_NAMES[node.kind]}.`);
+  return undefined;
+}
+
+function readCallers(
+  members: ReadonlyMap<string, ConfigNode>,
+  path: Path,
+  context: EntryContext,
+): readonly string[] | undefined {
+  const node = members.get('callers');
+  if (node === undefined) return undefined;
+  const place = [...path, 'callers'];
+  if (node.kind !== 'list') {
+    context.report.mistake(node.at, place, `expected a list of names of callers, got ${KIND_NAMES[node.kind]}.`);
+    return undefined;
+  }
+  return node.items.flatMap((item, index) => {
+    const name = item.kind === 'text' ? expandText(item, [...place, index], context) : undefined;
+    if (name !== undefined && name !== '') return [name];
+    if (item.kind !== 'text' || name === '') {
+      const got = item.kind === 'text' ? 'an empty text' : KIND_NAMES[item.kind];
+      context.report.mistake(item.at, [...place, index], `expected the name of a caller, got ${got}.`);
+    }
+    return [];
+  });
 }

@@ -1,106 +1,116 @@
-/** Variables in the texts of a configuration file, as the hosts write them. */
-import { basename, sep } from 'node:path';
+/** Variables in the texts of a configuration file, in the spellings of all hosts. What is put in is not looked at again. */
+import { basename } from 'node:path';
 import type { Environment } from '../parse/child-environment.ts';
+
+export type ExpandedText =
+  | { readonly ok: true; readonly text: string }
+  /** Ends with a full stop, and names variables, never values. */
+  | { readonly ok: false; readonly problem: string };
 
 export interface VariableSources {
   readonly env: Environment;
-  /** The folder that a project is in. */
+  readonly homeFolder: string;
+  readonly platform: NodeJS.Platform;
   readonly workspaceFolder: string;
-  readonly userHome: () => string;
-  /** What VS Code would ask its user, by id; its default where there is one. */
-  readonly inputs: ReadonlyMap<string, string | undefined>;
-  /** `${env:NAME}`, or `{env:NAME}` as opencode writes it, or either, where it is not known which host a file is of. */
-  readonly style: VariableStyle;
-  /** Throws for a file that cannot be read. */
-  readonly readFile: (path: string) => string;
+  /** By id: what VS Code would offer when it asks. */
+  readonly inputs: ReadonlyMap<string, { readonly default: string | undefined }>;
+  /** opencode has `{env:NAME}` and `{file:path}` besides. */
+  readonly spelling: 'common' | 'opencode';
+  /** Reads a file that `{file:path}` names. */
+  readonly readFile: (path: string) => ExpandedText;
 }
 
-export type Expanded = { readonly ok: true; readonly text: string } | { readonly ok: false; readonly problem: string };
+/** Of one text, and of all texts of a file together: a few short lines can name a large value many times. */
+const MAX_TEXT_LENGTH = 2 ** 20;
+const MAX_ALL_LENGTH = 2 ** 25;
 
-/** What is put in is not looked through again. */
-export function expandVariables(text: string, sources: VariableSources): Expanded {
-  let problem: string | undefined;
-  const resolve = (found: string | Unresolved): string => {
-    if (typeof found === 'string') return found;
-    problem ??= found.problem;
-    return '';
-  };
-  const expanded = text.replaceAll(
-    PATTERNS[sources.style],
-    (_, dollar: string | undefined, braces: string | undefined) =>
-      resolve(dollar === undefined ? inBraces(braces ?? '', sources) : afterDollar(dollar, sources)),
-  );
-  return problem === undefined ? { ok: true, text: expanded } : { ok: false, problem };
-}
+const COMMON = /\$\{([^}]*)\}/g;
+const OPENCODE = /\$\{([^}]*)\}|\{(env|file):([^{}]+)\}/g;
+const NAME = /^([A-Za-z_][A-Za-z0-9_()]*)(?::-(.*))?$/s;
 
-export type VariableStyle = 'dollar' | 'braces' | 'either';
+export class Variables {
+  readonly #sources: VariableSources;
+  readonly #builtIn: ReadonlyMap<string, string>;
+  #expandedLength = 0;
 
-/** Without a dollar sign only those two kinds: braces stand in many a text, such as JSON. */
-const PATTERNS: Readonly<Record<VariableStyle, RegExp>> = {
-  dollar: /\$\{([^{}]*)\}/g,
-  braces: /(?!)()|\{((?:env|file):[^{}]*)\}/g,
-  either: /\$\{([^{}]*)\}|\{((?:env|file):[^{}]*)\}/g,
-};
-
-interface Unresolved {
-  readonly problem: string;
-}
-
-function afterDollar(inner: string, sources: VariableSources): string | Unresolved {
-  const { env, workspaceFolder, userHome, inputs } = sources;
-  switch (inner) {
-    case 'workspaceFolder':
-      return workspaceFolder;
-    case 'workspaceFolderBasename':
-      return basename(workspaceFolder);
-    case 'userHome':
-      return userHome();
-    case 'pathSeparator':
-    case '/':
-      return sep;
+  constructor(sources: VariableSources) {
+    this.#sources = sources;
+    const separator = sources.platform === 'win32' ? '\\' : '/';
+    this.#builtIn = new Map([
+      ['workspaceFolder', sources.workspaceFolder],
+      ['workspaceFolderBasename', basename(sources.workspaceFolder)],
+      ['userHome', sources.homeFolder],
+      ['pathSeparator', separator],
+      ['/', separator],
+    ]);
   }
-  const [, kind = '', rest = ''] = /^(env|input):(.*)$/s.exec(inner) ?? [];
-  if (kind === 'input') return inputOf(rest, env, inputs);
-  const variable = kind === 'env' ? rest : inner;
-  const [, name, fallback] = /^([A-Za-z_][A-Za-z0-9_]*)(?::-(.*))?$/s.exec(variable) ?? [];
-  if (name === undefined) {
-    return {
-      problem: `\${${shown(inner)}} is no variable known here; expected \${NAME}, \${env:NAME} or \${input:id}`,
-    };
+
+  expand(text: string): ExpandedText {
+    const pattern = this.#sources.spelling === 'opencode' ? OPENCODE : COMMON;
+    const parts: string[] = [];
+    let length = 0;
+    let end = 0;
+    // Behind the last brace nothing ends, and looking for the end from each beginning would take its time.
+    for (const match of text.slice(0, text.lastIndexOf('}') + 1).matchAll(pattern)) {
+      const [written, braced, kind, name = ''] = match;
+      const value =
+        braced !== undefined
+          ? this.#valueOf(braced)
+          : kind === 'file'
+            ? this.#sources.readFile(name)
+            : this.#fromEnvironment(name);
+      if (!value.ok) return value;
+      const before = text.slice(end, match.index);
+      parts.push(before, value.text);
+      length += before.length + value.text.length;
+      if (length > MAX_TEXT_LENGTH) return refuse('longer than 1 MiB with the values of its variables.');
+      end = match.index + written.length;
+    }
+    if (parts.length === 0) return { ok: true, text };
+    this.#expandedLength += length;
+    if (this.#expandedLength > MAX_ALL_LENGTH) return refuse('too much text, with the values of variables.');
+    return { ok: true, text: parts.join('') + text.slice(end) };
   }
-  return env[name] || (fallback ?? unset(name));
-}
 
-function inBraces(inner: string, { env, readFile }: VariableSources): string | Unresolved {
-  const name = inner.slice(inner.indexOf(':') + 1);
-  if (inner.startsWith('env:')) return env[name] || unset(name);
-  try {
-    return readFile(name).trim();
-  } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unreadable';
-    return { problem: `the file ${shown(name)} cannot be read (${code})` };
+  /** @param written what stands between the braces */
+  #valueOf(written: string): ExpandedText {
+    const builtIn = this.#builtIn.get(written);
+    if (builtIn !== undefined) return { ok: true, text: builtIn };
+    if (written.includes('${')) return refuse('one variable stands within another; set a variable to the whole value.');
+    if (written.startsWith('input:')) return this.#fromInput(written.slice('input:'.length));
+    return this.#fromEnvironment(written.startsWith('env:') ? written.slice('env:'.length) : written);
+  }
+
+  #fromEnvironment(written: string): ExpandedText {
+    const [, name, fallback] = NAME.exec(written) ?? [];
+    if (name === undefined) return refuse(UNKNOWN);
+    const found = this.#find(name) ?? fallback;
+    if (found !== undefined) return { ok: true, text: found };
+    return refuse(
+      `the variable ${name} is not set here; set it, or write \${${name}:-…} with a value to fall back on.`,
+    );
+  }
+
+  /** VS Code asks its user. Here its id is the name of a variable, as it is or as names of variables are mostly written. */
+  #fromInput(id: string): ExpandedText {
+    const name = id.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_');
+    const found = this.#find(id) ?? this.#find(name) ?? this.#sources.inputs.get(id)?.default;
+    if (found !== undefined) return { ok: true, text: found };
+    if (!/^[A-Z_][A-Z0-9_]{0,99}$/.test(name)) return refuse(UNKNOWN);
+    return refuse(
+      `VS Code would ask for this value; here it comes from the variable ${name}, which is not set. Set it.`,
+    );
+  }
+
+  /** An empty variable counts as not set, as everywhere here. */
+  #find(name: string): string | undefined {
+    const value = Object.hasOwn(this.#sources.env, name) ? this.#sources.env[name] : undefined;
+    return value === '' ? undefined : value;
   }
 }
 
-/** Nobody can be asked here: the environment says what the user would. */
-function inputOf(id: string, env: Environment, inputs: VariableSources['inputs']): string | Unresolved {
-  const variable = inputVariable(id);
-  const found = env[id] || env[variable] || inputs.get(id);
-  if (found !== undefined && found !== '') return found;
-  return { problem: `the host would ask its user for ${shown(id)}; set the variable ${variable} instead` };
-}
+const UNKNOWN = `a variable of a kind that is not known here; expected \${NAME}, \${NAME:-default}, \${env:NAME}, \${input:id}, \${workspaceFolder} or \${userHome}. For such a text itself, put it into a variable and name that.`;
 
-/** `github-token` → `GITHUB_TOKEN`. */
-export function inputVariable(id: string): string {
-  return id.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_');
-}
-
-/** An empty variable counts as not set, as everywhere here. */
-function unset(name: string): Unresolved {
-  return { problem: `the variable ${name} is not set here; set it, or write a default: \${${name}:-…}` };
-}
-
-/** It may be a mistake that holds more than a name. */
-function shown(name: string): string {
-  return /^[\w./~:-]{1,80}$/.test(name) ? name : '…';
+function refuse(problem: string): ExpandedText {
+  return { ok: false, problem };
 }

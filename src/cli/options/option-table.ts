@@ -45,9 +45,9 @@ export const OF_ONE_SERVER: readonly OptionName[] = [
   'oauth-client-id',
   'oauth-secret-file',
   'oauth-client-key',
+  'oauth-scope',
   'env',
   'cwd',
-  'map-header',
 ];
 
 /** Prefix of everything the bridge itself reads from the environment; no such name is ever passed to the child. */

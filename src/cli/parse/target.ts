@@ -25,7 +25,7 @@ export function parseTarget(verb: BridgeVerb, positionals: readonly string[], co
   return { kind: 'command', command: program, args };
 }
 
-/** Throws ERR_CONFIG_OPTION. */
+/** Throws ERR_CONFIG_OPTION, and shows nothing of the URL but its scheme. */
 export function parseServerUrl(argument: string): URL {
   const scheme = argument.slice(0, argument.indexOf(':')).toLowerCase();
   if (scheme === 'ws' || scheme === 'wss') {

@@ -1,0 +1,119 @@
+/** The JSON Schema of configuration files, for editors. The program itself checks more, and says it better. */
+import { toJSONSchema } from 'zod';
+import { ENTRY_SCHEMA, type ENTRY_SHAPE } from '../src/cli/config-file/entry-schema.ts';
+import { type OptionScope, scopeOf, toCamelCase } from '../src/cli/config-file/portage-key.ts';
+import type { OptionSpec } from '../src/cli/options/option-spec.ts';
+import { OPTIONS } from '../src/cli/options/option-table.ts';
+
+type Schema = Readonly<Record<string, unknown>>;
+
+const DESCRIPTIONS: Readonly<Record<keyof typeof ENTRY_SHAPE, string>> = {
+  type: 'stdio or local for a command; http, streamable-http, sse or remote for a URL',
+  transport: 'Another name of type',
+  transportType: 'Another name of type',
+  command: 'The program to start; as a list, with its arguments',
+  args: 'Arguments of the program',
+  env: 'Variables for the program; null removes one of the envFile',
+  environment: 'Another name of env (opencode)',
+  env_vars: 'Names of variables that the program gets from here (Codex)',
+  envFile: 'A file with variables for the program',
+  cwd: 'Working directory of the program; the folder of the workspace unless given',
+  url: 'Where the server is, https or http',
+  serverUrl: 'Another name of url (Windsurf)',
+  httpUrl: 'Where the server speaks Streamable HTTP (Gemini CLI)',
+  headers: 'Sent with every request to the server',
+  http_headers: 'Another name of headers (Codex)',
+  env_http_headers: 'Names of headers and of the variables with their values (Codex)',
+  bearer_token_env_var: 'Name of the variable with the token that is sent as a credential (Codex)',
+  disabled: 'Leaves the server out',
+  enabled: 'false leaves the server out',
+  required: 'Whether the process is ready only when this server is (Codex)',
+  timeout: 'Silence allowed to one call, in milliseconds; less than 1000 is read as seconds',
+  tool_timeout_sec: 'Silence allowed to one call, in seconds (Codex)',
+  includeTools: 'Names or patterns of the only tools that clients see',
+  enabled_tools: 'Another name of includeTools (Codex)',
+  excludeTools: 'Names or patterns of tools that no client sees',
+  disabled_tools: 'Another name of excludeTools (Codex)',
+  disabledTools: 'Another name of excludeTools (Windsurf, Roo Code)',
+  tools: 'A list: another name of includeTools (Copilot)',
+  protocolEra: 'Era of the protocol the server speaks: auto, legacy or modern (Inspector)',
+};
+
+const OWN: Schema = {
+  required: { type: 'boolean', description: 'Whether the process is ready only when this server is' },
+  callers: {
+    ...listOfTexts(),
+    description: 'Names of the only callers that may use this server; for others it does not exist',
+  },
+};
+
+export function renderConfigSchema(): string {
+  const ref = (name: string): Schema => ({ $ref: `#/$defs/${name}` });
+  const servers = { type: 'object', additionalProperties: ref('server') };
+  const schema = {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    $id: 'https://unpkg.com/mcp-portage/docs/config.schema.json',
+    title: 'Servers for mcp-portage serve --config',
+    type: 'object',
+    properties: {
+      mcpServers: { ...servers, description: 'Servers, as in Claude, Cursor, Windsurf, Gemini CLI, Cline' },
+      servers: { ...servers, description: 'Servers, as in mcp.json of VS Code' },
+      inputs: {
+        type: 'array',
+        items: ref('input'),
+        description: 'What VS Code asks for; here variables of the environment',
+      },
+      mcp_servers: { ...servers, description: 'Servers, as in config.toml of Codex' },
+      mcp: {
+        type: 'object',
+        description: 'Servers, as in opencode, or below servers as in the settings of VS Code',
+        properties: { servers, inputs: { type: 'array', items: ref('input') } },
+      },
+      portage: ref('portage'),
+    },
+    $defs: {
+      server: describeServer(ref('portageOfServer')),
+      input: {
+        type: 'object',
+        properties: { id: { type: 'string' }, default: { type: 'string' } },
+        required: ['id'],
+      },
+      portageOfServer: {
+        type: 'object',
+        description: 'What mcp-portage does with this server, named like its options',
+        properties: { ...OWN, ...describeOptions(['server', 'both']) },
+      },
+      portage: {
+        type: 'object',
+        description: 'What mcp-portage does, and defaults for every server, named like its options',
+        properties: describeOptions(['process', 'both']),
+      },
+    },
+  };
+  return `${JSON.stringify(schema, undefined, 2)}\n`;
+}
+
+function describeServer(portage: Schema): Schema {
+  const { $schema, properties = {}, ...server } = toJSONSchema(ENTRY_SCHEMA) as Schema & { properties?: object };
+  const described = Object.entries(properties).map(([key, value]: [string, object]) => [
+    key,
+    { ...value, description: DESCRIPTIONS[key as keyof typeof DESCRIPTIONS] },
+  ]);
+  return { ...server, properties: { ...Object.fromEntries(described), portage } };
+}
+
+function describeOptions(scopes: readonly OptionScope[]): Schema {
+  const options = OPTIONS.filter((option) => scopes.includes(scopeOf(option)));
+  return Object.fromEntries(options.map((option) => [toCamelCase(option.name), describeOption(option)]));
+}
+
+function describeOption({ kind, describe, choices, default: standard }: OptionSpec): Schema {
+  const rest = { description: describe, ...(standard === undefined ? {} : { default: standard }) };
+  if (kind === 'flag') return { type: 'boolean', ...rest, default: standard === 'true' };
+  if (kind === 'list') return { anyOf: [{ type: 'string' }, listOfTexts()], ...rest };
+  return choices === undefined ? { type: ['string', 'number'], ...rest } : { enum: choices, ...rest };
+}
+
+function listOfTexts(): Schema {
+  return { type: 'array', items: { type: 'string' } };
+}

@@ -1,0 +1,108 @@
+/** What an entry names: a program to start, or where a server is, and how it is spoken to there. */
+import type { Target } from '../../config.ts';
+import { BridgeError } from '../../errors.ts';
+import { isUrlLike, parseServerUrl } from '../parse/target.ts';
+import type { Path } from './config-tree.ts';
+import type { Entry } from './entry-schema.ts';
+
+export type EntryTarget =
+  | { readonly ok: true; readonly target: Target; readonly transport: WrittenTransport | undefined }
+  /** Ends with a full stop. */
+  | { readonly ok: false; readonly path: Path; readonly problem: string };
+
+/** A value of the option `transport`, and the key that says it. */
+export interface WrittenTransport {
+  readonly key: string;
+  readonly name: 'auto' | 'streamable-http' | 'sse';
+}
+
+type Kind = 'command' | 'auto' | 'streamable-http' | 'sse';
+
+/** In lower case, without hyphens and underscores. */
+const KINDS: ReadonlyMap<string, Kind> = new Map([
+  ['stdio', 'command'],
+  ['local', 'command'],
+  ['remote', 'auto'],
+  ['http', 'streamable-http'],
+  ['streamablehttp', 'streamable-http'],
+  ['sse', 'sse'],
+]);
+
+const TYPE_KEYS = ['type', 'transport', 'transportType'] as const;
+const URL_KEYS = ['url', 'serverUrl', 'httpUrl'] as const;
+
+export function readTarget(entry: Entry): EntryTarget {
+  const typeKey = TYPE_KEYS.find((key) => entry[key] !== undefined);
+  const type = typeKey === undefined ? undefined : entry[typeKey];
+  const kind = type === undefined ? undefined : KINDS.get(type.toLowerCase().replaceAll(/[-_]/g, ''));
+  if (typeKey !== undefined && kind === undefined) return refuse([typeKey], UNKNOWN_TYPE);
+  const [urlKey, otherUrlKey] = URL_KEYS.filter((key) => entry[key] !== undefined);
+  if (otherUrlKey !== undefined)
+    return refuse([otherUrlKey], `says again where ${urlKey} says it is; leave one of them out.`);
+  if (entry.command !== undefined && urlKey !== undefined) {
+    return refuse([urlKey], 'a server is either started by its command or reached by its URL; leave one of them out.');
+  }
+  if (urlKey !== undefined) return readUrl(entry, urlKey, typeKey, kind);
+  if (entry.command === undefined) return refuse([], 'expected a command or a url, got neither.');
+  if (kind !== undefined && kind !== 'command') {
+    return refuse(
+      [typeKey ?? 'type'],
+      'says that the server is reached by its URL, but it has a command; correct one of them.',
+    );
+  }
+  return readCommand(entry.command, entry.args ?? []);
+}
+
+function readCommand(command: string | readonly string[], more: readonly string[]): EntryTarget {
+  const [program = '', ...args] = typeof command === 'string' ? [command] : command;
+  if (program.trim() === '') return refuse(['command'], 'expected the program to start, got nothing.');
+  return { ok: true, target: { kind: 'command', command: program, args: [...args, ...more] }, transport: undefined };
+}
+
+function readUrl(
+  entry: Entry,
+  key: (typeof URL_KEYS)[number],
+  typeKey: string | undefined,
+  kind: Kind | undefined,
+): EntryTarget {
+  if (kind === 'command') {
+    return refuse(
+      [typeKey ?? 'type'],
+      'says that the server is started as a command, but it has a URL; correct one of them.',
+    );
+  }
+  if (key === 'httpUrl' && kind === 'sse') {
+    return refuse(
+      [typeKey ?? 'type'],
+      'says HTTP+SSE, but httpUrl is where Streamable HTTP is spoken; correct one of them.',
+    );
+  }
+  const url = parseUrl(entry[key] ?? '');
+  if (typeof url === 'string') return refuse([key], url);
+  const target: Target = { kind: 'url', url };
+  if (key === 'httpUrl') return { ok: true, target, transport: { key, name: 'streamable-http' } };
+  const transport = typeKey === undefined || kind === undefined ? undefined : { key: typeKey, name: kind };
+  return { ok: true, target, transport };
+}
+
+/** The URL, or what is wrong with it. */
+function parseUrl(text: string): URL | string {
+  // What is no URL at all is not to be quoted as the scheme of one.
+  if (!isUrlLike(text)) return NO_URL;
+  const scheme = text.slice(0, text.indexOf(':')).toLowerCase();
+  if (!['http', 'https', 'ws', 'wss'].includes(scheme)) return NO_URL;
+  try {
+    return parseServerUrl(text);
+  } catch (error) {
+    if (error instanceof BridgeError) return error.message;
+    throw error;
+  }
+}
+
+const NO_URL = 'expected a URL that begins with https:// or http:// (Unix sockets and named pipes are not supported).';
+const UNKNOWN_TYPE =
+  'expected stdio, local, http, streamable-http, sse or remote, got another text (WebSocket is not supported).';
+
+function refuse(path: Path, problem: string): EntryTarget {
+  return { ok: false, path, problem };
+}

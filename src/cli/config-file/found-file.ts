@@ -1,0 +1,112 @@
+/** Reading a file whose content decides which programs are started: who else may have written it? */
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { BridgeError } from '../../errors.ts';
+
+/** A file as found on disk. */
+export interface FoundFile {
+  readonly kind: 'file' | 'directory' | 'other';
+  /** The permission bits. */
+  readonly mode: number;
+  readonly uid: number;
+  /** Never more than was asked for. */
+  readonly bytes: Uint8Array;
+}
+
+/** Reads at most `maxBytes`; throws what the system says when it cannot be read. */
+export type ReadFile = (path: string, maxBytes: number) => FoundFile;
+
+export interface Readers {
+  readonly platform: NodeJS.Platform;
+  /** Who runs this process; undefined on Windows. */
+  readonly uid: number | undefined;
+  readonly readFile: ReadFile;
+  /** Whether files that others may write to, or that belong to others, are taken all the same. */
+  readonly mayBeWritable: boolean;
+}
+
+/** What is asked about permissions is the very file that is read, whatever the name leads to a moment later. */
+export function readFileOnDisk(path: string, maxBytes: number): FoundFile {
+  const handle = openSync(path, 'r');
+  try {
+    const stats = fstatSync(handle);
+    const kind = stats.isDirectory() ? 'directory' : stats.isFile() || stats.isFIFO() ? 'file' : 'other';
+    const bytes = kind === 'file' ? readAtMost(handle, maxBytes) : new Uint8Array();
+    return { kind, mode: stats.mode & 0o7777, uid: stats.uid, bytes };
+  } finally {
+    closeSync(handle);
+  }
+}
+
+function readAtMost(handle: number, maxBytes: number): Uint8Array {
+  const chunks: Buffer[] = [];
+  let left = maxBytes;
+  while (left > 0) {
+    const chunk = Buffer.allocUnsafe(Math.min(left, 64 * 2 ** 10));
+    const length = readSync(handle, chunk, 0, chunk.length, null);
+    if (length === 0) break;
+    chunks.push(chunk.subarray(0, length));
+    left -= length;
+  }
+  return Buffer.concat(chunks);
+}
+
+export type ReadText =
+  | { readonly ok: true; readonly text: string }
+  /** Ends with a full stop, and holds nothing of the file. */
+  | { readonly ok: false; readonly problem: string };
+
+/** The text of a file that nobody but its user and root can have written. */
+export function readOwnText(path: string, maxBytes: number, readers: Readers): ReadText {
+  return readText(path, maxBytes, readers, 'the file that is named here');
+}
+
+/** Throws ERR_CONFIG_FILE. */
+export function readConfigText(path: string, maxBytes: number, readers: Readers): string {
+  const read = readText(path, maxBytes, readers, path);
+  if (read.ok) return read.text;
+  throw new BridgeError('ERR_CONFIG_FILE', `--config: ${read.problem}`);
+}
+
+/** @param name how the file is called in messages: what stands in a configuration file is not repeated */
+function readText(path: string, maxBytes: number, readers: Readers, name: string): ReadText {
+  let found: FoundFile;
+  try {
+    found = readers.readFile(path, maxBytes + 1);
+  } catch (cause) {
+    return refuse(`cannot read ${name} (${codeOf(cause)}).`);
+  }
+  if (found.kind === 'directory') return refuse(`${name} is a directory; expected a file.`);
+  if (found.kind === 'other') return refuse(`${name} is a device or a socket; expected a file.`);
+  const stranger = explainStranger(name, found, readers);
+  if (stranger !== undefined) return refuse(stranger);
+  if (found.bytes.length > maxBytes) return refuse(`${name} is larger than ${renderSize(maxBytes)}.`);
+  try {
+    // A mark of the byte order at the beginning is left out.
+    return { ok: true, text: new TextDecoder('utf-8', { fatal: true }).decode(found.bytes) };
+  } catch {
+    return refuse(`${name} is not UTF-8; save it in that encoding.`);
+  }
+}
+
+/** ssh's rule. On Windows neither owner nor bits say anything. */
+function explainStranger(name: string, found: FoundFile, readers: Readers): string | undefined {
+  if (readers.platform === 'win32' || readers.uid === undefined || readers.mayBeWritable) return undefined;
+  const wayOut = 'or say --allow-writable-config where nobody else can reach it, as in a container';
+  if (found.uid !== readers.uid && found.uid !== 0) {
+    return `${name} belongs to another user, who could have any program started as you. Make it yours (chown), ${wayOut}.`;
+  }
+  if ((found.mode & 0o022) === 0) return undefined;
+  return `others may write to ${name}, and so have any program started as you. Forbid it with chmod go-w, ${wayOut}.`;
+}
+
+function codeOf(cause: unknown): string {
+  return cause instanceof Error && 'code' in cause ? String(cause.code) : 'unreadable';
+}
+
+function renderSize(bytes: number): string {
+  return bytes >= 2 ** 20 ? `${bytes / 2 ** 20} MiB` : `${bytes / 2 ** 10} KiB`;
+}
+
+function refuse(problem: string): ReadText {
+  return { ok: false, problem };
+}

@@ -1,0 +1,199 @@
+/** One entry of a host, in the words of our own options. */
+import type { Target } from '../../config.ts';
+import type { WrittenOption } from '../options/given-options.ts';
+import { findOption, type OptionName } from '../options/option-table.ts';
+import type { WrittenServer } from './config-file.ts';
+import { type ConfigNode, KIND_NAMES, nearestNode, type ObjectNode, type Path } from './config-tree.ts';
+import { type Dialect, meaningOf } from './dialects.ts';
+import { type EntryContext, reportRepeated, resolvePath, toPlain } from './entry-context.ts';
+import type { CheckedEntry, Entry } from './entry-schema.ts';
+import { readTarget } from './entry-target.ts';
+import { readEnvironment, readHeaders } from './entry-values.ts';
+import { PORTAGE, readEntryPortage } from './portage-key.ts';
+
+export interface EntryReader extends EntryContext {
+  readonly dialect: Dialect;
+  readonly checkEntry: (plain: ReadonlyMap<string, unknown>) => CheckedEntry;
+  /** The keys that `checkEntry` knows. */
+  readonly knownKeys: ReadonlySet<string>;
+}
+
+/** Undefined: there is a mistake, which has been reported. */
+export function readServer(
+  { name, segment }: { readonly name: string; readonly segment: string },
+  node: ObjectNode,
+  path: Path,
+  reader: EntryReader,
+): WrittenServer | undefined {
+  const { report } = reader;
+  reportRepeated(node, path, reader);
+  const mistakesBefore = report.mistakeCount;
+  const portageNode = node.members.get(PORTAGE);
+  const portagePath = [...path, PORTAGE];
+  const checked = reader.checkEntry(toPlainEntry(node, path, reader));
+  if (!checked.ok) {
+    for (const { path: below, expected, isOfWrongKind } of checked.problems) {
+      const found = nearestNode(node, below);
+      const got = isOfWrongKind ? `, got ${KIND_NAMES[found.kind]}` : '';
+      report.mistake(found.at, [...path, ...below], `expected ${expected}${got}.`);
+    }
+    readEntryPortage(portageNode, portagePath, reader, undefined);
+    return undefined;
+  }
+  if (report.mistakeCount > mistakesBefore) {
+    // A text whose variables are missing is empty here; what else is wrong with it would mislead.
+    readEntryPortage(portageNode, portagePath, reader, undefined);
+    return undefined;
+  }
+  const { entry } = checked;
+  const read = readTarget(entry);
+  if (!read.ok) {
+    report.mistake(nearestNode(node, read.path).at, [...path, ...read.path], read.problem);
+    readEntryPortage(portageNode, portagePath, reader, undefined);
+    return undefined;
+  }
+  const { target, transport } = read;
+  const portage = readEntryPortage(portageNode, portagePath, reader, target.kind);
+  const options = new OptionsOfEntry(node, path, reader);
+  if (target.kind === 'command') readCommandOptions(entry, options, node, path, reader);
+  else {
+    options.set('header', readHeaders(entry, node, path, reader));
+    if (transport !== undefined) options.set('transport', { key: transport.key, texts: [transport.name] });
+  }
+  readCommonOptions(entry, options, reader, path);
+  options.addAll(portage.options);
+  warnOfKeys(entry, target, path, reader);
+  return {
+    name,
+    segment,
+    source: report.sourceOf(node.at, path),
+    target,
+    options: options.all(),
+    isRequired: portage.isRequired ?? entry.required ?? false,
+    callers: portage.callers,
+  };
+}
+
+/** Without our own key; what is null there is not said. */
+function toPlainEntry(node: ObjectNode, path: Path, reader: EntryReader): ReadonlyMap<string, unknown> {
+  const plain = new Map<string, unknown>();
+  for (const [key, member] of node.members) {
+    // What nobody here will look at may have variables that only its host knows.
+    if (key === PORTAGE || member.kind === 'null' || !reader.knownKeys.has(key)) continue;
+    plain.set(key, toPlain(member, [...path, key], reader));
+  }
+  return plain;
+}
+
+/** Some texts of an option, and the key they stand under. */
+export interface TextsOfKey {
+  readonly key: string;
+  readonly texts: readonly string[];
+}
+
+class OptionsOfEntry {
+  readonly #options = new Map<OptionName, WrittenOption>();
+  readonly #node: ConfigNode;
+  readonly #path: Path;
+  readonly #reader: EntryReader;
+
+  constructor(node: ConfigNode, path: Path, reader: EntryReader) {
+    this.#node = node;
+    this.#path = path;
+    this.#reader = reader;
+  }
+
+  /** An empty key is the entry itself. */
+  set(name: OptionName, { key, texts }: TextsOfKey): void {
+    if (texts.length === 0) return;
+    const path = key === '' ? [] : [key];
+    const { at } = nearestNode(this.#node, path);
+    this.#options.set(name, { texts, source: this.#reader.report.sourceOf(at, [...this.#path, ...path]) });
+  }
+
+  /** Our own key has the last word; what is a list has all of it. */
+  addAll(options: ReadonlyMap<OptionName, WrittenOption>): void {
+    for (const [name, { texts, source }] of options) {
+      const before = findOption(name)?.kind === 'list' ? (this.#options.get(name)?.texts ?? []) : [];
+      this.#options.set(name, { texts: [...before, ...texts], source });
+    }
+  }
+
+  all(): ReadonlyMap<OptionName, WrittenOption> {
+    return this.#options;
+  }
+}
+
+function readCommandOptions(
+  entry: Entry,
+  options: OptionsOfEntry,
+  node: ObjectNode,
+  path: Path,
+  reader: EntryReader,
+): void {
+  options.set('env', readEnvironment(entry, node, path, reader));
+  const cwd = entry.cwd === undefined || entry.cwd === '' ? undefined : resolvePath(entry.cwd, reader);
+  options.set('cwd', { key: cwd === undefined ? '' : 'cwd', texts: [cwd ?? reader.workspaceFolder] });
+}
+
+function readCommonOptions(entry: Entry, options: OptionsOfEntry, reader: EntryReader, path: Path): void {
+  const timeout = readTimeout(entry, reader, path);
+  if (timeout !== undefined) options.set('request-timeout', timeout);
+  options.set('protocol', { key: 'protocolEra', texts: entry.protocolEra === undefined ? [] : [entry.protocolEra] });
+  const included = firstList(entry, ['includeTools', 'enabled_tools', 'tools']);
+  const excluded = firstList(entry, ['excludeTools', 'disabled_tools', 'disabledTools']);
+  // An empty list of ours lets everything through, one of theirs nothing.
+  if (included !== undefined && included.texts.length === 0) {
+    options.set('exclude-tool', { key: included.key, texts: ['*', ...(excluded?.texts ?? [])] });
+  } else {
+    if (included !== undefined) options.set('include-tool', included);
+    if (excluded !== undefined) options.set('exclude-tool', excluded);
+  }
+}
+
+function firstList(entry: Entry, keys: readonly (keyof Entry & string)[]): TextsOfKey | undefined {
+  const key = keys.find((candidate) => Array.isArray(entry[candidate]));
+  const texts = key === undefined ? undefined : entry[key];
+  return key === undefined || !Array.isArray(texts) ? undefined : { key, texts };
+}
+
+/** Cline and Roo Code count seconds, the others milliseconds; nobody would give a call less than one second. */
+const LEAST_MS = 1000;
+
+function readTimeout(entry: Entry, { dialect, report }: EntryReader, path: Path): TextsOfKey | undefined {
+  const { timeout, tool_timeout_sec: seconds } = entry;
+  if (seconds !== undefined) return { key: 'tool_timeout_sec', texts: [`${Math.round(seconds * 1000)}ms`] };
+  if (typeof timeout === 'object') {
+    const ms = timeout.request ?? timeout.execution;
+    return ms === undefined ? undefined : { key: 'timeout', texts: [`${Math.round(ms)}ms`] };
+  }
+  if (timeout === undefined || dialect.timeout === 'other') return undefined;
+  const isSeconds = timeout > 0 && timeout < LEAST_MS;
+  if (isSeconds) report.warn('seconds', [...path, 'timeout']);
+  return { key: 'timeout', texts: [`${Math.round(isSeconds ? timeout * 1000 : timeout)}ms`] };
+}
+
+const OF_COMMANDS = ['args', 'env', 'environment', 'env_vars', 'envFile', 'cwd'];
+const OF_URLS = ['headers', 'http_headers', 'env_http_headers', 'bearer_token_env_var'];
+
+function warnOfKeys(entry: Entry, target: Target, path: Path, { report, knownKeys }: EntryReader): void {
+  for (const key of Object.keys(entry)) {
+    if (knownKeys.has(key) && (target.kind === 'command' ? OF_URLS : OF_COMMANDS).includes(key)) {
+      if (!isEmpty(entry[key])) report.warn('unknown', [...path, key]);
+    }
+  }
+}
+
+export function warnOfUnknownKeys(node: ObjectNode, path: Path, { report, knownKeys }: EntryReader): void {
+  for (const [key, member] of node.members) {
+    if (key === PORTAGE || knownKeys.has(key)) continue;
+    const meaning = meaningOf(key);
+    // `oauth: false` says that there is none.
+    const says = !(member.kind === 'null' || (member.kind === 'boolean' && !member.value));
+    if (meaning !== 'meaningless' && says) report.warn(meaning, [...path, key]);
+  }
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0;
+}

@@ -1,0 +1,177 @@
+import test from 'ava';
+import { scopeOf, toCamelCase } from '../../../src/cli/config-file/portage-key.ts';
+import { OPTIONS } from '../../../src/cli/options/option-table.ts';
+import { mistakes, plain, read, readEntry } from './read-text.ts';
+
+const cwd = ['/home/me/project'];
+const refusals = async (portage: unknown, entry: object = { command: 'x' }): Promise<readonly string[]> =>
+  (await mistakes({ mcpServers: { a: { ...entry, portage } } })).map((line) => line.replace(/^.*?portage\.?/, ''));
+const topRefusals = async (portage: unknown): Promise<readonly string[]> =>
+  (await mistakes({ mcpServers: {}, portage })).map((line) => line.replace(/^.*?portage\.?/, ''));
+
+test('options are named as on the command line or in camel case, lists also in the plural', async (t) => {
+  t.deepEqual(
+    await readEntry({
+      command: 'x',
+      portage: {
+        maxSessions: 4,
+        'max-children': '8',
+        sessionTimeout: '5m',
+        hangTimeout: 30,
+        isolation: 'session',
+        pty: true,
+        inheritEnv: false,
+        mapHeaders: ['X-User=USER_NAME', 'X-Team=TEAM'],
+        'exclude-tool': 'drop_*',
+      },
+    }),
+    {
+      target: ['x'],
+      options: {
+        cwd,
+        'max-sessions': ['4'],
+        'max-children': ['8'],
+        'session-timeout': ['5m'],
+        'hang-timeout': ['30'],
+        isolation: ['session'],
+        pty: ['true'],
+        'inherit-env': ['false'],
+        'map-header': ['X-User=USER_NAME', 'X-Team=TEAM'],
+        'exclude-tool': ['drop_*'],
+      },
+    },
+  );
+});
+
+test('an option says where it stands', async (t) => {
+  const file = '{"mcpServers": {"a": {"command": "x",\n "portage": {"isolation": "shared"}}}, "portage": {"port": 1}}';
+  const { servers, options } = await read(file);
+  t.is(servers[0]?.options.get('isolation')?.source, 'mcp.json:2:27 (mcpServers.a.portage.isolation)');
+  t.deepEqual([...options], [['port', { texts: ['1'], source: 'mcp.json:2:60 (portage.port)' }]]);
+});
+
+test('our own key has the last word over what hosts call otherwise; lists are joined', async (t) => {
+  t.deepEqual(
+    await readEntry({
+      url: 'https://a.example',
+      type: 'http',
+      timeout: 5000,
+      headers: { A: 'b' },
+      excludeTools: ['x'],
+      portage: { transport: 'sse', requestTimeout: '1m', header: ['C: d'], excludeTools: ['y'] },
+    }),
+    {
+      target: 'https://a.example/',
+      options: {
+        header: ['A: b', 'C: d'],
+        transport: ['sse'],
+        'request-timeout': ['1m'],
+        'exclude-tool': ['x', 'y'],
+      },
+    },
+  );
+});
+
+test('required and callers are no options', async (t) => {
+  const { servers } = await read({
+    mcpServers: {
+      a: { command: 'x', portage: { required: true, callers: ['alice', 'ci'] } },
+      b: { command: 'x', portage: { callers: [] } },
+      c: { command: 'x', required: true, portage: { required: false } },
+    },
+  });
+  t.deepEqual(
+    servers.map(({ isRequired, callers }) => [isRequired, callers]),
+    [
+      [true, ['alice', 'ci']],
+      [false, []],
+      [false, undefined],
+    ],
+  );
+});
+
+test('paths of files are those beside the workspace, or of the home folder', async (t) => {
+  const entry = {
+    url: 'https://a.example',
+    portage: { ca: 'ca.pem', headerFile: '~/headers', clientCert: '/etc/cert.pem', stateDir: './state' },
+  };
+  t.deepEqual((await readEntry(entry, { path: '/home/me/project/.vscode/mcp.json' })).options, {
+    ca: ['/home/me/project/ca.pem'],
+    'header-file': ['/home/me/headers'],
+    'client-cert': ['/etc/cert.pem'],
+    'state-dir': ['/home/me/project/state'],
+  });
+  const { options } = await read({
+    mcpServers: {},
+    portage: {
+      tlsCert: 'cert.pem',
+      authJwks: 'https://issuer.example/keys',
+      authTokens: ['alice=file:tokens/alice', 'bob=env:BOB', 'file:~/token'],
+    },
+  });
+  t.deepEqual(plain({ options, target: { kind: 'command', command: '', args: [] } } as never).options, {
+    'tls-cert': ['/home/me/project/cert.pem'],
+    'auth-jwks': ['https://issuer.example/keys'],
+    'auth-token': ['alice=file:/home/me/project/tokens/alice', 'bob=env:BOB', 'file:/home/me/token'],
+  });
+});
+
+for (const [portage, refusal] of [
+  [{ maxSesions: 1 }, 'maxSesions: mcp-portage has no option "maxSesions"; did you mean maxSessions?'],
+  [{ zzz: 1 }, 'zzz: mcp-portage has no option "zzz".'],
+  [{ port: 1 }, 'port: is no matter of one server; it belongs to the key portage at the top.'],
+  [{ authToken: 'env:X' }, 'authToken: is no matter of one server; it belongs to the key portage at the top.'],
+  [{ logLevel: 'debug' }, 'logLevel: is no matter of one server; it belongs to the key portage at the top.'],
+  [{ shutdownGrace: 1 }, 'shutdownGrace: is no matter of one server; it belongs to the key portage at the top.'],
+  [{ ca: 'x' }, 'ca: is for a server that is reached by its URL; this one is started as a command.'],
+  [{ pty: 1 }, 'pty: expected true or false, got a number.'],
+  [{ isolation: null }, 'isolation: expected a text or a number, got null.'],
+  [{ isolation: ['shared'] }, 'isolation: expected a text or a number, got a list.'],
+  [{ mapHeaders: {} }, 'mapHeaders: expected a text or a list of texts, got an object.'],
+  [{ mapHeaders: ['a', []] }, 'mapHeaders[1]: expected a text or a list of texts, got a list.'],
+  [{ maxSessions: 1, 'max-sessions': 2 }, '["max-sessions"]: says again what another key says; leave one of them out.'],
+  [{ required: 'yes' }, 'required: expected true or false, got a text.'],
+  [{ callers: 'alice' }, 'callers: expected a list of names of callers, got a text.'],
+  [{ callers: ['alice', 1] }, 'callers[1]: expected the name of a caller, got a number.'],
+  [{ callers: [''] }, 'callers[0]: expected the name of a caller, got an empty text.'],
+  [[], ': expected an object, got a list.'],
+] as const) {
+  test(`in an entry ${JSON.stringify(portage)} is refused`, async (t) => {
+    t.deepEqual(await refusals(portage), [refusal.replace('["max-sessions"]', 'max-sessions')]);
+  });
+}
+
+test('in the entry of a server with a URL, what is about processes is refused', async (t) => {
+  t.deepEqual(await refusals({ isolation: 'shared' }, { url: 'https://a.example' }), [
+    'isolation: is for a server that is started as a command; this one is reached by its URL.',
+  ]);
+});
+
+for (const key of ['header', 'headerFile', 'env', 'cwd', 'bearerTokenFile', 'clientKey', 'oauthClientId', 'required']) {
+  test(`at the top ${key} is refused: it is right for one server only`, async (t) => {
+    t.deepEqual(await topRefusals({ [key]: 'x' }), [
+      `${key}: is a matter of one server; it belongs to the key portage in the entry of that server.`,
+    ]);
+  });
+}
+
+test('every option has its place', (t) => {
+  const of = (scope: string): readonly string[] =>
+    OPTIONS.filter((option) => scopeOf(option) === scope).map(({ name }) => name);
+  for (const name of ['port', 'path', 'auth-token', 'log-level', 'max-in-flight', 'max-header-bytes']) {
+    t.true(of('process').includes(name), name);
+  }
+  for (const name of ['isolation', 'max-children', 'login', 'request-timeout', 'exclude-tool', 'map-header']) {
+    t.true(of('both').includes(name), name);
+  }
+  t.deepEqual(of('call'), ['config', 'allow-writable-config', 'json', 'timeout', 'for']);
+  const all = ['process', 'server', 'both', 'call'].flatMap(of);
+  t.is(all.length, OPTIONS.length);
+});
+
+test('every option can be written in camel case', async (t) => {
+  for (const option of OPTIONS.filter((candidate) => ['process', 'both'].includes(scopeOf(candidate)))) {
+    const { options } = await read({ mcpServers: {}, portage: { [toCamelCase(option.name)]: 'true' } });
+    t.deepEqual([...options.keys()], [option.name]);
+  }
+});

@@ -1,0 +1,43 @@
+import { readFile } from 'node:fs/promises';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import test from 'ava';
+import { renderConfigSchema } from '../../scripts/config-schema.ts';
+
+const text = await readFile(new URL('../../docs/config.schema.json', import.meta.url), 'utf8');
+
+test('docs/config.schema.json is up to date (npm run docs)', (t) => {
+  t.is(text, renderConfigSchema());
+});
+
+const isValid = new Ajv2020({ allowUnionTypes: true }).compile(JSON.parse(text));
+
+test('docs/config.schema.json takes files of hosts, with what is ours', (t) => {
+  t.true(
+    isValid({
+      mcpServers: {
+        a: {
+          command: 'npx',
+          args: ['x'],
+          env: { A: 1, B: null },
+          trust: true,
+          portage: { isolation: 'shared', callers: ['x'] },
+        },
+        b: { url: 'https://b.example', headers: { A: 'b' }, timeout: 1000, portage: { login: 'on-demand' } },
+      },
+      portage: { port: 8000, sse: false, authToken: ['a=env:A'], maxSessions: '16' },
+      other: {},
+    }),
+  );
+  t.true(isValid({ mcp: { servers: { a: { type: 'local', command: ['x'] } } } }));
+});
+
+test('docs/config.schema.json finds what is not right', (t) => {
+  for (const wrong of [
+    { mcpServers: { a: { command: 1 } } },
+    { servers: { a: { args: 'x' } } },
+    { mcpServers: { a: { portage: { isolation: 'none' } } } },
+    { portage: { sse: 'no' } },
+  ]) {
+    t.false(isValid(wrong), JSON.stringify(wrong));
+  }
+});
