@@ -3,6 +3,7 @@ import type { Deps } from '../deps.ts';
 import { StdioEndpoint } from '../downstream/stdio/endpoint.ts';
 import { assertNever, BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import { ExchangeCapacity, Exchanges } from '../relay/exchanges.ts';
+import { ServerSpeech } from '../relay/observer.ts';
 import { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { describeCallers } from './caller-policy.ts';
 import { createDialers } from './create-dialer.ts';
@@ -25,6 +26,7 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
   const { listener, servers, limits: processLimits } = config;
   const [server] = servers;
   const { maxInFlight, maxChildren, shutdownGraceMs } = processLimits;
+  const speech = new ServerSpeech();
   const dialers = await createDialers(
     {
       ...server,
@@ -32,6 +34,7 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
       children: new ChildLimit(maxChildren),
       shutdownGraceMs,
       urgency: urgency.signal,
+      speech,
     },
     deps,
   );
@@ -39,6 +42,7 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
     clock: deps.clock,
     ...new ExchangeCapacity(maxInFlight).share(),
     observer: undefined,
+    speech,
   });
   const sessions = createSessions(server, { dialers, exchanges, deps });
   const { maxMessageBytes, maxJsonDepth, requestTimeoutMs } = server.limits;

@@ -2,6 +2,7 @@ import type { CommandTarget, LoginConfig, RemoteConfig, ServerConfig, ServerLimi
 import type { Deps } from '../deps.ts';
 import type { Credentials } from '../http/client/credentials.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
+import type { ObservedServer, ServerSpeech } from '../relay/observer.ts';
 import { CallsOverSessions } from '../relay/passing-link.ts';
 import type { CallerDialers, CallerEnvironment, SessionDialer, UpstreamDialer } from '../relay/ports.ts';
 import { createSharedLegacyServer } from '../relay/shared/legacy/legacy-era.ts';
@@ -29,6 +30,8 @@ export interface ServerToDial extends ServerConfig {
   readonly shutdownGraceMs: number;
   /** Aborted when the bridge is about to be killed, and there is no time to let processes end by themselves. */
   readonly urgency: AbortSignal;
+  /** Is told what the server speaks when that is found out. */
+  readonly speech: ServerSpeech;
 }
 
 /** The way to a server, whatever it is and whatever it speaks, for clients of every era. */
@@ -64,7 +67,8 @@ function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): U
     deps,
     trialClient: server.callers.kind === 'pipe' ? undefined : CLIENT_INFO,
   });
-  const detected = { protocol: server.protocol, clientInfo: CLIENT_INFO, deps };
+  const learned = (spoken: ObservedServer): void => server.speech.learn(spoken);
+  const detected = { protocol: server.protocol, clientInfo: CLIENT_INFO, learned, deps };
   if (isolation === 'shared') {
     const joinEras = (dialers: EraDialers): JoinedDialers => shareOne(dialers, server, deps);
     return createCommandDialer({ ...detected, processes, joinEras, isAwaited: prewarm > 0 });
@@ -132,6 +136,7 @@ async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Pro
     maxMessageBytes: limits.maxMessageBytes,
     clientInfo: CLIENT_INFO,
     credentials,
+    learned: (spoken) => server.speech.learn(spoken),
     deps,
     joinEras: ({ legacy, modern }) => ({
       modern,

@@ -4,6 +4,7 @@ import type { Deps } from '../deps.ts';
 import { SHUTTING_DOWN } from '../errors.ts';
 import { CertificateFiles } from '../http/server/certificate-files.ts';
 import { ExchangeCapacity, Exchanges } from '../relay/exchanges.ts';
+import { type Observer, ServerSpeech } from '../relay/observer.ts';
 import { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { describeCallers } from './caller-policy.ts';
 import { createAuthentication } from './create-authentication.ts';
@@ -18,7 +19,7 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
   const { shutdownGraceMs } = config.limits;
   const certificate = listener.tls && new CertificateFiles({ ...listener.tls, log: deps.log, clock: deps.clock });
   const authentication = await createAuthentication(listener, deps);
-  const dial = createDial(listener, config.limits);
+  const dial = createDial(listener, config.limits, undefined);
   const http = new HttpListener({ listener, dial, authentication, certificate, deps });
   const { servers } = http;
   servers.update(config.servers);
@@ -53,7 +54,7 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
 }
 
 /** How a server is dialled. Each has its part of what the process may hold, which no other takes. */
-function createDial(listener: HttpListenerConfig, limits: Config['limits']) {
+function createDial(listener: HttpListenerConfig, limits: Config['limits'], observer: Observer | undefined) {
   const children = new SharedCapacity(limits.maxChildren);
   const calls = new ExchangeCapacity(limits.maxInFlight);
   const { shutdownGraceMs } = limits;
@@ -65,16 +66,17 @@ function createDial(listener: HttpListenerConfig, limits: Config['limits']) {
       childShare.close();
       closeCalls();
     };
+    const speech = new ServerSpeech();
     const childLimit = new ChildLimit(server.limits.maxChildren, childShare);
     try {
       const dialers = await createDialers(
-        { ...server, callers, children: childLimit, shutdownGraceMs, urgency: NEVER },
+        { ...server, callers, children: childLimit, shutdownGraceMs, urgency: NEVER, speech },
         deps,
       );
       return {
         sessionDialers: dialers,
         callDialers: dialers,
-        exchanges: new Exchanges({ clock: deps.clock, ...callShare, observer: undefined }),
+        exchanges: new Exchanges({ clock: deps.clock, ...callShare, observer, speech }),
         close: () => dialers.close().finally(giveBack),
       };
     } catch (thrown) {

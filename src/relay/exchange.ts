@@ -2,7 +2,7 @@ import { CellMap } from '../collections/cell-map.ts';
 import { BridgeError } from '../errors.ts';
 import { INITIALIZE, isInteractive } from '../mcp/vocabulary/methods.ts';
 import type { JsonRpcId } from '../wire/frame.ts';
-import type { OnCallEnded } from './observer.ts';
+import type { EndCall } from './observer.ts';
 
 /**
  * Where the messages of one exchange travel on the client's side: an HTTP response of one POST, or the client's only
@@ -53,7 +53,7 @@ export class Exchange {
   /** What was sent to the client for it before its answer. */
   sentBytes = 0;
   /** Set by `Exchanges` while an observer waits for the end. */
-  onEnded: OnCallEnded | undefined = undefined;
+  onEnded: EndCall | undefined = undefined;
   /** When it arrived, by the clock of the bridge. */
   readonly openedAtMs: number;
   /** When something last happened. */

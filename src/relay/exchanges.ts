@@ -13,10 +13,12 @@ import {
   ANSWERED,
   CANCELLED_CALL,
   type CallOutcome,
+  type EndCall,
   type ObservedClient,
   type Observer,
-  type OnCallEnded,
+  type Observing,
   outcomeOf,
+  type ServerSpeech,
   toolOf,
 } from './observer.ts';
 
@@ -35,13 +37,12 @@ export interface CallTimes {
   readonly maxCallMs?: number | undefined;
 }
 
-export interface ExchangesOptions {
+export interface ExchangesOptions extends Observing {
   readonly clock: Clock;
   /** Calls that may be open. */
   readonly calls: CapacityShare;
   /** Bytes of large requests together, of which the one that exceeds it is still taken. */
   readonly bytes: CapacityShare;
-  readonly observer: Observer | undefined;
 }
 
 /** The relay that runs an exchange: it routes the messages, and the exchange is opened and ended for it. */
@@ -86,18 +87,20 @@ export class ExchangeCapacity {
  * them, so that all clients together stay within a limit, says when one has taken too long, makes the answers that the
  * bridge itself gives, and tells the observer. Whoever runs an exchange sends what is returned here.
  */
-export class Exchanges {
+export class Exchanges implements Observing {
   readonly clock: Clock;
   readonly observer: Observer | undefined;
+  readonly speech: ServerSpeech;
   readonly #calls: CapacityShare;
   /** Those of large requests. */
   readonly #bytes: CapacityShare;
 
-  constructor({ clock, calls, bytes, observer }: ExchangesOptions) {
+  constructor({ clock, calls, bytes, observer, speech }: ExchangesOptions) {
     this.clock = clock;
     this.#calls = calls;
     this.#bytes = bytes;
     this.observer = observer;
+    this.speech = speech;
   }
 
   get size(): number {
@@ -117,7 +120,7 @@ export class Exchanges {
       return new BridgeError('ERR_SESSION_BUSY', message, RETRY);
     }
     if (requestBytes > SMALL_REQUEST_BYTES && this.#bytes.isFull) {
-      const message = `The unanswered requests of all clients together have ${this.#bytes.taken} bytes, the most allowed here; wait for answers before sending more large ones.`;
+      const message = `The unanswered requests of all clients together have ${this.#bytes.taken} bytes, and ${this.#bytes.total} are the most allowed here; wait for answers before sending more large ones.`;
       return new BridgeError('ERR_SESSION_BUSY', message, RETRY);
     }
     return undefined;
@@ -148,14 +151,16 @@ export class Exchanges {
     return answer;
   }
 
-  #observe(observer: Observer, owner: ExchangeOwner, request: Frame): OnCallEnded | undefined {
-    return observer.opened({
-      client: owner.describe(request),
+  #observe(observer: Observer, owner: ExchangeOwner, request: Frame): EndCall | undefined {
+    const client = owner.describe(request);
+    const onEnded = observer.opened({
+      client,
       method: request.method as string,
       tool: toolOf(request),
       requestBytes: request.bytes.length,
       openedAtMs: this.clock.now(),
     });
+    return onEnded && ((ending) => onEnded({ ...ending, server: this.speech.spokenTo(client) }));
   }
 
   // ---- the end

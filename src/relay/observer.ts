@@ -32,6 +32,30 @@ export interface ClientIntroduction {
 
 export interface ObservedClient extends ClientOrigin, ClientIntroduction {}
 
+/** What a server speaks, as far as it has been found out. */
+export interface ObservedServer {
+  readonly transport: Transport;
+  readonly era: Era;
+  /** Undefined: not known yet. */
+  readonly revision: string | undefined;
+}
+
+/** What has been found out about a server, for those who are told of its calls. A server can speak both eras. */
+export class ServerSpeech {
+  readonly #spoken = new Map<Era, ObservedServer>();
+
+  learn(server: ObservedServer): void {
+    this.#spoken.set(server.era, server);
+  }
+
+  /** What it speaks where this client is served: the client's own era if it can; undefined: nobody knows yet. */
+  spokenTo({ era, revision }: Pick<ObservedClient, 'era' | 'revision'>): ObservedServer | undefined {
+    const spoken = this.#spoken.get(era) ?? this.#spoken.get(era === 'legacy' ? 'modern' : 'legacy');
+    // Client and server of one session of the legacy era have agreed on the revision.
+    return spoken?.era === 'legacy' && era === 'legacy' ? { ...spoken, revision } : spoken;
+  }
+}
+
 /** One request of a client. */
 export interface ObservedCall {
   readonly client: ObservedClient;
@@ -60,9 +84,19 @@ export interface CallEnding {
   /** What was sent to the client for it: messages on the way, and the answer. */
   readonly bytes: number;
   readonly durationMs: number;
+  /** The server that the call was for; undefined: it could not be reached yet, so nobody knows what it speaks. */
+  readonly server: ObservedServer | undefined;
 }
 
+/**
+ * What the specification has deprecated and a client or server uses all the same. HTTP+SSE and old revisions are not
+ * among them: every call says what its client speaks. [spec 2026-07-28 changelog; SEP-2577, SEP-2596]
+ */
+export type DeprecatedFeature = 'sampling' | 'roots' | 'logging' | 'batch' | 'dynamic-client-registration';
+
 export type OnCallEnded = (ending: CallEnding) => void;
+/** Whoever ends a call need not know what the server speaks. */
+export type EndCall = (ending: Omit<CallEnding, 'server'>) => void;
 export type OnClientLeft = (reason: ErrorCode) => void;
 
 /**
@@ -76,9 +110,11 @@ export interface Observer {
    * A client has a session, or has sent the first modern request on its pipe. A modern client over HTTP is known by its
    * calls only: it neither connects nor leaves.
    */
-  connected(client: ObservedClient): OnClientLeft | undefined;
+  connected(client: ObservedClient, server: ObservedServer | undefined): OnClientLeft | undefined;
   /** A client got no session. */
   refused(client: ClientOrigin, reason: ErrorCode): void;
+  /** May be called often for one client. Undefined as client: it is the bridge that uses it, towards this server. */
+  used(feature: DeprecatedFeature, by: { readonly server: string; readonly client: ObservedClient | undefined }): void;
 }
 
 /** Characters of a name that a peer has chosen which an observer is told. */
@@ -122,17 +158,26 @@ type PresenceState =
 const UNKNOWN: PresenceState = { kind: 'unknown' };
 const LEFT: PresenceState = { kind: 'left' };
 
+/** Who observes the clients of one server; undefined: nobody. */
+export interface Observing {
+  readonly observer: Observer | undefined;
+  readonly speech: ServerSpeech;
+}
+
 /** The client of a session or a pipe as an observer is told of it. Reads nothing where nobody observes. */
 export class ClientPresence {
   readonly #observer: Observer | undefined;
   readonly #origin: ClientOrigin;
   readonly #era: Era;
+  /** What the server speaks that it is joined with. */
+  readonly #speech: ServerSpeech;
   /** What a legacy client has said of itself. */
   #introduction = UNKNOWN_LEGACY;
   #state: PresenceState = UNKNOWN;
 
-  constructor(observer: Observer | undefined, origin: ClientOrigin, era: Era) {
+  constructor({ observer, speech }: Observing, origin: ClientOrigin, era: Era) {
     this.#observer = observer;
+    this.#speech = speech;
     this.#origin = origin;
     this.#era = era;
   }
@@ -158,7 +203,7 @@ export class ClientPresence {
 
   #connected(client: ObservedClient): void {
     if (this.#state.kind !== 'unknown') return;
-    this.#state = { kind: 'connected', onLeft: this.#observer?.connected(client) };
+    this.#state = { kind: 'connected', onLeft: this.#observer?.connected(client, this.#speech.spokenTo(client)) };
   }
 
   /** May be called for a client that nobody was told of. */

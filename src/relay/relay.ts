@@ -67,7 +67,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     this.#exchanges = options.exchanges;
     this.#open = new ExchangeTable(options.maxOpenExchanges);
     this.#questions = new Questions(options.exchanges.clock);
-    this.#presence = new ClientPresence(options.exchanges.observer, options.origin, this.#era);
+    this.#presence = new ClientPresence(options.exchanges, options.origin, this.#era);
     this.#state = this.#era === 'legacy' ? 'opening' : 'ready';
   }
 

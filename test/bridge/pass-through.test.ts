@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { describeCallers } from '../../src/bridge/caller-policy.ts';
 import { createDialers } from '../../src/bridge/create-dialer.ts';
+import { ServerSpeech } from '../../src/relay/observer.ts';
 import type { CallContext, UpstreamDialer, UpstreamLink } from '../../src/relay/ports.ts';
 import { ChildLimit } from '../../src/upstream/stdio/child-limit.ts';
 import { StdioLink } from '../../src/upstream/stdio/link.ts';
@@ -32,7 +33,7 @@ async function start(
   const urgency = new AbortController().signal;
   const { shutdownGraceMs } = limits;
   const dialers = await createDialers(
-    { ...server, callers, children, shutdownGraceMs, urgency },
+    { ...server, callers, children, shutdownGraceMs, urgency, speech: new ServerSpeech() },
     createTestDeps().deps,
   );
   t.teardown(() => dialers.close());

@@ -67,7 +67,7 @@ test('large requests together are limited by their bytes, and small ones go on',
   const refusal = exchanges.refusalOf(20_000);
   t.is(refusal?.code, 'ERR_SESSION_BUSY');
   t.is(refusal?.retryAfterMs, 1000);
-  t.regex(refusal?.message ?? '', /60000 bytes/);
+  t.regex(refusal?.message ?? '', /have 80134 bytes, and 60000 are the most/);
   t.is(exchanges.refusalOf(16 * 1024), undefined);
   exchanges.cancel(owner, first);
   t.is(exchanges.refusalOf(20_000), undefined, 'the one that goes beyond it is still taken');
@@ -165,7 +165,7 @@ test('an observer is told who calls what, and how it ended, how large and after 
       tool: 'echo',
       requestBytes: clientFrame(request).bytes.length,
       openedAtMs: 5,
-      endings: [{ outcome: { kind: 'answered' }, bytes: 30 + answer.bytes.length, durationMs: 7 }],
+      endings: [{ outcome: { kind: 'answered' }, bytes: 30 + answer.bytes.length, durationMs: 7, server: undefined }],
     },
   ]);
 });
@@ -190,13 +190,13 @@ test('a request that is refused is seen to begin and to end, and counts nowhere'
   const answer = exchanges.refuse(owner, clientFrame({ id: 'x', method: 'ping' }), GONE);
   t.like(answer.json(), { id: 'x', error: { code: -32603 } });
   const outcome = { kind: 'failed', code: 'ERR_UPSTREAM_EXITED' } as const;
-  t.deepEqual(observer.calls[0]?.endings, [{ outcome, bytes: answer.bytes.length, durationMs: 0 }]);
+  t.deepEqual(observer.calls[0]?.endings, [{ outcome, bytes: answer.bytes.length, durationMs: 0, server: undefined }]);
   t.is(exchanges.size, 0);
   t.deepEqual(owner.over, []);
 });
 
 test('an observer need not care how a call ends', (t) => {
-  const observer: Observer = { opened: () => undefined, connected: () => undefined, refused: () => {} };
+  const observer: Observer = { opened: () => undefined, connected: () => undefined, refused: () => {}, used: () => {} };
   const { exchanges, owner, open: opened } = open({ observer });
   t.notThrows(() => exchanges.fail(owner, opened(), GONE));
   t.notThrows(() => exchanges.refuse(owner, clientFrame({ id: 1, method: 'ping' }), GONE));

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { ClientPresence, toolOf } from '../../src/relay/observer.ts';
+import { ClientPresence, type ObservedServer, ServerSpeech, toolOf } from '../../src/relay/observer.ts';
 import { FakeObserver, ORIGIN } from '../support/exchanges.ts';
 import { clientFrame } from '../support/frames.ts';
 
@@ -25,7 +25,7 @@ test('the tool of a call is what it names, cut where that is long', (t) => {
 
 test('a legacy client is known by what it has said in its handshake', (t) => {
   const observer = new FakeObserver();
-  const presence = new ClientPresence(observer, ORIGIN, 'legacy');
+  const presence = new ClientPresence({ observer, speech: new ServerSpeech() }, ORIGIN, 'legacy');
   const client = { ...ORIGIN, era: 'legacy', revision: undefined, name: 'c', version: '1' };
   t.deepEqual(presence.describe(initialize({ name: 'c', version: '1' })) as object, client);
   t.deepEqual(observer.clients, [], 'it has no session yet');
@@ -35,12 +35,12 @@ test('a legacy client is known by what it has said in its handshake', (t) => {
   t.deepEqual(presence.describe(clientFrame({ id: 1, method: 'ping' })) as object, agreed);
   presence.left('ERR_SESSION_CLOSED');
   presence.left('ERR_SESSION_CLOSED');
-  t.deepEqual(observer.clients as object, [{ client: agreed, left: ['ERR_SESSION_CLOSED'] }]);
+  t.deepEqual(observer.clients as object, [{ client: agreed, server: undefined, left: ['ERR_SESSION_CLOSED'] }]);
 });
 
 test('a modern client on a pipe comes with its first request, and each request says who it is', (t) => {
   const observer = new FakeObserver();
-  const presence = new ClientPresence(observer, ORIGIN, 'modern');
+  const presence = new ClientPresence({ observer, speech: new ServerSpeech() }, ORIGIN, 'modern');
   presence.describe(modern({ name: 'c', version: '1' }));
   t.like(presence.describe(modern()), { revision: '2026-07-28', ...NOBODY });
   t.is(observer.clients.length, 1);
@@ -49,14 +49,14 @@ test('a modern client on a pipe comes with its first request, and each request s
 
 test('a client that nobody was told of does not leave, and none comes that has left', (t) => {
   const observer = new FakeObserver();
-  const presence = new ClientPresence(observer, ORIGIN, 'modern');
+  const presence = new ClientPresence({ observer, speech: new ServerSpeech() }, ORIGIN, 'modern');
   presence.left('ERR_SESSION_CLOSED');
   presence.describe(modern());
   t.deepEqual(observer.clients, []);
 });
 
 test('names that a client has chosen are cut where they are long, and left out where they are none', (t) => {
-  const presence = new ClientPresence(new FakeObserver(), ORIGIN, 'legacy');
+  const presence = new ClientPresence({ observer: new FakeObserver(), speech: new ServerSpeech() }, ORIGIN, 'legacy');
   const { name, version } = presence.describe(initialize({ name: 'x'.repeat(1000), version: 7 }));
   t.is(name?.length, 256);
   t.is(version, undefined);
@@ -65,6 +65,32 @@ test('names that a client has chosen are cut where they are long, and left out w
 });
 
 test('an envelope that cannot be read tells nothing', (t) => {
-  const presence = new ClientPresence(new FakeObserver(), ORIGIN, 'modern');
+  const presence = new ClientPresence({ observer: new FakeObserver(), speech: new ServerSpeech() }, ORIGIN, 'modern');
   t.like(presence.describe(clientFrame({ id: 1, method: 'tools/list' })), { revision: undefined, ...NOBODY });
+});
+
+test('what a server speaks to a client is the era of the client where it can, else the other', (t) => {
+  const speech = new ServerSpeech();
+  const [legacy, modern] = [
+    { era: 'legacy', revision: '2025-06-18' },
+    { era: 'modern', revision: '2026-07-28' },
+  ] as const;
+  t.is(speech.spokenTo(legacy), undefined);
+  const old: ObservedServer = { transport: 'http-sse', era: 'legacy', revision: undefined };
+  speech.learn(old);
+  t.deepEqual(speech.spokenTo(legacy), { ...old, revision: '2025-06-18' }, 'they have agreed on the revision');
+  t.deepEqual(speech.spokenTo(modern), old);
+  const current: ObservedServer = { transport: 'streamable-http', ...modern };
+  speech.learn(current);
+  t.deepEqual(speech.spokenTo(modern), current);
+  t.like(speech.spokenTo(legacy), { era: 'legacy' });
+});
+
+test('an observer hears with a client what its server speaks', (t) => {
+  const [observer, speech] = [new FakeObserver(), new ServerSpeech()];
+  speech.learn({ transport: 'stdio', era: 'modern', revision: '2026-07-28' });
+  const presence = new ClientPresence({ observer, speech }, ORIGIN, 'legacy');
+  presence.describe(initialize({}));
+  presence.agreed('2025-11-25');
+  t.deepEqual(observer.clients[0]?.server, { transport: 'stdio', era: 'modern', revision: '2026-07-28' });
 });

@@ -3,19 +3,23 @@
 import type { Clock } from '../../src/deps.ts';
 import type { Era } from '../../src/mcp/vocabulary/revisions.ts';
 import { type CallTimes, ExchangeCapacity, Exchanges } from '../../src/relay/exchanges.ts';
-import type {
-  CallEnding,
-  ClientOrigin,
-  ObservedCall,
-  ObservedClient,
-  Observer,
-  OnCallEnded,
-  OnClientLeft,
+import {
+  type CallEnding,
+  type ClientOrigin,
+  type DeprecatedFeature,
+  type ObservedCall,
+  type ObservedClient,
+  type ObservedServer,
+  type Observer,
+  type OnCallEnded,
+  type OnClientLeft,
+  ServerSpeech,
 } from '../../src/relay/observer.ts';
 
 /** What a test may say of it. */
 export interface ExchangesParts {
   readonly observer?: Observer | undefined;
+  readonly speech?: ServerSpeech;
   readonly maxOpen?: number;
   readonly maxBytes?: number;
 }
@@ -24,8 +28,8 @@ export interface ExchangesParts {
 const MAX_OPEN = 4096;
 
 export function createExchanges(clock: Clock, parts: ExchangesParts = {}): Exchanges {
-  const { observer, maxOpen = MAX_OPEN, maxBytes } = parts;
-  return new Exchanges({ clock, observer, ...new ExchangeCapacity(maxOpen, maxBytes).share() });
+  const { observer, speech = new ServerSpeech(), maxOpen = MAX_OPEN, maxBytes } = parts;
+  return new Exchanges({ clock, observer, speech, ...new ExchangeCapacity(maxOpen, maxBytes).share() });
 }
 
 export const ORIGIN: ClientOrigin = { transport: 'streamable-http', principal: 'someone', server: 'a server' };
@@ -42,7 +46,12 @@ export interface SeenCall extends ObservedCall {
 
 export class FakeObserver implements Observer {
   readonly calls: SeenCall[] = [];
-  readonly clients: { readonly client: ObservedClient; readonly left: string[] }[] = [];
+  readonly clients: {
+    readonly client: ObservedClient;
+    readonly server: ObservedServer | undefined;
+    readonly left: string[];
+  }[] = [];
+  readonly uses: DeprecatedFeature[] = [];
   readonly refusals: { readonly client: ClientOrigin; readonly reason: string }[] = [];
 
   opened(call: ObservedCall): OnCallEnded {
@@ -51,14 +60,18 @@ export class FakeObserver implements Observer {
     return (ending) => void endings.push(ending);
   }
 
-  connected(client: ObservedClient): OnClientLeft {
+  connected(client: ObservedClient, server: ObservedServer | undefined): OnClientLeft {
     const left: string[] = [];
-    this.clients.push({ client, left });
+    this.clients.push({ client, server, left });
     return (reason) => void left.push(reason);
   }
 
   refused(client: ClientOrigin, reason: string): void {
     this.refusals.push({ client, reason });
+  }
+
+  used(feature: DeprecatedFeature): void {
+    this.uses.push(feature);
   }
 
   /** The outcomes of all calls, those of `initialize` left out; undefined: the call is open. */

@@ -47,6 +47,7 @@ function connectTo(t: ExecutionContext, world: LoginWorld) {
     maxMessageBytes: 1024 * 1024,
     clientInfo: CLIENT_INFO,
     credentials: user.login,
+    learned: () => undefined,
     deps,
     joinEras: joinErasWith(deps),
   });

@@ -4,6 +4,7 @@ import { BridgeError, SHUTTING_DOWN, toBridgeError } from '../../errors.ts';
 import { CARRIED_CAPABILITIES } from '../../mcp/vocabulary/client-capabilities.ts';
 import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { asFields } from '../../mcp/vocabulary/payload.ts';
+import { type Era, LATEST_MODERN_REVISION } from '../../mcp/vocabulary/revisions.ts';
 import { logFailure } from '../../relay/log-failure.ts';
 import { CallsOverSessions } from '../../relay/passing-link.ts';
 import type {
@@ -31,12 +32,14 @@ import { type Detection, type DetectOptions, detect, type Step } from './detecti
 import type { JoinEras, JoinedDialers, JoinedSessions } from './joined-dialers.ts';
 import { LinkClient } from './link-client.ts';
 import { StartedProcesses } from './started-processes.ts';
+import type { Learned } from './verdict-cache.ts';
 
 export interface CommandDialerOptions {
   /** Each connection is a process of its own. Closed with the dialer. */
   readonly processes: SessionDialer;
   readonly protocol: Protocol;
   readonly joinEras: JoinEras;
+  readonly learned: Learned;
   /** The name that the bridge gives itself when it asks on its own account. */
   readonly clientInfo: Implementation;
   readonly deps: Deps;
@@ -84,6 +87,7 @@ class CommandDialer implements UpstreamDialer {
     this.#joined = joinEras({ legacy: this.#legacy, modern: new CallsOverSessions(this.#modern) });
     this.#speaksLegacy = speaks('legacy', protocol);
     this.#speaksModern = speaks('modern', protocol);
+    if (protocol !== 'auto') this.#learned(protocol);
     const { sessions } = this.#joined;
     if (options.isAwaited && sessions.kind === 'shared') this.#await(sessions);
   }
@@ -131,12 +135,16 @@ class CommandDialer implements UpstreamDialer {
       const detection = await detect(this.#asking(attempts, OF_SESSION, 'session', signal));
       signal.removeEventListener('abort', leave);
       if (detection.kind !== 'modern') {
-        if (detection.kind === 'legacy') this.#speaksLegacy = 'yes';
+        if (detection.kind === 'legacy') {
+          this.#speaksLegacy = 'yes';
+          this.#learned('legacy');
+        }
         return connection;
       }
       this.#modern.offer(connection);
       this.#speaksLegacy = 'no';
       this.#speaksModern = 'yes';
+      this.#learned('modern');
       return dialWith(this.#joined.legacyToModern, initialize);
     });
   }
@@ -285,7 +293,8 @@ class CommandDialer implements UpstreamDialer {
   }
 
   /** A server of both eras that one process serves everybody with is left in the one it was met in. */
-  #found(era: 'legacy' | 'modern'): void {
+  #found(era: Era): void {
+    this.#learned(era);
     const isOnly = this.#joined.sessions.kind === 'shared';
     if (era === 'legacy') {
       if (isOnly) this.#speaksLegacy = 'yes';
@@ -294,6 +303,11 @@ class CommandDialer implements UpstreamDialer {
       this.#speaksModern = 'yes';
       if (isOnly) this.#speaksLegacy = 'no';
     }
+  }
+
+  #learned(era: Era): void {
+    const revision = era === 'modern' ? LATEST_MODERN_REVISION : undefined;
+    this.#options.learned({ transport: 'stdio', era, revision });
   }
 
   // ---- as a dialer

@@ -23,9 +23,10 @@ import {
   type ModernServers,
   type RemoteOptions,
 } from './url-sessions.ts';
-import { createKeyOf, type KeyOf, VerdictCache } from './verdict-cache.ts';
+import { createKeyOf, type KeyOf, type Learned, VerdictCache } from './verdict-cache.ts';
 
 export interface UrlDialerOptions extends RemoteOptions {
+  readonly learned: Learned;
   readonly joinEras: JoinEras;
 }
 
@@ -59,21 +60,22 @@ class UrlDialer implements UpstreamDialer {
   #isClosed = false;
 
   constructor(options: UrlDialerOptions) {
-    const { target, protocol, remote, credentials, deps, joinEras } = options;
+    const { target, protocol, remote, credentials, deps, joinEras, learned } = options;
     this.#credentials = credentials;
     this.name = showUrl(target.url);
     this.#protocol = remote.transport === 'sse' ? 'legacy' : protocol;
+    if (protocol === 'modern') learned({ transport: 'streamable-http', era: 'modern', revision: undefined });
     this.#keyOf = createKeyOf(target.url, remote);
     this.#failures = new FirstFailures(deps);
-    this.#sessionVerdicts = new VerdictCache(deps.clock);
-    this.#requestVerdicts = new VerdictCache(deps.clock);
+    this.#sessionVerdicts = new VerdictCache(deps.clock, learned);
+    this.#requestVerdicts = new VerdictCache(deps.clock, learned);
     this.#modern = createStatelessDialer({
       ...dialerOptions(options),
       doubted: (exchange) => this.#doubted(exchange),
     });
     // The one below the pool never asks for the modern era, and what it finds is of no use to the other.
     const pooled: RemoteOptions = { ...options, protocol: 'legacy' };
-    this.#legacy = this.#createSessions(pooled, new VerdictCache(deps.clock), { kind: 'refused' });
+    this.#legacy = this.#createSessions(pooled, new VerdictCache(deps.clock, learned), { kind: 'refused' });
     this.#joined = joinEras({ legacy: this.#legacy, modern: this.#modern });
     const translated = { kind: 'translated', dialer: this.#joined.legacyToModern } as const;
     this.#sessions = this.#createSessions(options, this.#sessionVerdicts, translated);

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { RemoteConfig } from '../../config.ts';
 import type { Clock } from '../../deps.ts';
 import type { ModernRevisionId } from '../../mcp/vocabulary/revisions.ts';
+import type { ObservedServer } from '../../relay/observer.ts';
 import type { Step } from './detection.ts';
 
 /** What was found out about a server. */
@@ -24,6 +25,9 @@ export const WEAK_LEGACY_MS = 60_000;
 /** Keys are servers the user named; more are a mistake somewhere, and the oldest goes. */
 const MAX_VERDICTS = 1000;
 
+/** Is told what a server has been found to speak. */
+export type Learned = (server: ObservedServer) => void;
+
 interface Entry {
   readonly verdict: Verdict;
   /** `Infinity`: until contradicted. A modern server that is none any more says so at the first request. */
@@ -38,9 +42,12 @@ export class VerdictCache {
   readonly #clock: Clock;
   readonly #entries = new Map<string, Entry>();
   readonly #flights = new Map<string, Promise<Verdict>>();
+  readonly #learned: Learned;
 
-  constructor(clock: Clock) {
+  /** @param learned is told of each verdict */
+  constructor(clock: Clock, learned: Learned) {
     this.#clock = clock;
+    this.#learned = learned;
   }
 
   find(key: string): Verdict | undefined {
@@ -53,6 +60,8 @@ export class VerdictCache {
     this.#entries.set(key, { verdict, untilMs: this.#clock.now() + lifetimeMs(verdict) });
     const oldest = this.#entries.size > MAX_VERDICTS ? this.#entries.keys().next() : undefined;
     if (oldest?.done === false) this.#entries.delete(oldest.value);
+    const spoken = spokenBy(verdict);
+    if (spoken !== undefined) this.#learned(spoken);
   }
 
   /** A server did not behave as it did when it was asked: it may be another one by now, and is asked again. */
@@ -78,6 +87,14 @@ export class VerdictCache {
     this.#flights.set(key, started);
     return started;
   }
+}
+
+/** Undefined: that it is of the legacy era was found out without a session. */
+function spokenBy(verdict: Verdict): ObservedServer | undefined {
+  if (verdict.kind === 'modern') return { transport: 'streamable-http', era: 'modern', revision: verdict.revision };
+  if (verdict.by === 'discover') return undefined;
+  const transport = verdict.by === 'eventStream' ? 'http-sse' : 'streamable-http';
+  return { transport, era: 'legacy', revision: undefined };
 }
 
 function lifetimeMs(verdict: Verdict): number {

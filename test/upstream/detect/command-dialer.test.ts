@@ -58,6 +58,7 @@ function start(
     // Many servers start at once here.
     probeTimeoutMs: 60_000,
     isAwaited: false,
+    learned: () => undefined,
     deps,
     ...options,
   });
@@ -409,6 +410,7 @@ function startFake(options: Partial<CommandDialerOptions> = {}) {
   const processes = new FakeDialer();
   const dialer = createCommandDialer({
     isAwaited: false,
+    learned: () => undefined,
     processes,
     protocol: 'auto',
     joinEras: joinErasWith(deps),

@@ -7,7 +7,7 @@ import { BridgeError } from '../../../src/errors.ts';
 import type { UpstreamDialer } from '../../../src/relay/ports.ts';
 import { PROBE_TIMEOUT_MS } from '../../../src/upstream/detect/command-attempts.ts';
 import { createUrlDialer } from '../../../src/upstream/detect/url-dialer.ts';
-import { WEAK_LEGACY_MS } from '../../../src/upstream/detect/verdict-cache.ts';
+import { type Learned, WEAK_LEGACY_MS } from '../../../src/upstream/detect/verdict-cache.ts';
 import {
   discovered,
   events,
@@ -28,13 +28,14 @@ import { listTools, ModernRequest } from '../modern-request.ts';
 
 interface ConnectOptions extends Partial<Pick<Deps, 'clock' | 'log'>> {
   readonly protocol?: Protocol;
+  readonly learned?: Learned;
 }
 
 /** Closed with the test. */
 function connectTo(
   t: ExecutionContext,
   url: URL,
-  { clock, log, protocol = 'auto', ...remote }: Partial<RemoteConfig> & ConnectOptions = {},
+  { clock, log, protocol = 'auto', learned = () => undefined, ...remote }: Partial<RemoteConfig> & ConnectOptions = {},
 ): UpstreamDialer {
   const system = createTestDeps().deps;
   const deps = { ...system, clock: clock ?? system.clock, log: log ?? system.log };
@@ -43,6 +44,7 @@ function connectTo(
     protocol,
     remote: { ...REMOTE, ...remote },
     credentials: undefined,
+    learned,
     maxMessageBytes: 1024 * 1024,
     clientInfo: CLIENT_INFO,
     deps,

@@ -56,7 +56,7 @@ function connectTo(
       deps: { ...deps, clock },
     },
     {
-      verdicts: new VerdictCache(clock),
+      verdicts: new VerdictCache(clock, () => undefined),
       keyOf: createKeyOf(url, remote),
       modern: { kind: 'unasked' },
       foundModern: () => {},

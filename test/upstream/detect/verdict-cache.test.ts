@@ -18,7 +18,7 @@ for (const [verdict, lifetimeMs, name] of [
 ] as const) {
   test(name, (t) => {
     const clock = new FakeClock();
-    const cache = new VerdictCache(clock);
+    const cache = new VerdictCache(clock, () => undefined);
     cache.store('a', verdict);
     clock.advance(lifetimeMs - 1);
     t.is(cache.find('a'), verdict);
@@ -30,7 +30,7 @@ for (const [verdict, lifetimeMs, name] of [
 
 test('a modern verdict is kept until it is doubted', (t) => {
   const clock = new FakeClock();
-  const cache = new VerdictCache(clock);
+  const cache = new VerdictCache(clock, () => undefined);
   cache.store('a', modern);
   clock.advance(YEAR_MS);
   t.is(cache.find('a'), modern);
@@ -41,7 +41,7 @@ test('a modern verdict is kept until it is doubted', (t) => {
 });
 
 test('many who ask at the same time make for one detection', async (t) => {
-  const cache = new VerdictCache(new FakeClock());
+  const cache = new VerdictCache(new FakeClock(), () => undefined);
   let detections = 0;
   const detect = async (): Promise<Verdict> => {
     detections += 1;
@@ -56,7 +56,7 @@ test('many who ask at the same time make for one detection', async (t) => {
 });
 
 test('many who doubt one verdict make for one new detection', async (t) => {
-  const cache = new VerdictCache(new FakeClock());
+  const cache = new VerdictCache(new FakeClock(), () => undefined);
   cache.store('a', modern);
   let detections = 0;
   const noticed = async (): Promise<Verdict> => {
@@ -73,11 +73,23 @@ test('many who doubt one verdict make for one new detection', async (t) => {
 });
 
 test('a detection that fails fails for all who waited, and is not remembered', async (t) => {
-  const cache = new VerdictCache(new FakeClock());
+  const cache = new VerdictCache(new FakeClock(), () => undefined);
   const failure = new Error('401');
   const fail = (): Promise<Verdict> => Promise.reject(failure);
   for (const outcome of await Promise.allSettled([cache.resolve('a', fail), cache.resolve('a', fail)])) {
     t.deepEqual(outcome, { status: 'rejected', reason: failure });
   }
   t.is(await cache.resolve('a', async () => firm), firm);
+});
+
+test('each verdict says what the server speaks, but for one that was found without a session', (t) => {
+  const learned: unknown[] = [];
+  const cache = new VerdictCache(new FakeClock(), (spoken) => void learned.push(spoken));
+  for (const verdict of [firm, weak, modern]) cache.store('a', verdict);
+  cache.store('a', { kind: 'legacy', by: 'discover', confidence: 'firm' });
+  t.deepEqual(learned, [
+    { transport: 'http-sse', era: 'legacy', revision: undefined },
+    { transport: 'streamable-http', era: 'legacy', revision: undefined },
+    { transport: 'streamable-http', era: 'modern', revision: '2026-07-28' },
+  ]);
 });

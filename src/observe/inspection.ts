@@ -1,0 +1,45 @@
+/** The state of a running bridge at one moment, for those who look at it. Holds no payload, credential or session id. */
+import type { ObservedServer } from '../relay/observer.ts';
+
+export interface Inspection {
+  /** Wall-clock time, ms since the epoch. */
+  readonly startedAtMs: number;
+  readonly version: string;
+  readonly servers: readonly InspectedServer[];
+  /** Over all servers. */
+  readonly openCalls: number;
+  readonly maxOpenCalls: number;
+  readonly processes: number;
+  readonly maxProcesses: number;
+}
+
+/**
+ * - `idle`: nobody has come for it yet; it has no process and no connection.
+ * - `ready`: clients can be served, as far as is known.
+ * - `unproven`: it did not work last time.
+ * - `refused`: it cannot be served now.
+ */
+export type ServerState = 'idle' | 'ready' | 'unproven' | 'refused';
+
+export interface InspectedServer {
+  /** As the configuration file writes it; of the server of a command line its program or host. */
+  readonly name: string;
+  /** Where clients find it. */
+  readonly url: string;
+  /** Undefined: HTTP+SSE is not served. */
+  readonly sseUrl: string | undefined;
+  readonly kind: 'command' | 'url';
+  readonly state: ServerState;
+  /** Why it is not ready; undefined where it is. */
+  readonly problem: string | undefined;
+  /** Undefined: it has not been found out yet. */
+  readonly speaks: ObservedServer | undefined;
+  readonly sessions: number;
+  readonly openCalls: number;
+  /** Running ones, those that are ending included. */
+  readonly processes: number;
+  /** Starts after the first, since the bridge runs. */
+  readonly restarts: number;
+}
+
+export type Inspect = () => Inspection;
