@@ -7,9 +7,10 @@ import { renderCompletion } from './cli/completion.ts';
 import { renderHelp } from './cli/help.ts';
 import { listenForSignals, type ProcessEvents, type RunningBridge, superviseBridge } from './cli/lifecycle.ts';
 import { allowsLiveLine, type LiveLine } from './cli/live-line.ts';
-import { type LoadedConfig, loadConfig } from './cli/load-config.ts';
+import { type LoadedConfig, loadConfig, loadSnippet } from './cli/load-config.ts';
 import type { ProbeOptions } from './cli/parse/config.ts';
 import type { ReloadParts } from './cli/reload.ts';
+import { renderSnippet } from './cli/snippet.ts';
 import type { Config } from './config.ts';
 import { toBridgeError } from './errors.ts';
 import type { LogOptions } from './log.ts';
@@ -81,6 +82,7 @@ const FOR_CLIENTS =
 
 async function run(command: BridgeCommand, host: CliHost): Promise<void> {
   const stderrIsTerminal = host.stderr.isTTY === true;
+  if (command.verb === 'snippet') return await printSnippet(command, host);
   const load = (): Promise<LoadedConfig> => loadConfig(command, { ...host, stderrIsTerminal });
   const loaded = await load();
   const { config, probe, warnings } = loaded;
@@ -128,6 +130,17 @@ export interface Reload {
   /** Looks for changes from now on. */
   start(): void;
   reload(): Promise<void>;
+}
+
+/** The snippet alone goes to stdout, so that it can be written to a file; what to do with it is for people. */
+async function printSnippet(command: BridgeCommand, host: CliHost): Promise<void> {
+  const stderrIsTerminal = host.stderr.isTTY === true;
+  const request = await loadSnippet(command, { ...host, stderrIsTerminal });
+  const { place, text, instead, notes } = renderSnippet(request.host, request.servers);
+  host.stderr.write(`For ${place}:\n\n`);
+  host.stdout.write(text);
+  if (instead.length > 0) host.stderr.write(`\nOr:\n${instead.map((line) => `  ${line}\n`).join('')}`);
+  if (notes.length > 0) host.stderr.write(`\n${notes.map((line) => `${line}\n`).join('')}`);
 }
 
 /** The report is the product: it goes to stdout, and the exit code says in short what it says at length. */

@@ -4,6 +4,7 @@ import { checkFiles, readHeaderFile } from './check-files.ts';
 import { type BridgeCommand, configFileOf } from './command-line.ts';
 import type { ConfigFile } from './config-file/config-file.ts';
 import { type ParsedConfig, parseConfig, type Surroundings } from './parse/config.ts';
+import { parseSnippet, type SnippetRequest } from './parse/snippet.ts';
 
 export interface LoadedConfig extends ParsedConfig {
   /** Files that it comes from, absolute; none: it comes from the command line and the environment alone. */
@@ -22,6 +23,12 @@ export async function loadConfig(command: BridgeCommand, around: LoadSurrounding
     warnings: [...parsed.warnings, ...found],
     files: file === undefined ? [] : [file.path, ...file.included],
   };
+}
+
+/** What a host has to be told. Rejects as `loadConfig` does. */
+export async function loadSnippet(command: BridgeCommand, around: LoadSurroundings): Promise<SnippetRequest> {
+  const file = await readFileOf(command, around);
+  return parseSnippet(command, { ...around, readFile: readHeaderFile }, file);
 }
 
 async function readFileOf(command: BridgeCommand, around: LoadSurroundings): Promise<ConfigFile | undefined> {

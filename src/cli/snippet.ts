@@ -1,3 +1,6 @@
+/** What to paste into a host so that it reaches what is served here, in the words of that host. */
+import { quoteWord } from '../process/shown-arguments.ts';
+
 export const HOSTS = [
   'claude-code',
   'claude-desktop',
@@ -8,3 +11,234 @@ export const HOSTS = [
   'codex',
   'opencode',
 ] as const;
+
+export type HostName = (typeof HOSTS)[number];
+
+/** A served address. */
+export interface SnippetServer {
+  /** How the host shall call it: letters, digits, `_` and `-`. */
+  readonly name: string;
+  readonly url: string;
+  readonly transport: 'streamable-http' | 'http-sse';
+  /** Whether callers are asked for a token. */
+  readonly token: 'needed' | 'none';
+}
+
+export interface Snippet {
+  /** The file that it belongs into, and what it is called there. */
+  readonly place: string;
+  /** A whole file with nothing else in it; ends with a line break. */
+  readonly text: string;
+  /** What else does the same: commands for a shell, or links to open. */
+  readonly instead: readonly string[];
+  /** What else there is to do. */
+  readonly notes: readonly string[];
+}
+
+/** Where a host finds the token, which stands in no file. */
+const TOKEN_VARIABLE = 'MCP_TOKEN';
+const SET_TOKEN = `Set ${TOKEN_VARIABLE} to the token in the environment that the host is started in.`;
+
+interface Host {
+  readonly place: string;
+  render(servers: readonly SnippetServer[]): string;
+  /** Undefined: the host has none for this server. */
+  instead(server: SnippetServer): string | undefined;
+  readonly notes: { readonly always: readonly string[]; readonly withToken: readonly string[] };
+}
+
+export function renderSnippet(host: HostName, servers: readonly SnippetServer[]): Snippet {
+  const { place, render, instead, notes } = BY_NAME[host];
+  const needsToken = servers.some(({ token }) => token === 'needed');
+  return {
+    place,
+    text: render(servers),
+    instead: servers.flatMap((server) => instead(server) ?? []),
+    notes: [...notes.always, ...(needsToken ? notes.withToken : [])],
+  };
+}
+
+const NO_COMMAND = () => undefined;
+const NOTES = { always: [], withToken: [SET_TOKEN] };
+
+const BY_NAME: Readonly<Record<HostName, Host>> = {
+  'claude-code': {
+    place: '.mcp.json in the folder of the project',
+    render: (servers) =>
+      json({
+        mcpServers: byName(servers, (server) => ({
+          type: server.transport === 'http-sse' ? 'sse' : 'http',
+          url: server.url,
+          ...headers(server, `\${${TOKEN_VARIABLE}}`),
+        })),
+      }),
+    instead: (server) =>
+      shell([
+        ...['claude', 'mcp', 'add', '--scope', 'project'],
+        ...['--transport', server.transport === 'http-sse' ? 'sse' : 'http', server.name, server.url],
+        ...headerArguments(server),
+      ]),
+    notes: NOTES,
+  },
+  'claude-desktop': {
+    place: 'claude_desktop_config.json (Settings, Developer, Edit Config)',
+    render: (servers) => json({ mcpServers: byName(servers, connected) }),
+    instead: NO_COMMAND,
+    notes: {
+      always: ['Claude Desktop starts commands only, so mcp-portage connects it. Restart it after the change.'],
+      withToken: ['Put the token in place of <token>: Claude Desktop replaces no variables.'],
+    },
+  },
+  cursor: {
+    place: '.cursor/mcp.json in the folder of the project, or ~/.cursor/mcp.json for all',
+    render: (servers) => json({ mcpServers: byName(servers, ofCursor) }),
+    instead(server) {
+      const config = Buffer.from(JSON.stringify(ofCursor(server))).toString('base64');
+      const query = new URLSearchParams({ name: server.name, config });
+      return `cursor://anysphere.cursor-deeplink/mcp/install?${query}`;
+    },
+    notes: NOTES,
+  },
+  vscode: {
+    place: '.vscode/mcp.json in the folder of the workspace',
+    render: (servers) => {
+      const asked = servers.some(({ token }) => token === 'needed');
+      const input = { type: 'promptString', id: 'mcp-token', description: 'Token for mcp-portage', password: true };
+      return json({ ...(asked && { inputs: [input] }), servers: byName(servers, ofVsCode) });
+    },
+    // What VS Code asks its user for stands in a file, and not in what a command adds.
+    instead: (server) =>
+      server.token === 'needed'
+        ? undefined
+        : shell(['code', '--add-mcp', JSON.stringify({ name: server.name, ...ofVsCode(server) })]),
+    notes: { always: [], withToken: ['VS Code asks for the token when it first needs it, and keeps it.'] },
+  },
+  windsurf: {
+    place: '~/.codeium/windsurf/mcp_config.json',
+    render: (servers) =>
+      json({
+        mcpServers: byName(servers, (server) => ({
+          serverUrl: server.url,
+          ...headers(server, `\${env:${TOKEN_VARIABLE}}`),
+        })),
+      }),
+    instead: NO_COMMAND,
+    notes: NOTES,
+  },
+  gemini: {
+    place: '.gemini/settings.json in the folder of the project, or ~/.gemini/settings.json for all',
+    render: (servers) =>
+      json({
+        mcpServers: byName(servers, (server) => ({
+          [server.transport === 'http-sse' ? 'url' : 'httpUrl']: server.url,
+          ...headers(server, `\${${TOKEN_VARIABLE}}`),
+        })),
+      }),
+    instead: (server) =>
+      shell([
+        ...['gemini', 'mcp', 'add', '--transport', server.transport === 'http-sse' ? 'sse' : 'http'],
+        ...[server.name, server.url, ...headerArguments(server)],
+      ]),
+    notes: NOTES,
+  },
+  codex: {
+    place: '~/.codex/config.toml',
+    render: (servers) => `${servers.map(codexTable).join('\n\n')}\n`,
+    instead(server) {
+      if (server.transport === 'http-sse') {
+        return shell(['codex', 'mcp', 'add', server.name, ...environment(server), '--', ...connectCommand(server)]);
+      }
+      const token = server.token === 'needed' ? ['--bearer-token-env-var', TOKEN_VARIABLE] : [];
+      return shell(['codex', 'mcp', 'add', server.name, '--url', server.url, ...token]);
+    },
+    notes: NOTES,
+  },
+  opencode: {
+    place: 'opencode.json in the folder of the project, or ~/.config/opencode/opencode.json for all',
+    render: (servers) =>
+      json({
+        $schema: 'https://opencode.ai/config.json',
+        mcp: byName(servers, (server) => ({
+          type: 'remote',
+          url: server.url,
+          enabled: true,
+          ...headers(server, `{env:${TOKEN_VARIABLE}}`),
+        })),
+      }),
+    instead: NO_COMMAND,
+    notes: NOTES,
+  },
+};
+
+function ofCursor(server: SnippetServer): object {
+  return { url: server.url, ...headers(server, `\${env:${TOKEN_VARIABLE}}`) };
+}
+
+function ofVsCode(server: SnippetServer): object {
+  const type = server.transport === 'http-sse' ? 'sse' : 'http';
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: VS Code replaces it.
+  return { type, url: server.url, ...headers(server, '${input:mcp-token}') };
+}
+
+/** For hosts that start commands. */
+function connected(server: SnippetServer): object {
+  const [command, ...args] = connectCommand(server);
+  return { command, args, ...(server.token === 'needed' && { env: { MCP_PORTAGE_BEARER_TOKEN: '<token>' } }) };
+}
+
+function connectCommand({ url }: SnippetServer): readonly string[] {
+  return ['npx', '-y', 'mcp-portage', 'connect', url];
+}
+
+/** Codex speaks no HTTP+SSE. Strings and names of these characters are written in TOML as in JSON. */
+function codexTable(server: SnippetServer): string {
+  const head = `[mcp_servers.${server.name}]`;
+  if (server.transport === 'streamable-http') {
+    const token = server.token === 'needed' ? [`bearer_token_env_var = ${JSON.stringify(TOKEN_VARIABLE)}`] : [];
+    return [head, `url = ${JSON.stringify(server.url)}`, ...token].join('\n');
+  }
+  const [command, ...args] = connectCommand(server);
+  const list = args.map((argument) => JSON.stringify(argument)).join(', ');
+  const lines = [head, `command = ${JSON.stringify(command)}`, `args = [${list}]`];
+  return (server.token === 'needed' ? [...lines, 'env_vars = ["MCP_PORTAGE_BEARER_TOKEN"]'] : lines).join('\n');
+}
+
+function environment({ token }: SnippetServer): readonly string[] {
+  return token === 'needed' ? ['--env', 'MCP_PORTAGE_BEARER_TOKEN=<token>'] : [];
+}
+
+/** @param token how the host writes a variable that it replaces */
+function headers(server: SnippetServer, token: string): object {
+  return server.token === 'needed' ? { headers: { Authorization: `Bearer ${token}` } } : {};
+}
+
+/** The host replaces the variable, not the shell: what it writes into its file holds no token. */
+function headerArguments({ token }: SnippetServer): readonly string[] {
+  return token === 'needed' ? ['--header', `Authorization: Bearer \${${TOKEN_VARIABLE}}`] : [];
+}
+
+function byName(servers: readonly SnippetServer[], entry: (server: SnippetServer) => object): object {
+  return Object.fromEntries(servers.map((server) => [server.name, entry(server)]));
+}
+
+function json(value: object): string {
+  return `${JSON.stringify(value, undefined, 2)}\n`;
+}
+
+function shell(words: readonly string[]): string {
+  return words.map(quoteWord).join(' ');
+}
+
+/** A name that every host takes; those that would be alike get a number. */
+export function nameForHosts(names: readonly string[]): readonly string[] {
+  const taken = new Set<string>();
+  return names.map((name) => {
+    const base = name.slice(0, MAX_NAME_LENGTH).replaceAll(/[^A-Za-z0-9_-]+/g, '-');
+    let unique = base;
+    for (let count = 2; taken.has(unique); count += 1) unique = `${base}-${count}`;
+    taken.add(unique);
+    return unique;
+  });
+}
+
+const MAX_NAME_LENGTH = 60;

@@ -38,7 +38,12 @@ function isUrl(argument: string): boolean {
   return /^https?:\/\//i.test(argument);
 }
 
+/** As a shell takes it, cut where it is long: to be read, not to be copied. */
 export function quoteForShell(argument: string): string {
-  const text = toPrintable(argument, MAX_ARGUMENT_LENGTH);
+  return quoteWord(toPrintable(argument, MAX_ARGUMENT_LENGTH));
+}
+
+/** One word for a shell, whole. */
+export function quoteWord(text: string): string {
   return /^[\w@%+=:,./…-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

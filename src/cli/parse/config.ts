@@ -1,13 +1,5 @@
 /** From what was given to the Config the bridge runs on: types, defaults, and which options go together. */
-import { resolve } from 'node:path';
-import type {
-  Config,
-  EndpointConfig,
-  HttpListenerConfig,
-  ListenerConfig,
-  LogConfig,
-  ServerConfig,
-} from '../../config.ts';
+import type { Config, ListenerConfig, LogConfig, ServerConfig } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
 import type { BridgeCommand } from '../command-line.ts';
 import type { ConfigFile } from '../config-file/config-file.ts';
@@ -20,12 +12,13 @@ import {
   type WrittenOptions,
 } from '../options/given-options.ts';
 import type { BridgeVerb } from '../options/option-spec.ts';
-import { ENV_PREFIX, envNameOf, OPTIONS, type OptionName, VARIABLES } from '../options/option-table.ts';
+import { ENV_PREFIX, envNameOf, OPTIONS, VARIABLES } from '../options/option-table.ts';
 import { suggest } from '../suggest.ts';
-import { type ListenAddress, parseAccess, tokenVariables } from './access.ts';
+import { tokenVariables } from './access.ts';
 import type { Environment } from './child-environment.ts';
 import { explainNoServer, parseListed } from './listed-servers.ts';
-import { pickProxyEnvironment, type RemoteSurroundings } from './remote.ts';
+import { parseListener } from './listener.ts';
+import type { RemoteSurroundings } from './remote.ts';
 import { type ParsedServer, parseServer } from './server.ts';
 import * as value from './value.ts';
 
@@ -49,9 +42,6 @@ export interface ParsedConfig {
   readonly warnings: readonly string[];
 }
 
-/** Served by the bridge itself on every port. */
-const OWN_PATHS = ['/healthz', '/readyz'];
-
 /**
  * @param file what `--config` names
  * @throws BridgeError ERR_CONFIG_OPTION for a wrong value, ERR_CONFIG_COMBINATION for values that exclude each other
@@ -62,21 +52,10 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
   const use: OptionUse = { verb, target: file === undefined && target !== undefined ? target.kind : 'any' };
   refuseInapplicable(options, use);
   const given = new GivenOptions([written.commandLine, written.environment, file?.options ?? NOTHING], use);
-  const listen: ListenAddress = {
-    host: given.required('host', value.parseListenHost),
-    port: given.required('port', value.parsePort),
-    tls: parseTls(given, around),
-  };
-  const endpoints = parseEndpoints(given);
-  const { env, cwd } = around;
-  const listens = verb === 'serve' ? 'yes' : 'no';
-  const { access, warnings } = parseAccess({ given, env, cwd, listen, endpoints, listens });
-  const maxHeaderBytes = given.required('max-header-bytes', value.parseMessageSize);
+  const { listener: http, warnings } = parseListener(given, around, verb === 'serve' ? 'yes' : 'no');
+  const { access } = http;
   // A probe is a client of its own: it listens nowhere.
-  const listener: ListenerConfig =
-    verb === 'serve'
-      ? { kind: 'http', ...listen, endpoints, access, maxHeaderBytes, proxyEnv: pickProxyEnvironment(env) }
-      : { kind: 'pipes' };
+  const listener: ListenerConfig = verb === 'serve' ? http : { kind: 'pipes' };
   const from = { verb, access, around, withheld: tokenVariables(given) };
   const servers: ParsedServer[] = [];
   if (target !== undefined) {
@@ -126,43 +105,6 @@ function defaultProbeTimeout({ target, remote: { login } }: ServerConfig): numbe
   return login?.grant === 'authorization-code' ? 5 * 60_000 : 15_000;
 }
 
-function parseTls(given: GivenOptions, around: Surroundings): HttpListenerConfig['tls'] {
-  const certFile = given.optional('tls-cert', value.parseText);
-  const keyFile = given.optional('tls-key', value.parseText);
-  if (certFile === undefined && keyFile === undefined) return undefined;
-  if (certFile === undefined || keyFile === undefined) {
-    const [has, lacks] =
-      certFile === undefined ? (['tls-key', 'tls-cert'] as const) : (['tls-cert', 'tls-key'] as const);
-    throw excluded(`${given.sourceOf(has)} needs --${lacks}: https takes a certificate and its private key.`);
-  }
-  return { certFile: resolve(around.cwd, certFile), keyFile: resolve(around.cwd, keyFile) };
-}
-
-function parseEndpoints(given: GivenOptions): EndpointConfig {
-  const taken = new Map<string, string>(OWN_PATHS.map((path) => [path, 'a health check of the bridge']));
-  const claim = (name: OptionName): string => {
-    const path = given.required(name, value.parseEndpointPath);
-    const owner = taken.get(path);
-    if (owner !== undefined) {
-      throw excluded(`${given.sourceOf(name)}: the path ${path} is taken by ${owner}; every endpoint needs its own.`);
-    }
-    taken.set(path, given.sourceOf(name));
-    return path;
-  };
-  const path = claim('path');
-  const httpSse = given.required('sse', value.parseFlag) ? 'served' : 'off';
-  // What is not served takes no path from others.
-  const pathOf = (name: OptionName) =>
-    httpSse === 'served' ? claim(name) : given.required(name, value.parseEndpointPath);
-  return {
-    path,
-    httpSse,
-    ssePath: pathOf('sse-path'),
-    messagePath: pathOf('message-path'),
-    baseUrl: given.optional('base-url', value.parseBaseUrl),
-  };
-}
-
 function parseLog(given: GivenOptions, around: Surroundings, verb: BridgeVerb): LogConfig {
   return {
     level:
@@ -173,10 +115,6 @@ function parseLog(given: GivenOptions, around: Surroundings, verb: BridgeVerb): 
       given.optional('log-format', value.parseChoice(['pretty', 'json'])) ??
       (around.stderrIsTerminal ? 'pretty' : 'json'),
   };
-}
-
-function excluded(message: string): BridgeError {
-  return new BridgeError('ERR_CONFIG_COMBINATION', message);
 }
 
 /** A misspelt variable has no effect and nobody to say so; unlike on the command line it may not be ours at all. */

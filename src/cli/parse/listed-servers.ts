@@ -99,7 +99,8 @@ function principalOf(caller: string, { auth }: AccessConfig): string {
   return subject === undefined ? `token:${caller}` : `${auth?.oauth?.issuer ?? ''}#${subject}`;
 }
 
-function chooseServers(
+/** Those that the command line names; nothing named: all. Throws ERR_CONFIG_OPTION for a name that the file does not have. */
+export function chooseServers(
   { servers, disabled, path }: ConfigFile,
   { verb, names }: BridgeCommand,
 ): readonly WrittenServer[] {

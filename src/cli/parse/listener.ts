@@ -1,0 +1,77 @@
+/** Where clients find the servers, and who of them may come in. */
+import { resolve } from 'node:path';
+import type { EndpointConfig, HttpListenerConfig } from '../../config.ts';
+import { BridgeError } from '../../errors.ts';
+import type { GivenOptions } from '../options/given-options.ts';
+import type { OptionName } from '../options/option-table.ts';
+import { type AccessRequest, type ListenAddress, parseAccess } from './access.ts';
+import { pickProxyEnvironment, type RemoteSurroundings } from './remote.ts';
+import * as value from './value.ts';
+
+export interface ParsedListener {
+  readonly listener: HttpListenerConfig;
+  readonly warnings: readonly string[];
+}
+
+/** Served by the bridge itself on every port. */
+const OWN_PATHS = ['/healthz', '/readyz'];
+
+/** @throws BridgeError ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION */
+export function parseListener(
+  given: GivenOptions,
+  around: RemoteSurroundings,
+  listens: AccessRequest['listens'],
+): ParsedListener {
+  const listen: ListenAddress = {
+    host: given.required('host', value.parseListenHost),
+    port: given.required('port', value.parsePort),
+    tls: parseTls(given, around),
+  };
+  const endpoints = parseEndpoints(given);
+  const { env, cwd } = around;
+  const { access, warnings } = parseAccess({ given, env, cwd, listen, endpoints, listens });
+  const maxHeaderBytes = given.required('max-header-bytes', value.parseMessageSize);
+  const proxyEnv = pickProxyEnvironment(env);
+  return { listener: { kind: 'http', ...listen, endpoints, access, maxHeaderBytes, proxyEnv }, warnings };
+}
+
+function parseTls(given: GivenOptions, around: RemoteSurroundings): HttpListenerConfig['tls'] {
+  const certFile = given.optional('tls-cert', value.parseText);
+  const keyFile = given.optional('tls-key', value.parseText);
+  if (certFile === undefined && keyFile === undefined) return undefined;
+  if (certFile === undefined || keyFile === undefined) {
+    const [has, lacks] =
+      certFile === undefined ? (['tls-key', 'tls-cert'] as const) : (['tls-cert', 'tls-key'] as const);
+    throw excluded(`${given.sourceOf(has)} needs --${lacks}: https takes a certificate and its private key.`);
+  }
+  return { certFile: resolve(around.cwd, certFile), keyFile: resolve(around.cwd, keyFile) };
+}
+
+function parseEndpoints(given: GivenOptions): EndpointConfig {
+  const taken = new Map<string, string>(OWN_PATHS.map((path) => [path, 'a health check of the bridge']));
+  const claim = (name: OptionName): string => {
+    const path = given.required(name, value.parseEndpointPath);
+    const owner = taken.get(path);
+    if (owner !== undefined) {
+      throw excluded(`${given.sourceOf(name)}: the path ${path} is taken by ${owner}; every endpoint needs its own.`);
+    }
+    taken.set(path, given.sourceOf(name));
+    return path;
+  };
+  const path = claim('path');
+  const httpSse = given.required('sse', value.parseFlag) ? 'served' : 'off';
+  // What is not served takes no path from others.
+  const pathOf = (name: OptionName) =>
+    httpSse === 'served' ? claim(name) : given.required(name, value.parseEndpointPath);
+  return {
+    path,
+    httpSse,
+    ssePath: pathOf('sse-path'),
+    messagePath: pathOf('message-path'),
+    baseUrl: given.optional('base-url', value.parseBaseUrl),
+  };
+}
+
+function excluded(message: string): BridgeError {
+  return new BridgeError('ERR_CONFIG_COMBINATION', message);
+}

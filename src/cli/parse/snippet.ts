@@ -1,0 +1,89 @@
+/** From a command line to the addresses that a host is told: a URL that is given, or where `serve` would serve. */
+import type { HttpListenerConfig } from '../../config.ts';
+import { BridgeError } from '../../errors.ts';
+import { isWildcard } from '../../http/addresses.ts';
+import type { BridgeCommand } from '../command-line.ts';
+import type { ConfigFile } from '../config-file/config-file.ts';
+import { GivenOptions, inEnvironment, onCommandLine, refuseInapplicable } from '../options/given-options.ts';
+import { HOSTS, type HostName, nameForHosts, type SnippetServer } from '../snippet.ts';
+import { chooseServers } from './listed-servers.ts';
+import { parseListener } from './listener.ts';
+import type { RemoteSurroundings } from './remote.ts';
+import * as value from './value.ts';
+
+export interface SnippetRequest {
+  readonly host: HostName;
+  readonly servers: readonly SnippetServer[];
+}
+
+/** @throws BridgeError ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION */
+export function parseSnippet(
+  command: BridgeCommand,
+  around: RemoteSurroundings,
+  file: ConfigFile | undefined,
+): SnippetRequest {
+  const { target, options } = command;
+  const use = { verb: 'snippet', target: 'any' } as const;
+  refuseInapplicable(options, use);
+  const layers = [onCommandLine(options), inEnvironment(around.env), file?.options ?? new Map()];
+  const given = new GivenOptions(layers, use);
+  const host = given.optional('for', value.parseChoice(HOSTS));
+  if (host === undefined) {
+    throw refuse(`--for says which host the snippet is for: ${HOSTS.join(', ')}.`);
+  }
+  if (target?.kind === 'command') {
+    throw refuse('snippet takes the address where a server is served, or --config with the file that is served.');
+  }
+  const { listener } = parseListener(given, around, 'no');
+  const token = asksForToken(listener) ? 'needed' : 'none';
+  if (target !== undefined) return { host, servers: [serverAt(target.url, listener, token)] };
+  const base = baseOf(listener);
+  const { path } = listener.endpoints;
+  if (file === undefined) {
+    return { host, servers: [{ name: OWN_NAME, url: `${base}${path}`, transport: 'streamable-http', token }] };
+  }
+  const segments = chooseServers(file, command).map(({ segment }) => segment);
+  const names = nameForHosts(segments);
+  const servers = segments.map(
+    (segment, index): SnippetServer => ({
+      name: names[index] as string,
+      url: `${base}/${segment}${path}`,
+      transport: 'streamable-http',
+      token,
+    }),
+  );
+  return { host, servers };
+}
+
+/** For a server that has no name in its address. */
+const OWN_NAME = 'mcp-portage';
+
+/** Hosts log in at an issuer by themselves; a token that was handed out has to be given to them. */
+function asksForToken({ access: { auth } }: HttpListenerConfig): boolean {
+  return auth !== undefined && auth.oauth === undefined;
+}
+
+/** How clients on this machine reach it, unless the user says how others do. */
+function baseOf({ host, port, tls, endpoints: { baseUrl } }: HttpListenerConfig): string {
+  if (baseUrl !== undefined) return baseUrl.href.replace(/\/$/, '');
+  if (port === 0) throw refuse('With --port 0 the system chooses a port at each start; give one, or --base-url.');
+  const name = isWildcard(host) ? '127.0.0.1' : host;
+  return `${tls === undefined ? 'http' : 'https'}://${name.includes(':') ? `[${name}]` : name}:${port}`;
+}
+
+function serverAt(url: URL, { endpoints }: HttpListenerConfig, token: SnippetServer['token']): SnippetServer {
+  const path = url.pathname.replace(/\/+$/, '');
+  const isSse = path.endsWith(endpoints.ssePath);
+  const before = path.split('/').at(-2);
+  const name = before === undefined || before === '' ? OWN_NAME : before;
+  return {
+    name: nameForHosts([name])[0] as string,
+    url: url.href,
+    transport: isSse ? 'http-sse' : 'streamable-http',
+    token,
+  };
+}
+
+function refuse(message: string): BridgeError {
+  return new BridgeError('ERR_CONFIG_OPTION', message);
+}
