@@ -12,6 +12,8 @@ import {
 import {
   floor,
   isInstalled,
+  LISTED,
+  manyServersFile,
   mcpProxy,
   mcpRemote,
   type Peer,
@@ -32,6 +34,7 @@ export type Contender =
   | 'mcp-portage-shared'
   | 'mcp-portage-prewarmed'
   | 'mcp-portage-first'
+  | 'mcp-portage-listed'
   | Peer;
 
 /** The bench server on HTTP, where a case has one. */
@@ -138,6 +141,29 @@ export const STREAMABLE: Case = {
     onHttp('mcp-proxy', '/mcp', (port) => mcpProxy('--host', '127.0.0.1', '--port', port, '--', ...server('legacy'))),
   ],
   absent: [{ name: 'mcp-remote', reason: NO_HTTP_FACE }],
+};
+
+/** One of a hundred servers that a configuration file names; the others are idle. */
+export const LISTED_ENTRANT: Entrant = onHttp('mcp-portage-listed', LISTED.path, (port) =>
+  portage('--port', port, '--config', manyServersFile()),
+);
+
+export const MANY_SERVERS: Case = {
+  name: 'many-servers',
+  title: `Streamable HTTP → stdio, one of ${LISTED.servers} servers of a configuration file`,
+  era: 'legacy',
+  clients: 2,
+  workloads: [workloads.SMALL_32, workloads.SMALL_1],
+  entrants: [
+    floorHttp('floor', 'session', 'legacy'),
+    onHttp('mcp-portage', '/mcp', (port) => portage('--port', port, '--', ...server('legacy'))),
+    LISTED_ENTRANT,
+  ],
+  absent: [
+    { name: 'supergateway', reason: 'it serves one server' },
+    { name: 'mcp-proxy', reason: 'it serves one server' },
+    { name: 'mcp-remote', reason: NO_HTTP_FACE },
+  ],
 };
 
 export const HTTP_SSE: Case = {
@@ -272,6 +298,7 @@ export const CASES = [
   CONNECT_SSE,
   CONNECT_MODERN,
   SERVE_URL,
+  MANY_SERVERS,
 ] as const;
 
 const PEER_NAMES: readonly string[] = ['supergateway', 'mcp-proxy', 'mcp-remote'];

@@ -1,7 +1,7 @@
 /** What is measured besides calls: starting, opening sessions, memory, and how cost grows. */
 import { startHttpEndpoint, startStdioEndpoint } from './bridges/endpoint.ts';
 import { asFirst, floor, mcpProxy, portage, stdioServer, supergateway } from './bridges/programs.ts';
-import { CONNECT, type Contender, type Entrant, STREAMABLE } from './cases.ts';
+import { CONNECT, type Contender, type Entrant, LISTED_ENTRANT, STREAMABLE } from './cases.ts';
 import type { Program } from './measure/processes.ts';
 
 const SERVER = ['node', ...stdioServer('legacy')];
@@ -70,7 +70,7 @@ export const STARTS = [
   {
     name: 'start',
     title: 'cold start, Streamable HTTP → stdio',
-    entrants: [...except(STREAMABLE.entrants, 'direct'), FIRST],
+    entrants: [...except(STREAMABLE.entrants, 'direct'), FIRST, LISTED_ENTRANT],
   },
   {
     name: 'start-connect',
@@ -80,7 +80,7 @@ export const STARTS = [
 ] as const;
 
 /** Memory of a bridge that serves one session, and of one that serves many on one child. */
-export const IDLE = except(STREAMABLE.entrants, 'direct', 'mcp-portage-shared');
+export const IDLE = [...except(STREAMABLE.entrants, 'direct', 'mcp-portage-shared'), LISTED_ENTRANT];
 export const MANY_SESSIONS = { entrants: SHARING, counts: [1, 10, 100, 1000] } as const;
 
 /** Memory over many calls; for the others it would take an hour. */

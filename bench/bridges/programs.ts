@@ -1,5 +1,5 @@
 /** How each program is started: the way its users do, with its own defaults but for the port. */
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -45,6 +45,25 @@ export function floor(name: string, ...args: string[]): Program {
 
 export function portage(...args: string[]): Program {
   return { args: [join(ROOT, 'bin/mcp-portage.js'), ...args] };
+}
+
+/** One of many servers of a configuration file, each of which is the bench server. */
+export const LISTED = { servers: 100, path: '/server-50/mcp' } as const;
+
+/** The file that they are in; made when it is first asked for. */
+export function manyServersFile(): string {
+  listedFile ??= writeManyServers();
+  return listedFile;
+}
+
+let listedFile: string | undefined;
+
+function writeManyServers(): string {
+  const entry = { command: 'node', args: stdioServer('legacy') };
+  const names = Array.from({ length: LISTED.servers }, (_, index) => `server-${index}`);
+  const file = join(mkdtempSync(join(tmpdir(), 'mcp-portage-bench-')), 'mcp.json');
+  writeFileSync(file, JSON.stringify({ mcpServers: Object.fromEntries(names.map((name) => [name, entry])) }));
+  return file;
 }
 
 /** As where no earlier start has left compiled code. */

@@ -13,6 +13,7 @@ const ORDER: readonly Contender[] = [
   'mcp-portage-shared',
   'mcp-portage-prewarmed',
   'mcp-portage-first',
+  'mcp-portage-listed',
   'supergateway',
   'mcp-proxy',
   'mcp-remote',
