@@ -8,10 +8,13 @@ import { renderOptionsTable } from '../../scripts/options-table.ts';
 import { asBlock, PROBES, withoutTimes } from '../../scripts/probe-reports.ts';
 import { parseCommandLine } from '../../src/cli/command-line.ts';
 import { parseConfig } from '../../src/cli/parse/config.ts';
+import { parseSnippet } from '../../src/cli/parse/snippet.ts';
+import { read } from '../cli/config-file/read-text.ts';
 import { startBridge } from '../support/bridge.ts';
 import { connectStreamable } from '../support/sdk-client.ts';
 
 const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
+const manyServers = await readFile(new URL('../../docs/many-servers.md', import.meta.url), 'utf8');
 const compose = await readFile(new URL('../../examples/compose.yaml', import.meta.url), 'utf8');
 
 const around = {
@@ -21,10 +24,16 @@ const around = {
   readFile: () => ({ text: '', isOpenToAll: false }),
 } as const;
 
-/** Everything in the README that starts mcp-portage, as words after the program's name. */
-const commands = [...readme.matchAll(/(?:^|`|npx -y )mcp-portage((?: [^`\n]+)+)/gm)]
+const ENV = { GITHUB_TOKEN: 'x', SERVICE_KEY: 'x', TOKEN: 'x', ALICE_TOKEN: 'x' };
+const VERBS = ['serve', 'connect', 'probe', 'snippet'];
+
+/** What the documents call the file of a client, by whatever name. */
+const [, clientFile = ''] = /```json\n(.*?)```/s.exec(manyServers) ?? [];
+
+/** Everything in the documents that starts mcp-portage, as words after the program's name. */
+const commands = [...`${readme}\n${manyServers}`.matchAll(/(?:^|`|npx -y )mcp-portage((?: [^`\n]+)+)/gm)]
   .map(([, rest = '']) => splitWords(rest))
-  .filter(([first]) => first?.startsWith('-') || first === 'serve' || first === 'connect' || first === 'probe')
+  .filter(([first = '']) => first.startsWith('-') || VERBS.includes(first))
   .filter((words) => words.length > 1);
 
 test('the README shows commands', (t) => {
@@ -38,17 +47,31 @@ function splitWords(text: string): string[] {
 
 for (const line of new Set(commands.map((words) => JSON.stringify(words)))) {
   const words: string[] = JSON.parse(line);
-  test(`the command of the README is accepted: mcp-portage ${words.join(' ')}`, (t) => {
+  test(`the command of the documents is accepted: mcp-portage ${words.join(' ')}`, async (t) => {
+    const file = await read(clientFile, { env: ENV });
     t.notThrows(() => {
       const commandLine = parseCommandLine(words);
-      if (commandLine.kind === 'bridge')
-        parseConfig(commandLine, {
-          ...around,
-          env: { GITHUB_TOKEN: 'x', SERVICE_KEY: 'x', TOKEN: 'x', ALICE_TOKEN: 'x' },
-        });
+      if (commandLine.kind !== 'bridge') return;
+      const surroundings = { ...around, env: ENV };
+      const given = commandLine.options.has('config') ? file : undefined;
+      if (commandLine.verb === 'snippet') parseSnippet(commandLine, surroundings, given);
+      else parseConfig(commandLine, surroundings, given);
     });
   });
 }
+
+test('the walk-through serves the eight servers of its file on one port', async (t) => {
+  const { servers, warnings } = await read(clientFile, { env: ENV });
+  t.is(servers.length, 8);
+  t.deepEqual(warnings, []);
+  const commandLine = parseCommandLine(['--config', 'claude_desktop_config.json']);
+  if (commandLine.kind !== 'bridge') return t.fail();
+  const { config } = parseConfig(commandLine, { ...around, env: ENV }, await read(clientFile, { env: ENV }));
+  t.deepEqual(
+    config.servers.map(({ listing }) => listing?.segment),
+    ['everything', 'notes', 'github', 'fetch', 'git', 'time', 'sqlite', 'tickets'],
+  );
+});
 
 test('every option of mcp-portage named in a row about another bridge exists', (t) => {
   const rows = readme.split('\n').filter((line) => line.startsWith('| `'));
