@@ -26,6 +26,8 @@ export class Reload {
   #seen: string | undefined;
   #read: string | undefined;
   #running: Promise<void> | undefined;
+  /** Begins when the one that runs has ended. */
+  #next: Promise<void> | undefined;
 
   constructor(parts: ReloadParts) {
     this.#parts = parts;
@@ -43,9 +45,18 @@ export class Reload {
 
   /** Reads the file, whether or not it seems to have changed. */
   reload(): Promise<void> {
-    // One that comes meanwhile may have been read already, or only half of it.
-    this.#running = (this.#running ?? Promise.resolve()).then(() => this.#reload());
-    return this.#running;
+    if (this.#running === undefined) {
+      this.#running = this.#reload().finally(() => {
+        this.#running = undefined;
+      });
+      return this.#running;
+    }
+    // What is there now may have come after the one that runs has looked; however many ask, one more will see it.
+    this.#next ??= this.#running.then(() => {
+      this.#next = undefined;
+      return this.reload();
+    });
+    return this.#next;
   }
 
   async #poll(): Promise<void> {

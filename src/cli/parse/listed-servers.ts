@@ -7,7 +7,6 @@ import { GivenOptions, type WrittenOptions } from '../options/given-options.ts';
 import {
   BEARER_TOKEN_VARIABLE,
   CLIENT_SECRET_VARIABLE,
-  findOption,
   OF_ONE_SERVER,
   type OptionName,
 } from '../options/option-table.ts';
@@ -65,22 +64,9 @@ const NOT_OF_EACH: readonly OptionName[] = [...OF_ONE_SERVER, 'max-children'];
 
 function parseOne(server: WrittenServer, { before, after, ...common }: Common): ParsedServer {
   const { name, target, options } = server;
-  refuseOfOtherKind(server);
   const given = new GivenOptions([...before, options, after], { verb: common.verb, target: target.kind });
   const parsed = parseServer({ ...common, given, target, listing: listingOf(server, common.access) });
   return { ...parsed, warnings: parsed.warnings.map((warning) => `${name}: ${warning}`) };
-}
-
-/** What would do nothing leaves its writer wondering. */
-function refuseOfOtherKind({ options, target: { kind } }: WrittenServer): void {
-  for (const [name, { source }] of options) {
-    const option = findOption(name);
-    if (option?.target === undefined || option.target === kind) continue;
-    const [is, isNot] =
-      kind === 'url' ? ['reached by its URL', 'started as a command'] : ['started as a command', 'reached by its URL'];
-    const message = `${source}: this server is ${is}, and that is for one that is ${isNot}; leave it out.`;
-    throw new BridgeError('ERR_CONFIG_COMBINATION', message);
-  }
 }
 
 function listingOf({ name, segment, isRequired, callers, source }: WrittenServer, access: AccessConfig): Listing {

@@ -1,0 +1,127 @@
+import test from 'ava';
+import { parseCommandLine } from '../../../src/cli/command-line.ts';
+import { type ParsedConfig, parseConfig } from '../../../src/cli/parse/config.ts';
+import { BridgeError } from '../../../src/errors.ts';
+import { read } from '../config-file/read-text.ts';
+
+const ENV = { ALICE: 'a'.repeat(40), MCP_PORTAGE_BEARER_TOKEN: 'b'.repeat(40) };
+
+async function parse(content: object, ...argv: string[]): Promise<ParsedConfig> {
+  const command = parseCommandLine([...argv, '--config', 'mcp.json']);
+  if (command.kind !== 'bridge') throw new Error(`got ${command.kind}`);
+  const around = {
+    env: ENV,
+    cwd: '/home/me',
+    platform: 'linux',
+    stderrIsTerminal: false,
+    readFile: () => {
+      throw new Error('nothing is read');
+    },
+  } as const;
+  return parseConfig(command, around, await read(content));
+}
+
+async function refusal(content: object, ...argv: string[]): Promise<string> {
+  try {
+    await parse(content, ...argv);
+  } catch (thrown) {
+    if (thrown instanceof BridgeError) return `${thrown.code} ${thrown.message}`;
+    throw thrown;
+  }
+  return 'accepted';
+}
+
+const TWO = {
+  mcpServers: {
+    files: { command: 'a' },
+    tickets: { url: 'https://t.example/mcp' },
+    off: { command: 'c', disabled: true },
+  },
+};
+
+test('all servers of a file are served, and on the command line some can be named', async (t) => {
+  const names = async (...argv: string[]) =>
+    (await parse(TWO, ...argv)).config.servers.map(({ listing }) => listing?.name);
+  t.deepEqual(await names('serve'), ['files', 'tickets']);
+  t.deepEqual(await names('serve', 'tickets'), ['tickets']);
+  t.deepEqual(await names('probe', 'tickets', 'files'), ['tickets', 'files']);
+  t.deepEqual(await names('connect', 'files'), ['files']);
+});
+
+test('connect is for one server, which is named unless there is only one', async (t) => {
+  t.regex(
+    await refusal(TWO, 'connect'),
+    /name one of those in .*mcp-portage connect --config \S+ files\n.*"files", "tickets"/s,
+  );
+  t.regex(await refusal(TWO, 'connect', 'files', 'tickets'), /connect puts one server on stdio/);
+  const { config } = await parse({ mcpServers: { only: { command: 'a' } } }, 'connect');
+  t.is(config.listener.kind, 'pipes');
+});
+
+test('a name that is not there is refused with those that are; one that is switched off is told so', async (t) => {
+  t.regex(
+    await refusal(TWO, 'serve', 'tickts'),
+    /no server "tickts"\. Did you mean tickets\? There are "files", "tickets"/,
+  );
+  t.regex(await refusal(TWO, 'serve', 'off'), /off is switched off .* take "disabled" out/);
+});
+
+test('callers are names of tokens, and with subject: those of an issuer', async (t) => {
+  const entry = { command: 'a', portage: { callers: ['alice', 'subject:u-7'] } };
+  const issuer = ['--auth-issuer', 'https://id.example', '--base-url', 'https://tools.example'];
+  const { config } = await parse({ mcpServers: { one: entry } }, '--auth-token', 'alice=env:ALICE', ...issuer);
+  t.deepEqual(config.servers[0].listing?.callers, ['token:alice', 'https://id.example#u-7']);
+});
+
+test('callers without a way to know who calls are a mistake', async (t) => {
+  const entry = { command: 'a', portage: { callers: ['alice'] } };
+  t.regex(
+    await refusal({ mcpServers: { one: entry } }),
+    /^ERR_CONFIG_COMBINATION .*nobody is asked who they are; .*--auth-token/,
+  );
+});
+
+test('what is about one server is not for all of a file, but for one that is chosen', async (t) => {
+  t.regex(await refusal(TWO, '--header', 'X: 1'), /--header is about one server, and .* write it into the entry/);
+  const { config } = await parse(TWO, 'connect', 'tickets', '--header', 'X: 1');
+  t.deepEqual(
+    [...config.servers[0].remote.headers],
+    [
+      ['x', '1'],
+      ['authorization', `Bearer ${ENV.MCP_PORTAGE_BEARER_TOKEN}`],
+    ],
+  );
+  const { config: all } = await parse(TWO);
+  t.deepEqual(
+    [...(all.servers[1]?.remote.headers ?? [])],
+    [],
+    'a token of the command line goes to no server of a file',
+  );
+});
+
+test('the command line wins over an entry, and that over the top of the file', async (t) => {
+  const file = {
+    mcpServers: { a: { command: 'a', portage: { isolation: 'shared', maxSessions: 3 } }, b: { command: 'b' } },
+    portage: { maxSessions: 5, prewarm: 1 },
+  };
+  const sessions = async (...argv: string[]) =>
+    (await parse(file, ...argv)).config.servers.map(({ sessions: { isolation, maxSessions, prewarm } }) => [
+      isolation,
+      maxSessions,
+      prewarm,
+    ]);
+  t.deepEqual(await sessions(), [
+    ['shared', 3, 1],
+    ['session', 5, 1],
+  ]);
+  t.deepEqual(await sessions('--max-sessions', '7', '--prewarm', '0'), [
+    ['shared', 7, 0],
+    ['session', 7, 0],
+  ]);
+});
+
+test('an option for servers of another kind is a mistake in an entry, at the top it is for those it fits', async (t) => {
+  const wrong = { mcpServers: { a: { url: 'https://a.example/mcp', portage: { pty: true } } } };
+  t.regex(await refusal(wrong), /mcpServers\.a\.portage\.pty.*reached by its URL/);
+  await t.notThrowsAsync(parse({ ...TWO, portage: { pty: false, keepAlive: '10s' } }));
+});
