@@ -73,6 +73,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'relay',
     'mcp',
     'http',
+    'process/command-name.ts',
+    'observe',
     'collections',
     'errors.ts',
     'deps.ts',

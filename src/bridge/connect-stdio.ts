@@ -6,7 +6,7 @@ import { ExchangeCapacity, Exchanges } from '../relay/exchanges.ts';
 import { ServerSpeech } from '../relay/observer.ts';
 import { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { describeCallers } from './caller-policy.ts';
-import { createDialers } from './create-dialer.ts';
+import { createDialers, nameServer } from './create-dialer.ts';
 import { createSessions } from './create-registries.ts';
 import type { ClientPipes, RunningBridge } from './running-bridge.ts';
 import { StdioEnding } from './stdio-ending.ts';
@@ -26,7 +26,7 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
   const { listener, servers, limits: processLimits } = config;
   const [server] = servers;
   const { maxInFlight, maxChildren, shutdownGraceMs } = processLimits;
-  const speech = new ServerSpeech();
+  const observing = { observer: undefined, speech: new ServerSpeech(), server: nameServer(server) };
   const dialers = await createDialers(
     {
       ...server,
@@ -34,15 +34,14 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
       children: new ChildLimit(maxChildren),
       shutdownGraceMs,
       urgency: urgency.signal,
-      speech,
+      observing,
     },
     deps,
   );
   const exchanges = new Exchanges({
     clock: deps.clock,
     ...new ExchangeCapacity(maxInFlight).share(),
-    observer: undefined,
-    speech,
+    ...observing,
   });
   const sessions = createSessions(server, { dialers, exchanges, deps });
   const { maxMessageBytes, maxJsonDepth, requestTimeoutMs } = server.limits;

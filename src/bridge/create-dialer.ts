@@ -1,8 +1,10 @@
 import type { CommandTarget, LoginConfig, RemoteConfig, ServerConfig, ServerLimits, UrlTarget } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import type { Credentials } from '../http/client/credentials.ts';
+import { showUrl } from '../http/shown-url.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
-import type { ObservedServer, ServerSpeech } from '../relay/observer.ts';
+import { nameCommand } from '../process/command-name.ts';
+import type { ObservedServer, Observing } from '../relay/observer.ts';
 import { CallsOverSessions } from '../relay/passing-link.ts';
 import type { CallerDialers, CallerEnvironment, SessionDialer, UpstreamDialer } from '../relay/ports.ts';
 import { createSharedLegacyServer } from '../relay/shared/legacy/legacy-era.ts';
@@ -31,7 +33,13 @@ export interface ServerToDial extends ServerConfig {
   /** Aborted when the bridge is about to be killed, and there is no time to let processes end by themselves. */
   readonly urgency: AbortSignal;
   /** Is told what the server speaks when that is found out. */
-  readonly speech: ServerSpeech;
+  readonly observing: Observing;
+}
+
+/** How a server is called where people look: as the file writes it, else by its program or address. */
+export function nameServer({ listing, target }: Pick<ServerConfig, 'listing' | 'target'>): string {
+  if (listing !== undefined) return listing.name;
+  return target.kind === 'url' ? showUrl(target.url) : nameCommand(target.command, target.args);
 }
 
 /** The way to a server, whatever it is and whatever it speaks, for clients of every era. */
@@ -67,7 +75,7 @@ function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): U
     deps,
     trialClient: server.callers.kind === 'pipe' ? undefined : CLIENT_INFO,
   });
-  const learned = (spoken: ObservedServer): void => server.speech.learn(spoken);
+  const learned = (spoken: ObservedServer): void => server.observing.speech.learn(spoken);
   const detected = { protocol: server.protocol, clientInfo: CLIENT_INFO, learned, deps };
   if (isolation === 'shared') {
     const joinEras = (dialers: EraDialers): JoinedDialers => shareOne(dialers, server, deps);
@@ -136,7 +144,7 @@ async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Pro
     maxMessageBytes: limits.maxMessageBytes,
     clientInfo: CLIENT_INFO,
     credentials,
-    learned: (spoken) => server.speech.learn(spoken),
+    learned: (spoken) => server.observing.speech.learn(spoken),
     deps,
     joinEras: ({ legacy, modern }) => ({
       modern,

@@ -8,7 +8,7 @@ import { type Observer, ServerSpeech } from '../relay/observer.ts';
 import { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { describeCallers } from './caller-policy.ts';
 import { createAuthentication } from './create-authentication.ts';
-import { createDialers } from './create-dialer.ts';
+import { createDialers, nameServer } from './create-dialer.ts';
 import { createUrls } from './create-routes.ts';
 import { HttpListener } from './http-listener.ts';
 import type { RunningBridge } from './running-bridge.ts';
@@ -66,17 +66,17 @@ function createDial(listener: HttpListenerConfig, limits: Config['limits'], obse
       childShare.close();
       closeCalls();
     };
-    const speech = new ServerSpeech();
+    const observing = { observer, speech: new ServerSpeech(), server: nameServer(server) };
     const childLimit = new ChildLimit(server.limits.maxChildren, childShare);
     try {
       const dialers = await createDialers(
-        { ...server, callers, children: childLimit, shutdownGraceMs, urgency: NEVER, speech },
+        { ...server, callers, children: childLimit, shutdownGraceMs, urgency: NEVER, observing },
         deps,
       );
       return {
         sessionDialers: dialers,
         callDialers: dialers,
-        exchanges: new Exchanges({ clock: deps.clock, ...callShare, observer, speech }),
+        exchanges: new Exchanges({ clock: deps.clock, ...callShare, ...observing }),
         close: () => dialers.close().finally(giveBack),
       };
     } catch (thrown) {

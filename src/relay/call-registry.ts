@@ -52,10 +52,6 @@ export class CallRegistry implements CallRelayHost {
     return this.#options.deps.log;
   }
 
-  get server(): string {
-    return this.#options.dialers.name;
-  }
-
   get size(): number {
     return this.#size;
   }

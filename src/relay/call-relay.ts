@@ -29,8 +29,6 @@ export interface CallListener {
 export interface CallRelayHost {
   readonly log: Logger;
   readonly exchanges: Exchanges;
-  /** The name of the server. */
-  readonly server: string;
   /** Called once. */
   ended(call: CallRelay): void;
 }
@@ -201,7 +199,12 @@ export class CallRelay implements ServerListener, CallListener, ExchangeOwner {
 
   describe(request: Frame): ObservedClient {
     const { principal } = this;
-    return { transport: this.#transport, principal, server: this.#host.server, ...modernIntroductionOf(request) };
+    return {
+      transport: this.#transport,
+      principal,
+      server: this.#host.exchanges.server,
+      ...modernIntroductionOf(request),
+    };
   }
 }
 

@@ -13,6 +13,7 @@ import {
   ANSWERED,
   CANCELLED_CALL,
   type CallOutcome,
+  deprecatedQuestionsOf,
   type EndCall,
   type ObservedClient,
   type Observer,
@@ -20,6 +21,7 @@ import {
   outcomeOf,
   type ServerSpeech,
   toolOf,
+  wantsLogs,
 } from './observer.ts';
 
 /** What open requests may hold: some ways to a server keep a request until it is answered. */
@@ -91,16 +93,18 @@ export class Exchanges implements Observing {
   readonly clock: Clock;
   readonly observer: Observer | undefined;
   readonly speech: ServerSpeech;
+  readonly server: string;
   readonly #calls: CapacityShare;
   /** Those of large requests. */
   readonly #bytes: CapacityShare;
 
-  constructor({ clock, calls, bytes, observer, speech }: ExchangesOptions) {
+  constructor({ clock, calls, bytes, observer, speech, server }: ExchangesOptions) {
     this.clock = clock;
     this.#calls = calls;
     this.#bytes = bytes;
     this.observer = observer;
     this.speech = speech;
+    this.server = server;
   }
 
   get size(): number {
@@ -138,20 +142,21 @@ export class Exchanges implements Observing {
   open(owner: ExchangeOwner, exchange: Exchange, request: Frame): void {
     this.#calls.take(1);
     if (exchange.requestBytes > SMALL_REQUEST_BYTES) this.#bytes.take(exchange.requestBytes);
-    if (this.observer !== undefined) exchange.onEnded = this.#observe(this.observer, owner, request);
+    if (this.observer?.seesCalls) exchange.onEnded = this.#observe(this.observer, owner, request);
   }
 
   /** The answer to a request that is not taken. It was never open. */
   refuse(owner: ExchangeOwner, request: Frame, error: BridgeError): Frame {
     const answer = errorFrame(request.id, rpcErrorOf(error));
-    if (this.observer !== undefined) {
+    if (this.observer?.seesCalls) {
       const onEnded = this.#observe(this.observer, owner, request);
-      onEnded?.({ outcome: { kind: 'failed', code: error.code }, bytes: answer.bytes.length, durationMs: 0 });
+      const outcome = { kind: 'failed', code: error.code } as const;
+      onEnded({ outcome, bytes: answer.bytes.length, durationMs: 0 }, answer);
     }
     return answer;
   }
 
-  #observe(observer: Observer, owner: ExchangeOwner, request: Frame): EndCall | undefined {
+  #observe(observer: Observer, owner: ExchangeOwner, request: Frame): EndCall {
     const client = owner.describe(request);
     const onEnded = observer.opened({
       client,
@@ -160,7 +165,14 @@ export class Exchanges implements Observing {
       requestBytes: request.bytes.length,
       openedAtMs: this.clock.now(),
     });
-    return onEnded && ((ending) => onEnded({ ...ending, server: this.speech.spokenTo(client) }));
+    const isModern = client.era === 'modern';
+    const use = { server: this.server, client };
+    if (isModern && wantsLogs(request)) observer.used('logging', use);
+    return (ending, last) => {
+      const asked = isModern && last !== undefined ? deprecatedQuestionsOf(last) : [];
+      for (const feature of asked) observer.used(feature, use);
+      onEnded?.({ ...ending, server: this.speech.spokenTo(client) });
+    };
   }
 
   // ---- the end
@@ -219,7 +231,7 @@ export class Exchanges implements Observing {
 
   #tell(exchange: Exchange, outcome: CallOutcome, last?: Frame): void {
     const bytes = exchange.sentBytes + (last?.bytes.length ?? 0);
-    exchange.onEnded?.({ outcome, bytes, durationMs: this.clock.now() - exchange.openedAtMs });
+    exchange.onEnded?.({ outcome, bytes, durationMs: this.clock.now() - exchange.openedAtMs }, last);
   }
 
   // ---- time

@@ -4,7 +4,7 @@
  */
 import type { ErrorCode } from '../errors.ts';
 import { readRequestMetadata } from '../mcp/classify/request-metadata.ts';
-import { CALL_TOOL, INITIALIZE } from '../mcp/vocabulary/methods.ts';
+import { CALL_TOOL, INITIALIZE, LIST_ROOTS, SAMPLE } from '../mcp/vocabulary/methods.ts';
 import { asFields, readField } from '../mcp/vocabulary/payload.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
 import { failureToldBy } from '../mcp/vocabulary/rpc-errors.ts';
@@ -95,15 +95,21 @@ export interface CallEnding {
 export type DeprecatedFeature = 'sampling' | 'roots' | 'logging' | 'batch' | 'dynamic-client-registration';
 
 export type OnCallEnded = (ending: CallEnding) => void;
-/** Whoever ends a call need not know what the server speaks. */
-export type EndCall = (ending: Omit<CallEnding, 'server'>) => void;
+/**
+ * Ends a call that is observed. Whoever does it need not know what the server speaks.
+ * @param last the answer, or what stands in its place; undefined: the client gets none
+ */
+export type EndCall = (ending: Omit<CallEnding, 'server'>, last: Frame | undefined) => void;
 export type OnClientLeft = (reason: ErrorCode) => void;
 
 /**
- * Sees every call and every client of the bridge. Called in the middle of a message's way, so no method may throw or take
- * long. What it wants to know of the end it is told by the function that it returns, which is called exactly once.
+ * Sees the clients of the bridge, and every call where it wants to. Called in the middle of a message's way, so no method
+ * may throw or take long. What it wants to know of the end it is told by the function that it returns, which is called
+ * exactly once.
  */
 export interface Observer {
+  /** Whether it is to be told of calls that begin now: nothing is read of a message where nobody wants to know. */
+  readonly seesCalls: boolean;
   /** A request of a client was taken, or refused: then its end follows at once. */
   opened(call: ObservedCall): OnCallEnded | undefined;
   /**
@@ -136,6 +142,25 @@ function introductionOf(initialize: Frame): ClientIntroduction {
 
 const UNKNOWN_LEGACY: ClientIntroduction = { era: 'legacy', revision: undefined, name: undefined, version: undefined };
 
+/** What a modern request asks for that is deprecated. */
+export function wantsLogs(request: Frame): boolean {
+  const metadata = readRequestMetadata(request);
+  return !('fault' in metadata) && metadata.logLevel !== undefined;
+}
+
+/** Answers of servers that ask their client something are small: larger ones are not looked through. */
+const MAX_QUESTIONS_BYTES = 64 * 1024;
+const QUESTIONS: readonly (readonly [DeprecatedFeature, string])[] = [
+  ['sampling', JSON.stringify(SAMPLE)],
+  ['roots', JSON.stringify(LIST_ROOTS)],
+];
+
+/** What is deprecated among the questions that a result of a modern server asks its client. */
+export function deprecatedQuestionsOf({ kind, bytes }: Frame): readonly DeprecatedFeature[] {
+  if (kind !== 'result' || bytes.length > MAX_QUESTIONS_BYTES || !bytes.includes('"input_required"')) return [];
+  return QUESTIONS.flatMap(([feature, method]) => (bytes.includes(method) ? [feature] : []));
+}
+
 /** How a modern client introduces itself, with each request anew. */
 export function modernIntroductionOf(request: Frame): ClientIntroduction {
   const metadata = readRequestMetadata(request);
@@ -162,6 +187,8 @@ const LEFT: PresenceState = { kind: 'left' };
 export interface Observing {
   readonly observer: Observer | undefined;
   readonly speech: ServerSpeech;
+  /** The name of the server, as its observer knows it. */
+  readonly server: string;
 }
 
 /** The client of a session or a pipe as an observer is told of it. Reads nothing where nobody observes. */
@@ -175,23 +202,23 @@ export class ClientPresence {
   #introduction = UNKNOWN_LEGACY;
   #state: PresenceState = UNKNOWN;
 
-  constructor({ observer, speech }: Observing, origin: ClientOrigin, era: Era) {
+  constructor({ observer, speech }: Pick<Observing, 'observer' | 'speech'>, origin: ClientOrigin, era: Era) {
     this.#observer = observer;
     this.#speech = speech;
     this.#origin = origin;
     this.#era = era;
   }
 
-  /** Who sends this request. The first one of a pipe is how its modern client comes. */
+  /** A request comes. The first says who the client is; the first of a pipe is how its modern client comes. */
+  sees(request: Frame): void {
+    if (this.#observer === undefined || this.#state.kind !== 'unknown') return;
+    if (this.#era === 'modern') this.#connected(this.describe(request));
+    else if (request.method === INITIALIZE) this.#introduction = introductionOf(request);
+  }
+
+  /** Who sends this request, which has been seen. */
   describe(request: Frame): ObservedClient {
-    if (this.#era === 'modern') {
-      const client = { ...this.#origin, ...modernIntroductionOf(request) };
-      this.#connected(client);
-      return client;
-    }
-    const isIntroduction = request.method === INITIALIZE && this.#state.kind === 'unknown';
-    if (isIntroduction) this.#introduction = introductionOf(request);
-    return { ...this.#origin, ...this.#introduction };
+    return { ...this.#origin, ...(this.#era === 'modern' ? modernIntroductionOf(request) : this.#introduction) };
   }
 
   /** A legacy client has a session, of this revision. */
@@ -199,6 +226,12 @@ export class ClientPresence {
     if (this.#observer === undefined) return;
     this.#introduction = { ...this.#introduction, revision };
     this.#connected({ ...this.#origin, ...this.#introduction });
+  }
+
+  /** The client, or the server in its session, uses what is deprecated. */
+  used(feature: DeprecatedFeature): void {
+    const client = { ...this.#origin, ...this.#introduction };
+    this.#observer?.used(feature, { server: this.#origin.server, client });
   }
 
   #connected(client: ObservedClient): void {

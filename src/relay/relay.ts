@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import { assertNever, BridgeError } from '../errors.ts';
 import { findCancelledId } from '../mcp/classify/correlators.ts';
 import { ModernQuestions } from '../mcp/classify/modern-questions.ts';
-import { CANCELLED, INITIALIZE, LISTEN, PING } from '../mcp/vocabulary/methods.ts';
+import { CANCELLED, INITIALIZE, LIST_ROOTS, LISTEN, PING, SAMPLE, SET_LEVEL } from '../mcp/vocabulary/methods.ts';
 import { readField } from '../mcp/vocabulary/payload.ts';
 import { type Era, findRevision, OLDEST_REVISION, type Revision } from '../mcp/vocabulary/revisions.ts';
 import { failureToldBy, rpcErrorOf } from '../mcp/vocabulary/rpc-errors.ts';
@@ -111,6 +111,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
 
   #requestFromClient(frame: Frame, lane: Lane): void {
     const exchange = this.#exchanges.create(frame, lane);
+    this.#presence.sees(frame);
     const refusal = this.#refusal(exchange);
     if (refusal !== undefined) {
       this.#peer?.send(this.#exchanges.refuse(this, frame, refusal), exchange);
@@ -119,6 +120,7 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     }
     this.#open.add(exchange);
     this.#exchanges.open(this, exchange, frame);
+    if (exchange.method === SET_LEVEL) this.#presence.used('logging');
     this.#toServer(frame, exchange);
   }
 
@@ -157,6 +159,11 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
 
   #toServer(frame: Frame, exchange?: Exchange): void {
     if (this.#link !== undefined && !this.#link.send(frame, exchange)) this.#peer?.pause();
+  }
+
+  /** What follows came as an array, which only one revision has. */
+  batched(): void {
+    this.#presence.used('batch');
   }
 
   clientDrained(): void {
@@ -272,6 +279,8 @@ export class Relay implements ClientListener, ServerListener, ExchangeOwner {
     if (refusal !== undefined) return this.#toServer(errorFrame(id, rpcErrorOf(refusal)));
     const exchange = known ?? this.#open.likelyAsker();
     this.#questions.open(id, exchange);
+    if (frame.method === SAMPLE) this.#presence.used('sampling');
+    else if (frame.method === LIST_ROOTS) this.#presence.used('roots');
     this.#toClient(frame, exchange);
   }
 

@@ -119,7 +119,7 @@ export class SessionRegistry {
     client: SessionClient,
   ): Session<Peer> {
     const { transport, principal } = client;
-    const origin = { transport, principal, server: this.#options.dialers.name };
+    const origin = { transport, principal, server: this.#options.exchanges.server };
     try {
       return this.#open(createPeer, client, origin);
     } catch (thrown) {

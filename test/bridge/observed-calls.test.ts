@@ -15,7 +15,7 @@ import { forEveryCaller } from '../../src/upstream/stdio/dialer-by-environment.t
 import type { Frame } from '../../src/wire/frame.ts';
 import { modern, postModern } from '../downstream/streamable-stateless/modern-posts.ts';
 import { asUpstream } from '../support/dialers.ts';
-import { createExchanges, FakeObserver } from '../support/exchanges.ts';
+import { createExchanges, FakeObserver, ORIGIN } from '../support/exchanges.ts';
 import { createFakeDeps, type Dialled, FakeDialer, FakeLane, FakePeer } from '../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../support/frames.ts';
 import { startHttpHarness } from '../support/http-harness.ts';
@@ -328,7 +328,7 @@ test('a client that gets no session is seen to be refused', (t) => {
   t.throws(() => sessions.open(() => new FakePeer(), SESSION_OF_ADA));
   t.deepEqual(observer.refusals, [
     {
-      client: { transport: 'http-sse', principal: 'ada', server: 'fake-server' },
+      client: { transport: 'http-sse', principal: 'ada', server: ORIGIN.server },
       reason: 'ERR_UPSTREAM_SPAWN',
     },
   ]);
@@ -345,9 +345,9 @@ test('the transport that a client came in by is seen', async (t) => {
   t.deepEqual(
     observer.calls.map(({ client, method }) => [method, client.transport, client.era, client.server]),
     [
-      ['initialize', 'streamable-http', 'legacy', 'fake server'],
-      ['initialize', 'http-sse', 'legacy', 'fake server'],
-      ['tools/list', 'streamable-http', 'modern', 'fake server'],
+      ['initialize', 'streamable-http', 'legacy', ORIGIN.server],
+      ['initialize', 'http-sse', 'legacy', ORIGIN.server],
+      ['tools/list', 'streamable-http', 'modern', ORIGIN.server],
     ],
   );
 });

@@ -32,8 +32,9 @@ async function start(
   const children = new ChildLimit(limits.maxChildren);
   const urgency = new AbortController().signal;
   const { shutdownGraceMs } = limits;
+  const observing = { observer: undefined, speech: new ServerSpeech(), server: 'a server' };
   const dialers = await createDialers(
-    { ...server, callers, children, shutdownGraceMs, urgency, speech: new ServerSpeech() },
+    { ...server, callers, children, shutdownGraceMs, urgency, observing },
     createTestDeps().deps,
   );
   t.teardown(() => dialers.close());

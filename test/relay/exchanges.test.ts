@@ -196,7 +196,13 @@ test('a request that is refused is seen to begin and to end, and counts nowhere'
 });
 
 test('an observer need not care how a call ends', (t) => {
-  const observer: Observer = { opened: () => undefined, connected: () => undefined, refused: () => {}, used: () => {} };
+  const observer: Observer = {
+    seesCalls: true,
+    opened: () => undefined,
+    connected: () => undefined,
+    refused: () => {},
+    used: () => {},
+  };
   const { exchanges, owner, open: opened } = open({ observer });
   t.notThrows(() => exchanges.fail(owner, opened(), GONE));
   t.notThrows(() => exchanges.refuse(owner, clientFrame({ id: 1, method: 'ping' }), GONE));
@@ -217,4 +223,13 @@ test('where nobody observes, nobody is asked who calls, and the end needs no tim
   exchanges.cancel(owner, cancelled);
   t.is(cancelled.onEnded, undefined);
   t.is(exchanges.size, 0);
+});
+
+test('an observer that wants no calls is told of none', (t) => {
+  const observer = new FakeObserver();
+  observer.seesCalls = false;
+  const { exchanges, owner, open: opened } = open({ observer });
+  exchanges.answer(owner, opened(), serverFrame({ id: 1, result: {} }));
+  exchanges.refuse(owner, clientFrame({ id: 'x', method: 'ping' }), GONE);
+  t.deepEqual(observer.calls, []);
 });

@@ -1,7 +1,15 @@
 import test from 'ava';
-import { ClientPresence, type ObservedServer, ServerSpeech, toolOf } from '../../src/relay/observer.ts';
+import {
+  ClientPresence,
+  deprecatedQuestionsOf,
+  type ObservedServer,
+  ServerSpeech,
+  toolOf,
+  wantsLogs,
+} from '../../src/relay/observer.ts';
+import type { Frame } from '../../src/wire/frame.ts';
 import { FakeObserver, ORIGIN } from '../support/exchanges.ts';
-import { clientFrame } from '../support/frames.ts';
+import { clientFrame, serverFrame } from '../support/frames.ts';
 
 const META = 'io.modelcontextprotocol/';
 const NOBODY = { name: undefined, version: undefined };
@@ -13,6 +21,12 @@ function modern(clientInfo?: object) {
   const info = clientInfo && { [`${META}clientInfo`]: clientInfo };
   const _meta = { [`${META}protocolVersion`]: '2026-07-28', [`${META}clientCapabilities`]: {}, ...info };
   return clientFrame({ id: 1, method: 'tools/list', params: { _meta } });
+}
+
+/** As the relay has it: a request is seen first. */
+function seen(presence: ClientPresence, request: Frame) {
+  presence.sees(request);
+  return presence.describe(request);
 }
 
 test('the tool of a call is what it names, cut where that is long', (t) => {
@@ -27,12 +41,12 @@ test('a legacy client is known by what it has said in its handshake', (t) => {
   const observer = new FakeObserver();
   const presence = new ClientPresence({ observer, speech: new ServerSpeech() }, ORIGIN, 'legacy');
   const client = { ...ORIGIN, era: 'legacy', revision: undefined, name: 'c', version: '1' };
-  t.deepEqual(presence.describe(initialize({ name: 'c', version: '1' })) as object, client);
+  t.deepEqual(seen(presence, initialize({ name: 'c', version: '1' })) as object, client);
   t.deepEqual(observer.clients, [], 'it has no session yet');
   presence.agreed('2025-06-18');
-  presence.describe(initialize({ name: 'another', version: '2' }));
+  seen(presence, initialize({ name: 'another', version: '2' }));
   const agreed = { ...client, revision: '2025-06-18' };
-  t.deepEqual(presence.describe(clientFrame({ id: 1, method: 'ping' })) as object, agreed);
+  t.deepEqual(seen(presence, clientFrame({ id: 1, method: 'ping' })) as object, agreed);
   presence.left('ERR_SESSION_CLOSED');
   presence.left('ERR_SESSION_CLOSED');
   t.deepEqual(observer.clients as object, [{ client: agreed, server: undefined, left: ['ERR_SESSION_CLOSED'] }]);
@@ -41,8 +55,8 @@ test('a legacy client is known by what it has said in its handshake', (t) => {
 test('a modern client on a pipe comes with its first request, and each request says who it is', (t) => {
   const observer = new FakeObserver();
   const presence = new ClientPresence({ observer, speech: new ServerSpeech() }, ORIGIN, 'modern');
-  presence.describe(modern({ name: 'c', version: '1' }));
-  t.like(presence.describe(modern()), { revision: '2026-07-28', ...NOBODY });
+  seen(presence, modern({ name: 'c', version: '1' }));
+  t.like(seen(presence, modern()), { revision: '2026-07-28', ...NOBODY });
   t.is(observer.clients.length, 1);
   t.like(observer.clients[0]?.client, { name: 'c', version: '1' });
 });
@@ -51,22 +65,22 @@ test('a client that nobody was told of does not leave, and none comes that has l
   const observer = new FakeObserver();
   const presence = new ClientPresence({ observer, speech: new ServerSpeech() }, ORIGIN, 'modern');
   presence.left('ERR_SESSION_CLOSED');
-  presence.describe(modern());
+  seen(presence, modern());
   t.deepEqual(observer.clients, []);
 });
 
 test('names that a client has chosen are cut where they are long, and left out where they are none', (t) => {
   const presence = new ClientPresence({ observer: new FakeObserver(), speech: new ServerSpeech() }, ORIGIN, 'legacy');
-  const { name, version } = presence.describe(initialize({ name: 'x'.repeat(1000), version: 7 }));
+  const { name, version } = seen(presence, initialize({ name: 'x'.repeat(1000), version: 7 }));
   t.is(name?.length, 256);
   t.is(version, undefined);
-  t.like(presence.describe(initialize('odd')), NOBODY);
-  t.like(presence.describe(clientFrame({ id: 0, method: 'initialize' })), NOBODY);
+  t.like(seen(presence, initialize('odd')), NOBODY);
+  t.like(seen(presence, clientFrame({ id: 0, method: 'initialize' })), NOBODY);
 });
 
 test('an envelope that cannot be read tells nothing', (t) => {
   const presence = new ClientPresence({ observer: new FakeObserver(), speech: new ServerSpeech() }, ORIGIN, 'modern');
-  t.like(presence.describe(clientFrame({ id: 1, method: 'tools/list' })), { revision: undefined, ...NOBODY });
+  t.like(seen(presence, clientFrame({ id: 1, method: 'tools/list' })), { revision: undefined, ...NOBODY });
 });
 
 test('what a server speaks to a client is the era of the client where it can, else the other', (t) => {
@@ -90,7 +104,34 @@ test('an observer hears with a client what its server speaks', (t) => {
   const [observer, speech] = [new FakeObserver(), new ServerSpeech()];
   speech.learn({ transport: 'stdio', era: 'modern', revision: '2026-07-28' });
   const presence = new ClientPresence({ observer, speech }, ORIGIN, 'legacy');
-  presence.describe(initialize({}));
+  seen(presence, initialize({}));
   presence.agreed('2025-11-25');
   t.deepEqual(observer.clients[0]?.server, { transport: 'stdio', era: 'modern', revision: '2026-07-28' });
+});
+
+test('what is deprecated of what a modern server asks its client is seen in its result', (t) => {
+  const asks = (...methods: string[]) => {
+    const inputRequests = Object.fromEntries(methods.map((method, index) => [`q${index}`, { method, params: {} }]));
+    return deprecatedQuestionsOf(serverFrame({ id: 1, result: { resultType: 'input_required', inputRequests } }));
+  };
+  t.deepEqual(asks('sampling/createMessage', 'elicitation/create'), ['sampling']);
+  t.deepEqual(asks('roots/list', 'sampling/createMessage'), ['sampling', 'roots']);
+  t.deepEqual(asks('elicitation/create'), []);
+  const text = { type: 'text', text: 'roots/list' };
+  t.deepEqual(deprecatedQuestionsOf(serverFrame({ id: 1, result: { content: [text] } })), []);
+});
+
+test('a modern request that asks for logs is told from one that does not', (t) => {
+  const _meta = { ...(modern().json() as { params: { _meta: object } }).params._meta, [`${META}logLevel`]: 'info' };
+  t.true(wantsLogs(clientFrame({ id: 1, method: 'tools/list', params: { _meta } })));
+  t.false(wantsLogs(modern()));
+});
+
+test('a client is known by name also where nobody wants to know of calls', (t) => {
+  const observer = new FakeObserver();
+  observer.seesCalls = false;
+  const presence = new ClientPresence({ observer, speech: new ServerSpeech() }, ORIGIN, 'legacy');
+  presence.sees(initialize({ name: 'c', version: '1' }));
+  presence.agreed('2025-11-25');
+  t.like(observer.clients[0]?.client, { name: 'c', version: '1', revision: '2025-11-25' });
 });

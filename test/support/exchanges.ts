@@ -29,7 +29,13 @@ const MAX_OPEN = 4096;
 
 export function createExchanges(clock: Clock, parts: ExchangesParts = {}): Exchanges {
   const { observer, speech = new ServerSpeech(), maxOpen = MAX_OPEN, maxBytes } = parts;
-  return new Exchanges({ clock, observer, speech, ...new ExchangeCapacity(maxOpen, maxBytes).share() });
+  return new Exchanges({
+    clock,
+    observer,
+    speech,
+    server: ORIGIN.server,
+    ...new ExchangeCapacity(maxOpen, maxBytes).share(),
+  });
 }
 
 export const ORIGIN: ClientOrigin = { transport: 'streamable-http', principal: 'someone', server: 'a server' };
@@ -52,6 +58,7 @@ export class FakeObserver implements Observer {
     readonly left: string[];
   }[] = [];
   readonly uses: DeprecatedFeature[] = [];
+  seesCalls = true;
   readonly refusals: { readonly client: ClientOrigin; readonly reason: string }[] = [];
 
   opened(call: ObservedCall): OnCallEnded {

@@ -102,6 +102,7 @@ export class HttpSseEndpoint {
     const items = messages.kind === 'message' ? [messages.frame] : messages.items;
     const refusal = messages.kind === 'batch' ? refusalOfBatch(items, peer.revision) : undefined;
     if (refusal !== undefined) return respondError(response, refusal);
+    if (messages.kind === 'batch') relay.batched();
     for (const item of items) {
       if (item instanceof Frame) relay.fromClient(item, peer);
       else peer.send(faultAnswer(item));

@@ -56,6 +56,7 @@ export class LegacyConversation {
       budget: this.#budget,
       write: (line) => session.peer.write(line),
     });
+    session.relay.batched();
     for (const item of items) {
       if (!(item instanceof Frame)) lane.send(faultAnswer(item));
       else if (this.#isTaken(item)) lane.send(errorFrame(item.id, rpcErrorOf(takenId(item.id as JsonRpcId))));

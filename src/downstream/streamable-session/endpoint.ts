@@ -153,6 +153,7 @@ export class StreamableEndpoint {
     const expected = countAnswers(items);
     const lane = expected === 0 ? NO_LANE : this.#openLane(session, request, { response, expected, batch: true });
     if (lane instanceof BridgeError) return respondError(response, lane);
+    session.relay.batched();
     for (const item of items) {
       if (item instanceof Frame) session.relay.fromClient(item, lane);
       else session.peer.sendOn(lane, faultAnswer(item));
