@@ -1,4 +1,4 @@
-import type { CommandTarget, LoginConfig, RemoteConfig, ServerConfig, ServerLimits, UrlTarget } from '../config.ts';
+import type { CommandTarget, LoginConfig, ServerConfig, ServerLimits, UrlTarget } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import type { Credentials } from '../http/client/credentials.ts';
 import { showUrl } from '../http/shown-url.ts';
@@ -136,7 +136,7 @@ async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Pro
   // Loaded where it is used: its libraries would double the heap, and with it the cost of each collection.
   const { createUrlDialer } = await import('../upstream/detect/url-dialer.ts');
   const { protocol, remote, limits, callers } = server;
-  const credentials = remote.login === undefined ? undefined : await createLogin(remote.login, remote, target, deps);
+  const credentials = remote.login === undefined ? undefined : await createLogin(remote.login, server, target, deps);
   let dialer = createUrlDialer({
     target,
     protocol,
@@ -162,13 +162,15 @@ async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Pro
 /** Loaded where it may be needed: a server whose token is given asks for no login. */
 async function createLogin(
   config: LoginConfig,
-  remote: RemoteConfig,
+  { remote, observing }: ServerToDial,
   { url: server }: UrlTarget,
   deps: Deps,
 ): Promise<Credentials> {
   const login = await import('../http/login/create-login.ts');
   const userAgent = `${CLIENT_INFO.name}/${CLIENT_INFO.version}`;
-  return login.createLogin({ server, config, remote, userAgent, deps });
+  const { observer, server: name } = observing;
+  const registered = (): void => observer?.used('dynamic-client-registration', { server: name, client: undefined });
+  return login.createLogin({ server, config, remote, userAgent, registered, deps });
 }
 
 /** For processes that no client could end by leaving: they serve several, or clients that have no sessions. */

@@ -90,7 +90,14 @@ async function createProbe(
 /** Loaded where it was asked for. */
 async function createLogin(server: URL, remote: RemoteConfig, config: LoginConfig, deps: Deps): Promise<Credentials> {
   const login = await import('../http/login/create-login.ts');
-  return login.createLogin({ server, config, remote, userAgent: `mcp-portage/${VERSION}`, deps });
+  return login.createLogin({
+    server,
+    config,
+    remote,
+    userAgent: `mcp-portage/${VERSION}`,
+    registered: () => undefined,
+    deps,
+  });
 }
 
 function conclude(target: Target, { remote }: ProbeConfig, findings: Findings, tookMs: number): ProbeReport {

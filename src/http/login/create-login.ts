@@ -11,6 +11,8 @@ export interface LoginRequest {
   readonly config: LoginConfig;
   readonly remote: Pick<RemoteConfig, 'tls' | 'proxyEnv'>;
   readonly userAgent: string;
+  /** Called when an authorization server has registered us as a client that it did not know. */
+  readonly registered: () => void;
   readonly deps: Deps;
 }
 
@@ -18,7 +20,7 @@ export interface LoginRequest {
  * Makes a login whose requests go through the same proxies and TLS files as those to the server, without its headers and credentials.
  * @throws BridgeError ERR_CONFIG_OPTION when a login that is to be forgotten cannot be
  */
-export function createLogin({ server, config, remote, userAgent, deps }: LoginRequest): Credentials {
+export function createLogin({ server, config, remote, userAgent, registered, deps }: LoginRequest): Credentials {
   const { tls, proxyEnv } = remote;
   const createClient = () =>
     new HttpClient({
@@ -32,7 +34,7 @@ export function createLogin({ server, config, remote, userAgent, deps }: LoginRe
     });
   const { browser } = config;
   const open = browser === undefined ? () => {} : (page: URL) => openBrowser(browser, page, deps.log);
-  return new Login({ server, config, createClient, openBrowser: open, deps });
+  return new Login({ server, config, createClient, openBrowser: open, registered, deps });
 }
 
 /**

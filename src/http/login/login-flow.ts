@@ -26,6 +26,8 @@ export interface LoginFlowOptions {
   readonly guard: Pick<AddressGuard, 'checkPage'>;
   readonly fetch: LoginFetch;
   readonly openBrowser: OpenBrowser;
+  /** Called when an authorization server has registered us as a client that it did not know. */
+  readonly registered: () => void;
   readonly deps: Deps;
   /** Aborted with the error to reject with. */
   readonly signal: AbortSignal;
@@ -105,6 +107,7 @@ export class LoginFlow {
       const scopes = this.#scopes(status, challenge, previous, found);
       const { fetch } = this.#options;
       client = await identifyClient({ config, authorizationServer, previous, callback, scopes, fetch });
+      if (client !== registered && client.origin === 'registered') this.#options.registered();
       const outcome = await authorizeInBrowser({
         ...{ authorizationServer, clientId: client.id, listener, callback, resource, scopes, findNewerLogin, signal },
         ...{ guard, openBrowser, clock: deps.clock, log: deps.log },

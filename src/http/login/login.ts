@@ -25,6 +25,8 @@ export interface LoginOptions {
   /** Makes a client for the requests of a login, without the headers and credentials of the server. */
   readonly createClient: () => HttpClient;
   readonly openBrowser: OpenBrowser;
+  /** Called when an authorization server has registered us as a client that it did not know. */
+  readonly registered: () => void;
   readonly deps: Deps;
 }
 
@@ -292,11 +294,11 @@ export class Login implements Credentials, CredentialRenewal {
       import('./address-guard.ts'),
       import('./login-fetch.ts'),
     ]);
-    const { server, config, createClient, openBrowser, deps } = this.#options;
+    const { server, config, createClient, openBrowser, registered, deps } = this.#options;
     this.#client ??= createClient();
     const guard = new AddressGuard(server, this.#peerAddress);
     const fetch = createLoginFetch(this.#client, guard);
-    return new LoginFlow({ server, config, guard, fetch, openBrowser, deps, signal: this.#closed.signal });
+    return new LoginFlow({ server, config, guard, fetch, openBrowser, registered, deps, signal: this.#closed.signal });
   }
 
   close(): void {

@@ -22,6 +22,8 @@ export interface LoginSettings extends Partial<LoginConfig> {
 
 /** A client of a server, as one process has it, whose user agrees to everything. */
 export interface User {
+  /** How often an authorization server has registered it. */
+  readonly registrations: () => number;
   readonly login: Login;
   readonly http: HttpClient;
   readonly browser: Browser;
@@ -62,11 +64,27 @@ export function createUser(t: ExecutionContext, server: URL, settings: LoginSett
     void browser.visit(page).catch(() => {});
   };
   const openBrowser = user === 'present' ? visit : () => {};
-  const login = new Login({ server, config, createClient: () => createClient({ clock }), openBrowser, deps });
+  let registrations = 0;
+  const registered = (): void => {
+    registrations += 1;
+  };
+  const login = new Login({
+    ...{ server, config, openBrowser, registered, deps },
+    createClient: () => createClient({ clock }),
+  });
   const http = createClient({ credentials: login, clock });
   closeAfter(t, http, login);
   const call = (request?: Partial<HttpRequest>) => new RecordedCall(http, server, request).finished();
   const findStart = () => lines.map((line) => START.exec(line)?.[1]).findLast((found) => found !== undefined);
   const startAddress = () => waitFor(findStart, { message: 'a login to begin' });
-  return { login, http, browser, opened, log: () => lines.join(''), startAddress, call };
+  return {
+    registrations: () => registrations,
+    login,
+    http,
+    browser,
+    opened,
+    log: () => lines.join(''),
+    startAddress,
+    call,
+  };
 }

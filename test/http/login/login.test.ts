@@ -60,7 +60,9 @@ test('calls that come together wait for one login', async (t) => {
 test('the next run finds the token and the registration of the one before', async (t) => {
   const world = await startLoginWorld(t);
   const stateDirectory = temporaryFolder(t);
-  await createUser(t, world.url, { stateDirectory }).call();
+  const first = createUser(t, world.url, { stateDirectory });
+  await first.call();
+  t.is(first.registrations(), 1, 'who wants to know is told');
   const next = createUser(t, world.url, { stateDirectory });
   t.is((await next.call()).body, 'served');
   t.is(world.count('/authorize'), 1);
@@ -69,6 +71,7 @@ test('the next run finds the token and the registration of the one before', asyn
   t.is((await next.call()).body, 'served');
   t.is(world.count('/authorize'), 2);
   t.is(world.count('/register'), 1, 'it is still registered');
+  t.is(next.registrations(), 0);
 });
 
 test('a login that is made anew forgets the one before, as does one whose file is gone', async (t) => {
