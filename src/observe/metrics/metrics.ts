@@ -120,9 +120,9 @@ export class Metrics implements Observer {
   }
 
   /** In the text format of Prometheus. */
-  text(): Promise<string> {
+  async text(): Promise<string> {
     this.#gauges.pull();
-    return this.#registry.metrics();
+    return await this.#registry.metrics();
   }
 
   opened(call: ObservedCall): OnCallEnded {
