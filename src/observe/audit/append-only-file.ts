@@ -204,10 +204,10 @@ export class AppendOnlyFile {
 
   async #fail(error: NodeJS.ErrnoException): Promise<void> {
     this.#isFailing = true;
+    this.#options.onFailed(error);
     const isFullPipe = error.code === 'EAGAIN';
     // Whoever reads a pipe would take it for the end; a file may be another one by the next time.
     if (!isFullPipe) await this.#closeFile();
-    this.#options.onFailed(error);
     if (this.#isClosed) return;
     this.#cancelRetry = this.#options.clock.after(isFullPipe ? FULL_PIPE_RETRY_MS : RETRY_MS, () => void this.#run());
   }

@@ -2,7 +2,7 @@
 const MAX_LENGTH = 512;
 
 /**
- * What a caller is called. Where headers of its requests become variables of its server (`--header-env`), their values are
+ * What a caller is called. Where headers of its requests become variables of its server (`--map-header`), their values are
  * part of the principal, and may well be credentials: they are not part of the name. [http/auth/callers.ts]
  */
 export function callerName(principal: string | undefined): string | undefined {

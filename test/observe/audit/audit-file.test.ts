@@ -210,8 +210,7 @@ test('no line is lost or doubled while the file is moved away again and again', 
   }
   await audit.close();
   const all = await Promise.all([path, ...tools.map((_, index) => `${path}.${index}`)].map(toolsIn));
-  t.deepEqual(new Set(all.flat()), new Set(tools));
-  t.is(all.flat().length, tools.length);
+  t.deepEqual(all.flat().sort(), tools.toSorted());
 });
 
 test('what is not written yet is written at the end, and nothing after it', async (t) => {
