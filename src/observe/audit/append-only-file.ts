@@ -203,13 +203,16 @@ export class AppendOnlyFile {
   }
 
   async #fail(error: NodeJS.ErrnoException): Promise<void> {
+    // A pipe whose reader is slow: it takes more soon, and whoever reads it would take being closed for the end.
+    if (error.code === 'EAGAIN') return this.#retryAfter(FULL_PIPE_RETRY_MS);
     this.#isFailing = true;
     this.#options.onFailed(error);
-    const isFullPipe = error.code === 'EAGAIN';
-    // Whoever reads a pipe would take it for the end; a file may be another one by the next time.
-    if (!isFullPipe) await this.#closeFile();
-    if (this.#isClosed) return;
-    this.#cancelRetry = this.#options.clock.after(isFullPipe ? FULL_PIPE_RETRY_MS : RETRY_MS, () => void this.#run());
+    await this.#closeFile();
+    this.#retryAfter(RETRY_MS);
+  }
+
+  #retryAfter(ms: number): void {
+    if (!this.#isClosed) this.#cancelRetry = this.#options.clock.after(ms, () => void this.#run());
   }
 
   async #closeFile(): Promise<void> {

@@ -42,6 +42,7 @@ export class AuditFile implements Observer {
   #lastError: NodeJS.ErrnoException | undefined;
   /** Until the next complaint may be made. */
   #cancelSilence: (() => void) | undefined;
+  #closed: Promise<void> | undefined;
 
   constructor(options: AuditFileOptions) {
     this.#options = options;
@@ -80,8 +81,13 @@ export class AuditFile implements Observer {
     return this.#file.reopen();
   }
 
-  /** Writes what is left. */
-  async close(): Promise<void> {
+  /** Writes what is left. May be called twice. */
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
     this.#lost += await this.#file.close();
     this.#cancelSilence?.();
     this.#cancelSilence = undefined;

@@ -1,14 +1,21 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Logger } from 'pino';
 import { toBridgeError } from '../../errors.ts';
 import { respondError } from '../../http/server/respond.ts';
 import type { Metrics } from './metrics.ts';
 
 /** Where Prometheus looks. Who may look is decided before. */
-export function metricsRoute(metrics: Metrics): (request: IncomingMessage, response: ServerResponse) => void {
+export function metricsRoute(
+  metrics: Metrics,
+  log: Logger,
+): (request: IncomingMessage, response: ServerResponse) => void {
   return (_request, response) => {
     metrics.text().then(
       (text) => respond(response, metrics.contentType, Buffer.from(text)),
-      (error: unknown) => respondError(response, toBridgeError(error)),
+      (err: unknown) => {
+        log.error({ err }, 'metrics could not be collected');
+        respondError(response, toBridgeError(err));
+      },
     );
   };
 }

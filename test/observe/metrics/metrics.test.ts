@@ -1,6 +1,8 @@
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import test from 'ava';
+import { pino } from 'pino';
 import type { InspectedServer, Inspection } from '../../../src/observe/inspection.ts';
 import { createMetrics, type Metrics } from '../../../src/observe/metrics/metrics.ts';
 import { metricsRoute } from '../../../src/observe/metrics/metrics-route.ts';
@@ -287,7 +289,7 @@ test('a list of servers that changes again and again has an end', async (t) => {
 
 test('metrics are answered as Prometheus wants them', async (t) => {
   const { metrics } = await create();
-  const server = createServer(metricsRoute(metrics)).listen(0, '127.0.0.1');
+  const server = createServer(metricsRoute(metrics, pino({ level: 'silent' }))).listen(0, '127.0.0.1');
   t.teardown(() => server.close());
   await new Promise((resolve) => server.once('listening', resolve));
   const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/metrics`);
@@ -301,9 +303,39 @@ test('a state that cannot be told is an error, and not a crash', async (t) => {
   const { metrics } = await create(() => {
     throw new Error('a fault');
   });
-  const server = createServer(metricsRoute(metrics)).listen(0, '127.0.0.1');
+  const server = createServer(metricsRoute(metrics, pino({ level: 'silent' }))).listen(0, '127.0.0.1');
   t.teardown(() => server.close());
   await new Promise((resolve) => server.once('listening', resolve));
   const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/metrics`);
   t.is(response.status, 500);
+});
+
+// ---- The documentation.
+
+test('docs/metrics.md has a row for each metric, with its type and labels, and for no other', async (t) => {
+  const { metrics } = await create();
+  metrics.connected(client(), SERVER_2025)('ERR_UPSTREAM_EXITED');
+  metrics.refused(ORIGIN, 'ERR_SESSION_LIMIT');
+  metrics.used('roots', { server: 'everything', client: client() });
+  runCall(metrics, {}, { server: SERVER_2026 });
+  runCall(metrics, {}, { outcome: { kind: 'cancelled' } });
+  const scraped = await scrape(metrics);
+  const text = await readFile(new URL('../../../docs/metrics.md', import.meta.url), 'utf8');
+  const groups = { '*connection*': Object.keys(CONNECTION), '*traffic*': Object.keys(TRAFFIC) };
+  const documented = [...text.matchAll(/^\| `(mcp_\w+)` \| (\w+) \| (.*?) ?\| /gm)].map(
+    ([, name = '', type, labels = '']) => {
+      const words = labels.split(', ').filter((word) => word !== '');
+      const all = words.flatMap((word) => groups[word as keyof typeof groups] ?? word.replaceAll('`', ''));
+      return [name, type, all.sort().join()];
+    },
+  );
+  const there = [...scraped.types].flatMap(([name, type]) => {
+    if (!name.startsWith('mcp_')) return [];
+    const samples = [...scraped.values(name), ...scraped.values(`${name}_count`)];
+    const labels = new Set(samples.flatMap(([found]) => Object.keys(found)));
+    return [[name, type.toLowerCase(), [...labels].sort().join()]];
+  });
+  const byName = ([one = '']: readonly (string | undefined)[], [other = '']: readonly (string | undefined)[]): number =>
+    one.localeCompare(other);
+  t.deepEqual(documented.sort(byName), there.sort(byName));
 });
