@@ -11,7 +11,7 @@ const OUT = 'dist';
 /** Ends the name of a file that is being written. */
 const DRAFT = '.draft';
 /** Large, and needed by modules only that are imported dynamically: code that is not there need not be read. */
-const SELDOM = ['got', 'oauth4webapi', 'picomatch', 'pino-pretty'];
+const SELDOM = ['got', 'oauth4webapi', 'picomatch', 'pino-pretty', 'prom-client'];
 
 /**
  * Modules of ours that are imported dynamically and bring a library along, of which they need a part: each becomes a file

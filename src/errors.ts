@@ -75,6 +75,7 @@ const codes = {
   ERR_CLIENT_NO_STREAM: { rpc: INTERNAL_ERROR, http: undefined, exit: undefined },
   ERR_CLIENT_CAPABILITY: { rpc: METHOD_NOT_FOUND, http: undefined, exit: undefined },
   ERR_CLIENT_INPUT: { rpc: INTERNAL_ERROR, http: undefined, exit: undefined },
+  ERR_AUDIT_UNAVAILABLE: { rpc: INTERNAL_ERROR, http: 503, exit: undefined },
   ERR_INTERNAL: { rpc: INTERNAL_ERROR, http: 500, exit: 70 },
 } as const satisfies Record<string, ErrorAudiences>;
 
