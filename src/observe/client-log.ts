@@ -22,6 +22,8 @@ export interface ClientLogOptions {
   readonly clock: Clock;
 }
 
+/** Where calls are not told, the first of these is looked at for who makes it. */
+const CALLS_BETWEEN = 16;
 /** Longer words of a peer are cut. */
 const MAX_LENGTH = 100;
 
@@ -39,11 +41,22 @@ export class ClientLog implements Observer {
   readonly #log: Logger;
   readonly #clock: Clock;
   readonly #recent: RecentClients;
+  readonly #tellsCalls: boolean;
+  /** Calls until one is looked at again. */
+  #skipped = 0;
 
   constructor({ log, clock }: ClientLogOptions) {
     this.#log = log;
     this.#clock = clock;
     this.#recent = new RecentClients(clock);
+    this.#tellsCalls = log.isLevelEnabled('debug');
+  }
+
+  /** Who calls is found out by one call in so many: to read each would cost all of them. */
+  get seesCalls(): boolean {
+    if (this.#tellsCalls) return true;
+    this.#skipped = (this.#skipped + 1) % CALLS_BETWEEN;
+    return this.#skipped === 1;
   }
 
   opened(call: ObservedCall): OnCallEnded | undefined {
@@ -52,7 +65,7 @@ export class ClientLog implements Observer {
     const isNamedNow = isNew && call.method === LISTEN;
     if (isNamedNow) this.#tellCalls(call.client, undefined);
     const isNamedAtEnd = isNew && !isNamedNow;
-    const isTold = this.#log.isLevelEnabled('debug');
+    const isTold = this.#tellsCalls;
     if (!isNamedAtEnd && !isTold) return undefined;
     return (ending) => {
       // What the server speaks is known by now.

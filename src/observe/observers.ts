@@ -34,6 +34,10 @@ class GuardedObserver implements Observer {
     this.#onFailed = onFailed;
   }
 
+  get seesCalls(): boolean {
+    return this.#observer.seesCalls;
+  }
+
   opened(call: ObservedCall): OnCallEnded | undefined {
     try {
       return this.#guard(this.#observer.opened(call));
@@ -89,6 +93,11 @@ class JoinedObservers implements Observer {
 
   constructor(observers: readonly Observer[]) {
     this.#observers = observers;
+  }
+
+  /** All of them are told where one wants to be. */
+  get seesCalls(): boolean {
+    return this.#observers.some(({ seesCalls }) => seesCalls);
   }
 
   opened(call: ObservedCall): OnCallEnded | undefined {

@@ -7,9 +7,9 @@ import { call, client, ending, runCall, SERVER_2025 } from '../support/observed.
 const fail = (): never => {
   throw new Error('a fault');
 };
-const THROWS_AT_ONCE: Observer = { opened: fail, connected: fail, refused: fail, used: fail };
+const THROWS_AT_ONCE: Observer = { seesCalls: true, opened: fail, connected: fail, refused: fail, used: fail };
 const THROWS_LATER: Observer = { ...THROWS_AT_ONCE, opened: () => fail, connected: () => fail };
-const SEES_NOTHING: Observer = { opened: noOne, connected: noOne, refused: noOne, used: noOne };
+const SEES_NOTHING: Observer = { seesCalls: false, opened: noOne, connected: noOne, refused: noOne, used: noOne };
 
 function noOne(): undefined {
   return undefined;
@@ -74,4 +74,13 @@ test('an observer that is alone and throws breaks no call either', (t) => {
   const joined = joinObservers([THROWS_AT_ONCE], (error) => reported.push(error)) as Observer;
   t.notThrows(() => runCall(joined));
   t.is(reported.length, 1);
+});
+
+test('calls are looked at where one of the observers wants to see them', (t) => {
+  const observers = [new FakeObserver(), new FakeObserver()] as const;
+  for (const observer of observers) observer.seesCalls = false;
+  const joined = joinObservers(observers, fail);
+  t.false(joined?.seesCalls);
+  observers[1].seesCalls = true;
+  t.true(joined?.seesCalls);
 });

@@ -35,6 +35,7 @@ export async function openAuditFile(options: AuditFileOptions): Promise<AuditFil
 }
 
 export class AuditFile implements Observer {
+  readonly seesCalls = true;
   readonly #options: AuditFileOptions;
   readonly #file: AppendOnlyFile;
   /** Lines, since that was said last. */

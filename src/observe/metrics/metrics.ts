@@ -54,6 +54,7 @@ export async function createMetrics(options: MetricsOptions): Promise<Metrics> {
 }
 
 export class Metrics implements Observer {
+  readonly seesCalls = true;
   readonly contentType: string;
   readonly #clock: Clock;
   readonly #registry: Prom.Registry;
