@@ -13,6 +13,7 @@ import {
   listFolder,
   parseFileName,
   readUsageFile,
+  SET_ASIDE,
   type ThisProcess,
   usageFolderIn,
 } from './usage-folder.ts';
@@ -29,7 +30,6 @@ const FOLDER_MODE = 0o700;
 const FILE_MODE = 0o600;
 /** Files that nobody could read are kept for whoever wants to know why, the newest of them. */
 const MAX_SET_ASIDE = 5;
-const SET_ASIDE = '.corrupt';
 
 export interface UsageFileOptions {
   readonly table: UsageTable;
@@ -149,6 +149,8 @@ export class UsageFile {
     if (this.#writtenChanges === undefined || (await exists(this.#path))) return;
     this.#deps.log.debug('another process has taken over the usage that was counted here');
     this.#table.clear();
+    // What they had went with the table, so whoever comes next has to take them over.
+    this.#claimed.clear();
     this.#writtenChanges = undefined;
     this.#id = this.#deps.randomId();
   }

@@ -137,7 +137,10 @@ export async function readUsage(stateDirectory: string, nowMs: number): Promise<
   for (let attempt = 1; ; attempt += 1) {
     const files = await readAll(folder);
     if (attempt < MAX_ATTEMPTS && files.some(({ content }) => content.kind === 'missing')) continue;
-    return mergeFiles(folder, files, nowMs);
+    const found = mergeFiles(folder, files, nowMs);
+    const asides = (await listFolder(folder)).filter((name) => name.endsWith(SET_ASIDE));
+    const told = asides.map((name) => `${join(folder, name)} could not be used and was set aside; delete it to go on`);
+    return { ...found, problems: [...found.problems, ...told] };
   }
 }
 
@@ -146,6 +149,9 @@ interface NamedContent {
   readonly name: string;
   readonly content: FileContent;
 }
+
+/** Of a file that was set aside; nobody knows what it had until somebody deletes it. */
+export const SET_ASIDE = '.corrupt';
 
 async function readAll(folder: string): Promise<readonly NamedContent[]> {
   const found: NamedContent[] = [];

@@ -73,7 +73,12 @@ export class UsageTable implements Observer {
     const nowMs = this.#now();
     for (const endpoint of this.#served)
       this.#rows.watched({ ...endpoint, server: cut(endpoint.server, MAX_SERVER_LENGTH) }, nowMs);
-    for (const row of this.#rows) if (row.openSessions > 0) row.seen(nowMs);
+    for (const row of this.#rows) {
+      if (row.openSessions === 0) continue;
+      row.seen(nowMs);
+      // Makes the day known, with the sessions that it began with.
+      row.at(nowMs);
+    }
   }
 
   /** Takes over what another process has counted. */
