@@ -53,8 +53,8 @@ export class UsageFile {
   /** One thing at a time is done with files. */
   #work: Promise<void>;
   #waiting = 0;
-  /** The problem that was told last; undefined: writing works. */
-  #told: string | undefined = undefined;
+  /** The log knows that it does not work, until it does. */
+  #isTold = false;
 
   constructor({ table, stateDirectory, self, deps }: UsageFileOptions) {
     this.#table = table;
@@ -96,11 +96,10 @@ export class UsageFile {
   async #attempt(run: () => Promise<void>): Promise<void> {
     try {
       await run();
-      this.#told = undefined;
     } catch (thrown) {
+      if (this.#isTold) return;
+      this.#isTold = true;
       const code = String(codeOf(thrown) ?? thrown);
-      if (this.#told === code) return;
-      this.#told = code;
       const text = `the usage cannot be kept in ${this.#folder} (${code}); the migration report will not know of it`;
       this.#deps.log.warn({ err: thrown }, text);
     }
@@ -129,6 +128,7 @@ export class UsageFile {
       throw thrown;
     }
     this.#writtenChanges = changes;
+    this.#isTold = false;
     for (const [id, path] of this.#claimed) {
       await rm(path, { force: true });
       this.#claimed.delete(id);
