@@ -88,11 +88,12 @@ export function createMigrationReport(usage: Usage, { windowMs, nowMs, problems 
     .map((group) => summarize(group, sinceMs))
     .sort((one, other) => other.lastSeen.localeCompare(one.lastSeen));
   const endpoints = judgeEndpoints(usage.served, rows, { sinceMs, nowMs, isIncomplete: problems.length > 0 });
+  const isWatched = usage.served.some(({ untilMs }) => untilMs >= sinceMs);
   return {
     format: 1,
     since: isoOf(sinceMs),
     until: isoOf(nowMs),
-    conclusion: concludeFrom(endpoints, usage.served.length > 0 && problems.length === 0),
+    conclusion: concludeFrom(endpoints, isWatched && problems.length === 0),
     endpoints,
     rows,
     deprecated: findDeprecated(rows),
@@ -225,7 +226,11 @@ function findDeprecated(rows: readonly ReportRow[]): readonly DeprecatedFinding[
         .map(({ side, count, lastSeen }): DeprecatedUser => ({ side, client, server, count, lastSeen })),
     );
     users.sort((one, other) => other.lastSeen.localeCompare(one.lastSeen));
-    return users.length === 0 ? [] : [{ ...deprecation, users }];
+    // What a server speaks it speaks to all its clients, so the one that used it last stands for them.
+    const isFirst = ({ side, server }: DeprecatedUser, index: number): boolean =>
+      side !== 'server' ||
+      users.findIndex((other) => other.side === side && other.server.name === server.name) === index;
+    return users.length === 0 ? [] : [{ ...deprecation, users: users.filter(isFirst) }];
   });
 }
 

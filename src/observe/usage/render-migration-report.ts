@@ -3,11 +3,18 @@ import type { Removal } from '../../mcp/vocabulary/deprecations.ts';
 import { toPrintable } from '../../printable.ts';
 import { type Column, formatMs, Painter, type RenderOptions, visibleLength } from '../../probe/render-report.ts';
 import type { DeprecatedFinding, DeprecatedUser, MigrationReport, ReportRow } from './migration-report.ts';
-import { type EndpointVerdict, formatAgo, formatSpan, nameOfClient, TRANSPORT_WORDS } from './transport-verdicts.ts';
+import {
+  count,
+  type EndpointVerdict,
+  formatAgo,
+  formatSpan,
+  nameOfClient,
+  TRANSPORT_WORDS,
+} from './transport-verdicts.ts';
 import { MAX_VERSION_LENGTH, type UsageServer } from './usage.ts';
 
 /** Longer names of clients and servers are cut; the JSON has them whole. */
-const MAX_SHOWN_NAME = 28;
+const MAX_SHOWN_NAME = 24;
 /** More rows than this nobody reads. */
 const MAX_SHOWN_ROWS = 60;
 const MAX_SHOWN_USERS = 5;
@@ -23,7 +30,7 @@ export function renderMigrationReport(report: MigrationReport, options: RenderOp
   else renderRows(painter, report.rows, options.width, nowMs);
 
   if (report.deprecated.length > 0) painter.heading('What is deprecated and still used');
-  for (const finding of report.deprecated) renderFinding(painter, finding, nowMs);
+  painter.columns(report.deprecated.flatMap((finding) => describeFinding(painter, finding, nowMs)));
 
   if (report.problems.length > 0) painter.heading('Problems');
   for (const problem of report.problems) painter.item(painter.yellow('!'), toPrintable(problem, 500));
@@ -65,7 +72,9 @@ function conclusionOf(painter: Painter, report: MigrationReport): readonly [stri
 
 function whyEarly({ endpoints, problems }: MigrationReport): string {
   if (problems.length > 0) return 'nobody can say: some of the usage could not be read';
-  return `too early to say${endpoints.length === 0 ? ': nothing has been observed yet' : ''}`;
+  if (endpoints.length === 0) return 'too early to say: nothing has been observed yet';
+  const isRunning = endpoints.some(({ verdict }) => verdict.kind !== 'not-served');
+  return isRunning ? 'too early to say' : 'nobody can say: nothing was observed in that time';
 }
 
 const HEADINGS = [
@@ -96,7 +105,7 @@ function renderRows(painter: Painter, all: readonly ReportRow[], width: number, 
     painter.line(painter.bold(lineOf(HEADINGS, widths)));
     for (const cells of rows) painter.line(lineOf(cells, widths));
   } else {
-    for (const row of all.slice(0, MAX_SHOWN_ROWS)) renderBlock(painter, row, nowMs);
+    painter.columns(all.slice(0, MAX_SHOWN_ROWS).flatMap((row) => linesOf(painter, row, nowMs)));
   }
   if (all.length > MAX_SHOWN_ROWS) painter.line(painter.dim(`and ${all.length - MAX_SHOWN_ROWS} more, see --json`));
 }
@@ -129,14 +138,23 @@ function cellsOf(row: ReportRow, nowMs: number): readonly string[] {
 }
 
 /** A row where the terminal is too narrow for a table. */
-function renderBlock(painter: Painter, row: ReportRow, nowMs: number): void {
-  const [client, speaks, server, serverSpeaks, sessions, calls, errors, p50, p95, bytesIn, bytesOut, first, last] =
-    cellsOf(row, nowMs);
-  painter.columns([
-    [`${client} → ${server}`, `${speaks} → ${serverSpeaks}`],
-    ['', `${sessions} sessions, ${calls} calls, ${errors} errors, p50 ${p50}, p95 ${p95}`],
-    ['', painter.dim(`${bytesIn} in, ${bytesOut} out; first seen ${first}, last ${last}`)],
-  ] satisfies readonly Column[]);
+function linesOf(painter: Painter, row: ReportRow, nowMs: number): readonly Column[] {
+  const { client, server, sessions, refused, calls, errors, p50Ms, p95Ms, requestBytes, answerBytes } = row;
+  const counts = [
+    sessions === 0 ? undefined : count(sessions, 'session'),
+    refused === 0 ? undefined : `refused ${count(refused, 'time')}`,
+    count(calls, 'call'),
+    errors === 0 ? undefined : count(errors, 'error'),
+    p50Ms === undefined ? undefined : `p50 ${formatLatency(p50Ms)}`,
+    p95Ms === undefined ? undefined : `p95 ${formatLatency(p95Ms)}`,
+  ];
+  const bytes = `${formatBytes(requestBytes)} in, ${formatBytes(answerBytes)} out`;
+  const [first, last] = [row.firstSeen, row.lastSeen].map((time) => formatAgo(nowMs - Date.parse(time)));
+  return [
+    [`${shownClient(row)} → ${shownServer(server)}`, `${speechOf(client)} → ${speechOf(server)}`],
+    ['', counts.filter((text) => text !== undefined).join(', ')],
+    ['', painter.dim(`${bytes}; first seen ${first}, last ${last}`)],
+  ];
 }
 
 function shownClient({ client }: Pick<ReportRow, 'client'>): string {
@@ -174,15 +192,15 @@ export function formatBytes(bytes: number): string {
   return `${unit === 0 || value >= 9.95 ? Math.round(value) : value.toFixed(1)} ${BYTE_UNITS[unit]}`;
 }
 
-function renderFinding(painter: Painter, finding: DeprecatedFinding, nowMs: number): void {
+function describeFinding(painter: Painter, finding: DeprecatedFinding, nowMs: number): readonly Column[] {
   const { title, removal, instead, source, users } = finding;
   const shown = users.slice(0, MAX_SHOWN_USERS).map((user) => describeUser(user, nowMs));
   const more = users.length > MAX_SHOWN_USERS ? [`and ${users.length - MAX_SHOWN_USERS} more`] : [];
-  painter.columns([
+  return [
     [title, `${describeRemoval(removal, nowMs)}; use ${instead}`],
     ['', painter.dim(source), 'whole'],
     ...[...shown, ...more].map((line): Column => ['', line]),
-  ]);
+  ];
 }
 
 /** A removal is a decision of the maintainers, so the day says only what they may do. */
@@ -199,9 +217,9 @@ function describeRemoval(removal: Removal, nowMs: number): string {
   }
 }
 
-function describeUser({ side, client, server, count, lastSeen }: DeprecatedUser, nowMs: number): string {
-  const often = count === undefined ? '' : `, ${count === 1 ? 'once' : `${count} times`}`;
-  const when = `last ${formatAgo(nowMs - Date.parse(lastSeen))}${often}`;
+function describeUser({ side, client, server, count: times, lastSeen }: DeprecatedUser, nowMs: number): string {
+  const often = times === undefined ? '' : `, ${count(times, 'time')}`;
+  const when = `last used ${formatAgo(nowMs - Date.parse(lastSeen))}${often}`;
   const [clientName, serverName] = [shorten(nameOfClient(client)), shownServer(server)];
   switch (side) {
     case 'client':

@@ -196,7 +196,7 @@ function describe(
     case 'incomplete':
       return `${name}: unused as far as is known, but some of the usage could not be read`;
     case 'not-served':
-      return `${name}: not served for ${formatSpan(nowMs - Date.parse(verdict.until))}: nothing to switch off`;
+      return `${name}: not served for ${formatSpan(nowMs - Date.parse(verdict.until))}`;
     case 'current':
       return verdict.use === undefined
         ? `${name}: unused for ${window}; not deprecated`
@@ -239,7 +239,7 @@ export function formatAgo(ms: number): string {
   return ms < 60_000 ? 'just now' : `${formatSpan(ms)} ago`;
 }
 
-function count(number: number, name: string): string {
+export function count(number: number, name: string): string {
   return `${number} ${name}${number === 1 ? '' : 's'}`;
 }
 
