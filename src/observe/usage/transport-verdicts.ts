@@ -29,7 +29,7 @@ export type EndpointVerdict =
   | { readonly kind: 'safe' }
   | { readonly kind: 'too-early'; readonly watchedDays: number; readonly days: number }
   | { readonly kind: 'incomplete' }
-  | { readonly kind: 'not-served'; readonly until: string }
+  | { readonly kind: 'not-served'; readonly until: string; readonly use: EndpointUse | undefined }
   | { readonly kind: 'current'; readonly use: EndpointUse | undefined };
 
 export interface EndpointUse {
@@ -96,7 +96,7 @@ function judge(
 ): EndpointVerdict {
   const use = useOf(rows, record);
   if (record.untilMs < sinceMs || isSwitchedOff(record, served))
-    return { kind: 'not-served', until: isoOf(record.untilMs) };
+    return { kind: 'not-served', until: isoOf(record.untilMs), use };
   if (record.transport !== 'http-sse') return { kind: 'current', use };
   if (use !== undefined) return { kind: 'not-yet', use };
   if (isIncomplete) return { kind: 'incomplete' };
@@ -195,8 +195,10 @@ function describe(
     }
     case 'incomplete':
       return `${name}: unused as far as is known, but some of the usage could not be read`;
-    case 'not-served':
-      return `${name}: not served for ${formatSpan(nowMs - Date.parse(verdict.until))}`;
+    case 'not-served': {
+      const use = verdict.use === undefined ? '' : `; ${describeUse(verdict.use, nowMs)}`;
+      return `${name}: not served for ${formatSpan(nowMs - Date.parse(verdict.until))}${use}`;
+    }
     case 'current':
       return verdict.use === undefined
         ? `${name}: unused for ${window}; not deprecated`

@@ -114,9 +114,9 @@ export class UsageFile {
   }
 
   async #write(): Promise<void> {
+    if (this.#table.changes === this.#writtenChanges && this.#claimed.size === 0) return;
     await this.#noticeClaim();
     const { changes } = this.#table;
-    if (changes === this.#writtenChanges && this.#claimed.size === 0) return;
     await this.#makeFolder();
     const aside = join(this.#folder, fileNameOf(this.#ownName, 'tmp'));
     const text = composeFile(this.#table.toJson(), [...this.#claimed.keys()]);

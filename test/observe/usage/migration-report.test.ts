@@ -145,7 +145,10 @@ test('an endpoint that was switched off has nothing to switch off', (t) => {
   table.serve(SERVED.slice(0, 1));
   run(time, table, 2);
   const off = report(table.usage(), time.nowMs);
-  t.deepEqual(textsOf(off), ['/sse: not served for 2 days', '/mcp: unused for 30 days; not deprecated']);
+  t.deepEqual(textsOf(off), [
+    '/sse: not served for 2 days; last used 5 days ago by cursor 0.42 (1 call)',
+    '/mcp: unused for 30 days; not deprecated',
+  ]);
   t.is(off.conclusion, 'safe');
 });
 

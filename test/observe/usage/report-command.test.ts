@@ -66,7 +66,6 @@ test('after a month one transport has to stay and the other can go', async (t) =
     }
   }
   const end = await report();
-  t.log(end.report);
   t.is(end.exitCode, 75);
   t.regex(end.report, /✗ \/old\/sse: last used 2 days ago by cursor 0\.42 \(29 sessions\): not yet\n/);
   t.regex(
@@ -162,7 +161,6 @@ for (const width of [40, 80, 120, 200]) {
     }
     table.used('sampling', { server: 'everything', client: CURSOR });
     const { report } = await reportOn(table, time.nowMs, { width });
-    t.log(report);
     for (const line of report.split('\n').filter((text) => !text.includes('https://')))
       t.true(line.length <= Math.max(width, 48), line);
   });

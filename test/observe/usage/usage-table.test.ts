@@ -9,6 +9,7 @@ import {
   MAX_SERVED,
   parseUsage,
 } from '../../../src/observe/usage/usage.ts';
+import { MAX_FILE_BYTES } from '../../../src/observe/usage/usage-folder.ts';
 import { OTHER_SERVERS } from '../../../src/observe/usage/usage-rows.ts';
 import { UsageTable } from '../../../src/observe/usage/usage-table.ts';
 import { CURSOR, call, createTable, EDITOR, HOUR_MS, LEGACY_SERVER, NOON_MS, SERVED } from './usage-world.ts';
@@ -207,11 +208,13 @@ test('the days of all rows together are bounded', (t) => {
   const { table, time } = createTable();
   for (let day = 0; day < 30; day += 1) {
     time.nowMs += DAY_MS;
-    for (let index = 0; index < MAX_ROWS; index += 1) call(table, { ...CURSOR, name: `client ${index}` });
+    for (let index = 0; index < MAX_ROWS; index += 1)
+      for (const durationMs of [1, 20, 300, 1e9]) call(table, { ...CURSOR, name: `client ${index}` }, { durationMs });
   }
   const days = table.usage().rows.flatMap((row) => row.days);
   t.true(days.length <= MAX_DAY_COUNTS + MAX_ROWS, `${days.length}`);
   t.is(Math.max(...days.map(({ day }) => day)), dayOf(time.nowMs));
+  t.true(Buffer.byteLength(table.toJson()) < MAX_FILE_BYTES / 2, 'there is room for what a day can count');
 });
 
 test('endpoints are watched from when they are served, and as long', (t) => {
