@@ -208,8 +208,8 @@ function describeRemoval(removal: Removal, nowMs: number): string {
   switch (removal.kind) {
     case 'from':
       return nowMs < Date.parse(removal.date)
-        ? `may be removed from ${removal.date} on`
-        : `may be removed at any time, since ${removal.date}`;
+        ? `may be removed by a revision from ${removal.date} on`
+        : `may be removed by the next revision (since ${removal.date})`;
     case 'removed':
       return `removed in revision ${removal.revision}`;
     case 'undated':

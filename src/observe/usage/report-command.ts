@@ -16,7 +16,7 @@ export type UsageSource =
 
 export interface ReportRequest {
   readonly source: UsageSource;
-  /** How far the report looks back; `--since 30d`. */
+  /** How far the report looks back. */
   readonly windowMs: number;
   readonly format: 'human' | 'json';
   /** The width of the terminal that the report is written to. */
