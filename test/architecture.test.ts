@@ -22,6 +22,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'io',
     'http',
     'printable.ts',
+    'probe/render-report.ts',
     'errors.ts',
     'deps.ts',
     'config.ts',

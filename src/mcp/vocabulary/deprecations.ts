@@ -1,0 +1,101 @@
+/**
+ * What the specification has deprecated or dropped and is still in use, with the day from which it may be gone.
+ * [spec 2026-07-28 deprecated; SEP-2577, SEP-2596]
+ */
+
+export type DeprecationName =
+  | 'http-sse'
+  | 'sampling'
+  | 'roots'
+  | 'logging'
+  | 'dynamic-client-registration'
+  | 'batch'
+  | 'old-revision';
+
+/**
+ * - `from`: the first revision that is released on or after this day may leave it out. The Core Maintainers decide
+ *   whether it does, so this is the earliest day and no announcement. [spec community/feature-lifecycle]
+ * - `removed`: revisions from this one on do not have it.
+ * - `undated`: nobody has said when it ends.
+ */
+export type Removal =
+  | { readonly kind: 'from'; readonly date: string }
+  | { readonly kind: 'removed'; readonly revision: string }
+  | { readonly kind: 'undated' };
+
+export interface Deprecation {
+  readonly name: DeprecationName;
+  /** For people. */
+  readonly title: string;
+  readonly removal: Removal;
+  /** What to use in its place. */
+  readonly instead: string;
+  /** Where the specification says so. */
+  readonly source: string;
+}
+
+const SITE = 'https://modelcontextprotocol.io';
+/** The registry of what is deprecated, with the earliest removal of each. */
+const REGISTRY = `${SITE}/specification/2026-07-28/deprecated#deprecated`;
+/** Twelve months after the release of 2026-07-28, which marks them as deprecated. */
+const A_YEAR_LATER: Removal = { kind: 'from', date: '2027-07-28' };
+
+/** In the order in which they may go. */
+export const DEPRECATIONS: readonly Deprecation[] = [
+  {
+    name: 'batch',
+    title: 'JSON-RPC batches',
+    removal: { kind: 'removed', revision: '2025-06-18' },
+    instead: 'one message in each request',
+    source: `${SITE}/specification/2025-06-18/changelog#major-changes`,
+  },
+  {
+    name: 'http-sse',
+    title: 'HTTP+SSE transport',
+    // Three months after SEP-2596 became Final, which was on 2026-06-03.
+    removal: { kind: 'from', date: '2026-09-03' },
+    instead: 'Streamable HTTP',
+    source: `${SITE}/seps/2596-spec-feature-lifecycle-and-deprecation#transition`,
+  },
+  {
+    name: 'sampling',
+    title: 'sampling',
+    removal: A_YEAR_LATER,
+    instead: 'the API of a model provider, called by the server',
+    source: REGISTRY,
+  },
+  {
+    name: 'roots',
+    title: 'roots',
+    removal: A_YEAR_LATER,
+    instead: 'tool parameters, resource URIs or the configuration of the server',
+    source: REGISTRY,
+  },
+  {
+    name: 'logging',
+    title: 'logging',
+    removal: A_YEAR_LATER,
+    instead: 'stderr, or OpenTelemetry',
+    source: REGISTRY,
+  },
+  {
+    name: 'dynamic-client-registration',
+    title: 'dynamic client registration',
+    removal: A_YEAR_LATER,
+    instead: 'Client ID Metadata Documents',
+    source: REGISTRY,
+  },
+  {
+    name: 'old-revision',
+    title: 'revisions with a handshake',
+    removal: { kind: 'undated' },
+    instead: 'revision 2026-07-28',
+    source: `${SITE}/specification/2026-07-28/basic/versioning#terminology`,
+  },
+];
+
+export function findDeprecation(name: DeprecationName): Deprecation {
+  const found = DEPRECATIONS.find((deprecation) => deprecation.name === name);
+  if (found === undefined) throw new Error(`unreachable: ${name}`);
+  return found;
+}

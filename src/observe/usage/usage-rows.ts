@@ -1,0 +1,187 @@
+/** The rows of the usage, within fixed bounds however many clients there are and however long they come. */
+import type { Transport } from '../../relay/observer.ts';
+import { LiveRow } from './live-row.ts';
+import {
+  dayOf,
+  MAX_DAY_COUNTS,
+  MAX_DAYS,
+  MAX_OTHERS_ROWS,
+  MAX_ROWS,
+  MAX_SERVED,
+  type ServedEndpoint,
+  type ServedRecord,
+  type Usage,
+  type UsageClient,
+  type UsageServer,
+} from './usage.ts';
+
+/** The server of the row for servers that there was no room to tell apart. */
+export const OTHER_SERVERS = '(others)';
+
+interface LiveServed extends ServedEndpoint {
+  sinceMs: number;
+  untilMs: number;
+  readonly days: number[];
+}
+
+/**
+ * Where there are too many rows, the least recently seen of them are counted together; where there are too many days, the
+ * oldest are forgotten. When somebody was last seen stays known in either case.
+ */
+export class UsageRows {
+  readonly #rows = new Map<string, LiveRow>();
+  /** How many of the rows are for others. */
+  #othersRows = 0;
+  readonly #served = new Map<string, LiveServed>();
+
+  /** The row of this client, which is made where there is none. */
+  find(client: UsageClient, server: UsageServer, nowMs: number): LiveRow {
+    const key = keyOf(client, server);
+    const known = this.#rows.get(key);
+    if (known !== undefined) return known;
+    const row = new LiveRow(client, server, nowMs);
+    this.#rows.set(key, row);
+    if (client.kind === 'others') this.#othersRows += 1;
+    this.#makeRoom(row);
+    return row;
+  }
+
+  [Symbol.iterator](): Iterator<LiveRow> {
+    return this.#rows.values();
+  }
+
+  /** An endpoint was there to be used at this time. */
+  watched({ server, transport, path }: ServedEndpoint, nowMs: number): void {
+    this.#addServed({ server, transport, path, sinceMs: nowMs, untilMs: nowMs, days: [dayOf(nowMs)] });
+  }
+
+  add(usage: Usage, nowMs: number): void {
+    for (const record of usage.served) this.#addServed(record);
+    for (const row of usage.rows) this.find(row.client, row.server, row.firstSeenMs).add(row);
+    this.forgetOld(nowMs);
+  }
+
+  /** To be called when there may be more days than before. */
+  forgetOld(nowMs: number): void {
+    const oldest = dayOf(nowMs) - MAX_DAYS;
+    for (const [key, row] of this.#rows) {
+      row.forgetDaysBefore(oldest);
+      if (dayOf(row.lastSeenMs) < oldest && row.openSessions === 0) this.#delete(key, row);
+    }
+    for (const [key, record] of this.#served) if (dayOf(record.untilMs) < oldest) this.#served.delete(key);
+    this.#boundDays();
+  }
+
+  #boundDays(): void {
+    const rows = [...this.#rows.values()];
+    let surplus = rows.reduce((sum, { dayCount }) => sum + dayCount, 0) - MAX_DAY_COUNTS;
+    while (surplus > 0) {
+      const oldest = Math.min(...rows.map(({ oldestDay }) => oldestDay));
+      for (const row of rows) {
+        if (row.oldestDay !== oldest) continue;
+        row.forgetOldestDay();
+        surplus -= 1;
+      }
+    }
+  }
+
+  /** Begins to count anew. Those who are connected stay known. */
+  clear(nowMs: number): void {
+    for (const [key, row] of this.#rows) {
+      row.clear(nowMs);
+      if (row.openSessions === 0) this.#delete(key, row);
+    }
+    this.#served.clear();
+  }
+
+  toUsage(): Usage {
+    return { format: 1, served: [...this.#served.values()], rows: Array.from(this, (row) => row.toUsage()) };
+  }
+
+  /** The text of what `toUsage` returns. */
+  toJson(): string {
+    const served = JSON.stringify([...this.#served.values()]);
+    const rows = Array.from(this, (row) => row.toJson());
+    return `{"format":1,"served":${served},"rows":[${rows.join(',\n')}]}`;
+  }
+
+  #makeRoom(newest: LiveRow): void {
+    if (this.#rows.size - this.#othersRows > MAX_ROWS) this.#fold((row) => row.client.kind !== 'others', newest);
+    if (this.#othersRows > MAX_OTHERS_ROWS) this.#fold((row) => isOfOneServer(row), newest);
+  }
+
+  /** Counts the least recently seen of these rows with the others. */
+  #fold(isCandidate: (row: LiveRow) => boolean, newest: LiveRow): void {
+    let oldest: LiveRow | undefined;
+    for (const row of this.#rows.values()) {
+      if (row === newest || !isCandidate(row)) continue;
+      if (oldest === undefined || row.lastSeenMs < oldest.lastSeenMs) oldest = row;
+    }
+    if (oldest === undefined) return;
+    this.#delete(keyOf(oldest.client, oldest.server), oldest);
+    const { transport } = oldest.client;
+    const name = oldest.client.kind === 'others' ? OTHER_SERVERS : oldest.server.name;
+    const others = this.find(
+      othersOf(transport),
+      { name, transport: undefined, revision: undefined },
+      oldest.firstSeenMs,
+    );
+    others.add(oldest.toUsage());
+    others.openSessions += oldest.openSessions;
+    oldest.foldedInto = others;
+  }
+
+  #delete(key: string, row: LiveRow): void {
+    this.#rows.delete(key);
+    if (row.client.kind === 'others') this.#othersRows -= 1;
+  }
+
+  #addServed(record: ServedRecord): void {
+    const { server, transport, path, sinceMs, untilMs, days } = record;
+    const key = JSON.stringify([server, transport, path]);
+    const known = this.#served.get(key);
+    if (known === undefined) {
+      this.#served.set(key, { server, transport, path, sinceMs, untilMs, days: days.slice(-MAX_DAYS) });
+      if (this.#served.size > MAX_SERVED) this.#forgetServed();
+      return;
+    }
+    known.sinceMs = Math.min(known.sinceMs, sinceMs);
+    known.untilMs = Math.max(known.untilMs, untilMs);
+    addDays(known.days, days);
+  }
+
+  #forgetServed(): void {
+    let oldest: readonly [key: string, untilMs: number] | undefined;
+    for (const [key, { untilMs }] of this.#served)
+      if (oldest === undefined || untilMs < oldest[1]) oldest = [key, untilMs];
+    if (oldest !== undefined) this.#served.delete(oldest[0]);
+  }
+}
+
+function addDays(known: number[], days: readonly number[]): void {
+  const [only] = days;
+  if (days.length === 1 && known.at(-1) === only) return;
+  const all = [...new Set([...known, ...days])].sort((one, other) => one - other).slice(-MAX_DAYS);
+  known.splice(0, known.length, ...all);
+}
+
+function isOfOneServer({ client, server }: LiveRow): boolean {
+  return client.kind === 'others' && server.name !== OTHER_SERVERS;
+}
+
+function othersOf(transport: Transport | undefined): UsageClient {
+  return { kind: 'others', name: undefined, version: undefined, transport, revision: undefined };
+}
+
+function keyOf(client: UsageClient, server: UsageServer): string {
+  return JSON.stringify([
+    client.kind,
+    client.name,
+    client.version,
+    client.transport,
+    client.revision,
+    server.name,
+    server.transport,
+    server.revision,
+  ]);
+}

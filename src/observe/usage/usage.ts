@@ -1,0 +1,273 @@
+/**
+ * Who has called what, as it is kept in files and handed to programs: plain data, members that are unknown left out. Holds
+ * no payload, no tool, no caller, no credential and no session id.
+ */
+import type { DeprecatedFeature, Transport } from '../../relay/observer.ts';
+import { LATENCY_BUCKETS } from './latency.ts';
+
+export interface Usage {
+  /** Raised if a member ever changes its meaning. */
+  readonly format: 1;
+  readonly served: readonly ServedRecord[];
+  readonly rows: readonly UsageRow[];
+}
+
+/** Where clients find a server by one transport. */
+export interface ServedEndpoint {
+  /** As the observer is told it with each client. */
+  readonly server: string;
+  readonly transport: Transport;
+  /** As clients write it in the URL; undefined: they are at the other end of a pipe. */
+  readonly path: string | undefined;
+}
+
+/** When an endpoint was there to be used, and watched. What nobody could use was not unused. */
+export interface ServedRecord extends ServedEndpoint {
+  readonly sinceMs: number;
+  readonly untilMs: number;
+  /** The days between on which it was watched at all, the oldest first. */
+  readonly days: readonly number[];
+}
+
+/**
+ * - `client`: one that may have said its name.
+ * - `others`: clients that there was no room to tell apart.
+ * - `bridge`: mcp-portage itself, towards this server.
+ */
+export type UserKind = 'client' | 'others' | 'bridge';
+
+export interface UsageClient {
+  readonly kind: UserKind;
+  readonly name: string | undefined;
+  readonly version: string | undefined;
+  /** Undefined: it is the bridge. */
+  readonly transport: Transport | undefined;
+  /** Undefined: never told, or those of several are not told apart. */
+  readonly revision: string | undefined;
+}
+
+export interface UsageServer {
+  readonly name: string;
+  /** Undefined: nobody knew yet, or those of several are not told apart. */
+  readonly transport: Transport | undefined;
+  readonly revision: string | undefined;
+}
+
+export interface UsageRow {
+  readonly client: UsageClient;
+  readonly server: UsageServer;
+  /** Wall-clock times, ms since the epoch. */
+  readonly firstSeenMs: number;
+  readonly lastSeenMs: number;
+  /** The oldest first. */
+  readonly days: readonly DayCounts[];
+  readonly deprecated: readonly DeprecatedUse[];
+}
+
+export interface DayCounts {
+  /** Days since 1970-01-01, UTC. */
+  readonly day: number;
+  /** Sessions that began on this day. */
+  readonly sessions: number;
+  /** Sessions that were open when the first thing of this day was counted. */
+  readonly carried: number;
+  /** Clients that got no session. */
+  readonly refused: number;
+  /** Requests, those that open a session apart. */
+  readonly calls: number;
+  /** How many of the calls ended with an error of the server, or failed. */
+  readonly errors: number;
+  readonly requestBytes: number;
+  readonly answerBytes: number;
+  /** Answered calls by the time that they took; see latency.ts. Ends with the last bucket that is not empty. */
+  readonly latency: readonly number[];
+}
+
+export interface DeprecatedUse {
+  readonly feature: DeprecatedFeature;
+  readonly count: number;
+  readonly lastSeenMs: number;
+}
+
+export const DAY_MS = 24 * 60 * 60_000;
+
+export function dayOf(timeMs: number): number {
+  return Math.floor(timeMs / DAY_MS);
+}
+
+/** Days that are remembered. */
+export const MAX_DAYS = 400;
+/** Clients × servers that are told apart; beyond them the least recently seen are counted together. */
+export const MAX_ROWS = 500;
+/** Rows in which others are counted together. */
+export const MAX_OTHERS_ROWS = 100;
+/** Days of all rows together. */
+export const MAX_DAY_COUNTS = 10_000;
+/** Endpoints that are remembered, those included that are served no more. */
+export const MAX_SERVED = 300;
+export const MAX_NAME_LENGTH = 64;
+/** Of versions and revisions. */
+export const MAX_VERSION_LENGTH = 32;
+export const MAX_SERVER_LENGTH = 128;
+const MAX_PATH_LENGTH = 256;
+
+/** Counts beyond it are wrong or forged, and would not stay exact. */
+const MAX_COUNT = Number.MAX_SAFE_INTEGER / 4;
+/** The last day whose time JavaScript can tell. */
+const MAX_TIME_MS = 8.64e15;
+
+/** What is wrong with a text that should be a Usage. Names the place and quotes no value. */
+export class UsageFault extends Error {
+  override readonly name = 'UsageFault';
+
+  constructor(place: string, expected: string) {
+    super(`${place === '' ? 'it' : place} is not ${expected}`);
+  }
+}
+
+/** Throws UsageFault. Members that are not known are ignored: a later version has added them. */
+export function parseUsage(json: unknown): Usage {
+  const fields = objectAt(json, '');
+  if (fields.format !== 1) throw new UsageFault('format', '1, the one that this version of mcp-portage reads');
+  return {
+    format: 1,
+    served: itemsOf(fields, 'served', '', MAX_SERVED).map(([item, place]) => parseServed(item, place)),
+    rows: itemsOf(fields, 'rows', '', MAX_ROWS + MAX_OTHERS_ROWS).map(([item, place]) => parseRow(item, place)),
+  };
+}
+
+function parseServed(json: unknown, place: string): ServedRecord {
+  const fields = objectAt(json, place);
+  const sinceMs = timeOf(fields, 'sinceMs', place);
+  return {
+    server: textOf(fields, 'server', place, MAX_SERVER_LENGTH),
+    transport: choiceOf(fields, 'transport', place, TRANSPORTS),
+    path: known(fields, 'path', () => textOf(fields, 'path', place, MAX_PATH_LENGTH)),
+    sinceMs,
+    untilMs: Math.max(sinceMs, timeOf(fields, 'untilMs', place)),
+    days: ascending(
+      itemsOf(fields, 'days', place, MAX_DAYS).map(([item, at]) => numberAt(item, at, dayOf(MAX_TIME_MS))),
+      `${place}.days`,
+    ),
+  };
+}
+
+const TRANSPORTS: readonly Transport[] = ['stdio', 'streamable-http', 'http-sse'];
+const USER_KINDS: readonly UserKind[] = ['client', 'others', 'bridge'];
+const FEATURES: readonly DeprecatedFeature[] = ['sampling', 'roots', 'logging', 'batch', 'dynamic-client-registration'];
+
+function parseRow(json: unknown, place: string): UsageRow {
+  const fields = objectAt(json, place);
+  const client = objectAt(fields.client, `${place}.client`);
+  const server = objectAt(fields.server, `${place}.server`);
+  const days = itemsOf(fields, 'days', place, MAX_DAYS).map(([item, at]) => parseDay(item, at));
+  ascending(
+    days.map(({ day }) => day),
+    `${place}.days`,
+  );
+  const uses = itemsOf(fields, 'deprecated', place, FEATURES.length);
+  return {
+    client: {
+      kind: choiceOf(client, 'kind', `${place}.client`, USER_KINDS),
+      name: shortText(client, 'name', `${place}.client`, MAX_NAME_LENGTH),
+      version: shortText(client, 'version', `${place}.client`, MAX_VERSION_LENGTH),
+      transport: known(client, 'transport', () => choiceOf(client, 'transport', `${place}.client`, TRANSPORTS)),
+      revision: shortText(client, 'revision', `${place}.client`, MAX_VERSION_LENGTH),
+    },
+    server: {
+      name: textOf(server, 'name', `${place}.server`, MAX_SERVER_LENGTH),
+      transport: known(server, 'transport', () => choiceOf(server, 'transport', `${place}.server`, TRANSPORTS)),
+      revision: shortText(server, 'revision', `${place}.server`, MAX_VERSION_LENGTH),
+    },
+    firstSeenMs: timeOf(fields, 'firstSeenMs', place),
+    lastSeenMs: timeOf(fields, 'lastSeenMs', place),
+    days,
+    deprecated: uses.map(([item, at]) => parseUse(item, at)),
+  };
+}
+
+function parseDay(json: unknown, place: string): DayCounts {
+  const fields = objectAt(json, place);
+  const count = (name: string): number => numberAt(fields[name], `${place}.${name}`, MAX_COUNT);
+  return {
+    day: numberAt(fields.day, `${place}.day`, dayOf(MAX_TIME_MS)),
+    sessions: count('sessions'),
+    carried: count('carried'),
+    refused: count('refused'),
+    calls: count('calls'),
+    errors: count('errors'),
+    requestBytes: count('requestBytes'),
+    answerBytes: count('answerBytes'),
+    latency: itemsOf(fields, 'latency', place, LATENCY_BUCKETS).map(([item, at]) => numberAt(item, at, MAX_COUNT)),
+  };
+}
+
+function parseUse(json: unknown, place: string): DeprecatedUse {
+  const fields = objectAt(json, place);
+  return {
+    feature: choiceOf(fields, 'feature', place, FEATURES),
+    count: numberAt(fields.count, `${place}.count`, MAX_COUNT),
+    lastSeenMs: timeOf(fields, 'lastSeenMs', place),
+  };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function objectAt(value: unknown, place: string): Fields {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Fields;
+  throw new UsageFault(place, 'an object');
+}
+
+function itemsOf(
+  fields: Fields,
+  name: string,
+  above: string,
+  maxItems: number,
+): readonly (readonly [item: unknown, place: string])[] {
+  const value = fields[name];
+  const place = above === '' ? name : `${above}.${name}`;
+  if (!Array.isArray(value) || value.length > maxItems)
+    throw new UsageFault(place, `a list of up to ${maxItems} items`);
+  return value.map((item: unknown, index) => [item, `${place}[${index}]`]);
+}
+
+/** Undefined where there is no such member. */
+function known<Value>(fields: Fields, name: string, read: () => Value): Value | undefined {
+  return fields[name] === undefined ? undefined : read();
+}
+
+function shortText(fields: Fields, name: string, place: string, maxLength: number): string | undefined {
+  return known(fields, name, () => textOf(fields, name, place, maxLength));
+}
+
+function textOf(fields: Fields, name: string, place: string, maxLength: number): string {
+  const value = fields[name];
+  if (typeof value === 'string' && value.length <= maxLength) return value;
+  throw new UsageFault(`${place}.${name}`, `a text of up to ${maxLength} characters`);
+}
+
+function choiceOf<Choice extends string>(
+  fields: Fields,
+  name: string,
+  place: string,
+  choices: readonly Choice[],
+): Choice {
+  const found = choices.find((choice) => choice === fields[name]);
+  if (found === undefined) throw new UsageFault(`${place}.${name}`, `one of ${choices.join(', ')}`);
+  return found;
+}
+
+function timeOf(fields: Fields, name: string, place: string): number {
+  return numberAt(fields[name], `${place}.${name}`, MAX_TIME_MS);
+}
+
+function numberAt(value: unknown, place: string, max: number): number {
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= max) return value;
+  throw new UsageFault(place, 'a whole number that is not negative');
+}
+
+function ascending(days: readonly number[], place: string): readonly number[] {
+  if (days.some((day, index) => index > 0 && day <= (days[index - 1] as number)))
+    throw new UsageFault(place, 'in the order of the days');
+  return days;
+}
