@@ -38,6 +38,7 @@ const RECENT_ROWS = 16;
 const LISTEN = 'subscriptions/listen';
 
 export class UsageTable implements Observer {
+  readonly seesCalls = true;
   readonly #wallClock: () => number;
   readonly #rows = new UsageRows();
   #served: readonly ServedEndpoint[];
