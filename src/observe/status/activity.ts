@@ -101,7 +101,13 @@ export class Activity implements Observer {
 
   #ended(open: OpenCall, { outcome, bytes, durationMs, server }: CallEnding, caller: SeenClient | undefined): void {
     const nowMs = this.#wallClock();
-    const ended: EndedCall = { ...open, outcome: outcome.kind, code: codeOf(outcome), durationMs, bytes };
+    const ended: EndedCall = {
+      ...open,
+      outcome: outcome.kind,
+      code: codeOf(outcome),
+      durationMs: Math.round(durationMs * 10) / 10,
+      bytes,
+    };
     this.#recent[this.#endedCount % MAX_RECENT_CALLS] = ended;
     this.#endedCount += 1;
     const isError = outcome.kind === 'error' || outcome.kind === 'failed';

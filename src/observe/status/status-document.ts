@@ -23,8 +23,8 @@ export interface StatusDocument {
   /** How many are connected besides. */
   readonly moreClients: number;
   readonly calls: CallsStatus;
-  /** What has been recorded over a longer time, for moving to newer transports; null: nothing is recorded. */
-  readonly usage: unknown;
+  /** Null: nothing is recorded. */
+  readonly usage: UsageStatus | null;
   /** What to paste into the configuration of a host; none for a host that cannot reach a server. */
   readonly snippets: readonly Snippet[];
 }
@@ -111,6 +111,42 @@ export interface EndedCall extends OpenCall {
   readonly bytes: number;
 }
 
+/** Who has used what over weeks, and which transports can be switched off: a short form of the migration report. */
+export interface UsageStatus {
+  /** How many days are looked back. */
+  readonly days: number;
+  readonly verdicts: readonly TransportVerdict[];
+  /** The one that was seen last comes first. */
+  readonly rows: readonly UsageStatusRow[];
+}
+
+export interface TransportVerdict {
+  readonly server: string;
+  readonly transport: Transport;
+  /** - `safe`: it can be switched off. - `used`: not yet. - `unknown`: it has not been watched long enough. */
+  readonly verdict: 'safe' | 'used' | 'unknown';
+  /** Why, as a sentence. */
+  readonly text: string;
+}
+
+export interface UsageStatusRow {
+  /** Null: it never said its name. */
+  readonly client: string | null;
+  readonly clientVersion: string | null;
+  readonly speaks: { readonly transport: Transport; readonly revision: string | null };
+  readonly server: string;
+  readonly serverSpeaks: { readonly transport: Transport; readonly revision: string | null } | null;
+  readonly sessions: number;
+  readonly calls: number;
+  readonly errors: number;
+  readonly p50Ms: number | null;
+  readonly p95Ms: number | null;
+  readonly firstSeenMs: number;
+  readonly lastSeenMs: number;
+  /** What it uses that the specification has deprecated, in words for people. */
+  readonly deprecated: readonly string[];
+}
+
 export interface Snippet {
   readonly host: string;
   readonly server: string;
@@ -121,7 +157,7 @@ export interface StatusSources {
   readonly inspect: Inspect;
   readonly activity: Activity;
   /** What the migration report has; undefined: nothing is recorded. */
-  readonly usage: (() => unknown) | undefined;
+  readonly usage: (() => UsageStatus) | undefined;
   /** The hosts that `snippets` knows. */
   readonly hosts: readonly string[];
   /** Undefined: this host cannot use this server. */
