@@ -57,11 +57,7 @@ export function ending(given: Partial<CallEnding> = {}): CallEnding {
 export const FAILED: CallOutcome = { kind: 'failed', code: 'ERR_UPSTREAM_EXITED' };
 
 /** A call that begins and ends at once. */
-export function runCall(
-  activity: Activity,
-  given: Partial<ObservedCall> = {},
-  end: Partial<CallEnding> = {},
-): void {
+export function runCall(activity: Activity, given: Partial<ObservedCall> = {}, end: Partial<CallEnding> = {}): void {
   activity.opened(call(given))(ending(end));
 }
 
@@ -98,8 +94,18 @@ export function inspection(given: Partial<Inspection> = {}): Inspection {
 export const USAGE: UsageStatus = {
   days: 30,
   verdicts: [
-    { server: 'everything', transport: 'http-sse', verdict: 'used', text: 'last used 2 days ago by cursor 0.42.3 (3 sessions)' },
-    { server: 'weather', transport: 'http-sse', verdict: 'safe', text: 'unused for 30 days: switch it off with --no-sse' },
+    {
+      server: 'everything',
+      transport: 'http-sse',
+      verdict: 'used',
+      text: 'last used 2 days ago by cursor 0.42.3 (3 sessions)',
+    },
+    {
+      server: 'weather',
+      transport: 'http-sse',
+      verdict: 'safe',
+      text: 'unused for 30 days: switch it off with --no-sse',
+    },
   ],
   rows: [
     {
@@ -125,7 +131,13 @@ export function fillActivity(activity: Activity, clock: WallClock): void {
   const servers = ['everything', 'weather', 'files'];
   const clients = [
     client(),
-    client({ name: 'Claude Desktop', version: '1.9.0', transport: 'streamable-http', revision: '2025-11-25', server: 'weather' }),
+    client({
+      name: 'Claude Desktop',
+      version: '1.9.0',
+      transport: 'streamable-http',
+      revision: '2025-11-25',
+      server: 'weather',
+    }),
     client({ name: 'vscode', version: '1.120', transport: 'streamable-http', revision: '2025-06-18', server: 'files' }),
     modernClient({ server: 'files' }),
     client({ name: undefined, version: undefined, transport: 'stdio', revision: '2025-03-26', server: 'weather' }),
@@ -142,12 +154,25 @@ export function fillActivity(activity: Activity, clock: WallClock): void {
       const from = clients[(step + number) % clients.length] ?? client();
       const durationMs = 8 + ((step * 7 + number * 13) % 40) + (number % 7 === 6 ? 240 : 0);
       const isWrong = (step * 3 + number) % 41 === 0;
-      const outcome: CallOutcome = isWrong ? (number % 2 === 0 ? FAILED : { kind: 'error', code: -32602 }) : { kind: 'answered' };
+      const outcome: CallOutcome = isWrong
+        ? number % 2 === 0
+          ? FAILED
+          : { kind: 'error', code: -32602 }
+        : { kind: 'answered' };
       const isList = number % 6 === 5;
       runCall(
         activity,
-        { client: from, method: isList ? 'tools/list' : 'tools/call', tool: isList ? undefined : tools[(step + number) % tools.length] },
-        { outcome, durationMs, bytes: 300 + ((step * 97 + number * 391) % 9000), server: from.server === 'weather' ? MODERN_HTTP : LEGACY_STDIO },
+        {
+          client: from,
+          method: isList ? 'tools/list' : 'tools/call',
+          tool: isList ? undefined : tools[(step + number) % tools.length],
+        },
+        {
+          outcome,
+          durationMs,
+          bytes: 300 + ((step * 97 + number * 391) % 9000),
+          server: from.server === 'weather' ? MODERN_HTTP : LEGACY_STDIO,
+        },
       );
     }
   }

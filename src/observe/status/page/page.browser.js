@@ -23,7 +23,7 @@ const SILENCE_MS = 40_000;
 const MAX_EVENT_LENGTH = 32 * 1024 * 1024;
 /** The axis of time moves on even if nothing happens. */
 const REDRAW_MS = 5000;
-const FEW_CALLS = 20;
+const FEW_CALLS = 15;
 
 /** @type {StatusDocument | undefined} */
 let status;
@@ -133,7 +133,12 @@ function ago(sinceMs) {
 
 /** @param {number} atMs */
 function timeOfDay(atMs) {
-  return new Date(atMs).toLocaleTimeString([], { hour: '2-digit', minute: '2-digit', second: '2-digit' });
+  return new Date(atMs).toLocaleTimeString([], {
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    hourCycle: 'h23',
+  });
 }
 
 /**
@@ -431,7 +436,11 @@ function renderFigures({ bridge, clients, moreClients, calls }) {
     String(lastMinute.errors),
     lastMinute.errors === 0 ? '' : `${share < 1 ? '< 1' : Math.round(share)} %`,
   );
-  figure('latency', duration(lastMinute.p50Ms), lastMinute.p95Ms === null ? '' : `95 %: ${duration(lastMinute.p95Ms)}`);
+  figure(
+    'latency',
+    duration(lastMinute.p50Ms),
+    lastMinute.p95Ms === null ? '' : `95 % within ${duration(lastMinute.p95Ms)}`,
+  );
   setText(byId('about'), `${bridge.version} · up ${ago(bridge.startedAtMs)}`);
 }
 
@@ -470,7 +479,7 @@ function serverCells({ series, lastMinute, ...server }) {
   return [
     { parts: [{ text: server.name, look: 'line' }, ...urls.map((text) => ({ text, look: 'line small' }))] },
     { parts: state, look: server.problem === null ? '' : 'wide' },
-    { parts: speech(server.speaks) },
+    { parts: speech(server.speaks), look: 'of-speech' },
     textCell(String(server.sessions), 'number'),
     textCell(String(server.openCalls), 'number'),
     textCell(String(server.processes), 'number'),
@@ -520,7 +529,7 @@ function between(client, server) {
 
 /** @param {OpenCall} call */
 function callName({ method, tool }) {
-  return [{ text: tool ?? method, look: 'line' }, ...(tool === null ? [] : [{ text: method, look: 'line small' }])];
+  return [{ text: tool ?? method }, ...(tool === null ? [] : [{ text: ` ${method}`, look: 'small' }])];
 }
 
 /** @param {OpenCall} call */
@@ -534,24 +543,24 @@ function openCells(call) {
 }
 
 const OUTCOMES = new Map([
-  ['answered', { text: '● answered', look: 'line good' }],
-  ['error', { text: '▲ error', look: 'line warn' }],
-  ['cancelled', { text: '○ cancelled', look: 'line' }],
-  ['failed', { text: '✕ failed', look: 'line bad' }],
+  ['answered', { text: '● answered', look: 'quiet' }],
+  ['error', { text: '▲ error', look: 'warn' }],
+  ['cancelled', { text: '○ cancelled', look: 'quiet' }],
+  ['failed', { text: '✕ failed', look: 'bad' }],
 ]);
 
 /** @param {EndedCall} call */
 function endedCells(call) {
-  const outcome = [OUTCOMES.get(call.outcome) ?? { text: call.outcome, look: 'line' }];
-  if (call.code !== null) outcome.push({ text: String(call.code), look: 'line small code' });
+  const outcome = [OUTCOMES.get(call.outcome) ?? { text: call.outcome, look: '' }];
+  if (call.code !== null) outcome.push({ text: ` ${call.code}`, look: 'small code' });
   return [
-    textCell(timeOfDay(call.atMs)),
-    { parts: callName(call) },
-    { parts: clientName(call.client, call.clientVersion) },
-    textCell(call.server),
-    { parts: outcome },
-    textCell(duration(call.durationMs), 'number'),
-    textCell(size(call.bytes), 'number'),
+    textCell(timeOfDay(call.atMs), 'of-time'),
+    { parts: callName(call), look: 'of-call' },
+    { parts: clientName(call.client, call.clientVersion), look: 'of-client' },
+    textCell(call.server, 'of-server'),
+    { parts: outcome, look: 'of-outcome' },
+    textCell(duration(call.durationMs), 'number of-took'),
+    textCell(size(call.bytes), 'number of-size'),
   ];
 }
 
@@ -668,6 +677,7 @@ function render() {
   if (status === undefined) return;
   byId('status').hidden = false;
   byId('token').hidden = true;
+  byId('pause').hidden = false;
   renderFigures(status);
   drawCharts(status);
   fillTable('servers', status.servers, ({ name }) => name, serverCells);
@@ -787,6 +797,7 @@ function askForToken() {
   status = undefined;
   byId('status').hidden = true;
   byId('token').hidden = false;
+  byId('pause').hidden = true;
   byId('token-problem').textContent = hadToken ? 'This token was not accepted.' : '';
   showConnection('locked');
   const field = elementOf('token-value', HTMLInputElement);
