@@ -6,7 +6,7 @@ import { paintLine } from './text-layout.ts';
 
 export interface TopOptions {
   /** Any address of the bridge: its own, that of an endpoint, or that of the status page behind a proxy. */
-  readonly url: string;
+  readonly url: URL;
   /** Undefined: none is needed. */
   readonly token: string | undefined;
   readonly output: TopOutput;
@@ -145,8 +145,7 @@ class Top {
 }
 
 /** A proxy may have put a path before `/status`; of the endpoints of servers only the origin counts. */
-export function eventsUrl(given: string): URL {
-  const url = new URL(given);
+export function eventsUrl(url: URL): URL {
   const before = /^(.*)\/status(?:\.json|\/events)?\/?$/.exec(url.pathname)?.[1] ?? '';
   const events = new URL(url.origin);
   events.pathname = `${before}/status/events`;

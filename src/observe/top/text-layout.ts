@@ -42,8 +42,8 @@ export function layOutTable<Item>(items: readonly Item[], columns: readonly Colu
   return [titles, ...rows].map((row) =>
     row.map(({ text, tone }, place) => {
       const isLast = place === columns.length - 1;
-      const fitted = fit(text, widths[place] ?? 0, columns[place]?.align ?? 'left');
-      return segment(isLast ? fitted : fitted + ' '.repeat(GAP), tone);
+      const filled = fill(text, widths[place] ?? 0, columns[place]?.align ?? 'left');
+      return segment(isLast ? filled : filled + ' '.repeat(GAP), tone);
     }),
   );
 }
@@ -74,7 +74,7 @@ export function paintLine(line: Line, width: number, hasColors: boolean): string
 
 const CODES: Readonly<Record<Tone, string>> = { plain: '', strong: '1', quiet: '2', good: '32', warn: '33', bad: '31' };
 
-function fit(text: string, width: number, align: 'left' | 'right'): string {
+function fill(text: string, width: number, align: 'left' | 'right'): string {
   const shown = cut(text, width);
   const space = ' '.repeat(Math.max(0, width - widthOf(shown)));
   return align === 'left' ? shown + space : space + shown;
