@@ -60,10 +60,16 @@ export function createStatusRoutes(status: Status, clock: Clock): StatusRoutes {
 function assetRoute({ name, type }: (typeof ASSETS)[keyof typeof ASSETS]): StatusRoute {
   return (_request, response) => {
     // Most bridges are never looked at, so nothing of the page is loaded before.
-    void import('./page/assets.ts').then(({ PAGE }) => {
-      const body = Buffer.from(PAGE[name]);
-      response.writeHead(200, { ...ASSET_HEADERS, 'Content-Type': type, 'Content-Length': body.length }).end(body);
-    });
+    import('./page/assets.ts').then(
+      ({ PAGE }) => {
+        const body = Buffer.from(PAGE[name]);
+        response.writeHead(200, { ...ASSET_HEADERS, 'Content-Type': type, 'Content-Length': body.length }).end(body);
+      },
+      (cause: unknown) => {
+        const message = 'The status page cannot be read: a part of mcp-portage is missing.';
+        respondError(response, new BridgeError('ERR_INTERNAL', message, { cause }));
+      },
+    );
   };
 }
 

@@ -1,5 +1,5 @@
 /** The routes of the status page behind a plain HTTP server. */
-import { createServer } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Clock } from '../../../src/deps.ts';
 import { createStatusRoutes, type StatusRoutes } from '../../../src/observe/status/routes.ts';
@@ -8,6 +8,8 @@ import type { Status } from '../../../src/observe/status/status-document.ts';
 export interface StatusServer {
   readonly url: string;
   readonly routes: StatusRoutes;
+  /** Of all requests so far. */
+  readonly responses: readonly ServerResponse[];
   close(): Promise<void>;
 }
 
@@ -18,7 +20,9 @@ export async function startStatusServer(
   token: string | undefined = undefined,
 ): Promise<StatusServer> {
   const routes = createStatusRoutes(status, clock);
+  const responses: ServerResponse[] = [];
   const server = createServer((request, response) => {
+    responses.push(response);
     const path = request.url ?? '/';
     const asset = routes.assets.get(path);
     if (asset !== undefined) return asset(request, response);
@@ -33,6 +37,7 @@ export async function startStatusServer(
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     routes,
+    responses,
     close: async () => {
       routes.close();
       server.closeAllConnections();
