@@ -22,18 +22,24 @@ const EMPTY: Line = [];
 export function renderTop(status: StatusDocument, view: TopView): Line[] {
   const { columns, rows, nowMs } = view;
   const head = [...headLines(status, view), EMPTY];
-  const servers = layOutTable(status.servers, SERVER_COLUMNS, columns);
-  const clients = layOutTable(status.clients, clientColumns(nowMs), columns);
+  const servers = tableOf(status.servers, SERVER_COLUMNS, columns, 'There are no servers.');
+  const clients = tableOf(status.clients, clientColumns(nowMs), columns, 'Nobody is connected.');
+  const recent = tableOf(status.calls.recent, CALL_COLUMNS, columns, 'No calls yet.');
   // Servers and clients share what the head and the least of the calls leave, with a line between them.
   const free = Math.max(0, rows - head.length - MIN_RECENT - 2 * 2);
-  const shownServers = clip(servers, Math.max(2, Math.min(servers.length, Math.ceil(free / 2))));
-  const shownClients =
-    status.clients.length === 0
-      ? [[segment('Nobody is connected.', 'quiet')]]
-      : clip(clients, Math.max(2, free - shownServers.length));
+  const shownServers = clip(servers, Math.max(2, Math.ceil(free / 2)));
+  const shownClients = clip(clients, Math.max(2, free - shownServers.length));
   const above = [...head, ...shownServers, EMPTY, ...shownClients, EMPTY];
-  const recent = layOutTable(status.calls.recent, CALL_COLUMNS, columns);
   return [...above, ...recent].slice(0, rows);
+}
+
+function tableOf<Item>(
+  items: readonly Item[],
+  columns: readonly Column<Item>[],
+  width: number,
+  ifNone: string,
+): readonly Line[] {
+  return items.length === 0 ? [[segment(ifNone, 'quiet')]] : layOutTable(items, columns, width);
 }
 
 function clip(lines: readonly Line[], most: number): readonly Line[] {
@@ -66,13 +72,13 @@ const SERVER_COLUMNS: readonly Column<ServerStatus>[] = [
   { title: 'SERVER', align: 'left', maxWidth: 24, cell: ({ name }) => segment(name, 'strong') },
   { title: 'STATE', align: 'left', maxWidth: 10, cell: ({ state }) => segment(state, STATE_TONES[state] ?? 'plain') },
   { title: 'SPEAKS', align: 'left', maxWidth: 28, cell: ({ speaks }) => segment(speech(speaks)) },
-  number('SESSIONS', ({ sessions }) => sessions),
+  number('SESS', ({ sessions }) => sessions),
   number('OPEN', ({ openCalls }) => openCalls),
-  number('PROCS', ({ processes }) => processes),
-  number('RESTARTS', ({ restarts }) => restarts),
-  number('CALLS/MIN', ({ lastMinute }) => lastMinute.calls),
-  number('ERRORS', ({ lastMinute }) => lastMinute.errors),
-  { title: 'MEDIAN', align: 'right', maxWidth: 8, cell: ({ lastMinute }) => segment(time(lastMinute.p50Ms)) },
+  number('PROC', ({ processes }) => processes),
+  number('RST', ({ restarts }) => restarts),
+  number('/MIN', ({ lastMinute }) => lastMinute.calls),
+  number('ERR', ({ lastMinute }) => lastMinute.errors),
+  { title: 'P50', align: 'right', maxWidth: 8, cell: ({ lastMinute }) => segment(time(lastMinute.p50Ms)) },
   { title: 'PROBLEM', align: 'left', maxWidth: 60, cell: ({ problem }) => segment(problem ?? '', 'quiet') },
 ];
 

@@ -26,8 +26,12 @@ export function segment(text: string, tone: Tone = 'plain'): Segment {
   return { text, tone };
 }
 
-/** A line of titles, and one for each item. Columns are as wide as what is in them, the widest give way first. */
-export function layOutTable<Item>(items: readonly Item[], columns: readonly Column<Item>[], width: number): Line[] {
+/**
+ * A line of titles, and one for each item. Columns are as wide as what is in them, and the widest give way first; one in
+ * which nothing stands is left out.
+ */
+export function layOutTable<Item>(items: readonly Item[], given: readonly Column<Item>[], width: number): Line[] {
+  const columns = given.filter(({ cell }) => items.some((item) => cell(item).text !== ''));
   const rows = items.map((item) =>
     columns.map(({ cell }) => {
       const { text, tone } = cell(item);
