@@ -20,7 +20,7 @@ const SELDOM = ['got', 'oauth4webapi', 'picomatch', 'pino-pretty'];
  */
 const SELDOM_MODULES = [
   ...['json-tree', 'toml-tree', 'entry-schema'].map((name) => `src/cli/config-file/${name}.ts`),
-  'src/observe/status/page/assets.ts',
+  'src/observe/status/page/status-page.ts',
   'src/observe/top/run-top.ts',
 ];
 

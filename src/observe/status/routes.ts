@@ -60,7 +60,7 @@ export function createStatusRoutes(status: Status, clock: Clock): StatusRoutes {
 function assetRoute({ name, type }: (typeof ASSETS)[keyof typeof ASSETS]): StatusRoute {
   return (_request, response) => {
     // Most bridges are never looked at, so nothing of the page is loaded before.
-    import('./page/assets.ts').then(
+    import('./page/status-page.ts').then(
       ({ PAGE }) => {
         const body = Buffer.from(PAGE[name]);
         response.writeHead(200, { ...ASSET_HEADERS, 'Content-Type': type, 'Content-Length': body.length }).end(body);
