@@ -101,8 +101,17 @@ export class Activity implements Observer {
 
   #ended(open: OpenCall, { outcome, bytes, durationMs, server }: CallEnding, caller: SeenClient | undefined): void {
     const nowMs = this.#wallClock();
+    // Every member by its name: copying them with a spread takes ten times as long.
     const ended: EndedCall = {
-      ...open,
+      number: open.number,
+      atMs: open.atMs,
+      client: open.client,
+      clientVersion: open.clientVersion,
+      transport: open.transport,
+      server: open.server,
+      method: open.method,
+      tool: open.tool,
+      requestBytes: open.requestBytes,
       outcome: outcome.kind,
       code: codeOf(outcome),
       durationMs: Math.round(durationMs * 10) / 10,
