@@ -123,8 +123,8 @@ export interface UsageStatus {
 export interface TransportVerdict {
   readonly server: string;
   readonly transport: Transport;
-  /** - `safe`: it can be switched off. - `used`: not yet. - `unknown`: it has not been watched long enough. */
-  readonly verdict: 'safe' | 'used' | 'unknown';
+  /** - `safe`: it can be switched off. - `not-yet`: it is used. - `too-early`: it was not watched for long enough. */
+  readonly verdict: 'safe' | 'not-yet' | 'too-early';
   /** Why, as a sentence. */
   readonly text: string;
 }

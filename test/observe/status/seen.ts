@@ -97,7 +97,7 @@ export const USAGE: UsageStatus = {
     {
       server: 'everything',
       transport: 'http-sse',
-      verdict: 'used',
+      verdict: 'not-yet',
       text: 'last used 2 days ago by cursor 0.42.3 (3 sessions)',
     },
     {

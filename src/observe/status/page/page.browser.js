@@ -578,8 +578,8 @@ function renderRecent({ calls: { recent } }) {
 
 const VERDICTS = new Map([
   ['safe', { text: '● safe to switch off', look: 'good' }],
-  ['used', { text: '▲ still used', look: 'warn' }],
-  ['unknown', { text: '○ not known yet', look: 'small' }],
+  ['not-yet', { text: '▲ not yet', look: 'warn' }],
+  ['too-early', { text: '○ too early to say', look: 'small' }],
 ]);
 
 /** @param {StatusDocument} document */
