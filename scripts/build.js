@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { build } from 'esbuild';
+import { TEXT_LOADERS } from './text-files.js';
 
 const OUT = 'dist';
 /** Ends the name of a file that is being written. */
@@ -14,10 +15,14 @@ const DRAFT = '.draft';
 const SELDOM = ['got', 'oauth4webapi', 'picomatch', 'pino-pretty', 'prom-client'];
 
 /**
- * Modules of ours that are imported dynamically and bring a library along, of which they need a part: each becomes a file
- * with that part. None may import anything of ours that is compared by identity, such as a class of errors.
+ * Modules of ours that are imported dynamically and bring much along, such as a part of a library: each becomes a file
+ * with that. None may import anything of ours that is compared by identity, such as a class of errors.
  */
-const SELDOM_MODULES = ['json-tree', 'toml-tree', 'entry-schema'].map((name) => `src/cli/config-file/${name}.ts`);
+const SELDOM_MODULES = [
+  ...['json-tree', 'toml-tree', 'entry-schema'].map((name) => `src/cli/config-file/${name}.ts`),
+  'src/observe/status/page/status-page.ts',
+  'src/observe/top/run-top.ts',
+];
 
 /** What a CommonJS module has in place of import.meta.url. */
 const MODULE_URL = "const importMetaUrl = require('node:url').pathToFileURL(__filename).href;";
@@ -30,6 +35,7 @@ const OPTIONS = {
   format: 'cjs',
   platform: 'node',
   target: 'node20.19',
+  loader: TEXT_LOADERS,
   // `import()` of something bundled becomes `require`, at once but for a microtask.
   supported: { 'dynamic-import': false },
   plugins: [

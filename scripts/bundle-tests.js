@@ -8,6 +8,7 @@ import { readFile } from 'node:fs/promises';
 import { basename, dirname, join, posix, resolve, sep } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
+import { TEXT_LOADERS } from './text-files.js';
 
 /** What a module of no file is called: the tests of a folder, or AVA for one of its files. */
 const TOGETHER = 'together:';
@@ -53,6 +54,7 @@ export async function bundleTests(bundles, outdir) {
     outdir,
     bundle: true,
     packages: 'external',
+    loader: TEXT_LOADERS,
     format: 'esm',
     platform: 'node',
     target: 'node20.19',

@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { basename, dirname, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { isTextFile } from './text-files.js';
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url));
 const CACHE = fileURLToPath(new URL('../node_modules/.cache/mcp-portage/', import.meta.url));
@@ -13,6 +14,7 @@ const OPTIONS = { loader: 'ts', format: 'esm', target: 'node20.19', sourcemap: '
 
 /** Called by Node for each module: https://nodejs.org/api/module.html#loadurl-context-nextload */
 export async function load(url, context, nextLoad) {
+  if (isTextFile(url)) return loadText(fileURLToPath(url));
   if (!url.endsWith('.ts')) return nextLoad(url, context);
   const path = fileURLToPath(url);
   const text = await readFile(path, 'utf8');
@@ -25,6 +27,11 @@ export async function load(url, context, nextLoad) {
   const source = kept.endsWith(mark) ? kept : (await compile(path, text)) + mark;
   if (source !== kept) await keep(place, source);
   return { format: 'module', source, shortCircuit: true };
+}
+
+async function loadText(path) {
+  const text = await readFile(path, 'utf8');
+  return { format: 'module', source: `export default ${JSON.stringify(text)};`, shortCircuit: true };
 }
 
 async function compile(path, text) {

@@ -1,0 +1,6 @@
+/** Files that are put into the program as text: what a browser is sent. */
+export const TEXT_LOADERS = { '.html': 'text', '.css': 'text', '.browser.js': 'text' };
+
+export function isTextFile(url) {
+  return Object.keys(TEXT_LOADERS).some((ending) => url.endsWith(ending));
+}

@@ -1,0 +1,166 @@
+/** How many calls ended lately, how many of them badly, and how long they took, in steps of a few seconds. */
+
+export const STEP_MS = 5000;
+/** Ten minutes. */
+export const STEPS = 120;
+/** Steps that are summed up as the last minute; the latest is not over yet. */
+const STEPS_OF_A_MINUTE = 60_000 / STEP_MS;
+
+/**
+ * Durations are counted in classes, each reaching from one limit to its √2-fold, from a quarter of a millisecond to four
+ * minutes. So a call costs two additions, a step 160 bytes, and a percentile is off by a tenth at most.
+ */
+const CLASSES = 40;
+const CLASSES_PER_DOUBLING = 2;
+const SHORTEST_MS = 0.25;
+
+export interface CallStatistics {
+  readonly calls: number;
+  /** Calls whose answer was an error, and those that the bridge could not have answered. */
+  readonly errors: number;
+  /** Approximate; null: there were no calls. */
+  readonly p50Ms: number | null;
+  readonly p95Ms: number | null;
+}
+
+/** Column by column, the oldest step first. A step without calls is left out. */
+export interface SeriesReport {
+  readonly stepMs: number;
+  /** The number of steps that are looked back. */
+  readonly steps: number;
+  /** When each step began, in milliseconds since the epoch. */
+  readonly atMs: readonly number[];
+  readonly calls: readonly number[];
+  readonly errors: readonly number[];
+  readonly p50Ms: readonly number[];
+  readonly p95Ms: readonly number[];
+}
+
+/** What ended in one step. */
+class Step {
+  readonly #classes = new Uint32Array(CLASSES);
+  #shortestMs = Number.POSITIVE_INFINITY;
+  #longestMs = 0;
+  /** Steps are numbered since the epoch; -1: none yet. */
+  number = -1;
+  calls = 0;
+  errors = 0;
+
+  begin(number: number): void {
+    this.number = number;
+    this.calls = 0;
+    this.errors = 0;
+    this.#classes.fill(0);
+    this.#shortestMs = Number.POSITIVE_INFINITY;
+    this.#longestMs = 0;
+  }
+
+  record(durationMs: number, isError: boolean): void {
+    this.calls += 1;
+    if (isError) this.errors += 1;
+    const place = classOf(durationMs);
+    this.#classes[place] = (this.#classes[place] ?? 0) + 1;
+    if (durationMs < this.#shortestMs) this.#shortestMs = durationMs;
+    if (durationMs > this.#longestMs) this.#longestMs = durationMs;
+  }
+
+  add(other: Step): void {
+    this.calls += other.calls;
+    this.errors += other.errors;
+    for (let place = 0; place < CLASSES; place += 1) {
+      this.#classes[place] = (this.#classes[place] ?? 0) + (other.#classes[place] ?? 0);
+    }
+    this.#shortestMs = Math.min(this.#shortestMs, other.#shortestMs);
+    this.#longestMs = Math.max(this.#longestMs, other.#longestMs);
+  }
+
+  /** Only of a step that has calls. */
+  percentile(share: number): number {
+    let wanted = share * this.calls;
+    for (let place = 0; place < CLASSES; place += 1) {
+      const count = this.#classes[place] ?? 0;
+      if (count >= wanted) return rounded(this.#bounded(limitOf(place + wanted / count)));
+      wanted -= count;
+    }
+    return rounded(this.#longestMs);
+  }
+
+  /** What was measured limits what is estimated: of a single call the duration is exact. */
+  #bounded(ms: number): number {
+    return Math.min(Math.max(ms, this.#shortestMs), this.#longestMs);
+  }
+}
+
+function classOf(durationMs: number): number {
+  if (!(durationMs > SHORTEST_MS)) return 0;
+  return Math.min(CLASSES - 1, Math.floor(CLASSES_PER_DOUBLING * Math.log2(durationMs / SHORTEST_MS)));
+}
+
+/** Where a class begins, or a point between two such limits. */
+function limitOf(place: number): number {
+  return SHORTEST_MS * 2 ** (place / CLASSES_PER_DOUBLING);
+}
+
+function rounded(ms: number): number {
+  return ms < 10 ? Math.round(ms * 10) / 10 : Math.round(ms);
+}
+
+/** Times are those of the wall clock: should it be set back, the steps that then lie ahead are not shown. */
+export class CallSeries {
+  readonly #steps = Array.from({ length: STEPS }, () => new Step());
+
+  record(atMs: number, durationMs: number, isError: boolean): void {
+    const number = Math.floor(atMs / STEP_MS);
+    const step = this.#steps[number % STEPS];
+    if (step === undefined) return;
+    if (step.number !== number) step.begin(number);
+    step.record(durationMs, isError);
+  }
+
+  /** Whether a call has ended in the time that is looked back. */
+  isQuiet(nowMs: number): boolean {
+    return !this.#steps.some((step) => isWithin(step, nowMs, STEPS));
+  }
+
+  report(nowMs: number): SeriesReport {
+    const steps = this.#within(nowMs, STEPS);
+    return {
+      stepMs: STEP_MS,
+      steps: STEPS,
+      atMs: steps.map(({ number }) => number * STEP_MS),
+      calls: steps.map(({ calls }) => calls),
+      errors: steps.map(({ errors }) => errors),
+      p50Ms: steps.map((step) => step.percentile(0.5)),
+      p95Ms: steps.map((step) => step.percentile(0.95)),
+    };
+  }
+
+  lastMinute(nowMs: number): CallStatistics {
+    const sum = new Step();
+    for (const step of this.#within(nowMs, STEPS_OF_A_MINUTE)) sum.add(step);
+    const { calls, errors } = sum;
+    if (calls === 0) return NO_CALLS;
+    return { calls, errors, p50Ms: sum.percentile(0.5), p95Ms: sum.percentile(0.95) };
+  }
+
+  /** The oldest first. */
+  #within(nowMs: number, count: number): readonly Step[] {
+    return this.#steps.filter((step) => isWithin(step, nowMs, count)).sort((one, other) => one.number - other.number);
+  }
+}
+
+function isWithin({ number, calls }: Step, nowMs: number, count: number): boolean {
+  const latest = Math.floor(nowMs / STEP_MS);
+  return calls > 0 && number <= latest && number > latest - count;
+}
+
+export const NO_CALLS: CallStatistics = { calls: 0, errors: 0, p50Ms: null, p95Ms: null };
+export const NO_SERIES: SeriesReport = {
+  stepMs: STEP_MS,
+  steps: STEPS,
+  atMs: [],
+  calls: [],
+  errors: [],
+  p50Ms: [],
+  p95Ms: [],
+};

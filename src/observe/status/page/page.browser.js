@@ -1,0 +1,866 @@
+/**
+ * The status page. It follows the event stream of the bridge with fetch(), since a browser's EventSource cannot send a
+ * token. Names and texts come from peers that nobody trusts, so they are set as text and never as markup.
+ *
+ * @typedef {import('../status-document.ts').StatusDocument} StatusDocument
+ * @typedef {import('../status-document.ts').ServerStatus} ServerStatus
+ * @typedef {import('../status-document.ts').ClientStatus} ClientStatus
+ * @typedef {import('../status-document.ts').OpenCall} OpenCall
+ * @typedef {import('../status-document.ts').EndedCall} EndedCall
+ * @typedef {import('../status-document.ts').UsageStatusRow} UsageStatusRow
+ * @typedef {import('../call-series.ts').SeriesReport} SeriesReport
+ * @typedef {{ text: string, look?: string } | { spark: readonly number[], label: string }} Part
+ * @typedef {{ parts: readonly Part[], look?: string }} Cell
+ * @typedef {{ transport: string, era?: string, revision: string | null }} Spoken
+ */
+
+const TOKEN_KEY = 'mcp-portage-status-token';
+const FIRST_RETRY_MS = 1000;
+const MAX_RETRY_MS = 15_000;
+/** The bridge sends a comment every 15 s. */
+const SILENCE_MS = 40_000;
+/** A larger event is no status. */
+const MAX_EVENT_LENGTH = 32 * 1024 * 1024;
+/** The axis of time moves on even if nothing happens. */
+const REDRAW_MS = 5000;
+const FEW_CALLS = 15;
+
+/** @type {StatusDocument | undefined} */
+let status;
+/** What the clock of the bridge is ahead of that of the browser. */
+let aheadMs = 0;
+let isPaused = false;
+let showsAllCalls = false;
+/** @type {AbortController | undefined} The stream that is followed now. */
+let following;
+/** @type {ReadonlyMap<string, string>} The states of servers that have been shown. */
+let knownStates = new Map();
+
+// --- Elements
+
+/** @param {string} id */
+function byId(id) {
+  const found = document.getElementById(id);
+  if (found === null) throw new Error(`The page has no #${id}.`);
+  return found;
+}
+
+/**
+ * @template {HTMLElement} Kind
+ * @param {string} id
+ * @param {new () => Kind} kind
+ */
+function elementOf(id, kind) {
+  const found = byId(id);
+  if (!(found instanceof kind)) throw new Error(`#${id} is no ${kind.name}.`);
+  return found;
+}
+
+/**
+ * Leaves what says the same already, so that selected text stays selected.
+ *
+ * @param {Element} element
+ * @param {string} text
+ */
+function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/**
+ * @param {string} name
+ * @param {Readonly<Record<string, string | number>>} attributes
+ */
+function svgElement(name, attributes) {
+  const element = document.createElementNS('http://www.w3.org/2000/svg', name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
+  return element;
+}
+
+/** @param {string} text */
+function announce(text) {
+  byId('announcement').textContent = text;
+}
+
+// --- Words
+
+const TRANSPORTS = new Map([
+  ['stdio', 'stdio'],
+  ['streamable-http', 'Streamable HTTP'],
+  ['http-sse', 'HTTP+SSE'],
+]);
+
+/** @param {Spoken | null} spoken */
+function speech(spoken) {
+  if (spoken === null) return [{ text: 'not known yet', look: 'small' }];
+  const parts = [{ text: TRANSPORTS.get(spoken.transport) ?? spoken.transport, look: 'line' }];
+  if (spoken.revision !== null) parts.push({ text: spoken.revision, look: 'line small' });
+  else if (spoken.era !== undefined) parts.push({ text: `${spoken.era} era`, look: 'line small' });
+  return parts;
+}
+
+/**
+ * @param {string | null} name
+ * @param {string | null} version
+ */
+function clientName(name, version) {
+  const parts = [{ text: name ?? 'unnamed', look: name === null ? 'small' : '' }];
+  if (version !== null) parts.push({ text: ` ${version}`, look: 'small' });
+  return parts;
+}
+
+/** @param {number | null} ms */
+function duration(ms) {
+  if (ms === null) return '–';
+  if (ms < 1000) return `${ms < 10 ? Math.round(ms * 10) / 10 : Math.round(ms)} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 60) return `${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
+}
+
+/** @param {number} bytes */
+function size(bytes) {
+  if (bytes < 1000) return `${bytes} B`;
+  return bytes < 1_000_000 ? `${(bytes / 1000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
+/** @param {number} sinceMs */
+function ago(sinceMs) {
+  const ms = Math.max(0, nowMs() - sinceMs);
+  return ms < 60_000 ? 'less than a minute' : duration(ms);
+}
+
+/** @param {number} atMs */
+function timeOfDay(atMs) {
+  return new Date(atMs).toLocaleTimeString([], {
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    hourCycle: 'h23',
+  });
+}
+
+/**
+ * @param {number} count
+ * @param {string} one
+ */
+function counted(count, one) {
+  return `${count} ${one}${count === 1 ? '' : 's'}`;
+}
+
+/** @returns the time by the clock of the bridge */
+function nowMs() {
+  return Date.now() + aheadMs;
+}
+
+// --- Tables
+
+/** @type {WeakMap<Element, string>} What each cell was made of. */
+const shown = new WeakMap();
+
+/**
+ * Makes the body of a table show the items, one in each row. Rows of items that stay are kept.
+ *
+ * @template Item
+ * @param {string} id
+ * @param {readonly Item[]} items
+ * @param {(item: Item) => string} keyOf
+ * @param {(item: Item) => readonly Cell[]} cellsOf
+ */
+function fillTable(id, items, keyOf, cellsOf) {
+  const table = elementOf(id, HTMLTableElement);
+  const body = table.tBodies[0];
+  if (body === undefined) return;
+  const labels = [...table.querySelectorAll('thead th')].map(({ textContent }) => textContent ?? '');
+  const left = new Map([...body.rows].map((row) => [row.dataset.key ?? '', row]));
+  /** @type {Element | null} */
+  let next = body.firstElementChild;
+  for (const item of items) {
+    const key = keyOf(item);
+    const row = left.get(key) ?? newRow(key);
+    left.delete(key);
+    for (const [place, cell] of cellsOf(item).entries()) fillCell(row, place, labels[place] ?? '', cell);
+    if (row === next) next = row.nextElementSibling;
+    else body.insertBefore(row, next);
+  }
+  for (const row of left.values()) row.remove();
+  table.hidden = items.length === 0;
+  const empty = table.parentElement?.querySelector('.empty');
+  if (empty instanceof HTMLElement) empty.hidden = items.length > 0;
+}
+
+/** @param {string} key */
+function newRow(key) {
+  const row = document.createElement('tr');
+  row.dataset.key = key;
+  // On a phone a table is laid out as cards; without the roles it would be read as text without an order.
+  row.setAttribute('role', 'row');
+  return row;
+}
+
+/**
+ * @param {HTMLTableRowElement} row
+ * @param {number} place
+ * @param {string} label
+ * @param {Cell} cell
+ */
+function fillCell(row, place, label, { parts, look = '' }) {
+  const cell = row.cells[place] ?? row.appendChild(newCell(place, label));
+  const content = JSON.stringify([parts, look]);
+  if (shown.get(cell) === content) return;
+  shown.set(cell, content);
+  cell.className = look;
+  cell.replaceChildren(...parts.map(partElement));
+}
+
+/**
+ * @param {number} place
+ * @param {string} label
+ */
+function newCell(place, label) {
+  const cell = document.createElement(place === 0 ? 'th' : 'td');
+  cell.setAttribute('role', place === 0 ? 'rowheader' : 'cell');
+  if (place === 0) cell.setAttribute('scope', 'row');
+  cell.dataset.label = label;
+  return cell;
+}
+
+/** @param {Part} part */
+function partElement(part) {
+  if ('spark' in part) return sparkline(part.spark, part.label);
+  const span = document.createElement('span');
+  if (part.look !== undefined) span.className = part.look;
+  span.textContent = part.text;
+  return span;
+}
+
+/**
+ * @param {string} text
+ * @param {string} [look]
+ * @returns {Cell}
+ */
+function textCell(text, look) {
+  return look === undefined ? { parts: [{ text }] } : { parts: [{ text }], look };
+}
+
+// --- Charts
+
+/**
+ * Puts the steps of a series, of which those without calls are left out, at their places, the oldest first.
+ *
+ * @param {SeriesReport} series
+ * @param {readonly number[]} values
+ * @returns {readonly number[]} NaN where there were no calls
+ */
+function spread({ atMs, stepMs, steps }, values) {
+  const latest = Math.floor(nowMs() / stepMs);
+  const all = new Array(steps).fill(Number.NaN);
+  for (const [index, startMs] of atMs.entries()) {
+    const place = steps - 1 - (latest - Math.round(startMs / stepMs));
+    if (place >= 0 && place < steps) all[place] = values[index];
+  }
+  return all;
+}
+
+/** @param {readonly number[]} values */
+function largest(values) {
+  return values.reduce((most, value) => (value > most ? value : most), 0);
+}
+
+/**
+ * The next number above that reads well on an axis and can be halved.
+ *
+ * @param {number} value
+ */
+function axisLimit(value) {
+  if (value <= 2) return 2;
+  const power = 10 ** Math.floor(Math.log10(value));
+  return ([1, 2, 4, 6, 8, 10].find((step) => step * power >= value) ?? 10) * power;
+}
+
+const CHART = { height: 150, top: 8, bottom: 22, left: 48 };
+
+/**
+ * Draws the axes, and what `draw` makes of the places between them.
+ *
+ * @param {string} id
+ * @param {number} most the largest value
+ * @param {(value: number) => string} labelOf
+ * @param {string} description
+ * @param {(places: { x: (place: number) => number, y: (value: number) => number, step: number }) => readonly Element[]} draw
+ */
+function drawChart(id, most, labelOf, description, draw) {
+  const svg = byId(id);
+  // An image that is not shown has no width.
+  const width = Math.max(240, svg.getBoundingClientRect().width);
+  const { height, top, bottom, left } = CHART;
+  const limit = axisLimit(most);
+  const steps = status?.calls.series.steps ?? 1;
+  const step = (width - left) / steps;
+  const x = (/** @type {number} */ place) => left + place * step;
+  const y = (/** @type {number} */ value) => height - bottom - (value / limit) * (height - bottom - top);
+  const lines = [0, limit / 2, limit].flatMap((value) => [
+    svgElement('line', { class: 'grid', x1: left, x2: width, y1: y(value), y2: y(value) }),
+    label(labelOf(value), { x: left - 8, y: y(value) + 4, 'text-anchor': 'end' }),
+  ]);
+  const times = [
+    label('10 min ago', { x: left, y: height - 4 }),
+    label('5 min', { x: x(steps / 2), y: height - 4, 'text-anchor': 'middle' }),
+    label('now', { x: width, y: height - 4, 'text-anchor': 'end' }),
+  ];
+  svg.setAttribute('viewBox', `0 0 ${width} ${height}`);
+  svg.setAttribute('height', String(height));
+  svg.setAttribute('aria-label', description);
+  svg.replaceChildren(...lines, ...times, ...draw({ x, y, step }));
+}
+
+/**
+ * @param {string} text
+ * @param {Readonly<Record<string, string | number>>} attributes
+ */
+function label(text, attributes) {
+  const element = svgElement('text', attributes);
+  element.textContent = text;
+  return element;
+}
+
+/** @param {StatusDocument} document */
+function drawCharts({ calls: { series } }) {
+  const calls = spread(series, series.calls);
+  const errors = spread(series, series.errors);
+  const seconds = series.stepMs / 1000;
+  const total = sum(series.calls);
+  const callsText = `Calls in the last ten minutes: ${total}, of which ${sum(series.errors)} with an error; at most ${largest(calls)} in ${seconds} seconds.`;
+  drawChart('chart-calls', largest(calls), String, callsText, ({ x, y, step }) =>
+    calls.flatMap((count, place) => {
+      if (Number.isNaN(count)) return [];
+      const wrong = errors[place] ?? 0;
+      return [
+        bar('calls', x(place), y(count), y(wrong), step),
+        ...(wrong > 0 ? [bar('errors', x(place), y(wrong), y(0), step)] : []),
+      ];
+    }),
+  );
+  const p50 = spread(series, series.p50Ms);
+  const p95 = spread(series, series.p95Ms);
+  const latencyText =
+    total === 0
+      ? 'Latency: no calls in the last ten minutes.'
+      : `Latency in the last ten minutes: the median of five seconds was at most ${duration(largest(p50))}, the 95th percentile at most ${duration(largest(p95))}.`;
+  drawChart('chart-latency', largest(p95), duration, latencyText, ({ x, y, step }) => [
+    line('p95', p95, x, y, step),
+    line('p50', p50, x, y, step),
+  ]);
+}
+
+/**
+ * @param {string} look
+ * @param {number} left
+ * @param {number} top
+ * @param {number} bottom
+ * @param {number} step
+ */
+function bar(look, left, top, bottom, step) {
+  const width = Math.max(1, step - 1);
+  return svgElement('rect', { class: look, x: left, y: top, width, height: Math.max(0, bottom - top) });
+}
+
+/**
+ * A line through the values, broken where there were no calls for longer than a minute.
+ *
+ * @param {string} look
+ * @param {readonly number[]} values
+ * @param {(place: number) => number} x
+ * @param {(value: number) => number} y
+ * @param {number} step
+ */
+function line(look, values, x, y, step) {
+  let path = '';
+  let last = Number.NEGATIVE_INFINITY;
+  for (const [place, value] of values.entries()) {
+    if (Number.isNaN(value)) continue;
+    const middle = (x(place) + step / 2).toFixed(1);
+    // A point that stands alone is a line of no length with round ends.
+    path += place - last > 12 ? `M${middle} ${y(value).toFixed(1)}h0` : `L${middle} ${y(value).toFixed(1)}`;
+    last = place;
+  }
+  return svgElement('path', { class: look, d: path });
+}
+
+/**
+ * @param {readonly number[]} values
+ * @param {string} description
+ */
+function sparkline(values, description) {
+  const width = 120;
+  const height = 24;
+  const most = Math.max(1, largest(values));
+  const svg = svgElement('svg', { class: 'spark', role: 'img', 'aria-label': description, viewBox: '0 0 120 24' });
+  svg.append(svgElement('line', { class: 'grid', x1: 0, x2: width, y1: height - 0.5, y2: height - 0.5 }));
+  const step = width / values.length;
+  for (const [place, value] of values.entries()) {
+    if (!(value > 0)) continue;
+    const tall = Math.max(2, (value / most) * (height - 2));
+    svg.append(bar('calls', place * step, height - tall, height, step));
+  }
+  return svg;
+}
+
+/** @param {readonly number[]} values */
+function sum(values) {
+  return values.reduce((total, value) => total + value, 0);
+}
+
+/**
+ * Ten seconds become one bar: a small chart has no room for more.
+ *
+ * @param {readonly number[]} values
+ */
+function inPairs(values) {
+  return values.flatMap((value, place) => (place % 2 === 0 ? [(value || 0) + (values[place + 1] || 0)] : []));
+}
+
+// --- The parts of the page
+
+/** @param {StatusDocument} document */
+function renderFigures({ bridge, clients, moreClients, calls }) {
+  const { lastMinute } = calls;
+  figure('clients', String(clients.length + moreClients), '');
+  figure('open', String(calls.open), `of ${bridge.maxOpenCalls}`);
+  figure('processes', String(bridge.processes), `of ${bridge.maxProcesses}`);
+  figure('calls', String(lastMinute.calls), '');
+  const share = lastMinute.calls === 0 ? 0 : (100 * lastMinute.errors) / lastMinute.calls;
+  figure(
+    'errors',
+    String(lastMinute.errors),
+    lastMinute.errors === 0 ? '' : `${share < 1 ? '< 1' : Math.round(share)} %`,
+  );
+  figure(
+    'latency',
+    duration(lastMinute.p50Ms),
+    lastMinute.p95Ms === null ? '' : `95 % within ${duration(lastMinute.p95Ms)}`,
+  );
+  setText(byId('about'), `${bridge.version} · up ${ago(bridge.startedAtMs)}`);
+}
+
+/**
+ * @param {string} name
+ * @param {string} value
+ * @param {string} more
+ */
+function figure(name, value, more) {
+  const element = byId(`figure-${name}`);
+  const content = `${value} ${more}`;
+  if (shown.get(element) === content) return;
+  shown.set(element, content);
+  element.replaceChildren(value);
+  if (more === '') return;
+  const small = document.createElement('small');
+  small.textContent = more;
+  element.append(small);
+}
+
+/** A mark besides the colour, for those who see no colours. */
+const STATES = new Map([
+  ['idle', { text: '○ idle', look: 'line' }],
+  ['ready', { text: '● ready', look: 'line good' }],
+  ['unproven', { text: '▲ failed last time', look: 'line warn' }],
+  ['refused', { text: '✕ cannot be served', look: 'line bad' }],
+]);
+
+/** @param {ServerStatus} server */
+function serverCells({ series, lastMinute, ...server }) {
+  const state = [STATES.get(server.state) ?? { text: server.state, look: 'line' }];
+  if (server.problem !== null) state.push({ text: server.problem, look: 'line small' });
+  const urls = [server.url, ...(server.sseUrl === null ? [] : [server.sseUrl])];
+  const errors = lastMinute.errors === 0 ? [] : [{ text: counted(lastMinute.errors, 'error'), look: 'line bad' }];
+  const total = sum(series.calls);
+  return [
+    { parts: [{ text: server.name, look: 'line' }, ...urls.map((text) => ({ text, look: 'line small' }))] },
+    { parts: state, look: server.problem === null ? '' : 'wide' },
+    { parts: speech(server.speaks), look: 'of-speech' },
+    textCell(String(server.sessions), 'number'),
+    textCell(String(server.openCalls), 'number'),
+    textCell(String(server.processes), 'number'),
+    textCell(String(server.restarts), 'number'),
+    {
+      parts: [
+        { text: counted(lastMinute.calls, 'call'), look: 'line' },
+        ...errors,
+        ...(lastMinute.p50Ms === null ? [] : [{ text: duration(lastMinute.p50Ms), look: 'line small' }]),
+      ],
+      look: 'number',
+    },
+    {
+      parts: [
+        {
+          spark: inPairs(spread(series, series.calls)),
+          label: `${counted(total, 'call')} in the last ten minutes`,
+        },
+      ],
+    },
+  ];
+}
+
+/** @param {ClientStatus} client */
+function clientCells(client) {
+  const { speaks, serverSpeaks } = client;
+  const since = client.presence === 'calling' ? `calling for ${ago(client.sinceMs)}` : ago(client.sinceMs);
+  return [
+    { parts: clientName(client.name, client.version) },
+    { parts: speech(speaks) },
+    textCell(client.server),
+    { parts: speech(serverSpeaks) },
+    { parts: [between(speaks, serverSpeaks)] },
+    textCell(since),
+  ];
+}
+
+/**
+ * @param {ClientStatus['speaks']} client
+ * @param {ClientStatus['serverSpeaks']} server
+ */
+function between(client, server) {
+  if (server === null) return { text: '–', look: 'small' };
+  if (client.era !== server.era) return { text: `${client.era} → ${server.era}`, look: 'tag' };
+  return { text: client.transport === server.transport ? 'as it is' : 'other transport', look: 'small' };
+}
+
+/** @param {OpenCall} call */
+function callName({ method, tool }) {
+  return [{ text: tool ?? method }, ...(tool === null ? [] : [{ text: ` ${method}`, look: 'small' }])];
+}
+
+/** @param {OpenCall} call */
+function openCells(call) {
+  return [
+    { parts: callName(call) },
+    { parts: clientName(call.client, call.clientVersion) },
+    textCell(call.server),
+    textCell(duration(Math.max(0, nowMs() - call.atMs)), 'number'),
+  ];
+}
+
+const OUTCOMES = new Map([
+  ['answered', { text: '● answered', look: 'quiet' }],
+  ['error', { text: '▲ error', look: 'warn' }],
+  ['cancelled', { text: '○ cancelled', look: 'quiet' }],
+  ['failed', { text: '✕ failed', look: 'bad' }],
+]);
+
+/** @param {EndedCall} call */
+function endedCells(call) {
+  const outcome = [OUTCOMES.get(call.outcome) ?? { text: call.outcome, look: '' }];
+  if (call.code !== null) outcome.push({ text: ` ${call.code}`, look: 'small code' });
+  return [
+    textCell(timeOfDay(call.atMs), 'of-time'),
+    { parts: callName(call), look: 'of-call' },
+    { parts: clientName(call.client, call.clientVersion), look: 'of-client' },
+    textCell(call.server, 'of-server'),
+    { parts: outcome, look: 'of-outcome' },
+    textCell(duration(call.durationMs), 'number of-took'),
+    textCell(size(call.bytes), 'number of-size'),
+  ];
+}
+
+/** @param {StatusDocument} document */
+function renderRecent({ calls: { recent } }) {
+  const isWrong = (/** @type {EndedCall} */ { outcome }) => outcome === 'error' || outcome === 'failed';
+  const wanted = elementOf('only-errors', HTMLInputElement).checked ? recent.filter(isWrong) : recent;
+  const calls = showsAllCalls ? wanted : wanted.slice(0, FEW_CALLS);
+  fillTable('recent', calls, ({ number }) => String(number), endedCells);
+  const more = byId('more-calls');
+  more.hidden = wanted.length <= FEW_CALLS;
+  more.setAttribute('aria-expanded', String(showsAllCalls));
+  setText(more, showsAllCalls ? 'Show fewer' : `Show all ${wanted.length}`);
+}
+
+const VERDICTS = new Map([
+  ['safe', { text: '● safe to switch off', look: 'good' }],
+  ['not-yet', { text: '▲ not yet', look: 'warn' }],
+  ['too-early', { text: '○ too early to say', look: 'small' }],
+]);
+
+/** @param {StatusDocument} document */
+function renderUsage({ usage }) {
+  byId('usage-section').hidden = usage === null;
+  if (usage === null) return;
+  setText(byId('usage-title'), `Migration: the last ${counted(usage.days, 'day')}`);
+  const verdicts = usage.verdicts.map(({ server, transport, verdict, text }) => [
+    VERDICTS.get(verdict) ?? { text: verdict, look: '' },
+    { text: ` ${server}, ${TRANSPORTS.get(transport) ?? transport}: ${text}`, look: '' },
+  ]);
+  const list = byId('verdicts');
+  const content = JSON.stringify(verdicts);
+  if (shown.get(list) !== content) {
+    shown.set(list, content);
+    list.replaceChildren(
+      ...verdicts.map((parts) => {
+        const item = document.createElement('li');
+        item.append(...parts.map(partElement));
+        return item;
+      }),
+    );
+  }
+  const keyOf = (/** @type {UsageStatusRow} */ row) =>
+    JSON.stringify([row.client, row.clientVersion, row.speaks, row.server, row.serverSpeaks]);
+  fillTable('usage', usage.rows, keyOf, usageCells);
+}
+
+/** @param {UsageStatusRow} row */
+function usageCells(row) {
+  return [
+    { parts: clientName(row.client, row.clientVersion) },
+    { parts: speech(row.speaks) },
+    {
+      parts: [
+        { text: row.server, look: 'line' },
+        ...(row.serverSpeaks === null
+          ? []
+          : speech(row.serverSpeaks).map(({ text }) => ({ text, look: 'line small' }))),
+      ],
+    },
+    textCell(row.deprecated.length === 0 ? '–' : row.deprecated.join(', ')),
+    textCell(String(row.sessions), 'number'),
+    textCell(String(row.calls), 'number'),
+    textCell(String(row.errors), row.errors === 0 ? 'number' : 'number bad'),
+    textCell(`${ago(row.lastSeenMs)} ago`),
+  ];
+}
+
+/** @param {StatusDocument} document */
+function renderSnippets({ snippets }) {
+  byId('snippets-section').hidden = snippets.length === 0;
+  const host = fillChoices(
+    'snippet-host',
+    snippets.map((snippet) => snippet.host),
+  );
+  const ofHost = snippets.filter((snippet) => snippet.host === host);
+  const server = fillChoices(
+    'snippet-server',
+    ofHost.map((snippet) => snippet.server),
+  );
+  setText(byId('snippet'), ofHost.find((snippet) => snippet.server === server)?.text ?? '');
+}
+
+/**
+ * @param {string} id
+ * @param {readonly string[]} values
+ * @returns the one that is chosen
+ */
+function fillChoices(id, values) {
+  const select = elementOf(id, HTMLSelectElement);
+  const names = [...new Set(values)];
+  const content = JSON.stringify(names);
+  if (shown.get(select) !== content) {
+    shown.set(select, content);
+    const chosen = select.value;
+    select.replaceChildren(...names.map((name) => new Option(name)));
+    if (names.includes(chosen)) select.value = chosen;
+  }
+  return select.value;
+}
+
+/** @param {StatusDocument} document */
+function tellChangedStates({ servers }) {
+  const states = new Map(servers.map(({ name, state }) => [name, state]));
+  const changed = servers.filter(({ name, state }) => (knownStates.get(name) ?? state) !== state);
+  knownStates = states;
+  if (changed.length === 0) return;
+  announce(
+    changed.map(({ name, state }) => `${name}: ${(STATES.get(state)?.text ?? state).replace(/^\S+ /, '')}`).join(', '),
+  );
+}
+
+function render() {
+  if (status === undefined) return;
+  byId('status').hidden = false;
+  byId('token').hidden = true;
+  byId('pause').hidden = false;
+  renderFigures(status);
+  drawCharts(status);
+  fillTable('servers', status.servers, ({ name }) => name, serverCells);
+  fillTable('clients', status.clients, ({ number }) => String(number), clientCells);
+  byId('more-clients').hidden = status.moreClients === 0;
+  setText(byId('more-clients'), `and ${status.moreClients} more`);
+  byId('open-section').hidden = status.calls.longestOpen.length === 0;
+  fillTable('open', status.calls.longestOpen, ({ number }) => String(number), openCells);
+  renderRecent(status);
+  renderUsage(status);
+  renderSnippets(status);
+  tellChangedStates(status);
+}
+
+// --- The connection
+
+const CONNECTION_TEXTS = {
+  connecting: 'Connecting…',
+  live: 'Live',
+  paused: 'Paused',
+  lost: 'Connection lost; trying again',
+  full: 'Too many others watch; trying again',
+  locked: 'A token is needed',
+};
+
+/** @param {keyof typeof CONNECTION_TEXTS} state */
+function showConnection(state) {
+  const pill = byId('connection');
+  if (pill.dataset.state === state) return;
+  const wasBroken = pill.dataset.state === 'lost' || pill.dataset.state === 'full';
+  pill.dataset.state = state;
+  setText(byId('connection-text'), CONNECTION_TEXTS[state]);
+  if (state !== 'connecting' && (state !== 'live' || wasBroken)) announce(CONNECTION_TEXTS[state]);
+}
+
+/** Follows the stream until it is paused, hidden or locked, however often it breaks. */
+async function follow() {
+  const { signal } = startFollowing();
+  let retryMs = FIRST_RETRY_MS;
+  while (!signal.aborted) {
+    const end = await readStream(signal, () => {
+      retryMs = FIRST_RETRY_MS;
+    });
+    if (signal.aborted) return;
+    if (end === 'locked') return askForToken();
+    showConnection(end);
+    await new Promise((resolve) => setTimeout(resolve, retryMs));
+    retryMs = Math.min(MAX_RETRY_MS, retryMs * 2);
+  }
+}
+
+function startFollowing() {
+  following?.abort();
+  following = new AbortController();
+  return following;
+}
+
+/**
+ * @param {AbortSignal} signal
+ * @param {() => void} onEvent
+ * @returns {Promise<'locked' | 'full' | 'lost'>}
+ */
+async function readStream(signal, onEvent) {
+  const silence = new AbortController();
+  const abort = () => silence.abort();
+  signal.addEventListener('abort', abort);
+  let timer = setTimeout(abort, SILENCE_MS);
+  try {
+    const token = sessionStorage.getItem(TOKEN_KEY);
+    const headers = token === null ? {} : { Authorization: `Bearer ${token}` };
+    const response = await fetch('status/events', { headers, signal: silence.signal, cache: 'no-store' });
+    if (response.status === 401 || response.status === 403) return 'locked';
+    if (response.status === 503) return 'full';
+    if (!response.ok || response.body === null) return 'lost';
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    let text = '';
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return 'lost';
+      clearTimeout(timer);
+      timer = setTimeout(abort, SILENCE_MS);
+      const events = (text + value).split('\n\n');
+      text = events.pop() ?? '';
+      if (text.length > MAX_EVENT_LENGTH) return 'lost';
+      for (const event of events) takeEvent(event);
+      if (events.length > 0) onEvent();
+    }
+  } catch {
+    return 'lost';
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', abort);
+    abort();
+  }
+}
+
+/**
+ * The bridge writes each event as two lines: its type, and its data.
+ *
+ * @param {string} event
+ */
+function takeEvent(event) {
+  const [type = '', data = ''] = event.split('\n');
+  if (!type.startsWith('event: ') || !data.startsWith('data: ')) return;
+  const members = JSON.parse(data.slice('data: '.length));
+  if (type === 'event: status') status = members;
+  else if (type === 'event: change' && status !== undefined) status = { ...status, ...members };
+  else return;
+  aheadMs = members.atMs - Date.now();
+  showConnection('live');
+  render();
+}
+
+function askForToken() {
+  const hadToken = sessionStorage.getItem(TOKEN_KEY) !== null;
+  sessionStorage.removeItem(TOKEN_KEY);
+  status = undefined;
+  byId('status').hidden = true;
+  byId('token').hidden = false;
+  byId('pause').hidden = true;
+  byId('token-problem').textContent = hadToken ? 'This token was not accepted.' : '';
+  showConnection('locked');
+  const field = elementOf('token-value', HTMLInputElement);
+  field.value = '';
+  field.focus();
+}
+
+// --- What people do
+
+elementOf('token-form', HTMLFormElement).addEventListener('submit', (event) => {
+  event.preventDefault();
+  sessionStorage.setItem(TOKEN_KEY, elementOf('token-value', HTMLInputElement).value.trim());
+  void follow();
+});
+
+byId('pause').addEventListener('click', () => {
+  isPaused = !isPaused;
+  byId('pause').setAttribute('aria-pressed', String(isPaused));
+  if (!isPaused) return void follow();
+  following?.abort();
+  showConnection('paused');
+});
+
+// What nobody sees need not be sent.
+document.addEventListener('visibilitychange', () => {
+  if (isPaused || !byId('token').hidden) return;
+  if (document.hidden) following?.abort();
+  else void follow();
+});
+
+byId('only-errors').addEventListener('change', render);
+byId('snippet-host').addEventListener('change', render);
+byId('snippet-server').addEventListener('change', render);
+byId('more-calls').addEventListener('click', () => {
+  showsAllCalls = !showsAllCalls;
+  render();
+});
+
+byId('copy').addEventListener('click', async () => {
+  const text = byId('snippet').textContent ?? '';
+  const isCopied = await copy(text);
+  if (!isCopied) getSelection()?.selectAllChildren(byId('snippet'));
+  announce(isCopied ? 'Copied' : 'Selected; copy it with the keyboard');
+  setText(byId('copy'), isCopied ? 'Copied' : 'Selected');
+  setTimeout(() => setText(byId('copy'), 'Copy'), 2000);
+});
+
+/**
+ * Only pages that came over TLS or from this machine may write to the clipboard.
+ *
+ * @param {string} text
+ */
+async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+addEventListener('resize', () => requestAnimationFrame(render));
+setInterval(() => {
+  if (!isPaused && !document.hidden) render();
+}, REDRAW_MS);
+void follow();

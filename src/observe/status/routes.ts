@@ -1,0 +1,84 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Clock } from '../../deps.ts';
+import { BridgeError } from '../../errors.ts';
+import { respondError, respondJson } from '../../http/server/respond.ts';
+import type { Status } from './status-document.ts';
+import { StatusStream } from './status-stream.ts';
+
+export type StatusRoute = (request: IncomingMessage, response: ServerResponse) => void;
+
+export interface StatusRoutes {
+  /** What the page is made of. It holds no data, so anybody may have it; Host and Origin are to be checked. */
+  readonly assets: ReadonlyMap<string, StatusRoute>;
+  /** What is known of clients and servers: only for those who may look. */
+  readonly data: ReadonlyMap<string, StatusRoute>;
+  /** Ends the responses of those who watch. */
+  readonly close: () => void;
+}
+
+/** Everything the page needs comes from here, as files of their own; nothing else can run in it or be sent from it. */
+const CONTENT_SECURITY_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "connect-src 'self'",
+  "img-src 'self' data:",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
+
+const ASSET_HEADERS = {
+  'Content-Security-Policy': CONTENT_SECURITY_POLICY,
+  'X-Content-Type-Options': 'nosniff',
+  'Cache-Control': 'no-store',
+  'Referrer-Policy': 'no-referrer',
+  'Cross-Origin-Opener-Policy': 'same-origin',
+  'Cross-Origin-Resource-Policy': 'same-origin',
+};
+
+/** The addresses that the page names are relative to its own, so it may be behind a proxy that adds a path. */
+const ASSETS = {
+  '/status': { name: 'html', type: 'text/html; charset=utf-8' },
+  '/status.css': { name: 'css', type: 'text/css; charset=utf-8' },
+  '/status.js': { name: 'js', type: 'text/javascript; charset=utf-8' },
+} as const;
+
+export function createStatusRoutes(status: Status, clock: Clock): StatusRoutes {
+  const stream = new StatusStream(status, clock);
+  const assets = Object.entries(ASSETS).map(([path, asset]) => [path, only(GET_OR_HEAD, assetRoute(asset))] as const);
+  return {
+    assets: new Map(assets),
+    data: new Map([
+      ['/status.json', only(GET_OR_HEAD, (_request, response) => respondJson(response, 200, status()))],
+      ['/status/events', only(['GET'], (_request, response) => stream.watch(response))],
+    ]),
+    close: () => stream.close(),
+  };
+}
+
+function assetRoute({ name, type }: (typeof ASSETS)[keyof typeof ASSETS]): StatusRoute {
+  return (_request, response) => {
+    // Most bridges are never looked at, so nothing of the page is loaded before.
+    import('./page/status-page.ts').then(
+      ({ PAGE }) => {
+        const body = Buffer.from(PAGE[name]);
+        response.writeHead(200, { ...ASSET_HEADERS, 'Content-Type': type, 'Content-Length': body.length }).end(body);
+      },
+      (cause: unknown) => {
+        const message = 'The status page cannot be read: a part of mcp-portage is missing.';
+        respondError(response, new BridgeError('ERR_INTERNAL', message, { cause }));
+      },
+    );
+  };
+}
+
+const GET_OR_HEAD = ['GET', 'HEAD'];
+
+function only(methods: readonly string[], route: StatusRoute): StatusRoute {
+  return (request, response) => {
+    if (methods.includes(request.method ?? '')) return route(request, response);
+    const error = new BridgeError('ERR_HTTP_METHOD', `Only ${methods.join(' and ')} is served here.`);
+    respondError(response, error, undefined, { Allow: methods.join(', ') });
+  };
+}

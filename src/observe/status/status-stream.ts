@@ -1,0 +1,129 @@
+import type { ServerResponse } from 'node:http';
+import type { Clock } from '../../deps.ts';
+import { EVENT_STREAM_TYPE } from '../../http/content-type.ts';
+import { respondText } from '../../http/server/respond.ts';
+import type { Status, StatusDocument } from './status-document.ts';
+
+/** People look; programs that collect figures have `/metrics`. */
+export const MAX_WATCHERS = 16;
+export const UPDATE_MS = 1000;
+/** Proxies give up connections that are silent for longer. */
+export const KEEP_ALIVE_MS = 15_000;
+/** A watcher that has read nothing for so long is gone, and its place is for others. */
+export const STALLED_MS = 60_000;
+
+const RETRY_S = 10;
+const KEEP_ALIVE = ': keep-alive\n\n';
+
+/** One open response. */
+interface Watcher {
+  readonly response: ServerResponse;
+  /**
+   * - `current`: it has, or is being sent, all that is known.
+   * - `behind`: its connection was full when there was something new, so it needs the whole document next.
+   */
+  state: 'current' | 'behind';
+  lastWriteMs: number;
+}
+
+/** The parts of the document as JSON, by name. */
+type Sections = ReadonlyMap<string, string>;
+
+/**
+ * Tells those who watch: the whole document first (event `status`), then about once a second the parts of it that have
+ * changed (event `change`). Nothing is queued: whoever cannot keep up skips updates. While nobody watches, nothing runs.
+ */
+export class StatusStream {
+  readonly #status: Status;
+  readonly #clock: Clock;
+  readonly #watchers = new Set<Watcher>();
+  #stop: (() => void) | undefined;
+  /** What the watchers that are current have. */
+  #told: Sections = new Map();
+
+  constructor(status: Status, clock: Clock) {
+    this.#status = status;
+    this.#clock = clock;
+  }
+
+  get watchers(): number {
+    return this.#watchers.size;
+  }
+
+  /** Takes over the response, or refuses it. */
+  watch(response: ServerResponse): void {
+    if (this.#watchers.size >= MAX_WATCHERS) return refuse(response);
+    response.writeHead(200, {
+      'Content-Type': EVENT_STREAM_TYPE,
+      'Cache-Control': 'no-store, no-transform',
+      'X-Content-Type-Options': 'nosniff',
+      // Tells nginx and its kin not to hold events back.
+      'X-Accel-Buffering': 'no',
+    });
+    const watcher: Watcher = { response, state: 'behind', lastWriteMs: this.#clock.now() };
+    response.on('close', () => this.#remove(watcher));
+    this.#watchers.add(watcher);
+    this.#stop ??= this.#clock.every(UPDATE_MS, () => this.#update());
+    // All get the same, so those who watch already are told as well.
+    this.#update();
+  }
+
+  close(): void {
+    for (const { response } of this.#watchers) response.end();
+    this.#watchers.clear();
+    this.#rest();
+  }
+
+  #remove(watcher: Watcher): void {
+    this.#watchers.delete(watcher);
+    if (this.#watchers.size === 0) this.#rest();
+  }
+
+  #rest(): void {
+    this.#stop?.();
+    this.#stop = undefined;
+    this.#told = new Map();
+  }
+
+  #update(): void {
+    const nowMs = this.#clock.now();
+    const sections = sectionsOf(this.#status());
+    const changed = [...sections].filter(([name, json]) => name !== 'atMs' && this.#told.get(name) !== json);
+    this.#told = sections;
+    const change = changed.length === 0 ? '' : event('change', [['atMs', sections.get('atMs') ?? '0'], ...changed]);
+    let whole: string | undefined;
+    for (const watcher of this.#watchers) {
+      if (watcher.response.writableNeedDrain) {
+        if (change !== '') watcher.state = 'behind';
+        if (nowMs - watcher.lastWriteMs >= STALLED_MS) watcher.response.destroy();
+        continue;
+      }
+      if (watcher.state === 'behind') whole ??= event('status', [...sections]);
+      const text = watcher.state === 'behind' ? (whole ?? '') : change;
+      watcher.state = 'current';
+      if (text !== '') write(watcher, text, nowMs);
+      else if (nowMs - watcher.lastWriteMs >= KEEP_ALIVE_MS) write(watcher, KEEP_ALIVE, nowMs);
+    }
+  }
+}
+
+function write(watcher: Watcher, text: string, nowMs: number): void {
+  watcher.lastWriteMs = nowMs;
+  watcher.response.write(text);
+}
+
+function sectionsOf(document: StatusDocument): Sections {
+  return new Map(Object.entries(document).map(([name, value]) => [name, JSON.stringify(value) ?? 'null']));
+}
+
+/** JSON has no line breaks, so it is one line of data. */
+function event(type: 'status' | 'change', members: readonly (readonly [name: string, json: string])[]): string {
+  const data = members.map(([name, json]) => `${JSON.stringify(name)}:${json}`).join(',');
+  return `event: ${type}\ndata: {${data}}\n\n`;
+}
+
+function refuse(response: ServerResponse): void {
+  response.setHeader('Retry-After', RETRY_S);
+  const text = `${MAX_WATCHERS} others watch the status already. Close one of them, or read /status.json.\n`;
+  respondText(response, 503, text);
+}

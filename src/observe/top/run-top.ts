@@ -1,0 +1,167 @@
+import { type ErrorEvent, EventSource } from 'eventsource';
+import type { Clock } from '../../deps.ts';
+import type { StatusDocument } from '../status/status-document.ts';
+import { renderTop } from './render-top.ts';
+import { paintLine } from './text-layout.ts';
+
+export interface TopOptions {
+  /** Any address of the bridge: its own, that of an endpoint, or that of the status page behind a proxy. */
+  readonly url: URL;
+  /** Undefined: none is needed. */
+  readonly token: string | undefined;
+  readonly output: TopOutput;
+  readonly clock: Clock;
+  readonly wallClock: () => number;
+  /** Ends the view. */
+  readonly signal: AbortSignal;
+}
+
+/**
+ * - `screen`: a terminal, which is drawn on until the end.
+ * - `text`: anything else; it gets the status of this moment, and that is the end.
+ */
+export type TopOutput = {
+  readonly columns: () => number;
+  readonly hasColors: boolean;
+  readonly write: (text: string) => void;
+} & ({ readonly kind: 'screen'; readonly rows: () => number } | { readonly kind: 'text' });
+
+/** `failed`: the message is for the user, and printable. */
+export type TopEnding = { readonly kind: 'ended' } | { readonly kind: 'failed'; readonly message: string };
+
+const REDRAW_MS = 1000;
+/** Another screen of the terminal, without a cursor; what was there before comes back at the end. */
+const ENTER = '\u001b[?1049h\u001b[?25l';
+const LEAVE = '\u001b[?25h\u001b[?1049l';
+const TO_START = '\u001b[H';
+const CLEAR_LINE = '\u001b[K';
+const CLEAR_BELOW = '\u001b[J';
+
+/** Shows in a terminal what the status page shows, from the same stream. Never throws. */
+export function runTop(options: TopOptions): Promise<TopEnding> {
+  return new Promise((resolve) => new Top(options, resolve).start());
+}
+
+class Top {
+  readonly #options: TopOptions;
+  readonly #end: (ending: TopEnding) => void;
+  readonly #url: URL;
+  #source: EventSource | undefined;
+  #stopRedrawing: (() => void) | undefined;
+  #status: StatusDocument | undefined;
+  /** What the clock of the bridge is ahead of ours. */
+  #aheadMs = 0;
+  #notice = '';
+  #drawn = '';
+
+  constructor(options: TopOptions, end: (ending: TopEnding) => void) {
+    this.#options = options;
+    this.#end = end;
+    this.#url = eventsUrl(options.url);
+  }
+
+  start(): void {
+    const { signal, output, clock } = this.#options;
+    if (signal.aborted) return this.#end({ kind: 'ended' });
+    signal.addEventListener('abort', this.#aborted);
+    const source = new EventSource(this.#url, { fetch: (url, init) => this.#fetch(url, init) });
+    this.#source = source;
+    source.addEventListener('status', ({ data }) => this.#received(data, (members) => members));
+    source.addEventListener('change', ({ data }) =>
+      this.#received(data, (members) => ({ ...this.#status, ...members })),
+    );
+    source.addEventListener('error', (event) => this.#broke(event));
+    if (output.kind === 'screen') this.#stopRedrawing = clock.every(REDRAW_MS, () => this.#draw());
+  }
+
+  #fetch(url: string | URL, init: RequestInit): Promise<Response> {
+    const { token } = this.#options;
+    const headers = new Headers(init.headers);
+    if (token !== undefined) headers.set('Authorization', `Bearer ${token}`);
+    // Wherever else it would lead, the token is not for that.
+    return fetch(url, { ...init, headers, redirect: 'error' });
+  }
+
+  readonly #aborted = (): void => this.#close({ kind: 'ended' });
+
+  #received(data: string, merge: (members: object) => object): void {
+    try {
+      const merged = merge(JSON.parse(data)) as StatusDocument;
+      this.#status = merged;
+      this.#aheadMs = merged.atMs - this.#options.wallClock();
+      this.#notice = '';
+      this.#draw();
+    } catch {
+      // Whoever answers there chose what it says: any member may be missing.
+      this.#close({ kind: 'failed', message: `What ${this.#url.href} sends is no status of mcp-portage.` });
+    }
+  }
+
+  #broke({ code }: ErrorEvent): void {
+    if (code !== undefined) return this.#close({ kind: 'failed', message: refusalMessage(this.#url, code) });
+    if (this.#status === undefined) {
+      return this.#close({
+        kind: 'failed',
+        message: `Cannot reach ${this.#url.origin}: is mcp-portage running there?`,
+      });
+    }
+    // It connects again by itself.
+    this.#notice = 'connection lost, trying again';
+    this.#draw();
+  }
+
+  #draw(): void {
+    const status = this.#status;
+    if (status === undefined) return;
+    const { output, wallClock } = this.#options;
+    const view = { url: this.#url.origin, notice: this.#notice, nowMs: wallClock() + this.#aheadMs };
+    const columns = output.columns();
+    const paint = (rows: number): string[] =>
+      renderTop(status, { ...view, columns, rows }).map((line) => paintLine(line, columns, output.hasColors));
+    if (output.kind === 'text') {
+      output.write(`${paint(Number.POSITIVE_INFINITY).join('\n')}\n`);
+      return this.#close({ kind: 'ended' });
+    }
+    const frame =
+      TO_START +
+      paint(output.rows())
+        .map((line) => line + CLEAR_LINE)
+        .join('\r\n') +
+      CLEAR_BELOW;
+    if (frame === this.#drawn) return;
+    output.write(this.#drawn === '' ? ENTER + frame : frame);
+    this.#drawn = frame;
+  }
+
+  #close(ending: TopEnding): void {
+    this.#options.signal.removeEventListener('abort', this.#aborted);
+    this.#source?.close();
+    this.#stopRedrawing?.();
+    if (this.#drawn !== '') this.#options.output.write(LEAVE);
+    this.#drawn = '';
+    this.#status = undefined;
+    this.#end(ending);
+  }
+}
+
+/** A proxy may have put a path before `/status`; of the endpoints of servers only the origin counts. */
+export function eventsUrl(url: URL): URL {
+  const before = /^(.*)\/status(?:\.json|\/events)?\/?$/.exec(url.pathname)?.[1] ?? '';
+  const events = new URL(url.origin);
+  events.pathname = `${before}/status/events`;
+  return events;
+}
+
+function refusalMessage({ href, origin }: URL, code: number): string {
+  switch (code) {
+    case 401:
+    case 403:
+      return `${origin} shows its status only to those who have a token for it; HTTP ${code}.`;
+    case 404:
+      return `There is no ${href}: is that mcp-portage, and does it show its status?`;
+    case 503:
+      return `Too many watch the status of ${origin} already; HTTP 503.`;
+    default:
+      return `${href} answered HTTP ${code}.`;
+  }
+}

@@ -1,0 +1,115 @@
+/** Lines of text for a terminal: cells of known widths, made of what nobody trusts. */
+import { printableLine } from '../../printable.ts';
+
+export type Tone = 'plain' | 'strong' | 'quiet' | 'good' | 'warn' | 'bad';
+
+export interface Segment {
+  readonly text: string;
+  readonly tone: Tone;
+}
+
+export type Line = readonly Segment[];
+
+export interface Column<Item> {
+  readonly title: string;
+  readonly align: 'left' | 'right';
+  /** It becomes no wider. */
+  readonly maxWidth: number;
+  readonly cell: (item: Item) => Segment;
+}
+
+const GAP = 2;
+/** What one column is cut to, if need be, so that all fit. */
+const MIN_WIDTH = 4;
+
+export function segment(text: string, tone: Tone = 'plain'): Segment {
+  return { text, tone };
+}
+
+/**
+ * A line of titles, and one for each item. Columns are as wide as what is in them, and the widest give way first; one in
+ * which nothing stands is left out.
+ */
+export function layOutTable<Item>(items: readonly Item[], given: readonly Column<Item>[], width: number): Line[] {
+  const columns = given.filter(({ cell }) => items.some((item) => cell(item).text !== ''));
+  const rows = items.map((item) =>
+    columns.map(({ cell }) => {
+      const { text, tone } = cell(item);
+      return { text: printableLine(text), tone };
+    }),
+  );
+  const titles = columns.map(({ title }) => segment(title, 'quiet'));
+  const widths = columns.map(({ maxWidth }, place) =>
+    Math.min(maxWidth, Math.max(...[titles, ...rows].map((row) => widthOf(row[place]?.text ?? '')))),
+  );
+  narrow(widths, width - GAP * (columns.length - 1));
+  return [titles, ...rows].map((row) =>
+    row.map(({ text, tone }, place) => {
+      const isLast = place === columns.length - 1;
+      const filled = fill(text, widths[place] ?? 0, columns[place]?.align ?? 'left');
+      return segment(isLast ? filled : filled + ' '.repeat(GAP), tone);
+    }),
+  );
+}
+
+function narrow(widths: number[], width: number): void {
+  let excess = widths.reduce((sum, one) => sum + one, 0) - width;
+  while (excess > 0) {
+    const widest = Math.max(...widths);
+    if (widest <= MIN_WIDTH) return;
+    widths[widths.indexOf(widest)] = widest - 1;
+    excess -= 1;
+  }
+}
+
+/** The line as it is written: printable, no wider than this, and with colours only if they are wanted. */
+export function paintLine(line: Line, width: number, hasColors: boolean): string {
+  let left = width;
+  let painted = '';
+  for (const { text, tone } of line) {
+    const shown = cut(printableLine(text), left);
+    if (shown === '') continue;
+    left -= widthOf(shown);
+    const code = hasColors ? CODES[tone] : '';
+    painted += code === '' ? shown : `\u001b[${code}m${shown}\u001b[0m`;
+  }
+  return hasColors ? painted : painted.trimEnd();
+}
+
+const CODES: Readonly<Record<Tone, string>> = { plain: '', strong: '1', quiet: '2', good: '32', warn: '33', bad: '31' };
+
+function fill(text: string, width: number, align: 'left' | 'right'): string {
+  const shown = cut(text, width);
+  const space = ' '.repeat(Math.max(0, width - widthOf(shown)));
+  return align === 'left' ? shown + space : space + shown;
+}
+
+/** Columns that a text takes, as most terminals count them. */
+export function widthOf(text: string): number {
+  if (NARROW.test(text)) return text.length;
+  let width = 0;
+  for (const character of text) width += widthOfCharacter(character);
+  return width;
+}
+
+const NARROW = /^[\x20-\x7e]*$/;
+const WIDE =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
+const WIDTHLESS = /\p{Mn}|\p{Me}/u;
+
+function widthOfCharacter(character: string): number {
+  if (WIDTHLESS.test(character)) return 0;
+  return WIDE.test(character) ? 2 : 1;
+}
+
+function cut(text: string, width: number): string {
+  if (widthOf(text) <= width) return text;
+  let shown = '';
+  let left = width - 1;
+  for (const character of text) {
+    left -= widthOfCharacter(character);
+    if (left < 0) break;
+    shown += character;
+  }
+  return width < 1 ? '' : `${shown}…`;
+}

@@ -1,0 +1,268 @@
+/** The page in a real browser. */
+import anyTest, { type ExecutionContext, type TestFn } from 'ava';
+import type { Browser, Page } from 'playwright-core';
+import { Activity } from '../../../src/observe/status/activity.ts';
+import { createStatus } from '../../../src/observe/status/status-document.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { findBarriers, findChromium, launchChromium } from './chromium.ts';
+import {
+  client,
+  fillActivity,
+  inspectedServer,
+  inspection,
+  LEGACY_STDIO,
+  MODERN_HTTP,
+  runCall,
+  USAGE,
+  WallClock,
+} from './seen.ts';
+import { REAL_CLOCK, startStatusServer } from './status-server.ts';
+
+const chromiumPath = findChromium();
+const test = anyTest as TestFn<{ readonly browser: Browser }>;
+/** One after the other: a browser keeps a machine busy. */
+const inBrowser = chromiumPath === undefined ? test.serial.skip : test.serial;
+if (chromiumPath === undefined) {
+  test('skipped: there is no Chromium in PATH, and CHROME_PATH names none', (t) => t.pass());
+} else {
+  let browser: Browser | undefined;
+  test.before(async () => {
+    browser = await launchChromium(chromiumPath);
+  });
+  test.beforeEach((t) => {
+    if (browser !== undefined) t.context = { browser };
+  });
+  test.after.always(() => browser?.close());
+}
+
+type Context = ExecutionContext<{ readonly browser: Browser }>;
+
+const SERVERS = [
+  inspectedServer(),
+  inspectedServer({ name: 'weather', kind: 'url', sseUrl: undefined, speaks: MODERN_HTTP, processes: 0 }),
+  inspectedServer({ name: 'files', state: 'unproven', problem: 'The server exited with code 1.', restarts: 3 }),
+  inspectedServer({ name: 'notes', state: 'idle', speaks: undefined }),
+];
+
+const NOTHING = { servers: [] };
+
+async function start(t: Context, { token, isBusy }: { readonly token?: string; readonly isBusy: boolean }) {
+  const clock = new WallClock();
+  const activity = new Activity({ wallClock: clock.now });
+  if (isBusy) fillActivity(activity, clock);
+  const world = { servers: isBusy ? SERVERS : NOTHING.servers };
+  const status = createStatus({
+    inspect: () => inspection({ servers: world.servers }),
+    activity,
+    usage: isBusy ? () => USAGE : undefined,
+    hosts: ['cursor', 'vscode'],
+    snippets: (host, { name, url }) => `{ "${host}": { "${name}": "${url}" } }`,
+  });
+  const server = await startStatusServer(status, REAL_CLOCK, token);
+  t.teardown(() => server.close());
+  return { clock, activity, server, world };
+}
+
+/** Nothing may go wrong in the page, and nothing may be asked of anybody else. */
+async function open(t: Context, url: string) {
+  const context = await t.context.browser.newContext();
+  t.teardown(() => context.close());
+  const page = await context.newPage();
+  const wrong: string[] = [];
+  page.on('pageerror', (error) => wrong.push(String(error)));
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) wrong.push(message.text());
+  });
+  page.on('request', (request) => {
+    if (!request.url().startsWith(url) && !request.url().startsWith('data:')) wrong.push(request.url());
+  });
+  await page.goto(`${url}/status`);
+  return { page, wrong };
+}
+
+function rows(page: Page, table: string): Promise<readonly string[]> {
+  return page.locator(`#${table} tbody tr`).allInnerTexts();
+}
+
+inBrowser('shows servers, clients, calls, the migration and a snippet', async (t) => {
+  const { server } = await start(t, { isBusy: true });
+  const { page, wrong } = await open(t, server.url);
+  await page.getByText('Live', { exact: true }).waitFor();
+  const servers = await rows(page, 'servers');
+  t.is(servers.length, 4);
+  t.regex(servers[0] ?? '', /everything[\s\S]*\/everything\/mcp[\s\S]*ready[\s\S]*stdio[\s\S]*2025-11-25/);
+  t.regex(servers[2] ?? '', /failed last time[\s\S]*The server exited with code 1\.[\s\S]*3/);
+  const clients = await rows(page, 'clients');
+  t.is(clients.length, 5);
+  t.regex(clients[0] ?? '', /claude-code 3\.1\.0[\s\S]*Streamable HTTP[\s\S]*files[\s\S]*stdio[\s\S]*modern → legacy/);
+  t.regex(clients[4] ?? '', /cursor 0\.42\.3[\s\S]*HTTP\+SSE[\s\S]*2024-11-05[\s\S]*other transport/);
+  t.regex((await rows(page, 'open')).join(), /search_files tools\/call\s+vscode/);
+  t.regex((await rows(page, 'usage')).join(), /cursor[\s\S]*HTTP\+SSE, sampling[\s\S]*1204/);
+  t.regex(await page.locator('#verdicts').innerText(), /safe to switch off weather, HTTP\+SSE/);
+  t.is(
+    await page.locator('#snippet').innerText(),
+    '{ "cursor": { "everything": "http://127.0.0.1:8808/everything/mcp" } }',
+  );
+  await page.getByLabel('Host', { exact: true }).selectOption('vscode');
+  await page.getByLabel('Server', { exact: true }).selectOption('notes');
+  t.regex(await page.locator('#snippet').innerText(), /"vscode": \{ "notes"/);
+  t.deepEqual(wrong, []);
+});
+
+inBrowser('says of its charts in words what they show', async (t) => {
+  const { server } = await start(t, { isBusy: true });
+  const { page } = await open(t, server.url);
+  await page
+    .getByRole('img', { name: /^Calls in the last ten minutes: \d+, of which \d+ with an error; at most 14 in 5/ })
+    .waitFor();
+  await page
+    .getByRole('img', { name: /^Latency in the last ten minutes: the median of five seconds was at most/ })
+    .waitFor();
+  t.is(await page.getByRole('img', { name: /calls in the last ten minutes$/ }).count(), 4);
+});
+
+inBrowser('shows what happens while one looks', async (t) => {
+  const { server, activity, world } = await start(t, { isBusy: false });
+  const { page } = await open(t, server.url);
+  await page.getByText('Nobody is connected.').waitFor();
+  await page.getByText('No calls yet.').waitFor();
+  await page.getByText('There are no servers.').waitFor();
+  const leave = activity.connected(client(), LEGACY_STDIO);
+  runCall(activity, { tool: 'just_now' });
+  world.servers = [inspectedServer()];
+  await page.getByText('just_now').waitFor();
+  t.is((await rows(page, 'clients')).length, 1);
+  world.servers = [inspectedServer({ state: 'refused', problem: 'It starts in vain.' })];
+  await page.getByText('It starts in vain.').waitFor();
+  t.is(await page.getByRole('status').innerText(), 'everything: cannot be served');
+  leave('ERR_SESSION_CLOSED');
+  await page.getByText('Nobody is connected.').waitFor();
+});
+
+inBrowser('takes what peers write as text, whatever it looks like', async (t) => {
+  const { server, activity, world } = await start(t, { isBusy: false });
+  const markup = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
+  activity.connected(client({ name: markup, version: markup, revision: markup }), LEGACY_STDIO);
+  runCall(activity, { tool: markup, client: client({ name: markup }) });
+  world.servers = [inspectedServer({ name: markup, problem: markup, state: 'refused' })];
+  const { page, wrong } = await open(t, server.url);
+  await page.getByText(markup).first().waitFor();
+  t.is(await page.locator('main img, main script').count(), 0);
+  t.is(await page.title(), 'mcp-portage status');
+  t.deepEqual(wrong, []);
+});
+
+inBrowser('shows more calls, or only what went wrong, if asked', async (t) => {
+  const { server } = await start(t, { isBusy: true });
+  const { page } = await open(t, server.url);
+  await page.getByRole('button', { name: 'Show all 200' }).click();
+  t.is((await rows(page, 'recent')).length, 200);
+  await page.getByRole('button', { name: 'Show fewer' }).click();
+  t.is((await rows(page, 'recent')).length, 15);
+  await page.getByLabel('Only what went wrong').check();
+  const wrong = await rows(page, 'recent');
+  t.true(wrong.length > 0 && wrong.every((row) => /error|failed/.test(row)), wrong.join('\n'));
+});
+
+inBrowser('stops when it is paused, so that somebody can read', async (t) => {
+  const { server, activity } = await start(t, { isBusy: true });
+  const { page } = await open(t, server.url);
+  await page.getByText('Live', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await waitFor(() => server.responses.every(({ destroyed, writableEnded }) => destroyed || writableEnded));
+  runCall(activity, { tool: 'unseen_until_later' });
+  t.is(await page.getByText('unseen_until_later').count(), 0);
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await page.getByText('unseen_until_later').waitFor();
+});
+
+inBrowser('connects again by itself', async (t) => {
+  const { server, activity } = await start(t, { isBusy: true });
+  const { page } = await open(t, server.url);
+  await page.getByText('Live', { exact: true }).waitFor();
+  server.routes.close();
+  await page.locator('#connection').getByText('Connection lost; trying again').waitFor();
+  runCall(activity, { tool: 'meanwhile' });
+  await page.getByText('meanwhile').waitFor();
+  await page.locator('#connection').getByText('Live', { exact: true }).waitFor();
+  t.pass();
+});
+
+inBrowser('asks for a token where one is needed, and keeps it out of addresses', async (t) => {
+  const { server } = await start(t, { isBusy: true, token: 'opens-only-this' });
+  const { page, wrong } = await open(t, server.url);
+  const addresses: string[] = [];
+  page.on('request', (request) => addresses.push(request.url()));
+  await page.getByLabel('Token', { exact: true }).fill('a guess');
+  await page.keyboard.press('Enter');
+  await page.getByText('This token was not accepted.').waitFor();
+  t.is(await page.getByLabel('Token', { exact: true }).inputValue(), '');
+  await page.getByLabel('Token', { exact: true }).fill('opens-only-this');
+  await page.keyboard.press('Enter');
+  await page.getByText('Live', { exact: true }).waitFor();
+  t.is((await rows(page, 'servers')).length, 4);
+  await page.reload();
+  await page.getByText('Live', { exact: true }).waitFor();
+  t.true(addresses.every((url) => !url.includes('opens-only-this') && !url.includes('guess')));
+  t.deepEqual(wrong, []);
+});
+
+inBrowser('copies a snippet, or selects it where the browser does not let it copy', async (t) => {
+  const { server } = await start(t, { isBusy: true });
+  const origin = { origin: server.url };
+  const { page } = await open(t, server.url);
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], origin);
+  await page.getByRole('button', { name: 'Copy' }).click();
+  await page.getByRole('button', { name: 'Copied' }).waitFor();
+  t.is(await page.evaluate('navigator.clipboard.readText()'), await page.locator('#snippet').innerText());
+  await page.evaluate('navigator.clipboard.writeText = () => Promise.reject(new Error("not allowed"))');
+  await page.getByRole('button', { name: 'Copy', exact: true }).click();
+  await page.getByRole('button', { name: 'Selected' }).waitFor();
+  t.is(await page.evaluate('getSelection().toString()'), await page.locator('#snippet').innerText());
+});
+
+inBrowser('everything that does something is reached by the keyboard, in the order of the page', async (t) => {
+  const { server } = await start(t, { isBusy: true });
+  const { page } = await open(t, server.url);
+  await page.getByText('Live', { exact: true }).waitFor();
+  const reached: unknown[] = [];
+  for (let index = 0; index < 9; index += 1) {
+    await page.keyboard.press('Tab');
+    reached.push(await page.evaluate('document.activeElement.id || document.activeElement.textContent'));
+  }
+  t.deepEqual(reached, [
+    'Skip to the content',
+    'pause',
+    'only-errors',
+    'more-calls',
+    'snippet-host',
+    'snippet-server',
+    'copy',
+    'snippet',
+    'status.json',
+  ]);
+});
+
+const LOOKS = (['light', 'dark'] as const).flatMap((colorScheme) =>
+  [390, 1280].map((width) => ({ colorScheme, width })),
+);
+
+const STATES = [
+  { state: 'busy', given: { isBusy: true }, sign: 'Live' },
+  { state: 'idle', given: { isBusy: false }, sign: 'Live' },
+  { state: 'locked', given: { isBusy: true, token: 'needed' }, sign: 'A token is needed' },
+] as const;
+
+for (const { state, given, sign } of STATES) {
+  inBrowser(`a page that is ${state} has no barriers and fits, light and dark, on a phone and a desk`, async (t) => {
+    const { server } = await start(t, given);
+    const { page } = await open(t, server.url);
+    await page.locator('#connection').getByText(sign, { exact: true }).waitFor();
+    for (const { colorScheme, width } of LOOKS) {
+      await page.emulateMedia({ colorScheme });
+      await page.setViewportSize({ width, height: 800 });
+      t.deepEqual(await findBarriers(page), []);
+      t.true(Number(await page.evaluate('document.documentElement.scrollWidth')) <= width);
+    }
+  });
+}

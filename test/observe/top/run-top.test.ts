@@ -1,0 +1,160 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import test, { type ExecutionContext } from 'ava';
+import { Activity } from '../../../src/observe/status/activity.ts';
+import { createStatus } from '../../../src/observe/status/status-document.ts';
+import { eventsUrl, runTop, type TopOutput } from '../../../src/observe/top/run-top.ts';
+import { FakeClock } from '../../support/fake-clock.ts';
+import { waitFor } from '../../support/wait-for.ts';
+import { client, inspection, WallClock } from '../status/seen.ts';
+import { startStatusServer } from '../status/status-server.ts';
+
+async function start(t: ExecutionContext, token?: string) {
+  const wallClock = new WallClock();
+  const activity = new Activity({ wallClock: wallClock.now });
+  const none = { usage: undefined, hosts: [], snippets: () => undefined };
+  const serverClock = new FakeClock();
+  const server = await startStatusServer(
+    createStatus({ ...none, inspect: () => inspection(), activity }),
+    serverClock,
+    token,
+  );
+  t.teardown(() => server.close());
+  return { activity, server, serverClock, wallClock };
+}
+
+class Terminal {
+  written = '';
+  rows = 24;
+  readonly clock = new FakeClock();
+  readonly abort = new AbortController();
+
+  run(url: string, kind: TopOutput['kind'], token: string | undefined = undefined) {
+    const write = (text: string): void => {
+      this.written += text;
+    };
+    const output = { columns: () => 100, rows: () => this.rows, hasColors: false, write, kind };
+    const { clock, abort } = this;
+    const wallClock = new WallClock().now;
+    return runTop({ url: new URL(url), token, output, clock, wallClock, signal: abort.signal });
+  }
+
+  /** What the last frame shows. */
+  get screen(): string {
+    return this.written.slice(this.written.lastIndexOf('\u001b[H'));
+  }
+}
+
+test('prints the status of this moment where there is no terminal, and ends', async (t) => {
+  const { server, activity, serverClock } = await start(t);
+  activity.connected(client(), undefined);
+  const terminal = new Terminal();
+  t.deepEqual(await terminal.run(server.url, 'text'), { kind: 'ended' });
+  t.regex(terminal.written, /^mcp-portage 0\.1\.0 {2}http:\/\/127\.0\.0\.1:\d+ {2}live\nup 2 h 0 min {3}1 client/);
+  t.true(terminal.written.includes('cursor 0.42.3'));
+  t.false(terminal.written.includes('\u001b'));
+  t.is(terminal.clock.pendingTimers, 0);
+  await waitFor(() => serverClock.pendingTimers === 0);
+});
+
+test('draws in place until it is stopped, and leaves the terminal as it was', async (t) => {
+  const { server, activity, serverClock } = await start(t);
+  const terminal = new Terminal();
+  const ending = terminal.run(`${server.url}/everything/mcp`, 'screen');
+  await waitFor(() => terminal.written.includes('Nobody is connected.'));
+  t.true(terminal.written.startsWith('\u001b[?1049h\u001b[?25l\u001b[H'));
+  activity.connected(client({ name: 'a new one' }), undefined);
+  serverClock.advance(1000);
+  await waitFor(() => terminal.screen.includes('a new one'));
+  const { length } = terminal.written;
+  terminal.clock.advance(3000);
+  t.is(terminal.written.length, length, 'what is there already is not drawn again');
+  terminal.rows = 3;
+  terminal.clock.advance(1000);
+  t.is(terminal.screen.split('\r\n').length, 3);
+  terminal.abort.abort();
+  t.deepEqual(await ending, { kind: 'ended' });
+  t.true(terminal.written.endsWith('\u001b[?25h\u001b[?1049l'));
+  t.is(terminal.clock.pendingTimers, 0);
+});
+
+test('says that the connection is lost, and comes back by itself', async (t) => {
+  const { server, serverClock } = await start(t);
+  const terminal = new Terminal();
+  const ending = terminal.run(server.url, 'screen');
+  await waitFor(() => terminal.screen.includes('live'));
+  server.routes.close();
+  await waitFor(() => terminal.screen.includes('connection lost, trying again'));
+  await waitFor(() => terminal.screen.includes('  live'));
+  terminal.abort.abort();
+  t.is((await ending).kind, 'ended');
+  await waitFor(() => serverClock.pendingTimers === 0);
+});
+
+test('shows its token to those who ask for one, and says so where it is not accepted', async (t) => {
+  const { server } = await start(t, 'opens-only-this');
+  t.is((await new Terminal().run(server.url, 'text', 'opens-only-this')).kind, 'ended');
+  for (const token of [undefined, 'a guess']) {
+    t.deepEqual(await new Terminal().run(server.url, 'screen', token), {
+      kind: 'failed',
+      message: `${server.url} shows its status only to those who have a token for it; HTTP 401.`,
+    });
+  }
+});
+
+async function listen(t: ExecutionContext, type: string, body: string, status = 200): Promise<string> {
+  const server = createServer(
+    (_request, response) => void response.writeHead(status, { 'Content-Type': type }).end(body),
+  );
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => server.close());
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+test('says what is wrong when there is no status', async (t) => {
+  const missing = await listen(t, 'text/plain', 'no', 404);
+  t.deepEqual(await new Terminal().run(missing, 'text'), {
+    kind: 'failed',
+    message: `There is no ${missing}/status/events: is that mcp-portage, and does it show its status?`,
+  });
+  const full = await listen(t, 'text/plain', 'no', 503);
+  t.like(await new Terminal().run(full, 'text'), {
+    message: `Too many watch the status of ${full} already; HTTP 503.`,
+  });
+  t.deepEqual(await new Terminal().run('http://127.0.0.1:1/', 'text'), {
+    kind: 'failed',
+    message: 'Cannot reach http://127.0.0.1:1: is mcp-portage running there?',
+  });
+});
+
+test('ends where something else is sent, whatever it is', async (t) => {
+  for (const data of [
+    '{}',
+    'null',
+    'no JSON',
+    '{"atMs":1,"servers":7}',
+    '{"atMs":0,"servers":[{}],"clients":[],"calls":{}}',
+  ]) {
+    const url = await listen(t, 'text/event-stream', `event: status\ndata: ${data}\n\n`);
+    t.deepEqual(await new Terminal().run(url, 'screen'), {
+      kind: 'failed',
+      message: `What ${url}/status/events sends is no status of mcp-portage.`,
+    });
+  }
+});
+
+test('does not begin when it is stopped before', async (t) => {
+  const terminal = new Terminal();
+  terminal.abort.abort();
+  t.deepEqual(await terminal.run('http://127.0.0.1:1', 'screen'), { kind: 'ended' });
+  t.is(terminal.written, '');
+});
+
+test('finds the stream from any address of the bridge', (t) => {
+  const found = (url: string): string => eventsUrl(new URL(url)).href;
+  t.is(found('http://localhost:8808'), 'http://localhost:8808/status/events');
+  t.is(found('http://localhost:8808/everything/mcp?x=1'), 'http://localhost:8808/status/events');
+  t.is(found('https://user:pass@example.org/tools/status'), 'https://example.org/tools/status/events');
+  t.is(found('https://example.org/tools/status.json'), 'https://example.org/tools/status/events');
+  t.is(found('https://example.org/status/events'), 'https://example.org/status/events');
+});
