@@ -2,26 +2,29 @@
 import { fstatSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import type { Logger } from 'pino';
+import { readHeaderFile } from './cli/check-files.ts';
 import { type BridgeCommand, parseCommandLine } from './cli/command-line.ts';
 import { renderCompletion } from './cli/completion.ts';
 import { renderHelp } from './cli/help.ts';
 import { listenForSignals, type ProcessEvents, type RunningBridge, superviseBridge } from './cli/lifecycle.ts';
 import { allowsLiveLine, type LiveLine } from './cli/live-line.ts';
 import { type LoadedConfig, loadConfig, loadSnippet } from './cli/load-config.ts';
+import type { reportUsage, showTop } from './cli/looking.ts';
 import type { ProbeOptions } from './cli/parse/config.ts';
 import type { ReloadParts } from './cli/reload.ts';
-import { renderSnippet } from './cli/snippet.ts';
 import type { Config } from './config.ts';
 import { toBridgeError } from './errors.ts';
 import type { LogOptions } from './log.ts';
 import { printableLines } from './printable.ts';
 import type { ProbeRequest, ProbeResult } from './probe/probe-servers.ts';
+import { renderSnippet } from './snippet.ts';
 import { VERSION } from './version.ts';
 
 interface Output {
   write(text: string): unknown;
   readonly isTTY?: boolean;
   readonly columns?: number;
+  readonly rows?: number;
 }
 
 /** What the command line needs of the world; `main` passes the real one. */
@@ -45,6 +48,8 @@ export interface CliHost {
   runBridge(config: Config, log: Logger): Promise<RunningBridge>;
   createReload(parts: Omit<ReloadParts, 'clock'>): Promise<Reload>;
   runProbe(request: ProbeRequest, log: Logger): Promise<ProbeResult>;
+  reportUsage: typeof reportUsage;
+  showTop: typeof showTop;
 }
 
 /** Never rejects: whatever goes wrong is told on stderr and becomes an exit code. */
@@ -83,6 +88,7 @@ const FOR_CLIENTS =
 async function run(command: BridgeCommand, host: CliHost): Promise<void> {
   const stderrIsTerminal = host.stderr.isTTY === true;
   if (command.verb === 'snippet') return await printSnippet(command, host);
+  if (command.verb === 'report' || command.verb === 'top') return await look(command, host);
   const load = (): Promise<LoadedConfig> => loadConfig(command, { ...host, stderrIsTerminal });
   const loaded = await load();
   const { config, probe, warnings } = loaded;
@@ -94,8 +100,10 @@ async function run(command: BridgeCommand, host: CliHost): Promise<void> {
   if (command.verb === 'probe') return await reportOn({ config, probe, host, log, live });
   if (command.verb === 'connect' && host.stdinIsTerminal) log.info(FOR_CLIENTS);
   let reload: Reload | undefined;
+  let running: RunningBridge | undefined;
   const start = async (): Promise<RunningBridge> => {
     const bridge = await host.runBridge(config, log);
+    running = bridge;
     if (loaded.files.length > 0 && bridge.update !== undefined) {
       reload = await host.createReload({ bridge, loaded, load, log });
       reload.start();
@@ -103,8 +111,11 @@ async function run(command: BridgeCommand, host: CliHost): Promise<void> {
     return bridge;
   };
   const hangUp = () => {
-    if (reload === undefined || host.hasLostTerminal()) return 'ends';
-    void reload.reload();
+    // Whoever moves the files of a log away sends it, and whoever has changed the configuration.
+    const isHandled = running !== undefined && (reload !== undefined || config.observation.audit !== undefined);
+    if (!isHandled || host.hasLostTerminal()) return 'ends';
+    running?.reopen();
+    void reload?.reload();
     return 'handled';
   };
   // Timers of the bridge keep no process alive, and when input has ended, nothing else does while one is all that is
@@ -130,6 +141,21 @@ export interface Reload {
   /** Looks for changes from now on. */
   start(): void;
   reload(): Promise<void>;
+}
+
+/** What running bridges have seen goes to stdout. */
+async function look(command: BridgeCommand, host: CliHost): Promise<void> {
+  const around = { ...host, readFile: readHeaderFile };
+  const color = host.stdout.isTTY === true && !host.env.NO_COLOR;
+  if (command.verb === 'report') {
+    const screen = { width: host.stdout.columns ?? DEFAULT_COLUMNS, color };
+    const { report, exitCode } = await host.reportUsage(command, around, screen);
+    host.stdout.write(report);
+    return host.setExitCode(exitCode);
+  }
+  const interruption = listenForSignals(host.events, (code) => host.exit(code));
+  await host.showTop(command, around, { output: host.stdout, color, signal: interruption.signal });
+  host.setExitCode(0);
 }
 
 /** The snippet alone goes to stdout, so that it can be written to a file; what to do with it is for people. */
@@ -216,6 +242,8 @@ export function main(keepCompiledCode: () => void): Promise<void> {
       ]);
       return new Reload({ ...parts, clock: systemClock });
     },
+    reportUsage: async (...request) => (await import('./cli/looking.ts')).reportUsage(...request),
+    showTop: async (...request) => (await import('./cli/looking.ts')).showTop(...request),
     runProbe: async (request, log) => {
       const [{ probeServers }, { createSystemDeps }] = await Promise.all([
         import('./probe/probe-servers.ts'),

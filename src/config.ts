@@ -3,7 +3,22 @@ export interface Config {
   readonly listener: ListenerConfig;
   readonly servers: readonly [ServerConfig, ...ServerConfig[]];
   readonly limits: ProcessLimits;
+  readonly observation: ObservationConfig;
   readonly log: LogConfig;
+}
+
+/** What is kept and told of clients and their calls. */
+export interface ObservationConfig {
+  /** The page about the running bridge, and what programs get of it. */
+  readonly status: 'served' | 'off';
+  /** Who shows it may look; undefined: whoever may call, where nobody is asked who they are and only this machine can. */
+  readonly statusToken: TokenSource | undefined;
+  /** Figures for Prometheus. */
+  readonly metrics: 'served' | 'off';
+  /** Calls are counted for the migration report, and kept in a folder; without one, as long as the process runs. Undefined: neither. */
+  readonly usage: { readonly stateDirectory: string | undefined } | undefined;
+  /** A line for each call; undefined: none. */
+  readonly audit: { readonly file: string; readonly unwritable: 'refuses-calls' | 'is-logged' } | undefined;
 }
 
 /** The side towards clients. */

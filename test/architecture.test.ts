@@ -10,6 +10,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'deps.ts': [],
   'config.ts': [],
   'version.ts': [],
+  'snippet.ts': ['process/shown-arguments.ts'],
   'log.ts': ['config.ts', 'io', 'printable.ts'],
   collections: [],
   wire: ['errors.ts'],
@@ -76,6 +77,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'http',
     'process/command-name.ts',
     'observe',
+    'snippet.ts',
     'collections',
     'errors.ts',
     'deps.ts',
@@ -84,6 +86,10 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   'bridge.ts': ['bridge', 'deps.ts', 'config.ts'],
   cli: [
+    'snippet.ts',
+    'observe/usage/report-command.ts',
+    'observe/usage/fetch-usage.ts',
+    'observe/top/run-top.ts',
     'http/addresses.ts',
     'http/client/bearer-token.ts',
     'http/server/certificate-files.ts',
@@ -98,7 +104,17 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   start: [],
   'start.ts': ['start', 'version.ts'],
-  'cli.ts': ['printable.ts', 'cli', 'bridge.ts', 'probe', 'log.ts', 'errors.ts', 'config.ts', 'version.ts'],
+  'cli.ts': [
+    'printable.ts',
+    'snippet.ts',
+    'cli',
+    'bridge.ts',
+    'probe',
+    'log.ts',
+    'errors.ts',
+    'config.ts',
+    'version.ts',
+  ],
 };
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../src');

@@ -55,6 +55,8 @@ async function run(argv: readonly string[], more: Partial<CliHost> = {}) {
       seen.probe = request;
       return { report: 'speaks stdio\n', exitCode: 3 };
     },
+    reportUsage: async () => ({ report: 'nobody\n', exitCode: 75 }),
+    showTop: async () => undefined,
     ...more,
   });
   return seen;

@@ -8,6 +8,7 @@ import { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { describeCallers } from './caller-policy.ts';
 import { createDialers, nameServer } from './create-dialer.ts';
 import { createSessions } from './create-registries.ts';
+import { createObservation } from './observing/observation.ts';
 import type { ClientPipes, RunningBridge } from './running-bridge.ts';
 import { StdioEnding } from './stdio-ending.ts';
 
@@ -26,7 +27,16 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
   const { listener, servers, limits: processLimits } = config;
   const [server] = servers;
   const { maxInFlight, maxChildren, shutdownGraceMs } = processLimits;
-  const observing = { observer: undefined, speech: new ServerSpeech(), server: nameServer(server) };
+  const observation = await createObservation({
+    config: config.observation,
+    clients: 'one',
+    look: async () => [],
+    deps,
+  });
+  const { observer, refusal } = observation;
+  const name = nameServer(server);
+  observation.serves([{ server: name, transport: 'stdio', path: undefined }]);
+  const observing = { observer, speech: new ServerSpeech(), server: name };
   const dialers = await createDialers(
     {
       ...server,
@@ -42,6 +52,7 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
     clock: deps.clock,
     ...new ExchangeCapacity(maxInFlight).share(),
     ...observing,
+    refusal,
   });
   const sessions = createSessions(server, { dialers, exchanges, deps });
   const { maxMessageBytes, maxJsonDepth, requestTimeoutMs } = server.limits;
@@ -51,9 +62,10 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
     clock: deps.clock,
     graceMs: shutdownGraceMs,
     answer: () => sessions.drain().then(() => endpoint.flush()),
-    close() {
+    async close() {
       sessions.close(SHUTTING_DOWN);
-      return dialers.close();
+      await dialers.close();
+      await observation.close();
     },
   });
   let pressed = (): void => {};
@@ -106,7 +118,8 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
     await ending.finished;
     return ended.kind === 'server' ? ended.reason : undefined;
   };
-  return { urls: [], update: undefined, shutdown, killNow: () => dialers.killNow(), ended: end() };
+  const reopen = (): void => observation.reopen();
+  return { urls: [], update: undefined, reopen, shutdown, killNow: () => dialers.killNow(), ended: end() };
 }
 
 function untaken(bytes: number, timeoutMs: number): BridgeError {

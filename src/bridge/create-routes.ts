@@ -106,16 +106,21 @@ function endpointsOf({ path, ssePath, httpSse }: EndpointConfig): readonly Endpo
   return httpSse === 'off' ? [streamable] : [streamable, { transport: 'HTTP+SSE', path: ssePath }];
 }
 
+/** How clients reach this listener: as the user says, else as it listens. */
+export function baseOf({ host, tls, endpoints: { baseUrl } }: HttpListenerConfig, port: number): string {
+  if (baseUrl !== undefined) return baseUrl.href.replace(/\/$/, '');
+  return `${tls === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
 /** Where clients find the servers, for people. */
 export function createUrls(
-  { host, tls, endpoints }: HttpListenerConfig,
+  listener: HttpListenerConfig,
   servers: readonly Pick<ServerConfig, 'listing'>[],
   port: number,
 ): RunningBridge['urls'] {
-  const { baseUrl } = endpoints;
-  const scheme = tls === undefined ? 'http' : 'https';
-  const own = `${scheme}://${host.includes(':') ? `[${host}]` : host}:${port}`;
-  const base = baseUrl === undefined ? own : baseUrl.href.replace(/\/$/, '');
+  const { endpoints } = listener;
+  const base = baseOf(listener, port);
+  const own = baseOf({ ...listener, endpoints: { ...endpoints, baseUrl: undefined } }, port);
   const addresses = servers.flatMap(({ listing }) =>
     listing === undefined
       ? endpointsOf(endpoints).map(({ transport, path }) => ({ label: transport, url: `${base}${path}` }))

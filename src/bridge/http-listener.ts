@@ -5,10 +5,9 @@ import { type CertificateSource, HttpServer, SOCKET_LIMITS } from '../downstream
 import { LiveStreams } from '../downstream/stream/live-streams.ts';
 import { AccessPolicy } from '../http/server/access-policy.ts';
 import type { Authentication } from './create-authentication.ts';
-import type { ListedServerParts } from './listed-server.ts';
-import { ServerList } from './server-list.ts';
+import { ServerList, type ServerListParts } from './server-list.ts';
 
-export interface HttpListenerOptions extends Pick<ListedServerParts, 'dial'> {
+export interface HttpListenerOptions extends Pick<ServerListParts, 'dial' | 'looking'> {
   readonly listener: HttpListenerConfig;
   readonly authentication: Authentication;
   readonly certificate: CertificateSource | undefined;
@@ -22,9 +21,9 @@ export class HttpListener {
   readonly http: HttpServer;
   readonly servers: ServerList;
 
-  constructor({ listener, authentication, certificate, socketLimits, dial, deps }: HttpListenerOptions) {
+  constructor({ listener, authentication, certificate, socketLimits, dial, looking, deps }: HttpListenerOptions) {
     this.live = new LiveStreams(deps.clock);
-    this.servers = new ServerList({ listener, authentication, dial, live: this.live, deps });
+    this.servers = new ServerList({ listener, authentication, dial, looking, live: this.live, deps });
     const policy = new AccessPolicy({ host: listener.host, ...listener.access });
     this.http = new HttpServer({
       host: listener.host,

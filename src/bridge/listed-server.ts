@@ -9,10 +9,12 @@ import { BridgeError, toBridgeError } from '../errors.ts';
 import { principalOf } from '../http/auth/callers.ts';
 import { respondError } from '../http/server/respond.ts';
 import { SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
+import type { InspectedServer } from '../observe/inspection.ts';
 import type { Readiness } from '../relay/ports.ts';
 import type { Authentication, EndpointAuthentication } from './create-authentication.ts';
+import { nameServer } from './create-dialer.ts';
 import { createPages, endpointsBelow, pathsOf } from './create-routes.ts';
-import { type DialledServer, ServedServer } from './served-server.ts';
+import { type DialledServer, type InspectedPart, ServedServer } from './served-server.ts';
 
 /**
  * What was begun with a server may go on for this long when another takes its place: longer than most calls, and not so
@@ -95,6 +97,28 @@ export class ListedServer {
   readiness(): Readiness {
     if (this.#served !== undefined) return this.#served.readiness();
     return this.#failure === undefined ? { state: 'ready' } : { state: 'refused', error: this.#failure };
+  }
+
+  /** @param url where clients find a path of this listener */
+  inspect(url: (path: string) => string): InspectedServer {
+    const { path, ssePath, httpSse } = this.endpoints;
+    const known = this.readiness();
+    const parts = this.#all().map((served) => served.inspect());
+    const sum = (of: (part: InspectedPart) => number) => parts.reduce((total, part) => total + of(part), 0);
+    const isIdle = this.#served === undefined && known.state === 'ready';
+    return {
+      name: nameServer(this.#config),
+      url: url(path),
+      sseUrl: httpSse === 'served' ? url(ssePath) : undefined,
+      kind: this.#config.target.kind,
+      state: isIdle ? 'idle' : known.state,
+      problem: known.state === 'ready' ? undefined : known.error.message,
+      speaks: parts[0]?.speaks,
+      sessions: sum(({ sessions }) => sessions),
+      openCalls: sum(({ openCalls }) => openCalls),
+      processes: sum(({ processes }) => processes),
+      restarts: sum(({ restarts }) => restarts),
+    };
   }
 
   get hasCapacity(): boolean {

@@ -6,6 +6,8 @@ import type { ListChange } from './server-list.ts';
 export interface RunningBridge {
   /** Serves these from now on; undefined: it serves one client, and what that began with. */
   readonly update: ((servers: Config['servers']) => ListChange) | undefined;
+  /** Files that it writes may have been moved away: it opens them again. */
+  reopen(): void;
   /** Where it can be reached, for people; empty for a stdio endpoint. */
   readonly urls: readonly { readonly label: string; readonly url: string }[];
   /** Takes nothing new, lets open calls finish within the grace time, ends streams, then the server's processes. */

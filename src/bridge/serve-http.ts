@@ -3,14 +3,18 @@ import type { Config, HttpListenerConfig, ServerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { SHUTTING_DOWN } from '../errors.ts';
 import { CertificateFiles } from '../http/server/certificate-files.ts';
+import type { Inspection } from '../observe/inspection.ts';
 import { ExchangeCapacity, Exchanges } from '../relay/exchanges.ts';
-import { type Observer, ServerSpeech } from '../relay/observer.ts';
+import { ServerSpeech } from '../relay/observer.ts';
 import { ChildLimit } from '../upstream/stdio/child-limit.ts';
+import { VERSION } from '../version.ts';
 import { describeCallers } from './caller-policy.ts';
 import { createAuthentication } from './create-authentication.ts';
 import { createDialers, nameServer } from './create-dialer.ts';
-import { createUrls } from './create-routes.ts';
+import { baseOf, createUrls } from './create-routes.ts';
 import { HttpListener } from './http-listener.ts';
+import { createObservation, type Observation } from './observing/observation.ts';
+import { createLooking } from './observing/status.ts';
 import type { RunningBridge } from './running-bridge.ts';
 import type { DialledServer } from './served-server.ts';
 
@@ -19,17 +23,42 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
   const { shutdownGraceMs } = config.limits;
   const certificate = listener.tls && new CertificateFiles({ ...listener.tls, log: deps.log, clock: deps.clock });
   const authentication = await createAuthentication(listener, deps);
-  const dial = createDial(listener, config.limits, undefined);
-  const http = new HttpListener({ listener, dial, authentication, certificate, deps });
+  const capacity = {
+    children: new SharedCapacity(config.limits.maxChildren),
+    calls: new ExchangeCapacity(config.limits.maxInFlight),
+  };
+  const { observation: observed } = config;
+  const inspect = (): Inspection => inspectAll();
+  const observation = await createObservation({
+    config: observed,
+    clients: 'several',
+    look: (counted) => createLooking({ config: observed, listener, inspect, deps }, counted),
+    deps,
+  });
+  const dial = createDial(listener, { capacity, observation, shutdownGraceMs });
+  const looking = observation.routes;
+  const http = new HttpListener({ listener, dial, authentication, certificate, looking, deps });
   const { servers } = http;
   servers.update(config.servers);
-  let port: number;
+  observation.serves(servers.served);
+  let port = 0;
+  const startedAtMs = Date.now();
+  const inspectAll = (): Inspection => ({
+    startedAtMs,
+    version: VERSION,
+    servers: servers.inspect((path) => `${baseOf(listener, port)}${path}`),
+    openCalls: capacity.calls.calls.taken,
+    maxOpenCalls: capacity.calls.calls.total,
+    processes: capacity.children.taken,
+    maxProcesses: capacity.children.total,
+  });
   try {
     // What is wrong with the only server is told now, and not to the first client.
     await servers.unnamed?.start();
     port = await http.http.listen();
   } catch (error) {
     await servers.close();
+    await observation.close();
     throw error;
   }
   let list = config.servers;
@@ -39,25 +68,38 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
     },
     update(newer) {
       list = newer;
-      return servers.update(newer);
+      const change = servers.update(newer);
+      observation.serves(servers.served);
+      return change;
     },
+    reopen: () => observation.reopen(),
     async shutdown() {
+      observation.endWatching();
       await http.drain(shutdownGraceMs);
       servers.endAll(SHUTTING_DOWN);
       await servers.close();
       http.close();
       authentication.close();
+      await observation.close();
     },
     killNow: () => servers.killNow(),
     ended: http.http.failed,
   };
 }
 
+interface DialParts {
+  /** What all servers share. */
+  readonly capacity: { readonly children: SharedCapacity; readonly calls: ExchangeCapacity };
+  readonly observation: Pick<Observation, 'observer' | 'refusal'>;
+  readonly shutdownGraceMs: number;
+}
+
 /** How a server is dialled. Each has its part of what the process may hold, which no other takes. */
-function createDial(listener: HttpListenerConfig, limits: Config['limits'], observer: Observer | undefined) {
-  const children = new SharedCapacity(limits.maxChildren);
-  const calls = new ExchangeCapacity(limits.maxInFlight);
-  const { shutdownGraceMs } = limits;
+function createDial(
+  listener: HttpListenerConfig,
+  { capacity: { children, calls }, observation, shutdownGraceMs }: DialParts,
+) {
+  const { observer, refusal } = observation;
   return async (server: ServerConfig, deps: Deps): Promise<DialledServer> => {
     const callers = describeCallers(listener, server);
     const childShare = children.share();
@@ -76,7 +118,8 @@ function createDial(listener: HttpListenerConfig, limits: Config['limits'], obse
       return {
         sessionDialers: dialers,
         callDialers: dialers,
-        exchanges: new Exchanges({ clock: deps.clock, ...callShare, ...observing }),
+        exchanges: new Exchanges({ clock: deps.clock, ...callShare, ...observing, refusal }),
+        processes: childLimit,
         close: () => dialers.close().finally(giveBack),
       };
     } catch (thrown) {

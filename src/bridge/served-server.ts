@@ -3,10 +3,12 @@ import type { Deps } from '../deps.ts';
 import type { HttpRoute } from '../downstream/listener/http-server.ts';
 import type { LiveStreams } from '../downstream/stream/live-streams.ts';
 import type { BridgeError } from '../errors.ts';
+import type { InspectedServer } from '../observe/inspection.ts';
 import type { CallRegistry } from '../relay/call-registry.ts';
 import type { Exchanges } from '../relay/exchanges.ts';
 import type { CallerDialers, Readiness } from '../relay/ports.ts';
 import type { SessionRegistry } from '../relay/session-registry.ts';
+import type { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { describeCallers } from './caller-policy.ts';
 import { createCalls, createSessions } from './create-registries.ts';
 import { createRoutes } from './create-routes.ts';
@@ -18,6 +20,8 @@ export interface DialledServer {
   /** For requests that stand for themselves. */
   readonly callDialers: CallerDialers;
   readonly exchanges: Exchanges;
+  /** Its processes, and those that ended though nobody wanted that. */
+  readonly processes: Pick<ChildLimit, 'running' | 'failed'>;
   /** Ends its processes and connections. */
   close(): Promise<void>;
 }
@@ -31,6 +35,12 @@ export interface ServedServerOptions {
   readonly live: LiveStreams;
   readonly deps: Deps;
 }
+
+/** What is seen of a server that runs. */
+export type InspectedPart = Pick<InspectedServer, 'sessions' | 'openCalls' | 'processes' | 'restarts' | 'speaks'>;
+
+/** A server of both eras is shown by the later one. */
+const MODERN_CLIENT = { era: 'modern', revision: undefined } as const;
 
 /** A server as clients over HTTP meet it: their sessions and calls, and what is at which path. */
 export class ServedServer {
@@ -47,6 +57,17 @@ export class ServedServer {
     this.calls = createCalls({ ...config, callers }, { exchanges, deps, dialers: callDialers });
     const served = { ...config, callers, listener: { ...listener, endpoints } };
     this.routes = createRoutes(served, { deps, sessions: this.sessions, calls: this.calls, live });
+  }
+
+  inspect(): InspectedPart {
+    const { exchanges, processes } = this.#dialled;
+    return {
+      sessions: this.sessions.size,
+      openCalls: exchanges.size,
+      processes: processes.running,
+      restarts: processes.failed,
+      speaks: exchanges.speech.spokenTo(MODERN_CLIENT),
+    };
   }
 
   readiness(): Readiness {

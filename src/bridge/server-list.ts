@@ -8,7 +8,10 @@ import type { Authenticator } from '../http/auth/authenticator.ts';
 import { principalOf } from '../http/auth/callers.ts';
 import { WELL_KNOWN } from '../http/auth/protected-resource.ts';
 import { respondError, respondJson, respondText } from '../http/server/respond.ts';
+import type { InspectedServer } from '../observe/inspection.ts';
+import type { ServedEndpoint } from '../observe/usage/usage.ts';
 import type { Readiness } from '../relay/ports.ts';
+import { nameServer } from './create-dialer.ts';
 import { endpointsBelow, publicUrlOf } from './create-routes.ts';
 import { ListedServer, type ListedServerParts } from './listed-server.ts';
 
@@ -20,15 +23,20 @@ export interface ListChange {
   readonly unchanged: number;
 }
 
+export interface ServerListParts extends Omit<ListedServerParts, 'unknown'> {
+  /** What there is to look at, by path. */
+  readonly looking: ReadonlyMap<string, FoundRoute>;
+}
+
 /** The servers behind a listener: the one of the command line at its own paths, those of a file below their names. */
 export class ServerList implements Router {
-  readonly #parts: Omit<ListedServerParts, 'unknown'>;
+  readonly #parts: ServerListParts;
   readonly #named = new Map<string, ListedServer>();
   #unnamed: ListedServer | undefined;
   readonly #openRoutes: ReadonlyMap<string, OpenRoute>;
   #isDraining = false;
 
-  constructor(parts: Omit<ListedServerParts, 'unknown'>) {
+  constructor(parts: ServerListParts) {
     this.#parts = parts;
     const readiness = readinessRoute({
       readiness: () => this.#readiness(),
@@ -86,6 +94,25 @@ export class ServerList implements Router {
     return new ListedServer(config, { ...this.#parts, unknown: this.#unknown });
   }
 
+  /** Everyone in the list. @param url where clients find a path of this listener */
+  inspect(url: (path: string) => string): readonly InspectedServer[] {
+    return this.#listed().map((server) => server.inspect(url));
+  }
+
+  /** Where clients can come in, for those who count who does. */
+  get served(): readonly ServedEndpoint[] {
+    return this.#listed().flatMap(({ config, endpoints: { path, ssePath, httpSse } }) => {
+      const server = nameServer(config);
+      const streamable: ServedEndpoint = { server, transport: 'streamable-http', path };
+      return httpSse === 'off' ? [streamable] : [streamable, { server, transport: 'http-sse', path: ssePath }];
+    });
+  }
+
+  #listed(): readonly ListedServer[] {
+    const unnamed = this.#unnamed === undefined ? [] : [this.#unnamed];
+    return [...unnamed, ...[...this.#named.values()].filter(({ isListed }) => isListed)];
+  }
+
   // ---- what is served where
 
   findOpen(path: string): OpenRoute | undefined {
@@ -115,6 +142,8 @@ export class ServerList implements Router {
   }
 
   #findElsewhere(request: IncomingMessage, path: string): FoundRoute {
+    const looked = this.#parts.looking.get(path);
+    if (looked !== undefined) return looked;
     const isRead = request.method === 'GET' || request.method === 'HEAD';
     if (path === '/' && isRead) return this.#findList(request);
     const nothing: HttpRoute = (_request, response) => respondError(response, nothingAt(path, this.#paths(undefined)));

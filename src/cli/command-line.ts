@@ -56,14 +56,18 @@ export function parseCommandLine(
     return { kind: 'completion', shell: parseShell(positionals) };
   }
   const urls = positionals.filter(isUrlLike);
-  const takesFile = parsed.config !== undefined || (isSetForConfig(env) && urls.length === 0 && command === undefined);
+  const isLooking = verb === 'report' || verb === 'top';
+  const takesFile =
+    !isLooking && (parsed.config !== undefined || (isSetForConfig(env) && urls.length === 0 && command === undefined));
   const names = takesFile ? positionals.filter((argument) => !isUrlLike(argument)) : [];
   const stray = takesFile ? undefined : positionals.find((argument) => !isUrlLike(argument));
   refuseMistakes({ head, parsed, verb, stray, command, platform });
   const wrong =
-    positionals.length > 0 || takesFile ? undefined : explainWrongProgram({ head, command: command ?? [], platform });
+    positionals.length > 0 || takesFile || isLooking
+      ? undefined
+      : explainWrongProgram({ head, command: command ?? [], platform });
   if (wrong !== undefined) throw new BridgeError('ERR_CONFIG_OPTION', wrong);
-  const needsTarget = !takesFile && verb !== 'snippet';
+  const needsTarget = !takesFile && verb !== 'snippet' && !isLooking;
   const hasTarget = urls.length > 0 || command !== undefined;
   const target = needsTarget || hasTarget ? parseTarget(verb ?? 'serve', urls, command ?? []) : undefined;
   return { kind: 'bridge', verb: verb ?? 'serve', target, names, options: collectOptions(parsed) };
@@ -119,7 +123,7 @@ function parseTopic([word]: readonly string[]): BridgeVerb | undefined {
   const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
   throw new BridgeError(
     'ERR_CONFIG_OPTION',
-    `There is no help on ${JSON.stringify(word)}, but on serve, connect, probe and snippet.${hint} mcp-portage help alone shows everything.`,
+    `There is no help on ${JSON.stringify(word)}, but on ${BRIDGE_VERBS.join(', ')}.${hint} mcp-portage help alone shows everything.`,
   );
 }
 

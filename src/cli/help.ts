@@ -77,6 +77,20 @@ const TOPICS: readonly Topic[] = [
       { left: 'mcp-portage snippet --for cursor http://127.0.0.1:8000/mcp', right: 'for the settings of Cursor' },
     ],
   },
+  {
+    verb: 'report',
+    about: 'says who uses what, and whether the old transport can go',
+    usage: [{ left: 'mcp-portage report [--since <time>] [--url <url>]', right: 'report on who uses what' }],
+    examples: [
+      { left: 'mcp-portage report --since 30d --json', right: 'for scripts; exits with 0 when HTTP+SSE can go' },
+    ],
+  },
+  {
+    verb: 'top',
+    about: 'shows a running bridge in the terminal',
+    usage: [{ left: 'mcp-portage top <url>', right: 'show who is connected and what runs' }],
+    examples: [],
+  },
 ];
 
 const OTHER_USAGE: readonly Row[] = [
@@ -108,14 +122,18 @@ export function renderHelp({ columns, verb }: HelpRequest): string {
     ...renderTable({ title: 'Usage', rows: usage }, indentOf(usage), width),
     ...tables.flatMap((table) => ['', ...renderTable(table, indentOf(tables.flatMap(({ rows }) => rows)), width)]),
     '',
-    ...renderTable({ title: 'Examples', rows: topics.flatMap(({ examples }) => examples) }, EXAMPLE_INDENT, width),
-    '',
+    ...renderExamples(topics, width),
     ...wrap(
       `Every option can come from the environment: --max-sessions is ${envNameOf('max-sessions')}; lists are separated by commas, headers by line breaks. Durations are 500ms, 30s, 5m or 2h, a bare number is seconds. Sizes are 64k or 16m, a bare number is bytes.`,
       width,
     ),
     '',
   ].join('\n');
+}
+
+function renderExamples(topics: readonly Topic[], width: number): readonly string[] {
+  const rows = topics.flatMap(({ examples }) => examples);
+  return rows.length === 0 ? [] : [...renderTable({ title: 'Examples', rows }, EXAMPLE_INDENT, width), ''];
 }
 
 function introduce(topics: readonly Topic[]): string {

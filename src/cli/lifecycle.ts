@@ -8,6 +8,8 @@ import { type BridgeError, toBridgeError } from '../errors.ts';
 export interface RunningBridge {
   /** Serves these from now on; undefined: what it serves cannot change. */
   readonly update: ((servers: Config['servers']) => ListChange) | undefined;
+  /** Files that it writes may have been moved away: it opens them again. */
+  reopen(): void;
   /** Where clients can connect. */
   readonly urls: readonly { readonly label: string; readonly url: string }[];
   /** Stops accepting, lets calls finish within the grace time, ends streams and children. */

@@ -99,9 +99,11 @@ export function explainUnknownOption({ name, written, value }: UnknownOption): s
 
 /**
  * `--sse <url>` names a server elsewhere, to be used over stdio. Told without a verb even where --sse is an option of ours,
- * which would have it served instead.
+ * which would have it served instead. `--url` is of other bridges, too.
  */
 export function explainUrlOfOption(head: readonly string[]): string | undefined {
+  if (head.some((word) => word === '--url' || word.startsWith('--url=')))
+    return `--url is for \`report\`; else ${BY_URL}`;
   const at = head.indexOf('--sse');
   if (at === -1 || !isUrlLike(head[at + 1] ?? '')) return undefined;
   return `--sse takes no URL: ${BY_URL}`;

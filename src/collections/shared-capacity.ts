@@ -20,6 +20,13 @@ export class SharedCapacity {
     return this.#total;
   }
 
+  /** By all together. */
+  get taken(): number {
+    let taken = 0;
+    for (const share of this.#shares) taken += share.taken;
+    return taken;
+  }
+
   /** A part for one more. It is given back by `close`. */
   share(): CapacityShare {
     const share: CapacityShare = new CapacityShare(this, () => {

@@ -38,7 +38,7 @@ export interface InspectedServer {
   readonly openCalls: number;
   /** Running ones, those that are ending included. */
   readonly processes: number;
-  /** Starts after the first, since the bridge runs. */
+  /** Processes that ended though nobody wanted that, since the bridge runs: another is started when it is needed. */
   readonly restarts: number;
 }
 

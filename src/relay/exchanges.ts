@@ -45,6 +45,8 @@ export interface ExchangesOptions extends Observing {
   readonly calls: CapacityShare;
   /** Bytes of large requests together, of which the one that exceeds it is still taken. */
   readonly bytes: CapacityShare;
+  /** Why no call is taken now; undefined: they are. */
+  readonly refusal: () => BridgeError | undefined;
 }
 
 /** The relay that runs an exchange: it routes the messages, and the exchange is opened and ended for it. */
@@ -72,6 +74,11 @@ export class ExchangeCapacity {
     this.#bytes = new SharedCapacity(maxBytes);
   }
 
+  /** Calls that are open, and how many may be. */
+  get calls(): Pick<SharedCapacity, 'taken' | 'total'> {
+    return this.#calls;
+  }
+
   /** The part of one server. */
   share(): Pick<ExchangesOptions, 'calls' | 'bytes'> & { close(): void } {
     const calls = this.#calls.share();
@@ -97,11 +104,13 @@ export class Exchanges implements Observing {
   readonly #calls: CapacityShare;
   /** Those of large requests. */
   readonly #bytes: CapacityShare;
+  readonly #refusal: ExchangesOptions['refusal'];
 
-  constructor({ clock, calls, bytes, observer, speech, server }: ExchangesOptions) {
+  constructor({ clock, calls, bytes, refusal, observer, speech, server }: ExchangesOptions) {
     this.clock = clock;
     this.#calls = calls;
     this.#bytes = bytes;
+    this.#refusal = refusal;
     this.observer = observer;
     this.speech = speech;
     this.server = server;
@@ -127,7 +136,7 @@ export class Exchanges implements Observing {
       const message = `The unanswered requests of all clients together have ${this.#bytes.taken} bytes, and ${this.#bytes.total} are the most allowed here; wait for answers before sending more large ones.`;
       return new BridgeError('ERR_SESSION_BUSY', message, RETRY);
     }
-    return undefined;
+    return this.#refusal();
   }
 
   /** The exchange of a request, which counts from `open` on. */

@@ -42,6 +42,7 @@ async function startList(t: ExecutionContext, servers: readonly ServerConfig[], 
     listener,
     authentication,
     certificate: undefined,
+    looking: new Map(),
     deps,
     async dial({ listing }) {
       if (failure !== undefined) throw failure;
@@ -56,6 +57,7 @@ async function startList(t: ExecutionContext, servers: readonly ServerConfig[], 
         sessionDialers: fake,
         callDialers: fake,
         exchanges: createExchanges(clock),
+        processes: { running: 0, failed: 0 },
         close: async () => void closed.push(name),
       };
     },

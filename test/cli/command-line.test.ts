@@ -100,7 +100,7 @@ test('help may be about one verb', (t) => {
 test('help on what is no command says what there is help on', (t) => {
   t.is(
     refusal('help', 'nonsense'),
-    'There is no help on "nonsense", but on serve, connect, probe and snippet. mcp-portage help alone shows everything.',
+    'There is no help on "nonsense", but on serve, connect, probe, snippet, report, top. mcp-portage help alone shows everything.',
   );
   t.regex(refusal('help', 'conect'), /Did you mean connect\?/);
 });

@@ -32,12 +32,16 @@ testInBash('completes every option', (t) => {
     '--no-inherit-env',
     '--no-pty',
     '--no-oauth-browser',
+    '--no-status',
+    '--no-metrics',
+    '--no-usage',
+    '--no-audit-required',
     '--no-json',
   ]);
 });
 
 testInBash('completes the verbs, the shells and the values of a choice', (t) => {
-  t.deepEqual(complete('mcp-portage '), ['serve', 'connect', 'probe', 'snippet', 'completion']);
+  t.deepEqual(complete('mcp-portage '), ['serve', 'connect', 'probe', 'snippet', 'report', 'top', 'completion']);
   t.deepEqual(complete('mcp-portage completion '), ['bash', 'zsh']);
   t.deepEqual(complete('mcp-portage --isolation s'), ['session', 'shared']);
   t.deepEqual(complete('mcp-portage --log-format j'), ['json']);

@@ -25,6 +25,7 @@ function play(t: ExecutionContext, start?: () => Promise<RunningBridge>, hangUp 
   const ended = deferred<BridgeError | undefined>();
   const bridge: RunningBridge = {
     update: undefined,
+    reopen: () => undefined,
     urls: [
       { label: 'Streamable HTTP', url: 'http://127.0.0.1:1/mcp' },
       { label: 'HTTP+SSE', url: 'http://127.0.0.1:1/sse' },

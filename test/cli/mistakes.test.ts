@@ -53,7 +53,6 @@ for (const [flag, wayOut] of [
   ['--allow-http', /leave it out/],
   ['--ignore-tool', /use --exclude-tool/],
   // Habits.
-  ['--url', /mcp-portage connect <url>/],
   ['--cmd', /mcp-portage -- <command> \[args\.\.\.\]$/],
   ['--config-file', /use --config FILE/],
   ['--token', /use --bearer-token-file\.$/],
@@ -82,6 +81,10 @@ test('an option with one dash gets the second, and no letter of it is told by it
     'Unknown option -port: names of options have two dashes; did you mean --port?',
   );
   t.is(refusal('-xyz', '--', 'x').split('\n').length, 1);
+});
+
+test('a URL behind --url, as other bridges have it, is answered with what to write here', (t) => {
+  t.regex(refusal('--url', 'https://a.example/mcp'), /else give the URL without an option: mcp-portage connect <url>/);
 });
 
 test('a URL behind --sse, as supergateway has it, is not served without a word', (t) => {

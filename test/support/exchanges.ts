@@ -1,6 +1,7 @@
 /** Where exchanges begin and end, as tests need it, and an observer that keeps what it sees. */
 
 import type { Clock } from '../../src/deps.ts';
+import type { BridgeError } from '../../src/errors.ts';
 import type { Era } from '../../src/mcp/vocabulary/revisions.ts';
 import { type CallTimes, ExchangeCapacity, Exchanges } from '../../src/relay/exchanges.ts';
 import {
@@ -20,6 +21,7 @@ import {
 export interface ExchangesParts {
   readonly observer?: Observer | undefined;
   readonly speech?: ServerSpeech;
+  readonly refusal?: () => BridgeError | undefined;
   readonly maxOpen?: number;
   readonly maxBytes?: number;
 }
@@ -28,11 +30,12 @@ export interface ExchangesParts {
 const MAX_OPEN = 4096;
 
 export function createExchanges(clock: Clock, parts: ExchangesParts = {}): Exchanges {
-  const { observer, speech = new ServerSpeech(), maxOpen = MAX_OPEN, maxBytes } = parts;
+  const { observer, speech = new ServerSpeech(), refusal = () => undefined, maxOpen = MAX_OPEN, maxBytes } = parts;
   return new Exchanges({
     clock,
     observer,
     speech,
+    refusal,
     server: ORIGIN.server,
     ...new ExchangeCapacity(maxOpen, maxBytes).share(),
   });

@@ -96,8 +96,10 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
         maxOpen: options.maxInFlight ?? DEFAULTS.limits.maxInFlight,
         observer: options.observer,
       }),
+      processes: { running: 0, failed: 0 },
       close: async () => undefined,
     }),
+    looking: new Map(),
     authentication: {
       forEndpoints: () => ({ authenticator, publicRoutes: options.publicRoutes ?? new Map() }),
       anywhere: () => authenticator,

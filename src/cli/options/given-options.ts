@@ -138,6 +138,7 @@ export interface OptionUse {
 
 export function isApplicable({ verbs, target, group }: OptionSpec, use: OptionUse): boolean {
   if (use.verb === 'snippet') return OF_ADDRESSES.includes(group);
+  if (use.verb === 'report' || use.verb === 'top') return group === 'logging' || (verbs?.includes(use.verb) ?? false);
   return (
     (verbs === undefined || verbs.includes(use.verb)) &&
     (target === undefined || use.target === 'any' || target === use.target)
@@ -158,7 +159,11 @@ const WHY_NOT: Readonly<Record<BridgeVerb, string>> = {
   connect: '`connect` does not listen: it speaks on its own stdin and stdout, with one client',
   probe: '`probe` only looks at the server, once',
   snippet: '`snippet` only prints what to paste',
+  report: '`report` only says who uses what',
+  top: '`top` only looks at a running bridge',
 };
+
+const STARTS_NO_SERVER: readonly BridgeVerb[] = ['snippet', 'report', 'top'];
 
 /** `--timeout` of a probe has longer names elsewhere. */
 function askForRelated(name: string, use: OptionUse): string {
@@ -167,6 +172,9 @@ function askForRelated(name: string, use: OptionUse): string {
 }
 
 function explain({ name, verbs, target }: OptionSpec, use: OptionUse): string {
+  if (verbs === undefined && STARTS_NO_SERVER.includes(use.verb)) {
+    return `--${name} is about a server or how it is served; ${WHY_NOT[use.verb]}. Leave it out.`;
+  }
   if (verbs !== undefined && !verbs.includes(use.verb)) {
     const places = verbs.map((verb) => `\`${verb}\``).join(' and ');
     return `--${name} is for ${places}; ${WHY_NOT[use.verb]}. Leave it out${askForRelated(name, use)}`;

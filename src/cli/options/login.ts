@@ -93,11 +93,11 @@ export const LOGIN_OPTIONS = [
   {
     name: 'state-dir',
     group: 'login',
-    describe: 'Where logins are kept, readable for you alone',
+    describe: 'Where logins and counts are kept, readable for you alone',
     kind: 'value',
     placeholder: 'directory',
     defaultNote: '~/.mcp-portage, or where the system keeps such things',
     completes: 'directory',
-    target: 'url',
+    verbs: ['serve', 'connect', 'probe', 'report'],
   },
 ] as const satisfies readonly OptionSpec[];

@@ -12,16 +12,18 @@ export const OPTION_GROUPS = {
   login: 'Logging in at the remote server (URL)',
   sessions: 'Sessions (serve)',
   limits: 'Limits',
+  observing: 'What is seen of it',
   probe: 'The report (probe)',
+  report: 'The report (report)',
   snippet: 'For a host (snippet)',
   logging: 'Logging',
 } as const;
 
 /**
- * What mcp-portage does with servers: serve them over HTTP, connect a stdio client to one, report on them, or say how a
- * host reaches what is served.
+ * What mcp-portage does with servers: serve them over HTTP, connect a stdio client to one, report on them, say how a
+ * host reaches what is served, report on who uses them, or show that as it happens.
  */
-export const BRIDGE_VERBS = ['serve', 'connect', 'probe', 'snippet'] as const;
+export const BRIDGE_VERBS = ['serve', 'connect', 'probe', 'snippet', 'report', 'top'] as const;
 export type BridgeVerb = (typeof BRIDGE_VERBS)[number];
 
 export interface OptionSpec {

@@ -5,6 +5,7 @@
  */
 import { LISTENING_OPTIONS } from './listening.ts';
 import { LOGIN_OPTIONS } from './login.ts';
+import { OBSERVING_OPTIONS } from './observing.ts';
 import type { OptionSpec } from './option-spec.ts';
 import { OUTPUT_OPTIONS } from './output.ts';
 import { REMOTE_OPTIONS } from './remote.ts';
@@ -17,6 +18,7 @@ export const OPTIONS = [
   ...REMOTE_OPTIONS,
   ...LOGIN_OPTIONS,
   ...SESSIONS_OPTIONS,
+  ...OBSERVING_OPTIONS,
   ...OUTPUT_OPTIONS,
 ] as const;
 

@@ -1,5 +1,5 @@
 /** What is reported and logged. */
-import { HOSTS } from '../snippet.ts';
+import { HOSTS } from '../../snippet.ts';
 import type { OptionSpec } from './option-spec.ts';
 
 export const OUTPUT_OPTIONS = [
@@ -9,7 +9,7 @@ export const OUTPUT_OPTIONS = [
     describe: 'Print the report as JSON',
     kind: 'flag',
     default: 'false',
-    verbs: ['probe'],
+    verbs: ['probe', 'report'],
   },
   {
     name: 'timeout',

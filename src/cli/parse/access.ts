@@ -13,6 +13,7 @@ import { BridgeError } from '../../errors.ts';
 import { isLoopback, isWildcard } from '../../http/addresses.ts';
 import { isBearerToken } from '../../http/client/bearer-token.ts';
 import type { GivenOptions } from '../options/given-options.ts';
+import type { OptionName } from '../options/option-table.ts';
 import {
   parseIssuer,
   parseKeyLocation,
@@ -73,7 +74,7 @@ function parseAllowedHosts({ given, listen: { host }, endpoints: { baseUrl } }: 
 
 function parseAuth(request: AccessRequest): AuthConfig | undefined {
   const { given } = request;
-  const tokens = given.list('auth-token', parseTokenSource).map((source) => findToken(source, request));
+  const tokens = given.list('auth-token', parseTokenSource).map((source) => findToken(source, 'auth-token', request));
   if (given.isGiven('auth-token') && tokens.length === 0) {
     throw new BridgeError('ERR_CONFIG_OPTION', `${given.sourceOf('auth-token')}: expected at least one; got none.`);
   }
@@ -81,7 +82,12 @@ function parseAuth(request: AccessRequest): AuthConfig | undefined {
   return tokens.length === 0 && oauth === undefined ? undefined : { tokens, oauth };
 }
 
-function findToken({ name, kind, place }: WrittenTokenSource, { given, env, cwd }: AccessRequest): TokenSource {
+/** Throws ERR_CONFIG_OPTION where there is no token. */
+export function findToken(
+  { name, kind, place }: WrittenTokenSource,
+  option: OptionName,
+  { given, env, cwd }: Pick<AccessRequest, 'given' | 'env' | 'cwd'>,
+): TokenSource {
   // Apart from the subjects of an issuer, whatever they are called.
   const principal = `token:${name}`;
   if (kind === 'file') return { kind: 'file', principal, file: resolve(cwd, place) };
@@ -89,7 +95,7 @@ function findToken({ name, kind, place }: WrittenTokenSource, { given, env, cwd 
   if (token && isBearerToken(token)) return { kind: 'value', principal, token };
   const got = token ? 'something else' : 'nothing';
   const expected = `expected a token in the variable ${place}, letters, digits and -._~+/ without spaces; got ${got}`;
-  throw new BridgeError('ERR_CONFIG_OPTION', `${given.sourceOf('auth-token')}: ${expected}.`);
+  throw new BridgeError('ERR_CONFIG_OPTION', `${given.sourceOf(option)}: ${expected}.`);
 }
 
 /** Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION. */
@@ -125,7 +131,8 @@ export function mappedVariables(given: GivenOptions): readonly string[] {
 
 /** Names of the variables that hold tokens of callers: nothing for the wrapped server. */
 export function tokenVariables(given: GivenOptions): readonly string[] {
-  return given.list('auth-token', parseTokenSource).flatMap(({ kind, place }) => (kind === 'env' ? [place] : []));
+  const written = [...given.list('auth-token', parseTokenSource), ...given.list('status-token', parseTokenSource)];
+  return written.flatMap(({ kind, place }) => (kind === 'env' ? [place] : []));
 }
 
 const OAUTH_DETAILS = ['auth-audience', 'auth-jwks', 'auth-scope'] as const;

@@ -18,6 +18,7 @@ import { tokenVariables } from './access.ts';
 import type { Environment } from './child-environment.ts';
 import { explainNoServer, parseListed } from './listed-servers.ts';
 import { parseListener } from './listener.ts';
+import { parseObservation } from './observing.ts';
 import type { RemoteSurroundings } from './remote.ts';
 import { type ParsedServer, parseServer } from './server.ts';
 import * as value from './value.ts';
@@ -54,6 +55,7 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
   const given = new GivenOptions([written.commandLine, written.environment, file?.options ?? NOTHING], use);
   const { listener: http, warnings } = parseListener(given, around, verb === 'serve' ? 'yes' : 'no');
   const { access } = http;
+  const observed = parseObservation(given, around, verb === 'serve' ? http : undefined);
   // A probe is a client of its own: it listens nowhere.
   const listener: ListenerConfig = verb === 'serve' ? http : { kind: 'pipes' };
   const from = { verb, access, around, withheld: tokenVariables(given) };
@@ -73,6 +75,7 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
       maxChildren: given.optional('max-children', value.parsePositiveCount) ?? sumOfChildren([first, ...others]),
       shutdownGraceMs: given.required('shutdown-grace', value.parseDuration),
     },
+    observation: observed.observation,
     log: parseLog(given, around, verb),
   };
   const probe: ProbeOptions = {
@@ -86,6 +89,7 @@ export function parseConfig(command: BridgeCommand, around: Surroundings, file?:
     probe,
     warnings: [
       ...warnings,
+      ...observed.warnings,
       ...(file?.warnings ?? []),
       ...servers.flatMap((parsed) => parsed.warnings),
       ...warnOfStrangers(around.env),

@@ -14,7 +14,7 @@ export interface ParsedListener {
 }
 
 /** Served by the bridge itself on every port. */
-const OWN_PATHS = ['/healthz', '/readyz'];
+const OWN_PATHS = ['/healthz', '/readyz', '/metrics', '/status', '/status.css', '/status.js', '/status.json'];
 
 /** @throws BridgeError ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION */
 export function parseListener(
@@ -48,7 +48,7 @@ function parseTls(given: GivenOptions, around: RemoteSurroundings): HttpListener
 }
 
 function parseEndpoints(given: GivenOptions): EndpointConfig {
-  const taken = new Map<string, string>(OWN_PATHS.map((path) => [path, 'a health check of the bridge']));
+  const taken = new Map<string, string>(OWN_PATHS.map((path) => [path, 'what the bridge tells of itself']));
   const claim = (name: OptionName): string => {
     const path = given.required(name, value.parseEndpointPath);
     const owner = taken.get(path);

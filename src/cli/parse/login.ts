@@ -1,16 +1,16 @@
 /** How to log in at a remote server, in whose name, and whether at all. */
 
-import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import type { LoginConfig, RegisteredClient, RemoteConfig } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
 import { isLoopback } from '../../http/addresses.ts';
 import type { GivenOptions } from '../options/given-options.ts';
 import type { BridgeVerb } from '../options/option-spec.ts';
-import { CLIENT_SECRET_VARIABLE, OPTIONS, type OptionName } from '../options/option-table.ts';
+import { CLIENT_SECRET_VARIABLE, OPTIONS } from '../options/option-table.ts';
 import { parseIssuer, parseScopes } from './auth-value.ts';
 import type { Environment } from './child-environment.ts';
 import { type FoundFile, tryToRead, warnOfOpenFile } from './headers.ts';
+import { findStateDirectory } from './state-directory.ts';
 import type { Parsed } from './value.ts';
 import * as value from './value.ts';
 
@@ -65,7 +65,7 @@ export function parseLogin(request: LoginRequest): ParsedLogin {
     scopes: [...new Set(given.list('oauth-scope', parseScopes).flat())],
     callback: given.required('oauth-callback', parseCallback),
     browser: given.required('oauth-browser', value.parseFlag) ? findBrowser(request) : undefined,
-    stateDirectory: findStateDirectory(request),
+    stateDirectory: findStateDirectory(given, request),
   };
   return { login, warnings };
 }
@@ -155,19 +155,6 @@ function findBrowser({ env, platform }: LoginRequest): readonly string[] {
   const words = (env.BROWSER ?? '').split(/\s+/).filter((word) => word !== '');
   if (words.length > 0) return words.some((word) => word.includes('%s')) ? words : [...words, '%s'];
   return BROWSERS[platform] ?? USUAL_BROWSER;
-}
-
-/** Undefined: nowhere. A user without a home, as in some containers, can log in, but not keep it. */
-function findStateDirectory({ given, env, cwd, platform, homeFolder = homedir }: LoginRequest): string | undefined {
-  const configured = given.optional('state-dir' satisfies OptionName, value.parseText);
-  if (configured !== undefined) return resolve(cwd, configured);
-  if (env.XDG_STATE_HOME) return join(env.XDG_STATE_HOME, 'mcp-portage');
-  if (platform === 'win32' && env.LOCALAPPDATA) return join(env.LOCALAPPDATA, 'mcp-portage');
-  try {
-    return join(env.HOME || env.USERPROFILE || homeFolder(), '.mcp-portage');
-  } catch {
-    return undefined;
-  }
 }
 
 function excluded(message: string): BridgeError {

@@ -2,10 +2,10 @@
 import type { HttpListenerConfig } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
 import { isWildcard } from '../../http/addresses.ts';
+import { HOSTS, type HostName, nameForHosts, type SnippetServer } from '../../snippet.ts';
 import type { BridgeCommand } from '../command-line.ts';
 import type { ConfigFile } from '../config-file/config-file.ts';
 import { GivenOptions, inEnvironment, onCommandLine, refuseInapplicable } from '../options/given-options.ts';
-import { HOSTS, type HostName, nameForHosts, type SnippetServer } from '../snippet.ts';
 import { chooseServers } from './listed-servers.ts';
 import { parseListener } from './listener.ts';
 import type { RemoteSurroundings } from './remote.ts';

@@ -11,6 +11,10 @@ const UNIT_BYTES: Readonly<Record<string, number>> = { '': 1, b: 1, k: 2 ** 10, 
 
 /** Beyond this a Node timer fires at once: its delay is a signed 32-bit number of milliseconds. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
+const DAY_MS = 24 * 3_600_000;
+const WINDOW_MS: Readonly<Record<string, number>> = { ...UNIT_MS, d: DAY_MS, w: 7 * DAY_MS };
+/** Nothing is kept for longer. */
+const MAX_WINDOW_MS = 400 * DAY_MS;
 
 /** A Buffer and a string can hold no more on every supported platform. */
 const MAX_BYTES = 512 * 2 ** 20;
@@ -23,6 +27,14 @@ export function parseDuration(text: string): Parsed<number> {
   const ms = Math.round(Number(match?.[1]) * (UNIT_MS[(match?.[2] ?? 's').toLowerCase()] ?? Number.NaN));
   if (ms <= MAX_TIMER_MS) return accept(ms);
   return refuse('a duration like 500ms, 30s, 5m or 2h (a bare number is seconds; at most 596h)');
+}
+
+/** A longer time in the past: `30d`, `12w`; also what `parseDuration` takes, with its unit. In ms. */
+export function parseWindow(text: string): Parsed<number> {
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d|w)$/i.exec(text);
+  const ms = Math.round(Number(match?.[1]) * (WINDOW_MS[(match?.[2] ?? '').toLowerCase()] ?? Number.NaN));
+  if (ms > 0 && ms <= MAX_WINDOW_MS) return accept(ms);
+  return refuse('a time like 12h, 30d or 12w (at most 400d)');
 }
 
 /** Parses what `parseDuration` does, but for a duration of nothing. */

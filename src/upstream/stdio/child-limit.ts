@@ -24,10 +24,23 @@ export class ChildLimit {
   readonly #taken = new Set<CountedChild | Slot>();
   /** Slots that wait, in turn, for those of the processes that are ending. */
   readonly #waiting: Slot[] = [];
+  #failed = 0;
 
   constructor(max = Number.POSITIVE_INFINITY, share = new SharedCapacity(Number.POSITIVE_INFINITY).share()) {
     this.#max = max;
     this.#share = share;
+  }
+
+  /** Processes of which something may still run. */
+  get running(): number {
+    let running = 0;
+    for (const taken of this.#taken) if (!(taken instanceof Slot)) running += 1;
+    return running;
+  }
+
+  /** Processes that ended though nobody wanted that. */
+  get failed(): number {
+    return this.#failed;
   }
 
   /**
@@ -60,7 +73,10 @@ export class ChildLimit {
     this.#taken.delete(slot);
     // In the place of its slot.
     this.#taken.add(child);
-    void child.gone.then(() => this.#vacate(child));
+    void child.gone.then(() => {
+      if (!child.isEnding) this.#failed += 1;
+      this.#vacate(child);
+    });
   }
 
   /** Called by a slot. */

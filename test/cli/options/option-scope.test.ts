@@ -62,7 +62,15 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   'oauth-scope': OF_URLS,
   'oauth-callback': OF_URLS,
   'oauth-browser': OF_URLS,
-  'state-dir': OF_URLS,
+  status: LISTENING,
+  'status-token': LISTENING,
+  metrics: LISTENING,
+  usage: RUNNING,
+  'audit-file': RUNNING,
+  'audit-required': RUNNING,
+  'state-dir': EVERYWHERE,
+  url: [],
+  since: [],
   isolation: ['serve command'],
   prewarm: ['serve command'],
   'session-timeout': LISTENING,
@@ -159,3 +167,19 @@ test('snippet takes what says where serve listens, and nothing of the servers th
   for (const name of ['for', 'config', 'port', 'path', 'base-url', 'auth-token'] as const) t.true(takes(name), name);
   for (const name of ['json', 'timeout'] as const) t.false(takes(name), name);
 });
+
+test('report and top take what says where to look, and nothing about servers', (t) => {
+  const takenBy = (verb: 'report' | 'top') =>
+    OPTIONS.filter((option) => isApplicable(option, { verb, target: 'any' })).map(({ name }) => name);
+  t.deepEqual(takenBy('report'), ['state-dir', 'status-token', 'url', 'since', 'json', 'log-level', 'log-format']);
+  t.deepEqual(takenBy('top'), ['status-token', 'log-level', 'log-format']);
+});
+
+for (const verb of ['snippet', 'report', 'top'] as const) {
+  test(`what ${verb} has no use for is refused`, (t) => {
+    const use = { verb, target: 'any' } as const;
+    const error = t.throws(() => refuseInapplicable(new Map([['isolation', ['shared']]]), use));
+    t.regex(error?.message ?? '', /^--isolation is .* only .*Leave it out/);
+    t.true(error?.message.includes(`\`${verb}\``));
+  });
+}

@@ -7,7 +7,7 @@ import { isOptionName } from '../../../src/cli/options/option-table.ts';
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
 /** Options of other programs are named there. */
-const ABOUT_OTHERS = ['src/cli/mistakes.ts'];
+const ABOUT_OTHERS = ['src/cli/mistakes.ts', 'src/snippet.ts'];
 /** What every program has, an option of curl and one of V8, beginnings of `--no-` forms, and a decrement. */
 const NOT_OURS = ['help', 'version', 'cacert', 'heap-growing-percent', 'no', 'no-x', 'depth'];
 

@@ -93,6 +93,13 @@ const defaults = {
   listener,
   servers: [server],
   limits: { maxInFlight: 4096, maxChildren: 528, shutdownGraceMs: 4000 },
+  observation: {
+    status: 'served',
+    statusToken: undefined,
+    metrics: 'off',
+    usage: undefined,
+    audit: undefined,
+  },
   log: { level: 'info', format: 'json' },
 } as const;
 
@@ -113,6 +120,8 @@ const login = {
   stateDirectory: '/home/me/.mcp-portage',
 };
 
+const unseen = { observation: { ...defaults.observation, status: 'off' } };
+
 test('a server reached by URL has the same defaults', (t) => {
   const target = { kind: 'url', url: new URL('https://example.com/mcp') } as const;
   const sessions = { ...server.sessions, poolSize: 256 };
@@ -124,6 +133,7 @@ test('a server reached by URL has the same defaults', (t) => {
   });
   t.deepEqual<unknown, unknown>(parseLine(['connect', 'https://example.com/mcp'], { HOME: '/home/me' }).config, {
     ...defaults,
+    ...unseen,
     listener: pipes,
     servers: [
       {
@@ -141,7 +151,12 @@ test('a server reached by URL has the same defaults', (t) => {
 
 test('a probe is a client that says little beside its report', (t) => {
   const { config } = parseLine(['probe', '--', 'server']);
-  t.deepEqual<unknown, unknown>(config, { ...defaults, listener: pipes, log: { level: 'warn', format: 'json' } });
+  t.deepEqual<unknown, unknown>(config, {
+    ...defaults,
+    ...unseen,
+    listener: pipes,
+    log: { level: 'warn', format: 'json' },
+  });
   t.is(parseLine(['probe', '--log-level', 'debug', '--', 'server']).config.log.level, 'debug');
 });
 
@@ -202,7 +217,15 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   'oauth-scope': ['read', 'call'],
   'oauth-callback': ['http://localhost:3334/back'],
   'oauth-browser': ['false'],
+  status: ['false'],
+  'status-token': ['env:LOOK'],
+  metrics: ['true'],
+  usage: ['true'],
+  'audit-file': ['audit.jsonl'],
+  'audit-required': ['true'],
   'state-dir': ['state'],
+  url: ['http://127.0.0.1:8000'],
+  since: ['7d'],
   isolation: ['shared'],
   prewarm: ['1'],
   'session-timeout': ['1h'],
@@ -231,7 +254,7 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   'log-format': ['pretty'],
 };
 
-const SURROUNDING = { EXTRA: 'x', ALICE: 'a-long-token-of-alice' };
+const SURROUNDING = { EXTRA: 'x', ALICE: 'a-long-token-of-alice', LOOK: 'a-long-token-to-look' };
 
 const listening = {
   kind: 'http',
@@ -281,6 +304,13 @@ const always = {
   },
 };
 const log = { level: 'debug', format: 'pretty' };
+const observed = {
+  status: 'off',
+  statusToken: { kind: 'value', principal: 'token:client', token: 'a-long-token-to-look' },
+  metrics: 'served',
+  usage: { stateDirectory: '/work-dir/state' },
+  audit: { file: '/work-dir/audit.jsonl', unwritable: 'refuses-calls' },
+};
 const timeouts = { connectMs: 1000, firstByteMs: 2000, idleMs: 3000, callMs: 240_000 };
 const remote = {
   transport: 'sse',
@@ -313,6 +343,7 @@ const ofCommand = { cwd: '/work-dir/sub', env: { EXTRA: 'x', A: '1', B: '2' }, w
 const everyOptionAsConfig = {
   'serve command': {
     listener: listening,
+    observation: observed,
     limits: { maxInFlight: 20, maxChildren: 7, shutdownGraceMs: 250 },
     log,
     server: {
@@ -335,6 +366,7 @@ const everyOptionAsConfig = {
   },
   'serve url': {
     listener: listening,
+    observation: observed,
     limits: { maxInFlight: 20, maxChildren: 13, shutdownGraceMs: 250 },
     log,
     server: {
@@ -355,13 +387,14 @@ const everyOptionAsConfig = {
   },
   'probe url': {
     listener: pipes,
+    observation: { ...defaults.observation, status: 'off' },
     limits: { ...defaults.limits, maxChildren: 768 },
     log,
     server: {
       ...server,
       protocol: always.protocol,
       remote: { ...remote, forwardHeaders: [], timeouts: server.remote.timeouts, keepAliveMs: 0 },
-      child: { ...server.child, withheldEnv: ['ALICE', 'EXTRA'] },
+      child: { ...server.child, withheldEnv: ['ALICE', 'EXTRA', 'LOOK'] },
       sessions: { ...server.sessions, poolSize: 256 },
       limits: { ...server.limits, maxMessageBytes: 1_048_576 },
     },
@@ -488,7 +521,7 @@ test(excludes, '--tls-cert a.pem', /^--tls-cert needs --tls-key/);
 test(excludes, '--tls-key a.pem', /^--tls-key needs --tls-cert/);
 test(excludes, '--path /x --sse-path /x', /^--sse-path: the path \/x is taken by --path/);
 test(excludes, '--message-path /mcp/', /^--message-path: the path \/mcp is taken by --path/);
-test(excludes, '--path /readyz', /taken by a health check/);
+test(excludes, '--path /readyz', /taken by what the bridge tells of itself/);
 test(excludes, '--prewarm 2 --isolation shared', /expected at most 1/);
 test(excludes, '--prewarm 9 --max-sessions 8', /^--prewarm 9 .* --max-sessions allows/);
 test(excludes, '--prewarm 9 --max-children 8', /^--prewarm 9 .* --max-children allows/);

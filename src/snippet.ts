@@ -1,5 +1,5 @@
 /** What to paste into a host so that it reaches what is served here, in the words of that host. */
-import { quoteWord } from '../process/shown-arguments.ts';
+import { quoteWord } from './process/shown-arguments.ts';
 
 export const HOSTS = [
   'claude-code',

@@ -1,0 +1,127 @@
+/** What is made of what the bridge sees of clients and calls, as the configuration says. */
+import type { ObservationConfig } from '../../config.ts';
+import type { Deps } from '../../deps.ts';
+import type { FoundRoute } from '../../downstream/listener/http-server.ts';
+import type { BridgeError } from '../../errors.ts';
+import { ClientLog } from '../../observe/client-log.ts';
+import { joinObservers } from '../../observe/observers.ts';
+import type { ServedEndpoint } from '../../observe/usage/usage.ts';
+import type { UsageTable } from '../../observe/usage/usage-table.ts';
+import type { Observer } from '../../relay/observer.ts';
+
+/** Paths of routes, and what is served there. */
+export type Routes = readonly (readonly [path: string, route: FoundRoute])[];
+
+/** One thing that looks at calls; what it does not need it leaves to `NOTHING`. */
+export interface ObservingPart {
+  readonly observer: Observer | undefined;
+  /** What there is to look at. */
+  readonly routes: Routes;
+  /** Why no call is taken now; undefined: they are. */
+  refusal(): BridgeError | undefined;
+  /** Clients find the servers here from now on. */
+  serves(endpoints: readonly ServedEndpoint[]): void;
+  /** A file that is written may have been moved away. */
+  reopen(): void;
+  /** Ends what others still look at. */
+  endWatching(): void;
+  /** Writes what is left to write. Never rejects. */
+  close(): Promise<void>;
+}
+
+const NOTHING: ObservingPart = {
+  observer: undefined,
+  routes: [],
+  refusal: () => undefined,
+  serves: () => undefined,
+  reopen: () => undefined,
+  endWatching: () => undefined,
+  close: async () => undefined,
+};
+
+/** A part that others look at. */
+export type Looking = Pick<ObservingPart, 'observer' | 'routes' | 'endWatching'>;
+
+export type Observation = Omit<ObservingPart, 'routes'> & { readonly routes: ReadonlyMap<string, FoundRoute> };
+
+export interface ObservationRequest {
+  readonly config: ObservationConfig;
+  readonly clients: 'several' | 'one';
+  /** Makes what people look at; given what is counted, if it is. */
+  readonly look: (counted: Counted) => Promise<readonly Looking[]>;
+  readonly deps: Deps;
+}
+
+/** What is counted of the usage; undefined: it is not. */
+export type Counted = UsageTable | undefined;
+
+/** Each part is loaded where it is wanted. */
+export async function createObservation(request: ObservationRequest): Promise<Observation> {
+  const { log } = request.deps;
+  const usage = await countUsage(request);
+  const looking = (await request.look(usage?.table)).map((part) => ({ ...NOTHING, ...part }));
+  const parts = [logClients(request), usage?.part ?? NOTHING, await writeAudit(request), ...looking];
+  const observers = parts.flatMap(({ observer }) => observer ?? []);
+  return {
+    observer: joinObservers(observers, (err) => log.error({ err }, 'an observer failed')),
+    routes: new Map(parts.flatMap(({ routes }) => routes)),
+    refusal: () => firstOf(parts),
+    serves: (endpoints) => each(parts, (part) => part.serves(endpoints)),
+    reopen: () => each(parts, (part) => part.reopen()),
+    endWatching: () => each(parts, (part) => part.endWatching()),
+    close: async () => void (await Promise.all(parts.map((part) => part.close()))),
+  };
+}
+
+function firstOf(parts: readonly ObservingPart[]): BridgeError | undefined {
+  for (const part of parts) {
+    const refusal = part.refusal();
+    if (refusal !== undefined) return refusal;
+  }
+  return undefined;
+}
+
+function each(parts: readonly ObservingPart[], use: (part: ObservingPart) => void): void {
+  for (const part of parts) use(part);
+}
+
+function logClients({ clients, deps: { log, clock } }: ObservationRequest): ObservingPart {
+  // Whoever starts a program to connect one client knows when that comes.
+  return log.isLevelEnabled(clients === 'one' ? 'debug' : 'info')
+    ? { ...NOTHING, observer: new ClientLog({ log, clock }) }
+    : NOTHING;
+}
+
+async function countUsage({ config, deps }: ObservationRequest) {
+  const { usage } = config;
+  if (usage === undefined) return undefined;
+  const [{ UsageTable }, { UsageFile }, { thisProcess }] = await Promise.all([
+    import('../../observe/usage/usage-table.ts'),
+    import('../../observe/usage/usage-file.ts'),
+    import('../../observe/usage/usage-folder.ts'),
+  ]);
+  const table = new UsageTable({ wallClock: Date.now, served: [] });
+  const { stateDirectory } = usage;
+  const file = stateDirectory && new UsageFile({ table, stateDirectory, self: thisProcess(), deps });
+  const part: ObservingPart = {
+    ...NOTHING,
+    observer: table,
+    serves: (endpoints) => table.serve(endpoints),
+    close: async () => void (file && (await file.close())),
+  };
+  return { table, part };
+}
+
+async function writeAudit({ config: { audit }, deps }: ObservationRequest): Promise<ObservingPart> {
+  if (audit === undefined) return NOTHING;
+  const { openAuditFile } = await import('../../observe/audit/audit-file.ts');
+  const { clock, log } = deps;
+  const file = await openAuditFile({ path: audit.file, clock, log, traceIdOf: () => undefined });
+  return {
+    ...NOTHING,
+    observer: file,
+    refusal: () => (audit.unwritable === 'refuses-calls' ? file.refusal() : undefined),
+    reopen: () => void file.reopen(),
+    close: () => file.close(),
+  };
+}

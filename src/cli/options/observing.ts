@@ -1,0 +1,71 @@
+/** What is told of a running bridge, and to whom. */
+import type { OptionSpec } from './option-spec.ts';
+
+export const OBSERVING_OPTIONS = [
+  {
+    name: 'status',
+    group: 'observing',
+    describe: 'Show who is connected and what runs at /status, to whoever may look',
+    kind: 'flag',
+    default: 'true',
+    verbs: ['serve'],
+  },
+  {
+    name: 'status-token',
+    group: 'observing',
+    describe: 'Let in to /status and /metrics who shows this token, which opens nothing else',
+    kind: 'value',
+    placeholder: 'env:NAME|file:PATH',
+    verbs: ['serve', 'report', 'top'],
+  },
+  {
+    name: 'metrics',
+    group: 'observing',
+    describe: 'Count calls for Prometheus, at /metrics',
+    kind: 'flag',
+    default: 'false',
+    verbs: ['serve'],
+  },
+  {
+    name: 'usage',
+    group: 'observing',
+    describe: 'Count who uses what, and what of it is deprecated, for mcp-portage report',
+    kind: 'flag',
+    default: 'false',
+    verbs: ['serve', 'connect'],
+  },
+  {
+    name: 'audit-file',
+    group: 'observing',
+    describe: 'Write a line of JSON for each call to this file',
+    kind: 'value',
+    placeholder: 'file',
+    completes: 'file',
+    verbs: ['serve', 'connect'],
+  },
+  {
+    name: 'audit-required',
+    group: 'observing',
+    describe: 'Refuse calls while that file cannot be written',
+    kind: 'flag',
+    default: 'false',
+    verbs: ['serve', 'connect'],
+  },
+  {
+    name: 'url',
+    group: 'report',
+    describe: 'The running bridge to ask, by any address of it; without it, what is in the state directory counts',
+    kind: 'value',
+    placeholder: 'url',
+    verbs: ['report'],
+  },
+  {
+    name: 'since',
+    group: 'report',
+    describe: 'How far the report looks back',
+    kind: 'value',
+    placeholder: 'duration',
+    default: '30d',
+    verbs: ['report'],
+  },
+] as const satisfies readonly OptionSpec[];

@@ -1,0 +1,65 @@
+/** What `report` and `top` look at. */
+import type { TokenSource } from '../../config.ts';
+import { BridgeError } from '../../errors.ts';
+import type { BridgeCommand } from '../command-line.ts';
+import {
+  GivenOptions,
+  inEnvironment,
+  type OptionUse,
+  onCommandLine,
+  refuseInapplicable,
+} from '../options/given-options.ts';
+import { parseStatusToken } from './observing.ts';
+import type { RemoteSurroundings } from './remote.ts';
+import { findStateDirectory } from './state-directory.ts';
+import { parseServerUrl } from './target.ts';
+import * as value from './value.ts';
+
+/** A running bridge, and what shows that one may look at it. */
+export interface LookedAt {
+  /** Any address of it. */
+  readonly url: URL;
+  readonly token: TokenSource | undefined;
+}
+
+export interface ReportRequest {
+  /** A folder: all bridges that keep what they count there. */
+  readonly source: LookedAt | { readonly stateDirectory: string };
+  readonly windowMs: number;
+  readonly format: 'human' | 'json';
+}
+
+/** @throws BridgeError ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION */
+export function parseReport(command: BridgeCommand, around: RemoteSurroundings): ReportRequest {
+  const given = givenTo(command, around, 'report');
+  const written = given.optional('url', value.parseText);
+  const url = command.target?.kind === 'url' ? command.target.url : written && parseServerUrl(written);
+  const windowMs = given.required('since', value.parseWindow);
+  const format = given.required('json', value.parseFlag) ? 'json' : 'human';
+  if (url) return { source: { url, token: parseStatusToken(given, around) }, windowMs, format };
+  const stateDirectory = findStateDirectory(given, around);
+  if (stateDirectory === undefined)
+    throw refuse(
+      'There is no home folder here; say with --state-dir where counts are kept, or ask a running bridge with --url.',
+    );
+  return { source: { stateDirectory }, windowMs, format };
+}
+
+/** @throws BridgeError ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION */
+export function parseTop(command: BridgeCommand, around: RemoteSurroundings): LookedAt {
+  const given = givenTo(command, around, 'top');
+  if (command.target?.kind !== 'url') {
+    throw refuse('top shows a running bridge: give any address of it, as in\n  mcp-portage top http://127.0.0.1:8000');
+  }
+  return { url: command.target.url, token: parseStatusToken(given, around) };
+}
+
+function givenTo({ options }: BridgeCommand, { env }: RemoteSurroundings, verb: 'report' | 'top'): GivenOptions {
+  const use: OptionUse = { verb, target: 'any' };
+  refuseInapplicable(options, use);
+  return new GivenOptions([onCommandLine(options), inEnvironment(env)], use);
+}
+
+function refuse(message: string): BridgeError {
+  return new BridgeError('ERR_CONFIG_OPTION', message);
+}

@@ -1,0 +1,69 @@
+/** What is kept and told of clients and calls. */
+import { resolve } from 'node:path';
+import type { HttpListenerConfig, ObservationConfig, TokenSource } from '../../config.ts';
+import { BridgeError } from '../../errors.ts';
+import { isLoopback } from '../../http/addresses.ts';
+import type { GivenOptions } from '../options/given-options.ts';
+import { findToken } from './access.ts';
+import { parseTokenSource } from './auth-value.ts';
+import type { RemoteSurroundings } from './remote.ts';
+import { findStateDirectory } from './state-directory.ts';
+import * as value from './value.ts';
+
+export interface ParsedObservation {
+  readonly observation: ObservationConfig;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Throws ERR_CONFIG_OPTION and ERR_CONFIG_COMBINATION.
+ * @param listener undefined: nobody can come to look
+ */
+export function parseObservation(
+  given: GivenOptions,
+  around: RemoteSurroundings,
+  listener: Pick<HttpListenerConfig, 'host' | 'access'> | undefined,
+): ParsedObservation {
+  const statusToken = parseStatusToken(given, around);
+  const metrics = given.required('metrics', value.parseFlag) ? 'served' : 'off';
+  const usage = given.required('usage', value.parseFlag)
+    ? { stateDirectory: findStateDirectory(given, around) }
+    : undefined;
+  const isOpen = listener !== undefined && isLoopback(listener.host) && listener.access.auth === undefined;
+  const mayLook = statusToken !== undefined || isOpen;
+  const observation: ObservationConfig = {
+    status: given.required('status', value.parseFlag) && mayLook ? 'served' : 'off',
+    statusToken,
+    metrics,
+    usage,
+    audit: parseAudit(given, around),
+  };
+  const warnings = [
+    ...(metrics === 'served' && !mayLook ? [NOBODY_MAY_LOOK] : []),
+    ...(usage !== undefined && usage.stateDirectory === undefined ? [NOT_KEPT] : []),
+  ];
+  return { observation, warnings };
+}
+
+const NOBODY_MAY_LOOK =
+  'nobody may look at /metrics: other machines can reach this port, or callers are asked who they are, and there is no --status-token';
+const NOT_KEPT = 'what is counted is forgotten with this process: there is no home folder; say where with --state-dir';
+
+export function parseStatusToken(
+  given: GivenOptions,
+  around: Pick<RemoteSurroundings, 'env' | 'cwd'>,
+): TokenSource | undefined {
+  const written = given.optional('status-token', parseTokenSource);
+  return written && findToken(written, 'status-token', { given, ...around });
+}
+
+function parseAudit(given: GivenOptions, { cwd }: RemoteSurroundings): ObservationConfig['audit'] {
+  const file = given.optional('audit-file', value.parseText);
+  const isRequired = given.required('audit-required', value.parseFlag);
+  if (file !== undefined) {
+    return { file: resolve(cwd, file), unwritable: isRequired ? 'refuses-calls' : 'is-logged' };
+  }
+  if (!isRequired) return undefined;
+  const source = given.sourceOf('audit-required');
+  throw new BridgeError('ERR_CONFIG_COMBINATION', `${source} needs --audit-file: the file that calls are written to.`);
+}

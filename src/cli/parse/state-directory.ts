@@ -1,0 +1,22 @@
+/** Where mcp-portage keeps what outlives a run: logins, and counts of who uses what. */
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { GivenOptions } from '../options/given-options.ts';
+import type { RemoteSurroundings } from './remote.ts';
+import * as value from './value.ts';
+
+/** Absolute. Undefined: nowhere, for a user without a home, as in some containers. */
+export function findStateDirectory(
+  given: GivenOptions,
+  { env, cwd, platform, homeFolder = homedir }: Pick<RemoteSurroundings, 'env' | 'cwd' | 'platform' | 'homeFolder'>,
+): string | undefined {
+  const configured = given.optional('state-dir', value.parseText);
+  if (configured !== undefined) return resolve(cwd, configured);
+  if (env.XDG_STATE_HOME) return join(env.XDG_STATE_HOME, 'mcp-portage');
+  if (platform === 'win32' && env.LOCALAPPDATA) return join(env.LOCALAPPDATA, 'mcp-portage');
+  try {
+    return join(env.HOME || env.USERPROFILE || homeFolder(), '.mcp-portage');
+  } catch {
+    return undefined;
+  }
+}

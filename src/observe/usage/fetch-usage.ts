@@ -1,0 +1,48 @@
+/** What a running bridge has counted. */
+import type { Response } from 'got';
+import { BridgeError } from '../../errors.ts';
+import { showUrl } from '../../http/shown-url.ts';
+import { parseUsage, type Usage, UsageFault } from './usage.ts';
+
+export interface FetchUsageRequest {
+  /** Any address of the bridge. */
+  readonly url: URL;
+  /** Undefined: none is needed. */
+  readonly token: string | undefined;
+}
+
+const TIMEOUT_MS = 10_000;
+
+/** Rejects with a BridgeError that says what to do. */
+export async function fetchUsage({ url, token }: FetchUsageRequest): Promise<Usage> {
+  const asked = new URL('/status/usage.json', url);
+  const shown = showUrl(asked);
+  const { got } = await import('got');
+  const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  let response: Response<string>;
+  try {
+    const options = { headers, retry: { limit: 0 }, timeout: { request: TIMEOUT_MS }, throwHttpErrors: false };
+    response = await got(asked, { ...options, followRedirect: false });
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new BridgeError('ERR_UPSTREAM_CONNECT', `No bridge answers at ${shown} (${code}); is it running?`, { cause });
+  }
+  if (response.statusCode !== 200) throw refused(response.statusCode, shown);
+  try {
+    return parseUsage(JSON.parse(response.body));
+  } catch (cause) {
+    const detail = cause instanceof UsageFault ? cause.message : 'it is not JSON';
+    throw new BridgeError('ERR_UPSTREAM_PROTOCOL', `What ${shown} says cannot be read: ${detail}.`, { cause });
+  }
+}
+
+function refused(status: number, shown: string): BridgeError {
+  if (status === 401 || status === 403) {
+    return new BridgeError(
+      'ERR_UPSTREAM_AUTH',
+      `${shown} answers ${status}: show its --status-token, here with the same option.`,
+    );
+  }
+  const message = `${shown} answers ${status}: this bridge counts nothing, or shows it to nobody. Start it with --usage, and where other machines can reach it with --status-token.`;
+  return new BridgeError('ERR_UPSTREAM_HTTP', message);
+}
