@@ -1,0 +1,138 @@
+/** What is seen of a running bridge, by the built program and a client of the official SDK. */
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { BRIDGE_COMMAND, type Bridge, startBridge } from '../support/bridge.ts';
+import { ENVIRONMENT, NODE } from '../support/config-bridge.ts';
+import { connectStreamable } from '../support/sdk-client.ts';
+import { waitFor } from '../support/wait-for.ts';
+
+const SERVER = ['--', NODE, ENVIRONMENT];
+
+async function start(t: ExecutionContext, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const bridge = await startBridge([...args, ...SERVER], { env });
+  t.teardown(() => bridge.stop());
+  return bridge;
+}
+
+async function folder(t: ExecutionContext): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'portage-observed-'));
+  t.teardown(() => rm(path, { recursive: true, force: true }));
+  return path;
+}
+
+function get({ url }: Bridge, path: string, token?: string): Promise<Response> {
+  return fetch(new URL(path, url), { headers: token === undefined ? {} : { authorization: `Bearer ${token}` } });
+}
+
+function run(args: readonly string[]): Promise<{ readonly code: number; readonly stdout: string }> {
+  const [node, bin] = BRIDGE_COMMAND;
+  return new Promise((resolve) => {
+    execFile(node, [bin, ...args], (error, stdout) => resolve({ code: Number(error?.code ?? 0), stdout }));
+  });
+}
+
+test('on this machine everybody may look at who is connected, and what runs', async (t) => {
+  const bridge = await start(t, []);
+  const page = await get(bridge, '/status');
+  t.is(page.status, 200);
+  t.regex(page.headers.get('content-security-policy') ?? '', /default-src 'none'/);
+  const before = (await (await get(bridge, '/status.json')).json()) as { clients: unknown[] };
+  t.deepEqual(before.clients, []);
+  const client = await connectStreamable(bridge.url);
+  await client.client.listTools();
+  const status = (await (await get(bridge, '/status.json')).json()) as {
+    clients: object[];
+    servers: object[];
+    calls: { recent: object[] };
+  };
+  t.is(status.clients.length, 1);
+  t.like(status.servers[0], { state: 'ready', sessions: 1, processes: 1 });
+  t.true(JSON.stringify(status.calls).includes('tools/list'));
+  await client.close();
+  t.is((await get(bridge, '/metrics')).status, 404, 'figures are for who switches them on');
+});
+
+test('with a token only who shows it may look, and it opens nothing else', async (t) => {
+  const [look, call] = ['a-long-token-to-look-at-it', 'a-long-token-to-call-with'];
+  const args = ['--metrics', '--status-token', 'env:LOOK', '--auth-token', 'env:CALL'];
+  const bridge = await start(t, args, { LOOK: look, CALL: call });
+  t.is((await get(bridge, '/status')).status, 200, 'the page itself holds nothing');
+  for (const path of ['/status.json', '/status/events', '/metrics']) {
+    t.is((await get(bridge, path)).status, 401, path);
+    t.is((await get(bridge, path, call)).status, 401, `${path} with the token of a caller`);
+  }
+  t.is((await get(bridge, '/status.json', look)).status, 200);
+  t.regex(
+    await (await get(bridge, '/metrics', look)).text(),
+    /^# TYPE mcp_server_operation_duration_seconds histogram$/m,
+  );
+  t.is((await get(bridge, '/mcp', look)).status, 401);
+});
+
+test('where callers are asked who they are and there is no token to look, nobody may', async (t) => {
+  const token = 'a-long-token-to-call-with';
+  const bridge = await start(t, ['--metrics', '--auth-token', 'env:CALL'], { CALL: token });
+  for (const path of ['/status', '/status.json', '/metrics']) {
+    t.is((await get(bridge, path)).status, 404, path);
+    t.is((await get(bridge, path, token)).status, 404, path);
+  }
+  t.true(bridge.logs.some(({ msg = '' }) => /nobody may look at \/metrics/.test(msg)));
+});
+
+test('usage is counted, told by the bridge, and kept for the report', async (t) => {
+  const state = await folder(t);
+  const bridge = await start(t, ['--usage', '--state-dir', state]);
+  const client = await connectStreamable(bridge.url);
+  await client.client.listTools();
+  await client.close();
+  const asked = await run(['report', '--url', bridge.url.origin, '--json']);
+  t.is(asked.code, 75);
+  t.like(JSON.parse(asked.stdout), { conclusion: 'too-early' });
+  t.is((JSON.parse(asked.stdout) as { rows: object[] }).rows.length, 1);
+  await bridge.stop();
+  const kept = await run(['report', '--state-dir', state, '--json']);
+  t.is(kept.code, 75);
+  t.like((JSON.parse(kept.stdout) as { rows: object[] }).rows[0], { sessions: 1, errors: 0 });
+});
+
+test('each call is a line of the audit file', async (t) => {
+  const file = join(await folder(t), 'audit.jsonl');
+  const bridge = await start(t, ['--audit-file', file]);
+  const client = await connectStreamable(bridge.url);
+  await client.client.listTools();
+  const lines = () =>
+    readFile(file, 'utf8').then((text) =>
+      text
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    );
+  const found = await waitFor(async () =>
+    (await lines().catch(() => [])).find(({ method }) => method === 'tools/list'),
+  );
+  t.like(found, { outcome: 'answered', caller: 'anonymous' });
+  await client.close();
+  await bridge.stop();
+});
+
+test('calls are refused while a file that is required cannot be written', async (t) => {
+  const bridge = await start(t, ['--audit-file', '/dev/full', '--audit-required']);
+  const client = await connectStreamable(bridge.url);
+  await waitFor(() => bridge.logs.some(({ level }) => level === 'error'), { message: 'the complaint' });
+  await t.throwsAsync(client.client.listTools(), { message: /audit/ });
+  await client.close();
+});
+
+test('the log says who comes and goes', async (t) => {
+  const bridge = await start(t, []);
+  const client = await connectStreamable(bridge.url);
+  await client.close();
+  const said = (pattern: RegExp) => bridge.logs.some(({ msg = '' }) => pattern.test(msg));
+  await waitFor(() => said(/ connected to .* by Streamable HTTP 2025-11-25, passed on over stdio/), {
+    message: 'it came',
+  });
+  t.pass();
+});
