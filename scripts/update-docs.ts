@@ -7,8 +7,8 @@ import { renderOptionsTable } from './options-table.ts';
 import { asBlock, PROBES, withoutTimes } from './probe-reports.ts';
 
 const README = new URL('../README.md', import.meta.url);
-const COMPATIBILITY = new URL('../docs/compatibility.md', import.meta.url);
-const CONFIG_SCHEMA = new URL('../docs/config.schema.json', import.meta.url);
+const COMPATIBILITY = new URL('../docs/reference/compatibility.md', import.meta.url);
+const CONFIG_SCHEMA = new URL('../docs/reference/config.schema.json', import.meta.url);
 
 await writeFile(CONFIG_SCHEMA, renderConfigSchema());
 
