@@ -45,6 +45,12 @@ if (found !== undefined) {
   });
 }
 
+function textsOf(env: NodeJS.ProcessEnv): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
+}
+
 async function serve(t: ExecutionContext, used: Engine, options: readonly string[] = []) {
   const container = await startContainer(t, used, { options: [...ANYBODY, ...options], image, args: SERVE });
   await waitFor(async () => (await fetch(new URL('/healthz', container.url)).catch(() => undefined))?.ok === true);
@@ -98,27 +104,19 @@ withEngine('SIGTERM ends it within its grace time, open calls answered, exit cod
 });
 
 withEngine('connect in a container is a stdio server for an official client', async (t, used) => {
-  const words = runWords(
-    used,
-    '--interactive',
-    '--network',
-    'none',
-    ...HARDENED,
-    ...SERVERS,
-    image,
-    'connect',
-    ...SERVE,
-  );
+  const words = runWords('--interactive', '--network', 'none', ...HARDENED, ...SERVERS, image, 'connect', ...SERVE);
   const client = new Client({ name: 'container-host', version: '1' });
-  await client.connect(new StdioClientTransport({ command: used.program, args: [...words], stderr: 'ignore' }));
+  await client.connect(
+    new StdioClientTransport({ command: used.program, args: [...words], stderr: 'ignore', env: textsOf(used.env) }),
+  );
   t.teardown(() => client.close());
   const { content } = await client.callTool({ name: 'echo', arguments: { message: 'over a pipe' } });
   t.deepEqual(content, [{ type: 'text', text: 'Echo: over a pipe' }]);
 });
 
 withEngine('a container of connect ends when its input does', async (t, used) => {
-  const words = runWords(used, '--interactive', '--network', 'none', ...SERVERS, image, 'connect', ...SERVE);
-  const child = spawn(used.program, words, { stdio: ['pipe', 'ignore', 'ignore'] });
+  const words = runWords('--interactive', '--network', 'none', ...SERVERS, image, 'connect', ...SERVE);
+  const child = spawn(used.program, words, { stdio: ['pipe', 'ignore', 'ignore'], env: used.env });
   const ended = once(child, 'exit');
   child.stdin.end();
   const [code] = await ended;
@@ -126,9 +124,9 @@ withEngine('a container of connect ends when its input does', async (t, used) =>
 });
 
 withEngine('without authentication it refuses to listen to everybody, and says what to do', async (t, used) => {
-  const words = runWords(used, ...SERVERS, image, ...SERVE);
+  const words = runWords(...SERVERS, image, ...SERVE);
   const failed = await t.throwsAsync<Error & { code: number; stderr: string }>(
-    promisify(execFile)(used.program, [...words]),
+    promisify(execFile)(used.program, [...words], { env: used.env }),
   );
   t.is(failed?.code, 2);
   t.regex(failed?.stderr ?? '', /--allow-anonymous/);
@@ -136,13 +134,12 @@ withEngine('without authentication it refuses to listen to everybody, and says w
 
 withEngine('holds what runs, and neither sources, nor tests, nor build tools', async (t, used) => {
   const words = runWords(
-    used,
     '--entrypoint',
     'sh',
     image,
     '-c',
     'ls /app; test -e /app/node_modules/typescript && echo typescript',
   );
-  const { stdout } = await promisify(execFile)(used.program, [...words]).catch((error) => error);
+  const { stdout } = await promisify(execFile)(used.program, [...words], { env: used.env }).catch((error) => error);
   t.deepEqual(stdout.trim().split('\n'), ['LICENSE', 'bin', 'dist', 'node_modules', 'package.json', 'scripts']);
 });
