@@ -27,7 +27,7 @@ const SELDOM_MODULES = [
 /** What a CommonJS module has in place of import.meta.url. */
 const MODULE_URL = "const importMetaUrl = require('node:url').pathToFileURL(__filename).href;";
 
-const OPTIONS = {
+export const OPTIONS = {
   outdir: OUT,
   entryNames: '[name]',
   outExtension: { '.js': '.cjs' },
