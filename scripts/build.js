@@ -41,6 +41,7 @@ export const OPTIONS = {
   plugins: [
     { name: 'parser-only', setup: keepOnlyTheParser },
     { name: 'seldom', setup: keepSeldomApart },
+    { name: 'readable-jsonc', setup: takeReadableJsonc },
   ],
   // Native and optional: it is loaded only for --pty.
   external: ['node-pty'],
@@ -108,7 +109,10 @@ function keepSeldomApart({ onResolve }) {
       ? { path: `./${basename(path, '.ts')}.cjs`, external: true }
       : undefined,
   );
-  // Its other form hides from the bundler what it requires.
+}
+
+/** Its other form hides from the bundler what it requires. */
+function takeReadableJsonc({ onResolve }) {
   onResolve({ filter: /^jsonc-parser$/ }, () => ({ path: resolve('node_modules/jsonc-parser/lib/esm/main.js') }));
 }
 

@@ -1,7 +1,8 @@
 /** The single executable, built and run as people do: what the quick start promises, without a Node beside it. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtempSync } from 'node:fs';
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -13,7 +14,10 @@ import test, { type ExecutionContext } from 'ava';
 import { connectSse, connectStreamable } from '../support/sdk-client.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const EXECUTABLE = join(ROOT, 'build', process.platform === 'win32' ? 'mcp-portage.exe' : 'mcp-portage');
+const NAME = process.platform === 'win32' ? 'mcp-portage.exe' : 'mcp-portage';
+/** A copy where no modules of this folder are found. */
+const ALONE = mkdtempSync(join(tmpdir(), 'portage-binary-'));
+const EXECUTABLE = join(ALONE, NAME);
 const EVERYTHING = join(ROOT, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js');
 const SERVER = ['--', process.execPath, EVERYTHING];
 const run = promisify(execFile);
@@ -21,7 +25,10 @@ const run = promisify(execFile);
 test.before('it is built', async (t) => {
   t.timeout(5 * 60_000);
   await run(process.execPath, ['scripts/build-binary.js'], { cwd: ROOT, maxBuffer: 16 * 1024 * 1024 });
+  await copyFile(join(ROOT, 'build', NAME), EXECUTABLE);
 });
+
+test.after.always('the copy is removed', () => rm(ALONE, { recursive: true, force: true }));
 
 async function folder(t: ExecutionContext): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), 'portage-binary-'));
