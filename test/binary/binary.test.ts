@@ -85,7 +85,7 @@ test('serves the servers of a configuration file, and the page about them', asyn
     JSON.stringify({ mcpServers: { everything: { command: process.execPath, args: [EVERYTHING] } } }),
     { mode: 0o600 },
   );
-  const url = await serve(t, ['--config', config], 'everything');
+  const url = await serve(t, ['--config', config, '--metrics'], 'everything');
   const { client, close } = await connectStreamable(url);
   t.true((await client.listTools()).tools.length > 5);
   await close();
