@@ -110,7 +110,8 @@ class TwoSpans implements CallTrace {
     const carrier: Record<string, string> = {};
     propagator.inject(trace.setSpan(context, this.#client), carrier, defaultTextMapSetter);
     const { traceparent, tracestate, baggage } = carrier;
-    return { traceparent, tracestate, baggage };
+    // Of a list that was not taken an empty one is left.
+    return { traceparent, tracestate: tracestate || undefined, baggage: baggage || undefined };
   }
 
   ended(ending: TracedEnding): void {
