@@ -101,10 +101,12 @@ export class ServerList implements Router {
 
   /** Where clients can come in, for those who count who does. */
   get served(): readonly ServedEndpoint[] {
-    return this.#listed().flatMap(({ config, endpoints: { path, ssePath, httpSse } }) => {
+    return this.#listed().flatMap(({ config, endpoints: { path, ssePath, httpSse, sunset } }) => {
       const server = nameServer(config);
-      const streamable: ServedEndpoint = { server, transport: 'streamable-http', path };
-      return httpSse === 'off' ? [streamable] : [streamable, { server, transport: 'http-sse', path: ssePath }];
+      const streamable: ServedEndpoint = { server, transport: 'streamable-http', path, sunset: undefined };
+      return httpSse === 'off'
+        ? [streamable]
+        : [streamable, { server, transport: 'http-sse', path: ssePath, sunset: sunset?.date }];
     });
   }
 

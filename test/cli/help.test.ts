@@ -40,6 +40,9 @@ Endpoints (serve)
   --[no-]sse                           Serve HTTP+SSE, too, for old clients
   --sse-path <path>                    HTTP+SSE: the stream old clients open [/sse]
   --message-path <path>                HTTP+SSE: where old clients post [/messages]
+  --sunset <date>                      Tell old clients that HTTP+SSE ends with this day (UTC) or at
+                                       this time, and refuse them afterwards
+  --after-sunset <what>                What old clients get after that date: refuse, serve [refuse]
   --base-url <url>                     How clients reach this process through a reverse proxy, with
                                        its path prefix
 

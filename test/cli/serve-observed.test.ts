@@ -5,7 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { BRIDGE_COMMAND, type Bridge, startBridge } from '../support/bridge.ts';
-import { ENVIRONMENT, NODE } from '../support/config-bridge.ts';
+import { ENVIRONMENT, NODE, openClient } from '../support/config-bridge.ts';
+import { callHttp } from '../support/http-call.ts';
+import { Scrape } from '../support/scrape.ts';
 import { connectStreamable } from '../support/sdk-client.ts';
 import { waitFor } from '../support/wait-for.ts';
 
@@ -80,6 +82,55 @@ test('where callers are asked who they are and there is no token to look, nobody
     t.is((await get(bridge, path, token)).status, 404, path);
   }
   t.true(bridge.logs.some(({ msg = '' }) => /nobody may look at \/metrics/.test(msg)));
+});
+
+test('who is refused is counted by the reason, and queues are there to be watched', async (t) => {
+  const [look, call] = ['a-long-token-to-look-at-it', 'a-long-token-to-call-with'];
+  const args = ['--metrics', '--status-token', 'env:LOOK', '--auth-token', 'env:CALL'];
+  const bridge = await start(t, args, { LOOK: look, CALL: call });
+  const port = Number(bridge.url.port);
+  const refusals = [
+    [{ port, path: '/mcp', headers: { Host: 'evil.example' } }, 403],
+    [{ port, path: '/mcp', headers: { Origin: 'https://evil.example' } }, 403],
+    [{ port, path: '/mcp' }, 401],
+    [{ port, path: '/mcp', headers: { Authorization: 'Bearer wrong' } }, 401],
+    [{ port, path: '/nothing' }, 404],
+  ] as const;
+  for (const [request, status] of refusals) {
+    const answer = await callHttp(request);
+    t.is(answer.status, status);
+    await answer.text();
+  }
+  const scraped = await waitFor(async () => {
+    const found = new Scrape(await (await get(bridge, '/metrics', look)).text());
+    return found.values('mcp_portage_refused_requests_total').length >= 5 && found;
+  });
+  const counts = scraped.values('mcp_portage_refused_requests_total').map(([{ reason }, count]) => [reason, count]);
+  t.deepEqual(counts.sort(), [
+    ['ERR_AUTH_REQUIRED', 1],
+    ['ERR_AUTH_TOKEN', 1],
+    ['ERR_HTTP_HOST', 1],
+    ['ERR_HTTP_ORIGIN', 1],
+    ['ERR_HTTP_PATH', 1],
+  ]);
+  t.true((scraped.values('mcp_portage_connections')[0]?.[1] ?? 0) >= 1);
+  t.is(scraped.values('mcp_portage_unsent_bytes').length, 1);
+});
+
+test('calls of a modern client of a legacy server are counted as translated, and its verdict and queues are shown', async (t) => {
+  const bridge = await start(t, ['--metrics']);
+  const client = await openClient(t, new URL('/', bridge.url), 'SDK v2, modern');
+  await client.listTools();
+  const scraped = new Scrape(await (await get(bridge, '/metrics')).text());
+  const [[labels, count] = []] = scraped.values('mcp_portage_translated_calls_total');
+  t.like(labels, { client_era: 'modern', server_era: 'legacy' });
+  t.true((count ?? 0) >= 1);
+  const [[verdict] = []] = scraped.values('mcp_portage_server_speaks');
+  t.like(verdict, { transport: 'stdio', server_era: 'legacy' });
+  const queues = scraped.values('mcp_portage_queue_items').map(([{ queue }]) => queue);
+  t.deepEqual([...queues].sort(), ['parked_calls', 'pooled_sessions', 'sessions_wanted']);
+  const bytes = scraped.values('mcp_portage_queue_bytes').map(([{ queue }]) => queue);
+  t.deepEqual([...bytes].sort(), ['large_requests', 'parked_calls', 'request_bodies']);
 });
 
 test('usage is counted, told by the bridge, and kept for the report', async (t) => {

@@ -19,6 +19,8 @@ export interface ServedEndpoint {
   readonly transport: Transport;
   /** As clients write it in the URL; undefined: they are at the other end of a pipe. */
   readonly path: string | undefined;
+  /** When it is going to end, as its operator has said; undefined: nobody has. */
+  readonly sunset: string | undefined;
 }
 
 /** When an endpoint was there to be used, and watched. What nobody could use was not unused. */
@@ -143,6 +145,7 @@ function parseServed(json: unknown, place: string): ServedRecord {
     server: textOf(fields, 'server', place, MAX_SERVER_LENGTH),
     transport: choiceOf(fields, 'transport', place, TRANSPORTS),
     path: known(fields, 'path', () => textOf(fields, 'path', place, MAX_PATH_LENGTH)),
+    sunset: shortText(fields, 'sunset', place, MAX_VERSION_LENGTH),
     sinceMs,
     untilMs: Math.max(sinceMs, timeOf(fields, 'untilMs', place)),
     days: ascending(

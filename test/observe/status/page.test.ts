@@ -39,9 +39,9 @@ type Context = ExecutionContext<{ readonly browser: Browser }>;
 
 const SERVERS = [
   inspectedServer(),
-  inspectedServer({ name: 'weather', kind: 'url', sseUrl: undefined, speaks: MODERN_HTTP, processes: 0 }),
+  inspectedServer({ name: 'weather', kind: 'url', sseUrl: undefined, verdicts: [MODERN_HTTP], processes: 0 }),
   inspectedServer({ name: 'files', state: 'unproven', problem: 'The server exited with code 1.', restarts: 3 }),
-  inspectedServer({ name: 'notes', state: 'idle', speaks: undefined }),
+  inspectedServer({ name: 'notes', state: 'idle', verdicts: [] }),
 ];
 
 const NOTHING = { servers: [] };
