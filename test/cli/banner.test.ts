@@ -72,7 +72,10 @@ test('on a terminal the program says so at its start, marks the lines of its ser
     text += chunk;
   });
   const url = await waitFor(() => /^ {2}claude mcp add .* (http:\S+\/mcp)$/m.exec(text)?.[1]);
-  t.regex(text, new RegExp(`^mcp-portage ${VERSION} serves tells-environment\n\n {2}Streamable HTTP {2}${url}\n`));
+  t.regex(
+    text,
+    new RegExp(`^mcp-portage ${VERSION} serves node tells-environment\\.js\n\n {2}Streamable HTTP {2}${url}\n`),
+  );
   t.regex(text, /^ {2}Status {11}http:\/\/127\.0\.0\.1:\d+\/status$/m);
   const client = legacyClient();
   await client.connect(new StreamableHTTPClientTransport(new URL(url)));

@@ -1,6 +1,6 @@
 /** What is seen of a running bridge, by the built program and a client of the official SDK. */
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { access, mkdtemp, readdir, readFile, rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
@@ -133,6 +133,14 @@ test('calls of a modern client of a legacy server are counted as translated, and
   t.deepEqual([...bytes].sort(), ['large_requests', 'parked_calls', 'request_bodies']);
 });
 
+test('somebody who looks with a browser is told where the status is, if it is anywhere', async (t) => {
+  const browse = async ({ url }: Bridge) =>
+    (await fetch(new URL('/', url), { headers: { accept: 'text/html' } })).text();
+  const bridge = await start(t, []);
+  t.true((await browse(bridge)).includes(`${bridge.url.origin}/status`));
+  t.notRegex(await browse(await start(t, ['--no-status'])), /\/status/);
+});
+
 test('usage is counted, told by the bridge, and kept for the report', async (t) => {
   const state = await folder(t);
   const bridge = await start(t, ['--usage', '--state-dir', state]);
@@ -167,6 +175,56 @@ test('each call is a line of the audit file', async (t) => {
   t.like(found, { outcome: 'answered', caller: 'anonymous' });
   await client.close();
   await bridge.stop();
+});
+
+test('SIGHUP lets the file of audited calls go that was moved away', async (t) => {
+  const file = join(await folder(t), 'audit.jsonl');
+  const bridge = await start(t, ['--audit-file', file]);
+  const client = await connectStreamable(bridge.url);
+  const count = async (path: string) =>
+    ((await readFile(path, 'utf8').catch(() => '')).match(/"tools\/list"/g) ?? []).length;
+  await client.client.listTools();
+  await waitFor(async () => (await count(file)) === 1);
+  await rename(file, `${file}.1`);
+  await client.client.listTools();
+  await waitFor(async () => (await count(`${file}.1`)) === 2);
+  bridge.kill('SIGHUP');
+  await waitFor(
+    () =>
+      access(file).then(
+        () => true,
+        () => false,
+      ),
+    { message: 'the new file' },
+  );
+  await client.client.listTools();
+  await waitFor(async () => (await count(file)) === 1);
+  t.is(await count(`${file}.1`), 2, 'nothing more is written to the old one');
+  await client.close();
+});
+
+test('what a mapped header says of a caller is shown nowhere', async (t) => {
+  const path = await folder(t);
+  const [file, state] = [join(path, 'audit.jsonl'), join(path, 'state')];
+  const kept = ['--audit-file', file, '--usage', '--state-dir', state, '--metrics'];
+  const bridge = await start(t, ['--map-header', 'X-Key=API_KEY', '--log-level', 'trace', ...kept]);
+  const secret = 'hunter2-of-a-caller';
+  const client = await connectStreamable(bridge.url, { headers: { 'X-Key': secret } });
+  const { content } = await client.client.callTool({ name: 'environment', arguments: { variable: 'API_KEY' } });
+  t.regex(JSON.stringify(content), new RegExp(secret), 'the process is told');
+  const shown = await Promise.all(
+    ['/status.json', '/metrics', '/status/usage.json'].map(async (at) => (await get(bridge, at)).text()),
+  );
+  await client.close();
+  await bridge.stop();
+  const files = await readdir(path, { recursive: true, withFileTypes: true });
+  const written = files
+    .filter((entry) => entry.isFile())
+    .map((entry) => readFile(join(entry.parentPath, entry.name), 'utf8'));
+  t.true(written.length >= 2);
+  const all = [...shown, ...(await Promise.all(written)), JSON.stringify(bridge.logs)].join('\n');
+  t.regex(all, /"caller":"anonymous"/);
+  t.false(all.includes(secret));
 });
 
 test('calls are refused while a file that is required cannot be written', async (t) => {
