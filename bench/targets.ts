@@ -122,7 +122,7 @@ const ROWS: readonly Row[] = [
     case: 'observed',
     ...small32,
     contender: 'mcp-portage-observed',
-    floor: ['mcp-portage-unseen', 1.5],
+    floor: ['mcp-portage-unseen', 2.5],
   },
   {
     title: 'cold start with 100 servers in a file, beside one server; 20 ms are about',

@@ -1,6 +1,7 @@
 /** Lines of the log as people read them on a terminal. */
 import picocolors from 'picocolors';
 import { toPrintable } from './printable.ts';
+import { shortCommandName } from './process/command-name.ts';
 
 export interface LineOptions {
   readonly colors: boolean;
@@ -37,7 +38,7 @@ export function createLineRenderer({ colors, fields: shown }: LineOptions): (jso
     if (line.banner !== undefined) return `${message}\n`;
     if (line.endpoint !== undefined) return `  ${message}\n`;
     const time = paint.dim(clockTime(textOf(line.time), shown));
-    const who = toPrintable(textOf(line.server) || textOf(line.child), MAX_NAME_LENGTH);
+    const who = toPrintable(textOf(line.server) || shortCommandName(textOf(line.child)), MAX_NAME_LENGTH);
     if (line.stream === 'stderr') return `${time} ${paint.cyan(`${who} │`)} ${message}\n`;
     const level = textOf(line.level);
     const mark = level === 'info' ? '' : `${(levels[level] ?? String)(level)} `;

@@ -12,7 +12,10 @@ const said = (fields: object, options = {}) => render(fields, options).replace(/
 
 test('what a server writes to its stderr is marked as its own', (t) => {
   t.is(said({ server: 'everything', child: 'node', stream: 'stderr', msg: 'Ready.' }), 'everything │ Ready.\n');
-  t.is(said({ child: 'server-everything', stream: 'stderr', msg: 'Ready.' }), 'server-everything │ Ready.\n');
+  t.is(
+    said({ child: 'npx @modelcontextprotocol/server-everything@1.2.0', stream: 'stderr', msg: 'Ready.' }),
+    'server-everything │ Ready.\n',
+  );
   const shown = said({ child: 'x', childPid: 7, stream: 'stderr', msg: 'Ready.' }, { fields: 'shown' });
   t.is(shown, 'x │ Ready.\n', 'its words alone, whatever the level');
 });

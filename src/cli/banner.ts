@@ -1,6 +1,7 @@
 /** What somebody who starts a bridge in a terminal is told: what it is, where it is, and what to do now. */
 import type { Logger } from 'pino';
 import type { HttpListenerConfig } from '../config.ts';
+import { shortCommandName } from '../process/command-name.ts';
 import { nameForHosts, renderSnippet } from '../snippet.ts';
 import { VERSION } from '../version.ts';
 import type { RunningBridge } from './lifecycle.ts';
@@ -46,12 +47,17 @@ export function renderBanner(
 function nextStep(servers: Announced['servers'], { auth }: HttpListenerConfig['access']): readonly string[] {
   const [first] = servers;
   if (first === undefined) return [];
-  const [name = ''] = nameForHosts([first.name]);
+  const [name = ''] = nameForHosts([servers.length === 1 ? shortNameOf(first.name) : first.name]);
   const token = auth !== undefined && auth.oauth === undefined ? 'needed' : 'none';
   const server = { name, url: reachable(first.url), transport: 'streamable-http', token } as const;
   const [command = ''] = renderSnippet('claude-code', [server]).instead;
   const others = servers.length > 1 ? ', and so on for the others' : '';
   return [`  To use it in Claude Code${others} (mcp-portage snippet has other hosts):`, `  ${command}`];
+}
+
+/** The only server may be called by its command or its address. */
+function shortNameOf(name: string): string {
+  return URL.canParse(name) && name.includes('://') ? new URL(name).hostname : shortCommandName(name);
 }
 
 /** What stands for every address of a machine is none that a client could call. */

@@ -11,18 +11,18 @@ const ACCESS = { allowHosts: [], allowOrigins: [], auth: undefined };
 const TOKENS = { tokens: [{ kind: 'file', principal: 'token:client', file: '/token' }], oauth: undefined } as const;
 const one = {
   urls: [{ label: 'Streamable HTTP', url: 'https://tools.example/mcp' }],
-  servers: [{ name: 'my server', url: 'https://tools.example/mcp' }],
+  servers: [{ name: 'node my_server.js', url: 'https://tools.example/mcp' }],
   statusUrl: undefined,
 };
 
 test('says what is served, where, and what to paste', (t) => {
   t.deepEqual(renderBanner(one, { access: ACCESS }), [
-    `mcp-portage ${VERSION} serves my server`,
+    `mcp-portage ${VERSION} serves node my_server.js`,
     '',
     '  Streamable HTTP  https://tools.example/mcp',
     '',
     '  To use it in Claude Code (mcp-portage snippet has other hosts):',
-    '  claude mcp add --scope project --transport http my-server https://tools.example/mcp',
+    '  claude mcp add --scope project --transport http my_server https://tools.example/mcp',
     '',
   ]);
 });
@@ -48,6 +48,11 @@ test('an address that stands for all of them becomes one that works', (t) => {
   t.notRegex(lines, /0\.0\.0\.0|\[::\]/);
   t.true(lines.includes('http://127.0.0.1:8000/b\n  … and by every other address of this machine'));
   t.true(lines.includes('http a http://127.0.0.1:8000/mcp'));
+});
+
+test('a server at a URL is called by its host', (t) => {
+  const named = { ...one, servers: [{ name: 'https://api.example/mcp', url: 'http://h/mcp' }] };
+  t.true(renderBanner(named, { access: ACCESS }).join('\n').includes('http api-example http://h/mcp'));
 });
 
 test('a long list is cut', (t) => {

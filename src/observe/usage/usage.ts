@@ -3,7 +3,7 @@
  * no payload, no tool, no caller, no credential and no session id.
  */
 import type { DeprecatedFeature, Transport } from '../../relay/observer.ts';
-import { LATENCY_BUCKETS } from './latency.ts';
+import { LATENCY_BUCKETS } from '../latency.ts';
 
 export interface Usage {
   /** Raised if a member ever changes its meaning. */

@@ -109,6 +109,16 @@ inBrowser('shows servers, clients, calls, the migration and a snippet', async (t
   t.deepEqual(wrong, []);
 });
 
+inBrowser('says when HTTP+SSE ends, and of a long reason its beginning', async (t) => {
+  const { server, world } = await start(t, { isBusy: true });
+  const problem = `It ended: ${'at some line of some file; '.repeat(40)}`;
+  world.servers = [inspectedServer({ sunset: '2027-03-31', state: 'refused', problem })];
+  const { page } = await open(t, server.url);
+  await page.getByText('HTTP+SSE ends: 2027-03-31').waitFor();
+  const shown = (await page.getByText(/^It ended: /).textContent()) ?? '';
+  t.is(shown, `${problem.slice(0, 240)}…`);
+});
+
 inBrowser('says of its charts in words what they show', async (t) => {
   const { server } = await start(t, { isBusy: true });
   const { page } = await open(t, server.url);

@@ -469,10 +469,18 @@ const STATES = new Map([
   ['refused', { text: '✕ cannot be served', look: 'line bad' }],
 ]);
 
+/** The last words of a server may be many; beside nine columns they would become a tower. The whole is in `/status.json`. */
+const MAX_PROBLEM_LENGTH = 240;
+
+/** @param {string} text */
+function shortened(text) {
+  return text.length <= MAX_PROBLEM_LENGTH ? text : `${text.slice(0, MAX_PROBLEM_LENGTH)}…`;
+}
+
 /** @param {ServerStatus} server */
 function serverCells({ series, lastMinute, ...server }) {
   const state = [STATES.get(server.state) ?? { text: server.state, look: 'line' }];
-  if (server.problem !== null) state.push({ text: server.problem, look: 'line small' });
+  if (server.problem !== null) state.push({ text: shortened(server.problem), look: 'line small' });
   const urls = [server.url, ...(server.sseUrl === null ? [] : [server.sseUrl])];
   const addresses = urls.map((text) => ({ text, look: 'line small' }));
   if (server.sseSunset !== null)
