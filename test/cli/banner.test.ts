@@ -70,7 +70,10 @@ test('a long list is cut', (t) => {
 test('on a terminal the program says so at its start, marks the lines of its server, and stays short', async (t) => {
   const [node, bin] = BRIDGE_COMMAND;
   const args = [bin, '--port', '0', '--log-format', 'pretty', '--', NODE, ENVIRONMENT];
-  const child = spawn(node, args, { stdio: ['ignore', 'inherit', 'pipe'] });
+  const child = spawn(node, args, {
+    stdio: ['ignore', 'inherit', 'pipe'],
+    env: { ...process.env, NO_COLOR: '1' },
+  });
   t.teardown(() => child.kill('SIGTERM'));
   let text = '';
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
