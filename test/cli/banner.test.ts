@@ -88,7 +88,7 @@ test('on a terminal the program says so at its start, marks the lines of its ser
   const client = legacyClient();
   await client.connect(new StreamableHTTPClientTransport(new URL(url)));
   await client.close();
-  await waitFor(() => / host 1 left /.test(text), { message: () => text });
+  await waitFor(() => / host 1 connected to /.test(text), { message: () => text });
   const [, ...lines] = text.slice(text.indexOf('claude mcp add')).trim().split('\n');
   for (const line of lines.filter((line) => line !== '')) {
     t.regex(line, /^\d\d:\d\d:\d\d /);
