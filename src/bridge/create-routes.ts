@@ -9,7 +9,7 @@ import { CLIENT_LIMITS } from '../downstream/post/read-post.ts';
 import { StreamableEndpoint, type StreamableEndpointOptions } from '../downstream/streamable-session/endpoint.ts';
 import { StatelessEndpoint } from '../downstream/streamable-stateless/endpoint.ts';
 import { environmentOf, mapCaller, principalOf } from '../http/auth/callers.ts';
-import { createPublicUrl, type PublicUrl } from '../http/server/public-url.ts';
+import { createPublicUrl, mountOf, type PublicUrl } from '../http/server/public-url.ts';
 import { BodyBudget } from '../http/server/read-body.ts';
 import { respondError } from '../http/server/respond.ts';
 import type { CallRegistry } from '../relay/call-registry.ts';
@@ -46,10 +46,12 @@ export function createRoutes(server: RoutedServer, parts: EndpointParts): Routes
   };
   const { forwardHeaders } = server.remote;
   const shared = { ...parts, bodies, forwardHeaders, principalOf, environmentOf };
-  const prefix = baseUrl === undefined ? '' : baseUrl.pathname.replace(/\/$/, '');
+  const basePrefix = baseUrl?.pathname.replace(/\/$/, '');
+  const prefixFor = (request: IncomingMessage) => basePrefix ?? mountOf(request)?.prefix ?? '';
   const publicUrl = publicUrlOf(server.listener);
   const streamableUrl = (request: IncomingMessage) => publicUrl(path, request);
-  const sse = new HttpSseEndpoint({ ...shared, announcedMessagePath: `${prefix}${messagePath}`, streamableUrl });
+  const announcedMessagePath = (request: IncomingMessage) => `${prefixFor(request)}${messagePath}`;
+  const sse = new HttpSseEndpoint({ ...shared, announcedMessagePath, streamableUrl });
   const { pollAfterMs } = server.sessions;
   const endpoint = new McpEndpoint({
     sessions: new StreamableEndpoint({ ...shared, pollAfterMs, maxStreams, maxReplayBytes }),

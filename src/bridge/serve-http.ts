@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { SharedCapacity } from '../collections/shared-capacity.ts';
 import type { Config, HttpListenerConfig, ServerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
@@ -12,14 +13,50 @@ import { describeCallers } from './caller-policy.ts';
 import { createAuthentication } from './create-authentication.ts';
 import { createDialers, nameServer } from './create-dialer.ts';
 import { baseOf, createUrls } from './create-routes.ts';
+import { type HostRequest, handleOfHost, isServedHere } from './host-request.ts';
 import { HttpListener } from './http-listener.ts';
 import { createObservation, type Observation } from './observing/observation.ts';
 import { createLooking } from './observing/status.ts';
-import type { RunningBridge } from './running-bridge.ts';
+import type { BridgeDeps, RunningBridge } from './running-bridge.ts';
 import type { DialledServer } from './served-server.ts';
 
+/** Clients of every era, who come to a port of our own, through somebody else's server, or both. */
+export interface HttpBridge extends RunningBridge {
+  /** Resolves with the port once connections are accepted; rejects with ERR_CONFIG_LISTEN. Called once at most. */
+  listen(): Promise<number>;
+  /**
+   * Serves a request that came to somebody else's server.
+   * @param prefix what comes before our own paths
+   * @returns false: nothing is served at that path, and neither the request nor the response was touched
+   */
+  handle(request: HostRequest, response: ServerResponse, prefix: string): boolean;
+  /** Whether `handle` would take it. */
+  isServed(request: HostRequest, prefix: string): boolean;
+  inspect(): Inspection;
+}
+
 /** `mcp-portage serve`: clients of every era on one port. */
-export async function serveHttp(listener: HttpListenerConfig, config: Config, deps: Deps): Promise<RunningBridge> {
+export async function serveHttp(
+  listener: HttpListenerConfig,
+  config: Config,
+  deps: BridgeDeps,
+): Promise<RunningBridge> {
+  const bridge = await createHttpBridge(listener, config, deps);
+  try {
+    await bridge.listen();
+  } catch (error) {
+    await bridge.shutdown('SIGTERM');
+    throw error;
+  }
+  return bridge;
+}
+
+/** Everything but the port: no client can come yet. Rejects where the only server cannot be used. */
+export async function createHttpBridge(
+  listener: HttpListenerConfig,
+  config: Config,
+  deps: BridgeDeps,
+): Promise<HttpBridge> {
   const { shutdownGraceMs } = config.limits;
   const certificate = listener.tls && new CertificateFiles({ ...listener.tls, log: deps.log, clock: deps.clock });
   const authentication = await createAuthentication(listener, deps);
@@ -55,7 +92,6 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
   try {
     // What is wrong with the only server is told now, and not to the first client.
     await servers.unnamed?.start();
-    port = await http.http.listen();
   } catch (error) {
     await servers.close();
     await observation.close();
@@ -66,6 +102,14 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
     get urls() {
       return createUrls(listener, list, port);
     },
+    async listen() {
+      port = await http.http.listen();
+      return port;
+    },
+    handle: (request, response, prefix) =>
+      handleOfHost(request, response, { listener, prefix, http: http.http, servers }),
+    isServed: (request, prefix) => isServedHere(request, { prefix, servers }),
+    inspect,
     update(newer) {
       list = newer;
       const change = servers.update(newer);

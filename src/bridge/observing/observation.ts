@@ -1,6 +1,5 @@
 /** What is made of what the bridge sees of clients and calls, as the configuration says. */
 import type { ObservationConfig } from '../../config.ts';
-import type { Deps } from '../../deps.ts';
 import type { FoundRoute } from '../../downstream/listener/http-server.ts';
 import type { BridgeError } from '../../errors.ts';
 import { ClientLog } from '../../observe/client-log.ts';
@@ -8,6 +7,7 @@ import { joinObservers } from '../../observe/observers.ts';
 import type { ServedEndpoint } from '../../observe/usage/usage.ts';
 import type { UsageTable } from '../../observe/usage/usage-table.ts';
 import type { Observer } from '../../relay/observer.ts';
+import type { BridgeDeps } from '../running-bridge.ts';
 
 /** Paths of routes, and what is served there. */
 export type Routes = readonly (readonly [path: string, route: FoundRoute])[];
@@ -49,7 +49,7 @@ export interface ObservationRequest {
   readonly clients: 'several' | 'one';
   /** Makes what people look at; given what is counted, if it is. */
   readonly look: (counted: Counted) => Promise<readonly Looking[]>;
-  readonly deps: Deps;
+  readonly deps: BridgeDeps;
 }
 
 /** What is counted of the usage; undefined: it is not. */
@@ -61,7 +61,7 @@ export async function createObservation(request: ObservationRequest): Promise<Ob
   const usage = await countUsage(request);
   const looking = (await request.look(usage?.table)).map((part) => ({ ...NOTHING, ...part }));
   const parts = [logClients(request), usage?.part ?? NOTHING, await writeAudit(request), ...looking];
-  const observers = parts.flatMap(({ observer }) => observer ?? []);
+  const observers = [...parts.flatMap(({ observer }) => observer ?? []), ...request.deps.observers];
   return {
     observer: joinObservers(observers, (err) => log.error({ err }, 'an observer failed')),
     routes: new Map(parts.flatMap(({ routes }) => routes)),

@@ -35,7 +35,7 @@ export interface HttpSseEndpointOptions {
   /** What the process of a caller is told about it (`--map-header`). */
   readonly environmentOf: (request: IncomingMessage) => CallerEnvironment | undefined;
   /** Path of the POST endpoint as clients see it, behind whatever proxy there is. */
-  readonly announcedMessagePath: string;
+  readonly announcedMessagePath: (request: IncomingMessage) => string;
   /** Where this client finds Streamable HTTP. */
   readonly streamableUrl: (request: IncomingMessage) => string;
 }
@@ -64,11 +64,12 @@ export class HttpSseEndpoint {
     if (request.method !== 'GET') return refuseMethod(response, 'GET', this.#options.streamableUrl(request));
     const { sessions, live, forwardHeaders, principalOf, environmentOf } = this.#options;
     const headers = forwardedHeaders(request, forwardHeaders);
+    const messagePath = this.#options.announcedMessagePath(request);
     try {
       sessions.open(
         (id, listener) => {
           const peer = new HttpSsePeer({ response, live, listener, headers });
-          peer.announce(`${this.#options.announcedMessagePath}?${SESSION_PARAMETER}=${id}`);
+          peer.announce(`${messagePath}?${SESSION_PARAMETER}=${id}`);
           return peer;
         },
         { transport: 'http-sse', era: 'legacy', principal: principalOf(request), environment: environmentOf(request) },
