@@ -1,6 +1,6 @@
 /**
  * Bundles src/program.ts with what it imports into dist/cli.cjs, and packages that few runs need into files beside it.
- * docs/decisions/0001-one-bundle.md says why dependencies are bundled, and why as CommonJS; 0032-library.md there how
+ * docs/internals/decisions/0001-one-bundle.md says why dependencies are bundled, and why as CommonJS; 0032-library.md there how
  * programs get at the library in it.
  */
 import { createHash } from 'node:crypto';

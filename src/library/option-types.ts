@@ -8,131 +8,131 @@ export type Size = number | string;
 
 /** What may be said of one server, under `portage` in its entry. */
 export interface ServerOptions {
-  /** Era of the protocol the server speaks; auto finds out. Default: auto. */
+  /** Era of the protocol the server speaks; auto detects it. Default: auto. */
   readonly protocol?: 'auto' | 'legacy' | 'modern' | undefined;
-  /** Show only tools whose names fit this pattern, and let only those be called. */
+  /** Show only tools whose names match this pattern, and refuse calls to all others. */
   readonly includeTool?: string | readonly string[] | undefined;
-  /** Hide tools whose names fit this pattern, and refuse to call them; wins over `includeTool`. */
+  /** Hide tools whose names match this pattern and refuse calls to them; wins over `includeTool`. */
   readonly excludeTool?: string | readonly string[] | undefined;
-  /** Tell a caller's own server process what this header of its requests says, as a variable. */
+  /** Pass this request header to the caller's own server process, as a variable. */
   readonly mapHeader?: string | readonly string[] | undefined;
-  /** Give the server this whole environment, not just PATH, HOME and other harmless names. Default: false. */
+  /** Pass the whole environment to the server, not just PATH, HOME and other harmless names. Default: false. */
   readonly inheritEnv?: boolean | undefined;
   /** Run the server on a pseudo-terminal, for servers that need one. Default: false. */
   readonly pty?: boolean | undefined;
-  /** How the server is spoken to; auto finds out. Default: auto. */
+  /** Transport the server speaks; auto detects it. Default: auto. */
   readonly transport?: 'auto' | 'streamable-http' | 'sse' | undefined;
-  /** Headers in a file, one a line; # starts a comment. */
+  /** Send the headers in this file, one a line; # starts a comment. */
   readonly headerFile?: string | undefined;
-  /** Send the token in this file as a credential; read again when it changes. */
+  /** Send the bearer token in this file; it is read again when it changes. */
   readonly bearerTokenFile?: string | undefined;
-  /** Let this header of the client's own requests pass to the server; no other does. */
+  /** Pass this header of the client's requests on to the server; no others are. */
   readonly forwardHeader?: string | readonly string[] | undefined;
-  /** Trust these authorities (PEM file) instead of the built-in ones. */
+  /** Trust these certificate authorities (PEM file) instead of the built-in ones. */
   readonly ca?: string | undefined;
-  /** Certificate to show to the server (PEM file). */
+  /** Client certificate to present to the server (PEM file). */
   readonly clientCert?: string | undefined;
   /** Private key of that certificate (PEM file). */
   readonly clientKey?: string | undefined;
   /** Time for name resolution, TCP and TLS; 0: no limit. Default: 10s. */
   readonly connectTimeout?: Duration | undefined;
-  /** Time until an answer begins; 0: no limit, as a call may be long. Default: 0. */
+  /** Time until a response begins; 0: no limit, since calls may be long. Default: 0. */
   readonly firstByteTimeout?: Duration | undefined;
-  /** Silence allowed in a stream, keep-alive comments count as life; 0: no limit. Default: 0. */
+  /** Silence allowed in a stream; keep-alive comments count as activity; 0: no limit. Default: 0. */
   readonly idleTimeout?: Duration | undefined;
-  /** Time for one HTTP request and all of its answer, however talkative; 0: no limit. Default: 0. */
+  /** Time for one HTTP request and its whole response; 0: no limit. Default: 0. */
   readonly callTimeout?: Duration | undefined;
   /** Ping a connection that was idle this long; 0: never. Default: 0. */
   readonly keepAlive?: Duration | undefined;
-  /** Log in when the server asks for it (OAuth), also forgetting an earlier login first, or not at all. Default: on-demand for connect, never for the others or with a token. */
+  /** When to log in (OAuth): if the server asks for it, the same after forgetting an earlier login, or never. Default: never, unless an option of a login is given. */
   readonly login?: 'on-demand' | 'anew' | 'never' | undefined;
-  /** Who logs in: a user with a browser, or the client in its own name. Default: authorization-code. */
+  /** Who logs in: a user with a browser, or the client itself. Default: authorization-code. */
   readonly oauthGrant?: 'authorization-code' | 'client-credentials' | undefined;
-  /** A client that the authorization server knows, instead of one registered on the way. */
+  /** Client registered with the authorization server, in place of dynamic registration. */
   readonly oauthClientId?: string | undefined;
-  /** The secret of that client, in a file. */
+  /** File with the secret of that client. */
   readonly oauthSecretFile?: string | undefined;
-  /** Private key that the client proves itself with instead of a secret (PEM file). */
+  /** Private key the client authenticates with, in place of a secret (PEM file). */
   readonly oauthClientKey?: string | undefined;
-  /** Where a document of yours describes the client; used where that is supported. */
+  /** URL of your client ID metadata document, used where the server supports that. */
   readonly oauthClientDocument?: string | undefined;
-  /** The only authorization server to trust. Default: whichever the server names. */
+  /** The only authorization server to trust. Default: the one the server names. */
   readonly oauthIssuer?: string | undefined;
-  /** A scope to ask for instead of those that the server names. */
+  /** Scope to ask for, in place of those the server names. */
   readonly oauthScope?: string | readonly string[] | undefined;
-  /** Where the browser comes back to on this machine; port 0 picks a free one. Default: http://127.0.0.1:0/callback. */
+  /** Where the browser returns to on this machine; port 0 picks a free one. Default: http://127.0.0.1:0/callback. */
   readonly oauthCallback?: string | undefined;
-  /** Open the browser for a login; the address to open is in the log either way. Default: true. */
+  /** Open the browser for a login; the address is logged either way. Default: true. */
   readonly oauthBrowser?: boolean | undefined;
-  /** Where logins and counts are kept, readable for you alone. Default: ~/.mcp-portage, or where the system keeps such things. */
+  /** Where logins and counts are kept, readable only by you. Default: ~/.mcp-portage, or where the system keeps such files. */
   readonly stateDir?: string | undefined;
-  /** One server process per client session, or one shared by all. Default: session. */
+  /** One server process per client session, or one shared by all clients. Default: session. */
   readonly isolation?: 'session' | 'shared' | undefined;
-  /** Server processes kept started ahead of the next sessions. Default: 0. */
+  /** Server processes kept ready for the next sessions. Default: 0. */
   readonly prewarm?: number | undefined;
-  /** End a session after this long without a request or an open stream, calls included. Default: 30m. */
+  /** End a session and its calls after this long without a request or an open stream. Default: 30m. */
   readonly sessionTimeout?: Duration | undefined;
-  /** End a session this long after its last connection and call. Default: 5m where the client closed its stream or never returned, else `sessionTimeout`. */
+  /** End a session this long after its last connection and its last call. Default: 5m if the client closed its stream or never returned, else `sessionTimeout`. */
   readonly sessionIdleTimeout?: Duration | undefined;
-  /** Most sessions at a time; abandoned ones make room for new ones. Default: 256. */
+  /** Sessions at a time; new ones replace abandoned ones. Default: 256. */
   readonly maxSessions?: number | undefined;
-  /** Most sessions of one caller at a time; its own abandoned ones make room. Default: half of `maxSessions` where callers have several names, else all. */
+  /** Sessions of one caller at a time; its new ones replace its abandoned ones. Default: half of `maxSessions` with several named callers, else all. */
   readonly maxCallerSessions?: number | undefined;
-  /** Sessions of a legacy server kept for clients that have none; a call that can be asked something has one to itself. Default: 16 if each is a process, else 256. */
+  /** Sessions of a legacy server shared by clients that have none; a call that may be asked something gets its own. Default: 16 if each is a process, else 256. */
   readonly poolSize?: number | undefined;
-  /** Start no further server processes beyond this many, those that are ending included. Default: twice `maxSessions`, and `poolSize`. */
+  /** Server processes at a time, including those that are exiting. Default: twice `maxSessions` plus `poolSize`. */
   readonly maxChildren?: number | undefined;
-  /** Close a stream this old where the client can come back for the rest; 0: never. Default: 0. */
+  /** Close a response stream after this long if the client can come back for the rest; 0: never. Default: 0. */
   readonly pollAfter?: Duration | undefined;
-  /** Largest single message, either way. Default: 16m. */
+  /** Largest message, in either direction. Default: 16m. */
   readonly maxMessageBytes?: Size | undefined;
   /** Deepest nesting of arrays and objects in a client's message; at most 1000. Default: 1000. */
   readonly maxJsonDepth?: number | undefined;
-  /** Unanswered calls of one session, or of one named caller that has no sessions. Default: 1024. */
+  /** Unanswered calls of one session, or of one named caller without sessions. Default: 1024. */
   readonly maxSessionInFlight?: number | undefined;
-  /** Open event streams of one session; a call counts, as its answer may become one. Default: 2048. */
+  /** Open event streams of one session; every call counts, since its response may become one. Default: 2048. */
   readonly maxSessionStreams?: number | undefined;
-  /** Kept of each session for clients that lost a connection and come back for the rest. Default: 5m. */
+  /** Kept per session for clients that lost a connection and resume their stream. Default: 5m. */
   readonly maxReplayBytes?: Size | undefined;
-  /** Calls that wait until their clients were asked something; as many tasks besides. Default: 1024. */
+  /** Calls waiting for their clients to answer a question; as many tasks besides. Default: 1024. */
   readonly maxParkedCalls?: number | undefined;
-  /** Held by such calls and tasks, and as much again by outcomes nobody has come back for. Default: 64m. */
+  /** Memory for such calls and tasks; as much again for results nobody has fetched. Default: 64m. */
   readonly maxParkedBytes?: Size | undefined;
-  /** Silence allowed to one call (progress and questions to the user count as life); 0: no limit. Default: 5m. */
+  /** Silence allowed to one call; progress and questions to the user count as activity; 0: no limit. Default: 5m. */
   readonly requestTimeout?: Duration | undefined;
-  /** Time for one call in all, whatever progress it reports; 0: no limit. Default: 24h. */
+  /** Total time for one call, whatever progress it reports; 0: no limit. Default: 24h. */
   readonly maxCallTime?: Duration | undefined;
-  /** Time to show life for a process that several clients share, once a call was given up; 0: never asked. Default: 30s. */
+  /** Time a shared server process gets to respond to a ping after a call to it timed out; 0: never ask. Default: 30s. */
   readonly hangTimeout?: Duration | undefined;
 }
 
 /** What may be said of whatever is done with servers; of a single server it is a default. */
 export interface CommonOptions {
-  /** Era of the protocol the server speaks; auto finds out. Default: auto. */
+  /** Era of the protocol the server speaks; auto detects it. Default: auto. */
   readonly protocol?: 'auto' | 'legacy' | 'modern' | undefined;
-  /** Give the server this whole environment, not just PATH, HOME and other harmless names. Default: false. */
+  /** Pass the whole environment to the server, not just PATH, HOME and other harmless names. Default: false. */
   readonly inheritEnv?: boolean | undefined;
   /** Run the server on a pseudo-terminal, for servers that need one. Default: false. */
   readonly pty?: boolean | undefined;
-  /** How the server is spoken to; auto finds out. Default: auto. */
+  /** Transport the server speaks; auto detects it. Default: auto. */
   readonly transport?: 'auto' | 'streamable-http' | 'sse' | undefined;
-  /** Trust these authorities (PEM file) instead of the built-in ones. */
+  /** Trust these certificate authorities (PEM file) instead of the built-in ones. */
   readonly ca?: string | undefined;
-  /** Log in when the server asks for it (OAuth), also forgetting an earlier login first, or not at all. Default: on-demand for connect, never for the others or with a token. */
+  /** When to log in (OAuth): if the server asks for it, the same after forgetting an earlier login, or never. Default: never, unless an option of a login is given. */
   readonly login?: 'on-demand' | 'anew' | 'never' | undefined;
-  /** Who logs in: a user with a browser, or the client in its own name. Default: authorization-code. */
+  /** Who logs in: a user with a browser, or the client itself. Default: authorization-code. */
   readonly oauthGrant?: 'authorization-code' | 'client-credentials' | undefined;
-  /** Where a document of yours describes the client; used where that is supported. */
+  /** URL of your client ID metadata document, used where the server supports that. */
   readonly oauthClientDocument?: string | undefined;
-  /** The only authorization server to trust. Default: whichever the server names. */
+  /** The only authorization server to trust. Default: the one the server names. */
   readonly oauthIssuer?: string | undefined;
-  /** Where the browser comes back to on this machine; port 0 picks a free one. Default: http://127.0.0.1:0/callback. */
+  /** Where the browser returns to on this machine; port 0 picks a free one. Default: http://127.0.0.1:0/callback. */
   readonly oauthCallback?: string | undefined;
-  /** Open the browser for a login; the address to open is in the log either way. Default: true. */
+  /** Open the browser for a login; the address is logged either way. Default: true. */
   readonly oauthBrowser?: boolean | undefined;
-  /** Where logins and counts are kept, readable for you alone. Default: ~/.mcp-portage, or where the system keeps such things. */
+  /** Where logins and counts are kept, readable only by you. Default: ~/.mcp-portage, or where the system keeps such files. */
   readonly stateDir?: string | undefined;
-  /** Largest single message, either way. Default: 16m. */
+  /** Largest message, in either direction. Default: 16m. */
   readonly maxMessageBytes?: Size | undefined;
 }
 
@@ -148,132 +148,132 @@ export interface HttpOptions extends CommonOptions {
   readonly tlsKey?: string | undefined;
   /** Streamable HTTP endpoint. Default: /mcp. */
   readonly path?: string | undefined;
-  /** Serve HTTP+SSE, too, for old clients. Default: true. */
+  /** Also serve HTTP+SSE, for older clients. Default: true. */
   readonly sse?: boolean | undefined;
-  /** HTTP+SSE: the stream old clients open. Default: /sse. */
+  /** HTTP+SSE: where older clients open their stream. Default: /sse. */
   readonly ssePath?: string | undefined;
-  /** HTTP+SSE: where old clients post. Default: /messages. */
+  /** HTTP+SSE: where older clients post messages. Default: /messages. */
   readonly messagePath?: string | undefined;
-  /** How clients reach this process through a reverse proxy, with its path prefix. */
+  /** Public URL of this process behind a reverse proxy, with its path prefix. */
   readonly baseUrl?: string | undefined;
   /** Host name clients may use, besides loopback names and the listening address. */
   readonly allowHost?: string | readonly string[] | undefined;
-  /** Web origin whose pages may call, with CORS. */
+  /** Web origin whose pages may call, by CORS. */
   readonly allowOrigin?: string | readonly string[] | undefined;
-  /** Let in whoever reaches the port, also beyond this machine; without it, that takes authentication. Default: false. */
+  /** Serve everybody who can reach the port, even from other machines; otherwise that takes authentication. Default: false. */
   readonly allowAnonymous?: boolean | undefined;
-  /** Let in who shows this token: where it is, env:NAME or file:path, and optionally whose, as in alice=env:NAME. */
+  /** Accept requests with this bearer token: env:NAME or file:path says where it is, alice=env:NAME also whose it is. */
   readonly authToken?: string | readonly string[] | undefined;
-  /** Let in who shows an access token (JWT) of this OAuth issuer. */
+  /** Accept access tokens (JWT) of this OAuth issuer. */
   readonly authIssuer?: string | undefined;
-  /** What this server is called in such a token. Default: its URLs, if `baseUrl` is given. */
+  /** Audience those tokens must have. Default: its own URLs, if `baseUrl` is given. */
   readonly authAudience?: string | readonly string[] | undefined;
-  /** The issuer's keys, a URL or a file. Default: where the issuer's metadata says. */
+  /** Keys of that issuer: a URL or a file. Default: from the issuer's metadata. */
   readonly authJwks?: string | undefined;
-  /** A scope such a token needs. */
+  /** Scope those tokens must have. */
   readonly authScope?: string | readonly string[] | undefined;
-  /** Show only tools whose names fit this pattern, and let only those be called. */
+  /** Show only tools whose names match this pattern, and refuse calls to all others. */
   readonly includeTool?: string | readonly string[] | undefined;
-  /** Hide tools whose names fit this pattern, and refuse to call them; wins over `includeTool`. */
+  /** Hide tools whose names match this pattern and refuse calls to them; wins over `includeTool`. */
   readonly excludeTool?: string | readonly string[] | undefined;
-  /** Tell a caller's own server process what this header of its requests says, as a variable. */
+  /** Pass this request header to the caller's own server process, as a variable. */
   readonly mapHeader?: string | readonly string[] | undefined;
-  /** Let this header of the client's own requests pass to the server; no other does. */
+  /** Pass this header of the client's requests on to the server; no others are. */
   readonly forwardHeader?: string | readonly string[] | undefined;
   /** Time for name resolution, TCP and TLS; 0: no limit. Default: 10s. */
   readonly connectTimeout?: Duration | undefined;
-  /** Time until an answer begins; 0: no limit, as a call may be long. Default: 0. */
+  /** Time until a response begins; 0: no limit, since calls may be long. Default: 0. */
   readonly firstByteTimeout?: Duration | undefined;
-  /** Silence allowed in a stream, keep-alive comments count as life; 0: no limit. Default: 0. */
+  /** Silence allowed in a stream; keep-alive comments count as activity; 0: no limit. Default: 0. */
   readonly idleTimeout?: Duration | undefined;
-  /** Time for one HTTP request and all of its answer, however talkative; 0: no limit. Default: 0. */
+  /** Time for one HTTP request and its whole response; 0: no limit. Default: 0. */
   readonly callTimeout?: Duration | undefined;
   /** Ping a connection that was idle this long; 0: never. Default: 0. */
   readonly keepAlive?: Duration | undefined;
-  /** One server process per client session, or one shared by all. Default: session. */
+  /** One server process per client session, or one shared by all clients. Default: session. */
   readonly isolation?: 'session' | 'shared' | undefined;
-  /** Server processes kept started ahead of the next sessions. Default: 0. */
+  /** Server processes kept ready for the next sessions. Default: 0. */
   readonly prewarm?: number | undefined;
-  /** End a session after this long without a request or an open stream, calls included. Default: 30m. */
+  /** End a session and its calls after this long without a request or an open stream. Default: 30m. */
   readonly sessionTimeout?: Duration | undefined;
-  /** End a session this long after its last connection and call. Default: 5m where the client closed its stream or never returned, else `sessionTimeout`. */
+  /** End a session this long after its last connection and its last call. Default: 5m if the client closed its stream or never returned, else `sessionTimeout`. */
   readonly sessionIdleTimeout?: Duration | undefined;
-  /** Most sessions at a time; abandoned ones make room for new ones. Default: 256. */
+  /** Sessions at a time; new ones replace abandoned ones. Default: 256. */
   readonly maxSessions?: number | undefined;
-  /** Most sessions of one caller at a time; its own abandoned ones make room. Default: half of `maxSessions` where callers have several names, else all. */
+  /** Sessions of one caller at a time; its new ones replace its abandoned ones. Default: half of `maxSessions` with several named callers, else all. */
   readonly maxCallerSessions?: number | undefined;
-  /** Sessions of a legacy server kept for clients that have none; a call that can be asked something has one to itself. Default: 16 if each is a process, else 256. */
+  /** Sessions of a legacy server shared by clients that have none; a call that may be asked something gets its own. Default: 16 if each is a process, else 256. */
   readonly poolSize?: number | undefined;
-  /** Start no further server processes beyond this many, those that are ending included. Default: twice `maxSessions`, and `poolSize`. */
+  /** Server processes at a time, including those that are exiting. Default: twice `maxSessions` plus `poolSize`. */
   readonly maxChildren?: number | undefined;
-  /** Close a stream this old where the client can come back for the rest; 0: never. Default: 0. */
+  /** Close a response stream after this long if the client can come back for the rest; 0: never. Default: 0. */
   readonly pollAfter?: Duration | undefined;
   /** Deepest nesting of arrays and objects in a client's message; at most 1000. Default: 1000. */
   readonly maxJsonDepth?: number | undefined;
-  /** Largest head of a request: its line and all of its headers. Default: 16k. */
+  /** Largest head of a request: its request line and headers. Default: 16k. */
   readonly maxHeaderBytes?: Size | undefined;
-  /** Unanswered calls of all clients together; subscriptions count. Default: 4096. */
+  /** Unanswered calls of all clients together, subscriptions included. Default: 4096. */
   readonly maxInFlight?: number | undefined;
-  /** Unanswered calls of one session, or of one named caller that has no sessions. Default: 1024. */
+  /** Unanswered calls of one session, or of one named caller without sessions. Default: 1024. */
   readonly maxSessionInFlight?: number | undefined;
-  /** Open event streams of one session; a call counts, as its answer may become one. Default: 2048. */
+  /** Open event streams of one session; every call counts, since its response may become one. Default: 2048. */
   readonly maxSessionStreams?: number | undefined;
-  /** Kept of each session for clients that lost a connection and come back for the rest. Default: 5m. */
+  /** Kept per session for clients that lost a connection and resume their stream. Default: 5m. */
   readonly maxReplayBytes?: Size | undefined;
-  /** Calls that wait until their clients were asked something; as many tasks besides. Default: 1024. */
+  /** Calls waiting for their clients to answer a question; as many tasks besides. Default: 1024. */
   readonly maxParkedCalls?: number | undefined;
-  /** Held by such calls and tasks, and as much again by outcomes nobody has come back for. Default: 64m. */
+  /** Memory for such calls and tasks; as much again for results nobody has fetched. Default: 64m. */
   readonly maxParkedBytes?: Size | undefined;
-  /** Silence allowed to one call (progress and questions to the user count as life); 0: no limit. Default: 5m. */
+  /** Silence allowed to one call; progress and questions to the user count as activity; 0: no limit. Default: 5m. */
   readonly requestTimeout?: Duration | undefined;
-  /** Time for one call in all, whatever progress it reports; 0: no limit. Default: 24h. */
+  /** Total time for one call, whatever progress it reports; 0: no limit. Default: 24h. */
   readonly maxCallTime?: Duration | undefined;
-  /** Time to show life for a process that several clients share, once a call was given up; 0: never asked. Default: 30s. */
+  /** Time a shared server process gets to respond to a ping after a call to it timed out; 0: never ask. Default: 30s. */
   readonly hangTimeout?: Duration | undefined;
-  /** Time running calls get to finish at shutdown; then server processes get as much to end. Default: 4s. */
+  /** Time running calls get to finish at shutdown; server processes then get as long to exit. Default: 4s. */
   readonly shutdownGrace?: Duration | undefined;
-  /** Show who is connected and what runs at /status, to whoever may look. Default: true. */
+  /** Show who is connected and what runs at /status, to callers who may see it. Default: false. */
   readonly status?: boolean | undefined;
-  /** Let in to /status and /metrics who shows this token, which opens nothing else. */
+  /** Token that opens /status and /metrics, and nothing else. */
   readonly statusToken?: string | undefined;
-  /** Count calls for Prometheus, at /metrics. Default: false. */
+  /** Serve Prometheus metrics at /metrics. Default: false. */
   readonly metrics?: boolean | undefined;
-  /** Count who uses what, and what of it is deprecated, for mcp-portage report. Default: false. */
+  /** Count who uses what, deprecated features included, for mcp-portage report. Default: false. */
   readonly usage?: boolean | undefined;
-  /** Write a line of JSON for each call to this file. */
+  /** Write one line of JSON per call to this file. */
   readonly auditFile?: string | undefined;
-  /** Refuse calls while that file cannot be written. Default: false. */
+  /** Refuse calls while the audit file cannot be written. Default: false. */
   readonly auditRequired?: boolean | undefined;
 }
 
 /** What else may be said where a client comes on a pair of streams. */
 export interface StreamOptions extends CommonOptions {
-  /** Show only tools whose names fit this pattern, and let only those be called. */
+  /** Show only tools whose names match this pattern, and refuse calls to all others. */
   readonly includeTool?: string | readonly string[] | undefined;
-  /** Hide tools whose names fit this pattern, and refuse to call them; wins over `includeTool`. */
+  /** Hide tools whose names match this pattern and refuse calls to them; wins over `includeTool`. */
   readonly excludeTool?: string | readonly string[] | undefined;
   /** Time for name resolution, TCP and TLS; 0: no limit. Default: 10s. */
   readonly connectTimeout?: Duration | undefined;
-  /** Time until an answer begins; 0: no limit, as a call may be long. Default: 0. */
+  /** Time until a response begins; 0: no limit, since calls may be long. Default: 0. */
   readonly firstByteTimeout?: Duration | undefined;
-  /** Silence allowed in a stream, keep-alive comments count as life; 0: no limit. Default: 0. */
+  /** Silence allowed in a stream; keep-alive comments count as activity; 0: no limit. Default: 0. */
   readonly idleTimeout?: Duration | undefined;
-  /** Time for one HTTP request and all of its answer, however talkative; 0: no limit. Default: 0. */
+  /** Time for one HTTP request and its whole response; 0: no limit. Default: 0. */
   readonly callTimeout?: Duration | undefined;
   /** Ping a connection that was idle this long; 0: never. Default: 0. */
   readonly keepAlive?: Duration | undefined;
   /** Deepest nesting of arrays and objects in a client's message; at most 1000. Default: 1000. */
   readonly maxJsonDepth?: number | undefined;
-  /** Silence allowed to one call (progress and questions to the user count as life); 0: no limit. Default: 5m. */
+  /** Silence allowed to one call; progress and questions to the user count as activity; 0: no limit. Default: 5m. */
   readonly requestTimeout?: Duration | undefined;
-  /** Time for one call in all, whatever progress it reports; 0: no limit. Default: 24h. */
+  /** Total time for one call, whatever progress it reports; 0: no limit. Default: 24h. */
   readonly maxCallTime?: Duration | undefined;
-  /** Time running calls get to finish at shutdown; then server processes get as much to end. Default: 4s. */
+  /** Time running calls get to finish at shutdown; server processes then get as long to exit. Default: 4s. */
   readonly shutdownGrace?: Duration | undefined;
-  /** Count who uses what, and what of it is deprecated, for mcp-portage report. Default: false. */
+  /** Count who uses what, deprecated features included, for mcp-portage report. Default: false. */
   readonly usage?: boolean | undefined;
-  /** Write a line of JSON for each call to this file. */
+  /** Write one line of JSON per call to this file. */
   readonly auditFile?: string | undefined;
-  /** Refuse calls while that file cannot be written. Default: false. */
+  /** Refuse calls while the audit file cannot be written. Default: false. */
   readonly auditRequired?: boolean | undefined;
 }
