@@ -154,9 +154,8 @@ async function collectLicenses(inputs) {
 }
 
 async function readLicense(directory) {
-  for (const name of ['LICENSE', 'LICENSE.md', 'LICENSE.txt', 'license', 'LICENCE', 'License', 'license.md']) {
-    const text = await readFile(`${directory}/${name}`, 'utf8').catch(() => undefined);
-    if (text !== undefined) return text.trim();
-  }
-  return '(no licence file in the package)';
+  const name = (await readdir(directory)).find((file) => /^licen[cs]e/i.test(file));
+  return name === undefined
+    ? '(no licence file in the package)'
+    : (await readFile(`${directory}/${name}`, 'utf8')).trim();
 }

@@ -156,7 +156,7 @@ function createDial(
     const childLimit = new ChildLimit(server.limits.maxChildren, childShare);
     try {
       const dialers = await createDialers(
-        { ...server, callers, children: childLimit, shutdownGraceMs, urgency: NEVER, observing },
+        { ...server, callers, children: childLimit, shutdownGraceMs, urgency: undefined, observing },
         deps,
       );
       return {
@@ -172,6 +172,3 @@ function createDial(
     }
   };
 }
-
-/** A listener is told to end in good time: its processes end by themselves. */
-const NEVER = new AbortController().signal;

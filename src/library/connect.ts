@@ -23,7 +23,9 @@ export async function connect(given: ConnectOptions): Promise<Connection> {
   let closing: Promise<void> | undefined;
   const ended = bridge.ended.then((error) => {
     clearInterval(held);
-    if (error !== undefined) observer?.failed?.(error);
+    // Whoever has closed it knows.
+    if (error === undefined || closing !== undefined) return undefined;
+    observer?.failed?.(error);
     return error;
   });
   const close = (): Promise<void> => {

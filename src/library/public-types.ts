@@ -15,6 +15,7 @@ export interface CommandServer {
   readonly env?: Readonly<Record<string, string | undefined>> | undefined;
   /** Default: the working directory of this process. */
   readonly cwd?: string | undefined;
+  readonly url?: undefined;
   readonly portage?: EntryOptions | undefined;
 }
 
@@ -24,6 +25,7 @@ export interface UrlServer {
   readonly url: string | URL;
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string | undefined>> | undefined;
+  readonly command?: undefined;
   readonly portage?: EntryOptions | undefined;
 }
 
@@ -190,7 +192,8 @@ export interface BridgeObserver {
   failed?(error: BridgeError): void;
 }
 
-export type ClientTransport = 'stdio' | 'streamable-http' | 'http-sse';
+/** Further ones may come. */
+export type ClientTransport = 'stdio' | 'streamable-http' | 'http-sse' | 'byte-stream' | 'websocket';
 
 export interface ClientOrigin {
   readonly transport: ClientTransport;

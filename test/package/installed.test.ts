@@ -1,0 +1,108 @@
+/** The packed package in an empty folder, used as its users do. */
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import test, { type ExecutionContext } from 'ava';
+import { EVERYTHING } from '../support/config-bridge.ts';
+import { emptyFolder, npm, packInto, ROOT } from './packed.ts';
+
+const run = promisify(execFile);
+const TYPESCRIPT = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc');
+
+async function install(t: ExecutionContext): Promise<string> {
+  const folder = await emptyFolder(t);
+  const archive = await packInto(folder);
+  await writeFile(join(folder, 'package.json'), '{"name":"consumer","private":true}');
+  await npm(folder, 'install', archive, '--offline');
+  return folder;
+}
+
+/** Asks a real server, and shows what a mistake looks like. */
+const USE = `
+  const { verdict } = await probe({ command: process.execPath, args: [process.argv[2]] });
+  const mistake = await serve({}).catch((error) => error);
+  console.log(JSON.stringify({ verdict, isBridgeError: mistake instanceof BridgeError, code: mistake.code }));
+`;
+const EXPECTED = { verdict: 'usable', isBridgeError: true, code: 'ERR_CONFIG_OPTION' };
+
+test('an installation is one package, without dependencies', async (t) => {
+  const folder = await install(t);
+  const installed = await readdir(join(folder, 'node_modules'));
+  t.deepEqual(
+    installed.filter((name) => !name.startsWith('.')),
+    ['mcp-portage'],
+  );
+  const { stdout } = await run(process.execPath, [
+    join(folder, 'node_modules/mcp-portage/bin/mcp-portage.js'),
+    '--help',
+  ]);
+  t.regex(stdout, /mcp-portage/);
+});
+
+test('an ES module imports the library', async (t) => {
+  const folder = await install(t);
+  await writeFile(join(folder, 'use.mjs'), `import { probe, serve, BridgeError } from 'mcp-portage';\n${USE}`);
+  const { stdout, stderr } = await run(process.execPath, ['use.mjs', EVERYTHING], { cwd: folder });
+  t.deepEqual(JSON.parse(stdout), EXPECTED);
+  t.is(stderr, '');
+});
+
+test('a CommonJS module requires the library, and gets the same as an ES module', async (t) => {
+  const folder = await install(t);
+  const head = `const library = require('mcp-portage');\nconst { probe, serve, BridgeError } = library;`;
+  const same = `const imported = await import('mcp-portage'); for (const name of Object.keys(library)) if (library[name] !== imported[name]) throw new Error(name);`;
+  await writeFile(join(folder, 'use.cjs'), `${head}\n(async () => {${same}${USE}})();`);
+  const { stdout, stderr } = await run(process.execPath, ['use.cjs', EVERYTHING], { cwd: folder });
+  t.deepEqual(JSON.parse(stdout), EXPECTED);
+  t.is(stderr, '');
+});
+
+const CONSUMER = `
+import { createServer } from 'node:http';
+import { BridgeError, type BridgeObserver, type BridgeOptions, connect, createBridge, type ErrorCode, probe, type ProbeReport, serve } from 'mcp-portage';
+
+const observer: BridgeObserver = { callEnded: (call, { outcome }) => console.log(call.tool, outcome.kind) };
+const options: BridgeOptions = { server: { command: 'x', args: ['y'], env: { A: process.env['A'] } }, port: 0, observer };
+export async function main(): Promise<void> {
+  const bridge = await createBridge({ ...options, prefix: '/tools' });
+  createServer((request, response) => void (bridge.handle(request, response) || response.end()));
+  const running = await serve({ servers: { a: { url: new URL('http://localhost'), portage: { required: true } } } });
+  const url: string = running.url;
+  const report: ProbeReport = await probe({ url }, { timeout: '3s', signal: AbortSignal.timeout(5) });
+  const { ended } = await connect({ server: { command: 'x' }, client: { input: process.stdin, output: process.stdout } });
+  const code: ErrorCode | undefined = (await ended)?.code;
+  if (code === 'ERR_CONFIG_OPTION') throw new BridgeError(code, report.verdict);
+  // @ts-expect-error either one server or several
+  await serve({ port: 1 });
+  // @ts-expect-error no such option
+  await serve({ server: { command: 'x' }, prot: 1 });
+  // @ts-expect-error a server is a command or a URL
+  await probe({ command: 'x', url: 'y' });
+  // @ts-expect-error an option of listening has no meaning here
+  await connect({ server: { command: 'x' }, client: 'stdio', port: 1 });
+}
+`;
+
+for (const [name, module, moduleResolution] of [
+  ['use.mts', 'node16', 'node16'],
+  ['use.cts', 'node16', 'node16'],
+  ['use.ts', 'esnext', 'bundler'],
+] as const) {
+  test(`TypeScript checks ${name} against the types, with moduleResolution ${moduleResolution}`, async (t) => {
+    const folder = await install(t);
+    // The types of Node are all that they need.
+    await mkdir(join(folder, 'node_modules/@types'), { recursive: true });
+    for (const types of ['@types/node', 'undici-types']) {
+      await symlink(join(ROOT, 'node_modules', types), join(folder, 'node_modules', types), 'junction');
+    }
+    await writeFile(join(folder, name), CONSUMER);
+    const options = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--target', 'es2022', '--types', 'node'];
+    const words = [...options, '--module', module, '--moduleResolution', moduleResolution, name];
+    const { stdout } = await run(process.execPath, [TYPESCRIPT, ...words], { cwd: folder }).catch(
+      (failed: { readonly stdout: string }) => failed,
+    );
+    t.is(stdout, '');
+  });
+}
