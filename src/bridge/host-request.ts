@@ -22,18 +22,20 @@ export interface HostRequestParts {
   readonly listener: HttpListenerConfig;
   /** What comes before our own paths, other than what the framework takes off; without a slash at the end. */
   readonly prefix: string;
+  /** Whether it can be seen at which address of this machine a request came in. */
+  readonly arrival: 'seen' | 'unseen';
   readonly http: Pick<HttpServer, 'handleOfHost'>;
   readonly servers: Pick<ServerList, 'isServed'>;
 }
 
 /** False: it is not ours, and neither the request nor the response was touched. */
 export function handleOfHost(request: HostRequest, response: ServerResponse, parts: HostRequestParts): boolean {
-  const { listener, prefix, http } = parts;
+  const { prefix, http } = parts;
   const url = servedUrlOf(request, parts);
   if (url === undefined) return false;
   const given = request.originalUrl ?? '';
   const above = given.endsWith(request.url ?? '/') ? given.slice(0, -(request.url ?? '/').length) : '';
-  const taken = refuseStranger(request, listener) ?? refuseRepeated(request) ?? takeBody(request);
+  const taken = refuseStranger(request, parts) ?? refuseRepeated(request) ?? takeBody(request);
   if (taken instanceof BridgeError) {
     respondError(response, taken);
     return true;
@@ -78,14 +80,20 @@ function ownUrlOf(url: string, prefix: string): string | undefined {
  * A bridge that asks nobody who they are is for this machine. Where it listens itself, nobody else reaches it; at somebody
  * else's server that has to be looked at.
  */
-function refuseStranger({ socket }: IncomingMessage, { host, access }: HttpListenerConfig): BridgeError | undefined {
+function refuseStranger(
+  { socket }: IncomingMessage,
+  { listener: { host, access }, arrival }: Pick<HostRequestParts, 'listener' | 'arrival'>,
+): BridgeError | undefined {
+  if (access.auth !== undefined || !isLoopback(host)) return undefined;
+  if (arrival === 'unseen') return stranger('it cannot be seen where the request came in');
+  // A socket of the file system has none.
   const { localAddress } = socket;
-  if (access.auth !== undefined || !isLoopback(host) || localAddress === undefined) return undefined;
-  if (isLoopback(localAddress.replace(/^::ffff:/i, ''))) return undefined;
-  return new BridgeError(
-    'ERR_HTTP_ADDRESS',
-    'This bridge serves programs on this machine only, and the request came in at another address of it.',
-  );
+  if (localAddress === undefined || isLoopback(localAddress.replace(/^::ffff:/i, ''))) return undefined;
+  return stranger('the request came in at another address of it');
+}
+
+function stranger(why: string): BridgeError {
+  return new BridgeError('ERR_HTTP_ADDRESS', `This bridge serves programs on this machine only, and ${why}.`);
 }
 
 /** Headers that decide who may come in and to whom a session belongs. [RFC 9110 5.3] */

@@ -13,12 +13,15 @@ import { describeCallers } from './caller-policy.ts';
 import { createAuthentication } from './create-authentication.ts';
 import { createDialers, nameServer } from './create-dialer.ts';
 import { baseOf, createUrls } from './create-routes.ts';
-import { type HostRequest, handleOfHost, isServedHere } from './host-request.ts';
+import { type HostRequest, type HostRequestParts, handleOfHost, isServedHere } from './host-request.ts';
 import { HttpListener } from './http-listener.ts';
 import { createObservation, type Observation } from './observing/observation.ts';
 import { createLooking } from './observing/status.ts';
 import type { BridgeDeps, RunningBridge } from './running-bridge.ts';
 import type { DialledServer } from './served-server.ts';
+
+/** Where a request came to somebody else's server. */
+export type HostPlace = Pick<HostRequestParts, 'prefix' | 'arrival'>;
 
 /** Clients of every era, who come to a port of our own, through somebody else's server, or both. */
 export interface HttpBridge extends RunningBridge {
@@ -26,12 +29,11 @@ export interface HttpBridge extends RunningBridge {
   listen(): Promise<number>;
   /**
    * Serves a request that came to somebody else's server.
-   * @param prefix what comes before our own paths
    * @returns false: nothing is served at that path, and neither the request nor the response was touched
    */
-  handle(request: HostRequest, response: ServerResponse, prefix: string): boolean;
+  handle(request: HostRequest, response: ServerResponse, place: HostPlace): boolean;
   /** Whether `handle` would take it. */
-  isServed(request: HostRequest, prefix: string): boolean;
+  isServed(request: HostRequest, place: HostPlace): boolean;
   inspect(): Inspection;
 }
 
@@ -106,9 +108,9 @@ export async function createHttpBridge(
       port = await http.http.listen();
       return port;
     },
-    handle: (request, response, prefix) =>
-      handleOfHost(request, response, { listener, prefix, http: http.http, servers }),
-    isServed: (request, prefix) => isServedHere(request, { prefix, servers }),
+    handle: (request, response, place) =>
+      handleOfHost(request, response, { ...place, listener, http: http.http, servers }),
+    isServed: (request, { prefix }) => isServedHere(request, { prefix, servers }),
     inspect,
     update(newer) {
       list = newer;

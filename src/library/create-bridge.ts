@@ -2,6 +2,7 @@ import { createHttpBridge, type HttpBridge } from '../bridge/serve-http.ts';
 import { createSystemDeps, systemClock } from '../cli/system-deps.ts';
 import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import { respondError } from '../http/server/respond.ts';
+import { type Serve, serveFetch } from './fetch-exchange.ts';
 import { createGivenLog } from './given-log.ts';
 import { GivenObserver, toStatuses, watchServers } from './given-observer.ts';
 import type {
@@ -19,9 +20,13 @@ export async function createBridge(given: CreateBridgeOptions): Promise<Bridge> 
   const { prefix, ...options } = given;
   const checked = parsePrefix(prefix);
   const bridge = await openBridge(options);
+  const serveUnseen: Serve = (request, response) => {
+    if (!bridge.handle(request, response, { prefix: checked, arrival: 'unseen' })) respondError(response, NOT_OURS);
+  };
   return {
+    fetch: (request) => serveFetch(request, serveUnseen),
     handle: (request, response, next) => {
-      const isOurs = bridge.handle(request, response, checked);
+      const isOurs = bridge.handle(request, response, { prefix: checked, arrival: 'seen' });
       if (!isOurs) next?.();
       return isOurs;
     },
@@ -51,6 +56,8 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
     throw thrown;
   }
 }
+
+const NOT_OURS = new BridgeError('ERR_HTTP_PATH', 'Nothing of this bridge is served at that path.');
 
 /** Without a slash at the end; empty: there is none. */
 function parsePrefix(prefix: string | undefined): string {
@@ -92,9 +99,9 @@ class LibraryBridge {
     void bridge.ended.then((error) => error !== undefined && observer?.failed?.(error));
   }
 
-  handle(...[request, response, prefix]: Parameters<HttpBridge['handle']>): boolean {
-    if (this.#state.kind === 'open') return this.#bridge.handle(request, response, prefix);
-    if (!this.#bridge.isServed(request, prefix)) return false;
+  handle(...[request, response, place]: Parameters<HttpBridge['handle']>): boolean {
+    if (this.#state.kind === 'open') return this.#bridge.handle(request, response, place);
+    if (!this.#bridge.isServed(request, place)) return false;
     respondError(response, SHUTTING_DOWN);
     return true;
   }

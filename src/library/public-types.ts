@@ -91,6 +91,11 @@ export interface Bridge extends AsyncDisposable {
    * @returns whether the request was for the bridge
    */
   readonly handle: (request: HandledRequest, response: ServerResponse, next?: () => void) => boolean;
+  /**
+   * The same for web servers with requests of the Fetch standard (Hono, for one). What is not for the bridge is answered 404. As
+   * such a request does not say where it came in, this takes authentication, or `host: '0.0.0.0'` and `allowAnonymous`.
+   */
+  readonly fetch: (request: Request) => Promise<Response>;
   /** Listens on `host` and `port`, and resolves with the addresses. */
   listen(): Promise<readonly BridgeUrl[]>;
   inspect(): readonly ServerStatus[];
