@@ -2,11 +2,11 @@
 FROM node:22-slim AS build
 WORKDIR /build
 COPY package.json package-lock.json .npmrc tsconfig.json ./
-# Scripts would build before the sources are here; node-pty comes prebuilt and needs none.
+# Scripts would build before the sources are here; no package that is needed has any.
 RUN npm ci --ignore-scripts
 COPY scripts ./scripts
 COPY src ./src
-RUN npm run build && npm prune --omit=dev --ignore-scripts
+RUN npm run build
 
 FROM node:22-slim
 # As process 1, Node would neither reap orphans (npx and shells leave some) nor get default signal handling; tini does.
@@ -14,7 +14,8 @@ RUN apt-get update \
   && apt-get install --yes --no-install-recommends tini \
   && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
-COPY --from=build /build/node_modules ./node_modules
+# For --pty; everything else is in the bundle.
+COPY --from=build /build/node_modules/@lydell ./node_modules/@lydell
 COPY --from=build /build/dist ./dist
 COPY package.json LICENSE ./
 COPY bin ./bin

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { createHttpBridge, type HttpBridge } from '../bridge/serve-http.ts';
 import { createSystemDeps, systemClock } from '../cli/system-deps.ts';
 import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
@@ -9,6 +10,7 @@ import type {
   Bridge,
   BridgeUrl,
   CreateBridgeOptions,
+  HandledRequest,
   RunningServer,
   ServeOptions,
   ServerStatus,
@@ -25,7 +27,7 @@ export async function createBridge(given: CreateBridgeOptions): Promise<Bridge> 
   };
   return {
     fetch: (request) => serveFetch(request, serveUnseen),
-    handle: (request, response, next) => {
+    handle: (request: HandledRequest, response: ServerResponse, next?: () => void) => {
       const isOurs = bridge.handle(request, response, { prefix: checked, arrival: 'seen' });
       if (!isOurs) next?.();
       return isOurs;

@@ -18,7 +18,7 @@ export interface ServerOptions {
   readonly mapHeader?: string | readonly string[] | undefined;
   /** Pass the whole environment to the server, not just PATH, HOME and other harmless names. Default: false. */
   readonly inheritEnv?: boolean | undefined;
-  /** Run the server on a pseudo-terminal, for servers that need one. Default: false. */
+  /** Run the server on a pseudo-terminal, for servers that need one; takes the package @lydell/node-pty. Default: false. */
   readonly pty?: boolean | undefined;
   /** Transport the server speaks; auto detects it. Default: auto. */
   readonly transport?: 'auto' | 'streamable-http' | 'sse' | undefined;
@@ -112,7 +112,7 @@ export interface CommonOptions {
   readonly protocol?: 'auto' | 'legacy' | 'modern' | undefined;
   /** Pass the whole environment to the server, not just PATH, HOME and other harmless names. Default: false. */
   readonly inheritEnv?: boolean | undefined;
-  /** Run the server on a pseudo-terminal, for servers that need one. Default: false. */
+  /** Run the server on a pseudo-terminal, for servers that need one; takes the package @lydell/node-pty. Default: false. */
   readonly pty?: boolean | undefined;
   /** Transport the server speaks; auto detects it. Default: auto. */
   readonly transport?: 'auto' | 'streamable-http' | 'sse' | undefined;

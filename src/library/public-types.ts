@@ -88,9 +88,8 @@ export interface Bridge extends AsyncDisposable {
   /**
    * Serves a request that is for the bridge: its endpoints, their metadata for OAuth, `/healthz`, `/readyz`, and `/status`
    * and `/metrics` where they are served. Every other request is left untouched for `next`, or for whoever called.
-   * @returns whether the request was for the bridge
    */
-  readonly handle: (request: HandledRequest, response: ServerResponse, next?: () => void) => boolean;
+  readonly handle: Handle;
   /**
    * The same for web servers with requests of the Fetch standard (Hono, for one). What is not for the bridge is answered 404. As
    * such a request does not say where it came in, this takes authentication, or `host: '0.0.0.0'` and `allowAnonymous`.
@@ -102,6 +101,14 @@ export interface Bridge extends AsyncDisposable {
   /** As of a running server. Whatever `handle` gets from then on for the bridge is refused. */
   close(): Promise<void>;
   killNow(): void;
+}
+
+/** Needs no `this`. */
+export interface Handle {
+  /** As middleware of Express, Connect and their like. */
+  (request: HandledRequest, response: ServerResponse, next: () => void): void;
+  /** Returns whether the request was for the bridge. */
+  (request: HandledRequest, response: ServerResponse): boolean;
 }
 
 /** A request of Node, with what frameworks add to it. */

@@ -1,5 +1,6 @@
 /** The packed package in an empty folder, used as its users do. */
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
@@ -59,15 +60,48 @@ test('a CommonJS module requires the library, and gets the same as an ES module'
   t.is(stderr, '');
 });
 
+const PTY = join(ROOT, 'node_modules', '@lydell');
+// Its package has no build for some systems; and pseudo-terminals that pass bytes unchanged do not exist on Windows.
+const ptyTest =
+  process.platform !== 'win32' && existsSync(join(PTY, `node-pty-${process.platform}-${process.arch}`))
+    ? test
+    : test.skip;
+
+ptyTest('--pty says how to get what it needs, and finds it beside mcp-portage', async (t) => {
+  const folder = await install(t);
+  const words = [
+    join(folder, 'node_modules/mcp-portage/bin/mcp-portage.js'),
+    'probe',
+    '--pty',
+    '--',
+    process.execPath,
+    EVERYTHING,
+  ];
+  const refused: { readonly code?: unknown; readonly stderr?: string } = await run(process.execPath, words).catch(
+    (error: object) => error,
+  );
+  t.is(refused.code, 2);
+  t.regex(refused.stderr ?? '', /npx -y -p mcp-portage -p @lydell\/node-pty@1 mcp-portage --pty/);
+  await symlink(PTY, join(folder, 'node_modules', '@lydell'), 'junction');
+  const { stdout } = await run(process.execPath, words);
+  t.regex(stdout, /usable/i);
+});
+
 const CONSUMER = `
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { BridgeError, type BridgeObserver, type BridgeOptions, connect, createBridge, type ErrorCode, probe, type ProbeReport, serve } from 'mcp-portage';
 
 const observer: BridgeObserver = { callEnded: (call, { outcome }) => console.log(call.tool, outcome.kind) };
 const options: BridgeOptions = { server: { command: 'x', args: ['y'], env: { A: process.env['A'] } }, port: 0, observer };
+// What the types of Express 5 ask of middleware.
+type Called = IncomingMessage & { originalUrl: string; body: any };
+type Middleware = (request: Called, response: ServerResponse, next: (error?: any) => void) => void | Promise<void>;
 export async function main(): Promise<void> {
   const bridge = await createBridge({ ...options, prefix: '/tools' });
   createServer((request, response) => void (bridge.handle(request, response) || response.end()));
+  const middleware: Middleware = bridge.handle;
+  const fetch: (request: Request) => Response | Promise<Response> = bridge.fetch;
+  void [middleware, fetch];
   const running = await serve({ servers: { a: { url: new URL('http://localhost'), portage: { required: true } } } });
   const url: string = running.url;
   const report: ProbeReport = await probe({ url }, { timeout: '3s', signal: AbortSignal.timeout(5) });
