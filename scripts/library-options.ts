@@ -29,12 +29,12 @@ const GROUPS: readonly Group[] = [
     has: (option) => isOfAll(option) && VERBS.every((verb) => isFor(option, verb)),
   },
   {
-    head: '/** What else may be said where clients come over HTTP. */\nexport interface HttpOptions extends CommonOptions {',
-    has: (option) => isOfAll(option) && isFor(option, 'serve') && !isFor(option, 'probe'),
+    head: '/** What else may be said of servers that clients use. */\nexport interface ServedOptions extends CommonOptions {',
+    has: (option) => isOfAll(option) && isFor(option, 'connect') && !isFor(option, 'probe'),
   },
   {
-    head: '/** What else may be said where a client comes on a pair of streams. */\nexport interface StreamOptions extends CommonOptions {',
-    has: (option) => isOfAll(option) && isFor(option, 'connect') && !isFor(option, 'probe'),
+    head: '/** What else may be said where clients come over HTTP. */\nexport interface HttpOptions extends ServedOptions {',
+    has: (option) => isOfAll(option) && isFor(option, 'serve') && !isFor(option, 'connect') && !isFor(option, 'probe'),
   },
 ];
 

@@ -3,7 +3,7 @@ import type { ClientPipes } from '../bridge/running-bridge.ts';
 import { createSystemDeps } from '../cli/system-deps.ts';
 import { BridgeError } from '../errors.ts';
 import { createGivenLog } from './given-log.ts';
-import { GivenObserver } from './given-observer.ts';
+import { GivenObserver, tellSafely } from './given-observer.ts';
 import type { Connection, ConnectOptions } from './public-types.ts';
 import { readOptions } from './read-options.ts';
 
@@ -25,7 +25,7 @@ export async function connect(given: ConnectOptions): Promise<Connection> {
     clearInterval(held);
     // Whoever has closed it knows.
     if (error === undefined || closing !== undefined) return undefined;
-    observer?.failed?.(error);
+    tellSafely(log, () => observer?.failed?.(error));
     return error;
   });
   const close = (): Promise<void> => {

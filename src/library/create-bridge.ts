@@ -1,13 +1,15 @@
 import type { ServerResponse } from 'node:http';
+import type { Logger } from 'pino';
 import { createHttpBridge, type HttpBridge } from '../bridge/serve-http.ts';
 import { createSystemDeps, systemClock } from '../cli/system-deps.ts';
 import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import { respondError } from '../http/server/respond.ts';
 import { type Serve, serveFetch } from './fetch-exchange.ts';
 import { createGivenLog } from './given-log.ts';
-import { GivenObserver, toStatuses, watchServers } from './given-observer.ts';
+import { GivenObserver, tellSafely, toStatuses, watchServers } from './given-observer.ts';
 import type {
   Bridge,
+  BridgeObserver,
   BridgeUrl,
   CreateBridgeOptions,
   HandledRequest,
@@ -77,10 +79,8 @@ async function openBridge(given: ServeOptions): Promise<LibraryBridge> {
   for (const warning of warnings) log.warn(warning);
   const observers = observer === undefined ? [] : [new GivenObserver(observer)];
   const bridge = await createHttpBridge(listener, config, { ...createSystemDeps(log), observers });
-  return new LibraryBridge(bridge, observer);
+  return new LibraryBridge(bridge, observer ?? {}, log);
 }
-
-type Observed = Pick<NonNullable<ServeOptions['observer']>, 'serverChanged' | 'failed'>;
 
 /**
  * - `open`: it takes what comes.
@@ -94,11 +94,12 @@ class LibraryBridge {
   #listening: Promise<number> | undefined;
   #state: State = { kind: 'open' };
 
-  constructor(bridge: HttpBridge, observer: Observed | undefined) {
+  constructor(bridge: HttpBridge, observer: BridgeObserver, log: Logger) {
     this.#bridge = bridge;
-    const changed = observer?.serverChanged?.bind(observer);
-    this.#stopWatching = changed === undefined ? () => {} : watchServers(() => this.inspect(), changed, systemClock);
-    void bridge.ended.then((error) => error !== undefined && observer?.failed?.(error));
+    const changed = (server: ServerStatus): void => tellSafely(log, () => observer.serverChanged?.(server));
+    this.#stopWatching =
+      observer.serverChanged === undefined ? () => {} : watchServers(() => this.inspect(), changed, systemClock);
+    void bridge.ended.then((error) => error && tellSafely(log, () => observer.failed?.(error)));
   }
 
   handle(...[request, response, place]: Parameters<HttpBridge['handle']>): boolean {

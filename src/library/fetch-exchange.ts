@@ -134,8 +134,9 @@ class FetchResponse extends Writable {
   }
 
   override _destroy(error: Error | null, destroyed: (error: Error | null) => void): void {
-    // A response that was not begun is an error of the network to whoever waits for it.
-    if (!this.headersSent) this.#begin(Response.error());
+    // Somebody waits for it, though the client may have left.
+    if (!this.headersSent) this.#begin(new Response(null, { status: 503 }));
+    this.headersSent = true;
     this.#body?.error(error ?? new Error('the response was cut'));
     this.#body = undefined;
     destroyed(error);

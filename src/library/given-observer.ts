@@ -1,4 +1,5 @@
 /** The observer of a program as the relay's own kind, which is told the end of something by the function it returned. */
+import type { Logger } from 'pino';
 import type { Clock } from '../deps.ts';
 import type { Inspection } from '../observe/inspection.ts';
 import type {
@@ -43,6 +44,15 @@ export class GivenObserver implements Observer {
 
 function toInfo({ transport, principal, server, era, revision, name, version }: ObservedClient): ClientInfo {
   return { transport, principal, server, era, revision, name, version };
+}
+
+/** For what is told outside of a call. What an observer throws is its own fault, and ends nothing of ours. */
+export function tellSafely(log: Logger, tell: () => void): void {
+  try {
+    tell();
+  } catch (err) {
+    log.error({ err }, 'an observer failed');
+  }
 }
 
 /** What a program is told of the servers. */

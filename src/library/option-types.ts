@@ -136,8 +136,40 @@ export interface CommonOptions {
   readonly maxMessageBytes?: Size | undefined;
 }
 
+/** What else may be said of servers that clients use. */
+export interface ServedOptions extends CommonOptions {
+  /** Show only tools whose names match this pattern, and refuse calls to all others. */
+  readonly includeTool?: string | readonly string[] | undefined;
+  /** Hide tools whose names match this pattern and refuse calls to them; wins over `includeTool`. */
+  readonly excludeTool?: string | readonly string[] | undefined;
+  /** Time for name resolution, TCP and TLS; 0: no limit. Default: 10s. */
+  readonly connectTimeout?: Duration | undefined;
+  /** Time until a response begins; 0: no limit, since calls may be long. Default: 0. */
+  readonly firstByteTimeout?: Duration | undefined;
+  /** Silence allowed in a stream; keep-alive comments count as activity; 0: no limit. Default: 0. */
+  readonly idleTimeout?: Duration | undefined;
+  /** Time for one HTTP request and its whole response; 0: no limit. Default: 0. */
+  readonly callTimeout?: Duration | undefined;
+  /** Ping a connection that was idle this long; 0: never. Default: 0. */
+  readonly keepAlive?: Duration | undefined;
+  /** Deepest nesting of arrays and objects in a client's message; at most 1000. Default: 1000. */
+  readonly maxJsonDepth?: number | undefined;
+  /** Silence allowed to one call; progress and questions to the user count as activity; 0: no limit. Default: 5m. */
+  readonly requestTimeout?: Duration | undefined;
+  /** Total time for one call, whatever progress it reports; 0: no limit. Default: 24h. */
+  readonly maxCallTime?: Duration | undefined;
+  /** Time running calls get to finish at shutdown; server processes then get as long to exit. Default: 4s. */
+  readonly shutdownGrace?: Duration | undefined;
+  /** Count who uses what, deprecated features included, for mcp-portage report. Default: false. */
+  readonly usage?: boolean | undefined;
+  /** Write one line of JSON per call to this file. */
+  readonly auditFile?: string | undefined;
+  /** Refuse calls while the audit file cannot be written. Default: false. */
+  readonly auditRequired?: boolean | undefined;
+}
+
 /** What else may be said where clients come over HTTP. */
-export interface HttpOptions extends CommonOptions {
+export interface HttpOptions extends ServedOptions {
   /** Address to listen on. Default: 127.0.0.1. */
   readonly host?: string | undefined;
   /** Port to listen on; 0 picks a free one. Default: 8000. */
@@ -172,24 +204,10 @@ export interface HttpOptions extends CommonOptions {
   readonly authJwks?: string | undefined;
   /** Scope those tokens must have. */
   readonly authScope?: string | readonly string[] | undefined;
-  /** Show only tools whose names match this pattern, and refuse calls to all others. */
-  readonly includeTool?: string | readonly string[] | undefined;
-  /** Hide tools whose names match this pattern and refuse calls to them; wins over `includeTool`. */
-  readonly excludeTool?: string | readonly string[] | undefined;
   /** Pass this request header to the caller's own server process, as a variable. */
   readonly mapHeader?: string | readonly string[] | undefined;
   /** Pass this header of the client's requests on to the server; no others are. */
   readonly forwardHeader?: string | readonly string[] | undefined;
-  /** Time for name resolution, TCP and TLS; 0: no limit. Default: 10s. */
-  readonly connectTimeout?: Duration | undefined;
-  /** Time until a response begins; 0: no limit, since calls may be long. Default: 0. */
-  readonly firstByteTimeout?: Duration | undefined;
-  /** Silence allowed in a stream; keep-alive comments count as activity; 0: no limit. Default: 0. */
-  readonly idleTimeout?: Duration | undefined;
-  /** Time for one HTTP request and its whole response; 0: no limit. Default: 0. */
-  readonly callTimeout?: Duration | undefined;
-  /** Ping a connection that was idle this long; 0: never. Default: 0. */
-  readonly keepAlive?: Duration | undefined;
   /** One server process per client session, or one shared by all clients. Default: session. */
   readonly isolation?: 'session' | 'shared' | undefined;
   /** Server processes kept ready for the next sessions. Default: 0. */
@@ -208,8 +226,6 @@ export interface HttpOptions extends CommonOptions {
   readonly maxChildren?: number | undefined;
   /** Close a response stream after this long if the client can come back for the rest; 0: never. Default: 0. */
   readonly pollAfter?: Duration | undefined;
-  /** Deepest nesting of arrays and objects in a client's message; at most 1000. Default: 1000. */
-  readonly maxJsonDepth?: number | undefined;
   /** Largest head of a request: its request line and headers. Default: 16k. */
   readonly maxHeaderBytes?: Size | undefined;
   /** Unanswered calls of all clients together, subscriptions included. Default: 4096. */
@@ -224,56 +240,12 @@ export interface HttpOptions extends CommonOptions {
   readonly maxParkedCalls?: number | undefined;
   /** Memory for such calls and tasks; as much again for results nobody has fetched. Default: 64m. */
   readonly maxParkedBytes?: Size | undefined;
-  /** Silence allowed to one call; progress and questions to the user count as activity; 0: no limit. Default: 5m. */
-  readonly requestTimeout?: Duration | undefined;
-  /** Total time for one call, whatever progress it reports; 0: no limit. Default: 24h. */
-  readonly maxCallTime?: Duration | undefined;
   /** Time a shared server process gets to respond to a ping after a call to it timed out; 0: never ask. Default: 30s. */
   readonly hangTimeout?: Duration | undefined;
-  /** Time running calls get to finish at shutdown; server processes then get as long to exit. Default: 4s. */
-  readonly shutdownGrace?: Duration | undefined;
   /** Show who is connected and what runs at /status, to callers who may see it. Default: false. */
   readonly status?: boolean | undefined;
   /** Token that opens /status and /metrics, and nothing else. */
   readonly statusToken?: string | undefined;
   /** Serve Prometheus metrics at /metrics. Default: false. */
   readonly metrics?: boolean | undefined;
-  /** Count who uses what, deprecated features included, for mcp-portage report. Default: false. */
-  readonly usage?: boolean | undefined;
-  /** Write one line of JSON per call to this file. */
-  readonly auditFile?: string | undefined;
-  /** Refuse calls while the audit file cannot be written. Default: false. */
-  readonly auditRequired?: boolean | undefined;
-}
-
-/** What else may be said where a client comes on a pair of streams. */
-export interface StreamOptions extends CommonOptions {
-  /** Show only tools whose names match this pattern, and refuse calls to all others. */
-  readonly includeTool?: string | readonly string[] | undefined;
-  /** Hide tools whose names match this pattern and refuse calls to them; wins over `includeTool`. */
-  readonly excludeTool?: string | readonly string[] | undefined;
-  /** Time for name resolution, TCP and TLS; 0: no limit. Default: 10s. */
-  readonly connectTimeout?: Duration | undefined;
-  /** Time until a response begins; 0: no limit, since calls may be long. Default: 0. */
-  readonly firstByteTimeout?: Duration | undefined;
-  /** Silence allowed in a stream; keep-alive comments count as activity; 0: no limit. Default: 0. */
-  readonly idleTimeout?: Duration | undefined;
-  /** Time for one HTTP request and its whole response; 0: no limit. Default: 0. */
-  readonly callTimeout?: Duration | undefined;
-  /** Ping a connection that was idle this long; 0: never. Default: 0. */
-  readonly keepAlive?: Duration | undefined;
-  /** Deepest nesting of arrays and objects in a client's message; at most 1000. Default: 1000. */
-  readonly maxJsonDepth?: number | undefined;
-  /** Silence allowed to one call; progress and questions to the user count as activity; 0: no limit. Default: 5m. */
-  readonly requestTimeout?: Duration | undefined;
-  /** Total time for one call, whatever progress it reports; 0: no limit. Default: 24h. */
-  readonly maxCallTime?: Duration | undefined;
-  /** Time running calls get to finish at shutdown; server processes then get as long to exit. Default: 4s. */
-  readonly shutdownGrace?: Duration | undefined;
-  /** Count who uses what, deprecated features included, for mcp-portage report. Default: false. */
-  readonly usage?: boolean | undefined;
-  /** Write one line of JSON per call to this file. */
-  readonly auditFile?: string | undefined;
-  /** Refuse calls while the audit file cannot be written. Default: false. */
-  readonly auditRequired?: boolean | undefined;
 }

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable, Writable } from 'node:stream';
 import type { BridgeError, ErrorCode } from '../errors.ts';
-import type { CommonOptions, Duration, HttpOptions, ServerOptions, StreamOptions } from './option-types.ts';
+import type { CommonOptions, Duration, HttpOptions, ServedOptions, ServerOptions } from './option-types.ts';
 
 // ---- servers
 
@@ -142,7 +142,7 @@ export interface ServerStatus {
 
 // ---- connect
 
-export type ConnectOptions = StreamOptions &
+export type ConnectOptions = ServedOptions &
   Listening & {
     readonly server: ServerEntry;
     /**

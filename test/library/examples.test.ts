@@ -44,29 +44,33 @@ const HTTP: Readonly<Record<string, readonly [path: string, status: number, text
 };
 
 for (const [name, own] of Object.entries(HTTP)) {
-  test(`examples/library/${name} serves clients of every kind, and ends with all of its processes`, async (t) => {
-    const { child, url } = await start(t, name);
-    for (const kind of KIND_NAMES) {
-      const client = await openClient(t, new URL('.', url), kind);
-      t.deepEqual(
-        await client.callTool({ name: 'echo', arguments: { message: kind } }).then((result) => contentOf(result)),
-        [{ type: 'text', text: `Echo: ${kind}` }],
-      );
-      await client.close();
-    }
-    if (own !== undefined) {
-      const [path, status, text] = own;
-      const response = await fetch(new URL(path, url));
-      const answered = await response.text();
-      t.is(response.status, status);
-      if (text !== undefined) t.is(answered, text);
-    }
-    const children = descendantsOf(child.pid ?? 0);
-    const ended = once(child, 'exit');
-    child.kill('SIGTERM');
-    t.deepEqual(await ended, [0, null]);
-    await assertGone(children);
-  });
+  // One after the other: each starts a dozen processes.
+  test.serial(
+    `examples/library/${name} serves clients of every kind, and ends with all of its processes`,
+    async (t) => {
+      const { child, url } = await start(t, name);
+      for (const kind of KIND_NAMES) {
+        const client = await openClient(t, new URL('.', url), kind);
+        t.deepEqual(
+          await client.callTool({ name: 'echo', arguments: { message: kind } }).then((result) => contentOf(result)),
+          [{ type: 'text', text: `Echo: ${kind}` }],
+        );
+        await client.close();
+      }
+      if (own !== undefined) {
+        const [path, status, text] = own;
+        const response = await fetch(new URL(path, url));
+        const answered = await response.text();
+        t.is(response.status, status);
+        if (text !== undefined) t.is(answered, text);
+      }
+      const children = descendantsOf(child.pid ?? 0);
+      const ended = once(child, 'exit');
+      child.kill('SIGTERM');
+      t.deepEqual(await ended, [0, null]);
+      await assertGone(children);
+    },
+  );
 }
 
 function contentOf(result: unknown): unknown {

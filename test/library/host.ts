@@ -26,6 +26,8 @@ export interface Host {
 /** Closed when the test ends. */
 export async function startHost(t: ExecutionContext, handler: Handler): Promise<Host> {
   const server = createServer(handler);
+  // Connections stay until the test ends, however slow the machine is.
+  server.keepAliveTimeout = 0;
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.teardown(() => {
     server.close();

@@ -195,3 +195,31 @@ test.serial('probe reports on a server, and on one that does not speak MCP', asy
   t.regex(silent.problems.join(), /300 ms/);
   await assertGone(descendantsOf(process.pid));
 });
+
+test.serial('what an observer throws at a change of a server is logged, and ends nothing', async (t) => {
+  const logged: string[] = [];
+  const log = (_fields: object, message?: string): void => void logged.push(message ?? '');
+  const running = await serve({
+    servers: { one: SERVER },
+    port: 0,
+    log: {
+      trace: log,
+      debug: log,
+      info: log,
+      warn: log,
+      error: log,
+      fatal: log,
+      isLevelEnabled: (level) => level !== 'trace',
+    },
+    observer: {
+      serverChanged() {
+        throw new Error('a fault of the observer');
+      },
+    },
+  });
+  t.teardown(() => running.close());
+  const { client, close } = await connectStreamable(new URL(running.url));
+  await waitFor(() => logged.includes('an observer failed'), { message: 'the fault in the log' });
+  t.true((await client.listTools()).tools.length > 5);
+  await close();
+});

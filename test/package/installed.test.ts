@@ -1,24 +1,27 @@
 /** The packed package in an empty folder, used as its users do. */
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import test, { type ExecutionContext } from 'ava';
+import test from 'ava';
 import { EVERYTHING } from '../support/config-bridge.ts';
-import { emptyFolder, npm, packInto, ROOT } from './packed.ts';
+import { npm, packInto, ROOT } from './packed.ts';
 
 const run = promisify(execFile);
 const TYPESCRIPT = join(dirname(createRequire(import.meta.url).resolve('typescript/package.json')), 'bin', 'tsc');
 
-async function install(t: ExecutionContext): Promise<string> {
-  const folder = await emptyFolder(t);
+/** Of all tests of this file; an installation takes seconds. */
+const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-installed-'));
+
+test.before(async () => {
   const archive = await packInto(folder);
   await writeFile(join(folder, 'package.json'), '{"name":"consumer","private":true}');
   await npm(folder, 'install', archive, '--offline');
-  return folder;
-}
+});
+test.after.always(() => rm(folder, { recursive: true, force: true }));
 
 /** Asks a real server, and shows what a mistake looks like. */
 const USE = `
@@ -28,8 +31,7 @@ const USE = `
 `;
 const EXPECTED = { verdict: 'usable', isBridgeError: true, code: 'ERR_CONFIG_OPTION' };
 
-test('an installation is one package, without dependencies', async (t) => {
-  const folder = await install(t);
+test.serial('an installation is one package, without dependencies', async (t) => {
   const installed = await readdir(join(folder, 'node_modules'));
   t.deepEqual(
     installed.filter((name) => !name.startsWith('.')),
@@ -43,7 +45,6 @@ test('an installation is one package, without dependencies', async (t) => {
 });
 
 test('an ES module imports the library', async (t) => {
-  const folder = await install(t);
   await writeFile(join(folder, 'use.mjs'), `import { probe, serve, BridgeError } from 'mcp-portage';\n${USE}`);
   const { stdout, stderr } = await run(process.execPath, ['use.mjs', EVERYTHING], { cwd: folder });
   t.deepEqual(JSON.parse(stdout), EXPECTED);
@@ -51,7 +52,6 @@ test('an ES module imports the library', async (t) => {
 });
 
 test('a CommonJS module requires the library, and gets the same as an ES module', async (t) => {
-  const folder = await install(t);
   const head = `const library = require('mcp-portage');\nconst { probe, serve, BridgeError } = library;`;
   const same = `const imported = await import('mcp-portage'); for (const name of Object.keys(library)) if (library[name] !== imported[name]) throw new Error(name);`;
   await writeFile(join(folder, 'use.cjs'), `${head}\n(async () => {${same}${USE}})();`);
@@ -64,11 +64,10 @@ const PTY = join(ROOT, 'node_modules', '@lydell');
 // Its package has no build for some systems; and pseudo-terminals that pass bytes unchanged do not exist on Windows.
 const ptyTest =
   process.platform !== 'win32' && existsSync(join(PTY, `node-pty-${process.platform}-${process.arch}`))
-    ? test
-    : test.skip;
+    ? test.serial
+    : test.serial.skip;
 
 ptyTest('--pty says how to get what it needs, and finds it beside mcp-portage', async (t) => {
-  const folder = await install(t);
   const words = [
     join(folder, 'node_modules/mcp-portage/bin/mcp-portage.js'),
     'probe',
@@ -119,18 +118,22 @@ export async function main(): Promise<void> {
 }
 `;
 
+test.serial('the types need those of Node and no others', async (t) => {
+  await mkdir(join(folder, 'node_modules/@types'), { recursive: true });
+  for (const types of ['@types/node', 'undici-types']) {
+    await symlink(join(ROOT, 'node_modules', types), join(folder, 'node_modules', types), 'junction');
+  }
+  const text = await readFile(join(folder, 'node_modules/mcp-portage/dist/library.d.mts'), 'utf8');
+  const imports = [...text.matchAll(/(?:from|import\(|types=)\s*['"]([^'"]+)['"]/g)].map(([, from]) => from);
+  t.deepEqual([...new Set(imports)].sort(), ['node', 'node:http', 'node:stream']);
+});
+
 for (const [name, module, moduleResolution] of [
   ['use.mts', 'node16', 'node16'],
   ['use.cts', 'node16', 'node16'],
   ['use.ts', 'esnext', 'bundler'],
 ] as const) {
   test(`TypeScript checks ${name} against the types, with moduleResolution ${moduleResolution}`, async (t) => {
-    const folder = await install(t);
-    // The types of Node are all that they need.
-    await mkdir(join(folder, 'node_modules/@types'), { recursive: true });
-    for (const types of ['@types/node', 'undici-types']) {
-      await symlink(join(ROOT, 'node_modules', types), join(folder, 'node_modules', types), 'junction');
-    }
     await writeFile(join(folder, name), CONSUMER);
     const options = ['--noEmit', '--strict', '--exactOptionalPropertyTypes', '--target', 'es2022', '--types', 'node'];
     const words = [...options, '--module', module, '--moduleResolution', moduleResolution, name];
