@@ -11,7 +11,7 @@ import { CLIENT_LIMITS } from '../downstream/post/read-post.ts';
 import { StreamableEndpoint, type StreamableEndpointOptions } from '../downstream/streamable-session/endpoint.ts';
 import { StatelessEndpoint } from '../downstream/streamable-stateless/endpoint.ts';
 import { environmentOf, mapCaller, principalOf } from '../http/auth/callers.ts';
-import { createPublicUrl, type PublicUrl } from '../http/server/public-url.ts';
+import { createPublicUrl, mountOf, type PublicUrl } from '../http/server/public-url.ts';
 import { BodyBudget } from '../http/server/read-body.ts';
 import { respondError } from '../http/server/respond.ts';
 import type { CallRegistry } from '../relay/call-registry.ts';
@@ -53,11 +53,12 @@ export function createRoutes(server: RoutedServer, parts: EndpointParts): Routes
   };
   const { forwardHeaders } = server.remote;
   const shared = { ...parts, bodies, forwardHeaders, principalOf, environmentOf };
-  const prefix = baseUrl === undefined ? '' : baseUrl.pathname.replace(/\/$/, '');
+  const basePrefix = baseUrl?.pathname.replace(/\/$/, '');
+  const prefixFor = (request: IncomingMessage) => basePrefix ?? mountOf(request)?.prefix ?? '';
   const publicUrl = publicUrlOf(server.listener);
   const streamableUrl = (request: IncomingMessage) => publicUrl(path, request);
   const sunset = endpoints.sunset && new Sunset({ ...endpoints.sunset, wallClock, streamableUrl });
-  const announcedMessagePath = `${prefix}${messagePath}`;
+  const announcedMessagePath = (request: IncomingMessage) => `${prefixFor(request)}${messagePath}`;
   const sse = new HttpSseEndpoint({ ...shared, announcedMessagePath, streamableUrl, sunset });
   const { pollAfterMs } = server.sessions;
   const endpoint = new McpEndpoint({

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { QueueSizes } from '../collections/queue-sizes.ts';
 import { SharedCapacity } from '../collections/shared-capacity.ts';
 import type { Config, HttpListenerConfig, ServerConfig } from '../config.ts';
@@ -13,14 +14,52 @@ import { describeCallers } from './caller-policy.ts';
 import { createAuthentication } from './create-authentication.ts';
 import { createDialers, nameServer } from './create-dialer.ts';
 import { baseOf, createUrls } from './create-routes.ts';
+import { type HostRequest, type HostRequestParts, handleOfHost, isServedHere } from './host-request.ts';
 import { HttpListener } from './http-listener.ts';
 import { createObservation, type Observation } from './observing/observation.ts';
 import { createLooking } from './observing/status.ts';
-import type { RunningBridge } from './running-bridge.ts';
+import type { BridgeDeps, RunningBridge } from './running-bridge.ts';
 import type { DialledServer } from './served-server.ts';
 
+/** Where a request came to somebody else's server. */
+export type HostPlace = Pick<HostRequestParts, 'prefix' | 'arrival'>;
+
+/** Clients of every era, who come to a port of our own, through somebody else's server, or both. */
+export interface HttpBridge extends RunningBridge {
+  /** Resolves with the port once connections are accepted; rejects with ERR_CONFIG_LISTEN. Called once at most. */
+  listen(): Promise<number>;
+  /**
+   * Serves a request that came to somebody else's server.
+   * @returns false: nothing is served at that path, and neither the request nor the response was touched
+   */
+  handle(request: HostRequest, response: ServerResponse, place: HostPlace): boolean;
+  /** Whether `handle` would take it. */
+  isServed(request: HostRequest, place: HostPlace): boolean;
+  inspect(): Inspection;
+}
+
 /** `mcp-portage serve`: clients of every era on one port. */
-export async function serveHttp(listener: HttpListenerConfig, config: Config, deps: Deps): Promise<RunningBridge> {
+export async function serveHttp(
+  listener: HttpListenerConfig,
+  config: Config,
+  deps: BridgeDeps,
+): Promise<RunningBridge> {
+  const bridge = await createHttpBridge(listener, config, deps);
+  try {
+    await bridge.listen();
+  } catch (error) {
+    await bridge.shutdown('SIGTERM');
+    throw error;
+  }
+  return bridge;
+}
+
+/** Everything but the port: no client can come yet. Rejects where the only server cannot be used. */
+export async function createHttpBridge(
+  listener: HttpListenerConfig,
+  config: Config,
+  deps: BridgeDeps,
+): Promise<HttpBridge> {
   const { shutdownGraceMs } = config.limits;
   const certificate = listener.tls && new CertificateFiles({ ...listener.tls, log: deps.log, clock: deps.clock });
   const authentication = await createAuthentication(listener, deps);
@@ -59,7 +98,6 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
   try {
     // What is wrong with the only server is told now, and not to the first client.
     await servers.unnamed?.start();
-    port = await http.http.listen();
   } catch (error) {
     await servers.close();
     await observation.close();
@@ -74,6 +112,14 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
       return servers.inspect((path) => `${baseOf(listener, port)}${path}`).map(({ name, url }) => ({ name, url }));
     },
     statusUrl: looking.has('/status') ? `${baseOf(listener, port)}/status` : undefined,
+    async listen() {
+      port = await http.http.listen();
+      return port;
+    },
+    handle: (request, response, place) =>
+      handleOfHost(request, response, { ...place, listener, http: http.http, servers }),
+    isServed: (request, { prefix }) => isServedHere(request, { prefix, servers }),
+    inspect,
     update(newer) {
       list = newer;
       const change = servers.update(newer);
@@ -121,7 +167,7 @@ function createDial(
     const childLimit = new ChildLimit(server.limits.maxChildren, childShare);
     try {
       const dialers = await createDialers(
-        { ...server, callers, children: childLimit, shutdownGraceMs, urgency: NEVER, observing, queues },
+        { ...server, callers, children: childLimit, shutdownGraceMs, urgency: undefined, observing, queues },
         deps,
       );
       return {
@@ -138,6 +184,3 @@ function createDial(
     }
   };
 }
-
-/** A listener is told to end in good time: its processes end by themselves. */
-const NEVER = new AbortController().signal;

@@ -152,7 +152,7 @@ Servers started as a command
   --[no-]inherit-env                   Pass the whole environment to the server, not just PATH, HOME
                                        and other harmless names
   --[no-]pty                           Run the server on a pseudo-terminal, for servers that need
-                                       one
+                                       one; takes the package @lydell/node-pty
 
 Remote servers (URL)
   --transport <name>                   Transport the server speaks; auto detects it: auto,

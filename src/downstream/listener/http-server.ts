@@ -99,13 +99,16 @@ export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #server: Server;
   readonly #connections: OpenConnections;
+  /** Of requests that came to somebody else's server. */
+  readonly #hostConnections: OpenConnections;
   #droppedAtMs = Number.NEGATIVE_INFINITY;
   /** Resolves when the listening socket itself breaks. */
   readonly failed: Promise<BridgeError>;
 
   constructor(options: HttpServerOptions) {
     this.#options = options;
-    this.#connections = new OpenConnections(options.deps.clock);
+    this.#connections = new OpenConnections(options.deps.clock, 'us');
+    this.#hostConnections = new OpenConnections(options.deps.clock, 'host');
     const limits = options.socketLimits ?? SOCKET_LIMITS;
     const serverOptions = {
       keepAliveTimeout: KEEP_ALIVE_MS,
@@ -117,7 +120,7 @@ export class HttpServer {
       // the last. Joined, the two are nobody's name, token or type. [RFC 9110 5.3, RFC 9112 3.2]
       joinDuplicateHeaders: true,
     };
-    const handle: RequestListener = (request, response) => this.#handle(request, response);
+    const handle: RequestListener = (request, response) => this.#handle(request, response, this.#connections);
     this.#server =
       options.certificate === undefined
         ? createServer(serverOptions, handle)
@@ -151,8 +154,14 @@ export class HttpServer {
     });
   }
 
-  #handle(request: IncomingMessage, response: ServerResponse): void {
-    this.#watch(request, response);
+  /** Serves a request that came to somebody else's server, which keeps its connections. */
+  handleOfHost(request: IncomingMessage, response: ServerResponse): void {
+    this.#hostConnections.watch();
+    this.#handle(request, response, this.#hostConnections);
+  }
+
+  #handle(request: IncomingMessage, response: ServerResponse, connections: OpenConnections): void {
+    this.#watch(request, response, connections);
     const url = request.url ?? '/';
     const mark = url.indexOf('?');
     const path = mark < 0 ? url : url.slice(0, mark);
@@ -190,13 +199,13 @@ export class HttpServer {
     this.#options.deps.log.warn({ maxConnections }, 'connections are refused: as many as there may be are open');
   }
 
-  #watch(request: IncomingMessage, response: ServerResponse): void {
+  #watch(request: IncomingMessage, response: ServerResponse, connections: OpenConnections): void {
     const { onRefused } = this.#options;
     const { log, clock } = this.#options.deps;
     const startedMs = clock.now();
-    this.#connections.begin(request.socket, response);
+    connections.begin(request.socket, response);
     response.once('close', () => {
-      this.#connections.end(request.socket, response);
+      connections.end(request.socket, response);
       if (onRefused !== undefined) tellRefusal(response, onRefused);
       if (!log.isLevelEnabled('debug')) return;
       // Without the query: it may hold a session id.
@@ -211,11 +220,13 @@ export class HttpServer {
     // Not http's own close: that one cuts connections whose answer is complete but not sent yet.
     NetServer.prototype.close.call(this.#server);
     this.#connections.stop();
+    this.#hostConnections.stop();
   }
 
   /** Cuts what is still connected. */
   close(): void {
     this.#connections.close();
+    this.#hostConnections.close();
     this.#server.close();
     this.#server.closeAllConnections();
   }
