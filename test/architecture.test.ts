@@ -3,7 +3,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 
-/** Which folder (or file) of src/ may import which; docs/architecture.md says why. */
+/** Which folder (or file) of src/ may import which; docs/internals/architecture.md says why. */
 const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   'printable.ts': [],
   'errors.ts': ['printable.ts', 'mcp/vocabulary/rpc-codes.ts'],

@@ -1,5 +1,5 @@
 /**
- * What of our environment the wrapped server gets to see. docs/decisions/0002-child-environment.md says why it is a
+ * What of our environment the wrapped server gets to see. docs/internals/decisions/0002-child-environment.md says why it is a
  * list of names and not everything.
  */
 import { ENV_PREFIX } from '../options/option-table.ts';
