@@ -18,9 +18,10 @@ export function parseAddresses(given: GivenOptions, around: RemoteSurroundings):
   return others.length > 0 && !isPortWanted(given) ? others : [parsePortAddress(given), ...others];
 }
 
-/** A host in the environment says where a port would be, as in every container of ours, and not that there shall be one. */
+/** The environment says where a port would be, as in every container of ours, and not that there shall be one. */
 function isPortWanted(given: GivenOptions): boolean {
-  return given.isGiven('port') || (given.isGiven('host') && given.sourceOf('host') !== envNameOf('host'));
+  const names = ['port', 'host'] as const;
+  return names.some((name) => given.isGiven(name) && given.sourceOf(name) !== envNameOf(name));
 }
 
 function parsePortAddress(given: GivenOptions): TcpAddress {

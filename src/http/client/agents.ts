@@ -1,12 +1,13 @@
 import { readFileSync } from 'node:fs';
 import { type ClientRequest, Agent as HttpAgent, type RequestOptions } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
-import { BlockList, connect, isIP, type Socket } from 'node:net';
+import { BlockList, isIP, type Socket } from 'node:net';
 import { createSecureContext, type SecureContext } from 'node:tls';
 import { urlToHttpOptions } from 'node:url';
 import { HttpProxyAgent } from 'http-proxy-agent';
 import { HttpsProxyAgent } from 'https-proxy-agent';
 import { BridgeError } from '../../errors.ts';
+import { SocketAgent } from './socket-agent.ts';
 
 /**
  * An idle connection is let go after this long: common servers close theirs after 5 s, and a request that meets a
@@ -82,7 +83,7 @@ export class Agents {
   }
 
   #createAgent(url: URL, proxy: URL | undefined): HttpAgent {
-    if (this.#socketPath !== undefined) return new SocketAgent(this.#socketPath);
+    if (this.#socketPath !== undefined) return new SocketAgent(this.#socketPath, POOL);
     const isSecure = url.protocol === 'https:';
     if (proxy !== undefined) {
       return isSecure
@@ -119,20 +120,6 @@ const POOL = {
   maxFreeSockets: MAX_IDLE_SOCKETS,
   scheduling: 'lifo',
 } as const;
-
-/** Connects to one socket of this machine, whatever it is asked for. */
-class SocketAgent extends HttpAgent {
-  readonly #path: string;
-
-  constructor(path: string) {
-    super(POOL);
-    this.#path = path;
-  }
-
-  override createConnection(): Socket {
-    return connect({ path: this.#path });
-  }
-}
 
 type ConnectOptions = Parameters<HttpsProxyAgent<string>['connect']>[1];
 
