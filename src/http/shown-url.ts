@@ -1,5 +1,5 @@
 import { toPrintable } from '../printable.ts';
-import { SocketUrl, showSocketPath } from './socket-url.ts';
+import { isSocketUrl, showSocketPath } from './socket-url.ts';
 
 /** A name that holds digits among its letters is at most this long; what is longer is more likely a key or a UUID. */
 const LONGEST_NAME = 11;
@@ -11,8 +11,7 @@ const LONGEST_SEGMENT = 40;
  */
 export function showUrl(url: URL): string {
   // The path of a socket is no credential: who may use it is a matter of its file.
-  if (url instanceof SocketUrl)
-    return toPrintable(`${showSocketPath(url.socketPath)}#${hideKeys(url.pathname)}`, LONGEST_PATH);
+  if (isSocketUrl(url)) return toPrintable(`${showSocketPath(url.socketPath)}#${hideKeys(url.pathname)}`, LONGEST_PATH);
   return `${url.protocol}//${url.host}${hideKeys(url.pathname)}`;
 }
 

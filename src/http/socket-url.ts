@@ -21,9 +21,14 @@ export class SocketUrl extends URL {
   }
 }
 
+/** By what it has: a part of the program that is loaded by itself has a class of its own. */
+export function isSocketUrl(url: URL): url is SocketUrl {
+  return 'socketPath' in url;
+}
+
 /** A URL that was made from another one is reached as that one is. */
 export function reachedAs(from: URL, made: URL): URL {
-  return from instanceof SocketUrl ? from.at(made) : made;
+  return isSocketUrl(from) ? from.at(made) : made;
 }
 
 /** `unix:///run/mcp.sock`, `pipe:///pipe/mcp`: as VS Code reads them. */

@@ -1,6 +1,6 @@
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { showUrl } from '../shown-url.ts';
-import { SocketUrl } from '../socket-url.ts';
+import { isSocketUrl } from '../socket-url.ts';
 
 /** On the way to whoever is connected to, which is the proxy where there is one: what happened, and the way out. */
 const unconnected: ReadonlyMap<string, readonly [what: string, wayOut: string]> = new Map([
@@ -70,7 +70,7 @@ export function toConnectError(url: URL, cause: unknown, proxy?: URL): BridgeErr
 }
 
 function explain(url: URL, code: string | undefined, shown: string, proxy: URL | undefined): string {
-  const known = url instanceof SocketUrl ? unconnectedSocket : unconnected;
+  const known = isSocketUrl(url) ? unconnectedSocket : unconnected;
   const [what, wayOut] = (code && known.get(code)) || [];
   if (what !== undefined && proxy !== undefined) {
     return `${showUrl(url)} through the ${nameProxy(proxy)}: ${what}${shown}. Correct HTTP_PROXY, HTTPS_PROXY or ALL_PROXY, or except the server with NO_PROXY`;
@@ -84,7 +84,7 @@ function explain(url: URL, code: string | undefined, shown: string, proxy: URL |
  * full stop.
  */
 export function askForTls(url: URL, code: unknown): string {
-  return url.protocol === 'http:' && !(url instanceof SocketUrl) && code === 'ECONNRESET'
+  return url.protocol === 'http:' && !isSocketUrl(url) && code === 'ECONNRESET'
     ? '. If it speaks TLS on this port, use https://'
     : '';
 }

@@ -2,7 +2,7 @@ import { type ErrorEvent, EventSource } from 'eventsource';
 import type { Clock } from '../../deps.ts';
 import { fetchOverSocket } from '../../http/client/socket-fetch.ts';
 import { showUrl } from '../../http/shown-url.ts';
-import { reachedAs, SocketUrl, showSocketPath } from '../../http/socket-url.ts';
+import { isSocketUrl, reachedAs, showSocketPath } from '../../http/socket-url.ts';
 import type { StatusDocument } from '../status/status-document.ts';
 import { renderTop } from './render-top.ts';
 import { paintLine } from './text-layout.ts';
@@ -81,7 +81,7 @@ class Top {
     const { token } = this.#options;
     const headers = new Headers(init.headers);
     if (token !== undefined) headers.set('Authorization', `Bearer ${token}`);
-    if (this.#url instanceof SocketUrl) {
+    if (isSocketUrl(this.#url)) {
       return fetchOverSocket(this.#url, { headers, signal: init.signal ?? undefined });
     }
     // Wherever else it would lead, the token is not for that.
@@ -159,11 +159,11 @@ export function eventsUrl(url: URL): URL {
 }
 
 function nameOf(url: URL): string {
-  return url instanceof SocketUrl ? showUrl(url) : url.href;
+  return isSocketUrl(url) ? showUrl(url) : url.href;
 }
 
 function nameBridge(url: URL): string {
-  return url instanceof SocketUrl ? showSocketPath(url.socketPath) : url.origin;
+  return isSocketUrl(url) ? showSocketPath(url.socketPath) : url.origin;
 }
 
 function refusalMessage(url: URL, code: number): string {

@@ -3,7 +3,7 @@ import type { Response } from 'got';
 import { BridgeError } from '../../errors.ts';
 import { SocketAgent } from '../../http/client/socket-agent.ts';
 import { showUrl } from '../../http/shown-url.ts';
-import { reachedAs, SocketUrl } from '../../http/socket-url.ts';
+import { isSocketUrl, reachedAs } from '../../http/socket-url.ts';
 import { parseUsage, type Usage, UsageFault } from './usage.ts';
 
 export interface FetchUsageRequest {
@@ -24,7 +24,7 @@ export async function fetchUsage({ url, token }: FetchUsageRequest): Promise<Usa
   let response: Response<string>;
   try {
     const options = { headers, retry: { limit: 0 }, timeout: { request: TIMEOUT_MS }, throwHttpErrors: false };
-    const agent = asked instanceof SocketUrl ? { agent: { http: new SocketAgent(asked.socketPath, {}) } } : {};
+    const agent = isSocketUrl(asked) ? { agent: { http: new SocketAgent(asked.socketPath, {}) } } : {};
     response = await got(asked, { ...options, ...agent, followRedirect: false });
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
