@@ -21,6 +21,7 @@ import { StreamableHTTPClientTransport as ModernHttp, Client as ModernSdk } from
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import test, { type ExecutionContext } from 'ava';
+import { startLegacyHttp } from '../matrix/servers.ts';
 import { initialize, POST_HEADERS } from '../support/legacy-clients.ts';
 import { connectClient } from '../support/sdk-client.ts';
 import { createSocketFolder, type SocketBridge, startSocketBridge } from '../support/socket-bridge.ts';
@@ -436,6 +437,31 @@ async function startProbe(t: ExecutionContext, ...args: readonly string[]): Prom
   const finished = await finishCommand([process.execPath, 'bin/mcp-portage.js', 'probe', ...args]);
   t.not(finished.code, 0);
   return finished;
+}
+
+for (const [kind, shown] of [
+  ['http-sse', /HTTP\+SSE, legacy +yes/],
+  ['stateless', /Streamable HTTP, legacy +yes/],
+] as const) {
+  onUnix(`an official server at a socket is found, and served to other clients: ${kind}`, async (t) => {
+    const folder = await createSocketFolder(t);
+    const path = join(folder, 'server.sock');
+    const server = await startLegacyHttp(kind, path);
+    t.teardown(server.stop);
+    const target = `unix://${path}#${server.url.pathname}`;
+    const { status, stdout } = probe(target);
+    t.is(status, 0, stdout);
+    t.regex(stdout, shown);
+    const front = join(folder, 'front.sock');
+    const bridge = startSocketBridge(t, ['--socket', front, target]);
+    await bridge.listens();
+    const own = { fetch: createSocketFetch(front) };
+    const { client, close } = await connectClient(
+      new StreamableHTTPClientTransport(new URL('http://localhost/mcp'), own),
+    );
+    t.true((await client.listTools()).tools.length > 0);
+    await close();
+  });
 }
 
 onUnix('a file of servers names a socket as VS Code does, or beside the url', async (t) => {
