@@ -1,5 +1,5 @@
 /** Clients at a Unix socket, by the built program. */
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   chmodSync,
@@ -9,6 +9,7 @@ import {
   lstatSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   renameSync,
   rmSync,
   symlinkSync,
@@ -17,6 +18,7 @@ import {
 import { createServer as createHttpServer, request } from 'node:http';
 import { connect, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { StreamableHTTPClientTransport as ModernHttp, Client as ModernSdk } from '@modelcontextprotocol/client';
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -27,6 +29,7 @@ import { connectClient } from '../support/sdk-client.ts';
 import { createSocketFolder, type SocketBridge, startSocketBridge } from '../support/socket-bridge.ts';
 import { createSocketFetch } from '../support/socket-fetch.ts';
 import { waitFor } from '../support/wait-for.ts';
+import { finishCommand } from './finish-command.ts';
 
 const isUnix = process.platform !== 'win32';
 const onUnix = isUnix ? test : test.skip;
@@ -94,9 +97,10 @@ async function refusal(t: ExecutionContext, args: readonly string[]): Promise<st
 }
 
 /** What another user of this machine gets there. */
-function connectAs(uid: number, path: string): string {
+async function connectAs(uid: number, path: string): Promise<string> {
   const program = `require('node:net').connect(${JSON.stringify(path)}).on('connect', () => { console.log('connected'); process.exit() }).on('error', ({ code }) => console.log(code))`;
-  return spawnSync(process.execPath, ['-e', program], { uid, encoding: 'utf8' }).stdout.trim();
+  const child = spawn(process.execPath, ['-e', program], { uid, stdio: ['ignore', 'pipe', 'inherit'] });
+  return (await text(child.stdout)).trim();
 }
 
 onUnix('official clients of every transport and era use a server at a socket, and no port is opened', async (t) => {
@@ -129,13 +133,13 @@ withCurl(
   `curl reaches it by whatever Host; what tells of a web page is refused${hasCurl ? '' : ' (there is no curl)'}`,
   async (t) => {
     const { path } = await serve(t);
-    const curl = (...args: readonly string[]) =>
-      spawnSync('curl', ['--silent', '--unix-socket', path, ...args], { encoding: 'utf8' }).stdout;
-    t.is(curl('http://localhost/healthz'), '{"status":"ok"}');
-    t.regex(curl('http://evil.example/status.json'), /"servers":/);
-    t.regex(curl('--header', 'Host:', 'http://localhost/status.json'), /Bad Request|^$|"servers":/);
-    t.regex(curl('--header', 'Origin: https://evil.example', 'http://localhost/status.json'), /ERR_HTTP_ORIGIN/);
-    t.regex(curl('--header', 'Sec-Fetch-Site: cross-site', 'http://localhost/status.json'), /ERR_HTTP_ORIGIN/);
+    const curl = async (...args: readonly string[]) =>
+      (await finishCommand(['curl', '--silent', '--unix-socket', path, ...args])).stdout;
+    t.is(await curl('http://localhost/healthz'), '{"status":"ok"}');
+    t.regex(await curl('http://evil.example/status.json'), /"servers":/);
+    t.regex(await curl('--header', 'Host:', 'http://localhost/status.json'), /Bad Request|^$|"servers":/);
+    t.regex(await curl('--header', 'Origin: https://evil.example', 'http://localhost/status.json'), /ERR_HTTP_ORIGIN/);
+    t.regex(await curl('--header', 'Sec-Fetch-Site: cross-site', 'http://localhost/status.json'), /ERR_HTTP_ORIGIN/);
   },
 );
 
@@ -170,10 +174,10 @@ asRoot(
   async (t) => {
     const closed = await serve(t);
     chmodSync(closed.folder, 0o755);
-    t.is(connectAs(NOBODY, closed.path), 'EACCES');
+    t.is(await connectAs(NOBODY, closed.path), 'EACCES');
     const open = await serve(t, ['--socket-mode', '0666']);
     chmodSync(open.folder, 0o755);
-    t.is(connectAs(NOBODY, open.path), 'connected');
+    t.is(await connectAs(NOBODY, open.path), 'connected');
     t.regex(JSON.stringify(open.bridge.logs), /Every user of this machine may connect/);
     // What is open to all users shows nobody what the others do.
     t.is((await ask(open.path, {}, '/status.json')).status, 404);
@@ -315,9 +319,7 @@ function descriptorOf(listener: Server): number {
 
 /** Whether the descriptor 3 of a process is a socket in the list of those that listen. */
 function isListening(pid: string | undefined): boolean {
-  const inode = spawnSync('readlink', [`/proc/${pid}/fd/3`], { encoding: 'utf8' }).stdout.match(
-    /socket:\[(\d+)\]/,
-  )?.[1];
+  const inode = readlinkSync(`/proc/${pid}/fd/3`).match(/socket:\[(\d+)\]/)?.[1];
   const row = readFileSync('/proc/net/unix', 'utf8')
     .split('\n')
     .find((line) => inode !== undefined && line.includes(` ${inode} `));
@@ -355,27 +357,30 @@ onUnix('what speaks of descriptors for another process is not followed', async (
 onUnix('report and top look at a bridge at a socket', async (t) => {
   const { path } = await serve(t, ['--usage', '--state-dir', await createSocketFolder(t)]);
   await post(path);
-  const run = (...args: readonly string[]) =>
-    spawnSync(process.execPath, ['bin/mcp-portage.js', ...args], { encoding: 'utf8' });
-  const report = run('report', `unix://${path}#/`, '--json');
+  const run = (...args: readonly string[]) => finishCommand([process.execPath, 'bin/mcp-portage.js', ...args]);
+  const report = await run('report', `unix://${path}#/`, '--json');
   t.notThrows(() => JSON.parse(report.stdout), report.stderr);
-  const top = run('top', `unix://${path}#/mcp`);
-  t.is(top.status, 0, top.stderr);
+  const top = await run('top', `unix://${path}#/mcp`);
+  t.is(top.code, 0, top.stderr);
   t.true(top.stdout.includes(`unix://${path}`));
-  const gone = run('top', `unix://${path}.not#/mcp`);
+  const gone = await run('top', `unix://${path}.not#/mcp`);
   t.regex(gone.stderr, /Cannot reach unix:\/\/\/.*mcp\.sock\.not: is mcp-portage running there/);
 });
 
 onUnix('a health check in a container finds the socket', async (t) => {
   const { path, bridge } = await serve(t);
-  const check = (pid: number) =>
-    spawnSync(process.execPath, ['scripts/healthcheck.js', `${pid}`], {
+  const check = async (pid: number) => {
+    const child = spawn(process.execPath, ['scripts/healthcheck.js', `${pid}`], {
       env: { MCP_PORTAGE_HOST: '0.0.0.0', MCP_PORTAGE_PORT: '9', MCP_PORTAGE_SOCKET: path },
-    }).status;
-  t.is(check(bridge.pid), 0);
+      stdio: 'ignore',
+    });
+    const [code] = await once(child, 'exit');
+    return code;
+  };
+  t.is(await check(bridge.pid), 0);
   bridge.kill('SIGTERM');
   await bridge.exited;
-  t.is(check(bridge.pid), 1);
+  t.is(await check(bridge.pid), 1);
 });
 
 // ---- servers at a socket
@@ -397,9 +402,7 @@ async function startAt(t: ExecutionContext, path: string, location: (asked: stri
   return asked;
 }
 
-function probe(...args: readonly string[]): { readonly status: number | null; readonly stdout: string } {
-  return spawnSync(process.execPath, ['bin/mcp-portage.js', 'probe', ...args], { encoding: 'utf8' });
-}
+const probe = (...args: readonly string[]) => finishCommand([process.execPath, 'bin/mcp-portage.js', 'probe', ...args]);
 
 onUnix(
   'the Host that a server at a socket is asked for is localhost, and no redirect leads away from it',
@@ -419,8 +422,8 @@ onUnix(
     const asked = await startAt(t, path, (url) =>
       url === '/mcp' ? 'http://localhost/elsewhere' : `http://localhost:${port}/mcp`,
     );
-    const child = startProbe(t, `unix://${path}#/mcp`);
-    const { stdout } = await child;
+    const { code, stdout } = await probe(`unix://${path}#/mcp`);
+    t.not(code, 0);
     t.regex(stdout, /unix:\/\/\/.*server\.sock#\/elsewhere|another origin/);
     t.true(
       asked.some(({ url }) => url === '/elsewhere'),
@@ -430,14 +433,6 @@ onUnix(
     t.false(wasReached);
   },
 );
-
-/** Asynchronously, since the server that is probed is of this process. */
-async function startProbe(t: ExecutionContext, ...args: readonly string[]): Promise<{ readonly stdout: string }> {
-  const { finishCommand } = await import('./finish-command.ts');
-  const finished = await finishCommand([process.execPath, 'bin/mcp-portage.js', 'probe', ...args]);
-  t.not(finished.code, 0);
-  return finished;
-}
 
 for (const [kind, shown] of [
   ['http-sse', /HTTP\+SSE, legacy +yes/],
@@ -449,8 +444,8 @@ for (const [kind, shown] of [
     const server = await startLegacyHttp(kind, path);
     t.teardown(server.stop);
     const target = `unix://${path}#${server.url.pathname}`;
-    const { status, stdout } = probe(target);
-    t.is(status, 0, stdout);
+    const { code, stdout } = await probe(target);
+    t.is(code, 0, stdout);
     t.regex(stdout, shown);
     const front = join(folder, 'front.sock');
     const bridge = startSocketBridge(t, ['--socket', front, target]);
@@ -474,8 +469,8 @@ onUnix('a file of servers names a socket as VS Code does, or beside the url', as
   };
   writeFileSync(file, JSON.stringify({ servers: entries }), { mode: 0o600 });
   for (const name of Object.keys(entries)) {
-    const { status, stdout } = probe('--config', file, name, '--json');
-    t.is(status, 0, stdout);
+    const { code, stdout } = await probe('--config', file, name, '--json');
+    t.is(code, 0, stdout);
     t.true(stdout.includes(`unix://${path}#/mcp`), stdout);
   }
 });
@@ -485,9 +480,9 @@ onUnix('a socket without a server is told from one that does not exist', async (
   bridge.kill('SIGKILL');
   await bridge.exited;
   t.regex(
-    probe(`unix://${path}#/mcp`).stdout.replaceAll(/\s+/g, ' '),
+    (await probe(`unix://${path}#/mcp`)).stdout.replaceAll(/\s+/g, ' '),
     /mcp\.sock#\/mcp: nothing listens there\. The server that left the file has ended/,
   );
-  t.regex(probe(`unix://${path}.not#/mcp`).stdout.replaceAll(/\s+/g, ' '), /there is no such socket/);
+  t.regex((await probe(`unix://${path}.not#/mcp`)).stdout.replaceAll(/\s+/g, ' '), /there is no such socket/);
   await waitFor(() => existsSync(path));
 });

@@ -4,7 +4,7 @@ import type { EndpointConfig, HttpListenerConfig } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
 import { boundAddress } from '../../http/server/listen-addresses.ts';
 import type { GivenOptions } from '../options/given-options.ts';
-import type { OptionName } from '../options/option-table.ts';
+import { envNameOf, type OptionName } from '../options/option-table.ts';
 import { type AccessRequest, type ListenPlaces, parseAccess } from './access.ts';
 import { parseAddresses } from './listen-addresses.ts';
 import { pickProxyEnvironment, type RemoteSurroundings } from './remote.ts';
@@ -48,6 +48,8 @@ function parseTls(given: GivenOptions, around: RemoteSurroundings): HttpListener
 
 function refuseTlsWithoutPort(given: GivenOptions, { addresses, tls }: ListenPlaces): void {
   if (tls === undefined || addresses.map(boundAddress).some(({ kind }) => kind === 'tcp')) return;
+  // As with the port, the environment says how it would be.
+  if (given.sourceOf('tls-cert') === envNameOf('tls-cert')) return;
   throw excluded(
     `${given.sourceOf('tls-cert')} is for a port: nobody is on the way to a socket of this machine. Leave it out, or give a --port, too.`,
   );
