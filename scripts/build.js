@@ -22,6 +22,7 @@ const SELDOM_MODULES = [
   ...['json-tree', 'toml-tree', 'entry-schema'].map((name) => `src/cli/config-file/${name}.ts`),
   'src/observe/status/page/status-page.ts',
   'src/observe/top/run-top.ts',
+  'src/observe/traces/traces.ts',
 ];
 
 /** What a CommonJS module has in place of import.meta.url. */

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { BRIDGE_COMMAND, type LogLine, readLog, startBridge } from '../support/bridge.ts';
+import { BRIDGE_COMMAND, type BridgeOptions, type LogLine, readLog, startBridge } from '../support/bridge.ts';
 import { assertGone, descendantsOf } from '../support/processes.ts';
 import { atSocket, CLIENTS, type ClientKind, type ClientName, type Endpoint, type ServerPipe } from './clients.ts';
 import type { ConnectOptions, MatrixClient } from './matrix-client.ts';
@@ -22,11 +22,15 @@ export interface Front {
  * The bridge as this kind of client uses it: one process a client, or one for all of them.
  * @param target URL, or `--` and a command
  */
-export async function startFront(client: ClientName, target: readonly string[]): Promise<Front> {
+export async function startFront(
+  client: ClientName,
+  target: readonly string[],
+  options: BridgeOptions = {},
+): Promise<Front> {
   const kind: ClientKind = CLIENTS[client];
-  if (kind.over === 'socket') return serveAtSocket(kind, target);
-  if (kind.over !== 'stdio') return serve(kind, target);
-  return new StdioFront(kind, [...BRIDGE_COMMAND, 'connect', '--log-format', 'json', ...target]);
+  if (kind.over === 'socket') return serveAtSocket(kind, target, options);
+  if (kind.over !== 'stdio') return serve(kind, target, { bridge: options, at: undefined });
+  return new StdioFront(kind, [...BRIDGE_COMMAND, 'connect', '--log-format', 'json', ...target], options);
 }
 
 /** No bridge at all, for a server of the client's own transport. */
@@ -47,14 +51,17 @@ class StdioFront implements Front {
   readonly #read: Promise<void>[] = [];
   /** What ran when a client left: afterwards nobody could tell whose it was. */
   readonly #left: number[] = [];
+  readonly #env: BridgeOptions['env'];
 
-  constructor(kind: ClientKind, command: readonly string[]) {
+  constructor(kind: ClientKind, command: readonly string[], { env }: BridgeOptions = {}) {
     this.#kind = kind;
     this.#command = command;
+    this.#env = env;
   }
 
   connect(options: ConnectOptions): Promise<MatrixClient> {
-    return this.#kind.connect({ kind: 'command', command: this.#command, onPipe: (pipe) => this.#keep(pipe) }, options);
+    const onPipe = (pipe: ServerPipe): void => this.#keep(pipe);
+    return this.#kind.connect({ kind: 'command', command: this.#command, env: this.#env, onPipe }, options);
   }
 
   #keep(pipe: ServerPipe): void {
@@ -84,12 +91,13 @@ const below = ({ pid }: ServerPipe): number[] => (pid === null ? [] : [pid, ...d
 const POOL = ['--pool-size', '8'];
 
 /** `mcp-portage serve --socket …`, one for all clients. */
-async function serveAtSocket(kind: ClientKind, target: readonly string[]): Promise<Front> {
+async function serveAtSocket(kind: ClientKind, target: readonly string[], bridge: BridgeOptions): Promise<Front> {
   const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-socket-'));
   const removeFolder = () => rm(folder, { recursive: true, force: true });
   const path = join(folder, 'mcp.sock');
   try {
-    const front = await serve(kind, ['--socket', path, ...target], atSocket(`unix://${path}#/mcp`));
+    const at = atSocket(`unix://${path}#/mcp`);
+    const front = await serve(kind, ['--socket', path, ...target], { bridge, at });
     return { ...front, stop: () => front.stop().finally(removeFolder) };
   } catch (error) {
     await removeFolder();
@@ -98,8 +106,12 @@ async function serveAtSocket(kind: ClientKind, target: readonly string[]): Promi
 }
 
 /** `mcp-portage serve …`, one for all clients. */
-async function serve(kind: ClientKind, target: readonly string[], at?: Endpoint): Promise<Front> {
-  const bridge = await startBridge(target.includes('--') ? [...POOL, ...target] : target);
+async function serve(
+  kind: ClientKind,
+  target: readonly string[],
+  { bridge: options, at }: { readonly bridge: BridgeOptions; readonly at: Endpoint | undefined },
+): Promise<Front> {
+  const bridge = await startBridge(target.includes('--') ? [...POOL, ...target] : target, options);
   const endpoint: Endpoint = at ?? { kind: 'url', url: kind.over === 'httpSse' ? bridge.sseUrl : bridge.url };
   return {
     logs: bridge.logs,
