@@ -214,9 +214,10 @@ export class HttpServer {
 
   /** Stops accepting; connections that carry nothing are closed, the others when their last answer is out. */
   stopAccepting(): void {
+    // Before they close: as long as they are open, no other file can have got the number of ours.
+    this.removeSocketFiles();
     // Not http's own close: that one cuts connections whose answer is complete but not sent yet.
     for (const { server } of this.#servers) NetServer.prototype.close.call(server);
-    this.removeSocketFiles();
     this.#connections.stop();
   }
 
