@@ -98,6 +98,7 @@ const defaults = {
     metrics: 'off',
     usage: undefined,
     audit: undefined,
+    traces: undefined,
   },
   log: { level: 'info', format: 'json' },
 } as const;
@@ -314,6 +315,7 @@ const observed = {
   metrics: 'served',
   usage: { stateDirectory: '/work-dir/state' },
   audit: { file: '/work-dir/audit.jsonl', unwritable: 'refuses-calls' },
+  traces: undefined,
 };
 const timeouts = { connectMs: 1000, firstByteMs: 2000, idleMs: 3000, callMs: 240_000 };
 const remote = {
