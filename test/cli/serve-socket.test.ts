@@ -33,6 +33,8 @@ import { finishCommand } from './finish-command.ts';
 
 const isUnix = process.platform !== 'win32';
 const onUnix = isUnix ? test : test.skip;
+/** Before the others: the server that is probed is of this process, and answers in time only while that is not busy. */
+const onUnixAlone = isUnix ? test.serial : test.skip;
 const isRoot = process.getuid?.() === 0;
 /** Who may become another user can see what another user sees. */
 const asRoot = isRoot ? test : test.skip;
@@ -404,7 +406,7 @@ async function startAt(t: ExecutionContext, path: string, location: (asked: stri
 
 const probe = (...args: readonly string[]) => finishCommand([process.execPath, 'bin/mcp-portage.js', 'probe', ...args]);
 
-onUnix(
+onUnixAlone(
   'the Host that a server at a socket is asked for is localhost, and no redirect leads away from it',
   async (t) => {
     const folder = await createSocketFolder(t);
