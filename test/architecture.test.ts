@@ -36,7 +36,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   http: ['printable.ts', 'wire', 'collections', 'mcp', 'errors.ts', 'deps.ts', 'config.ts'],
   io: ['wire'],
   process: ['printable.ts', 'wire', 'errors.ts', 'deps.ts', 'config.ts'],
-  downstream: ['relay', 'collections', 'io', 'mcp', 'wire', 'http', 'errors.ts', 'deps.ts'],
+  downstream: ['relay', 'collections', 'io', 'mcp', 'wire', 'http', 'errors.ts', 'deps.ts', 'config.ts'],
   upstream: [
     'printable.ts',
     'relay/ports.ts',
@@ -93,6 +93,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'observe/usage/fetch-usage.ts',
     'observe/top/run-top.ts',
     'http/addresses.ts',
+    'http/socket-url.ts',
+    'http/server/listen-addresses.ts',
     'http/client/bearer-token.ts',
     'http/server/certificate-files.ts',
     'http/request-headers.ts',

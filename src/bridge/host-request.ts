@@ -5,6 +5,7 @@ import type { HttpServer } from '../downstream/listener/http-server.ts';
 import { BridgeError } from '../errors.ts';
 import { isLoopback } from '../http/addresses.ts';
 import { WELL_KNOWN } from '../http/auth/protected-resource.ts';
+import { isExposed } from '../http/server/listen-addresses.ts';
 import { recordMount } from '../http/server/public-url.ts';
 import { respondError } from '../http/server/respond.ts';
 import { SESSION_ID_HEADER } from '../mcp/vocabulary/headers.ts';
@@ -82,9 +83,9 @@ function ownUrlOf(url: string, prefix: string): string | undefined {
  */
 function refuseStranger(
   { socket }: IncomingMessage,
-  { listener: { host, access }, arrival }: Pick<HostRequestParts, 'listener' | 'arrival'>,
+  { listener: { addresses, access }, arrival }: Pick<HostRequestParts, 'listener' | 'arrival'>,
 ): BridgeError | undefined {
-  if (access.auth !== undefined || !isLoopback(host)) return undefined;
+  if (access.auth !== undefined || addresses.some(isExposed)) return undefined;
   if (arrival === 'unseen') return stranger('it cannot be seen where the request came in');
   // A socket of the file system has none.
   const { localAddress } = socket;

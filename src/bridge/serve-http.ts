@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { QueueSizes } from '../collections/queue-sizes.ts';
 import { SharedCapacity } from '../collections/shared-capacity.ts';
-import type { Config, HttpListenerConfig, ServerConfig } from '../config.ts';
+import type { BoundAddress, Config, HttpListenerConfig, ServerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { SHUTTING_DOWN } from '../errors.ts';
 import { CertificateFiles } from '../http/server/certificate-files.ts';
@@ -24,10 +24,10 @@ import type { DialledServer } from './served-server.ts';
 /** Where a request came to somebody else's server. */
 export type HostPlace = Pick<HostRequestParts, 'prefix' | 'arrival'>;
 
-/** Clients of every era, who come to a port of our own, through somebody else's server, or both. */
+/** Clients of every era, who come to addresses of our own, through somebody else's server, or both. */
 export interface HttpBridge extends RunningBridge {
-  /** Resolves with the port once connections are accepted; rejects with ERR_CONFIG_LISTEN. Called once at most. */
-  listen(): Promise<number>;
+  /** Resolves once connections are accepted; rejects with ERR_CONFIG_LISTEN. Called once at most. */
+  listen(): Promise<void>;
   /**
    * Serves a request that came to somebody else's server.
    * @returns false: nothing is served at that path, and neither the request nor the response was touched
@@ -38,7 +38,7 @@ export interface HttpBridge extends RunningBridge {
   inspect(): Inspection;
 }
 
-/** `mcp-portage serve`: clients of every era on one port. */
+/** `mcp-portage serve`: clients of every era over HTTP. */
 export async function serveHttp(
   listener: HttpListenerConfig,
   config: Config,
@@ -54,7 +54,7 @@ export async function serveHttp(
   return bridge;
 }
 
-/** Everything but the port: no client can come yet. Rejects where the only server cannot be used. */
+/** Everything but the addresses: no client can come yet. Rejects where the only server cannot be used. */
 export async function createHttpBridge(
   listener: HttpListenerConfig,
   config: Config,
@@ -82,12 +82,12 @@ export async function createHttpBridge(
   const { servers } = http;
   servers.update(config.servers);
   observation.serves(servers.served);
-  let port = 0;
+  let bound: readonly BoundAddress[] = [];
   const startedAtMs = deps.wallClock();
   const inspectAll = (): Inspection => ({
     startedAtMs,
     version: VERSION,
-    servers: servers.inspect((path) => `${baseOf(listener, port)}${path}`),
+    servers: servers.inspect((path) => `${baseOf(listener, bound)}${path}`),
     openCalls: capacity.calls.calls.taken,
     maxOpenCalls: capacity.calls.calls.total,
     processes: capacity.children.taken,
@@ -106,15 +106,16 @@ export async function createHttpBridge(
   let list = config.servers;
   return {
     get urls() {
-      return createUrls(listener, list, port);
+      return createUrls(listener, list, bound);
     },
     get servers() {
-      return servers.inspect((path) => `${baseOf(listener, port)}${path}`).map(({ name, url }) => ({ name, url }));
+      return servers.inspect((path) => `${baseOf(listener, bound)}${path}`).map(({ name, url }) => ({ name, url }));
     },
-    statusUrl: looking.has('/status') ? `${baseOf(listener, port)}/status` : undefined,
+    get statusUrl() {
+      return looking.has('/status') ? `${baseOf(listener, bound)}/status` : undefined;
+    },
     async listen() {
-      port = await http.http.listen();
-      return port;
+      bound = await http.http.listen();
     },
     handle: (request, response, place) =>
       handleOfHost(request, response, { ...place, listener, http: http.http, servers }),
@@ -136,7 +137,10 @@ export async function createHttpBridge(
       authentication.close();
       await observation.close();
     },
-    killNow: () => servers.killNow(),
+    killNow() {
+      servers.killNow();
+      http.http.removeSocketFiles();
+    },
     ended: http.http.failed,
   };
 }

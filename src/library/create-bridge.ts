@@ -91,7 +91,7 @@ type State = { readonly kind: 'open' } | { readonly kind: 'closed'; readonly end
 class LibraryBridge {
   readonly #bridge: HttpBridge;
   readonly #stopWatching: () => void;
-  #listening: Promise<number> | undefined;
+  #listening: Promise<void> | undefined;
   #state: State = { kind: 'open' };
 
   constructor(bridge: HttpBridge, observer: BridgeObserver, log: Logger) {

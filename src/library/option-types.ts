@@ -174,6 +174,10 @@ export interface HttpOptions extends ServedOptions {
   readonly host?: string | undefined;
   /** Port to listen on; 0 picks a free one. Default: 8000. */
   readonly port?: number | undefined;
+  /** Serve HTTP at this Unix socket (on Windows a named pipe); in place of a port unless one is given, too. */
+  readonly socket?: string | readonly string[] | undefined;
+  /** Who may connect to it, as the mode of its file. Default: 0600. */
+  readonly socketMode?: string | undefined;
   /** Serve https with this certificate chain (PEM file). */
   readonly tlsCert?: string | undefined;
   /** Private key of the certificate (PEM file). */
