@@ -13,7 +13,7 @@ export function serveFetch(request: Request, serve: Serve): Promise<Response> {
     const socket = new Socket();
     if (url.protocol === 'https:') Object.assign(socket, { encrypted: true });
     const asked = new FetchRequest(request, url, socket);
-    const response = new FetchResponse(resolve);
+    const response = new FetchResponse(asked, resolve);
     const leave = (): void => void response.destroy();
     request.signal.addEventListener('abort', leave, { once: true });
     response.once('close', () => {
@@ -72,14 +72,17 @@ class FetchResponse extends Writable {
   headersSent = false;
   /** There is none between us and whoever reads the body. */
   readonly socket = null;
+  /** As Node names it. */
+  readonly req: FetchRequest;
   readonly #headers = new Headers();
   readonly #begin: (response: Response) => void;
   #body: ReadableStreamDefaultController<Uint8Array> | undefined;
   /** Takes the next bytes when the reader wants some. */
   #resume: (() => void) | undefined;
 
-  constructor(begin: (response: Response) => void) {
+  constructor(req: FetchRequest, begin: (response: Response) => void) {
     super({ highWaterMark: FULL_BYTES, decodeStrings: true });
+    this.req = req;
     this.#begin = begin;
   }
 

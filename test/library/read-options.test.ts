@@ -32,7 +32,7 @@ test('options have the names and meanings of the command line', async (t) => {
   });
   t.like(config.listener, {
     kind: 'http',
-    port: 0,
+    addresses: [{ kind: 'tcp', port: 0 }],
     endpoints: { httpSse: 'off' },
     access: { allowHosts: ['example.com'] },
   });
@@ -71,7 +71,7 @@ test('texts are taken as they are, and settings of the command line in the envir
   const config = await read({
     server: { url: new URL('https://example.com/mcp'), headers: { 'X-Text': `\${HOME}`, 'X-None': undefined } },
   });
-  t.like(config.listener, { port: 8000 });
+  t.like(config.listener, { addresses: [{ kind: 'tcp', port: 8000 }] });
   t.deepEqual([...config.servers[0].remote.headers], [['x-text', `\${HOME}`]]);
 });
 
