@@ -90,7 +90,7 @@ export interface ToolChoice {
   readonly exclude: readonly string[];
 }
 
-export type Target = CommandTarget | UrlTarget;
+export type Target = CommandTarget | UrlTarget | StreamTarget;
 
 /** A server to start: the arguments after `--`. */
 export interface CommandTarget {
@@ -105,6 +105,17 @@ export interface UrlTarget {
   /** http or https, without userinfo. */
   readonly url: URL;
 }
+
+/** A server that runs already, and takes lines of JSON on a byte stream. */
+export interface StreamTarget {
+  readonly kind: 'stream';
+  readonly address: StreamAddress;
+}
+
+export type StreamAddress =
+  | { readonly kind: 'tcp'; readonly host: string; readonly port: number; readonly tls: 'off' | 'on' }
+  /** A Unix socket. */
+  | { readonly kind: 'socket'; readonly path: string };
 
 /** The era the server speaks; `auto`: it is asked. */
 export type Protocol = 'auto' | 'legacy' | 'modern';

@@ -59,6 +59,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'printable.ts',
     'upstream',
     'relay/ports.ts',
+    'relay/observer.ts',
     'mcp',
     'wire',
     'http',

@@ -28,7 +28,7 @@ export interface InspectedServer {
   readonly url: string;
   /** Undefined: HTTP+SSE is not served. */
   readonly sseUrl: string | undefined;
-  readonly kind: 'command' | 'url';
+  readonly kind: 'command' | 'url' | 'stream';
   readonly state: ServerState;
   /** Why it is not ready; undefined where it is. */
   readonly problem: string | undefined;

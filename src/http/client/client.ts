@@ -1,10 +1,11 @@
 import type { Clock } from '../../deps.ts';
 import { isConfigurable, isForwardable, pickHeaders } from '../request-headers.ts';
-import { Agents, type ProxyEnvironment, type TlsFiles } from './agents.ts';
+import { Agents, type ProxyEnvironment } from './agents.ts';
 import { BearerTokenFile } from './bearer-token.ts';
 import type { CredentialRenewal, Credentials } from './credentials.ts';
 import type { HttpCall, HttpExchangeHost, HttpHandler, HttpRequest, RequestHeaders } from './http-call.ts';
 import { HttpExchange } from './http-exchange.ts';
+import type { TlsFiles } from './secure-context.ts';
 
 export interface HttpClientOptions {
   /** Sent with every request; names that belong to HTTP framing or MCP are left out. */
