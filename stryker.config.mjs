@@ -1,7 +1,7 @@
 /**
  * `npm run mutation` changes src/ in thousands of small ways, one at a time (each is a mutant), and runs the tests that
  * reach the changed place: a mutant that no test notices has survived, and shows what the tests do not look at.
- * `-- --mutate src/http/server/access-policy.ts` tries one part. docs/reliability.md says what has been found this way.
+ * `-- --mutate src/http/server/access-policy.ts` tries one part. docs/internals/reliability.md says what has been found this way.
  */
 
 import { existsSync } from 'node:fs';

@@ -15,8 +15,8 @@ import { renderGaps, renderTables } from './report/tables.ts';
 import { renderTargets } from './report/target-table.ts';
 
 const LAST_RUN = join(rootPath, 'bench/last-run.json');
-const PAGE = join(rootPath, 'docs/performance.md');
-const PLOT = join(rootPath, 'docs/performance.svg');
+const PAGE = join(rootPath, 'docs/internals/performance.md');
+const PLOT = join(rootPath, 'docs/internals/performance.svg');
 
 const given = parseArguments(process.argv.slice(2));
 const unknown = given?.only.filter((name) => !STEPS.some((step) => step.name === name)) ?? [];

@@ -1,6 +1,6 @@
 /**
  * Bundles src/cli.ts with what it imports into dist/cli.cjs, and packages that few runs need into files beside it.
- * docs/decisions/0001-one-bundle.md says why dependencies are bundled, and why as CommonJS.
+ * docs/internals/decisions/0001-one-bundle.md says why dependencies are bundled, and why as CommonJS.
  */
 import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';

@@ -1,4 +1,4 @@
-/** The generated parts of docs/compatibility.md, of the data that the matrix of tests runs on. */
+/** The generated parts of docs/reference/compatibility.md, of the data that the matrix of tests runs on. */
 import { CLIENT_NAMES, CLIENTS, type ClientName } from '../test/matrix/clients.ts';
 import { crossingOf, FEATURE_NAMES, FEATURES, type Outcome } from '../test/matrix/features.ts';
 import { FURTHER_FEATURES } from '../test/matrix/further-features.ts';

@@ -52,7 +52,7 @@ export function renderConfigSchema(): string {
   const servers = { type: 'object', additionalProperties: ref('server') };
   const schema = {
     $schema: 'https://json-schema.org/draft/2020-12/schema',
-    $id: 'https://unpkg.com/mcp-portage/docs/config.schema.json',
+    $id: 'https://unpkg.com/mcp-portage/docs/reference/config.schema.json',
     title: 'Servers for mcp-portage serve --config',
     type: 'object',
     properties: {

@@ -1,7 +1,7 @@
 /**
  * The one error class and the one table that tells each audience what a code means: the JSON-RPC peer, the HTTP
  * client, the shell. Conversion to those forms happens at the edges only (a transport, the command line).
- * Every code has a paragraph in docs/errors.md.
+ * Every code has a paragraph in docs/reference/errors.md.
  */
 import {
   INTERNAL_ERROR,
@@ -81,7 +81,7 @@ const codes = {
 
 export type ErrorCode = keyof typeof codes;
 
-/** All codes with their audiences; docs/errors.md is checked against this. */
+/** All codes with their audiences; docs/reference/errors.md is checked against this. */
 export const ERROR_CODES: Readonly<Record<ErrorCode, ErrorAudiences>> = codes;
 
 export interface BridgeErrorOptions {

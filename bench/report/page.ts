@@ -1,4 +1,4 @@
-/** docs/performance.md, from the last run. */
+/** docs/internals/performance.md, from the last run. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { rootPath } from '../bridges/programs.ts';
@@ -20,7 +20,7 @@ export function renderPage(run: LastRun): string {
 
 Measured on ${run.date} on ${machine.cores} cores of ${machine.cpu} with ${machine.memoryGiB} GiB, ${machine.os}:
 ${listed.join(', ')}.
-${run.rounds} rounds, ${Math.round(run.seconds / 60)} minutes. \`npm run bench\` does it again; [bench/README.md](../bench/README.md) says how.
+${run.rounds} rounds, ${Math.round(run.seconds / 60)} minutes. \`npm run bench\` does it again; [bench/README.md](../../bench/README.md) says how.
 
 CPU is that of the bridge's own process, without its children. The **floor** is the least that \`node:http\` and pipes
 need to pass a call on; **direct** is a client without a bridge. Every figure is a median over the rounds, every ratio

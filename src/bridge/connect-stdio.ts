@@ -20,7 +20,7 @@ const LAST_CHANCE_MS = 500;
 /** A pipe tells that nobody reads it only to who writes, and a call may be silent for minutes. */
 const ORPHAN_CHECK_MS = 1000;
 
-/** `mcp-portage connect`: one client on a pair of pipes. See docs/decisions/0016 for when it ends. */
+/** `mcp-portage connect`: one client on a pair of pipes. See docs/internals/decisions/0016 for when it ends. */
 export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipes): Promise<RunningBridge> {
   const { input, output, isOrphaned } = pipes;
   const urgency = new AbortController();

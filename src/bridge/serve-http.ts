@@ -1,5 +1,5 @@
 import { SharedCapacity } from '../collections/shared-capacity.ts';
-import type { Config, HttpListenerConfig, ServerConfig } from '../config.ts';
+import type { BoundAddress, Config, HttpListenerConfig, ServerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { SHUTTING_DOWN } from '../errors.ts';
 import { CertificateFiles } from '../http/server/certificate-files.ts';
@@ -18,7 +18,7 @@ import { createLooking } from './observing/status.ts';
 import type { RunningBridge } from './running-bridge.ts';
 import type { DialledServer } from './served-server.ts';
 
-/** `mcp-portage serve`: clients of every era on one port. */
+/** `mcp-portage serve`: clients of every era over HTTP. */
 export async function serveHttp(listener: HttpListenerConfig, config: Config, deps: Deps): Promise<RunningBridge> {
   const { shutdownGraceMs } = config.limits;
   const certificate = listener.tls && new CertificateFiles({ ...listener.tls, log: deps.log, clock: deps.clock });
@@ -41,12 +41,12 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
   const { servers } = http;
   servers.update(config.servers);
   observation.serves(servers.served);
-  let port = 0;
+  let bound: readonly BoundAddress[] = [];
   const startedAtMs = Date.now();
   const inspectAll = (): Inspection => ({
     startedAtMs,
     version: VERSION,
-    servers: servers.inspect((path) => `${baseOf(listener, port)}${path}`),
+    servers: servers.inspect((path) => `${baseOf(listener, bound)}${path}`),
     openCalls: capacity.calls.calls.taken,
     maxOpenCalls: capacity.calls.calls.total,
     processes: capacity.children.taken,
@@ -55,7 +55,7 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
   try {
     // What is wrong with the only server is told now, and not to the first client.
     await servers.unnamed?.start();
-    port = await http.http.listen();
+    bound = await http.http.listen();
   } catch (error) {
     await servers.close();
     await observation.close();
@@ -64,7 +64,7 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
   let list = config.servers;
   return {
     get urls() {
-      return createUrls(listener, list, port);
+      return createUrls(listener, list, bound);
     },
     update(newer) {
       list = newer;
@@ -82,7 +82,10 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
       authentication.close();
       await observation.close();
     },
-    killNow: () => servers.killNow(),
+    killNow() {
+      servers.killNow();
+      http.http.removeSocketFiles();
+    },
     ended: http.http.failed,
   };
 }

@@ -3,15 +3,15 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import test from 'ava';
 import { renderConfigSchema } from '../../scripts/config-schema.ts';
 
-const text = await readFile(new URL('../../docs/config.schema.json', import.meta.url), 'utf8');
+const text = await readFile(new URL('../../docs/reference/config.schema.json', import.meta.url), 'utf8');
 
-test('docs/config.schema.json is up to date (npm run docs)', (t) => {
+test('docs/reference/config.schema.json is up to date (npm run docs)', (t) => {
   t.is(text, renderConfigSchema());
 });
 
 const isValid = new Ajv2020({ allowUnionTypes: true }).compile(JSON.parse(text));
 
-test('docs/config.schema.json takes files of hosts, with what is ours', (t) => {
+test('docs/reference/config.schema.json takes files of hosts, with what is ours', (t) => {
   t.true(
     isValid({
       mcpServers: {
@@ -31,7 +31,7 @@ test('docs/config.schema.json takes files of hosts, with what is ours', (t) => {
   t.true(isValid({ mcp: { servers: { a: { type: 'local', command: ['x'] } } } }));
 });
 
-test('docs/config.schema.json finds what is not right', (t) => {
+test('docs/reference/config.schema.json finds what is not right', (t) => {
   for (const wrong of [
     { mcpServers: { a: { command: 1 } } },
     { servers: { a: { args: 'x' } } },

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import test from 'ava';
 import { ERROR_CODES, type ErrorAudiences } from '../../src/errors.ts';
 
-const text = await readFile(new URL('../../docs/errors.md', import.meta.url), 'utf8');
+const text = await readFile(new URL('../../docs/reference/errors.md', import.meta.url), 'utf8');
 const sections = new Map(
   text
     .split(/^### /m)
@@ -15,12 +15,12 @@ function seenAs({ rpc, http, exit }: ErrorAudiences): string {
   return [...parts, exit === undefined ? '' : `exit ${exit}`].filter((part) => part !== '').join(' · ');
 }
 
-test('docs/errors.md has a section for each code and for no other', (t) => {
+test('docs/reference/errors.md has a section for each code and for no other', (t) => {
   t.deepEqual([...sections.keys()].sort(), Object.keys(ERROR_CODES).sort());
 });
 
 for (const [code, audiences] of Object.entries(ERROR_CODES)) {
-  test(`docs/errors.md tells of ${code} what each audience sees, and explains it`, (t) => {
+  test(`docs/reference/errors.md tells of ${code} what each audience sees, and explains it`, (t) => {
     const section = sections.get(code) ?? '';
     t.is(/^Seen as: (.*)$/m.exec(section)?.[1], seenAs(audiences));
     t.true(section.split('\n\n').length >= 3 && section.length > 100, section);

@@ -4,7 +4,7 @@ import type { LastRun } from '../../bench/report/last-run.ts';
 import { renderPlot } from '../../bench/report/plot.ts';
 
 const root = new URL('../../', import.meta.url);
-const svg = await readFile(new URL('docs/performance.svg', root), 'utf8');
+const svg = await readFile(new URL('docs/internals/performance.svg', root), 'utf8');
 
 test('the picture is drawn from the last run', async (t) => {
   const run = JSON.parse(await readFile(new URL('bench/last-run.json', root), 'utf8')) as LastRun;

@@ -14,7 +14,7 @@ import { startBridge } from '../support/bridge.ts';
 import { connectStreamable } from '../support/sdk-client.ts';
 
 const readme = await readFile(new URL('../../README.md', import.meta.url), 'utf8');
-const manyServers = await readFile(new URL('../../docs/many-servers.md', import.meta.url), 'utf8');
+const manyServers = await readFile(new URL('../../docs/guide/many-servers.md', import.meta.url), 'utf8');
 const compose = await readFile(new URL('../../examples/compose.yaml', import.meta.url), 'utf8');
 
 const around = {

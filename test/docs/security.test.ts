@@ -4,7 +4,7 @@ import test from 'ava';
 import { OPTIONS } from '../../src/cli/options/option-table.ts';
 
 const root = new URL('../../', import.meta.url);
-const text = await readFile(new URL('docs/security.md', root), 'utf8');
+const text = await readFile(new URL('docs/guide/security.md', root), 'utf8');
 const [, limits = ''] = text.split('\n## Limits\n');
 
 /** The rows of the table: limit, default, flag or constant, what happens, test. */
@@ -16,7 +16,7 @@ const rows = limits
 const namesIn = (cell: string | undefined): readonly string[] =>
   [...(cell ?? '').matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
 
-test('every limit in docs/security.md has a default, a name, a consequence and a test that is there', async (t) => {
+test('every limit in docs/guide/security.md has a default, a name, a consequence and a test that is there', async (t) => {
   t.true(rows.length > 25, String(rows.length));
   for (const [, limit, ...cells] of rows) {
     t.false(cells.slice(0, 4).includes(''), limit);

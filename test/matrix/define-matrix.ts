@@ -11,7 +11,7 @@ import { SERVER_NAMES } from './servers.ts';
  *
  * Another client is an entry in clients.ts with an implementation of MatrixClient, and a test file of one line; another
  * server is an entry in servers.ts with a program that offers what servers/tools.js does. What an era cannot do is in
- * features.ts, what a server cannot do in limits.ts; docs/compatibility.md is made of both.
+ * features.ts, what a server cannot do in limits.ts; docs/reference/compatibility.md is made of both.
  */
 export function testMatrixOf(test: TestFn, client: ClientName): void {
   for (const server of SERVER_NAMES) testCell(test, new Cell(client, server), SCENARIOS);

@@ -33,7 +33,7 @@ export const impossible = (why: string, seen: string): Outcome => ({ kind: 'impo
 const sameEras = { 'legacy → legacy': passes, 'modern → modern': passes } as const;
 const legacyOnly = (why: string) => ({ 'legacy → legacy': passes, 'modern → modern': absent(why) }) as const;
 
-/** What the matrix tests, by what it needs; the tables of docs/compatibility.md are made of this. */
+/** What the matrix tests, by what it needs; the tables of docs/reference/compatibility.md are made of this. */
 export const FEATURES = {
   handshake: {
     title: 'The server shows itself: name, version, instructions, capabilities',

@@ -7,7 +7,7 @@ interface FurtherRow {
   readonly tests: Readonly<Record<string, string>>;
 }
 
-/** What has tests of its own besides the matrix; docs/compatibility.md shows it, too. */
+/** What has tests of its own besides the matrix; docs/reference/compatibility.md shows it, too. */
 export const FURTHER_FEATURES: readonly FurtherRow[] = [
   {
     title: 'Skills (SEP-2640): `skills/list`, `skills/get`, `resources/directory/read`',

@@ -1,7 +1,7 @@
 /** What an entry names: a program to start, or where a server is, and how it is spoken to there. */
-import type { Target } from '../../config.ts';
+import type { Target, UrlTarget } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
-import { isUrlLike, parseServerUrl } from '../parse/target.ts';
+import { isServerScheme, parseServerUrl } from '../parse/target.ts';
 import type { Path } from './config-tree.ts';
 import type { Entry } from './entry-schema.ts';
 
@@ -77,20 +77,23 @@ function readUrl(
       'says HTTP+SSE, but httpUrl is where Streamable HTTP is spoken; correct one of them.',
     );
   }
-  const url = parseUrl(entry[key] ?? '');
-  if (typeof url === 'string') return refuse([key], url);
-  const target: Target = { kind: 'url', url };
+  const target = parseUrl(withPath(entry[key] ?? '', kind));
+  if (typeof target === 'string') return refuse([key], target);
   if (key === 'httpUrl') return { ok: true, target, transport: { key, name: 'streamable-http' } };
   const transport = typeKey === undefined || kind === undefined ? undefined : { key: typeKey, name: kind };
   return { ok: true, target, transport };
 }
 
-/** The URL, or what is wrong with it. */
-function parseUrl(text: string): URL | string {
+/** VS Code asks for `/` where nothing follows the path of a socket. */
+function withPath(text: string, kind: Kind | undefined): string {
+  const isHttp = kind === 'streamable-http' || kind === 'sse';
+  return isHttp && /^(?:unix|pipe):\/\/[^#]*$/i.test(text) ? `${text}#/` : text;
+}
+
+/** Where the server is, or what is wrong with that. */
+function parseUrl(text: string): UrlTarget | string {
   // What is no URL at all is not to be quoted as the scheme of one.
-  if (!isUrlLike(text)) return NO_URL;
-  const scheme = text.slice(0, text.indexOf(':')).toLowerCase();
-  if (!['http', 'https', 'ws', 'wss'].includes(scheme)) return NO_URL;
+  if (!isServerScheme(text)) return NO_URL;
   try {
     return parseServerUrl(text);
   } catch (error) {
@@ -99,7 +102,7 @@ function parseUrl(text: string): URL | string {
   }
 }
 
-const NO_URL = 'expected a URL that begins with https:// or http:// (Unix sockets and named pipes are not supported).';
+const NO_URL = 'expected a URL that begins with https://, http://, unix:// or pipe://.';
 const UNKNOWN_TYPE =
   'expected stdio, local, http, streamable-http, sse or remote, got another text (WebSocket is not supported).';
 

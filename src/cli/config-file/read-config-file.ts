@@ -1,6 +1,6 @@
 /**
  * Reads the configuration file of a host: which servers there are, and what is said of each, in the words of our own
- * options. docs/config-file.md has what may stand in it, docs/decisions/0026-configuration-files.md why it is so.
+ * options. docs/reference/config-file.md has what may stand in it, docs/internals/decisions/0026-configuration-files.md why it is so.
  */
 import { basename, dirname, resolve } from 'node:path';
 import { BridgeError } from '../../errors.ts';

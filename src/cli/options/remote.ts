@@ -5,7 +5,7 @@ export const REMOTE_OPTIONS = [
   {
     name: 'transport',
     group: 'remote',
-    describe: 'How the server is spoken to; auto finds out',
+    describe: 'Transport the server speaks; auto detects it',
     kind: 'value',
     placeholder: 'name',
     choices: ['auto', 'streamable-http', 'sse'],
@@ -24,7 +24,7 @@ export const REMOTE_OPTIONS = [
   {
     name: 'header-file',
     group: 'remote',
-    describe: 'Headers in a file, one a line; # starts a comment',
+    describe: 'Send the headers in this file, one a line; # starts a comment',
     kind: 'value',
     placeholder: 'file',
     completes: 'file',
@@ -33,7 +33,7 @@ export const REMOTE_OPTIONS = [
   {
     name: 'bearer-token-file',
     group: 'remote',
-    describe: 'Send the token in this file as a credential; read again when it changes',
+    describe: 'Send the bearer token in this file; it is read again when it changes',
     kind: 'value',
     placeholder: 'file',
     completes: 'file',
@@ -42,7 +42,7 @@ export const REMOTE_OPTIONS = [
   {
     name: 'forward-header',
     group: 'remote',
-    describe: "Let this header of the client's own requests pass to the server; no other does",
+    describe: "Pass this header of the client's requests on to the server; no others are",
     kind: 'list',
     placeholder: 'name',
     verbs: ['serve'],
@@ -51,7 +51,7 @@ export const REMOTE_OPTIONS = [
   {
     name: 'ca',
     group: 'remote',
-    describe: 'Trust these authorities (PEM file) instead of the built-in ones',
+    describe: 'Trust these certificate authorities (PEM file) instead of the built-in ones',
     kind: 'value',
     placeholder: 'file',
     completes: 'file',
@@ -60,7 +60,7 @@ export const REMOTE_OPTIONS = [
   {
     name: 'client-cert',
     group: 'remote',
-    describe: 'Certificate to show to the server (PEM file)',
+    describe: 'Client certificate to present to the server (PEM file)',
     kind: 'value',
     placeholder: 'file',
     completes: 'file',
@@ -88,7 +88,7 @@ export const REMOTE_OPTIONS = [
   {
     name: 'first-byte-timeout',
     group: 'remote',
-    describe: 'Time until an answer begins; 0: no limit, as a call may be long',
+    describe: 'Time until a response begins; 0: no limit, since calls may be long',
     kind: 'value',
     placeholder: 'duration',
     default: '0',
@@ -98,7 +98,7 @@ export const REMOTE_OPTIONS = [
   {
     name: 'idle-timeout',
     group: 'remote',
-    describe: 'Silence allowed in a stream, keep-alive comments count as life; 0: no limit',
+    describe: 'Silence allowed in a stream; keep-alive comments count as activity; 0: no limit',
     kind: 'value',
     placeholder: 'duration',
     default: '0',
@@ -108,7 +108,7 @@ export const REMOTE_OPTIONS = [
   {
     name: 'call-timeout',
     group: 'remote',
-    describe: 'Time for one HTTP request and all of its answer, however talkative; 0: no limit',
+    describe: 'Time for one HTTP request and its whole response; 0: no limit',
     kind: 'value',
     placeholder: 'duration',
     default: '0',

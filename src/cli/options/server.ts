@@ -5,7 +5,7 @@ export const SERVER_OPTIONS = [
   {
     name: 'protocol',
     group: 'protocol',
-    describe: 'Era of the protocol the server speaks; auto finds out',
+    describe: 'Era of the protocol the server speaks; auto detects it',
     kind: 'value',
     placeholder: 'era',
     choices: ['auto', 'legacy', 'modern'],
@@ -14,7 +14,7 @@ export const SERVER_OPTIONS = [
   {
     name: 'include-tool',
     group: 'protocol',
-    describe: 'Show only tools whose names fit this pattern, and let only those be called',
+    describe: 'Show only tools whose names match this pattern, and refuse calls to all others',
     kind: 'list',
     placeholder: 'glob',
     verbs: ['serve', 'connect'],
@@ -22,7 +22,7 @@ export const SERVER_OPTIONS = [
   {
     name: 'exclude-tool',
     group: 'protocol',
-    describe: 'Hide tools whose names fit this pattern, and refuse to call them; wins over --include-tool',
+    describe: 'Hide tools whose names match this pattern and refuse calls to them; wins over --include-tool',
     kind: 'list',
     placeholder: 'glob',
     verbs: ['serve', 'connect'],
@@ -30,7 +30,7 @@ export const SERVER_OPTIONS = [
   {
     name: 'map-header',
     group: 'server',
-    describe: "Tell a caller's own server process what this header of its requests says, as a variable",
+    describe: "Pass this request header to the caller's own server process, as a variable",
     kind: 'list',
     placeholder: 'Name=VARIABLE',
     verbs: ['serve'],
@@ -42,14 +42,14 @@ export const SERVER_OPTIONS = [
     describe: 'Working directory of the server',
     kind: 'value',
     placeholder: 'directory',
-    defaultNote: 'the current one',
+    defaultNote: 'the current directory',
     completes: 'directory',
     targets: ['command'],
   },
   {
     name: 'env',
     group: 'server',
-    describe: 'Set a variable for the server; NAME alone copies it from here',
+    describe: 'Set a variable for the server; NAME alone passes on its current value',
     kind: 'list',
     placeholder: 'NAME=value',
     targets: ['command'],
@@ -57,7 +57,7 @@ export const SERVER_OPTIONS = [
   {
     name: 'inherit-env',
     group: 'server',
-    describe: 'Give the server this whole environment, not just PATH, HOME and other harmless names',
+    describe: 'Pass the whole environment to the server, not just PATH, HOME and other harmless names',
     kind: 'flag',
     default: 'false',
     targets: ['command'],

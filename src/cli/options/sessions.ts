@@ -5,7 +5,7 @@ export const SESSIONS_OPTIONS = [
   {
     name: 'isolation',
     group: 'sessions',
-    describe: 'One server process per client session, or one shared by all',
+    describe: 'One server process per client session, or one shared by all clients',
     kind: 'value',
     placeholder: 'mode',
     choices: ['session', 'shared'],
@@ -16,7 +16,7 @@ export const SESSIONS_OPTIONS = [
   {
     name: 'prewarm',
     group: 'sessions',
-    describe: 'Server processes kept started ahead of the next sessions',
+    describe: 'Server processes kept ready for the next sessions',
     kind: 'value',
     placeholder: 'count',
     default: '0',
@@ -26,7 +26,7 @@ export const SESSIONS_OPTIONS = [
   {
     name: 'session-timeout',
     group: 'sessions',
-    describe: 'End a session after this long without a request or an open stream, calls included',
+    describe: 'End a session and its calls after this long without a request or an open stream',
     kind: 'value',
     placeholder: 'duration',
     default: '30m',
@@ -35,16 +35,16 @@ export const SESSIONS_OPTIONS = [
   {
     name: 'session-idle-timeout',
     group: 'sessions',
-    describe: 'End a session this long after its last connection and call',
+    describe: 'End a session this long after its last connection and its last call',
     kind: 'value',
     placeholder: 'duration',
-    defaultNote: '5m where the client closed its stream or never returned, else --session-timeout',
+    defaultNote: '5m if the client closed its stream or never returned, else --session-timeout',
     verbs: ['serve'],
   },
   {
     name: 'max-sessions',
     group: 'sessions',
-    describe: 'Most sessions at a time; abandoned ones make room for new ones',
+    describe: 'Sessions at a time; new ones replace abandoned ones',
     kind: 'value',
     placeholder: 'count',
     default: '256',
@@ -53,17 +53,17 @@ export const SESSIONS_OPTIONS = [
   {
     name: 'max-caller-sessions',
     group: 'sessions',
-    describe: 'Most sessions of one caller at a time; its own abandoned ones make room',
+    describe: 'Sessions of one caller at a time; its new ones replace its abandoned ones',
     kind: 'value',
     placeholder: 'count',
-    defaultNote: 'half of --max-sessions where callers have several names, else all',
+    defaultNote: 'half of --max-sessions with several named callers, else all',
     verbs: ['serve'],
   },
   {
     name: 'pool-size',
     group: 'sessions',
     describe:
-      'Sessions of a legacy server kept for clients that have none; a call that can be asked something has one to itself',
+      'Sessions of a legacy server shared by clients that have none; a call that may be asked something gets its own',
     kind: 'value',
     placeholder: 'count',
     defaultNote: '16 if each is a process, else 256',
@@ -72,17 +72,17 @@ export const SESSIONS_OPTIONS = [
   {
     name: 'max-children',
     group: 'sessions',
-    describe: 'Start no further server processes beyond this many, those that are ending included',
+    describe: 'Server processes at a time, including those that are exiting',
     kind: 'value',
     placeholder: 'count',
-    defaultNote: 'twice --max-sessions, and --pool-size',
+    defaultNote: 'twice --max-sessions plus --pool-size',
     verbs: ['serve'],
     targets: ['command'],
   },
   {
     name: 'poll-after',
     group: 'sessions',
-    describe: 'Close a stream this old where the client can come back for the rest; 0: never',
+    describe: 'Close a response stream after this long if the client can come back for the rest; 0: never',
     kind: 'value',
     placeholder: 'duration',
     default: '0',
@@ -91,7 +91,7 @@ export const SESSIONS_OPTIONS = [
   {
     name: 'max-message-bytes',
     group: 'limits',
-    describe: 'Largest single message, either way',
+    describe: 'Largest message, in either direction',
     kind: 'value',
     placeholder: 'size',
     default: '16m',
@@ -108,7 +108,7 @@ export const SESSIONS_OPTIONS = [
   {
     name: 'max-header-bytes',
     group: 'limits',
-    describe: 'Largest head of a request: its line and all of its headers',
+    describe: 'Largest head of a request: its request line and headers',
     kind: 'value',
     placeholder: 'size',
     default: '16k',
@@ -117,7 +117,7 @@ export const SESSIONS_OPTIONS = [
   {
     name: 'max-in-flight',
     group: 'limits',
-    describe: 'Unanswered calls of all clients together; subscriptions count',
+    describe: 'Unanswered calls of all clients together, subscriptions included',
     kind: 'value',
     placeholder: 'count',
     default: '4096',
@@ -126,7 +126,7 @@ export const SESSIONS_OPTIONS = [
   {
     name: 'max-session-in-flight',
     group: 'limits',
-    describe: 'Unanswered calls of one session, or of one named caller that has no sessions',
+    describe: 'Unanswered calls of one session, or of one named caller without sessions',
     kind: 'value',
     placeholder: 'count',
     default: '1024',
@@ -135,7 +135,7 @@ export const SESSIONS_OPTIONS = [
   {
     name: 'max-session-streams',
     group: 'limits',
-    describe: 'Open event streams of one session; a call counts, as its answer may become one',
+    describe: 'Open event streams of one session; every call counts, since its response may become one',
     kind: 'value',
     placeholder: 'count',
     default: '2048',
@@ -144,7 +144,7 @@ export const SESSIONS_OPTIONS = [
   {
     name: 'max-replay-bytes',
     group: 'limits',
-    describe: 'Kept of each session for clients that lost a connection and come back for the rest',
+    describe: 'Kept per session for clients that lost a connection and resume their stream',
     kind: 'value',
     placeholder: 'size',
     default: '5m',
@@ -153,7 +153,7 @@ export const SESSIONS_OPTIONS = [
   {
     name: 'max-parked-calls',
     group: 'limits',
-    describe: 'Calls that wait until their clients were asked something; as many tasks besides',
+    describe: 'Calls waiting for their clients to answer a question; as many tasks besides',
     kind: 'value',
     placeholder: 'count',
     default: '1024',
@@ -162,7 +162,7 @@ export const SESSIONS_OPTIONS = [
   {
     name: 'max-parked-bytes',
     group: 'limits',
-    describe: 'Held by such calls and tasks, and as much again by outcomes nobody has come back for',
+    describe: 'Memory for such calls and tasks; as much again for results nobody has fetched',
     kind: 'value',
     placeholder: 'size',
     default: '64m',
@@ -171,7 +171,7 @@ export const SESSIONS_OPTIONS = [
   {
     name: 'request-timeout',
     group: 'limits',
-    describe: 'Silence allowed to one call (progress and questions to the user count as life); 0: no limit',
+    describe: 'Silence allowed to one call; progress and questions to the user count as activity; 0: no limit',
     kind: 'value',
     placeholder: 'duration',
     default: '5m',
@@ -180,7 +180,7 @@ export const SESSIONS_OPTIONS = [
   {
     name: 'max-call-time',
     group: 'limits',
-    describe: 'Time for one call in all, whatever progress it reports; 0: no limit',
+    describe: 'Total time for one call, whatever progress it reports; 0: no limit',
     kind: 'value',
     placeholder: 'duration',
     default: '24h',
@@ -189,7 +189,7 @@ export const SESSIONS_OPTIONS = [
   {
     name: 'hang-timeout',
     group: 'limits',
-    describe: 'Time to show life for a process that several clients share, once a call was given up; 0: never asked',
+    describe: 'Time a shared server process gets to respond to a ping after a call to it timed out; 0: never ask',
     kind: 'value',
     placeholder: 'duration',
     default: '30s',
@@ -199,7 +199,7 @@ export const SESSIONS_OPTIONS = [
   {
     name: 'shutdown-grace',
     group: 'limits',
-    describe: 'Time running calls get to finish at shutdown; then server processes get as much to end',
+    describe: 'Time running calls get to finish at shutdown; server processes then get as long to exit',
     kind: 'value',
     placeholder: 'duration',
     default: '4s',

@@ -1,5 +1,5 @@
 /**
- * What of our environment the wrapped server gets to see. docs/decisions/0002-child-environment.md says why it is a
+ * What of our environment the wrapped server gets to see. docs/internals/decisions/0002-child-environment.md says why it is a
  * list of names and not everything.
  */
 import { ENV_PREFIX } from '../options/option-table.ts';
@@ -26,9 +26,10 @@ const CREDENTIAL_NAME = /auth|token|password|passwd|secret|username|otp|_(key|ce
 
 /**
  * How this very process was started, never meant for the one it starts: `npx -p mcp-portage …` exports the package
- * list, and a wrapped `npx other-server` would take it for its own and not find the command.
+ * list, and a wrapped `npx other-server` would take it for its own and not find the command. Sockets that systemd hands
+ * over are for us, too.
  */
-const NEVER_INHERITED = /^npm_config_(package|call)$/i;
+const NEVER_INHERITED = /^(npm_config_(package|call)|LISTEN_(FDS|PID|PIDFDID|FDNAMES))$/i;
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

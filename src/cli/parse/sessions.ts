@@ -16,7 +16,7 @@ const POOLED_SESSIONS = 256;
 
 /**
  * A client that closed its stream and did not come back within this time has left, in all but a few cases; and what could
- * be resumed of its calls is not kept for longer. See docs/decisions/0018-lifetimes.md.
+ * be resumed of its calls is not kept for longer. See docs/internals/decisions/0018-lifetimes.md.
  */
 const LEFT_MS = 5 * 60_000;
 

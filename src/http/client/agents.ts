@@ -1,6 +1,6 @@
 import { type ClientRequest, Agent as HttpAgent, type RequestOptions } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
-import { BlockList, isIP, type Socket } from 'node:net';
+import { BlockList, connect, isIP, type Socket } from 'node:net';
 import type { SecureContext } from 'node:tls';
 import { urlToHttpOptions } from 'node:url';
 import { HttpProxyAgent } from 'http-proxy-agent';
@@ -24,8 +24,16 @@ export const TCP_KEEP_ALIVE_MS = 30_000;
 /** Where a request goes, as `http.request` takes it. */
 export type RequestTarget = Pick<RequestOptions, 'protocol' | 'hostname' | 'port' | 'path' | 'auth' | 'agent'>;
 
+export interface AgentsOptions {
+  readonly tls: TlsFiles;
+  readonly proxyEnv: ProxyEnvironment;
+  /** The Unix socket or named pipe over which everything goes, whatever the host of a URL is; undefined: over the network. */
+  readonly socketPath: string | undefined;
+}
+
 /** Keep-alive connections to one server, through whatever proxy the environment asks for. */
 export class Agents {
+  readonly #socketPath: string | undefined;
   readonly #secureContext: SecureContext | undefined;
   readonly #proxyEnvironment: ProxyEnvironment;
   /** By scheme, or by the URL of the proxy and scheme. */
@@ -34,9 +42,10 @@ export class Agents {
   #latest: { readonly url: URL; readonly target: RequestTarget } | undefined;
 
   /** Throws BridgeError ERR_CONFIG_OPTION when a file cannot be used. */
-  constructor(tls: TlsFiles, proxyEnvironment: ProxyEnvironment) {
+  constructor({ tls, proxyEnv, socketPath }: AgentsOptions) {
     this.#secureContext = readSecureContext(tls);
-    this.#proxyEnvironment = proxyEnvironment;
+    this.#proxyEnvironment = proxyEnv;
+    this.#socketPath = socketPath;
   }
 
   /** Throws BridgeError ERR_CONFIG_OPTION when the environment names an unusable proxy. */
@@ -62,10 +71,11 @@ export class Agents {
 
   /** Throws BridgeError ERR_CONFIG_OPTION when the environment names an unusable proxy. */
   proxyFor(url: URL): URL | undefined {
-    return findProxy(url, this.#proxyEnvironment);
+    return this.#socketPath === undefined ? findProxy(url, this.#proxyEnvironment) : undefined;
   }
 
   #createAgent(url: URL, proxy: URL | undefined): HttpAgent {
+    if (this.#socketPath !== undefined) return new SocketAgent(this.#socketPath);
     const isSecure = url.protocol === 'https:';
     if (proxy !== undefined) {
       return isSecure
@@ -102,6 +112,20 @@ const POOL = {
   maxFreeSockets: MAX_IDLE_SOCKETS,
   scheduling: 'lifo',
 } as const;
+
+/** Connects to one socket of this machine, whatever it is asked for. */
+class SocketAgent extends HttpAgent {
+  readonly #path: string;
+
+  constructor(path: string) {
+    super(POOL);
+    this.#path = path;
+  }
+
+  override createConnection(): Socket {
+    return connect({ path: this.#path });
+  }
+}
 
 type ConnectOptions = Parameters<HttpsProxyAgent<string>['connect']>[1];
 

@@ -1,4 +1,4 @@
-/** One line of JSON for each call, in a file. docs/audit.md says what is in it. */
+/** One line of JSON for each call, in a file. docs/reference/audit.md says what is in it. */
 import type { Logger } from 'pino';
 import type { Clock } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';

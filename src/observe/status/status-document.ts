@@ -2,7 +2,7 @@
  * What `/status.json` says, and what the page and the terminal view show. Programs read it, so its shape is stable:
  * members may be added, and none changes its meaning or goes without a new number in `shape`. Nothing in it is a
  * payload, an argument, a credential, a session id or the name of a caller. Times are milliseconds since the epoch.
- * docs/status-page.md describes it.
+ * docs/reference/status-page.md describes it.
  */
 import type { ErrorCode } from '../../errors.ts';
 import type { Era } from '../../mcp/vocabulary/revisions.ts';
@@ -105,7 +105,7 @@ export interface OpenCall {
 
 export interface EndedCall extends OpenCall {
   readonly outcome: CallOutcome['kind'];
-  /** Of an error its JSON-RPC code, of a failure the code of docs/errors.md; null: there is none. */
+  /** Of an error its JSON-RPC code, of a failure the code of docs/reference/errors.md; null: there is none. */
   readonly code: number | ErrorCode | null;
   readonly durationMs: number;
   readonly bytes: number;

@@ -34,7 +34,7 @@ const ID_PREFIX = 'mcp-portage-alive-';
  * silent, it is asked something. Whatever comes then, a message, an error, a byte on stderr, shows that it lives;
  * nothing, and it is gone for its clients as if it had exited, and its process is ended.
  * [spec 2025-11-25 basic/utilities/ping#behavior-requirements] without an answer the sender may consider the connection
- * stale and end it. See docs/decisions/0015-hung-servers.md.
+ * stale and end it. See docs/internals/decisions/0015-hung-servers.md.
  */
 export function createWatchingDialer(watched: SessionDialer, options: WatchOptions): SessionDialer {
   return new DecoratedSessions(watched, (dialer, listener) => new WatchedLink(dialer, listener, options));

@@ -16,7 +16,7 @@ test('every option that a message, a comment or the documentation of errors name
     .filter((entry) => entry.isFile() && entry.name.endsWith('.ts'))
     .map((entry) => relative(ROOT, join(entry.parentPath, entry.name)).replaceAll('\\', '/'))
     .filter((path) => !ABOUT_OTHERS.includes(path));
-  const unknown = [...sources, 'docs/errors.md', 'examples/compose.yaml'].flatMap((path) => {
+  const unknown = [...sources, 'docs/reference/errors.md', 'examples/compose.yaml'].flatMap((path) => {
     const named = readFileSync(join(ROOT, path), 'utf8').matchAll(/(?<![\w-])--(?:no-)?([a-z][a-z-]*[a-z])/g);
     return [...named]
       .map(([, name = '']) => name)

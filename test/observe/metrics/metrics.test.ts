@@ -312,7 +312,7 @@ test('a state that cannot be told is an error, and not a crash', async (t) => {
 
 // ---- The documentation.
 
-test('docs/metrics.md has a row for each metric, with its type and labels, and for no other', async (t) => {
+test('docs/reference/metrics.md has a row for each metric, with its type and labels, and for no other', async (t) => {
   const { metrics } = await create();
   metrics.connected(client(), SERVER_2025)('ERR_UPSTREAM_EXITED');
   metrics.refused(ORIGIN, 'ERR_SESSION_LIMIT');
@@ -320,7 +320,7 @@ test('docs/metrics.md has a row for each metric, with its type and labels, and f
   runCall(metrics, {}, { server: SERVER_2026 });
   runCall(metrics, {}, { outcome: { kind: 'cancelled' } });
   const scraped = await scrape(metrics);
-  const text = await readFile(new URL('../../../docs/metrics.md', import.meta.url), 'utf8');
+  const text = await readFile(new URL('../../../docs/reference/metrics.md', import.meta.url), 'utf8');
   const groups = { '*connection*': Object.keys(CONNECTION), '*traffic*': Object.keys(TRAFFIC) };
   const documented = [...text.matchAll(/^\| `(mcp_\w+)` \| (\w+) \| (.*?) ?\| /gm)].map(
     ([, name = '', type, labels = '']) => {
