@@ -29,6 +29,8 @@ export interface HttpListenerConfig {
   readonly kind: 'http';
   /** Where it listens, everywhere for the same clients; empty: nowhere over HTTP. */
   readonly addresses: readonly ListenAddress[];
+  /** Where it takes lines on byte streams; each connection is one client of one server. */
+  readonly streams: readonly StreamConfig[];
   /** For ports: a socket of this machine has nobody on the way who could read along. */
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
   readonly endpoints: EndpointConfig;
@@ -37,6 +39,12 @@ export interface HttpListenerConfig {
   readonly maxHeaderBytes: number;
   /** The way to an issuer of access tokens: HTTP_PROXY, HTTPS_PROXY, NO_PROXY as the environment had them. */
   readonly proxyEnv: Readonly<Record<string, string>>;
+}
+
+export interface StreamConfig {
+  readonly address: BoundAddress;
+  /** What comes before the paths of the server that it leads to, as in its listing; undefined: it has none. */
+  readonly segment: string | undefined;
 }
 
 export type ListenAddress = BoundAddress | InheritedAddress;

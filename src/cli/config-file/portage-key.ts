@@ -1,6 +1,6 @@
 /** What stands under our own key `portage`: options, named as on the command line or in camel case, and who may call. */
 import type { Target } from '../../config.ts';
-import { KINDS_OF_SERVERS, type WrittenOption } from '../options/given-options.ts';
+import { HOW_SERVERS_ARE_USED, type WrittenOption } from '../options/given-options.ts';
 import type { OptionSpec } from '../options/option-spec.ts';
 import { findOption, isOptionName, OF_ONE_SERVER, OPTIONS, type OptionName } from '../options/option-table.ts';
 import { isUrlLike } from '../parse/target.ts';
@@ -51,16 +51,11 @@ export function readEntryPortage(
     if (scopeOf(spec) === 'process') return 'is no matter of one server; it belongs to the key portage at the top.';
     const { targets } = spec;
     if (target === undefined || targets === undefined || targets.includes(target)) return undefined;
-    return `is for ${targets.map((kind) => KINDS_OF_SERVERS[kind]).join(' or ')}; this one is ${BECOMES[target]}.`;
+    const what = targets.map((kind) => HOW_SERVERS_ARE_USED[kind]).join(' or ');
+    return `is for a server that is ${what}; this one is ${HOW_SERVERS_ARE_USED[target]}.`;
   });
   return { options, isRequired: readRequired(members, path, context), callers: readCallers(members, path, context) };
 }
-
-const BECOMES: Readonly<Record<Target['kind'], string>> = {
-  command: 'started as a command',
-  url: 'reached by its URL',
-  stream: 'reached over a byte stream',
-};
 
 export function readTopPortage(
   node: ConfigNode | undefined,

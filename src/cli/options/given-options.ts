@@ -179,22 +179,17 @@ function explain({ name, verbs, targets }: OptionSpec, use: OptionUse): string {
     const places = verbs.map((verb) => `\`${verb}\``).join(' and ');
     return `--${name} is for ${places}; ${WHY_NOT[use.verb]}. Leave it out${askForRelated(name, use)}`;
   }
-  const what = targets?.map((kind) => KINDS_OF_SERVERS[kind]).join(' or ');
-  if (targets?.includes('command') === true) {
-    return `--${name} is for ${what}; this one runs already and is ${reachedBy(use)}. Leave it out.`;
-  }
+  const what = `a server that is ${targets?.map((kind) => HOW_SERVERS_ARE_USED[kind]).join(' or ')}`;
+  const own = use.target === 'any' ? 'used otherwise' : HOW_SERVERS_ARE_USED[use.target];
   if (use.target === 'command') {
-    return `--${name} is for ${what}; this one is started as a command. Leave it out, or hand the command what it needs by its own arguments or with --env.`;
+    return `--${name} is for ${what}; this one is ${own}. Leave it out, or hand the command what it needs by its own arguments or with --env.`;
   }
-  return `--${name} is for ${what}; this one is ${reachedBy(use)}. Leave it out.`;
+  const runs = targets?.includes('command') === true ? 'runs already and is' : 'is';
+  return `--${name} is for ${what}; this one ${runs} ${own}. Leave it out.`;
 }
 
-export const KINDS_OF_SERVERS: Readonly<Record<Target['kind'], string>> = {
-  command: 'a server that is started as a command',
-  url: 'a server that is reached by its URL',
-  stream: 'a server on a byte stream',
+export const HOW_SERVERS_ARE_USED: Readonly<Record<Target['kind'], string>> = {
+  command: 'started as a command',
+  url: 'reached by its URL',
+  stream: 'reached over a byte stream',
 };
-
-function reachedBy({ target }: OptionUse): string {
-  return target === 'stream' ? 'reached over a byte stream' : 'reached by its URL';
-}
