@@ -1,4 +1,5 @@
 import type { Stream } from 'node:stream';
+import { fileURLToPath } from 'node:url';
 import {
   StreamableHTTPClientTransport as ModernHttpTransport,
   type Transport as ModernTransport,
@@ -37,7 +38,7 @@ export interface ClientKind {
   readonly title: string;
   /** What is spoken with the bridge. */
   readonly era: Era;
-  readonly over: 'stdio' | 'httpSse' | 'streamable';
+  readonly over: 'stdio' | 'httpSse' | 'streamable' | 'stream';
   connect(endpoint: Endpoint, options: ConnectOptions): Promise<MatrixClient>;
 }
 
@@ -65,6 +66,12 @@ export const CLIENTS = {
       return LegacyClient.connect(transport, { ...options, leave });
     },
   },
+  stream: {
+    title: 'byte stream',
+    era: 'legacy',
+    over: 'stream',
+    connect: (endpoint, options) => LegacyClient.connect(openPipe(joined(endpoint), StdioClientTransport), options),
+  },
   modernStdio: { title: 'modern stdio', era: 'modern', over: 'stdio', connect: overModernStdio('modern') },
   modernHttp: { title: 'modern HTTP', era: 'modern', over: 'streamable', connect: overModernHttp('modern') },
   autoStdio: { title: 'SDK v2 on stdio', era: 'modern', over: 'stdio', connect: overModernStdio('auto') },
@@ -86,6 +93,14 @@ function overModernStdio(negotiation: Negotiation): ClientKind['connect'] {
 function overModernHttp(negotiation: Negotiation): ClientKind['connect'] {
   return (endpoint, options) =>
     ModernClient.connect(new ModernHttpTransport(urlOf(endpoint)) as ModernTransport, { ...options, negotiation });
+}
+
+const JOIN = fileURLToPath(new URL('../fixtures/joins-stream.js', import.meta.url));
+
+/** A program that does no more than `nc`, so that a client of stdio reaches a byte stream. */
+function joined(endpoint: Endpoint): Endpoint {
+  const { hostname, port } = urlOf(endpoint);
+  return { kind: 'command', command: [process.execPath, JOIN, hostname, port], stderr: 'inherit' };
 }
 
 interface PipeParameters {

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
-import { BRIDGE_COMMAND, type LogLine, readLog, startBridge } from '../support/bridge.ts';
+import { BRIDGE_COMMAND, type Bridge, type LogLine, readLog, startBridge } from '../support/bridge.ts';
 import { assertGone, descendantsOf } from '../support/processes.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { CLIENTS, type ClientKind, type ClientName, type Endpoint, type ServerPipe } from './clients.ts';
 import type { ConnectOptions, MatrixClient } from './matrix-client.ts';
 
@@ -78,10 +79,19 @@ const below = ({ pid }: ServerPipe): number[] => (pid === null ? [] : [pid, ...d
 /** As many processes for modern clients as a scenario needs at once; more would only take longer to end together. */
 const POOL = ['--pool-size', '8'];
 
+async function urlFor({ over }: ClientKind, { logs, url, sseUrl }: Bridge): Promise<URL> {
+  if (over !== 'stream') return over === 'httpSse' ? sseUrl : url;
+  return waitFor(() => {
+    const line = logs.find(({ msg }) => msg?.startsWith('Byte stream') === true);
+    return line && new URL((line.endpoint as { url: string }).url);
+  });
+}
+
 /** `mcp-portage serve …`, one for all clients. */
 async function serve(kind: ClientKind, target: readonly string[]): Promise<Front> {
-  const bridge = await startBridge(target[0] === '--' ? [...POOL, ...target] : target);
-  const endpoint: Endpoint = { kind: 'url', url: kind.over === 'httpSse' ? bridge.sseUrl : bridge.url };
+  const stream = kind.over === 'stream' ? ['--stream', 'tcp://127.0.0.1:0'] : [];
+  const bridge = await startBridge([...stream, ...(target[0] === '--' ? POOL : []), ...target]);
+  const endpoint: Endpoint = { kind: 'url', url: await urlFor(kind, bridge) };
   return {
     logs: bridge.logs,
     connect: (options) => kind.connect(endpoint, options),
