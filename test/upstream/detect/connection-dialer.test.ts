@@ -216,7 +216,7 @@ for (const [name, era, sent] of [
       deps,
     });
     t.teardown(() => dialer.close());
-    t.deepEqual(await listTools(dialer), ['echo']);
+    t.true((await listTools(dialer)).includes('echo'));
     t.deepEqual(connections.sent, sent);
     t.deepEqual(learned, [['byte-stream', era]]);
   });
