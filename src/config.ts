@@ -37,6 +37,8 @@ export interface HttpListenerConfig {
   readonly kind: 'http';
   /** Where it listens, everywhere for the same clients; empty: nowhere over HTTP. */
   readonly addresses: readonly ListenAddress[];
+  /** Where it takes lines on byte streams; each connection is one client of one server. */
+  readonly streams: readonly StreamConfig[];
   /** For ports: a socket of this machine has nobody on the way who could read along. */
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
   readonly endpoints: EndpointConfig;
@@ -45,6 +47,12 @@ export interface HttpListenerConfig {
   readonly maxHeaderBytes: number;
   /** The way to an issuer of access tokens: HTTP_PROXY, HTTPS_PROXY, NO_PROXY as the environment had them. */
   readonly proxyEnv: Readonly<Record<string, string>>;
+}
+
+export interface StreamConfig {
+  readonly address: BoundAddress;
+  /** What comes before the paths of the server that it leads to, as in its listing; undefined: it has none. */
+  readonly segment: string | undefined;
 }
 
 export type ListenAddress = BoundAddress | InheritedAddress;
@@ -125,7 +133,7 @@ export interface ToolChoice {
   readonly exclude: readonly string[];
 }
 
-export type Target = CommandTarget | UrlTarget;
+export type Target = CommandTarget | UrlTarget | StreamTarget;
 
 /** A server to start: the arguments after `--`. */
 export interface CommandTarget {
@@ -142,6 +150,17 @@ export interface UrlTarget {
   /** The Unix socket or named pipe where it is asked for, which the host of the URL then says nothing of; undefined: over the network. */
   readonly socketPath: string | undefined;
 }
+
+/** A server that runs already, and takes lines of JSON on a byte stream. */
+export interface StreamTarget {
+  readonly kind: 'stream';
+  readonly address: StreamAddress;
+}
+
+export type StreamAddress =
+  | { readonly kind: 'tcp'; readonly host: string; readonly port: number; readonly tls: 'off' | 'on' }
+  /** A Unix socket. */
+  | { readonly kind: 'socket'; readonly path: string };
 
 /** The era the server speaks; `auto`: it is asked. */
 export type Protocol = 'auto' | 'legacy' | 'modern';

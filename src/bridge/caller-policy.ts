@@ -24,9 +24,10 @@ export function describeCallers(
 }
 
 /** Behind a reverse proxy the whole world may come by way of loopback. */
-function isForOneOfThisMachine({ addresses, endpoints: { baseUrl } }: HttpListenerConfig): boolean {
+function isForOneOfThisMachine({ addresses, streams, endpoints: { baseUrl } }: HttpListenerConfig): boolean {
   const isProxied = baseUrl !== undefined && !isLoopback(baseUrl.hostname.replace(/^\[|\]$/g, ''));
-  return addresses.every(isForOneUser) && !isProxied;
+  const all = [...addresses, ...streams.map(({ address }) => address)];
+  return all.every(isForOneUser) && !isProxied;
 }
 
 /**

@@ -112,6 +112,7 @@ export async function connectStdio(config: Config, deps: BridgeDeps, pipes: Clie
       }
       case 'output':
       case 'server':
+      case 'unreadable':
         ending.leave();
         break;
       default:

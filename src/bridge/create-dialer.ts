@@ -1,10 +1,8 @@
 import type { QueueSizes } from '../collections/queue-sizes.ts';
-import type { CommandTarget, LoginConfig, ServerConfig, ServerLimits, UrlTarget } from '../config.ts';
+import type { CommandTarget, LoginConfig, ServerConfig, ServerLimits, StreamTarget, UrlTarget } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import type { Credentials } from '../http/client/credentials.ts';
-import { showUrl } from '../http/shown-url.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
-import { nameCommand } from '../process/command-name.ts';
 import type { DuplexTransport, ObservedServer, Observing } from '../relay/observer.ts';
 import { CallsOverSessions } from '../relay/passing-link.ts';
 import type { CallerDialers, CallerEnvironment, SessionDialer, UpstreamDialer } from '../relay/ports.ts';
@@ -13,8 +11,9 @@ import { createSharedModernServer } from '../relay/shared/modern/modern-era.ts';
 import { FilteredDialers } from '../relay/tool-filter.ts';
 import { createConnectionDialer } from '../upstream/detect/connection-dialer.ts';
 import type { EraDialers, JoinedDialers } from '../upstream/detect/joined-dialers.ts';
+import { nameTarget } from '../upstream/name-target.ts';
 import { LinkPool } from '../upstream/resilience/link-pool.ts';
-import { createPingingDialer } from '../upstream/resilience/pinging-dialer.ts';
+import { createPingingConnections, createPingingDialer } from '../upstream/resilience/pinging-dialer.ts';
 import { createRevivingDialer } from '../upstream/resilience/reviving-dialer.ts';
 import { createWatchingDialer } from '../upstream/resilience/watching-dialer.ts';
 import type { ChildLimit } from '../upstream/stdio/child-limit.ts';
@@ -41,8 +40,7 @@ export interface ServerToDial extends ServerConfig {
 
 /** How a server is called where people look: as the file writes it, else by its program or address. */
 export function nameServer({ listing, target }: Pick<ServerConfig, 'listing' | 'target'>): string {
-  if (listing !== undefined) return listing.name;
-  return target.kind === 'url' ? showUrl(target.url) : nameCommand(target.command, target.args);
+  return listing?.name ?? nameTarget(target);
 }
 
 /** The way to a server, whatever it is and whatever it speaks, for clients of every era. */
@@ -55,6 +53,7 @@ export async function createDialers(server: ServerToDial, deps: Deps): Promise<C
 async function dialServer(server: ServerToDial, deps: Deps): Promise<CallerDialers> {
   const { target, child } = server;
   if (target.kind === 'url') return forEveryCaller(await dialUrl(server, target, deps));
+  if (target.kind === 'stream') return forEveryCaller(await dialStream(server, target, deps));
   if (server.mapHeaders.length === 0) return forEveryCaller(dialCommand(server, target, deps));
   // Nothing is shared between processes that are told of different callers.
   return new DialerByEnvironment({
@@ -81,6 +80,35 @@ function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): U
   const isPooled = prewarm > 0 && isolation === 'session';
   const connections = isPooled ? new LinkPool(processes, prewarm, deps) : processes;
   return findEras(connections, 'stdio', server, deps);
+}
+
+/** A server that takes lines on a byte stream. */
+async function dialStream(server: ServerToDial, { address }: StreamTarget, deps: Deps): Promise<UpstreamDialer> {
+  const { createByteStreamDialer } = await import('../upstream/byte-stream/dialer.ts');
+  const { remote, limits } = server;
+  const { maxMessageBytes } = limits;
+  const { tls, timeouts } = remote;
+  const streams = createByteStreamDialer({
+    address,
+    tls,
+    connectTimeoutMs: timeouts.connectMs,
+    maxMessageBytes,
+    failureLevel: 'warn',
+    deps,
+  });
+  return dialConnections(streams, 'byte-stream', server, deps);
+}
+
+/** A server somewhere else whose connections carry either era: they may be lost without a word, and be made again. */
+function dialConnections(
+  connections: SessionDialer,
+  transport: DuplexTransport,
+  server: ServerToDial,
+  deps: Deps,
+): UpstreamDialer {
+  const { keepAliveMs } = server.remote;
+  const pinged = keepAliveMs > 0 ? createPingingConnections(connections, keepAliveMs, deps) : connections;
+  return keepAlive(findEras(pinged, transport, server, deps), server, deps);
 }
 
 /** A server whose connections carry either era, for clients of both. */

@@ -15,6 +15,7 @@ import { addressBase } from '../http/server/listen-addresses.ts';
 import { createPublicUrl, mountOf, type PublicUrl } from '../http/server/public-url.ts';
 import { BodyBudget } from '../http/server/read-body.ts';
 import { respondError } from '../http/server/respond.ts';
+import { showStreamAddress } from '../http/stream-address.ts';
 import type { CallRegistry } from '../relay/call-registry.ts';
 import type { CallerPolicy } from './caller-policy.ts';
 import type { RunningBridge } from './running-bridge.ts';
@@ -146,4 +147,20 @@ export function createUrls(
     { label: 'Health', url: `${own}/healthz` },
     { label: 'Readiness', url: `${own}/readyz` },
   ];
+}
+
+/** Where clients find them that speak lines. `bound`: in the order of the streams; what is not bound yet is left out. */
+export function createStreamUrls(
+  { streams, tls }: HttpListenerConfig,
+  servers: readonly Pick<ServerConfig, 'listing'>[],
+  bound: readonly BoundAddress[],
+): RunningBridge['urls'] {
+  return streams.flatMap(({ segment }, index) => {
+    const address = bound[index];
+    if (address === undefined) return [];
+    const listing = servers.find((server) => server.listing?.segment === segment)?.listing;
+    const isTls = address.kind === 'tcp' && tls !== undefined;
+    const url = showStreamAddress(address.kind === 'tcp' ? { ...address, tls: isTls ? 'on' : 'off' } : address);
+    return [{ label: listing === undefined ? 'Byte stream' : `${listing.name}, byte stream`, url }];
+  });
 }

@@ -3,6 +3,7 @@ import { QueueSizes } from '../collections/queue-sizes.ts';
 import { SharedCapacity } from '../collections/shared-capacity.ts';
 import type { BoundAddress, Config, HttpListenerConfig, ServerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
+import { StreamListener } from '../downstream/byte-stream/listener.ts';
 import { SHUTTING_DOWN } from '../errors.ts';
 import { CertificateFiles } from '../http/server/certificate-files.ts';
 import type { Inspection } from '../observe/inspection.ts';
@@ -13,13 +14,14 @@ import { VERSION } from '../version.ts';
 import { describeCallers } from './caller-policy.ts';
 import { createAuthentication } from './create-authentication.ts';
 import { createDialers, nameServer } from './create-dialer.ts';
-import { baseOf, createUrls } from './create-routes.ts';
+import { baseOf, createStreamUrls, createUrls } from './create-routes.ts';
 import { type HostRequest, type HostRequestParts, handleOfHost, isServedHere } from './host-request.ts';
 import { HttpListener } from './http-listener.ts';
 import { createObservation, type Observation } from './observing/observation.ts';
 import { createLooking } from './observing/status.ts';
 import type { BridgeDeps, RunningBridge } from './running-bridge.ts';
 import type { DialledServer } from './served-server.ts';
+import type { ServerList } from './server-list.ts';
 
 /** Where a request came to somebody else's server. */
 export type HostPlace = Pick<HostRequestParts, 'prefix' | 'arrival'>;
@@ -38,7 +40,7 @@ export interface HttpBridge extends RunningBridge {
   inspect(): Inspection;
 }
 
-/** `mcp-portage serve`: clients of every era over HTTP. */
+/** `mcp-portage serve`: clients of every era, over HTTP and on byte streams. */
 export async function serveHttp(
   listener: HttpListenerConfig,
   config: Config,
@@ -82,7 +84,9 @@ export async function createHttpBridge(
   const { servers } = http;
   servers.update(config.servers);
   observation.serves(servers.served);
+  const streams = listenForStreams(listener, servers, deps);
   let bound: readonly BoundAddress[] = [];
+  let boundStreams: readonly BoundAddress[] = [];
   const startedAtMs = deps.wallClock();
   const inspectAll = (): Inspection => ({
     startedAtMs,
@@ -99,6 +103,7 @@ export async function createHttpBridge(
     // What is wrong with the only server is told now, and not to the first client.
     await servers.unnamed?.start();
   } catch (error) {
+    http.close();
     await servers.close();
     await observation.close();
     throw error;
@@ -106,16 +111,17 @@ export async function createHttpBridge(
   let list = config.servers;
   return {
     get urls() {
-      return createUrls(listener, list, bound);
+      return [...createUrls(listener, list, bound), ...createStreamUrls(listener, list, boundStreams)];
     },
     get servers() {
       return servers.inspect((path) => `${baseOf(listener, bound)}${path}`).map(({ name, url }) => ({ name, url }));
     },
     get statusUrl() {
-      return looking.has('/status') ? `${baseOf(listener, bound)}/status` : undefined;
+      return bound.length > 0 && looking.has('/status') ? `${baseOf(listener, bound)}/status` : undefined;
     },
     async listen() {
       bound = await http.http.listen();
+      boundStreams = await streams.listen();
     },
     handle: (request, response, place) =>
       handleOfHost(request, response, { ...place, listener, http: http.http, servers }),
@@ -130,19 +136,35 @@ export async function createHttpBridge(
     reopen: () => observation.reopen(),
     async shutdown() {
       observation.endWatching();
+      streams.stopAccepting();
       await http.drain(shutdownGraceMs);
       servers.endAll(SHUTTING_DOWN);
       await servers.close();
       http.close();
+      streams.close();
       authentication.close();
       await observation.close();
     },
     killNow() {
       servers.killNow();
       http.http.removeSocketFiles();
+      streams.removeSocketFiles();
     },
-    ended: http.http.failed,
+    ended: Promise.race([http.http.failed, streams.failed]),
   };
+}
+
+function listenForStreams({ streams, tls }: HttpListenerConfig, servers: ServerList, deps: Deps): StreamListener {
+  const isEncrypted = tls !== undefined && streams.some(({ address }) => address.kind === 'tcp');
+  return new StreamListener({
+    places: streams.map(({ address, segment }) => ({
+      address,
+      accept: (socket, reach) => servers.takeStream(segment, socket, reach),
+    })),
+    // Each listener is told once of a renewed certificate.
+    certificate: isEncrypted ? new CertificateFiles({ ...tls, log: deps.log, clock: deps.clock }) : undefined,
+    deps,
+  });
 }
 
 interface DialParts {

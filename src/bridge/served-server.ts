@@ -1,6 +1,7 @@
 import type { QueueSizes } from '../collections/queue-sizes.ts';
 import type { EndpointConfig, HttpListenerConfig, ServerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
+import { ByteStreamClients } from '../downstream/byte-stream/clients.ts';
 import type { HttpRoute } from '../downstream/listener/http-server.ts';
 import type { LiveStreams } from '../downstream/stream/live-streams.ts';
 import type { BridgeError } from '../errors.ts';
@@ -45,10 +46,12 @@ export type InspectedPart = Pick<
   'sessions' | 'openCalls' | 'processes' | 'restarts' | 'verdicts' | 'queues'
 >;
 
-/** A server as clients over HTTP meet it: their sessions and calls, and what is at which path. */
+/** A server as clients of a listener meet it: their sessions and calls, and what is at which path. */
 export class ServedServer {
   readonly sessions: SessionRegistry;
   readonly calls: CallRegistry;
+  /** Clients that speak lines. */
+  readonly streams: ByteStreamClients;
   readonly routes: ReadonlyMap<string, HttpRoute>;
   readonly #dialled: DialledServer;
 
@@ -58,6 +61,9 @@ export class ServedServer {
     const callers = describeCallers(listener, config);
     this.sessions = createSessions(config, { exchanges, deps, dialers: sessionDialers });
     this.calls = createCalls({ ...config, callers }, { exchanges, deps, dialers: callDialers });
+    const { maxMessageBytes, maxJsonDepth, requestTimeoutMs: untakenTimeoutMs } = config.limits;
+    const limits = { maxMessageBytes, maxJsonDepth, untakenTimeoutMs };
+    this.streams = new ByteStreamClients({ sessions: this.sessions, ...limits, deps });
     const served = { ...config, callers, listener: { ...listener, endpoints } };
     this.routes = createRoutes(served, { deps, queues, sessions: this.sessions, calls: this.calls, live });
   }
@@ -93,7 +99,11 @@ export class ServedServer {
    * id of one of its sessions still belongs here.
    */
   async retire(graceMs: number, reason: BridgeError): Promise<void> {
-    await Promise.all([this.sessions.retire(graceMs, reason), this.calls.drain(graceMs)]);
+    await Promise.all([
+      this.sessions.retire(graceMs, reason),
+      this.calls.drain(graceMs),
+      this.streams.retire(graceMs, reason),
+    ]);
     this.endAll(reason);
     await this.close();
   }
@@ -102,6 +112,7 @@ export class ServedServer {
   endAll(reason: BridgeError): void {
     this.sessions.close(reason);
     this.calls.close(reason);
+    this.streams.close(reason);
   }
 
   close(): Promise<void> {

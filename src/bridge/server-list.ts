@@ -1,5 +1,8 @@
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Config, ServerConfig } from '../config.ts';
+import type { StreamReach } from '../downstream/byte-stream/endpoint.ts';
+import { refuseSocket } from '../downstream/byte-stream/listener.ts';
 import { isBrowserNavigation } from '../downstream/listener/browser-page.ts';
 import { livenessRoute, readinessRoute } from '../downstream/listener/health.ts';
 import type { FoundRoute, HttpRoute, OpenRoute, Router } from '../downstream/listener/http-server.ts';
@@ -13,7 +16,7 @@ import type { ServedEndpoint } from '../observe/usage/usage.ts';
 import type { Readiness } from '../relay/ports.ts';
 import { nameServer } from './create-dialer.ts';
 import { endpointsBelow, publicUrlOf } from './create-routes.ts';
-import { ListedServer, type ListedServerParts } from './listed-server.ts';
+import { ListedServer, type ListedServerParts, NOT_FOR_STREAMS } from './listed-server.ts';
 
 /** What has become of the list. */
 export interface ListChange {
@@ -101,18 +104,31 @@ export class ServerList implements Router {
 
   /** Where clients can come in, for those who count who does. */
   get served(): readonly ServedEndpoint[] {
+    const { addresses, streams } = this.#parts.listener;
     return this.#listed().flatMap(({ config, endpoints: { path, ssePath, httpSse, sunset } }) => {
       const server = nameServer(config);
+      const hasStream = streams.some(({ segment }) => segment === config.listing?.segment);
+      const onStreams: ServedEndpoint[] = hasStream
+        ? [{ server, transport: 'byte-stream', path: undefined, sunset: undefined }]
+        : [];
+      if (addresses.length === 0) return onStreams;
       const streamable: ServedEndpoint = { server, transport: 'streamable-http', path, sunset: undefined };
-      return httpSse === 'off'
-        ? [streamable]
-        : [streamable, { server, transport: 'http-sse', path: ssePath, sunset: sunset?.date }];
+      const overSse: ServedEndpoint[] =
+        httpSse === 'off' ? [] : [{ server, transport: 'http-sse', path: ssePath, sunset: sunset?.date }];
+      return [streamable, ...overSse, ...onStreams];
     });
   }
 
   #listed(): readonly ListedServer[] {
     const unnamed = this.#unnamed === undefined ? [] : [this.#unnamed];
     return [...unnamed, ...[...this.#named.values()].filter(({ isListed }) => isListed)];
+  }
+
+  /** The client of a byte stream that leads to the server with this segment. */
+  takeStream(segment: string | undefined, socket: Socket, reach: StreamReach): void {
+    const server = segment === undefined ? this.#unnamed : this.#named.get(segment);
+    if (server !== undefined) server.takeStream(socket, reach);
+    else refuseSocket(socket, NOT_FOR_STREAMS, this.#parts.deps);
   }
 
   // ---- what is served where

@@ -178,6 +178,8 @@ export interface HttpOptions extends ServedOptions {
   readonly socket?: string | readonly string[] | undefined;
   /** Who may connect to it, as the mode of its file. Default: 0600. */
   readonly socketMode?: string | undefined;
+  /** Serve newline-delimited JSON at tcp://host:port or unix:///path, with name= before it if there are several servers. */
+  readonly stream?: string | readonly string[] | undefined;
   /** Serve https with this certificate chain (PEM file). */
   readonly tlsCert?: string | undefined;
   /** Private key of the certificate (PEM file). */

@@ -35,7 +35,7 @@ export interface InspectedServer {
   readonly sseUrl: string | undefined;
   /** When HTTP+SSE is going to end, or has ended; undefined: nobody has said. */
   readonly sunset: string | undefined;
-  readonly kind: 'command' | 'url';
+  readonly kind: 'command' | 'url' | 'stream';
   readonly state: ServerState;
   /** Why it is not ready; undefined where it is. */
   readonly problem: string | undefined;

@@ -235,7 +235,7 @@ test('the scheme of a URL says how it is reached; others are named', (t) => {
   t.regex(refusal('connect', 'wss://a.example/mcp'), /^wss:\/\/ is not supported: MCP has no WebSocket transport/);
   t.regex(
     refusal('connect', 'file:///etc/passwd'),
-    /^file:\/\/ is not supported; expected .* https:\/\/, http:\/\/, unix:\/\/ or pipe:\/\//,
+    /^file:\/\/ is not supported; expected .* https:\/\/, http:\/\/, unix:\/\/, pipe:\/\/, tcp:\/\/ or tls:\/\//,
   );
   t.regex(refusal('connect', 'https://'), /^The URL of the server cannot be read/);
 });

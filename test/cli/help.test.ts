@@ -105,6 +105,12 @@ Configuration file
 Listening (serve)
   --host <address>                     Address to listen on [127.0.0.1]
   --port <port>                        Port to listen on; 0 picks a free one [8000]
+  --socket <path>                      Serve HTTP at this Unix socket (on Windows a named pipe); in
+                                       place of a port unless one is given, too (repeatable)
+  --socket-mode <mode>                 Who may connect to it, as the mode of its file [0600]
+  --stream <address>                   Serve newline-delimited JSON at tcp://host:port or
+                                       unix:///path, with name= before it if there are several
+                                       servers (repeatable)
   --tls-cert <file>                    Serve https with this certificate chain (PEM file)
   --tls-key <file>                     Private key of the certificate (PEM file)
 

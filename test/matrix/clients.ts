@@ -1,4 +1,5 @@
 import type { Stream } from 'node:stream';
+import { fileURLToPath } from 'node:url';
 import {
   StreamableHTTPClientTransport as ModernHttpTransport,
   type Transport as ModernTransport,
@@ -42,7 +43,7 @@ export interface ClientKind {
   readonly title: string;
   /** What is spoken with the bridge. */
   readonly era: Era;
-  readonly over: 'stdio' | 'httpSse' | 'streamable' | 'socket';
+  readonly over: 'stdio' | 'httpSse' | 'streamable' | 'socket' | 'stream';
   connect(endpoint: Endpoint, options: ConnectOptions): Promise<MatrixClient>;
 }
 
@@ -66,6 +67,12 @@ export const CLIENTS = {
     connect: overStreamable,
   },
   socket: { title: 'Streamable HTTP over a Unix socket', era: 'legacy', over: 'socket', connect: overStreamable },
+  stream: {
+    title: 'byte stream',
+    era: 'legacy',
+    over: 'stream',
+    connect: (endpoint, options) => LegacyClient.connect(openPipe(joined(endpoint), StdioClientTransport), options),
+  },
   modernStdio: { title: 'modern stdio', era: 'modern', over: 'stdio', connect: overModernStdio('modern') },
   modernHttp: { title: 'modern HTTP', era: 'modern', over: 'streamable', connect: overModernHttp('modern') },
   modernSocket: {
@@ -103,6 +110,14 @@ function overModernHttp(negotiation: Negotiation): ClientKind['connect'] {
       ...options,
       negotiation,
     });
+}
+
+const JOIN = fileURLToPath(new URL('../fixtures/joins-stream.js', import.meta.url));
+
+/** A program that does no more than `nc`, so that a client of stdio reaches a byte stream. */
+function joined(endpoint: Endpoint): Endpoint {
+  const { hostname, port } = urlOf(endpoint);
+  return { kind: 'command', command: [process.execPath, JOIN, hostname, port], stderr: 'inherit' };
 }
 
 interface PipeParameters {

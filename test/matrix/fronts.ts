@@ -2,8 +2,16 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { BRIDGE_COMMAND, type BridgeOptions, type LogLine, readLog, startBridge } from '../support/bridge.ts';
+import {
+  BRIDGE_COMMAND,
+  type Bridge,
+  type BridgeOptions,
+  type LogLine,
+  readLog,
+  startBridge,
+} from '../support/bridge.ts';
 import { assertGone, descendantsOf } from '../support/processes.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { atSocket, CLIENTS, type ClientKind, type ClientName, type Endpoint, type ServerPipe } from './clients.ts';
 import type { ConnectOptions, MatrixClient } from './matrix-client.ts';
 
@@ -90,6 +98,14 @@ const below = ({ pid }: ServerPipe): number[] => (pid === null ? [] : [pid, ...d
 /** As many processes for modern clients as a scenario needs at once; more would only take longer to end together. */
 const POOL = ['--pool-size', '8'];
 
+async function urlFor({ over }: ClientKind, { logs, url, sseUrl }: Bridge): Promise<URL> {
+  if (over !== 'stream') return over === 'httpSse' ? sseUrl : url;
+  return waitFor(() => {
+    const line = logs.find(({ msg }) => msg?.startsWith('Byte stream') === true);
+    return line && new URL((line.endpoint as { url: string }).url);
+  });
+}
+
 /** `mcp-portage serve --socket …`, one for all clients. */
 async function serveAtSocket(kind: ClientKind, target: readonly string[], bridge: BridgeOptions): Promise<Front> {
   const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-socket-'));
@@ -111,8 +127,10 @@ async function serve(
   target: readonly string[],
   { bridge: options, at }: { readonly bridge: BridgeOptions; readonly at: Endpoint | undefined },
 ): Promise<Front> {
-  const bridge = await startBridge(target.includes('--') ? [...POOL, ...target] : target, options);
-  const endpoint: Endpoint = at ?? { kind: 'url', url: kind.over === 'httpSse' ? bridge.sseUrl : bridge.url };
+  const stream = kind.over === 'stream' ? ['--stream', 'tcp://127.0.0.1:0'] : [];
+  const pool = target.includes('--') ? POOL : [];
+  const bridge = await startBridge([...stream, ...pool, ...target], options);
+  const endpoint: Endpoint = at ?? { kind: 'url', url: await urlFor(kind, bridge) };
   return {
     logs: bridge.logs,
     connect: (options) => kind.connect(endpoint, options),

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { startInetd } from '../support/inetd.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import { createSocketFetch } from '../support/socket-fetch.ts';
 import type { ClientKind } from './clients.ts';
@@ -64,6 +65,8 @@ export const SERVERS = {
   statelessJson: overHttp('Streamable HTTP without sessions, JSON answers', 'streamable', 'stateless-json'),
   socket: atSocket('Streamable HTTP at a Unix socket', 'legacy', (path) => startLegacyHttp('stateful', path)),
   modernStdio: onStdio('modern stdio', 'modern', MODERN),
+  stream: onStream('byte stream', 'legacy', LEGACY),
+  modernStream: onStream('modern byte stream', 'modern', MODERN),
   modernHttp: {
     title: 'modern HTTP',
     era: 'modern',
@@ -86,6 +89,21 @@ function onStdio(title: string, era: Era, program: string): ServerKind {
       const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-matrix-'));
       const target = ['--', process.execPath, program, 'stdio', join(folder, 'record')];
       return { target, look: undefined, stop: () => rm(folder, { recursive: true, force: true }) };
+    },
+  };
+}
+
+/** A process for each connection, as inetd and socat start it. */
+function onStream(title: string, era: Era, program: string): ServerKind {
+  return {
+    title,
+    era,
+    over: 'stream',
+    start: async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-matrix-'));
+      const inetd = await startInetd([process.execPath, program, 'stdio', join(folder, 'record')]);
+      const stop = () => inetd.stop().finally(() => rm(folder, { recursive: true, force: true }));
+      return { target: [`tcp://127.0.0.1:${inetd.port}`], look: undefined, stop };
     },
   };
 }

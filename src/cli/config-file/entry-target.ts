@@ -1,7 +1,7 @@
 /** What an entry names: a program to start, or where a server is, and how it is spoken to there. */
-import type { Target, UrlTarget } from '../../config.ts';
+import type { StreamTarget, Target } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
-import { isServerScheme, parseServerUrl } from '../parse/target.ts';
+import { isServerScheme, parseServerUrl, type RunningTarget } from '../parse/target.ts';
 import type { Path } from './config-tree.ts';
 import type { Entry } from './entry-schema.ts';
 
@@ -16,7 +16,7 @@ export interface WrittenTransport {
   readonly name: 'auto' | 'streamable-http' | 'sse';
 }
 
-type Kind = 'command' | 'auto' | 'streamable-http' | 'sse';
+type Kind = 'command' | 'auto' | 'streamable-http' | 'sse' | 'stream';
 
 /** In lower case, without hyphens and underscores. */
 const KINDS: ReadonlyMap<string, Kind> = new Map([
@@ -26,6 +26,8 @@ const KINDS: ReadonlyMap<string, Kind> = new Map([
   ['http', 'streamable-http'],
   ['streamablehttp', 'streamable-http'],
   ['sse', 'sse'],
+  ['stream', 'stream'],
+  ['tcp', 'stream'],
 ]);
 
 const TYPE_KEYS = ['type', 'transport', 'transportType'] as const;
@@ -87,6 +89,8 @@ function readUrl(
   const text = entry[key] ?? (entry.socket === undefined ? '' : AT_SOCKET);
   const target = parseUrl(withPath(text, kind));
   if (typeof target === 'string') return refuse([key], target);
+  if (target.kind === 'stream') return readStream(target, key, typeKey, kind);
+  if (kind === 'stream') return refuse([key], NO_STREAM);
   if (key === 'httpUrl') return { ok: true, target, transport: { key, name: 'streamable-http' } };
   const transport = typeKey === undefined || kind === undefined ? undefined : { key: typeKey, name: kind };
   return { ok: true, target, transport };
@@ -115,6 +119,21 @@ function readSocket(
 /** The endpoint where an entry says only the socket. */
 const AT_SOCKET = 'http://localhost/mcp';
 
+/** Nothing is found out about HTTP there. */
+function readStream(
+  target: StreamTarget,
+  key: (typeof URL_KEYS)[number],
+  typeKey: string | undefined,
+  kind: Kind | undefined,
+): EntryTarget {
+  if (key === 'httpUrl') return refuse([key], 'is where HTTP is spoken, but this is the address of a byte stream.');
+  if (kind === undefined || kind === 'stream' || kind === 'auto') return { ok: true, target, transport: undefined };
+  return refuse(
+    [typeKey ?? 'type'],
+    'says that HTTP is spoken, but the address is that of a byte stream; correct one of them.',
+  );
+}
+
 /** VS Code asks for `/` where nothing follows the path of a socket. */
 function withPath(text: string, kind: Kind | undefined): string {
   const isHttp = kind === 'streamable-http' || kind === 'sse';
@@ -122,7 +141,7 @@ function withPath(text: string, kind: Kind | undefined): string {
 }
 
 /** Where the server is, or what is wrong with that. */
-function parseUrl(text: string): UrlTarget | string {
+function parseUrl(text: string): RunningTarget | string {
   // What is no URL at all is not to be quoted as the scheme of one.
   if (!isServerScheme(text)) return NO_URL;
   try {
@@ -133,9 +152,10 @@ function parseUrl(text: string): UrlTarget | string {
   }
 }
 
-const NO_URL = 'expected a URL that begins with https://, http://, unix:// or pipe://.';
+const NO_URL = 'expected a URL that begins with https://, http://, unix://, pipe://, tcp:// or tls://.';
+const NO_STREAM = 'expected the address of a byte stream, like tcp://127.0.0.1:9000 or unix:///run/mcp.sock.';
 const UNKNOWN_TYPE =
-  'expected stdio, local, http, streamable-http, sse or remote, got another text (WebSocket is not supported).';
+  'expected stdio, local, http, streamable-http, sse, stream or remote, got another text (WebSocket is not supported).';
 
 function refuse(path: Path, problem: string): EntryTarget {
   return { ok: false, path, problem };

@@ -55,6 +55,15 @@ export const LISTENING_OPTIONS = [
     verbs: ['serve'],
   },
   {
+    name: 'stream',
+    group: 'listen',
+    describe:
+      'Serve newline-delimited JSON at tcp://host:port or unix:///path, with name= before it if there are several servers',
+    kind: 'list',
+    placeholder: 'address',
+    verbs: ['serve'],
+  },
+  {
     name: 'tls-cert',
     group: 'listen',
     describe: 'Serve https with this certificate chain (PEM file)',

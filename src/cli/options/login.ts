@@ -10,7 +10,7 @@ export const LOGIN_OPTIONS = [
     placeholder: 'when',
     choices: ['on-demand', 'anew', 'never'],
     defaultNote: 'on-demand for connect; never for other commands, or with a token',
-    target: 'url',
+    targets: ['url'],
   },
   {
     name: 'oauth-grant',
@@ -20,7 +20,7 @@ export const LOGIN_OPTIONS = [
     placeholder: 'grant',
     choices: ['authorization-code', 'client-credentials'],
     default: 'authorization-code',
-    target: 'url',
+    targets: ['url'],
   },
   {
     name: 'oauth-client-id',
@@ -28,7 +28,7 @@ export const LOGIN_OPTIONS = [
     describe: 'Client registered with the authorization server, in place of dynamic registration',
     kind: 'value',
     placeholder: 'id',
-    target: 'url',
+    targets: ['url'],
   },
   {
     name: 'oauth-secret-file',
@@ -37,7 +37,7 @@ export const LOGIN_OPTIONS = [
     kind: 'value',
     placeholder: 'file',
     completes: 'file',
-    target: 'url',
+    targets: ['url'],
   },
   {
     name: 'oauth-client-key',
@@ -46,7 +46,7 @@ export const LOGIN_OPTIONS = [
     kind: 'value',
     placeholder: 'file',
     completes: 'file',
-    target: 'url',
+    targets: ['url'],
   },
   {
     name: 'oauth-client-document',
@@ -54,7 +54,7 @@ export const LOGIN_OPTIONS = [
     describe: 'URL of your client ID metadata document, used where the server supports that',
     kind: 'value',
     placeholder: 'url',
-    target: 'url',
+    targets: ['url'],
   },
   {
     name: 'oauth-issuer',
@@ -63,7 +63,7 @@ export const LOGIN_OPTIONS = [
     kind: 'value',
     placeholder: 'url',
     defaultNote: 'the one the server names',
-    target: 'url',
+    targets: ['url'],
   },
   {
     name: 'oauth-scope',
@@ -71,7 +71,7 @@ export const LOGIN_OPTIONS = [
     describe: 'Scope to ask for, in place of those the server names',
     kind: 'list',
     placeholder: 'scope',
-    target: 'url',
+    targets: ['url'],
   },
   {
     name: 'oauth-callback',
@@ -80,7 +80,7 @@ export const LOGIN_OPTIONS = [
     kind: 'value',
     placeholder: 'url',
     default: 'http://127.0.0.1:0/callback',
-    target: 'url',
+    targets: ['url'],
   },
   {
     name: 'oauth-browser',
@@ -88,7 +88,7 @@ export const LOGIN_OPTIONS = [
     describe: 'Open the browser for a login; the address is logged either way',
     kind: 'flag',
     default: 'true',
-    target: 'url',
+    targets: ['url'],
   },
   {
     name: 'state-dir',

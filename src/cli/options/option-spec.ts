@@ -45,8 +45,8 @@ export interface OptionSpec {
   readonly completes?: 'file' | 'directory';
   /** Absent: all of them. */
   readonly verbs?: readonly BridgeVerb[];
-  /** The kind of server it is about; absent: any. */
-  readonly target?: Target['kind'];
+  /** The kinds of servers it is about; absent: any. */
+  readonly targets?: readonly Target['kind'][];
   /** Between the values of a list in the environment; absent: a comma. */
   readonly separator?: 'newline';
 }

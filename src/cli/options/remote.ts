@@ -10,7 +10,7 @@ export const REMOTE_OPTIONS = [
     placeholder: 'name',
     choices: ['auto', 'streamable-http', 'sse'],
     default: 'auto',
-    target: 'url',
+    targets: ['url'],
   },
   {
     name: 'header',
@@ -19,7 +19,7 @@ export const REMOTE_OPTIONS = [
     kind: 'list',
     placeholder: 'Name: value',
     separator: 'newline',
-    target: 'url',
+    targets: ['url'],
   },
   {
     name: 'header-file',
@@ -28,7 +28,7 @@ export const REMOTE_OPTIONS = [
     kind: 'value',
     placeholder: 'file',
     completes: 'file',
-    target: 'url',
+    targets: ['url'],
   },
   {
     name: 'bearer-token-file',
@@ -37,7 +37,7 @@ export const REMOTE_OPTIONS = [
     kind: 'value',
     placeholder: 'file',
     completes: 'file',
-    target: 'url',
+    targets: ['url'],
   },
   {
     name: 'forward-header',
@@ -46,7 +46,7 @@ export const REMOTE_OPTIONS = [
     kind: 'list',
     placeholder: 'name',
     verbs: ['serve'],
-    target: 'url',
+    targets: ['url'],
   },
   {
     name: 'ca',
@@ -55,7 +55,7 @@ export const REMOTE_OPTIONS = [
     kind: 'value',
     placeholder: 'file',
     completes: 'file',
-    target: 'url',
+    targets: ['url', 'stream'],
   },
   {
     name: 'client-cert',
@@ -64,7 +64,7 @@ export const REMOTE_OPTIONS = [
     kind: 'value',
     placeholder: 'file',
     completes: 'file',
-    target: 'url',
+    targets: ['url', 'stream'],
   },
   {
     name: 'client-key',
@@ -73,7 +73,7 @@ export const REMOTE_OPTIONS = [
     kind: 'value',
     placeholder: 'file',
     completes: 'file',
-    target: 'url',
+    targets: ['url', 'stream'],
   },
   {
     name: 'connect-timeout',
@@ -82,7 +82,7 @@ export const REMOTE_OPTIONS = [
     kind: 'value',
     placeholder: 'duration',
     default: '10s',
-    target: 'url',
+    targets: ['url', 'stream'],
     verbs: ['serve', 'connect'],
   },
   {
@@ -92,7 +92,7 @@ export const REMOTE_OPTIONS = [
     kind: 'value',
     placeholder: 'duration',
     default: '0',
-    target: 'url',
+    targets: ['url'],
     verbs: ['serve', 'connect'],
   },
   {
@@ -102,7 +102,7 @@ export const REMOTE_OPTIONS = [
     kind: 'value',
     placeholder: 'duration',
     default: '0',
-    target: 'url',
+    targets: ['url'],
     verbs: ['serve', 'connect'],
   },
   {
@@ -112,7 +112,7 @@ export const REMOTE_OPTIONS = [
     kind: 'value',
     placeholder: 'duration',
     default: '0',
-    target: 'url',
+    targets: ['url'],
     verbs: ['serve', 'connect'],
   },
   {
@@ -122,7 +122,7 @@ export const REMOTE_OPTIONS = [
     kind: 'value',
     placeholder: 'duration',
     default: '0',
-    target: 'url',
+    targets: ['url', 'stream'],
     verbs: ['serve', 'connect'],
   },
 ] as const satisfies readonly OptionSpec[];

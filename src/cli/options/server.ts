@@ -34,7 +34,7 @@ export const SERVER_OPTIONS = [
     kind: 'list',
     placeholder: 'Name=VARIABLE',
     verbs: ['serve'],
-    target: 'command',
+    targets: ['command'],
   },
   {
     name: 'cwd',
@@ -44,7 +44,7 @@ export const SERVER_OPTIONS = [
     placeholder: 'directory',
     defaultNote: 'the current directory',
     completes: 'directory',
-    target: 'command',
+    targets: ['command'],
   },
   {
     name: 'env',
@@ -52,7 +52,7 @@ export const SERVER_OPTIONS = [
     describe: 'Set a variable for the server; NAME alone passes on its current value',
     kind: 'list',
     placeholder: 'NAME=value',
-    target: 'command',
+    targets: ['command'],
   },
   {
     name: 'inherit-env',
@@ -60,7 +60,7 @@ export const SERVER_OPTIONS = [
     describe: 'Pass the whole environment to the server, not just PATH, HOME and other harmless names',
     kind: 'flag',
     default: 'false',
-    target: 'command',
+    targets: ['command'],
   },
   {
     name: 'pty',
@@ -68,6 +68,6 @@ export const SERVER_OPTIONS = [
     describe: 'Run the server on a pseudo-terminal, for servers that need one; takes the package @lydell/node-pty',
     kind: 'flag',
     default: 'false',
-    target: 'command',
+    targets: ['command'],
   },
 ] as const satisfies readonly OptionSpec[];

@@ -11,7 +11,7 @@ export const SESSIONS_OPTIONS = [
     choices: ['session', 'shared'],
     default: 'session',
     verbs: ['serve'],
-    target: 'command',
+    targets: ['command', 'stream'],
   },
   {
     name: 'prewarm',
@@ -21,7 +21,7 @@ export const SESSIONS_OPTIONS = [
     placeholder: 'count',
     default: '0',
     verbs: ['serve'],
-    target: 'command',
+    targets: ['command'],
   },
   {
     name: 'session-timeout',
@@ -77,7 +77,7 @@ export const SESSIONS_OPTIONS = [
     placeholder: 'count',
     defaultNote: 'twice --max-sessions plus --pool-size',
     verbs: ['serve'],
-    target: 'command',
+    targets: ['command'],
   },
   {
     name: 'poll-after',
@@ -194,7 +194,7 @@ export const SESSIONS_OPTIONS = [
     placeholder: 'duration',
     default: '30s',
     verbs: ['serve'],
-    target: 'command',
+    targets: ['command'],
   },
   {
     name: 'shutdown-grace',

@@ -8,12 +8,14 @@ import type {
   KeyLocation,
   ListenAddress,
   MappedHeader,
+  TcpAddress,
   TokenSource,
 } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
 import { isWildcard } from '../../http/addresses.ts';
 import { isBearerToken } from '../../http/client/bearer-token.ts';
 import { boundAddress, isExposed, isOpenToAllUsers } from '../../http/server/listen-addresses.ts';
+import { showStreamAddress } from '../../http/stream-address.ts';
 import type { GivenOptions } from '../options/given-options.ts';
 import type { OptionName } from '../options/option-table.ts';
 import {
@@ -25,6 +27,7 @@ import {
   type WrittenTokenSource,
 } from './auth-value.ts';
 import type { Environment } from './child-environment.ts';
+import type { WrittenStream } from './stream-address.ts';
 import * as value from './value.ts';
 
 export interface AccessRequest {
@@ -37,7 +40,9 @@ export interface AccessRequest {
   readonly listens: 'yes' | 'no';
 }
 
-export type ListenPlaces = Pick<HttpListenerConfig, 'addresses' | 'tls'>;
+export interface ListenPlaces extends Pick<HttpListenerConfig, 'addresses' | 'tls'> {
+  readonly streams: readonly WrittenStream[];
+}
 
 export interface ParsedAccess {
   readonly access: AccessConfig;
@@ -49,7 +54,9 @@ export function parseAccess(request: AccessRequest): ParsedAccess {
   const { given, listen, listens } = request;
   const auth = parseAuth(request);
   const anonymous = given.required('allow-anonymous', value.parseFlag);
-  if (anonymous && auth !== undefined) {
+  refuseUnaskedStreams(request, { anonymous, auth });
+  // Where a stream needs the word, it is for that alone: over HTTP callers are asked all the same.
+  if (anonymous && auth !== undefined && portsOfStreams(listen).length === 0) {
     throw excluded(
       `${given.sourceOf('allow-anonymous')} lets everybody in, ${sourceOfAuth(given)} only some; leave one of them out.`,
     );
@@ -64,7 +71,8 @@ export function parseAccess(request: AccessRequest): ParsedAccess {
     },
     warnings: [
       ...(exposed === undefined ? [] : warnOfExposure(request, auth, exposed)),
-      ...(listens === 'yes' && auth === undefined ? warnOfOpenSockets(listen) : []),
+      ...(listens === 'yes' ? warnOfExposedStreams(listen) : []),
+      ...(listens === 'yes' ? warnOfOpenSockets(listen, auth) : []),
       ...warnOfShortTokens(auth),
     ],
   };
@@ -182,6 +190,43 @@ function refuseExposed(given: GivenOptions, address: ListenAddress): BridgeError
   );
 }
 
+function portsOfStreams({ streams }: Pick<ListenPlaces, 'streams'>): readonly TcpAddress[] {
+  return streams.flatMap(({ address }) => (address.kind === 'tcp' ? [address] : []));
+}
+
+function showPort(address: TcpAddress, tls: HttpListenerConfig['tls']): string {
+  return showStreamAddress({ ...address, tls: tls === undefined ? 'off' : 'on' });
+}
+
+/** Lines have no place for a token, so whoever reaches a port is let in, and the user has to know that. */
+function refuseUnaskedStreams(
+  { given, listen, listens }: AccessRequest,
+  { anonymous, auth }: { readonly anonymous: boolean; readonly auth: AuthConfig | undefined },
+): void {
+  const ports = listens === 'yes' && !anonymous ? portsOfStreams(listen) : [];
+  const [first] = ports;
+  if (first !== undefined && auth !== undefined) {
+    throw excluded(
+      `${given.sourceOf('stream')} ${showPort(first, listen.tls)} has no place for a token, so it would let in whoever reaches it, past ${sourceOfAuth(given)}. Use a Unix socket (unix:///path), whose file says who may connect, or say --allow-anonymous: that is then for the stream alone, and HTTP asks for tokens all the same.`,
+    );
+  }
+  const exposed = ports.find(isExposed);
+  if (exposed === undefined) return;
+  throw excluded(
+    `${given.sourceOf('stream')} ${showPort(exposed, listen.tls)} lets other machines reach this port, and nobody would be asked who they are: whoever reaches it could use the wrapped server and all it can do. Listen on 127.0.0.1 or a Unix socket, or say --allow-anonymous if something else guards the port.`,
+  );
+}
+
+function warnOfExposedStreams(listen: ListenPlaces): readonly string[] {
+  return portsOfStreams(listen)
+    .filter(isExposed)
+    .map((address) => {
+      const readable =
+        listen.tls === undefined ? ', and everybody on the way can read what is said (no --tls-cert)' : '';
+      return `Taking lines at ${showPort(address, listen.tls)} from everybody (--allow-anonymous): whoever reaches this port can use the wrapped server and all it can do${readable}. Let only trusted machines reach it (firewall, or private network).`;
+    });
+}
+
 function nameExposed(address: ListenAddress): string {
   const bound = boundAddress(address);
   return bound.kind === 'tcp' ? bound.host : bound.path;
@@ -204,10 +249,10 @@ function warnOfExposure(
   ];
 }
 
-/** Who says so by the mode of a file means it, so it is not refused. */
-function warnOfOpenSockets({ addresses }: ListenPlaces): readonly string[] {
-  return addresses
-    .map(boundAddress)
+/** Who says so by the mode of a file means it, so it is not refused. On streams nobody is asked for a token. */
+function warnOfOpenSockets({ addresses, streams }: ListenPlaces, auth: AuthConfig | undefined): readonly string[] {
+  const overHttp = auth === undefined ? addresses.map(boundAddress) : [];
+  return [...overHttp, ...streams.map(({ address }) => address)]
     .flatMap((bound) => (bound.kind === 'socket' && isOpenToAllUsers(bound) ? [bound.path] : []))
     .map(
       (path) =>

@@ -8,10 +8,12 @@ import { envNameOf, type OptionName } from '../options/option-table.ts';
 import { type AccessRequest, type ListenPlaces, parseAccess } from './access.ts';
 import { parseAddresses } from './listen-addresses.ts';
 import { pickProxyEnvironment, type RemoteSurroundings } from './remote.ts';
+import type { WrittenStream } from './stream-address.ts';
 import * as value from './value.ts';
 
 export interface ParsedListener {
   readonly listener: HttpListenerConfig;
+  readonly streams: readonly WrittenStream[];
   readonly warnings: readonly string[];
 }
 
@@ -24,14 +26,18 @@ export function parseListener(
   around: RemoteSurroundings,
   listens: AccessRequest['listens'],
 ): ParsedListener {
-  const listen: ListenPlaces = { addresses: parseAddresses(given, around), tls: parseTls(given, around) };
+  const { addresses, streams } = parseAddresses(given, around);
+  const listen: ListenPlaces = { addresses, streams, tls: parseTls(given, around) };
   refuseTlsWithoutPort(given, listen);
   const endpoints = parseEndpoints(given);
   const { env, cwd } = around;
   const { access, warnings } = parseAccess({ given, env, cwd, listen, endpoints, listens });
   const maxHeaderBytes = given.required('max-header-bytes', value.parseMessageSize);
   const proxyEnv = pickProxyEnvironment(env);
-  return { listener: { kind: 'http', ...listen, endpoints, access, maxHeaderBytes, proxyEnv }, warnings };
+  const { tls } = listen;
+  // Which servers they lead to is known when those are.
+  const listener = { kind: 'http', addresses, streams: [], tls, endpoints, access, maxHeaderBytes, proxyEnv } as const;
+  return { listener, streams, warnings };
 }
 
 function parseTls(given: GivenOptions, around: RemoteSurroundings): HttpListenerConfig['tls'] {
@@ -46,8 +52,9 @@ function parseTls(given: GivenOptions, around: RemoteSurroundings): HttpListener
   return { certFile: resolve(around.cwd, certFile), keyFile: resolve(around.cwd, keyFile) };
 }
 
-function refuseTlsWithoutPort(given: GivenOptions, { addresses, tls }: ListenPlaces): void {
-  if (tls === undefined || addresses.map(boundAddress).some(({ kind }) => kind === 'tcp')) return;
+function refuseTlsWithoutPort(given: GivenOptions, { addresses, streams, tls }: ListenPlaces): void {
+  const all = [...addresses.map(boundAddress), ...streams.map(({ address }) => address)];
+  if (tls === undefined || all.some(({ kind }) => kind === 'tcp')) return;
   // As with the port, the environment says how it would be.
   if (given.sourceOf('tls-cert') === envNameOf('tls-cert')) return;
   throw excluded(

@@ -32,7 +32,7 @@ export function parseSnippet(
   if (host === undefined) {
     throw refuse(`--for says which host the snippet is for: ${HOSTS.join(', ')}.`);
   }
-  if (target?.kind === 'command') {
+  if (target !== undefined && target.kind !== 'url') {
     throw refuse('snippet takes the address where a server is served, or --config with the file that is served.');
   }
   const { listener } = parseListener(given, around, 'no');

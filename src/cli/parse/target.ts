@@ -1,9 +1,10 @@
 /** Which server is meant: the command behind `--`, or one URL. */
-import type { Target, UrlTarget } from '../../config.ts';
+import type { StreamTarget, Target, UrlTarget } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
 import { SocketUrl } from '../../http/socket-url.ts';
 import type { BridgeVerb } from '../options/option-spec.ts';
 import { parseSocketUrlPath } from './socket-path.ts';
+import { parseNetworkAddress } from './stream-address.ts';
 
 /** `scheme://…`, of whatever scheme. */
 export function isUrlLike(argument: string): boolean {
@@ -31,20 +32,27 @@ export function parseTarget(verb: BridgeVerb, positionals: readonly string[], co
  * The server that a URL leads to, by its scheme. Throws ERR_CONFIG_OPTION, and shows nothing of the URL but that.
  * @param platform whose sockets and pipes are meant
  */
-export function parseServerUrl(argument: string, platform: NodeJS.Platform = process.platform): UrlTarget {
+export function parseServerUrl(argument: string, platform: NodeJS.Platform = process.platform): RunningTarget {
   const scheme = argument.slice(0, argument.indexOf(':')).toLowerCase();
   const parse = SCHEMES.get(scheme);
   if (parse !== undefined) return parse(argument, platform);
-  throw refuse(`${scheme}:// is not supported; expected a URL that begins with https://, http://, unix:// or pipe://.`);
+  throw refuse(
+    `${scheme}:// is not supported; expected a URL that begins with https://, http://, unix://, pipe://, tcp:// or tls://.`,
+  );
 }
 
-type ParseUrl = (argument: string, platform: NodeJS.Platform) => UrlTarget;
+/** A server that runs already. */
+export type RunningTarget = UrlTarget | StreamTarget;
+
+type ParseUrl = (argument: string, platform: NodeJS.Platform) => RunningTarget;
 
 const SCHEMES: ReadonlyMap<string, ParseUrl> = new Map([
   ['http', parseWebUrl],
   ['https', parseWebUrl],
   ['unix', parseSocketUrl],
   ['pipe', parseSocketUrl],
+  ['tcp', parseNetworkStream],
+  ['tls', parseNetworkStream],
   ['ws', refuseWebSocket],
   ['wss', refuseWebSocket],
 ]);
@@ -69,8 +77,18 @@ function parseWebUrl(argument: string): UrlTarget {
   return { kind: 'url', url, socketPath: undefined };
 }
 
-/** HTTP over a Unix socket or a named pipe: the place of the socket, and after `#` the path that is asked for there. */
-function parseSocketUrl(argument: string, platform: NodeJS.Platform): UrlTarget {
+/** A server that takes lines at a port. */
+function parseNetworkStream(argument: string): StreamTarget {
+  const parsed = parseNetworkAddress(argument);
+  if (parsed.ok) return { kind: 'stream', address: parsed.value };
+  throw refuse(`The address of the server cannot be used: expected ${parsed.expected}.`);
+}
+
+/**
+ * At a Unix socket or a named pipe: HTTP where after `#` stands the path that is asked for there, and else lines, which
+ * need none.
+ */
+function parseSocketUrl(argument: string, platform: NodeJS.Platform): RunningTarget {
   const [, scheme = '', place = '', path] = /^([^:]*):\/\/([^#]*)(?:#(.*))?$/s.exec(argument) ?? [];
   const isPipe = scheme.toLowerCase() === 'pipe';
   const example = isPipe ? 'pipe:///name#/mcp' : 'unix:///run/mcp.sock#/mcp';
@@ -79,6 +97,7 @@ function parseSocketUrl(argument: string, platform: NodeJS.Platform): UrlTarget 
     throw refuse(
       `The URL of the server cannot be used: expected ${parsed.expected}, with the path of the endpoint after #, as in ${example}.`,
     );
+  if (path === undefined && !isPipe) return { kind: 'stream', address: { kind: 'socket', path: parsed.value } };
   if (path === undefined) {
     throw refuse(`The URL of the server lacks the path of its endpoint, which stands after #, as in ${example}.`);
   }

@@ -1,12 +1,12 @@
-import { readFileSync } from 'node:fs';
 import { type ClientRequest, Agent as HttpAgent, type RequestOptions } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { BlockList, isIP, type Socket } from 'node:net';
-import { createSecureContext, type SecureContext } from 'node:tls';
+import type { SecureContext } from 'node:tls';
 import { urlToHttpOptions } from 'node:url';
 import { HttpProxyAgent } from 'http-proxy-agent';
 import { HttpsProxyAgent } from 'https-proxy-agent';
 import { BridgeError } from '../../errors.ts';
+import { readSecureContext, type TlsFiles } from './secure-context.ts';
 import { SocketAgent } from './socket-agent.ts';
 
 /**
@@ -21,13 +21,6 @@ const MAX_IDLE_SOCKETS = 64;
  * while nothing waits, too, where Node would take a second: to change it twice a request costs a seventh of a small one.
  */
 export const TCP_KEEP_ALIVE_MS = 30_000;
-
-export interface TlsFiles {
-  /** Replaces the built-in authorities, as curl's --cacert does. */
-  readonly caFile: string | undefined;
-  readonly certFile: string | undefined;
-  readonly keyFile: string | undefined;
-}
 
 /** Where a request goes, as `http.request` takes it. */
 export type RequestTarget = Pick<RequestOptions, 'protocol' | 'hostname' | 'port' | 'path' | 'auth' | 'agent'>;
@@ -160,30 +153,6 @@ function secured(secureContext: SecureContext | undefined): {
   rejectUnauthorized: true;
 } {
   return secureContext === undefined ? VERIFIED : { ...VERIFIED, secureContext };
-}
-
-function readSecureContext({ caFile, certFile, keyFile }: TlsFiles): SecureContext | undefined {
-  if (caFile === undefined && certFile === undefined && keyFile === undefined) return undefined;
-  const ca = readPem(caFile, '--ca');
-  const cert = readPem(certFile, '--client-cert');
-  const key = readPem(keyFile, '--client-key');
-  try {
-    return createSecureContext({ ...(ca && { ca }), ...(cert && { cert }), ...(key && { key }) });
-  } catch (cause) {
-    const files = [caFile, certFile, keyFile].filter((file) => file !== undefined).join(', ');
-    throw new BridgeError('ERR_CONFIG_OPTION', `These files do not make a usable TLS configuration: ${files}.`, {
-      cause,
-    });
-  }
-}
-
-function readPem(file: string | undefined, option: string): Buffer | undefined {
-  if (file === undefined) return undefined;
-  try {
-    return readFileSync(file);
-  } catch (cause) {
-    throw new BridgeError('ERR_CONFIG_OPTION', `Cannot read the file given with ${option}: ${file}.`, { cause });
-  }
 }
 
 /** HTTP_PROXY and the like, by name, as the environment had them. */

@@ -79,6 +79,12 @@ function explain(url: URL, code: string | undefined, shown: string, proxy: URL |
   return `${showUrl(url)}: ${(code && explanations.get(code)) ?? 'the connection failed'}${shown}${askForTls(url, code)}`;
 }
 
+/** What a code of the system or of TLS says of a server that could not be connected to, and the way out. */
+export function explainCode(code: string): string | undefined {
+  const [what, wayOut] = unconnected.get(code) ?? [];
+  return what === undefined ? explanations.get(code) : `${what}. ${wayOut}`;
+}
+
 /**
  * The hint for a server that expects TLS and resets the connection of a plain request. Completes a sentence without its
  * full stop.

@@ -79,6 +79,7 @@ const server = {
 const listener = {
   kind: 'http',
   addresses: [{ kind: 'tcp', host: '127.0.0.1', port: 8000 }],
+  streams: [],
   tls: undefined,
   endpoints: {
     path: '/mcp',
@@ -176,6 +177,7 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   port: ['9000'],
   socket: ['mcp.sock', 'unix:///run/mcp.sock'],
   'socket-mode': ['0660'],
+  stream: ['unix:///run/lines.sock'],
   'tls-cert': ['cert.pem'],
   'tls-key': ['/etc/key.pem'],
   path: ['/a'],
@@ -274,6 +276,7 @@ const listening = {
     { kind: 'socket', path: '/work-dir/mcp.sock', mode: 0o660 },
     { kind: 'socket', path: '/run/mcp.sock', mode: 0o660 },
   ],
+  streams: [{ address: { kind: 'socket', path: '/run/lines.sock', mode: 0o660 }, segment: undefined }],
   tls: { certFile: '/work-dir/cert.pem', keyFile: '/etc/key.pem' },
   endpoints: {
     path: '/a',

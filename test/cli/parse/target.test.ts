@@ -1,5 +1,6 @@
 import test from 'ava';
 import { parseServerUrl } from '../../../src/cli/parse/target.ts';
+import type { UrlTarget } from '../../../src/config.ts';
 import { BridgeError } from '../../../src/errors.ts';
 import { judgeRedirect } from '../../../src/http/client/redirects.ts';
 import { showUrl } from '../../../src/http/shown-url.ts';
@@ -14,6 +15,12 @@ function refusal(text: string, platform: NodeJS.Platform = 'linux'): string {
   throw new Error(`${text} was taken`);
 }
 
+function parseUrl(text: string, platform: NodeJS.Platform): UrlTarget {
+  const target = parseServerUrl(text, platform);
+  if (target.kind !== 'url') throw new Error(`${text} is no place for HTTP`);
+  return target;
+}
+
 const reached = test.macro({
   title: (_, text: string) => `${text} is a place at a socket`,
   exec(
@@ -22,7 +29,7 @@ const reached = test.macro({
     platform: NodeJS.Platform,
     expected: { readonly url: string; readonly path: string; readonly shown: string },
   ) {
-    const target = parseServerUrl(text, platform);
+    const target = parseUrl(text, platform);
     t.is(target.url.href, expected.url);
     t.is(target.socketPath, expected.path);
     t.is(showUrl(target.url), expected.shown);
@@ -61,7 +68,7 @@ test('what is no place at a socket is refused with one that is', (t) => {
 });
 
 test('a redirect stays on the socket, and one to anywhere else is refused', (t) => {
-  const { url } = parseServerUrl('unix:///run/mcp.sock#/mcp', 'linux');
+  const { url } = parseUrl('unix:///run/mcp.sock#/mcp', 'linux');
   const judge = (location: string) => judgeRedirect({ method: 'POST', url, status: 307, location, hops: 0 });
   const followed = judge('http://localhost/elsewhere');
   t.is(followed.kind === 'follow' ? showUrl(followed.url) : followed.kind, 'unix:///run/mcp.sock#/elsewhere');
