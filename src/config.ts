@@ -102,7 +102,7 @@ export interface CommandTarget {
 /** A server that runs already, somewhere else. */
 export interface UrlTarget {
   readonly kind: 'url';
-  /** http or https, without userinfo. */
+  /** http or https, or ws or wss where a WebSocket is opened; without userinfo. */
   readonly url: URL;
 }
 
@@ -184,6 +184,8 @@ export interface EndpointConfig {
   /** HTTP+SSE: the GET stream and the POST endpoint it announces. */
   readonly ssePath: string;
   readonly messagePath: string;
+  readonly webSocket: 'served' | 'off';
+  readonly wsPath: string;
   /** How clients reach this process from outside, without a trailing slash; undefined: as it listens. */
   readonly baseUrl: URL | undefined;
 }

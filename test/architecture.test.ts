@@ -95,6 +95,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'http/server/certificate-files.ts',
     'http/request-headers.ts',
     'http/client/agents.ts',
+    'http/websocket/url.ts',
     'process/shown-arguments.ts',
     'errors.ts',
     'config.ts',

@@ -8,6 +8,7 @@ import { McpEndpoint } from '../downstream/mcp-endpoint.ts';
 import { CLIENT_LIMITS } from '../downstream/post/read-post.ts';
 import { StreamableEndpoint, type StreamableEndpointOptions } from '../downstream/streamable-session/endpoint.ts';
 import { StatelessEndpoint } from '../downstream/streamable-stateless/endpoint.ts';
+import { WebSocketEndpoint } from '../downstream/websocket/endpoint.ts';
 import { environmentOf, mapCaller, principalOf } from '../http/auth/callers.ts';
 import { createPublicUrl, type PublicUrl } from '../http/server/public-url.ts';
 import { BodyBudget } from '../http/server/read-body.ts';
@@ -18,12 +19,13 @@ import type { RunningBridge } from './running-bridge.ts';
 
 export interface EndpointParts extends Pick<StreamableEndpointOptions, 'deps' | 'sessions' | 'live'> {
   readonly calls: CallRegistry;
+  readonly webSockets: WebSocketEndpoint;
 }
 
 /** One server, where it is served, and to whom. */
 export interface RoutedServer extends Pick<ServerConfig, 'limits' | 'mapHeaders'> {
   readonly remote: Pick<ServerConfig['remote'], 'forwardHeaders'>;
-  readonly sessions: Pick<ServerConfig['sessions'], 'pollAfterMs'>;
+  readonly sessions: Pick<ServerConfig['sessions'], 'pollAfterMs' | 'maxSessions' | 'maxSessionsPerCaller'>;
   readonly callers: CallerPolicy;
   readonly listener: RoutedListener;
 }
@@ -31,10 +33,30 @@ export interface RoutedServer extends Pick<ServerConfig, 'limits' | 'mapHeaders'
 /** The endpoints of a server, and how clients reach them. */
 type RoutedListener = Pick<HttpListenerConfig, 'endpoints' | 'tls'>;
 
+/** Clients over WebSocket; also for those whom nothing of this listener has led here. */
+export function createWebSocketEndpoint(
+  { limits, remote, sessions: { maxSessions, maxSessionsPerCaller } }: RoutedServer,
+  { sessions, deps }: Pick<EndpointParts, 'sessions' | 'deps'>,
+): WebSocketEndpoint {
+  const { maxMessageBytes, maxJsonDepth } = limits;
+  const { forwardHeaders } = remote;
+  return new WebSocketEndpoint({
+    sessions,
+    principalOf,
+    environmentOf,
+    forwardHeaders,
+    maxMessageBytes,
+    maxJsonDepth,
+    maxConnections: maxSessions,
+    maxConnectionsPerCaller: maxSessionsPerCaller,
+    deps,
+  });
+}
+
 /** What callers use, by path. */
 export function createRoutes(server: RoutedServer, parts: EndpointParts): Routes['routes'] {
   const { endpoints } = server.listener;
-  const { path, ssePath, messagePath, baseUrl, httpSse } = endpoints;
+  const { path, ssePath, messagePath, wsPath, baseUrl, httpSse, webSocket } = endpoints;
   const { maxMessageBytes, maxJsonDepth, maxReplayBytes, maxStreamsPerSession: maxStreams } = server.limits;
   const callerOf = server.callers.names === 'several' ? principalOf : undefined;
   const bodies = {
@@ -58,14 +80,18 @@ export function createRoutes(server: RoutedServer, parts: EndpointParts): Routes
     openWithoutSession: httpSse === 'served' ? sse.openStream : undefined,
   });
   const mapped = (route: HttpRoute): HttpRoute => withMappedCallers(route, server.mapHeaders);
-  const streamable = [path, mapped(endpoint.route)] as const;
-  if (httpSse === 'off') return new Map([streamable]);
-  return new Map([streamable, [ssePath, mapped(sse.openStream)], [messagePath, mapped(sse.takeMessage)]]);
+  const routes = new Map([[path, mapped(endpoint.route)]]);
+  if (httpSse === 'served') {
+    routes.set(ssePath, mapped(sse.openStream));
+    routes.set(messagePath, mapped(sse.takeMessage));
+  }
+  if (webSocket === 'served') routes.set(wsPath, mapped(parts.webSockets.route));
+  return routes;
 }
 
 /** Paths of what callers use. */
-export function pathsOf({ path, ssePath, messagePath, httpSse }: EndpointConfig): readonly string[] {
-  return httpSse === 'off' ? [path] : [path, ssePath, messagePath];
+export function pathsOf({ path, ssePath, messagePath, wsPath, httpSse, webSocket }: EndpointConfig): readonly string[] {
+  return [path, ...(httpSse === 'served' ? [ssePath, messagePath] : []), ...(webSocket === 'served' ? [wsPath] : [])];
 }
 
 /** What there is at the endpoints of a server whether or not it runs. */
@@ -87,8 +113,14 @@ export function publicUrlOf({ endpoints: { baseUrl }, tls }: RoutedListener): Pu
 /** The listener's endpoints for a server of a configuration file. */
 export function endpointsBelow(endpoints: EndpointConfig, segment: string): EndpointConfig {
   const below = (path: string): string => `/${segment}${path}`;
-  const { path, ssePath, messagePath } = endpoints;
-  return { ...endpoints, path: below(path), ssePath: below(ssePath), messagePath: below(messagePath) };
+  const { path, ssePath, messagePath, wsPath } = endpoints;
+  return {
+    ...endpoints,
+    path: below(path),
+    ssePath: below(ssePath),
+    messagePath: below(messagePath),
+    wsPath: below(wsPath),
+  };
 }
 
 /** What the server's process is told of a caller is part of who the caller is. */
@@ -101,9 +133,12 @@ function withMappedCallers(route: HttpRoute, mapped: ServerConfig['mapHeaders'])
   };
 }
 
-function endpointsOf({ path, ssePath, httpSse }: EndpointConfig): readonly Endpoint[] {
-  const streamable = { transport: 'Streamable HTTP', path };
-  return httpSse === 'off' ? [streamable] : [streamable, { transport: 'HTTP+SSE', path: ssePath }];
+function endpointsOf({ path, ssePath, wsPath, httpSse, webSocket }: EndpointConfig): readonly Endpoint[] {
+  return [
+    { transport: 'Streamable HTTP', path },
+    ...(httpSse === 'served' ? [{ transport: 'HTTP+SSE', path: ssePath }] : []),
+    ...(webSocket === 'served' ? [{ transport: 'WebSocket', path: wsPath }] : []),
+  ];
 }
 
 /** How clients reach this listener: as the user says, else as it listens. */

@@ -2,7 +2,8 @@ import type { EndpointConfig, HttpListenerConfig, ServerConfig } from '../config
 import type { Deps } from '../deps.ts';
 import type { HttpRoute } from '../downstream/listener/http-server.ts';
 import type { LiveStreams } from '../downstream/stream/live-streams.ts';
-import type { BridgeError } from '../errors.ts';
+import type { WebSocketEndpoint } from '../downstream/websocket/endpoint.ts';
+import { type BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import type { InspectedServer } from '../observe/inspection.ts';
 import type { CallRegistry } from '../relay/call-registry.ts';
 import type { Exchanges } from '../relay/exchanges.ts';
@@ -11,7 +12,7 @@ import type { SessionRegistry } from '../relay/session-registry.ts';
 import type { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { describeCallers } from './caller-policy.ts';
 import { createCalls, createSessions } from './create-registries.ts';
-import { createRoutes } from './create-routes.ts';
+import { createRoutes, createWebSocketEndpoint } from './create-routes.ts';
 
 /** The ways to one server, and its part of what all servers share. */
 export interface DialledServer {
@@ -46,8 +47,10 @@ const MODERN_CLIENT = { era: 'modern', revision: undefined } as const;
 export class ServedServer {
   readonly sessions: SessionRegistry;
   readonly calls: CallRegistry;
+  readonly webSockets: WebSocketEndpoint;
   readonly routes: ReadonlyMap<string, HttpRoute>;
   readonly #dialled: DialledServer;
+  #lastWords: Promise<void> | undefined;
 
   constructor({ config, listener, endpoints, dialled, live, deps }: ServedServerOptions) {
     const { sessionDialers, callDialers, exchanges } = dialled;
@@ -56,7 +59,9 @@ export class ServedServer {
     this.sessions = createSessions(config, { exchanges, deps, dialers: sessionDialers });
     this.calls = createCalls({ ...config, callers }, { exchanges, deps, dialers: callDialers });
     const served = { ...config, callers, listener: { ...listener, endpoints } };
-    this.routes = createRoutes(served, { deps, sessions: this.sessions, calls: this.calls, live });
+    this.webSockets = createWebSocketEndpoint(served, { deps, sessions: this.sessions });
+    const { sessions, calls, webSockets } = this;
+    this.routes = createRoutes(served, { deps, sessions, calls, webSockets, live });
   }
 
   inspect(): InspectedPart {
@@ -80,6 +85,7 @@ export class ServedServer {
 
   /** Takes nothing new, and resolves when what is open has ended or the grace time is over. */
   async drain(graceMs: number): Promise<void> {
+    this.webSockets.refuse(SHUTTING_DOWN);
     await Promise.all([this.sessions.drain(graceMs), this.calls.drain(graceMs)]);
   }
 
@@ -97,10 +103,11 @@ export class ServedServer {
   endAll(reason: BridgeError): void {
     this.sessions.close(reason);
     this.calls.close(reason);
+    this.#lastWords = this.webSockets.close(reason);
   }
 
-  close(): Promise<void> {
-    return this.#dialled.close();
+  async close(): Promise<void> {
+    await Promise.all([this.#dialled.close(), this.#lastWords]);
   }
 
   killNow(): void {

@@ -12,7 +12,7 @@ import type { InspectedServer } from '../observe/inspection.ts';
 import type { ServedEndpoint } from '../observe/usage/usage.ts';
 import type { Readiness } from '../relay/ports.ts';
 import { nameServer } from './create-dialer.ts';
-import { endpointsBelow, publicUrlOf } from './create-routes.ts';
+import { endpointsBelow, pathsOf, publicUrlOf } from './create-routes.ts';
 import { ListedServer, type ListedServerParts } from './listed-server.ts';
 
 /** What has become of the list. */
@@ -101,10 +101,14 @@ export class ServerList implements Router {
 
   /** Where clients can come in, for those who count who does. */
   get served(): readonly ServedEndpoint[] {
-    return this.#listed().flatMap(({ config, endpoints: { path, ssePath, httpSse } }) => {
+    return this.#listed().flatMap(({ config, endpoints }): readonly ServedEndpoint[] => {
+      const { path, ssePath, wsPath, httpSse, webSocket } = endpoints;
       const server = nameServer(config);
-      const streamable: ServedEndpoint = { server, transport: 'streamable-http', path };
-      return httpSse === 'off' ? [streamable] : [streamable, { server, transport: 'http-sse', path: ssePath }];
+      return [
+        { server, transport: 'streamable-http', path },
+        ...(httpSse === 'served' ? [{ server, transport: 'http-sse', path: ssePath } as const] : []),
+        ...(webSocket === 'served' ? [{ server, transport: 'websocket', path: wsPath } as const] : []),
+      ];
     });
   }
 
@@ -165,8 +169,7 @@ export class ServerList implements Router {
 
   /** Where those servers are that exist for this caller; undefined: it is not known who asks. */
   #paths(principal: string | undefined): readonly string[] {
-    const { path, ssePath, messagePath, httpSse } = this.#parts.listener.endpoints;
-    const own = httpSse === 'off' ? [path] : [path, ssePath, messagePath];
+    const own = pathsOf(this.#parts.listener.endpoints);
     const named = this.#listedFor(principal).map(({ endpoints }) => endpoints.path);
     return [...(this.#unnamed === undefined ? [] : own), ...named];
   }

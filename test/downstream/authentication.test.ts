@@ -17,6 +17,8 @@ const ENDPOINTS = {
   httpSse: 'served',
   ssePath: '/sse',
   messagePath: '/messages',
+  webSocket: 'served',
+  wsPath: '/ws',
   baseUrl: undefined,
 } as const;
 const APP = 'https://app.example.com';

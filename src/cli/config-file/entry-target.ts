@@ -16,7 +16,7 @@ export interface WrittenTransport {
   readonly name: 'auto' | 'streamable-http' | 'sse';
 }
 
-type Kind = 'command' | 'auto' | 'streamable-http' | 'sse';
+type Kind = 'command' | 'auto' | 'streamable-http' | 'sse' | 'websocket';
 
 /** In lower case, without hyphens and underscores. */
 const KINDS: ReadonlyMap<string, Kind> = new Map([
@@ -26,6 +26,8 @@ const KINDS: ReadonlyMap<string, Kind> = new Map([
   ['http', 'streamable-http'],
   ['streamablehttp', 'streamable-http'],
   ['sse', 'sse'],
+  ['ws', 'websocket'],
+  ['websocket', 'websocket'],
 ]);
 
 const TYPE_KEYS = ['type', 'transport', 'transportType'] as const;
@@ -80,9 +82,23 @@ function readUrl(
   const url = parseUrl(entry[key] ?? '');
   if (typeof url === 'string') return refuse([key], url);
   const target: Target = { kind: 'url', url };
+  const isWebSocket = url.protocol === 'ws:' || url.protocol === 'wss:';
+  // Its scheme says all there is to say. Some write that of the handshake.
+  if (kind === 'websocket') return { ok: true, target: { kind: 'url', url: toWebSocket(url) }, transport: undefined };
+  if (isWebSocket && kind !== undefined && kind !== 'auto') {
+    return refuse([typeKey ?? 'type'], 'says how HTTP is spoken, but the URL is of a WebSocket; correct one of them.');
+  }
+  if (isWebSocket) return { ok: true, target, transport: undefined };
   if (key === 'httpUrl') return { ok: true, target, transport: { key, name: 'streamable-http' } };
   const transport = typeKey === undefined || kind === undefined ? undefined : { key: typeKey, name: kind };
   return { ok: true, target, transport };
+}
+
+function toWebSocket(url: URL): URL {
+  const webSocket = new URL(url);
+  if (url.protocol === 'http:') webSocket.protocol = 'ws:';
+  if (url.protocol === 'https:') webSocket.protocol = 'wss:';
+  return webSocket;
 }
 
 /** The URL, or what is wrong with it. */
@@ -99,9 +115,9 @@ function parseUrl(text: string): URL | string {
   }
 }
 
-const NO_URL = 'expected a URL that begins with https:// or http:// (Unix sockets and named pipes are not supported).';
-const UNKNOWN_TYPE =
-  'expected stdio, local, http, streamable-http, sse or remote, got another text (WebSocket is not supported).';
+const NO_URL =
+  'expected a URL that begins with https://, http://, wss:// or ws:// (Unix sockets and named pipes are not supported).';
+const UNKNOWN_TYPE = 'expected stdio, local, http, streamable-http, sse, ws or remote, got another text.';
 
 function refuse(path: Path, problem: string): EntryTarget {
   return { ok: false, path, problem };

@@ -89,6 +89,23 @@ export const LISTENING_OPTIONS = [
     verbs: ['serve'],
   },
   {
+    name: 'ws',
+    group: 'endpoints',
+    describe: 'Serve WebSocket, too',
+    kind: 'flag',
+    default: 'true',
+    verbs: ['serve'],
+  },
+  {
+    name: 'ws-path',
+    group: 'endpoints',
+    describe: 'WebSocket endpoint',
+    kind: 'value',
+    placeholder: 'path',
+    default: '/ws',
+    verbs: ['serve'],
+  },
+  {
     name: 'base-url',
     group: 'endpoints',
     describe: 'How clients reach this process through a reverse proxy, with its path prefix',

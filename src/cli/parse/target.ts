@@ -3,6 +3,8 @@ import type { Target } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
 import type { BridgeVerb } from '../options/option-spec.ts';
 
+const SCHEMES: readonly string[] = ['http', 'https', 'ws', 'wss'];
+
 /** `scheme://…`, of whatever scheme. */
 export function isUrlLike(argument: string): boolean {
   return /^[a-z][a-z0-9+.-]*:\/\//i.test(argument);
@@ -28,13 +30,8 @@ export function parseTarget(verb: BridgeVerb, positionals: readonly string[], co
 /** Throws ERR_CONFIG_OPTION, and shows nothing of the URL but its scheme. */
 export function parseServerUrl(argument: string): URL {
   const scheme = argument.slice(0, argument.indexOf(':')).toLowerCase();
-  if (scheme === 'ws' || scheme === 'wss') {
-    throw refuse(
-      `${scheme}:// is not supported: MCP has no WebSocket transport; expected the server's http or https URL.`,
-    );
-  }
-  if (scheme !== 'http' && scheme !== 'https') {
-    throw refuse(`${scheme}:// is not supported; expected a URL that begins with https:// or http://.`);
+  if (!SCHEMES.includes(scheme)) {
+    throw refuse(`${scheme}:// is not supported; expected a URL that begins with https://, http://, wss:// or ws://.`);
   }
   if (!URL.canParse(argument))
     throw refuse('The URL of the server cannot be read; expected one like https://example.com/mcp.');

@@ -8,6 +8,7 @@ import { principalOf } from '../../http/auth/callers.ts';
 import type { AccessPolicy } from '../../http/server/access-policy.ts';
 import type { CertificatePair } from '../../http/server/certificate-files.ts';
 import { respondEmpty, respondError } from '../../http/server/respond.ts';
+import { handleUpgrades } from '../../http/server/upgrades.ts';
 import { showRequestTarget } from '../../http/shown-url.ts';
 import type { Admission, Audience } from './admission.ts';
 import { OpenConnections } from './open-connections.ts';
@@ -122,6 +123,7 @@ export class HttpServer {
             options.certificate,
             handle,
           );
+    handleUpgrades(this.#server, handle);
     this.#server.maxConnections = limits.maxConnections;
     // Their bytes are limited. By number Node would drop what comes after the first thousand without a word: what a
     // proxy has added, and the second of what must come once.
@@ -203,9 +205,9 @@ export class HttpServer {
 
   /** Cuts what is still connected. */
   close(): void {
-    this.#connections.close();
     this.#server.close();
     this.#server.closeAllConnections();
+    this.#connections.close();
   }
 }
 

@@ -28,8 +28,10 @@ export class OpenConnections {
     this.#stopWatching = this.#clock.every(CHECK_MS, () => this.#letStalledGo());
   }
 
+  /** Cuts those, too, that go on with another protocol, and that Node knows no more. */
   close(): void {
     this.#stopWatching?.();
+    for (const socket of this.#connections.keys()) socket.destroy();
   }
 
   begin(socket: Socket, response: ServerResponse): void {

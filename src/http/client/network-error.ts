@@ -16,8 +16,8 @@ const unconnected: ReadonlyMap<string, readonly [what: string, wayOut: string]> 
 const explanations: ReadonlyMap<string, string> = new Map([
   ['ECONNRESET', 'the connection was reset before an answer came; whether the message was processed is not known'],
   ['EPIPE', 'the connection was closed before the whole message was sent'],
-  ['EPROTO', 'it does not speak TLS on this port. Check the port, or use http://'],
-  ['ERR_SSL_WRONG_VERSION_NUMBER', 'it does not speak TLS on this port. Check the port, or use http://'],
+  ['EPROTO', 'it does not speak TLS on this port. Check the port, or use the scheme without TLS'],
+  ['ERR_SSL_WRONG_VERSION_NUMBER', 'it does not speak TLS on this port. Check the port, or use the scheme without TLS'],
   [
     'DEPTH_ZERO_SELF_SIGNED_CERT',
     'its certificate is self-signed. If you trust it, give it (or its authority) with --ca',
@@ -73,8 +73,14 @@ function explain(url: URL, code: string | undefined, shown: string, proxy: URL |
  * full stop.
  */
 export function askForTls({ protocol }: URL, code: unknown): string {
-  return protocol === 'http:' && code === 'ECONNRESET' ? '. If it speaks TLS on this port, use https://' : '';
+  const secure = SECURE_SCHEMES.get(protocol);
+  return secure !== undefined && code === 'ECONNRESET' ? `. If it speaks TLS on this port, use ${secure}` : '';
 }
+
+const SECURE_SCHEMES: ReadonlyMap<string, string> = new Map([
+  ['http:', 'https://'],
+  ['ws:', 'wss://'],
+]);
 
 /** The name of the proxy in messages, without its user name and password. */
 export function nameProxy({ protocol, host }: URL): string {
