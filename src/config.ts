@@ -68,6 +68,20 @@ export interface ServerConfig {
   readonly tools: ToolChoice;
   readonly sessions: SessionConfig;
   readonly limits: ServerLimits;
+  /** Where it is served besides, by calling there. */
+  readonly hubs: readonly HubConfig[];
+}
+
+/** Where clients wait to be called. */
+export interface HubConfig {
+  /** ws or wss, without userinfo; its query may hold a credential. */
+  readonly url: URL;
+  /** Names in lower case. */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly token: TokenSource | undefined;
+  readonly caFile: string | undefined;
+  /** HTTP_PROXY, HTTPS_PROXY, NO_PROXY as the environment had them. */
+  readonly proxyEnv: Readonly<Record<string, string>>;
 }
 
 /** A server of a configuration file. */

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { EndpointConfig, HttpListenerConfig, ServerConfig } from '../config.ts';
 import { HttpSseEndpoint, refuseHttpSse } from '../downstream/http-sse/endpoint.ts';
-import { browserPages, type Endpoint } from '../downstream/listener/browser-page.ts';
+import { addressOf, browserPages, type Endpoint } from '../downstream/listener/browser-page.ts';
 import type { Routes } from '../downstream/listener/find-route.ts';
 import type { HttpRoute } from '../downstream/listener/http-server.ts';
 import { McpEndpoint } from '../downstream/mcp-endpoint.ts';
@@ -135,9 +135,9 @@ function withMappedCallers(route: HttpRoute, mapped: ServerConfig['mapHeaders'])
 
 function endpointsOf({ path, ssePath, wsPath, httpSse, webSocket }: EndpointConfig): readonly Endpoint[] {
   return [
-    { transport: 'Streamable HTTP', path },
-    ...(httpSse === 'served' ? [{ transport: 'HTTP+SSE', path: ssePath }] : []),
-    ...(webSocket === 'served' ? [{ transport: 'WebSocket', path: wsPath }] : []),
+    { transport: 'Streamable HTTP', path, scheme: 'http' },
+    ...(httpSse === 'served' ? [{ transport: 'HTTP+SSE', path: ssePath, scheme: 'http' } as const] : []),
+    ...(webSocket === 'served' ? [{ transport: 'WebSocket', path: wsPath, scheme: 'ws' } as const] : []),
   ];
 }
 
@@ -158,7 +158,10 @@ export function createUrls(
   const own = baseOf({ ...listener, endpoints: { ...endpoints, baseUrl: undefined } }, port);
   const addresses = servers.flatMap(({ listing }) =>
     listing === undefined
-      ? endpointsOf(endpoints).map(({ transport, path }) => ({ label: transport, url: `${base}${path}` }))
+      ? endpointsOf(endpoints).map((endpoint) => ({
+          label: endpoint.transport,
+          url: addressOf(endpoint, `${base}${endpoint.path}`),
+        }))
       : [{ label: listing.name, url: `${base}${endpointsBelow(endpoints, listing.segment).path}` }],
   );
   return [...addresses, { label: 'Health', url: `${own}/healthz` }, { label: 'Readiness', url: `${own}/readyz` }];

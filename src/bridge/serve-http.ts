@@ -56,8 +56,10 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
     // What is wrong with the only server is told now, and not to the first client.
     await servers.unnamed?.start();
     port = await http.http.listen();
+    await servers.callHubs();
   } catch (error) {
     await servers.close();
+    http.close();
     await observation.close();
     throw error;
   }

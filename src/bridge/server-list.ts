@@ -35,12 +35,14 @@ export class ServerList implements Router {
   #unnamed: ListedServer | undefined;
   readonly #openRoutes: ReadonlyMap<string, OpenRoute>;
   #isDraining = false;
+  #callsHubs = false;
 
   constructor(parts: ServerListParts) {
     this.#parts = parts;
     const readiness = readinessRoute({
       readiness: () => this.#readiness(),
       hasCapacity: () => this.#required().every((server) => server.hasCapacity),
+      isAtHubs: () => areAtHubs(this.#listed()),
       authenticator: () => this.#authenticator(),
     });
     this.#openRoutes = new Map([
@@ -91,7 +93,9 @@ export class ServerList implements Router {
   }
 
   #create(config: ServerConfig): ListedServer {
-    return new ListedServer(config, { ...this.#parts, unknown: this.#unknown });
+    const server = new ListedServer(config, { ...this.#parts, unknown: this.#unknown });
+    if (this.#callsHubs) server.callHubsAnew();
+    return server;
   }
 
   /** Everyone in the list. @param url where clients find a path of this listener */
@@ -115,6 +119,12 @@ export class ServerList implements Router {
   #listed(): readonly ListedServer[] {
     const unnamed = this.#unnamed === undefined ? [] : [this.#unnamed];
     return [...unnamed, ...[...this.#named.values()].filter(({ isListed }) => isListed)];
+  }
+
+  /** Calls the hubs of all servers, from now on and of those that are added. Throws what `ListedServer.callHubs` throws. */
+  async callHubs(): Promise<void> {
+    this.#callsHubs = true;
+    await Promise.all(this.#all().map((server) => server.callHubs()));
   }
 
   // ---- what is served where
@@ -228,6 +238,7 @@ export class ServerList implements Router {
     const tell = readinessRoute({
       readiness: () => (this.#isDraining ? ENDING : server.readiness()),
       hasCapacity: () => server.hasCapacity,
+      isAtHubs: () => server.isAtHubs,
       authenticator: () => server.authentication.authenticator,
     });
     if (server.config.listing?.callers === undefined) return tell;
@@ -256,6 +267,7 @@ export class ServerList implements Router {
 
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true;
+    this.#callsHubs = false;
     await Promise.all(this.#all().map((server) => server.drain(graceMs)));
   }
 
@@ -274,6 +286,12 @@ export class ServerList implements Router {
   #all(): readonly ListedServer[] {
     return [...(this.#unnamed === undefined ? [] : [this.#unnamed]), ...this.#named.values()];
   }
+}
+
+/** Undefined: none of them has any. */
+function areAtHubs(servers: readonly ListedServer[]): boolean | undefined {
+  const known = servers.flatMap(({ isAtHubs }) => (isAtHubs === undefined ? [] : [isAtHubs]));
+  return known.length === 0 ? undefined : known.every((isConnected) => isConnected);
 }
 
 interface DescribedServer {

@@ -19,7 +19,7 @@ export const CLOSE_CODES = {
 } as const;
 
 /** The words of a close frame have at most 125 bytes, two of which are the code. [RFC 6455 5.5] */
-const MAX_REASON_BYTES = 123;
+export const MAX_REASON_BYTES = 123;
 
 const BY_ERROR: Partial<Record<BridgeError['code'], number>> = {
   ERR_SESSION_CLOSED: CLOSE_CODES.serviceRestart,

@@ -2,7 +2,8 @@ import { isUtf8 } from 'node:buffer';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import type { Clock } from '../../deps.ts';
-import { CLOSE_CODES, fitReason } from './close-codes.ts';
+import { toPrintable } from '../../printable.ts';
+import { CLOSE_CODES, fitReason, MAX_REASON_BYTES } from './close-codes.ts';
 
 /** From here on the connection is full. Not below Node's own mark, as nothing would wait behind it. */
 export const HIGH_WATER_BYTES = 64 * 1024;
@@ -31,7 +32,7 @@ export function maxPayloadOf(maxMessageBytes: number): number {
 }
 
 /**
- * - `closed`: the peer has closed it; 1005 stands for no code.
+ * - `closed`: the peer has closed it; 1005 stands for no code. Its words are fit for a log.
  * - `refused`: what the peer sent was not acceptable, and it was told so.
  * - `silent`: the peer answered no pings.
  * - `lost`: it broke without a word.
@@ -244,7 +245,9 @@ export class WebSocketConnection {
   #closed(code: number, reason: Buffer): void {
     this.#isOver();
     this.#tell(
-      code === CLOSE_CODES.abnormal ? { kind: 'lost' } : { kind: 'closed', code, reason: reason.toString('utf8') },
+      code === CLOSE_CODES.abnormal
+        ? { kind: 'lost' }
+        : { kind: 'closed', code, reason: toPrintable(reason.toString('utf8'), MAX_REASON_BYTES) },
     );
   }
 

@@ -13,7 +13,6 @@ import {
   type WebSocketListener,
 } from '../../http/websocket/connection.ts';
 import { CANCELLED } from '../../mcp/vocabulary/methods.ts';
-import { toPrintable } from '../../printable.ts';
 import type { Exchange } from '../../relay/exchange.ts';
 import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
@@ -24,8 +23,6 @@ import { ServerMessages } from '../remote/server-messages.ts';
 
 /** What may wait for the connection: clients send little before they have had an answer. */
 const WAITING_LIMITS = { maxItems: 1024, maxBytes: 1024 * 1024 };
-/** What is shown of a server's own words. */
-const MAX_SHOWN_LENGTH = 123;
 
 export interface WebSocketLinkOptions {
   readonly environment: RemoteEnvironment;
@@ -195,8 +192,8 @@ export class WebSocketLink implements UpstreamLink, WebSocketOpener, WebSocketLi
     const { maxMessageBytes } = this.#options.environment;
     switch (end.kind) {
       case 'closed': {
-        const words = toPrintable(end.reason, MAX_SHOWN_LENGTH);
-        const code = end.code === CLOSE_CODES.noStatus ? '' : ` (${end.code}${words === '' ? '' : `: ${words}`})`;
+        const code =
+          end.code === CLOSE_CODES.noStatus ? '' : ` (${end.code}${end.reason === '' ? '' : `: ${end.reason}`})`;
         return new BridgeError('ERR_UPSTREAM_CLOSED', `${this.#name} closed the connection${code}.`, {
           data: { closeCode: end.code },
         });

@@ -184,6 +184,10 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   ws: ['false'],
   'ws-path': ['/d'],
   'base-url': ['https://example.com/tools/'],
+  dial: ['wss://hub.example/a?key=b', 'env:HUB'],
+  'dial-header': [`X-Device: \${EXTRA}`],
+  'dial-token': ['env:LOOK'],
+  'dial-ca': ['hub.pem'],
   'allow-host': ['one.example', 'two.example:81'],
   'allow-origin': ['https://app.example.com'],
   // With it there would be nobody to authenticate.
@@ -264,7 +268,12 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   'log-format': ['pretty'],
 };
 
-const SURROUNDING = { EXTRA: 'x', ALICE: 'a-long-token-of-alice', LOOK: 'a-long-token-to-look' };
+const SURROUNDING = {
+  EXTRA: 'x',
+  ALICE: 'a-long-token-of-alice',
+  LOOK: 'a-long-token-to-look',
+  HUB: 'ws://localhost:1/hub',
+};
 
 const listening = {
   kind: 'http',

@@ -15,6 +15,8 @@ const EVERYTHING: InspectedServer = {
   name: 'everything',
   url: 'http://localhost/everything/mcp',
   sseUrl: undefined,
+  wsUrl: undefined,
+  hubs: [],
   kind: 'command',
   state: 'ready',
   problem: undefined,

@@ -66,6 +66,8 @@ export function inspectedServer(given: Partial<InspectedServer> = {}): Inspected
     name: 'everything',
     url: 'http://127.0.0.1:8808/everything/mcp',
     sseUrl: 'http://127.0.0.1:8808/everything/sse',
+    wsUrl: 'ws://127.0.0.1:8808/everything/ws',
+    hubs: [],
     kind: 'command',
     state: 'ready',
     problem: undefined,
