@@ -86,7 +86,7 @@ export class WebSocketConnection {
   /** `send` has returned false and `drained` has not been called since. */
   #owesDrain = false;
   #sentInTurn = 0;
-  #bytesSeen = 0;
+  #bytesSeen: number;
   #missedPings = 0;
   readonly #written = (): void => this.#tellDrained();
 
@@ -96,6 +96,7 @@ export class WebSocketConnection {
     this.#stream = stream;
     this.#clock = clock;
     this.#listener = listener;
+    this.#bytesSeen = stream.bytesRead ?? 0;
     this.#state = { kind: 'open', stopPings: clock.every(pingMs, () => this.#checkLife()) };
     socket.on('message', (data, isBinary) => this.#received(data as Buffer, isBinary));
     socket.on('ping', (data) => this.#pinged(data));
