@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { HttpListener } from '../../src/bridge/http-listener.ts';
+import type { ServedServer } from '../../src/bridge/served-server.ts';
 import { createSystemDeps } from '../../src/cli/system-deps.ts';
 import type { EndpointConfig, HttpListenerConfig, MappedHeader, ServerConfig } from '../../src/config.ts';
 import type { Deps } from '../../src/deps.ts';
@@ -71,6 +72,7 @@ export interface HttpHarness {
   readonly port: number;
   readonly clock: FakeClock;
   readonly server: FakeServer;
+  readonly served: ServedServer;
   readonly sessions: SessionRegistry;
   /** Open calls of modern clients. */
   readonly calls: CallRegistry;
@@ -118,7 +120,7 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
     listener.servers.endAll(new BridgeError('ERR_SESSION_CLOSED', 'the test is over'));
     listener.close();
   });
-  return { port, clock, server, sessions: served.sessions, calls: served.calls, live, http, logLines };
+  return { port, clock, server, served, sessions: served.sessions, calls: served.calls, live, http, logLines };
 }
 
 const DEFAULTS = configOf('--', 'server');

@@ -8,6 +8,8 @@ import {
   type ConnectionEnd,
   HIGH_WATER_BYTES,
   LIBRARY_OPTIONS,
+  MAX_MISSED_PINGS,
+  PING_MS,
   WebSocketConnection,
   type WebSocketConnectionOptions,
 } from '../../../src/http/websocket/connection.ts';
@@ -49,7 +51,10 @@ async function open(t: ExecutionContext, options: Partial<WebSocketConnectionOpt
     for (const socket of server.clients) socket.terminate();
     server.close();
   });
-  return { connection: await opened, listener, peer };
+  const connection = await opened;
+  const [socket] = server.clients;
+  if (socket === undefined) throw new Error('the server has one client');
+  return { connection, socket, listener, peer };
 }
 
 test('sends each message as one frame of text, in order, however many come at once', async (t) => {
@@ -95,29 +100,36 @@ test('reads nothing while it is paused, and all of it afterwards', async (t) => 
 });
 
 test('keeps a peer that says nothing but answers pings', async (t) => {
-  const { connection, listener, peer } = await open(t, { pingMs: 10 });
-  let pings = 0;
-  peer.on('ping', () => {
-    pings += 1;
-  });
-  await waitFor(() => pings >= 6);
+  const fake = new FakeClock();
+  const { connection, listener, socket } = await open(t, { clock: fake });
+  for (let round = 0; round < 6; round += 1) {
+    const answered = once(socket, 'pong');
+    // The answer to the ping before is seen by the first look, the second one pings again.
+    fake.advance(PING_MS);
+    fake.advance(PING_MS);
+    await answered;
+  }
   t.true(connection.isOpen);
   t.deepEqual(listener.ends, []);
 });
 
 test('gives up a peer that answers no pings', async (t) => {
-  const { listener, peer } = await open(t, { pingMs: 10 });
-  // Of this library: nothing is read, and so nothing answered.
+  const fake = new FakeClock();
+  const { listener, peer } = await open(t, { clock: fake });
+  // It reads nothing, and so answers nothing.
   peer.pause();
-  await waitFor(() => listener.ends.length > 0);
+  for (let passed = 0; passed <= MAX_MISSED_PINGS; passed += 1) {
+    t.deepEqual(listener.ends, []);
+    fake.advance(PING_MS);
+  }
   t.deepEqual(listener.ends, [{ kind: 'silent' }]);
 });
 
 test('gives nobody up while it reads nothing itself', async (t) => {
   const fake = new FakeClock();
-  const { connection, listener } = await open(t, { pingMs: 10, clock: fake });
+  const { connection, listener } = await open(t, { clock: fake });
   connection.pause();
-  for (let passed = 0; passed < 10; passed += 1) fake.advance(10);
+  for (let passed = 0; passed < 10; passed += 1) fake.advance(PING_MS);
   t.deepEqual(listener.ends, []);
   t.true(connection.isOpen);
 });
