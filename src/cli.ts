@@ -3,9 +3,10 @@ import { fstatSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import type { Logger } from 'pino';
 import { readHeaderFile } from './cli/check-files.ts';
+import { allowsColor } from './cli/colors.ts';
 import { type BridgeCommand, parseCommandLine } from './cli/command-line.ts';
 import { renderCompletion } from './cli/completion.ts';
-import { renderHelp } from './cli/help.ts';
+import type { HelpTopic } from './cli/help/topic.ts';
 import { listenForSignals, type ProcessEvents, type RunningBridge, superviseBridge } from './cli/lifecycle.ts';
 import { allowsLiveLine, type LiveLine } from './cli/live-line.ts';
 import { type LoadedConfig, loadConfig, loadSnippet } from './cli/load-config.ts';
@@ -58,8 +59,7 @@ export async function runCli(argv: readonly string[], host: CliHost): Promise<vo
     const commandLine = parseCommandLine(argv, host.platform, host.env);
     switch (commandLine.kind) {
       case 'help':
-        host.stdout.write(renderHelp({ columns: host.stdout.columns ?? DEFAULT_COLUMNS, verb: commandLine.verb }));
-        return;
+        return await showHelp(commandLine.topic, host);
       case 'version':
         host.stdout.write(`${VERSION}\n`);
         return;
@@ -80,6 +80,14 @@ export async function runCli(argv: readonly string[], host: CliHost): Promise<vo
 
 /** Where the output is no terminal. */
 const DEFAULT_COLUMNS = 100;
+/** A page of help goes to a pager then, in a terminal that may be no wider. */
+const DEFAULT_HELP_COLUMNS = 80;
+
+async function showHelp(topic: HelpTopic, { stdout, env }: CliHost): Promise<void> {
+  const { renderHelp } = await import('./cli/help/help.ts');
+  const columns = stdout.columns ?? DEFAULT_HELP_COLUMNS;
+  stdout.write(renderHelp({ topic, columns, color: allowsColor(stdout.isTTY === true, env) }));
+}
 
 /** Somebody tries it out by hand, and would wait for something to happen. */
 const FOR_CLIENTS =
@@ -90,11 +98,12 @@ async function run(command: BridgeCommand, host: CliHost): Promise<void> {
   if (command.verb === 'snippet') return await printSnippet(command, host);
   if (command.verb === 'report' || command.verb === 'top') return await look(command, host);
   const load = (): Promise<LoadedConfig> => loadConfig(command, { ...host, stderrIsTerminal });
-  const loaded = await load();
+  const { withoutOptimizer } = await import('./cli/v8-tuning.ts');
+  const loaded = await withoutOptimizer(load);
   const { config, probe, warnings } = loaded;
   const isLive = command.verb === 'probe' && allowsLiveLine({ stderrIsTerminal, env: host.env, log: config.log });
   const live = isLive ? await host.createLiveLine() : undefined;
-  const colors = stderrIsTerminal && !host.env.NO_COLOR;
+  const colors = allowsColor(stderrIsTerminal, host.env);
   const log = await host.createLog({ ...config.log, colors, beforeLine: live && (() => live.erase()) });
   for (const warning of warnings) log.warn(warning);
   if (command.verb === 'probe') return await reportOn({ config, probe, host, log, live });
@@ -146,7 +155,7 @@ export interface Reload {
 /** What running bridges have seen goes to stdout. */
 async function look(command: BridgeCommand, host: CliHost): Promise<void> {
   const around = { ...host, readFile: readHeaderFile };
-  const color = host.stdout.isTTY === true && !host.env.NO_COLOR;
+  const color = allowsColor(host.stdout.isTTY === true, host.env);
   if (command.verb === 'report') {
     const screen = { width: host.stdout.columns ?? DEFAULT_COLUMNS, color };
     const { report, exitCode } = await host.reportUsage(command, around, screen);
@@ -171,7 +180,7 @@ async function printSnippet(command: BridgeCommand, host: CliHost): Promise<void
 
 /** The report is the product: it goes to stdout, and the exit code says in short what it says at length. */
 async function reportOn({ config, probe, host, log, live }: ReportJob): Promise<void> {
-  const color = host.stdout.isTTY === true && !host.env.NO_COLOR;
+  const color = allowsColor(host.stdout.isTTY === true, host.env);
   const width = host.stdout.columns ?? DEFAULT_COLUMNS;
   const interruption = listenForSignals(host.events, (code) => {
     live?.close();
@@ -223,10 +232,9 @@ export function main(keepCompiledCode: () => void): Promise<void> {
       return new LiveLine(process.stderr, systemClock);
     },
     runBridge: async (config, log) => {
-      const [{ runBridge }, { createSystemDeps, systemClock }, { giveHeapHeadroom }, { keepOnce }] = await Promise.all([
+      const [{ runBridge }, { createSystemDeps, systemClock }, { giveHeapHeadroom, keepOnce }] = await Promise.all([
         import('./bridge.ts'),
         import('./cli/system-deps.ts'),
-        import('./cli/v8-tuning.ts'),
         import('./cli/v8-tuning.ts'),
       ]);
       const headroom = giveHeapHeadroom(systemClock);

@@ -24,12 +24,14 @@ export interface ObservationConfig {
 /** The side towards clients. */
 export type ListenerConfig = HttpListenerConfig | PipeListenerConfig;
 
-/** `serve`: clients of every era on one port. */
+/** `serve`: clients of every era over HTTP. */
 export interface HttpListenerConfig {
   readonly kind: 'http';
-  readonly host: string;
-  /** 0 lets the system choose. */
-  readonly port: number;
+  /** Where it listens, everywhere for the same clients; empty: nowhere over HTTP. */
+  readonly addresses: readonly ListenAddress[];
+  /** Where it takes lines on byte streams; each connection is one client of one server. */
+  readonly streams: readonly StreamConfig[];
+  /** For ports: a socket of this machine has nobody on the way who could read along. */
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
   readonly endpoints: EndpointConfig;
   readonly access: AccessConfig;
@@ -37,6 +39,39 @@ export interface HttpListenerConfig {
   readonly maxHeaderBytes: number;
   /** The way to an issuer of access tokens: HTTP_PROXY, HTTPS_PROXY, NO_PROXY as the environment had them. */
   readonly proxyEnv: Readonly<Record<string, string>>;
+}
+
+export interface StreamConfig {
+  readonly address: BoundAddress;
+  /** What comes before the paths of the server that it leads to, as in its listing; undefined: it has none. */
+  readonly segment: string | undefined;
+}
+
+export type ListenAddress = BoundAddress | InheritedAddress;
+
+/** What an address is once something listens there. */
+export type BoundAddress = TcpAddress | SocketAddress;
+
+export interface TcpAddress {
+  readonly kind: 'tcp';
+  readonly host: string;
+  /** 0 lets the system choose. */
+  readonly port: number;
+}
+
+/** A Unix socket; on Windows a named pipe, which has no mode. */
+export interface SocketAddress {
+  readonly kind: 'socket';
+  readonly path: string;
+  /** Permissions of the file, which say who may connect. */
+  readonly mode: number;
+}
+
+/** A socket that whoever started this process has opened and listens on, and that stays theirs: systemd, for example. */
+export interface InheritedAddress {
+  readonly kind: 'inherited';
+  readonly fd: number;
+  readonly bound: BoundAddress;
 }
 
 /** `connect`: one client on this process's own stdin and stdout. */
@@ -104,7 +139,7 @@ export interface ToolChoice {
   readonly exclude: readonly string[];
 }
 
-export type Target = CommandTarget | UrlTarget;
+export type Target = CommandTarget | UrlTarget | StreamTarget;
 
 /** A server to start: the arguments after `--`. */
 export interface CommandTarget {
@@ -118,7 +153,20 @@ export interface UrlTarget {
   readonly kind: 'url';
   /** http or https, or ws or wss where a WebSocket is opened; without userinfo. */
   readonly url: URL;
+  /** The Unix socket or named pipe where it is asked for, which the host of the URL then says nothing of; undefined: over the network. */
+  readonly socketPath: string | undefined;
 }
+
+/** A server that runs already, and takes lines of JSON on a byte stream. */
+export interface StreamTarget {
+  readonly kind: 'stream';
+  readonly address: StreamAddress;
+}
+
+export type StreamAddress =
+  | { readonly kind: 'tcp'; readonly host: string; readonly port: number; readonly tls: 'off' | 'on' }
+  /** A Unix socket. */
+  | { readonly kind: 'socket'; readonly path: string };
 
 /** The era the server speaks; `auto`: it is asked. */
 export type Protocol = 'auto' | 'legacy' | 'modern';

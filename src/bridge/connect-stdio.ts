@@ -110,6 +110,7 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
       }
       case 'output':
       case 'server':
+      case 'unreadable':
         ending.leave();
         break;
       default:

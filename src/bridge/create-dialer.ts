@@ -1,7 +1,16 @@
-import type { CommandTarget, LoginConfig, ServerConfig, ServerLimits, UrlTarget } from '../config.ts';
+import type {
+  CommandTarget,
+  LoginConfig,
+  ServerConfig,
+  ServerLimits,
+  StreamTarget,
+  Target,
+  UrlTarget,
+} from '../config.ts';
 import type { Deps } from '../deps.ts';
 import type { Credentials } from '../http/client/credentials.ts';
 import { showUrl } from '../http/shown-url.ts';
+import { showStreamAddress } from '../http/stream-address.ts';
 import { handshakeUrlOf, isWebSocketUrl } from '../http/websocket/url.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
 import { nameCommand } from '../process/command-name.ts';
@@ -39,8 +48,18 @@ export interface ServerToDial extends ServerConfig {
 
 /** How a server is called where people look: as the file writes it, else by its program or address. */
 export function nameServer({ listing, target }: Pick<ServerConfig, 'listing' | 'target'>): string {
-  if (listing !== undefined) return listing.name;
-  return target.kind === 'url' ? showUrl(target.url) : nameCommand(target.command, target.args);
+  return listing?.name ?? nameTarget(target);
+}
+
+function nameTarget(target: Target): string {
+  switch (target.kind) {
+    case 'url':
+      return showUrl(target.url);
+    case 'stream':
+      return showStreamAddress(target.address);
+    case 'command':
+      return nameCommand(target.command, target.args);
+  }
 }
 
 /** The way to a server, whatever it is and whatever it speaks, for clients of every era. */
@@ -56,6 +75,7 @@ async function dialServer(server: ServerToDial, deps: Deps): Promise<CallerDiale
     const dial = isWebSocketUrl(target.url) ? dialWebSocket : dialUrl;
     return forEveryCaller(await dial(server, target, deps));
   }
+  if (target.kind === 'stream') return forEveryCaller(await dialStream(server, target, deps));
   if (server.mapHeaders.length === 0) return forEveryCaller(dialCommand(server, target, deps));
   // Nothing is shared between processes that are told of different callers.
   return new DialerByEnvironment({
@@ -82,6 +102,23 @@ function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): U
   const isPooled = prewarm > 0 && isolation === 'session';
   const connections = isPooled ? new LinkPool(processes, prewarm, deps) : processes;
   return findEras(connections, 'stdio', server, deps);
+}
+
+/** A server that takes lines on a byte stream. */
+async function dialStream(server: ServerToDial, { address }: StreamTarget, deps: Deps): Promise<UpstreamDialer> {
+  const { createByteStreamDialer } = await import('../upstream/byte-stream/dialer.ts');
+  const { remote, limits } = server;
+  const { maxMessageBytes } = limits;
+  const { tls, timeouts } = remote;
+  const streams = createByteStreamDialer({
+    address,
+    tls,
+    connectTimeoutMs: timeouts.connectMs,
+    maxMessageBytes,
+    failureLevel: 'warn',
+    deps,
+  });
+  return dialConnections(streams, 'byte-stream', server, deps);
 }
 
 /** A server that takes WebSockets. */

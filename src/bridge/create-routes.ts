@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { EndpointConfig, HttpListenerConfig, ServerConfig } from '../config.ts';
+import type { BoundAddress, EndpointConfig, HttpListenerConfig, ServerConfig } from '../config.ts';
 import { HttpSseEndpoint, refuseHttpSse } from '../downstream/http-sse/endpoint.ts';
 import { addressOf, browserPages, type Endpoint } from '../downstream/listener/browser-page.ts';
 import type { Routes } from '../downstream/listener/find-route.ts';
@@ -10,9 +10,11 @@ import { StreamableEndpoint, type StreamableEndpointOptions } from '../downstrea
 import { StatelessEndpoint } from '../downstream/streamable-stateless/endpoint.ts';
 import { WebSocketEndpoint } from '../downstream/websocket/endpoint.ts';
 import { environmentOf, mapCaller, principalOf } from '../http/auth/callers.ts';
+import { addressBase } from '../http/server/listen-addresses.ts';
 import { createPublicUrl, type PublicUrl } from '../http/server/public-url.ts';
 import { BodyBudget } from '../http/server/read-body.ts';
 import { respondError } from '../http/server/respond.ts';
+import { showStreamAddress } from '../http/stream-address.ts';
 import type { CallRegistry } from '../relay/call-registry.ts';
 import type { CallerPolicy } from './caller-policy.ts';
 import type { RunningBridge } from './running-bridge.ts';
@@ -142,27 +144,51 @@ function endpointsOf({ path, ssePath, wsPath, httpSse, webSocket }: EndpointConf
 }
 
 /** How clients reach this listener: as the user says, else as it listens. */
-export function baseOf({ host, tls, endpoints: { baseUrl } }: HttpListenerConfig, port: number): string {
+export function baseOf({ tls, endpoints: { baseUrl } }: HttpListenerConfig, bound: readonly BoundAddress[]): string {
   if (baseUrl !== undefined) return baseUrl.href.replace(/\/$/, '');
-  return `${tls === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const [first] = bound;
+  return first === undefined ? '' : addressBase(first, tls);
 }
 
 /** Where clients find the servers, for people. */
 export function createUrls(
   listener: HttpListenerConfig,
   servers: readonly Pick<ServerConfig, 'listing'>[],
-  port: number,
+  bound: readonly BoundAddress[],
 ): RunningBridge['urls'] {
-  const { endpoints } = listener;
-  const base = baseOf(listener, port);
-  const own = baseOf({ ...listener, endpoints: { ...endpoints, baseUrl: undefined } }, port);
-  const addresses = servers.flatMap(({ listing }) =>
-    listing === undefined
-      ? endpointsOf(endpoints).map((endpoint) => ({
-          label: endpoint.transport,
-          url: addressOf(endpoint, `${base}${endpoint.path}`),
-        }))
-      : [{ label: listing.name, url: `${base}${endpointsBelow(endpoints, listing.segment).path}` }],
-  );
-  return [...addresses, { label: 'Health', url: `${own}/healthz` }, { label: 'Readiness', url: `${own}/readyz` }];
+  const [first, ...others] = bound;
+  if (first === undefined) return [];
+  const { endpoints, tls } = listener;
+  const under = (base: string): RunningBridge['urls'] =>
+    servers.flatMap(({ listing }) =>
+      listing === undefined
+        ? endpointsOf(endpoints).map((endpoint) => ({
+            label: endpoint.transport,
+            url: addressOf(endpoint, `${base}${endpoint.path}`),
+          }))
+        : [{ label: listing.name, url: `${base}${endpointsBelow(endpoints, listing.segment).path}` }],
+    );
+  const own = addressBase(first, tls);
+  return [
+    ...under(baseOf(listener, bound)),
+    ...others.flatMap((address) => under(addressBase(address, tls))),
+    { label: 'Health', url: `${own}/healthz` },
+    { label: 'Readiness', url: `${own}/readyz` },
+  ];
+}
+
+/** Where clients find them that speak lines. `bound`: in the order of the streams; what is not bound yet is left out. */
+export function createStreamUrls(
+  { streams, tls }: HttpListenerConfig,
+  servers: readonly Pick<ServerConfig, 'listing'>[],
+  bound: readonly BoundAddress[],
+): RunningBridge['urls'] {
+  return streams.flatMap(({ segment }, index) => {
+    const address = bound[index];
+    if (address === undefined) return [];
+    const listing = servers.find((server) => server.listing?.segment === segment)?.listing;
+    const isTls = address.kind === 'tcp' && tls !== undefined;
+    const url = showStreamAddress(address.kind === 'tcp' ? { ...address, tls: isTls ? 'on' : 'off' } : address);
+    return [{ label: listing === undefined ? 'Byte stream' : `${listing.name}, byte stream`, url }];
+  });
 }

@@ -160,6 +160,7 @@ function createClient({ headers, token, caFile, proxyEnv }: HubConfig, { clock }
     credentials: undefined,
     tls: { caFile, certFile: undefined, keyFile: undefined },
     proxyEnv,
+    socketPath: undefined,
     userAgent: `${CLIENT_INFO.name}/${CLIENT_INFO.version}`,
     clock,
   });

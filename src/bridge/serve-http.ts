@@ -1,6 +1,7 @@
 import { SharedCapacity } from '../collections/shared-capacity.ts';
-import type { Config, HttpListenerConfig, ServerConfig } from '../config.ts';
+import type { BoundAddress, Config, HttpListenerConfig, ServerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
+import { StreamListener } from '../downstream/byte-stream/listener.ts';
 import { SHUTTING_DOWN } from '../errors.ts';
 import { CertificateFiles } from '../http/server/certificate-files.ts';
 import type { Inspection } from '../observe/inspection.ts';
@@ -11,14 +12,15 @@ import { VERSION } from '../version.ts';
 import { describeCallers } from './caller-policy.ts';
 import { createAuthentication } from './create-authentication.ts';
 import { createDialers, nameServer } from './create-dialer.ts';
-import { baseOf, createUrls } from './create-routes.ts';
+import { baseOf, createStreamUrls, createUrls } from './create-routes.ts';
 import { HttpListener } from './http-listener.ts';
 import { createObservation, type Observation } from './observing/observation.ts';
 import { createLooking } from './observing/status.ts';
 import type { RunningBridge } from './running-bridge.ts';
 import type { DialledServer } from './served-server.ts';
+import type { ServerList } from './server-list.ts';
 
-/** `mcp-portage serve`: clients of every era on one port. */
+/** `mcp-portage serve`: clients of every era, over HTTP and on byte streams. */
 export async function serveHttp(listener: HttpListenerConfig, config: Config, deps: Deps): Promise<RunningBridge> {
   const { shutdownGraceMs } = config.limits;
   const certificate = listener.tls && new CertificateFiles({ ...listener.tls, log: deps.log, clock: deps.clock });
@@ -41,12 +43,14 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
   const { servers } = http;
   servers.update(config.servers);
   observation.serves(servers.served);
-  let port = 0;
+  const streams = listenForStreams(listener, servers, deps);
+  let bound: readonly BoundAddress[] = [];
+  let boundStreams: readonly BoundAddress[] = [];
   const startedAtMs = Date.now();
   const inspectAll = (): Inspection => ({
     startedAtMs,
     version: VERSION,
-    servers: servers.inspect((path) => `${baseOf(listener, port)}${path}`),
+    servers: servers.inspect((path) => `${baseOf(listener, bound)}${path}`),
     openCalls: capacity.calls.calls.taken,
     maxOpenCalls: capacity.calls.calls.total,
     processes: capacity.children.taken,
@@ -55,18 +59,19 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
   try {
     // What is wrong with the only server is told now, and not to the first client.
     await servers.unnamed?.start();
-    port = await http.http.listen();
+    bound = await http.http.listen();
+    boundStreams = await streams.listen();
     await servers.callHubs();
   } catch (error) {
-    await servers.close();
     http.close();
+    await servers.close();
     await observation.close();
     throw error;
   }
   let list = config.servers;
   return {
     get urls() {
-      return createUrls(listener, list, port);
+      return [...createUrls(listener, list, bound), ...createStreamUrls(listener, list, boundStreams)];
     },
     update(newer) {
       list = newer;
@@ -77,16 +82,35 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
     reopen: () => observation.reopen(),
     async shutdown() {
       observation.endWatching();
+      streams.stopAccepting();
       await http.drain(shutdownGraceMs);
       servers.endAll(SHUTTING_DOWN);
       await servers.close();
       http.close();
+      streams.close();
       authentication.close();
       await observation.close();
     },
-    killNow: () => servers.killNow(),
-    ended: http.http.failed,
+    killNow() {
+      servers.killNow();
+      http.http.removeSocketFiles();
+      streams.removeSocketFiles();
+    },
+    ended: Promise.race([http.http.failed, streams.failed]),
   };
+}
+
+function listenForStreams({ streams, tls }: HttpListenerConfig, servers: ServerList, deps: Deps): StreamListener {
+  const isEncrypted = tls !== undefined && streams.some(({ address }) => address.kind === 'tcp');
+  return new StreamListener({
+    places: streams.map(({ address, segment }) => ({
+      address,
+      accept: (socket, reach) => servers.takeStream(segment, socket, reach),
+    })),
+    // Each listener is told once of a renewed certificate.
+    certificate: isEncrypted ? new CertificateFiles({ ...tls, log: deps.log, clock: deps.clock }) : undefined,
+    deps,
+  });
 }
 
 interface DialParts {

@@ -1,5 +1,6 @@
 import type { EndpointConfig, HttpListenerConfig, ServerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
+import { ByteStreamClients } from '../downstream/byte-stream/clients.ts';
 import type { HttpRoute } from '../downstream/listener/http-server.ts';
 import type { LiveStreams } from '../downstream/stream/live-streams.ts';
 import type { WebSocketEndpoint } from '../downstream/websocket/endpoint.ts';
@@ -43,11 +44,13 @@ export type InspectedPart = Pick<InspectedServer, 'sessions' | 'openCalls' | 'pr
 /** A server of both eras is shown by the later one. */
 const MODERN_CLIENT = { era: 'modern', revision: undefined } as const;
 
-/** A server as clients over HTTP meet it: their sessions and calls, and what is at which path. */
+/** A server as clients of a listener meet it: their sessions and calls, and what is at which path. */
 export class ServedServer {
   readonly sessions: SessionRegistry;
   readonly calls: CallRegistry;
   readonly webSockets: WebSocketEndpoint;
+  /** Clients that speak lines. */
+  readonly streams: ByteStreamClients;
   readonly routes: ReadonlyMap<string, HttpRoute>;
   readonly #dialled: DialledServer;
   #lastWords: Promise<void> | undefined;
@@ -58,6 +61,9 @@ export class ServedServer {
     const callers = describeCallers(listener, config);
     this.sessions = createSessions(config, { exchanges, deps, dialers: sessionDialers });
     this.calls = createCalls({ ...config, callers }, { exchanges, deps, dialers: callDialers });
+    const { maxMessageBytes, maxJsonDepth, requestTimeoutMs: untakenTimeoutMs } = config.limits;
+    const limits = { maxMessageBytes, maxJsonDepth, untakenTimeoutMs };
+    this.streams = new ByteStreamClients({ sessions: this.sessions, ...limits, deps });
     const served = { ...config, callers, listener: { ...listener, endpoints } };
     this.webSockets = createWebSocketEndpoint(served, { deps, sessions: this.sessions });
     const { sessions, calls, webSockets } = this;
@@ -94,7 +100,11 @@ export class ServedServer {
    * id of one of its sessions still belongs here.
    */
   async retire(graceMs: number, reason: BridgeError): Promise<void> {
-    await Promise.all([this.sessions.retire(graceMs, reason), this.calls.drain(graceMs)]);
+    await Promise.all([
+      this.sessions.retire(graceMs, reason),
+      this.calls.drain(graceMs),
+      this.streams.retire(graceMs, reason),
+    ]);
     this.endAll(reason);
     await this.close();
   }
@@ -103,6 +113,7 @@ export class ServedServer {
   endAll(reason: BridgeError): void {
     this.sessions.close(reason);
     this.calls.close(reason);
+    this.streams.close(reason);
     this.#lastWords = this.webSockets.close(reason);
   }
 

@@ -1,5 +1,8 @@
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Config, ServerConfig } from '../config.ts';
+import type { StreamReach } from '../downstream/byte-stream/endpoint.ts';
+import { refuseSocket } from '../downstream/byte-stream/listener.ts';
 import { isBrowserNavigation } from '../downstream/listener/browser-page.ts';
 import { livenessRoute, readinessRoute } from '../downstream/listener/health.ts';
 import type { FoundRoute, HttpRoute, OpenRoute, Router } from '../downstream/listener/http-server.ts';
@@ -13,7 +16,7 @@ import type { ServedEndpoint } from '../observe/usage/usage.ts';
 import type { Readiness } from '../relay/ports.ts';
 import { nameServer } from './create-dialer.ts';
 import { endpointsBelow, pathsOf, publicUrlOf } from './create-routes.ts';
-import { ListedServer, type ListedServerParts } from './listed-server.ts';
+import { ListedServer, type ListedServerParts, NOT_FOR_STREAMS } from './listed-server.ts';
 
 /** What has become of the list. */
 export interface ListChange {
@@ -105,14 +108,18 @@ export class ServerList implements Router {
 
   /** Where clients can come in, for those who count who does. */
   get served(): readonly ServedEndpoint[] {
-    return this.#listed().flatMap(({ config, endpoints }): readonly ServedEndpoint[] => {
+    const { addresses, streams } = this.#parts.listener;
+    return this.#listed().flatMap(({ config, endpoints }) => {
       const { path, ssePath, wsPath, httpSse, webSocket } = endpoints;
       const server = nameServer(config);
-      return [
-        { server, transport: 'streamable-http', path },
-        ...(httpSse === 'served' ? [{ server, transport: 'http-sse', path: ssePath } as const] : []),
-        ...(webSocket === 'served' ? [{ server, transport: 'websocket', path: wsPath } as const] : []),
-      ];
+      const hasStream = streams.some(({ segment }) => segment === config.listing?.segment);
+      const onStreams: ServedEndpoint[] = hasStream ? [{ server, transport: 'byte-stream', path: undefined }] : [];
+      if (addresses.length === 0) return onStreams;
+      const streamable: ServedEndpoint = { server, transport: 'streamable-http', path };
+      const overSse: ServedEndpoint[] = httpSse === 'off' ? [] : [{ server, transport: 'http-sse', path: ssePath }];
+      const overWebSocket: ServedEndpoint[] =
+        webSocket === 'off' ? [] : [{ server, transport: 'websocket', path: wsPath }];
+      return [streamable, ...overSse, ...overWebSocket, ...onStreams];
     });
   }
 
@@ -125,6 +132,13 @@ export class ServerList implements Router {
   async callHubs(): Promise<void> {
     this.#callsHubs = true;
     await Promise.all(this.#all().map((server) => server.callHubs()));
+  }
+
+  /** The client of a byte stream that leads to the server with this segment. */
+  takeStream(segment: string | undefined, socket: Socket, reach: StreamReach): void {
+    const server = segment === undefined ? this.#unnamed : this.#named.get(segment);
+    if (server !== undefined) server.takeStream(socket, reach);
+    else refuseSocket(socket, NOT_FOR_STREAMS, this.#parts.deps);
   }
 
   // ---- what is served where

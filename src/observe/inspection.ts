@@ -32,7 +32,7 @@ export interface InspectedServer {
   readonly wsUrl: string | undefined;
   /** Where it is served besides, by calling there. */
   readonly hubs: readonly InspectedHub[];
-  readonly kind: 'command' | 'url';
+  readonly kind: 'command' | 'url' | 'stream';
   readonly state: ServerState;
   /** Why it is not ready; undefined where it is. */
   readonly problem: string | undefined;

@@ -8,14 +8,15 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { WebSocketClientTransport } from '@modelcontextprotocol/sdk/client/websocket.js';
 import test, { type ExecutionContext } from 'ava';
 import { WebSocket } from 'ws';
-import { BRIDGE_COMMAND, type Bridge, startBridge } from '../support/bridge.ts';
+import { BRIDGE_COMMAND, type Bridge, REPOSITORY, startBridge } from '../support/bridge.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { startWebSocketServer, transportOver, type WebSocketServerOptions } from '../support/websocket-server.ts';
 
 // Node has one of its own only from version 22.
 globalThis.WebSocket ??= WebSocket as unknown as typeof globalThis.WebSocket;
 
-const EVERYTHING = ['--', process.execPath, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js'];
+const SERVER = join(REPOSITORY, 'node_modules/@modelcontextprotocol/server-everything/dist/index.js');
+const EVERYTHING = ['--', process.execPath, SERVER];
 
 async function start(t: ExecutionContext, args: readonly string[], env: Record<string, string> = {}): Promise<Bridge> {
   const bridge = await startBridge(args, { env });

@@ -1,7 +1,8 @@
 /** What an entry names: a program to start, or where a server is, and how it is spoken to there. */
-import type { Target } from '../../config.ts';
+import type { StreamTarget, Target } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
-import { isUrlLike, parseServerUrl } from '../parse/target.ts';
+import { isWebSocketUrl } from '../../http/websocket/url.ts';
+import { isServerScheme, parseServerUrl, type RunningTarget } from '../parse/target.ts';
 import type { Path } from './config-tree.ts';
 import type { Entry } from './entry-schema.ts';
 
@@ -16,7 +17,7 @@ export interface WrittenTransport {
   readonly name: 'auto' | 'streamable-http' | 'sse';
 }
 
-type Kind = 'command' | 'auto' | 'streamable-http' | 'sse' | 'websocket';
+type Kind = 'command' | 'auto' | 'streamable-http' | 'sse' | 'stream' | 'websocket';
 
 /** In lower case, without hyphens and underscores. */
 const KINDS: ReadonlyMap<string, Kind> = new Map([
@@ -26,6 +27,8 @@ const KINDS: ReadonlyMap<string, Kind> = new Map([
   ['http', 'streamable-http'],
   ['streamablehttp', 'streamable-http'],
   ['sse', 'sse'],
+  ['stream', 'stream'],
+  ['tcp', 'stream'],
   ['ws', 'websocket'],
   ['websocket', 'websocket'],
 ]);
@@ -79,16 +82,17 @@ function readUrl(
       'says HTTP+SSE, but httpUrl is where Streamable HTTP is spoken; correct one of them.',
     );
   }
-  const url = parseUrl(entry[key] ?? '');
-  if (typeof url === 'string') return refuse([key], url);
-  const target: Target = { kind: 'url', url };
-  const isWebSocket = url.protocol === 'ws:' || url.protocol === 'wss:';
+  const target = parseUrl(withPath(entry[key] ?? '', kind));
+  if (typeof target === 'string') return refuse([key], target);
+  if (target.kind === 'stream') return readStream(target, key, typeKey, kind);
+  if (kind === 'stream') return refuse([key], NO_STREAM);
   // Its scheme says all there is to say. Some write that of the handshake.
-  if (kind === 'websocket') return { ok: true, target: { kind: 'url', url: toWebSocket(url) }, transport: undefined };
-  if (isWebSocket && kind !== undefined && kind !== 'auto') {
+  if (kind === 'websocket')
+    return { ok: true, target: { ...target, url: toWebSocket(target.url) }, transport: undefined };
+  if (isWebSocketUrl(target.url)) {
+    if (kind === undefined || kind === 'auto') return { ok: true, target, transport: undefined };
     return refuse([typeKey ?? 'type'], 'says how HTTP is spoken, but the URL is of a WebSocket; correct one of them.');
   }
-  if (isWebSocket) return { ok: true, target, transport: undefined };
   if (key === 'httpUrl') return { ok: true, target, transport: { key, name: 'streamable-http' } };
   const transport = typeKey === undefined || kind === undefined ? undefined : { key: typeKey, name: kind };
   return { ok: true, target, transport };
@@ -101,12 +105,31 @@ function toWebSocket(url: URL): URL {
   return webSocket;
 }
 
-/** The URL, or what is wrong with it. */
-function parseUrl(text: string): URL | string {
+/** Nothing is found out about HTTP there. */
+function readStream(
+  target: StreamTarget,
+  key: (typeof URL_KEYS)[number],
+  typeKey: string | undefined,
+  kind: Kind | undefined,
+): EntryTarget {
+  if (key === 'httpUrl') return refuse([key], 'is where HTTP is spoken, but this is the address of a byte stream.');
+  if (kind === undefined || kind === 'stream' || kind === 'auto') return { ok: true, target, transport: undefined };
+  return refuse(
+    [typeKey ?? 'type'],
+    'says that HTTP is spoken, but the address is that of a byte stream; correct one of them.',
+  );
+}
+
+/** VS Code asks for `/` where nothing follows the path of a socket. */
+function withPath(text: string, kind: Kind | undefined): string {
+  const isHttp = kind === 'streamable-http' || kind === 'sse';
+  return isHttp && /^(?:unix|pipe):\/\/[^#]*$/i.test(text) ? `${text}#/` : text;
+}
+
+/** Where the server is, or what is wrong with that. */
+function parseUrl(text: string): RunningTarget | string {
   // What is no URL at all is not to be quoted as the scheme of one.
-  if (!isUrlLike(text)) return NO_URL;
-  const scheme = text.slice(0, text.indexOf(':')).toLowerCase();
-  if (!['http', 'https', 'ws', 'wss'].includes(scheme)) return NO_URL;
+  if (!isServerScheme(text)) return NO_URL;
   try {
     return parseServerUrl(text);
   } catch (error) {
@@ -115,9 +138,9 @@ function parseUrl(text: string): URL | string {
   }
 }
 
-const NO_URL =
-  'expected a URL that begins with https://, http://, wss:// or ws:// (Unix sockets and named pipes are not supported).';
-const UNKNOWN_TYPE = 'expected stdio, local, http, streamable-http, sse, ws or remote, got another text.';
+const NO_URL = 'expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp:// or tls://.';
+const NO_STREAM = 'expected the address of a byte stream, like tcp://127.0.0.1:9000 or unix:///run/mcp.sock.';
+const UNKNOWN_TYPE = 'expected stdio, local, http, streamable-http, sse, ws, stream or remote, got another text.';
 
 function refuse(path: Path, problem: string): EntryTarget {
   return { ok: false, path, problem };

@@ -1,6 +1,6 @@
 /** What stands under our own key `portage`: options, named as on the command line or in camel case, and who may call. */
 import type { Target } from '../../config.ts';
-import type { WrittenOption } from '../options/given-options.ts';
+import { HOW_SERVERS_ARE_USED, type WrittenOption } from '../options/given-options.ts';
 import type { OptionSpec } from '../options/option-spec.ts';
 import { findOption, isOptionName, OF_ONE_SERVER, OPTIONS, type OptionName } from '../options/option-table.ts';
 import { isUrlLike } from '../parse/target.ts';
@@ -49,10 +49,10 @@ export function readEntryPortage(
   const options = readOptions(members, path, context, (spec) => {
     if (scopeOf(spec) === 'call') return ON_COMMAND_LINE;
     if (scopeOf(spec) === 'process') return 'is no matter of one server; it belongs to the key portage at the top.';
-    if (target === undefined || spec.target === undefined || spec.target === target) return undefined;
-    return spec.target === 'url'
-      ? 'is for a server that is reached by its URL; this one is started as a command.'
-      : 'is for a server that is started as a command; this one is reached by its URL.';
+    const { targets } = spec;
+    if (target === undefined || targets === undefined || targets.includes(target)) return undefined;
+    const what = targets.map((kind) => HOW_SERVERS_ARE_USED[kind]).join(' or ');
+    return `is for a server that is ${what}; this one is ${HOW_SERVERS_ARE_USED[target]}.`;
   });
   return { options, isRequired: readRequired(members, path, context), callers: readCallers(members, path, context) };
 }

@@ -5,7 +5,8 @@ export const LISTENING_OPTIONS = [
   {
     name: 'config',
     group: 'servers',
-    describe: 'Take the servers from this file: that of Claude, Cursor, VS Code, Codex or another host, as it is',
+    describe:
+      'Read the servers from this file; the configuration of Claude, Cursor, VS Code, Codex or another host works as it is',
     kind: 'value',
     placeholder: 'file',
     completes: 'file',
@@ -13,7 +14,7 @@ export const LISTENING_OPTIONS = [
   {
     name: 'allow-writable-config',
     group: 'servers',
-    describe: 'Take that file although others may write it, as in containers',
+    describe: 'Accept that file even if other users can write to it, as in some containers',
     kind: 'flag',
     default: 'false',
   },
@@ -33,6 +34,33 @@ export const LISTENING_OPTIONS = [
     kind: 'value',
     placeholder: 'port',
     default: '8000',
+    verbs: ['serve'],
+  },
+  {
+    name: 'socket',
+    group: 'listen',
+    describe: 'Serve HTTP at this Unix socket (on Windows a named pipe); in place of a port unless one is given, too',
+    kind: 'list',
+    placeholder: 'path',
+    completes: 'file',
+    verbs: ['serve'],
+  },
+  {
+    name: 'socket-mode',
+    group: 'listen',
+    describe: 'Who may connect to it, as the mode of its file',
+    kind: 'value',
+    placeholder: 'mode',
+    default: '0600',
+    verbs: ['serve'],
+  },
+  {
+    name: 'stream',
+    group: 'listen',
+    describe:
+      'Serve newline-delimited JSON at tcp://host:port or unix:///path, with name= before it if there are several servers',
+    kind: 'list',
+    placeholder: 'address',
     verbs: ['serve'],
   },
   {
@@ -65,7 +93,7 @@ export const LISTENING_OPTIONS = [
   {
     name: 'sse',
     group: 'endpoints',
-    describe: 'Serve HTTP+SSE, too, for old clients',
+    describe: 'Also serve HTTP+SSE, for older clients',
     kind: 'flag',
     default: 'true',
     verbs: ['serve'],
@@ -73,7 +101,7 @@ export const LISTENING_OPTIONS = [
   {
     name: 'sse-path',
     group: 'endpoints',
-    describe: 'HTTP+SSE: the stream old clients open',
+    describe: 'HTTP+SSE: where older clients open their stream',
     kind: 'value',
     placeholder: 'path',
     default: '/sse',
@@ -82,7 +110,7 @@ export const LISTENING_OPTIONS = [
   {
     name: 'message-path',
     group: 'endpoints',
-    describe: 'HTTP+SSE: where old clients post',
+    describe: 'HTTP+SSE: where older clients post messages',
     kind: 'value',
     placeholder: 'path',
     default: '/messages',
@@ -108,7 +136,7 @@ export const LISTENING_OPTIONS = [
   {
     name: 'base-url',
     group: 'endpoints',
-    describe: 'How clients reach this process through a reverse proxy, with its path prefix',
+    describe: 'Public URL of this process behind a reverse proxy, with its path prefix',
     kind: 'value',
     placeholder: 'url',
     verbs: ['serve'],
@@ -124,7 +152,7 @@ export const LISTENING_OPTIONS = [
   {
     name: 'allow-origin',
     group: 'access',
-    describe: 'Web origin whose pages may call, with CORS',
+    describe: 'Web origin whose pages may call, by CORS',
     kind: 'list',
     placeholder: 'origin',
     verbs: ['serve'],
@@ -132,7 +160,7 @@ export const LISTENING_OPTIONS = [
   {
     name: 'allow-anonymous',
     group: 'access',
-    describe: 'Let in whoever reaches the port, also beyond this machine; without it, that takes authentication',
+    describe: 'Serve everybody who can reach the port, even from other machines; otherwise that takes authentication',
     kind: 'flag',
     default: 'false',
     verbs: ['serve'],
@@ -141,7 +169,7 @@ export const LISTENING_OPTIONS = [
     name: 'auth-token',
     group: 'access',
     describe:
-      'Let in who shows this token: where it is, env:NAME or file:path, and optionally whose, as in alice=env:NAME',
+      'Accept requests with this bearer token: env:NAME or file:path says where it is, alice=env:NAME also whose it is',
     kind: 'list',
     placeholder: 'name=source',
     verbs: ['serve'],
@@ -149,7 +177,7 @@ export const LISTENING_OPTIONS = [
   {
     name: 'auth-issuer',
     group: 'access',
-    describe: 'Let in who shows an access token (JWT) of this OAuth issuer',
+    describe: 'Accept access tokens (JWT) of this OAuth issuer',
     kind: 'value',
     placeholder: 'url',
     verbs: ['serve'],
@@ -157,26 +185,26 @@ export const LISTENING_OPTIONS = [
   {
     name: 'auth-audience',
     group: 'access',
-    describe: 'What this server is called in such a token',
+    describe: 'Audience those tokens must have',
     kind: 'list',
     placeholder: 'audience',
-    defaultNote: 'its URLs, if --base-url is given',
+    defaultNote: 'its own URLs, if --base-url is given',
     verbs: ['serve'],
   },
   {
     name: 'auth-jwks',
     group: 'access',
-    describe: "The issuer's keys, a URL or a file",
+    describe: 'Keys of that issuer: a URL or a file',
     kind: 'value',
     placeholder: 'source',
-    defaultNote: "where the issuer's metadata says",
+    defaultNote: "from the issuer's metadata",
     completes: 'file',
     verbs: ['serve'],
   },
   {
     name: 'auth-scope',
     group: 'access',
-    describe: 'A scope such a token needs',
+    describe: 'Scope those tokens must have',
     kind: 'list',
     placeholder: 'scope',
     verbs: ['serve'],

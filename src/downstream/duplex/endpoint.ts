@@ -8,6 +8,7 @@ import { rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import { drained } from '../../relay/exchanges.ts';
 import type { SessionRegistry } from '../../relay/session-registry.ts';
 import { Frame, type JsonRpcId } from '../../wire/frame.ts';
+import { OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/ascii.ts';
 import type { OversizedLine } from '../../wire/ndjson.ts';
 import { type ReadLimits, type ReadResult, readMessage } from '../../wire/read-message.ts';
 import { recoverEnvelope } from '../../wire/scan-envelope.ts';
@@ -28,6 +29,11 @@ export interface DuplexEndpointOptions {
   readonly maxMessageBytes: number;
   /** Levels of arrays and objects. */
   readonly maxJsonDepth: number;
+  /**
+   * What is not JSON is skipped, as behind a program that prints to the wrong place, or ends the connection: over the
+   * network it may be what a web page has a browser send, whose next line could be a message.
+   */
+  readonly unreadable: 'is-skipped' | 'ends-connection';
   /** After the end of input, how long a server may take nothing of what waits for it; default 0: as long as it takes. */
   readonly untakenTimeoutMs?: number;
   readonly deps: Deps;
@@ -38,11 +44,12 @@ export interface DuplexEndpointOptions {
  * - `untaken`: it has ended its input, and the server takes nothing of so many bytes before that.
  * - `output`: nobody reads any more.
  * - `server`: the server of its session has ended.
+ * - `unreadable`: it has sent what is not JSON, and nothing of it is taken any more.
  */
 export type ClientEnd =
   | { readonly kind: 'input' | 'output' }
   | { readonly kind: 'untaken'; readonly bytes: number }
-  | { readonly kind: 'server'; readonly reason: BridgeError };
+  | { readonly kind: 'server' | 'unreadable'; readonly reason: BridgeError };
 
 /**
  * One client on a connection, in both eras at once: each message says itself which one it is of.
@@ -55,6 +62,9 @@ export class DuplexEndpoint implements ConnectionListener {
   readonly #legacy: LegacyConversation;
   readonly #modern: ModernConversation;
   readonly #limits: ReadLimits;
+  #hasSpoken = false;
+  /** Nothing that the client says is taken any more. */
+  #isDeaf = false;
   #resolveEnded: (end: ClientEnd) => void = () => {};
   #resolveClientGone: () => void = () => {};
   #resolveUnread: () => void = () => {};
@@ -96,8 +106,10 @@ export class DuplexEndpoint implements ConnectionListener {
   // ---- messages of the client
 
   message(bytes: Buffer): void {
+    if (this.#isDeaf) return;
     const result = readMessage(bytes, this.#limits);
-    if (result.kind === 'fault') return this.#refuse(this.#faultError(result), result.id);
+    if (result.kind === 'fault') return this.#fault(result);
+    this.#hasSpoken = true;
     if (result.kind === 'batch') return this.#batch(result.items);
     const { frame } = result;
     if (this.#isModern(frame)) this.#modern.take(frame);
@@ -137,6 +149,13 @@ export class DuplexEndpoint implements ConnectionListener {
   }
 
   oversized({ head, tail, byteLength }: OversizedLine): void {
+    if (this.#isDeaf) return;
+    const isJson = head[0] === OPEN_BRACE || head[0] === OPEN_BRACKET;
+    if (!isJson && this.#options.unreadable === 'ends-connection') {
+      return this.#leaveUnreadable(
+        this.#faultError({ kind: 'fault', fault: 'parse', reason: 'it is not JSON', id: undefined }),
+      );
+    }
     const { id, kind } = recoverEnvelope(head, tail);
     const message = `A message of ${byteLength} bytes is larger than the ${this.#options.maxMessageBytes} allowed; send less or raise --max-message-bytes.`;
     const error = new BridgeError('ERR_WIRE_FRAME_TOO_LARGE', message);
@@ -150,6 +169,17 @@ export class DuplexEndpoint implements ConnectionListener {
     if (id !== undefined) this.#write(errorFrame(id, rpcErrorOf(error)));
   }
 
+  #fault(result: Extract<ReadResult, { kind: 'fault' }>): void {
+    const error = this.#faultError(result);
+    if (result.fault === 'parse' && this.#options.unreadable === 'ends-connection') this.#leaveUnreadable(error);
+    else this.#refuse(error, result.id);
+  }
+
+  #leaveUnreadable(reason: BridgeError): void {
+    this.#isDeaf = true;
+    this.#resolveEnded({ kind: 'unreadable', reason });
+  }
+
   #faultError({ fault, reason }: Extract<ReadResult, { kind: 'fault' }>): BridgeError {
     if (fault !== 'parse') return this.#refused(reason);
     return new BridgeError('ERR_WIRE_PARSE', `A ${this.#connection.unit} was refused: ${reason}.`);
@@ -160,6 +190,21 @@ export class DuplexEndpoint implements ConnectionListener {
   }
 
   // ---- the connection
+
+  /** The client has sent a message. */
+  get hasSpoken(): boolean {
+    return this.#hasSpoken;
+  }
+
+  /** It has a session, or a connection for its modern requests. */
+  get isJoined(): boolean {
+    return this.#legacy.hasSession || this.#modern.hasLink;
+  }
+
+  /** Its calls that wait for an answer. */
+  get openCalls(): number {
+    return this.#legacy.openCalls + this.#modern.openCalls;
+  }
 
   read(piece: Buffer): void {
     this.#input.read(piece);
@@ -205,12 +250,13 @@ export class DuplexEndpoint implements ConnectionListener {
   async drain(graceMs = Number.POSITIVE_INFINITY): Promise<void> {
     this.#legacy.drain();
     this.#modern.drain();
-    await drained(this.#options.deps.clock, graceMs, () => this.#legacy.openCalls + this.#modern.openCalls > 0);
+    await drained(this.#options.deps.clock, graceMs, () => this.openCalls > 0);
     await this.flush();
   }
 
   /** Answers what is open with this reason, and lets go of the servers. */
   close(reason: BridgeError): void {
+    this.#isDeaf = true;
     this.#legacy.close(reason);
     this.#modern.close(reason);
   }

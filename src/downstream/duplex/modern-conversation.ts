@@ -34,6 +34,10 @@ export class ModernConversation {
     return this.#link?.relay.isOpen(id) === true;
   }
 
+  get hasLink(): boolean {
+    return this.#link !== undefined;
+  }
+
   get openCalls(): number {
     return this.#link?.relay.openExchanges ?? 0;
   }

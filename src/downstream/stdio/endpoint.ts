@@ -3,7 +3,7 @@ import type { ConnectionClient } from '../duplex/connection-peer.ts';
 import { DuplexEndpoint, type DuplexEndpointOptions } from '../duplex/endpoint.ts';
 import { LineConnection } from '../duplex/line-connection.ts';
 
-export interface StdioEndpointOptions extends Omit<DuplexEndpointOptions, 'openConnection' | 'client'> {
+export interface StdioEndpointOptions extends Omit<DuplexEndpointOptions, 'openConnection' | 'client' | 'unreadable'> {
   readonly input: Readable;
   readonly output: Writable;
 }
@@ -20,6 +20,11 @@ const CLIENT: ConnectionClient = {
 /** One client on a pair of pipes: a message a line. */
 export class StdioEndpoint extends DuplexEndpoint {
   constructor(options: StdioEndpointOptions) {
-    super({ ...options, client: CLIENT, openConnection: (listener) => new LineConnection(options, listener) });
+    super({
+      ...options,
+      client: CLIENT,
+      unreadable: 'is-skipped',
+      openConnection: (listener) => new LineConnection(options, listener),
+    });
   }
 }

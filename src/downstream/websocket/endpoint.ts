@@ -142,6 +142,8 @@ export class WebSocketEndpoint {
         sessions,
         maxMessageBytes,
         maxJsonDepth,
+        // No page has a browser send here what it likes: the handshake and the mask see to that. [RFC 6455 10.3]
+        unreadable: 'is-skipped',
         deps,
       });
       if (connection === undefined) return;
@@ -156,6 +158,7 @@ export class WebSocketEndpoint {
             endpoint.close(CLIENT_GONE);
             break;
           case 'server':
+          case 'unreadable':
             this.#leave(served, end.reason);
             break;
           default:

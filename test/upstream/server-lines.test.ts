@@ -1,8 +1,8 @@
 import test from 'ava';
-import type { ServerFault } from '../../../src/relay/ports.ts';
-import { StdioMessages } from '../../../src/upstream/stdio/messages.ts';
-import type { Frame } from '../../../src/wire/frame.ts';
-import { collectLog } from '../../process/collected-log.ts';
+import type { ServerFault } from '../../src/relay/ports.ts';
+import { ServerLines } from '../../src/upstream/server-lines.ts';
+import type { Frame } from '../../src/wire/frame.ts';
+import { collectLog } from '../process/collected-log.ts';
 
 const MAX_MESSAGE_BYTES = 2000;
 
@@ -14,7 +14,13 @@ function createReader() {
     message: (frame: Frame) => void frames.push(frame),
     fault: (fault: ServerFault) => void faults.push(fault),
   };
-  const messages = new StdioMessages({ name: 'node server.js', maxMessageBytes: MAX_MESSAGE_BYTES, sink, log });
+  const messages = new ServerLines({
+    name: 'node server.js',
+    maxMessageBytes: MAX_MESSAGE_BYTES,
+    noiseWarning: 'prints what is not MCP',
+    sink,
+    log,
+  });
   return { messages, frames, faults, entries, texts: () => frames.map(({ bytes }) => bytes.toString()) };
 }
 

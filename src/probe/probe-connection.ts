@@ -1,10 +1,12 @@
-import type { ChildConfig, CommandTarget, Protocol, ServerLimits } from '../config.ts';
+import type { Protocol } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import type { ProbeOutcome } from '../mcp/classify/probe-answer.ts';
 import { createModernRequest, parseDiscovery } from '../mcp/vocabulary/discover.ts';
 import type { Implementation } from '../mcp/vocabulary/meta.ts';
 import { INITIALIZED } from '../mcp/vocabulary/methods.ts';
+import type { Era } from '../mcp/vocabulary/revisions.ts';
 import { mayDownload } from '../process/command-name.ts';
+import type { DuplexTransport } from '../relay/observer.ts';
 import type { SessionDialer } from '../relay/ports.ts';
 import type { Answer } from '../upstream/detect/answer.ts';
 import {
@@ -16,19 +18,17 @@ import {
 import { untilAborted } from '../upstream/detect/deadline.ts';
 import { type Detection, detect } from '../upstream/detect/detection.ts';
 import { LinkClient } from '../upstream/detect/link-client.ts';
-import { ChildLimit } from '../upstream/stdio/child-limit.ts';
-import { createStdioDialer } from '../upstream/stdio/dialer.ts';
 import type { Frame } from '../wire/frame.ts';
 import { requestFrame } from '../wire/write-message.ts';
 import { createInitializeRequest, type Findings, STEP_TIMEOUT_MS } from './findings.ts';
 import { OfferDraft, takeInventory } from './offer-draft.ts';
 import type { Step } from './report.ts';
 
-export interface CommandProbeOptions {
-  readonly target: CommandTarget;
-  readonly child: ChildConfig;
+export interface ConnectionProbeOptions {
+  /** Closed with the probe. */
+  readonly dialer: SessionDialer;
+  readonly transport: DuplexTransport;
   readonly protocol: Protocol;
-  readonly limits: ServerLimits;
   readonly timeoutMs: number;
   readonly clientInfo: Implementation;
   readonly findings: Findings;
@@ -36,33 +36,16 @@ export interface CommandProbeOptions {
   readonly deps: Deps;
 }
 
-/** Somebody waits for the report, and nothing is open any more that a server would need its time for. */
-const CLOSE_GRACE_MS = 2000;
-
-/** Starts a server, asks it in the era it speaks, and sees whether it speaks the other one, too. */
-export class CommandProbe {
-  readonly #options: CommandProbeOptions;
+/** Connects to a server, asks it in the era it speaks, and sees whether it speaks the other one, too. */
+export class ConnectionProbe {
+  readonly #options: ConnectionProbeOptions;
   readonly #findings: Findings;
   readonly #dialer: SessionDialer;
 
-  /** Throws BridgeError ERR_UPSTREAM_SPAWN when there is no such program. */
-  constructor(options: CommandProbeOptions) {
-    const { target, child, limits, findings, deps } = options;
-    const { maxMessageBytes } = limits;
+  constructor(options: ConnectionProbeOptions) {
     this.#options = options;
-    this.#findings = findings;
-    this.#dialer = createStdioDialer({
-      target,
-      child,
-      maxMessageBytes,
-      shutdownGraceMs: CLOSE_GRACE_MS,
-      // The report says it.
-      failureLevel: 'debug',
-      children: new ChildLimit(),
-      urgency: undefined,
-      trialClient: undefined,
-      deps,
-    });
+    this.#findings = options.findings;
+    this.#dialer = options.dialer;
   }
 
   /** Rejects when the time is up, or with a BridgeError when the server does not get as far as an answer. */
@@ -71,30 +54,34 @@ export class CommandProbe {
     const { detection, connection } = await this.#detect();
     switch (detection.kind) {
       case 'legacy': {
-        const offer = this.#findings.offer(new OfferDraft('stdio', 'legacy'));
+        const offer = this.#findings.offer(this.#draft('legacy'));
         return this.#legacyWorks(offer, connection, resultOf(detection.answer));
       }
       case 'modern':
         await this.#modernWorks(detection, connection);
         connection.close();
-        // A process of both eras serves the one it was opened in; the other needs a process of its own.
+        // A server of both eras serves the one that a connection was opened in; the other needs one of its own.
         if (this.#options.protocol === 'auto') await this.#legacy();
     }
   }
 
-  /** Ends the server. */
+  #draft(era: Era): OfferDraft {
+    return new OfferDraft(this.#options.transport, era);
+  }
+
+  /** Ends the server, or the connections to it. */
   close(): Promise<void> {
     return this.#dialer.close();
   }
 
   async #detect(): Promise<{ detection: Spoken; connection: LinkClient }> {
-    const { clientInfo, deps, signal, timeoutMs } = this.#options;
+    const { transport, clientInfo, deps, signal, timeoutMs } = this.#options;
     const { clock, log } = deps;
     const { name } = this.#dialer;
     this.#findings.steps.waitFor(`${name} to answer${mayDownload(name) ? '; a package may be downloading' : ''}`);
     const options = {
       dialer: this.#dialer,
-      transport: 'stdio' as const,
+      transport,
       clientInfo,
       clock,
       // Half of the time is for what comes after a server that does not answer.
@@ -116,7 +103,7 @@ export class CommandProbe {
 
   async #modernWorks({ revision, answer }: ModernDetection, connection: LinkClient): Promise<void> {
     const { clientInfo } = this.#options;
-    const offer = this.#findings.offer(new OfferDraft('stdio', 'modern'));
+    const offer = this.#findings.offer(this.#draft('modern'));
     offer.discovered(revision, parseDiscovery(resultOf(answer)));
     await takeInventory(offer, this.#findings, (method, params) =>
       this.#ask(connection, createModernRequest({ id: connection.takeId(), method, revision, clientInfo, params })),
@@ -125,7 +112,7 @@ export class CommandProbe {
 
   async #legacy(): Promise<void> {
     const client = new LinkClient(this.#dialer, this.#options.deps.clock);
-    const offer = this.#findings.offer(new OfferDraft('stdio', 'legacy'));
+    const offer = this.#findings.offer(this.#draft('legacy'));
     const frame = createInitializeRequest(client.takeId(), this.#options.clientInfo);
     // Slow to start is not broken; the time limit of the whole counts.
     const { outcome, summary, error } = await this.#ask(client, frame, this.#options.timeoutMs);

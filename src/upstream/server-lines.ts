@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
-import { BridgeError } from '../../errors.ts';
-import { toPrintable } from '../../printable.ts';
-import type { ServerFault } from '../../relay/ports.ts';
-import { Frame } from '../../wire/frame.ts';
-import { CLOSE_BRACE, OPEN_BRACE, OPEN_BRACKET } from '../../wire/json/ascii.ts';
-import { type LineSink, LineSplitter, type OversizedLine } from '../../wire/ndjson.ts';
-import { readMessage, SERVER_LIMITS } from '../../wire/read-message.ts';
-import { EnvelopeScanner, recoverEnvelope } from '../../wire/scan-envelope.ts';
-import { oversizedError } from '../oversized-error.ts';
+import { BridgeError } from '../errors.ts';
+import { toPrintable } from '../printable.ts';
+import type { ServerFault } from '../relay/ports.ts';
+import { Frame } from '../wire/frame.ts';
+import { CLOSE_BRACE, OPEN_BRACE, OPEN_BRACKET } from '../wire/json/ascii.ts';
+import { type LineSink, LineSplitter, type OversizedLine } from '../wire/ndjson.ts';
+import { readMessage, SERVER_LIMITS } from '../wire/read-message.ts';
+import { EnvelopeScanner, recoverEnvelope } from '../wire/scan-envelope.ts';
+import { oversizedError } from './oversized-error.ts';
 
 /** What is shown of a line that is no message, and how many are kept for error messages. */
 const MAX_SHOWN_LENGTH = 200;
@@ -18,22 +18,24 @@ export interface MessageSink {
   fault(fault: ServerFault): void;
 }
 
-export interface StdioMessagesOptions {
+export interface ServerLinesOptions {
   /** How the server is called in messages. */
   readonly name: string;
   readonly maxMessageBytes: number;
+  /** What the log says, once, when it writes what is no message; completes "the server …". */
+  readonly noiseWarning: string;
   readonly sink: MessageSink;
   readonly log: Logger;
 }
 
-/** Reads what a server writes to its stdout: one message a line, and whatever else happens to be there. */
-export class StdioMessages implements LineSink {
-  readonly #options: StdioMessagesOptions;
+/** Reads what a server writes: one message a line, and whatever else happens to be there. */
+export class ServerLines implements LineSink {
+  readonly #options: ServerLinesOptions;
   readonly #splitter: LineSplitter;
   readonly #scanner = new EnvelopeScanner();
   readonly #noise: string[] = [];
 
-  constructor(options: StdioMessagesOptions) {
+  constructor(options: ServerLinesOptions) {
     this.#options = options;
     this.#splitter = new LineSplitter(this, options.maxMessageBytes);
   }
@@ -91,10 +93,8 @@ export class StdioMessages implements LineSink {
   }
 
   #skip(bytes: Buffer): void {
-    const { log } = this.#options;
-    if (this.#noise.length === 0) {
-      log.warn('prints to stdout something that is not MCP; it is skipped (--log-level debug shows it)');
-    }
+    const { log, noiseWarning } = this.#options;
+    if (this.#noise.length === 0) log.warn(`${noiseWarning}; it is skipped (--log-level debug shows it)`);
     const isKept = this.#noise.length < MAX_NOISE_LINES;
     if (!isKept && !log.isLevelEnabled('debug')) return;
     const text = toPrintable(bytes.toString('utf8', 0, 4 * MAX_SHOWN_LENGTH), MAX_SHOWN_LENGTH);
