@@ -98,6 +98,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'http/server/certificate-files.ts',
     'http/request-headers.ts',
     'http/client/agents.ts',
+    'http/stream-address.ts',
     'http/websocket/url.ts',
     'process/shown-arguments.ts',
     'errors.ts',

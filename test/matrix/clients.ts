@@ -7,11 +7,14 @@ import { StdioClientTransport as ModernStdioTransport } from '@modelcontextproto
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { WebSocketClientTransport } from '@modelcontextprotocol/sdk/client/websocket.js';
+import type { Transport as LegacyTransport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { REPOSITORY } from '../support/bridge.ts';
 import { LegacyClient } from './legacy-client.ts';
 import type { ConnectOptions, Era, MatrixClient } from './matrix-client.ts';
 import { ModernClient, type Negotiation } from './modern-client.ts';
 import { makePatient } from './patient-pipes.ts';
+import { WebSocketTransport } from './web-socket-client.ts';
 
 for (const Transport of [StdioClientTransport, ModernStdioTransport]) makePatient<ServerPipe>(Transport);
 
@@ -37,7 +40,7 @@ export interface ClientKind {
   readonly title: string;
   /** What is spoken with the bridge. */
   readonly era: Era;
-  readonly over: 'stdio' | 'httpSse' | 'streamable';
+  readonly over: 'stdio' | 'httpSse' | 'streamable' | 'webSocket';
   connect(endpoint: Endpoint, options: ConnectOptions): Promise<MatrixClient>;
 }
 
@@ -65,8 +68,22 @@ export const CLIENTS = {
       return LegacyClient.connect(transport, { ...options, leave });
     },
   },
+  webSocket: {
+    title: 'WebSocket',
+    era: 'legacy',
+    over: 'webSocket',
+    connect: (endpoint, options) =>
+      LegacyClient.connect(new WebSocketClientTransport(urlOf(endpoint)) as LegacyTransport, options),
+  },
   modernStdio: { title: 'modern stdio', era: 'modern', over: 'stdio', connect: overModernStdio('modern') },
   modernHttp: { title: 'modern HTTP', era: 'modern', over: 'streamable', connect: overModernHttp('modern') },
+  modernWebSocket: {
+    title: 'modern WebSocket',
+    era: 'modern',
+    over: 'webSocket',
+    connect: (endpoint, options) =>
+      ModernClient.connect(new WebSocketTransport(urlOf(endpoint)), { ...options, negotiation: 'modern' }),
+  },
   autoStdio: { title: 'SDK v2 on stdio', era: 'modern', over: 'stdio', connect: overModernStdio('auto') },
   autoHttp: { title: 'SDK v2 on HTTP', era: 'modern', over: 'streamable', connect: overModernHttp('auto') },
 } as const satisfies Record<string, ClientKind>;

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { BRIDGE_COMMAND, type LogLine, readLog, startBridge } from '../support/bridge.ts';
+import { BRIDGE_COMMAND, type Bridge, type LogLine, readLog, startBridge } from '../support/bridge.ts';
 import { assertGone, descendantsOf } from '../support/processes.ts';
 import { CLIENTS, type ClientKind, type ClientName, type Endpoint, type ServerPipe } from './clients.ts';
 import type { ConnectOptions, MatrixClient } from './matrix-client.ts';
@@ -78,10 +78,16 @@ const below = ({ pid }: ServerPipe): number[] => (pid === null ? [] : [pid, ...d
 /** As many processes for modern clients as a scenario needs at once; more would only take longer to end together. */
 const POOL = ['--pool-size', '8'];
 
+/** Where clients of this kind find the bridge. */
+export function addressFor({ over }: Pick<ClientKind, 'over'>, bridge: Pick<Bridge, 'url' | 'sseUrl'>): URL {
+  if (over === 'httpSse') return bridge.sseUrl;
+  return over === 'webSocket' ? new URL(`ws://${bridge.url.host}/ws`) : bridge.url;
+}
+
 /** `mcp-portage serve …`, one for all clients. */
 async function serve(kind: ClientKind, target: readonly string[]): Promise<Front> {
   const bridge = await startBridge(target[0] === '--' ? [...POOL, ...target] : target);
-  const endpoint: Endpoint = { kind: 'url', url: kind.over === 'httpSse' ? bridge.sseUrl : bridge.url };
+  const endpoint: Endpoint = { kind: 'url', url: addressFor(kind, bridge) };
   return {
     logs: bridge.logs,
     connect: (options) => kind.connect(endpoint, options),

@@ -12,10 +12,11 @@ export interface Limit {
   readonly seen: string;
 }
 
-const MODERN_HTTP_CLIENTS = ['modernHttp', 'autoHttp'] as const;
-const LEGACY_CLIENTS = ['stdio', 'httpSse', 'streamable'] as const;
+/** Of the modern era, several of which a bridge serves at once. */
+const MODERN_SERVED = ['modernHttp', 'autoHttp', 'modernWebSocket'] as const;
+const LEGACY_CLIENTS = ['stdio', 'httpSse', 'streamable', 'webSocket'] as const;
 /** Of the legacy era. */
-const ONE_STREAM = ['stdio', 'httpSse', 'json'] as const;
+const ONE_STREAM = ['stdio', 'httpSse', 'webSocket', 'json'] as const;
 const STATELESS = ['stateless', 'statelessJson'] as const;
 
 /** What the ways of single clients and servers make impossible, besides what FEATURES says of the eras. */
@@ -58,17 +59,17 @@ export const LIMITS: readonly Limit[] = [
     seen: 'messages of a call may come after its answer',
   },
   {
-    clients: MODERN_HTTP_CLIENTS,
+    clients: MODERN_SERVED,
     servers: ONE_STREAM,
     features: ['manyLogging'],
     why: 'the server has one stream for all that it says in a session, and does not say which call it is about; clients of one name that cannot be asked anything share the session',
     seen: 'log messages that may be of several calls go to none',
   },
   {
-    clients: MODERN_HTTP_CLIENTS,
-    servers: ['modernStdio'],
+    clients: MODERN_SERVED,
+    servers: ['modernStdio', 'modernWebSocket'],
     features: ['manyLogging'],
-    why: 'one process serves all clients, and does not say which call a log message is about',
+    why: 'one process or connection serves all clients, and does not say which call a log message is about',
     seen: 'log messages that may be of several calls go to none',
   },
 ];

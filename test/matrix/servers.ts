@@ -60,12 +60,24 @@ export const SERVERS = {
   json: overHttp('Streamable HTTP, JSON answers', 'streamable', 'stateful-json'),
   stateless: overHttp('Streamable HTTP without sessions', 'streamable', 'stateless'),
   statelessJson: overHttp('Streamable HTTP without sessions, JSON answers', 'streamable', 'stateless-json'),
+  webSocket: {
+    title: 'WebSocket',
+    era: 'legacy',
+    over: 'webSocket',
+    start: async () => running(await startServerProcess(LEGACY, ['websocket'])),
+  },
   modernStdio: onStdio('modern stdio', 'modern', MODERN),
   modernHttp: {
     title: 'modern HTTP',
     era: 'modern',
     over: 'streamable',
     start: async () => running(await startModernHttp()),
+  },
+  modernWebSocket: {
+    title: 'modern WebSocket',
+    era: 'modern',
+    over: 'webSocket',
+    start: async () => running(await startServerProcess(MODERN, ['websocket'])),
   },
 } as const satisfies Record<string, ServerKind>;
 
@@ -91,6 +103,7 @@ function overHttp(title: string, over: ServerKind['over'], kind: LegacyHttpKind)
 }
 
 function running(server: ServerProcess): RunningServer {
-  const look = async () => (await (await fetch(new URL('/record', server.url))).json()) as ServerView;
+  const record = new URL(`http://${server.url.host}/record`);
+  const look = async () => (await (await fetch(record)).json()) as ServerView;
   return { target: [server.url.href], look, stop: server.stop };
 }

@@ -87,6 +87,7 @@ function readUrl(
   if (target.kind === 'stream') return readStream(target, key, typeKey, kind);
   if (kind === 'stream') return refuse([key], NO_STREAM);
   // Its scheme says all there is to say. Some write that of the handshake.
+  if (kind === 'websocket' && target.socketPath !== undefined) return refuse([key], NO_WEB_SOCKET);
   if (kind === 'websocket')
     return { ok: true, target: { ...target, url: toWebSocket(target.url) }, transport: undefined };
   if (isWebSocketUrl(target.url)) {
@@ -114,6 +115,7 @@ function readStream(
 ): EntryTarget {
   if (key === 'httpUrl') return refuse([key], 'is where HTTP is spoken, but this is the address of a byte stream.');
   if (kind === undefined || kind === 'stream' || kind === 'auto') return { ok: true, target, transport: undefined };
+  if (kind === 'websocket') return refuse([key], NO_WEB_SOCKET);
   return refuse(
     [typeKey ?? 'type'],
     'says that HTTP is spoken, but the address is that of a byte stream; correct one of them.',
@@ -140,6 +142,7 @@ function parseUrl(text: string): RunningTarget | string {
 
 const NO_URL = 'expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp:// or tls://.';
 const NO_STREAM = 'expected the address of a byte stream, like tcp://127.0.0.1:9000 or unix:///run/mcp.sock.';
+const NO_WEB_SOCKET = 'expected the URL of a WebSocket, which begins with wss:// or ws://.';
 const UNKNOWN_TYPE = 'expected stdio, local, http, streamable-http, sse, ws, stream or remote, got another text.';
 
 function refuse(path: Path, problem: string): EntryTarget {

@@ -35,6 +35,7 @@ function refusal(argv: readonly string[], env: Surroundings['env'] = {}): { code
 
 const server = {
   listing: undefined,
+  hubs: [],
   target: { kind: 'command', command: 'server', args: [] },
   protocol: 'auto',
   remote: {
@@ -315,6 +316,13 @@ const listening = {
   maxHeaderBytes: 32_768,
   proxyEnv: {},
 };
+const hubs = ['wss://hub.example/a?key=b', 'ws://localhost:1/hub'].map((url) => ({
+  url: new URL(url),
+  headers: new Map([['x-device', 'x']]),
+  token: { kind: 'value', principal: 'token:client', token: 'a-long-token-to-look' },
+  caFile: '/work-dir/hub.pem',
+  proxyEnv: {},
+}));
 const always = {
   protocol: 'legacy',
   tools: { include: ['read_*', 'list_*'], exclude: ['*_all'] },
@@ -377,6 +385,7 @@ const everyOptionAsConfig = {
     server: {
       ...always,
       limits: { ...always.limits, hangTimeoutMs: 45_000 },
+      hubs,
       remote: server.remote,
       mapHeaders: [],
       child: ofCommand,
@@ -400,6 +409,7 @@ const everyOptionAsConfig = {
     server: {
       ...always,
       remote,
+      hubs,
       mapHeaders: [],
       child: { ...server.child, withheldEnv: ['EXTRA'] },
       sessions: {
@@ -422,7 +432,7 @@ const everyOptionAsConfig = {
       ...server,
       protocol: always.protocol,
       remote: { ...remote, forwardHeaders: [], timeouts: server.remote.timeouts, keepAliveMs: 0 },
-      child: { ...server.child, withheldEnv: ['ALICE', 'EXTRA', 'LOOK'] },
+      child: { ...server.child, withheldEnv: ['ALICE', 'EXTRA', 'HUB', 'LOOK'] },
       sessions: { ...server.sessions, poolSize: 256 },
       limits: { ...server.limits, maxMessageBytes: 1_048_576 },
     },

@@ -1,4 +1,5 @@
 import { createServer } from 'node:http';
+import { WebSocketServer } from 'ws';
 
 /**
  * Listens on 127.0.0.1, prints the URL as a line of JSON, answers `GET /record` with what was seen, and ends the process
@@ -8,18 +9,21 @@ import { createServer } from 'node:http';
  * @param {string} options.path of the endpoint
  * @param {number} options.port 0 picks one
  * @param {import('./record.js').ServerRecord} options.record
- * @param {import('./legacy-http.js').Handle} options.handle
+ * @param {import('./legacy-http.js').Handle} [options.handle]
+ * @param {(socket: import('ws').WebSocket) => void} [options.connected] takes WebSockets instead of requests
  */
-export function serveHttp({ path, port, record, handle }) {
+export function serveHttp({ path, port, record, handle, connected }) {
   const server = createServer(async (request, response) => {
     try {
       if (request.url === '/record') return answerRecord(response);
-      await handle(request, response);
+      if (handle === undefined) response.writeHead(404).end();
+      else await handle(request, response);
     } catch (error) {
       console.error(error);
       response.destroy();
     }
   });
+  if (connected !== undefined) new WebSocketServer({ server }).on('connection', connected);
   // Longer than anybody here is idle: a call that meets the end of its connection is lost, as it should be.
   server.keepAliveTimeout = 60_000;
   /** @param {import('node:http').ServerResponse} response */
@@ -31,7 +35,12 @@ export function serveHttp({ path, port, record, handle }) {
     });
   server.listen(port, '127.0.0.1', () => {
     const address = /** @type {import('node:net').AddressInfo} */ (server.address());
-    console.log(JSON.stringify({ url: `http://127.0.0.1:${address.port}${path}`, pid: process.pid }));
+    console.log(
+      JSON.stringify({
+        url: `${connected === undefined ? 'http' : 'ws'}://127.0.0.1:${address.port}${path}`,
+        pid: process.pid,
+      }),
+    );
   });
   process.stdin.resume().on('end', () => process.exit());
 }
