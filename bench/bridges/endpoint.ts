@@ -4,6 +4,7 @@ import type { Client, Identity } from '../load/client.ts';
 import { openHttpSseClient } from '../load/http-sse-client.ts';
 import { openStdioClient } from '../load/stdio-client.ts';
 import { openStreamableClient } from '../load/streamable-client.ts';
+import { openWebSocketClient } from '../load/websocket-client.ts';
 import { type Program, type Started, startPiped, startService, waitForPort } from '../measure/processes.ts';
 
 export interface Endpoint {
@@ -12,7 +13,7 @@ export interface Endpoint {
   openClient(identity: Identity): Promise<Client>;
 }
 
-export type HttpTransport = 'streamable' | 'http-sse';
+export type HttpTransport = 'streamable' | 'http-sse' | 'websocket';
 
 export interface HttpEndpointOptions {
   readonly transport: HttpTransport;
@@ -32,7 +33,14 @@ export function openHttpClient(
   identity: Identity,
   transport: HttpTransport,
 ): Promise<Client> {
-  return transport === 'streamable' ? openStreamableClient(target, identity) : openHttpSseClient(target, identity);
+  switch (transport) {
+    case 'streamable':
+      return openStreamableClient(target, identity);
+    case 'http-sse':
+      return openHttpSseClient(target, identity);
+    case 'websocket':
+      return openWebSocketClient(target, identity);
+  }
 }
 
 export async function startStdioEndpoint(program: Program): Promise<Endpoint> {

@@ -14,6 +14,7 @@ const ORDER: readonly Contender[] = [
   'mcp-portage-prewarmed',
   'mcp-portage-first',
   'mcp-portage-listed',
+  'mcp-portage-websocket',
   'supergateway',
   'mcp-proxy',
   'mcp-remote',

@@ -475,11 +475,15 @@ const STATES = new Map([
 function serverCells({ series, lastMinute, ...server }) {
   const state = [STATES.get(server.state) ?? { text: server.state, look: 'line' }];
   if (server.problem !== null) state.push({ text: server.problem, look: 'line small' });
-  const urls = [server.url, ...(server.sseUrl === null ? [] : [server.sseUrl])];
+  const urls = [server.url, server.sseUrl, server.wsUrl].filter((url) => url !== null);
+  const hubs = server.hubs.map(({ url, state, problem }) => ({
+    text: state === 'connected' ? `at ${url}` : `calling ${url}${problem === null ? '' : `: ${problem}`}`,
+    look: state === 'connected' ? 'line small' : 'line small warn',
+  }));
   const errors = lastMinute.errors === 0 ? [] : [{ text: counted(lastMinute.errors, 'error'), look: 'line bad' }];
   const total = sum(series.calls);
   return [
-    { parts: [{ text: server.name, look: 'line' }, ...urls.map((text) => ({ text, look: 'line small' }))] },
+    { parts: [{ text: server.name, look: 'line' }, ...urls.map((text) => ({ text, look: 'line small' })), ...hubs] },
     { parts: state, look: server.problem === null ? '' : 'wide' },
     { parts: speech(server.speaks), look: 'of-speech' },
     textCell(String(server.sessions), 'number'),
