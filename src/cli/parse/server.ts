@@ -33,7 +33,7 @@ export function parseServer(request: ServerRequest): ParsedServer {
   const { remote, warnings } = parseRemote(given, around, { target, verb });
   const mapHeaders = parseMappedHeaders(given);
   const { hubs, warnings: ofHubs } = parseHubs(given, around);
-  const { sessions, maxChildren } = parseSessions(given, { target, access, mapHeaders });
+  const { sessions, maxChildren } = parseSessions(given, { target, access, mapHeaders, hubs });
   const server: ServerConfig = {
     listing,
     target,

@@ -58,14 +58,9 @@ export class WebSocketEndpoint {
   #acceptor: WebSocketAcceptor | undefined;
   #loading: Promise<WebSocketAcceptor> | undefined;
   #refusal: BridgeError | undefined;
-  #allGone: (() => void) | undefined;
 
   constructor(options: WebSocketEndpointOptions) {
     this.#options = options;
-  }
-
-  get size(): number {
-    return this.#served.size;
   }
 
   readonly route: HttpRoute = (request, response) => {
@@ -165,16 +160,15 @@ export class WebSocketEndpoint {
             assertNever(end);
         }
         this.#served.delete(served);
-        if (this.#served.size === 0) this.#allGone?.();
         resolve(connectionEnd);
       });
     });
   }
 
-  /** What was sent before goes out first. */
+  /** Open calls are answered first. */
   #leave({ connection, endpoint }: Served, reason: BridgeError): void {
-    connection.close(closeCodeOf(reason), reason.message);
     endpoint.close(reason);
+    connection.close(closeCodeOf(reason), reason.message);
   }
 
   // ---- the end
