@@ -88,7 +88,6 @@ export class WebSocketConnection {
   #sentInTurn = 0;
   #bytesSeen: number;
   #missedPings = 0;
-  readonly #written = (): void => this.#tellDrained();
 
   constructor(options: WebSocketConnectionOptions, listener: WebSocketListener) {
     const { socket, stream, clock, pingMs = PING_MS } = options;
@@ -98,6 +97,7 @@ export class WebSocketConnection {
     this.#listener = listener;
     this.#bytesSeen = stream.bytesRead ?? 0;
     this.#state = { kind: 'open', stopPings: clock.every(pingMs, () => this.#checkLife()) };
+    stream.on('drain', () => this.#tellDrained());
     socket.on('message', (data, isBinary) => this.#received(data as Buffer, isBinary));
     socket.on('ping', (data) => this.#pinged(data));
     socket.on('error', (error) => this.#failed(error));
@@ -110,7 +110,7 @@ export class WebSocketConnection {
   send(bytes: Buffer): boolean {
     if (this.#state.kind !== 'open') return true;
     this.#gather();
-    this.#socket.send(bytes, TEXT, this.#written);
+    this.#socket.send(bytes, TEXT);
     if (!this.isFull) return true;
     this.#owesDrain = true;
     return false;
@@ -126,6 +126,7 @@ export class WebSocketConnection {
   #endTurn(): void {
     if (this.#sentInTurn > 1) this.#stream.uncork();
     this.#sentInTurn = 0;
+    this.#tellDrained();
   }
 
   get isFull(): boolean {
