@@ -4,6 +4,7 @@ import { Call, encodeRequest } from './call.ts';
 import { type Client, type ControlAnswer, type Identity, INITIALIZE, INITIALIZED, type Lane } from './client.ts';
 import { Mailbox } from './mailbox.ts';
 import type { Numbers } from './numbers.ts';
+import { WritingLane } from './stdio-client.ts';
 import type { StreamableTarget } from './streamable-client.ts';
 import type { Era, Workload } from './workload.ts';
 
@@ -130,7 +131,8 @@ class WebSocketClient implements Client {
   async openLane(workload: Workload): Promise<Lane> {
     const eras = { era: this.#era, answersIn: this.#era };
     const call = new Call({ workload, client: this.name, ...eras, head: encodeHead, tail: '' });
-    return new WebSocketLane(this.#socket, call, this.#mailbox);
+    // The next call changes the bytes of this one, and the system may not have taken them yet.
+    return new WritingLane((bytes) => this.#socket.write(Buffer.from(bytes)), call, this.#mailbox);
   }
 
   async close(): Promise<void> {
@@ -139,34 +141,5 @@ class WebSocketClient implements Client {
 
   #send(body: string): void {
     this.#socket.write(Buffer.from(encodeHead(body.length) + body, 'latin1'));
-  }
-}
-
-class WebSocketLane implements Lane {
-  readonly call: Call;
-  readonly #socket: Socket;
-  readonly #mailbox: Mailbox;
-
-  constructor(socket: Socket, call: Call, mailbox: Mailbox) {
-    this.#socket = socket;
-    this.call = call;
-    this.#mailbox = mailbox;
-  }
-
-  run(onDone: () => void, onFailure: (error: Error) => void): void {
-    this.#mailbox.expect(this.call.number, {
-      accept: (message) => {
-        if (!this.call.accept(message)) return;
-        this.#mailbox.settle(this.call.number);
-        onDone();
-      },
-      fail: onFailure,
-    });
-    // The next call changes the bytes of this one, and the system may not have taken them yet.
-    this.#socket.write(Buffer.from(this.call.bytes));
-  }
-
-  close(): void {
-    // The connection is the client's.
   }
 }

@@ -105,6 +105,12 @@ Configuration file
 Listening (serve)
   --host <address>                     Address to listen on [127.0.0.1]
   --port <port>                        Port to listen on; 0 picks a free one [8000]
+  --socket <path>                      Serve HTTP at this Unix socket (on Windows a named pipe); in
+                                       place of a port unless one is given, too (repeatable)
+  --socket-mode <mode>                 Who may connect to it, as the mode of its file [0600]
+  --stream <address>                   Serve newline-delimited JSON at tcp://host:port or
+                                       unix:///path, with name= before it if there are several
+                                       servers (repeatable)
   --tls-cert <file>                    Serve https with this certificate chain (PEM file)
   --tls-key <file>                     Private key of the certificate (PEM file)
 
@@ -113,6 +119,8 @@ Endpoints (serve)
   --[no-]sse                           Also serve HTTP+SSE, for older clients
   --sse-path <path>                    HTTP+SSE: where older clients open their stream [/sse]
   --message-path <path>                HTTP+SSE: where older clients post messages [/messages]
+  --[no-]ws                            Also serve WebSocket
+  --ws-path <path>                     WebSocket endpoint [/ws]
   --base-url <url>                     Public URL of this process behind a reverse proxy, with its
                                        path prefix
 
@@ -131,6 +139,17 @@ Access (serve)
   --auth-jwks <source>                 Keys of that issuer: a URL or a file [from the issuer's
                                        metadata]
   --auth-scope <scope>                 Scope those tokens must have (repeatable)
+
+Calling hubs (serve)
+  --dial <url>                         Connect to this WebSocket URL and serve the clients there, as
+                                       from behind a router; env:NAME or file:path says where a URL
+                                       with a key is (repeatable)
+  --dial-header <Name: value>          Send this header to the hub; \${NAME} takes a value from the
+                                       environment (repeatable)
+  --dial-token <source>                Send this bearer token to the hub: env:NAME or file:path says
+                                       where it is
+  --dial-ca <file>                     Trust these certificate authorities of the hub (PEM file)
+                                       instead of the built-in ones
 
 Every server
   --protocol <era>                     Era of the protocol the server speaks; auto detects it: auto,
@@ -305,7 +324,7 @@ Every option can come from the environment: --max-sessions is MCP_PORTAGE_MAX_SE
 separated by commas, headers by line breaks. Durations are 500ms, 30s, 5m or 2h, a bare number is
 seconds. Sizes are 64k or 16m, a bare number is bytes.
 
-mcp-portage help shows one group of options for: servers, listen, endpoints, access, protocol,
+mcp-portage help shows one group of options for: servers, listen, endpoints, access, hubs, protocol,
 server, remote, login, sessions, limits, observing, logging.
 `;
 

@@ -6,7 +6,7 @@ export const HUB_OPTIONS = [
     name: 'dial',
     group: 'hubs',
     describe:
-      'Connect to this WebSocket URL and serve whoever is there, also from behind a router; env:NAME and file:PATH keep a URL with a key off the command line',
+      'Connect to this WebSocket URL and serve the clients there, as from behind a router; env:NAME or file:path says where a URL with a key is',
     kind: 'list',
     placeholder: 'url',
     separator: 'newline',
@@ -15,7 +15,7 @@ export const HUB_OPTIONS = [
   {
     name: 'dial-header',
     group: 'hubs',
-    describe: `Send this header there; \${NAME} takes a value from the environment`,
+    describe: `Send this header to the hub; \${NAME} takes a value from the environment`,
     kind: 'list',
     placeholder: 'Name: value',
     separator: 'newline',
@@ -24,15 +24,15 @@ export const HUB_OPTIONS = [
   {
     name: 'dial-token',
     group: 'hubs',
-    describe: 'Show this token there as a credential',
+    describe: 'Send this bearer token to the hub: env:NAME or file:path says where it is',
     kind: 'value',
-    placeholder: 'env:NAME|file:PATH',
+    placeholder: 'source',
     verbs: ['serve'],
   },
   {
     name: 'dial-ca',
     group: 'hubs',
-    describe: 'Trust these authorities there (PEM file) instead of the built-in ones',
+    describe: 'Trust these certificate authorities of the hub (PEM file) instead of the built-in ones',
     kind: 'value',
     placeholder: 'file',
     completes: 'file',

@@ -119,7 +119,7 @@ export const LISTENING_OPTIONS = [
   {
     name: 'ws',
     group: 'endpoints',
-    describe: 'Serve WebSocket, too',
+    describe: 'Also serve WebSocket',
     kind: 'flag',
     default: 'true',
     verbs: ['serve'],
