@@ -94,6 +94,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'http/addresses.ts',
     'http/socket-url.ts',
     'http/server/listen-addresses.ts',
+    'http/stream-address.ts',
     'http/client/bearer-token.ts',
     'http/server/certificate-files.ts',
     'http/request-headers.ts',

@@ -1,19 +1,8 @@
-import type {
-  CommandTarget,
-  LoginConfig,
-  ServerConfig,
-  ServerLimits,
-  StreamTarget,
-  Target,
-  UrlTarget,
-} from '../config.ts';
+import type { CommandTarget, LoginConfig, ServerConfig, ServerLimits, StreamTarget, UrlTarget } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import type { Credentials } from '../http/client/credentials.ts';
-import { showUrl } from '../http/shown-url.ts';
-import { showStreamAddress } from '../http/stream-address.ts';
 import { handshakeUrlOf, isWebSocketUrl } from '../http/websocket/url.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
-import { nameCommand } from '../process/command-name.ts';
 import type { DuplexTransport, ObservedServer, Observing } from '../relay/observer.ts';
 import { CallsOverSessions } from '../relay/passing-link.ts';
 import type { CallerDialers, CallerEnvironment, SessionDialer, UpstreamDialer } from '../relay/ports.ts';
@@ -22,6 +11,7 @@ import { createSharedModernServer } from '../relay/shared/modern/modern-era.ts';
 import { FilteredDialers } from '../relay/tool-filter.ts';
 import { createConnectionDialer } from '../upstream/detect/connection-dialer.ts';
 import type { EraDialers, JoinedDialers } from '../upstream/detect/joined-dialers.ts';
+import { nameTarget } from '../upstream/name-target.ts';
 import { LinkPool } from '../upstream/resilience/link-pool.ts';
 import { createPingingConnections, createPingingDialer } from '../upstream/resilience/pinging-dialer.ts';
 import { createRevivingDialer } from '../upstream/resilience/reviving-dialer.ts';
@@ -49,17 +39,6 @@ export interface ServerToDial extends ServerConfig {
 /** How a server is called where people look: as the file writes it, else by its program or address. */
 export function nameServer({ listing, target }: Pick<ServerConfig, 'listing' | 'target'>): string {
   return listing?.name ?? nameTarget(target);
-}
-
-function nameTarget(target: Target): string {
-  switch (target.kind) {
-    case 'url':
-      return showUrl(target.url);
-    case 'stream':
-      return showStreamAddress(target.address);
-    case 'command':
-      return nameCommand(target.command, target.args);
-  }
 }
 
 /** The way to a server, whatever it is and whatever it speaks, for clients of every era. */

@@ -2,7 +2,6 @@ import type { RemoteConfig, Target } from '../config.ts';
 import { showUrl } from '../http/shown-url.ts';
 import { showStreamAddress } from '../http/stream-address.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
-import { nameCommand } from '../process/command-name.ts';
 import { quoteForShell, showArguments } from '../process/shown-arguments.ts';
 import type { ClientAdvice, ClientKind, Offer, OfferTransport } from './report.ts';
 
@@ -36,18 +35,6 @@ export function adviseClients(offers: readonly Offer[], shownTarget: string): re
       ? { client, way: 'direct', command: undefined }
       : { client, way: 'portage', command: `mcp-portage ${verb} ${shownTarget}` };
   });
-}
-
-/** How the target is called at the top of the report. */
-export function nameTarget(target: Target): string {
-  switch (target.kind) {
-    case 'url':
-      return showUrl(target.url);
-    case 'stream':
-      return showStreamAddress(target.address);
-    case 'command':
-      return nameCommand(target.command, target.args);
-  }
 }
 
 /** What one would type behind `mcp-portage serve`, without credentials: the report may end up in a log. */

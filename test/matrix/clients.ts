@@ -1,4 +1,5 @@
 import type { Stream } from 'node:stream';
+import { fileURLToPath } from 'node:url';
 import {
   StreamableHTTPClientTransport as ModernHttpTransport,
   type Transport as ModernTransport,
@@ -40,7 +41,7 @@ export interface ClientKind {
   readonly title: string;
   /** What is spoken with the bridge. */
   readonly era: Era;
-  readonly over: 'stdio' | 'httpSse' | 'streamable' | 'webSocket';
+  readonly over: 'stdio' | 'httpSse' | 'streamable' | 'stream' | 'webSocket';
   connect(endpoint: Endpoint, options: ConnectOptions): Promise<MatrixClient>;
 }
 
@@ -75,6 +76,12 @@ export const CLIENTS = {
     connect: (endpoint, options) =>
       LegacyClient.connect(new WebSocketClientTransport(urlOf(endpoint)) as LegacyTransport, options),
   },
+  stream: {
+    title: 'byte stream',
+    era: 'legacy',
+    over: 'stream',
+    connect: (endpoint, options) => LegacyClient.connect(openPipe(joined(endpoint), StdioClientTransport), options),
+  },
   modernStdio: { title: 'modern stdio', era: 'modern', over: 'stdio', connect: overModernStdio('modern') },
   modernHttp: { title: 'modern HTTP', era: 'modern', over: 'streamable', connect: overModernHttp('modern') },
   modernWebSocket: {
@@ -103,6 +110,14 @@ function overModernStdio(negotiation: Negotiation): ClientKind['connect'] {
 function overModernHttp(negotiation: Negotiation): ClientKind['connect'] {
   return (endpoint, options) =>
     ModernClient.connect(new ModernHttpTransport(urlOf(endpoint)) as ModernTransport, { ...options, negotiation });
+}
+
+const JOIN = fileURLToPath(new URL('../fixtures/joins-stream.js', import.meta.url));
+
+/** A program that does no more than `nc`, so that a client of stdio reaches a byte stream. */
+function joined(endpoint: Endpoint): Endpoint {
+  const { hostname, port } = urlOf(endpoint);
+  return { kind: 'command', command: [process.execPath, JOIN, hostname, port], stderr: 'inherit' };
 }
 
 interface PipeParameters {

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import { BRIDGE_COMMAND, type Bridge, type LogLine, readLog, startBridge } from '../support/bridge.ts';
 import { assertGone, descendantsOf } from '../support/processes.ts';
+import { waitFor } from '../support/wait-for.ts';
 import { CLIENTS, type ClientKind, type ClientName, type Endpoint, type ServerPipe } from './clients.ts';
 import type { ConnectOptions, MatrixClient } from './matrix-client.ts';
 
@@ -84,10 +85,19 @@ export function addressFor({ over }: Pick<ClientKind, 'over'>, bridge: Pick<Brid
   return over === 'webSocket' ? new URL(`ws://${bridge.url.host}/ws`) : bridge.url;
 }
 
+async function urlFor(kind: ClientKind, bridge: Bridge): Promise<URL> {
+  if (kind.over !== 'stream') return addressFor(kind, bridge);
+  return waitFor(() => {
+    const line = bridge.logs.find(({ msg }) => msg?.startsWith('Byte stream') === true);
+    return line && new URL((line.endpoint as { url: string }).url);
+  });
+}
+
 /** `mcp-portage serve …`, one for all clients. */
 async function serve(kind: ClientKind, target: readonly string[]): Promise<Front> {
-  const bridge = await startBridge(target[0] === '--' ? [...POOL, ...target] : target);
-  const endpoint: Endpoint = { kind: 'url', url: addressFor(kind, bridge) };
+  const stream = kind.over === 'stream' ? ['--stream', 'tcp://127.0.0.1:0'] : [];
+  const bridge = await startBridge([...stream, ...(target[0] === '--' ? POOL : []), ...target]);
+  const endpoint: Endpoint = { kind: 'url', url: await urlFor(kind, bridge) };
   return {
     logs: bridge.logs,
     connect: (options) => kind.connect(endpoint, options),

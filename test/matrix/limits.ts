@@ -14,9 +14,9 @@ export interface Limit {
 
 /** Of the modern era, several of which a bridge serves at once. */
 const MODERN_SERVED = ['modernHttp', 'autoHttp', 'modernWebSocket'] as const;
-const LEGACY_CLIENTS = ['stdio', 'httpSse', 'streamable', 'webSocket'] as const;
+const LEGACY_CLIENTS = ['stdio', 'httpSse', 'streamable', 'stream', 'webSocket'] as const;
 /** Of the legacy era. */
-const ONE_STREAM = ['stdio', 'httpSse', 'webSocket', 'json'] as const;
+const ONE_STREAM = ['stdio', 'stream', 'httpSse', 'webSocket', 'json'] as const;
 const STATELESS = ['stateless', 'statelessJson'] as const;
 
 /** What the ways of single clients and servers make impossible, besides what FEATURES says of the eras. */
@@ -67,7 +67,7 @@ export const LIMITS: readonly Limit[] = [
   },
   {
     clients: MODERN_SERVED,
-    servers: ['modernStdio', 'modernWebSocket'],
+    servers: ['modernStdio', 'modernStream', 'modernWebSocket'],
     features: ['manyLogging'],
     why: 'one process or connection serves all clients, and does not say which call a log message is about',
     seen: 'log messages that may be of several calls go to none',

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { startInetd } from '../support/inetd.ts';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
 import type { ClientKind } from './clients.ts';
 import type { Era } from './matrix-client.ts';
@@ -67,6 +68,8 @@ export const SERVERS = {
     start: async () => running(await startServerProcess(LEGACY, ['websocket'])),
   },
   modernStdio: onStdio('modern stdio', 'modern', MODERN),
+  stream: onStream('byte stream', 'legacy', LEGACY),
+  modernStream: onStream('modern byte stream', 'modern', MODERN),
   modernHttp: {
     title: 'modern HTTP',
     era: 'modern',
@@ -94,6 +97,21 @@ function onStdio(title: string, era: Era, program: string): ServerKind {
       const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-matrix-'));
       const target = ['--', process.execPath, program, 'stdio', join(folder, 'record')];
       return { target, look: undefined, stop: () => rm(folder, { recursive: true, force: true }) };
+    },
+  };
+}
+
+/** A process for each connection, as inetd and socat start it. */
+function onStream(title: string, era: Era, program: string): ServerKind {
+  return {
+    title,
+    era,
+    over: 'stream',
+    start: async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-matrix-'));
+      const inetd = await startInetd([process.execPath, program, 'stdio', join(folder, 'record')]);
+      const stop = () => inetd.stop().finally(() => rm(folder, { recursive: true, force: true }));
+      return { target: [`tcp://127.0.0.1:${inetd.port}`], look: undefined, stop };
     },
   };
 }

@@ -46,8 +46,10 @@ export function endError({ name, cause, hasServed, noise }: EndContext): BridgeE
     cause === undefined
       ? `The server at ${name} closed the connection${early}.`
       : `The connection to the server at ${name} broke${early}${code === undefined ? '' : ` (${code})`}.`;
-  const said = hasServed || noise.length === 0 ? '' : ` What it said was not MCP: ${noise.join(' | ')}`;
-  const hint = noise[0]?.startsWith('HTTP/') === true ? ' It speaks HTTP: give its http:// or https:// URL.' : '';
+  // What looks like JSON may be half a message, with what is in it.
+  const words = noise.filter((line) => !/^[[{]/.test(line));
+  const said = hasServed || words.length === 0 ? '' : ` What it said was not MCP: ${words.join(' | ')}.`;
+  const hint = words[0]?.startsWith('HTTP/') === true ? ' It speaks HTTP: give its http:// or https:// URL.' : '';
   return new BridgeError('ERR_UPSTREAM_CLOSED', `${what}${said}${hint}`, {
     cause,
     data: code === undefined ? {} : { cause: code },

@@ -25,7 +25,9 @@ import {
   remainsOf,
 } from '../../support/fake-peers.ts';
 import { clientFrame, serverFrame } from '../../support/frames.ts';
+import { startInetd } from '../../support/inetd.ts';
 import { waitFor } from '../../support/wait-for.ts';
+import { dialByteStream } from '../byte-stream/dial.ts';
 import { CLIENT_INFO, joinErasWith } from '../join-eras.ts';
 import { listTools, ModernRequest, modernFrame } from '../modern-request.ts';
 import { RecordingDialer } from './recording-dialer.ts';
@@ -191,6 +193,34 @@ test('a server that exits at the probe is started once more, and not asked again
   t.deepEqual(await listToolsInSession(dialer), ['echo']);
   t.deepEqual(processes.sent.slice(3), [SESSION, SESSION]);
 });
+
+for (const [name, era, sent] of [
+  ['exits-at-unknown-request', 'legacy', [['server/discover'], ['initialize'], SESSION]],
+  ['modern-only', 'modern', [['server/discover', 'tools/list']]],
+] as const) {
+  test(`on a byte stream ${name} is found out as a process is, with a new connection for one that has ended`, async (t) => {
+    const inetd = await startInetd([process.execPath, fixture(name)]);
+    t.teardown(() => inetd.stop());
+    const { deps } = createTestDeps();
+    const address = { kind: 'tcp', host: '127.0.0.1', port: inetd.port, tls: 'off' } as const;
+    const connections = new RecordingDialer(dialByteStream(address).dialer);
+    const learned: unknown[] = [];
+    const dialer = createConnectionDialer({
+      connections,
+      transport: 'byte-stream',
+      protocol: 'auto',
+      joinEras: joinErasWith(deps),
+      clientInfo: CLIENT_INFO,
+      isAwaited: false,
+      learned: ({ transport, era: spoken }) => void learned.push([transport, spoken]),
+      deps,
+    });
+    t.teardown(() => dialer.close());
+    t.true((await listTools(dialer)).includes('echo'));
+    t.deepEqual(connections.sent, sent);
+    t.deepEqual(learned, [['byte-stream', era]]);
+  });
+}
 
 test('a server of both eras that took initialize serves as a legacy one; its late discovery is dropped', async (t) => {
   const { processes, dialer } = start(t, 'both-eras-late', { probeTimeoutMs: 300 });
