@@ -40,6 +40,7 @@ export type Contender =
   | 'mcp-portage-unseen'
   | 'mcp-portage-observed'
   | 'mcp-portage-socket'
+  | 'mcp-portage-websocket'
   | Peer;
 
 /** The bench server on HTTP, where a case has one. */
@@ -86,8 +87,13 @@ const ALL = [
 ];
 const SOME = [workloads.SMALL_32, workloads.SMALL_1, workloads.RESULT_1M];
 
+const TRANSPORTS: ReadonlyMap<string, HttpTransport> = new Map([
+  ['/sse', 'http-sse'],
+  ['/ws', 'websocket'],
+]);
+
 function onHttp(name: Contender, path: string, program: (port: string, server: HttpServer) => Program): Entrant {
-  const transport: HttpTransport = path === '/sse' ? 'http-sse' : 'streamable';
+  const transport = TRANSPORTS.get(path) ?? 'streamable';
   const start = (server: HttpServer): Promise<Endpoint> =>
     startHttpEndpoint({ transport, path, program: (port) => program(String(port), server) });
   return { name, ids: 'own', start };
@@ -218,6 +224,25 @@ export const UNIX_SOCKET: Case = {
   ],
 };
 
+/** The same calls by both, so that a ratio within one run says what WebSocket costs. */
+export const WEBSOCKET: Case = {
+  name: 'websocket',
+  title: 'WebSocket → stdio, beside Streamable HTTP',
+  era: 'legacy',
+  clients: 2,
+  workloads: [...SOME, workloads.REQUEST_1M, workloads.PROGRESS],
+  entrants: [
+    directStdio('legacy'),
+    onHttp('mcp-portage', '/mcp', (port) => portage('--port', port, '--', ...server('legacy'))),
+    onHttp('mcp-portage-websocket', '/ws', (port) => portage('--port', port, '--', ...server('legacy'))),
+  ],
+  absent: [
+    { name: 'supergateway', reason: 'its WebSocket sends every answer to every client' },
+    { name: 'mcp-proxy', reason: 'it serves no WebSocket' },
+    { name: 'mcp-remote', reason: NO_HTTP_FACE },
+  ],
+};
+
 export const HTTP_SSE: Case = {
   name: 'http-sse',
   title: 'HTTP+SSE → stdio',
@@ -344,6 +369,7 @@ export const SERVE_URL: Case = {
 export const CASES = [
   STREAMABLE,
   HTTP_SSE,
+  WEBSOCKET,
   MODERN,
   TRANSLATED,
   CONNECT,

@@ -90,6 +90,13 @@ const ROWS: readonly Row[] = [
     peers: { supergateway: 17, 'mcp-proxy': 5 },
   },
   {
+    title: 'WebSocket, beside Streamable HTTP, small calls',
+    case: 'websocket',
+    ...small32,
+    contender: 'mcp-portage-websocket',
+    floor: ['mcp-portage', 0.7],
+  },
+  {
     title: 'modern → modern stdio, small calls',
     case: 'modern',
     ...small32,

@@ -111,6 +111,20 @@ export interface ServerConfig {
   readonly tools: ToolChoice;
   readonly sessions: SessionConfig;
   readonly limits: ServerLimits;
+  /** Where it is served besides, by calling there. */
+  readonly hubs: readonly HubConfig[];
+}
+
+/** Where clients wait to be called. */
+export interface HubConfig {
+  /** ws or wss, without userinfo; its query may hold a credential. */
+  readonly url: URL;
+  /** Names in lower case. */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly token: TokenSource | undefined;
+  readonly caFile: string | undefined;
+  /** HTTP_PROXY, HTTPS_PROXY, NO_PROXY as the environment had them. */
+  readonly proxyEnv: Readonly<Record<string, string>>;
 }
 
 /** A server of a configuration file. */
@@ -145,7 +159,7 @@ export interface CommandTarget {
 /** A server that runs already, somewhere else. */
 export interface UrlTarget {
   readonly kind: 'url';
-  /** http or https, without userinfo. */
+  /** http or https, or ws or wss where a WebSocket is opened; without userinfo. */
   readonly url: URL;
   /** The Unix socket or named pipe where it is asked for, which the host of the URL then says nothing of; undefined: over the network. */
   readonly socketPath: string | undefined;
@@ -242,6 +256,8 @@ export interface EndpointConfig {
   readonly messagePath: string;
   /** When HTTP+SSE ends; undefined: that is not known yet. */
   readonly sunset: SunsetConfig | undefined;
+  readonly webSocket: 'served' | 'off';
+  readonly wsPath: string;
   /** How clients reach this process from outside, without a trailing slash; undefined: as it listens. */
   readonly baseUrl: URL | undefined;
 }

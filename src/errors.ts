@@ -44,6 +44,7 @@ const codes = {
   ERR_HTTP_CONTENT_TYPE: { rpc: SESSION_ERROR, http: 415, exit: undefined },
   ERR_HTTP_RESUME: { rpc: SESSION_ERROR, http: 400, exit: undefined },
   ERR_HTTP_HEADER: { rpc: SESSION_ERROR, http: 400, exit: undefined },
+  ERR_HTTP_UPGRADE: { rpc: SESSION_ERROR, http: 426, exit: undefined },
   ERR_AUTH_REQUIRED: { rpc: SESSION_ERROR, http: 401, exit: undefined },
   ERR_AUTH_REQUEST: { rpc: SESSION_ERROR, http: 400, exit: undefined },
   ERR_AUTH_TOKEN: { rpc: SESSION_ERROR, http: 401, exit: undefined },

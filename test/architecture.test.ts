@@ -102,6 +102,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'http/request-headers.ts',
     'http/client/agents.ts',
     'process/command-name.ts',
+    'http/stream-address.ts',
+    'http/websocket/url.ts',
     'process/shown-arguments.ts',
     'errors.ts',
     'config.ts',

@@ -7,6 +7,7 @@ import type { Client, Identity } from '../load/client.ts';
 import { openHttpSseClient } from '../load/http-sse-client.ts';
 import { openStdioClient } from '../load/stdio-client.ts';
 import { openStreamableClient } from '../load/streamable-client.ts';
+import { openWebSocketClient } from '../load/websocket-client.ts';
 import { type Program, type Started, startPiped, startService, waitForPlace } from '../measure/processes.ts';
 
 export interface Endpoint {
@@ -15,7 +16,7 @@ export interface Endpoint {
   openClient(identity: Identity): Promise<Client>;
 }
 
-export type HttpTransport = 'streamable' | 'http-sse';
+export type HttpTransport = 'streamable' | 'http-sse' | 'websocket';
 
 export interface HttpEndpointOptions {
   readonly transport: HttpTransport;
@@ -44,9 +45,14 @@ export function openHttpClient(
   transport: HttpTransport,
 ): Promise<Client> {
   const { port: place, path } = target;
-  return transport === 'streamable'
-    ? openStreamableClient({ place, path }, identity)
-    : openHttpSseClient(target, identity);
+  switch (transport) {
+    case 'streamable':
+      return openStreamableClient({ place, path }, identity);
+    case 'http-sse':
+      return openHttpSseClient(target, identity);
+    case 'websocket':
+      return openWebSocketClient(target, identity);
+  }
 }
 
 export async function startStdioEndpoint(program: Program): Promise<Endpoint> {

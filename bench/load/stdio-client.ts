@@ -64,7 +64,7 @@ class StdioClient implements Client {
       head: () => '',
       tail: '\n',
     });
-    return new StdioLane(this.#pipes, call, this.#mailbox);
+    return new WritingLane((bytes) => this.#pipes.stdin.write(bytes), call, this.#mailbox);
   }
 
   async close(): Promise<void> {
@@ -72,13 +72,14 @@ class StdioClient implements Client {
   }
 }
 
-class StdioLane implements Lane {
+/** A call in flight where all calls of a client leave by the same way. */
+export class WritingLane implements Lane {
   readonly call: Call;
-  readonly #pipes: Pipes;
+  readonly #write: (bytes: Buffer) => void;
   readonly #mailbox: Mailbox;
 
-  constructor(pipes: Pipes, call: Call, mailbox: Mailbox) {
-    this.#pipes = pipes;
+  constructor(write: (bytes: Buffer) => void, call: Call, mailbox: Mailbox) {
+    this.#write = write;
     this.call = call;
     this.#mailbox = mailbox;
   }
@@ -92,7 +93,7 @@ class StdioLane implements Lane {
       },
       fail: onFailure,
     });
-    this.#pipes.stdin.write(this.call.bytes);
+    this.#write(this.call.bytes);
   }
 
   close(): void {

@@ -17,6 +17,7 @@ const ORDER: readonly Contender[] = [
   'mcp-portage-unseen',
   'mcp-portage-observed',
   'mcp-portage-socket',
+  'mcp-portage-websocket',
   'supergateway',
   'mcp-proxy',
   'mcp-remote',

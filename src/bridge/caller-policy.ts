@@ -15,10 +15,11 @@ export interface CallerPolicy {
 
 export function describeCallers(
   listener: ListenerConfig,
-  { mapHeaders }: Pick<ServerConfig, 'mapHeaders'>,
+  { mapHeaders, hubs }: Pick<ServerConfig, 'mapHeaders' | 'hubs'>,
 ): CallerPolicy {
   if (listener.kind === 'pipes') return { kind: 'pipe', names: 'one' };
-  const names = hasSeveralNames(listener.access, mapHeaders) ? 'several' : 'one';
+  // Whoever is at a hub is nobody who comes by the listener.
+  const names = hubs.length > 0 || hasSeveralNames(listener.access, mapHeaders) ? 'several' : 'one';
   if (listener.access.auth !== undefined) return { kind: 'named', names };
   return { kind: isForOneOfThisMachine(listener) ? 'user' : 'strangers', names };
 }

@@ -2,6 +2,7 @@ import type { QueueSizes } from '../collections/queue-sizes.ts';
 import type { CommandTarget, LoginConfig, ServerConfig, ServerLimits, StreamTarget, UrlTarget } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import type { Credentials } from '../http/client/credentials.ts';
+import { handshakeUrlOf, isWebSocketUrl } from '../http/websocket/url.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
 import type { DuplexTransport, ObservedServer, Observing } from '../relay/observer.ts';
 import { CallsOverSessions } from '../relay/passing-link.ts';
@@ -52,7 +53,10 @@ export async function createDialers(server: ServerToDial, deps: Deps): Promise<C
 
 async function dialServer(server: ServerToDial, deps: Deps): Promise<CallerDialers> {
   const { target, child } = server;
-  if (target.kind === 'url') return forEveryCaller(await dialUrl(server, target, deps));
+  if (target.kind === 'url') {
+    const dial = isWebSocketUrl(target.url) ? dialWebSocket : dialUrl;
+    return forEveryCaller(await dial(server, target, deps));
+  }
   if (target.kind === 'stream') return forEveryCaller(await dialStream(server, target, deps));
   if (server.mapHeaders.length === 0) return forEveryCaller(dialCommand(server, target, deps));
   // Nothing is shared between processes that are told of different callers.
@@ -99,6 +103,22 @@ async function dialStream(server: ServerToDial, { address }: StreamTarget, deps:
   return dialConnections(streams, 'byte-stream', server, deps);
 }
 
+/** A server that takes WebSockets. */
+async function dialWebSocket(server: ServerToDial, target: UrlTarget, deps: Deps): Promise<UpstreamDialer> {
+  const { createRemoteWebSocketDialer } = await import('../upstream/websocket/dialer.ts');
+  const { remote, limits } = server;
+  const credentials = remote.login === undefined ? undefined : await createLogin(remote.login, server, target, deps);
+  const webSockets = createRemoteWebSocketDialer({
+    target,
+    remote,
+    maxMessageBytes: limits.maxMessageBytes,
+    clientInfo: CLIENT_INFO,
+    credentials,
+    deps,
+  });
+  return dialConnections(webSockets, 'websocket', server, deps);
+}
+
 /** A server somewhere else whose connections carry either era: they may be lost without a word, and be made again. */
 function dialConnections(
   connections: SessionDialer,
@@ -137,6 +157,11 @@ function keepApart(dialers: EraDialers, server: ServerToDial, deps: Deps): Joine
   const legacyToModern = toModern(dialers.modern, deps);
   if (server.callers.kind === 'pipe') {
     // One client on a pipe has the server to itself: its messages pass as they are, and what hangs ends when it leaves.
+    const modernToLegacy = toLegacy(dialers.legacy, server, deps);
+    return { modern: dialers.modern, legacyToModern, modernToLegacy, sessions: { kind: 'own' } };
+  }
+  if (server.remote.forwardHeaders.length > 0) {
+    // What passes of a client's headers goes with the handshake, so a connection is for one caller.
     const modernToLegacy = toLegacy(dialers.legacy, server, deps);
     return { modern: dialers.modern, legacyToModern, modernToLegacy, sessions: { kind: 'own' } };
   }
@@ -211,9 +236,10 @@ function keepAlive(dialer: UpstreamDialer, { callers, limits }: ServerToDial, de
 async function createLogin(
   config: LoginConfig,
   { remote, observing }: ServerToDial,
-  { url: server }: UrlTarget,
+  { url }: UrlTarget,
   deps: Deps,
 ): Promise<Credentials> {
+  const server = handshakeUrlOf(url);
   const login = await import('../http/login/create-login.ts');
   const userAgent = `${CLIENT_INFO.name}/${CLIENT_INFO.version}`;
   const { observer, server: name } = observing;

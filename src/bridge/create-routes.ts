@@ -3,13 +3,14 @@ import type { QueueSizes } from '../collections/queue-sizes.ts';
 import type { BoundAddress, EndpointConfig, HttpListenerConfig, ServerConfig } from '../config.ts';
 import { HttpSseEndpoint, refuseHttpSse } from '../downstream/http-sse/endpoint.ts';
 import { Sunset } from '../downstream/http-sse/sunset.ts';
-import { browserPages, type Endpoint } from '../downstream/listener/browser-page.ts';
+import { addressOf, browserPages, type Endpoint } from '../downstream/listener/browser-page.ts';
 import type { Routes } from '../downstream/listener/find-route.ts';
 import type { HttpRoute } from '../downstream/listener/http-server.ts';
 import { McpEndpoint } from '../downstream/mcp-endpoint.ts';
 import { CLIENT_LIMITS } from '../downstream/post/read-post.ts';
 import { StreamableEndpoint, type StreamableEndpointOptions } from '../downstream/streamable-session/endpoint.ts';
 import { StatelessEndpoint } from '../downstream/streamable-stateless/endpoint.ts';
+import { WebSocketEndpoint } from '../downstream/websocket/endpoint.ts';
 import { environmentOf, mapCaller, principalOf } from '../http/auth/callers.ts';
 import { addressBase } from '../http/server/listen-addresses.ts';
 import { createPublicUrl, mountOf, type PublicUrl } from '../http/server/public-url.ts';
@@ -23,12 +24,13 @@ import type { RunningBridge } from './running-bridge.ts';
 export interface EndpointParts extends Pick<StreamableEndpointOptions, 'deps' | 'sessions' | 'live'> {
   readonly calls: CallRegistry;
   readonly queues: QueueSizes;
+  readonly webSockets: WebSocketEndpoint;
 }
 
 /** One server, where it is served, and to whom. */
 export interface RoutedServer extends Pick<ServerConfig, 'limits' | 'mapHeaders'> {
   readonly remote: Pick<ServerConfig['remote'], 'forwardHeaders'>;
-  readonly sessions: Pick<ServerConfig['sessions'], 'pollAfterMs'>;
+  readonly sessions: Pick<ServerConfig['sessions'], 'pollAfterMs' | 'maxSessions' | 'maxSessionsPerCaller'>;
   readonly callers: CallerPolicy;
   readonly listener: RoutedListener;
 }
@@ -36,10 +38,30 @@ export interface RoutedServer extends Pick<ServerConfig, 'limits' | 'mapHeaders'
 /** The endpoints of a server, and how clients reach them. */
 type RoutedListener = Pick<HttpListenerConfig, 'endpoints' | 'tls'>;
 
+/** Clients over WebSocket; also for those whom nothing of this listener has led here. */
+export function createWebSocketEndpoint(
+  { limits, remote, sessions: { maxSessions, maxSessionsPerCaller } }: RoutedServer,
+  { sessions, deps }: Pick<EndpointParts, 'sessions' | 'deps'>,
+): WebSocketEndpoint {
+  const { maxMessageBytes, maxJsonDepth } = limits;
+  const { forwardHeaders } = remote;
+  return new WebSocketEndpoint({
+    sessions,
+    principalOf,
+    environmentOf,
+    forwardHeaders,
+    maxMessageBytes,
+    maxJsonDepth,
+    maxConnections: maxSessions,
+    maxConnectionsPerCaller: maxSessionsPerCaller,
+    deps,
+  });
+}
+
 /** What callers use, by path. */
 export function createRoutes(server: RoutedServer, parts: EndpointParts): Routes['routes'] {
   const { endpoints } = server.listener;
-  const { path, ssePath, messagePath, baseUrl, httpSse } = endpoints;
+  const { path, ssePath, messagePath, wsPath, baseUrl, httpSse, webSocket } = endpoints;
   const { wallClock } = parts.deps;
   const { maxMessageBytes, maxJsonDepth, maxReplayBytes, maxStreamsPerSession: maxStreams } = server.limits;
   const callerOf = server.callers.names === 'several' ? principalOf : undefined;
@@ -70,14 +92,18 @@ export function createRoutes(server: RoutedServer, parts: EndpointParts): Routes
     openWithoutSession: httpSse === 'served' ? sse.openStream : undefined,
   });
   const mapped = (route: HttpRoute): HttpRoute => withMappedCallers(route, server.mapHeaders);
-  const streamable = [path, mapped(endpoint.route)] as const;
-  if (httpSse === 'off') return new Map([streamable]);
-  return new Map([streamable, [ssePath, mapped(sse.openStream)], [messagePath, mapped(sse.takeMessage)]]);
+  const routes = new Map([[path, mapped(endpoint.route)]]);
+  if (httpSse === 'served') {
+    routes.set(ssePath, mapped(sse.openStream));
+    routes.set(messagePath, mapped(sse.takeMessage));
+  }
+  if (webSocket === 'served') routes.set(wsPath, mapped(parts.webSockets.route));
+  return routes;
 }
 
 /** Paths of what callers use. */
-export function pathsOf({ path, ssePath, messagePath, httpSse }: EndpointConfig): readonly string[] {
-  return httpSse === 'off' ? [path] : [path, ssePath, messagePath];
+export function pathsOf({ path, ssePath, messagePath, wsPath, httpSse, webSocket }: EndpointConfig): readonly string[] {
+  return [path, ...(httpSse === 'served' ? [ssePath, messagePath] : []), ...(webSocket === 'served' ? [wsPath] : [])];
 }
 
 /** What there is at the endpoints of a server whether or not it runs. */
@@ -99,8 +125,14 @@ export function publicUrlOf({ endpoints: { baseUrl }, tls }: RoutedListener): Pu
 /** The listener's endpoints for a server of a configuration file. */
 export function endpointsBelow(endpoints: EndpointConfig, segment: string): EndpointConfig {
   const below = (path: string): string => `/${segment}${path}`;
-  const { path, ssePath, messagePath } = endpoints;
-  return { ...endpoints, path: below(path), ssePath: below(ssePath), messagePath: below(messagePath) };
+  const { path, ssePath, messagePath, wsPath } = endpoints;
+  return {
+    ...endpoints,
+    path: below(path),
+    ssePath: below(ssePath),
+    messagePath: below(messagePath),
+    wsPath: below(wsPath),
+  };
 }
 
 /** What the server's process is told of a caller is part of who the caller is. */
@@ -113,9 +145,12 @@ function withMappedCallers(route: HttpRoute, mapped: ServerConfig['mapHeaders'])
   };
 }
 
-function endpointsOf({ path, ssePath, httpSse }: EndpointConfig): readonly Endpoint[] {
-  const streamable = { transport: 'Streamable HTTP', path };
-  return httpSse === 'off' ? [streamable] : [streamable, { transport: 'HTTP+SSE', path: ssePath }];
+function endpointsOf({ path, ssePath, wsPath, httpSse, webSocket }: EndpointConfig): readonly Endpoint[] {
+  return [
+    { transport: 'Streamable HTTP', path, scheme: 'http' },
+    ...(httpSse === 'served' ? [{ transport: 'HTTP+SSE', path: ssePath, scheme: 'http' } as const] : []),
+    ...(webSocket === 'served' ? [{ transport: 'WebSocket', path: wsPath, scheme: 'ws' } as const] : []),
+  ];
 }
 
 /** How clients reach this listener: as the user says, else as it listens. */
@@ -137,7 +172,10 @@ export function createUrls(
   const under = (base: string): RunningBridge['urls'] =>
     servers.flatMap(({ listing }) =>
       listing === undefined
-        ? endpointsOf(endpoints).map(({ transport, path }) => ({ label: transport, url: `${base}${path}` }))
+        ? endpointsOf(endpoints).map((endpoint) => ({
+            label: endpoint.transport,
+            url: addressOf(endpoint, `${base}${endpoint.path}`),
+          }))
         : [{ label: listing.name, url: `${base}${endpointsBelow(endpoints, listing.segment).path}` }],
     );
   const own = addressBase(first, tls);

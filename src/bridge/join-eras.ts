@@ -7,6 +7,7 @@ import { createModernToLegacyDialer } from '../eras/modern-to-legacy/dialer.ts';
 import { LEGACY_POOL_LIMITS, type LegacyPoolLimits } from '../eras/modern-to-legacy/pool/legacy-pool.ts';
 import type { Attribution } from '../eras/modern-to-legacy/pool/sole-owner.ts';
 import type { ParkingLimits } from '../eras/modern-to-legacy/questions/parked-calls.ts';
+import { isWebSocketUrl } from '../http/websocket/url.ts';
 import type { CallDialer, SessionDialer } from '../relay/ports.ts';
 import { CLIENT_INFO } from '../version.ts';
 import { areKeptApart, type CallerPolicy, countSharers } from './caller-policy.ts';
@@ -61,8 +62,8 @@ export function poolLimitsOf({
   };
 }
 
-/** A server over Streamable HTTP says what it asks on the stream of the call; one on a pipe says it to everybody there. */
+/** A server over Streamable HTTP says what it asks on the stream of the call; one on a pipe or a WebSocket says it to everybody there. */
 function attributionOf({ target, sessions }: PooledServer): Attribution {
-  if (target.kind === 'url') return 'stream';
+  if (target.kind === 'url' && !isWebSocketUrl(target.url)) return 'stream';
   return sessions.isolation === 'shared' ? 'none' : 'lease';
 }

@@ -6,6 +6,7 @@ import type { Deps } from '../deps.ts';
 import type { StreamReach } from '../downstream/byte-stream/endpoint.ts';
 import { refuseSocket } from '../downstream/byte-stream/listener.ts';
 import { SESSION_PARAMETER } from '../downstream/http-sse/endpoint.ts';
+import { addressOf } from '../downstream/listener/browser-page.ts';
 import { findRoute, type Routes } from '../downstream/listener/find-route.ts';
 import type { FoundRoute, HttpRoute } from '../downstream/listener/http-server.ts';
 import type { LiveStreams } from '../downstream/stream/live-streams.ts';
@@ -19,6 +20,7 @@ import type { Readiness } from '../relay/ports.ts';
 import type { Authentication, EndpointAuthentication } from './create-authentication.ts';
 import { nameServer } from './create-dialer.ts';
 import { createPages, endpointsBelow, pathsOf } from './create-routes.ts';
+import type { HubCall } from './hub-call.ts';
 import { type DialledServer, type InspectedPart, ServedServer } from './served-server.ts';
 
 /**
@@ -60,6 +62,9 @@ export class ListedServer {
   #failure: BridgeError | undefined;
   /** Whether it is in the list, and serves those who come. */
   #isListed = true;
+  /** The hubs are called from the beginning until the end, and again when the configuration has changed. */
+  #callsHubs = false;
+  #hubCalls: readonly HubCall[] = [];
   /** Those that had another configuration, and still have open calls. */
   readonly #retiring = new Map<ServedServer, Promise<void>>();
 
@@ -108,7 +113,7 @@ export class ListedServer {
 
   /** @param url where clients find a path of this listener */
   inspect(url: (path: string) => string): InspectedServer {
-    const { path, ssePath, httpSse, sunset } = this.endpoints;
+    const { path, ssePath, wsPath, httpSse, webSocket, sunset } = this.endpoints;
     const known = this.readiness();
     const parts = this.#all().map((served) => served.inspect());
     const sum = (of: (part: InspectedPart) => number) => parts.reduce((total, part) => total + of(part), 0);
@@ -118,6 +123,8 @@ export class ListedServer {
       url: url(path),
       sseUrl: httpSse === 'served' ? url(ssePath) : undefined,
       sunset: sunset?.date,
+      wsUrl: webSocket === 'served' ? addressOf({ scheme: 'ws' }, url(wsPath)) : undefined,
+      hubs: this.#hubCalls.map((call) => call.inspect()),
       kind: this.#config.target.kind,
       state: isIdle ? 'idle' : known.state,
       problem: known.state === 'ready' ? undefined : known.error.message,
@@ -162,6 +169,49 @@ export class ListedServer {
     }
   }
 
+  // ---- hubs
+
+  /** Calls where it is to be served besides. Throws BridgeError ERR_CONFIG_OPTION for a certificate that cannot be used. */
+  async callHubs(): Promise<void> {
+    this.#callsHubs = true;
+    const config = this.#config;
+    if (config.hubs.length === 0 || this.#hubCalls.length > 0) return;
+    // Loaded where it is used: few are served so.
+    const { HubCall } = await import('./hub-call.ts');
+    if (!this.#callsHubs || config !== this.#config || this.#hubCalls.length > 0) return;
+    const { maxMessageBytes } = config.limits;
+    const endpoint = () => this.start().then(({ webSockets }) => webSockets);
+    const deps = this.#deps();
+    this.#hubCalls = config.hubs.map(
+      (hub) => new HubCall({ hub, maxMessageBytes, endpoint, deps, random: Math.random }),
+    );
+  }
+
+  /** What is wrong with a changed configuration is no reason to end what goes on. */
+  callHubsAnew(): void {
+    this.callHubs().catch((thrown: unknown) => {
+      const error = toBridgeError(thrown);
+      this.#deps().log.error({ code: error.code }, error.message);
+    });
+  }
+
+  #endHubCalls(): void {
+    for (const call of this.#hubCalls) call.close();
+    this.#hubCalls = [];
+  }
+
+  /** Calls no hubs any more; what is connected goes on for now. */
+  leaveHubs(): void {
+    this.#callsHubs = false;
+    this.#endHubCalls();
+  }
+
+  /** Whether it is connected to every hub; undefined: there are none. */
+  get isAtHubs(): boolean | undefined {
+    if (this.#hubCalls.length === 0) return undefined;
+    return this.#hubCalls.every((call) => call.inspect().state === 'connected');
+  }
+
   get isListed(): boolean {
     return this.#isListed;
   }
@@ -180,9 +230,11 @@ export class ListedServer {
     this.#isListed = true;
     this.#config = config;
     this.#failure = undefined;
+    this.#endHubCalls();
     if (this.#served !== undefined) this.#retire(this.#served);
     this.#served = undefined;
     this.#starting = undefined;
+    if (this.#callsHubs) this.callHubsAnew();
     return true;
   }
 
@@ -194,6 +246,7 @@ export class ListedServer {
   /** It is no longer in the list. Resolves when nothing is left of what was begun. */
   async remove(): Promise<void> {
     this.#isListed = false;
+    this.leaveHubs();
     await this.#starting?.catch(() => undefined);
     if (this.#served !== undefined && !this.#isListed) {
       this.#retire(this.#served);
@@ -252,6 +305,7 @@ export class ListedServer {
   // ---- the end of the bridge
 
   async drain(graceMs: number): Promise<void> {
+    this.leaveHubs();
     await Promise.all(this.#all().map((served) => served.drain(graceMs)));
   }
 
@@ -260,6 +314,7 @@ export class ListedServer {
   }
 
   async close(): Promise<void> {
+    this.leaveHubs();
     await this.#starting?.catch(() => undefined);
     await Promise.all(this.#all().map((served) => served.close()));
   }

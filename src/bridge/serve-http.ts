@@ -122,6 +122,7 @@ export async function createHttpBridge(
     async listen() {
       bound = await http.http.listen();
       boundStreams = await streams.listen();
+      await servers.callHubs();
     },
     handle: (request, response, place) =>
       handleOfHost(request, response, { ...place, listener, http: http.http, servers }),

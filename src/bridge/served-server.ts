@@ -4,7 +4,8 @@ import type { Deps } from '../deps.ts';
 import { ByteStreamClients } from '../downstream/byte-stream/clients.ts';
 import type { HttpRoute } from '../downstream/listener/http-server.ts';
 import type { LiveStreams } from '../downstream/stream/live-streams.ts';
-import type { BridgeError } from '../errors.ts';
+import type { WebSocketEndpoint } from '../downstream/websocket/endpoint.ts';
+import { type BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import type { InspectedServer } from '../observe/inspection.ts';
 import type { CallRegistry } from '../relay/call-registry.ts';
 import type { Exchanges } from '../relay/exchanges.ts';
@@ -13,7 +14,7 @@ import type { SessionRegistry } from '../relay/session-registry.ts';
 import type { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { describeCallers } from './caller-policy.ts';
 import { createCalls, createSessions } from './create-registries.ts';
-import { createRoutes } from './create-routes.ts';
+import { createRoutes, createWebSocketEndpoint } from './create-routes.ts';
 
 /** The ways to one server, and its part of what all servers share. */
 export interface DialledServer {
@@ -50,10 +51,12 @@ export type InspectedPart = Pick<
 export class ServedServer {
   readonly sessions: SessionRegistry;
   readonly calls: CallRegistry;
+  readonly webSockets: WebSocketEndpoint;
   /** Clients that speak lines. */
   readonly streams: ByteStreamClients;
   readonly routes: ReadonlyMap<string, HttpRoute>;
   readonly #dialled: DialledServer;
+  #lastWords: Promise<void> | undefined;
 
   constructor({ config, listener, endpoints, dialled, live, deps }: ServedServerOptions) {
     const { sessionDialers, callDialers, exchanges, queues } = dialled;
@@ -65,7 +68,9 @@ export class ServedServer {
     const limits = { maxMessageBytes, maxJsonDepth, untakenTimeoutMs };
     this.streams = new ByteStreamClients({ sessions: this.sessions, ...limits, deps });
     const served = { ...config, callers, listener: { ...listener, endpoints } };
-    this.routes = createRoutes(served, { deps, queues, sessions: this.sessions, calls: this.calls, live });
+    this.webSockets = createWebSocketEndpoint(served, { deps, sessions: this.sessions });
+    const { sessions, calls, webSockets } = this;
+    this.routes = createRoutes(served, { deps, queues, sessions, calls, webSockets, live });
   }
 
   inspect(): InspectedPart {
@@ -91,6 +96,7 @@ export class ServedServer {
 
   /** Takes nothing new, and resolves when what is open has ended or the grace time is over. */
   async drain(graceMs: number): Promise<void> {
+    this.webSockets.refuse(SHUTTING_DOWN);
     await Promise.all([this.sessions.drain(graceMs), this.calls.drain(graceMs)]);
   }
 
@@ -113,10 +119,11 @@ export class ServedServer {
     this.sessions.close(reason);
     this.calls.close(reason);
     this.streams.close(reason);
+    this.#lastWords = this.webSockets.close(reason);
   }
 
-  close(): Promise<void> {
-    return this.#dialled.close();
+  async close(): Promise<void> {
+    await Promise.all([this.#dialled.close(), this.#lastWords]);
   }
 
   killNow(): void {

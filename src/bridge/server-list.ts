@@ -15,7 +15,7 @@ import type { InspectedServer } from '../observe/inspection.ts';
 import type { ServedEndpoint } from '../observe/usage/usage.ts';
 import type { Readiness } from '../relay/ports.ts';
 import { nameServer } from './create-dialer.ts';
-import { endpointsBelow, publicUrlOf } from './create-routes.ts';
+import { endpointsBelow, pathsOf, publicUrlOf } from './create-routes.ts';
 import { ListedServer, type ListedServerParts, NOT_FOR_STREAMS } from './listed-server.ts';
 
 /** What has become of the list. */
@@ -38,12 +38,14 @@ export class ServerList implements Router {
   #unnamed: ListedServer | undefined;
   readonly #openRoutes: ReadonlyMap<string, OpenRoute>;
   #isDraining = false;
+  #callsHubs = false;
 
   constructor(parts: ServerListParts) {
     this.#parts = parts;
     const readiness = readinessRoute({
       readiness: () => this.#readiness(),
       hasCapacity: () => this.#required().every((server) => server.hasCapacity),
+      isAtHubs: () => areAtHubs(this.#listed()),
       authenticator: () => this.#authenticator(),
     });
     this.#openRoutes = new Map([
@@ -94,7 +96,9 @@ export class ServerList implements Router {
   }
 
   #create(config: ServerConfig): ListedServer {
-    return new ListedServer(config, { ...this.#parts, unknown: this.#unknown });
+    const server = new ListedServer(config, { ...this.#parts, unknown: this.#unknown });
+    if (this.#callsHubs) server.callHubsAnew();
+    return server;
   }
 
   /** Everyone in the list. @param url where clients find a path of this listener */
@@ -105,7 +109,8 @@ export class ServerList implements Router {
   /** Where clients can come in, for those who count who does. */
   get served(): readonly ServedEndpoint[] {
     const { addresses, streams } = this.#parts.listener;
-    return this.#listed().flatMap(({ config, endpoints: { path, ssePath, httpSse, sunset } }) => {
+    return this.#listed().flatMap(({ config, endpoints }) => {
+      const { path, ssePath, wsPath, httpSse, webSocket, sunset } = endpoints;
       const server = nameServer(config);
       const hasStream = streams.some(({ segment }) => segment === config.listing?.segment);
       const onStreams: ServedEndpoint[] = hasStream
@@ -115,13 +120,21 @@ export class ServerList implements Router {
       const streamable: ServedEndpoint = { server, transport: 'streamable-http', path, sunset: undefined };
       const overSse: ServedEndpoint[] =
         httpSse === 'off' ? [] : [{ server, transport: 'http-sse', path: ssePath, sunset: sunset?.date }];
-      return [streamable, ...overSse, ...onStreams];
+      const overWebSocket: ServedEndpoint[] =
+        webSocket === 'off' ? [] : [{ server, transport: 'websocket', path: wsPath, sunset: undefined }];
+      return [streamable, ...overSse, ...overWebSocket, ...onStreams];
     });
   }
 
   #listed(): readonly ListedServer[] {
     const unnamed = this.#unnamed === undefined ? [] : [this.#unnamed];
     return [...unnamed, ...[...this.#named.values()].filter(({ isListed }) => isListed)];
+  }
+
+  /** Calls the hubs of all servers, from now on and of those that are added. Throws what `ListedServer.callHubs` throws. */
+  async callHubs(): Promise<void> {
+    this.#callsHubs = true;
+    await Promise.all(this.#all().map((server) => server.callHubs()));
   }
 
   /** The client of a byte stream that leads to the server with this segment. */
@@ -189,8 +202,7 @@ export class ServerList implements Router {
 
   /** Where those servers are that exist for this caller; undefined: it is not known who asks. */
   #paths(principal: string | undefined): readonly string[] {
-    const { path, ssePath, messagePath, httpSse } = this.#parts.listener.endpoints;
-    const own = httpSse === 'off' ? [path] : [path, ssePath, messagePath];
+    const own = pathsOf(this.#parts.listener.endpoints);
     const named = this.#listedFor(principal).map(({ endpoints }) => endpoints.path);
     return [...(this.#unnamed === undefined ? [] : own), ...named];
   }
@@ -255,6 +267,7 @@ export class ServerList implements Router {
     const tell = readinessRoute({
       readiness: () => (this.#isDraining ? ENDING : server.readiness()),
       hasCapacity: () => server.hasCapacity,
+      isAtHubs: () => server.isAtHubs,
       authenticator: () => server.authentication.authenticator,
     });
     if (server.config.listing?.callers === undefined) return tell;
@@ -283,6 +296,7 @@ export class ServerList implements Router {
 
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true;
+    this.#callsHubs = false;
     await Promise.all(this.#all().map((server) => server.drain(graceMs)));
   }
 
@@ -301,6 +315,12 @@ export class ServerList implements Router {
   #all(): readonly ListedServer[] {
     return [...(this.#unnamed === undefined ? [] : [this.#unnamed]), ...this.#named.values()];
   }
+}
+
+/** Undefined: none of them has any. */
+function areAtHubs(servers: readonly ListedServer[]): boolean | undefined {
+  const known = servers.flatMap(({ isAtHubs }) => (isAtHubs === undefined ? [] : [isAtHubs]));
+  return known.length === 0 ? undefined : known.every((isConnected) => isConnected);
 }
 
 interface DescribedServer {

@@ -8,6 +8,14 @@ export type Size = number | string;
 
 /** What may be said of one server, under `portage` in its entry. */
 export interface ServerOptions {
+  /** Connect to this WebSocket URL and serve the clients there, as from behind a router; env:NAME or file:path says where a URL with a key is. */
+  readonly dial?: string | readonly string[] | undefined;
+  /** Send this header to the hub; ${NAME} takes a value from the environment. */
+  readonly dialHeader?: string | readonly string[] | undefined;
+  /** Send this bearer token to the hub: env:NAME or file:path says where it is. */
+  readonly dialToken?: string | undefined;
+  /** Trust these certificate authorities of the hub (PEM file) instead of the built-in ones. */
+  readonly dialCa?: string | undefined;
   /** Era of the protocol the server speaks; auto detects it. Default: auto. */
   readonly protocol?: 'auto' | 'legacy' | 'modern' | undefined;
   /** Show only tools whose names match this pattern, and refuse calls to all others. */
@@ -196,6 +204,10 @@ export interface HttpOptions extends ServedOptions {
   readonly sunset?: string | undefined;
   /** What old clients get after that date. Default: refuse. */
   readonly afterSunset?: 'refuse' | 'serve' | undefined;
+  /** Also serve WebSocket. Default: true. */
+  readonly ws?: boolean | undefined;
+  /** WebSocket endpoint. Default: /ws. */
+  readonly wsPath?: string | undefined;
   /** Public URL of this process behind a reverse proxy, with its path prefix. */
   readonly baseUrl?: string | undefined;
   /** Host name clients may use, besides loopback names and the listening address. */

@@ -35,6 +35,10 @@ export interface InspectedServer {
   readonly sseUrl: string | undefined;
   /** When HTTP+SSE is going to end, or has ended; undefined: nobody has said. */
   readonly sunset: string | undefined;
+  /** Undefined: WebSocket is not served. */
+  readonly wsUrl: string | undefined;
+  /** Where it is served besides, by calling there. */
+  readonly hubs: readonly InspectedHub[];
   readonly kind: 'command' | 'url' | 'stream';
   readonly state: ServerState;
   /** Why it is not ready; undefined where it is. */
@@ -48,6 +52,15 @@ export interface InspectedServer {
   /** Processes that ended though nobody wanted that, since the bridge runs: another is started when it is needed. */
   readonly restarts: number;
   readonly queues: readonly QueueSize[];
+}
+
+export interface InspectedHub {
+  /** Without its query, which may hold a credential. */
+  readonly url: string;
+  /** `calling`: there is no connection, but there is to be one. */
+  readonly state: 'connected' | 'calling';
+  /** Why the last call came to nothing, or its connection has ended; undefined: nothing is known of that. */
+  readonly problem: string | undefined;
 }
 
 export type Inspect = () => Inspection;

@@ -25,8 +25,19 @@ export class Findings {
   }
 
   /** Why something ended, with the code to look it up by. */
-  failure({ message, code }: BridgeError): void {
+  failure({ message, code, data }: BridgeError): void {
     this.problem(`${message} (${code})`);
+    const status = data?.status;
+    if (code !== 'ERR_UPSTREAM_AUTH' || (status !== 401 && status !== 403)) return;
+    // A handshake that was refused says no more than that.
+    this.authorization ??= {
+      status,
+      scheme: undefined,
+      resourceMetadata: undefined,
+      metadataSource: undefined,
+      authorizationServers: [],
+      scopes: [],
+    };
   }
 
   problem(sentence: string): void {

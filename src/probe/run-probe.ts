@@ -2,6 +2,7 @@ import type { LoginConfig, RemoteConfig, Target } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { toBridgeError } from '../errors.ts';
 import type { Credentials } from '../http/client/credentials.ts';
+import { handshakeUrlOf, isWebSocketUrl } from '../http/websocket/url.ts';
 import type { SessionDialer } from '../relay/ports.ts';
 import { createHttpClient } from '../upstream/detect/url-sessions.ts';
 import { nameTarget } from '../upstream/name-target.ts';
@@ -100,7 +101,13 @@ async function createProbe(
     return new ConnectionProbe({ dialer, transport: 'byte-stream', protocol, timeoutMs, clientInfo, ...context });
   }
   const { url } = target;
-  const credentials = remote.login === undefined ? undefined : await createLogin(url, remote, remote.login, deps);
+  const server = handshakeUrlOf(url);
+  const credentials = remote.login === undefined ? undefined : await createLogin(server, remote, remote.login, deps);
+  if (isWebSocketUrl(url)) {
+    const { createRemoteWebSocketDialer } = await import('../upstream/websocket/dialer.ts');
+    const dialer = createRemoteWebSocketDialer({ target, remote, maxMessageBytes, clientInfo, credentials, deps });
+    return new ConnectionProbe({ dialer, transport: 'websocket', protocol, timeoutMs, clientInfo, ...context });
+  }
   const http = createHttpClient({ target, remote, clientInfo, credentials, deps });
   return new UrlProbe({ url, protocol, remote, http, credentials, maxMessageBytes, clientInfo, ...context });
 }

@@ -31,6 +31,7 @@ testInBash('completes every option', (t) => {
   t.deepEqual(complete('mcp-portage --no-'), [
     '--no-allow-writable-config',
     '--no-sse',
+    '--no-ws',
     '--no-allow-anonymous',
     '--no-inherit-env',
     '--no-pty',

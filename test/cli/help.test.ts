@@ -122,6 +122,8 @@ Endpoints (serve)
   --sunset <date>                      Tell old clients that HTTP+SSE ends with this day (UTC) or at
                                        this time, and refuse them afterwards
   --after-sunset <what>                What old clients get after that date: refuse, serve [refuse]
+  --[no-]ws                            Also serve WebSocket
+  --ws-path <path>                     WebSocket endpoint [/ws]
   --base-url <url>                     Public URL of this process behind a reverse proxy, with its
                                        path prefix
 
@@ -140,6 +142,17 @@ Access (serve)
   --auth-jwks <source>                 Keys of that issuer: a URL or a file [from the issuer's
                                        metadata]
   --auth-scope <scope>                 Scope those tokens must have (repeatable)
+
+Calling hubs (serve)
+  --dial <url>                         Connect to this WebSocket URL and serve the clients there, as
+                                       from behind a router; env:NAME or file:path says where a URL
+                                       with a key is (repeatable)
+  --dial-header <Name: value>          Send this header to the hub; \${NAME} takes a value from the
+                                       environment (repeatable)
+  --dial-token <source>                Send this bearer token to the hub: env:NAME or file:path says
+                                       where it is
+  --dial-ca <file>                     Trust these certificate authorities of the hub (PEM file)
+                                       instead of the built-in ones
 
 Every server
   --protocol <era>                     Era of the protocol the server speaks; auto detects it: auto,
@@ -314,7 +327,7 @@ Every option can come from the environment: --max-sessions is MCP_PORTAGE_MAX_SE
 separated by commas, headers by line breaks. Durations are 500ms, 30s, 5m or 2h, a bare number is
 seconds. Sizes are 64k or 16m, a bare number is bytes.
 
-mcp-portage help shows one group of options for: servers, listen, endpoints, access, protocol,
+mcp-portage help shows one group of options for: servers, listen, endpoints, access, hubs, protocol,
 server, remote, login, sessions, limits, observing, logging.
 `;
 

@@ -18,6 +18,8 @@ const ENDPOINTS = {
   sunset: undefined,
   ssePath: '/sse',
   messagePath: '/messages',
+  webSocket: 'served',
+  wsPath: '/ws',
   baseUrl: undefined,
 } as const;
 const APP = 'https://app.example.com';

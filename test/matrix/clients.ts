@@ -8,12 +8,15 @@ import { StdioClientTransport as ModernStdioTransport } from '@modelcontextproto
 import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import { WebSocketClientTransport } from '@modelcontextprotocol/sdk/client/websocket.js';
+import type { Transport as LegacyTransport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { REPOSITORY } from '../support/bridge.ts';
 import { createSocketFetch } from '../support/socket-fetch.ts';
 import { LegacyClient } from './legacy-client.ts';
 import type { ConnectOptions, Era, MatrixClient } from './matrix-client.ts';
 import { ModernClient, type Negotiation } from './modern-client.ts';
 import { makePatient } from './patient-pipes.ts';
+import { WebSocketTransport } from './web-socket-client.ts';
 
 for (const Transport of [StdioClientTransport, ModernStdioTransport]) makePatient<ServerPipe>(Transport);
 
@@ -43,7 +46,7 @@ export interface ClientKind {
   readonly title: string;
   /** What is spoken with the bridge. */
   readonly era: Era;
-  readonly over: 'stdio' | 'httpSse' | 'streamable' | 'socket' | 'stream';
+  readonly over: 'stdio' | 'httpSse' | 'streamable' | 'socket' | 'stream' | 'webSocket';
   connect(endpoint: Endpoint, options: ConnectOptions): Promise<MatrixClient>;
 }
 
@@ -67,6 +70,13 @@ export const CLIENTS = {
     connect: overStreamable,
   },
   socket: { title: 'Streamable HTTP over a Unix socket', era: 'legacy', over: 'socket', connect: overStreamable },
+  webSocket: {
+    title: 'WebSocket',
+    era: 'legacy',
+    over: 'webSocket',
+    connect: (endpoint, options) =>
+      LegacyClient.connect(new WebSocketClientTransport(urlOf(endpoint)) as LegacyTransport, options),
+  },
   stream: {
     title: 'byte stream',
     era: 'legacy',
@@ -80,6 +90,13 @@ export const CLIENTS = {
     era: 'modern',
     over: 'socket',
     connect: overModernHttp('modern'),
+  },
+  modernWebSocket: {
+    title: 'modern WebSocket',
+    era: 'modern',
+    over: 'webSocket',
+    connect: (endpoint, options) =>
+      ModernClient.connect(new WebSocketTransport(urlOf(endpoint)), { ...options, negotiation: 'modern' }),
   },
   autoStdio: { title: 'SDK v2 on stdio', era: 'modern', over: 'stdio', connect: overModernStdio('auto') },
   autoHttp: { title: 'SDK v2 on HTTP', era: 'modern', over: 'streamable', connect: overModernHttp('auto') },

@@ -98,10 +98,16 @@ const below = ({ pid }: ServerPipe): number[] => (pid === null ? [] : [pid, ...d
 /** As many processes for modern clients as a scenario needs at once; more would only take longer to end together. */
 const POOL = ['--pool-size', '8'];
 
-async function urlFor({ over }: ClientKind, { logs, url, sseUrl }: Bridge): Promise<URL> {
-  if (over !== 'stream') return over === 'httpSse' ? sseUrl : url;
+/** Where clients of this kind find the bridge. */
+export function addressFor({ over }: Pick<ClientKind, 'over'>, bridge: Pick<Bridge, 'url' | 'sseUrl'>): URL {
+  if (over === 'httpSse') return bridge.sseUrl;
+  return over === 'webSocket' ? new URL(`ws://${bridge.url.host}/ws`) : bridge.url;
+}
+
+async function urlFor(kind: ClientKind, bridge: Bridge): Promise<URL> {
+  if (kind.over !== 'stream') return addressFor(kind, bridge);
   return waitFor(() => {
-    const line = logs.find(({ msg }) => msg?.startsWith('Byte stream') === true);
+    const line = bridge.logs.find(({ msg }) => msg?.startsWith('Byte stream') === true);
     return line && new URL((line.endpoint as { url: string }).url);
   });
 }

@@ -12,10 +12,11 @@ export interface Limit {
   readonly seen: string;
 }
 
-const MODERN_HTTP_CLIENTS = ['modernHttp', 'modernSocket', 'autoHttp'] as const;
-const LEGACY_CLIENTS = ['stdio', 'httpSse', 'streamable', 'socket', 'stream'] as const;
+/** Of the modern era, several of which a bridge serves at once. */
+const MODERN_SERVED = ['modernHttp', 'modernSocket', 'autoHttp', 'modernWebSocket'] as const;
+const LEGACY_CLIENTS = ['stdio', 'httpSse', 'streamable', 'socket', 'stream', 'webSocket'] as const;
 /** Of the legacy era. */
-const ONE_STREAM = ['stdio', 'stream', 'httpSse', 'json'] as const;
+const ONE_STREAM = ['stdio', 'stream', 'httpSse', 'webSocket', 'json'] as const;
 const STATELESS = ['stateless', 'statelessJson'] as const;
 
 /** What the ways of single clients and servers make impossible, besides what FEATURES says of the eras. */
@@ -58,15 +59,15 @@ export const LIMITS: readonly Limit[] = [
     seen: 'messages of a call may come after its answer',
   },
   {
-    clients: MODERN_HTTP_CLIENTS,
+    clients: MODERN_SERVED,
     servers: ONE_STREAM,
     features: ['manyLogging'],
     why: 'the server has one stream for all that it says in a session, and does not say which call it is about; clients of one name that cannot be asked anything share the session',
     seen: 'log messages that may be of several calls go to none',
   },
   {
-    clients: MODERN_HTTP_CLIENTS,
-    servers: ['modernStdio', 'modernStream'],
+    clients: MODERN_SERVED,
+    servers: ['modernStdio', 'modernStream', 'modernWebSocket'],
     features: ['manyLogging'],
     why: 'one process or connection serves all clients, and does not say which call a log message is about',
     seen: 'log messages that may be of several calls go to none',

@@ -11,6 +11,7 @@ import { TYPESCRIPT } from '../support/typescript.ts';
 import { waitFor } from '../support/wait-for.ts';
 import { seenByServer } from './cell.ts';
 import { CLIENTS, type ClientKind, type ClientName } from './clients.ts';
+import { addressFor } from './fronts.ts';
 import { type RunningServer, SERVERS, type ServerName } from './servers.ts';
 
 const PROGRAM = fileURLToPath(new URL('./doomed-client.ts', import.meta.url));
@@ -60,7 +61,7 @@ function isSharedBy(client: ClientName, server: ServerName): boolean {
 async function endsItsCall(t: ExecutionContext, client: ClientName, { target }: RunningServer): Promise<void> {
   const bridge = await startBridge([...SHORT_TIMES, ...target]);
   t.teardown(() => bridge.stop());
-  const url = client === 'httpSse' ? bridge.sseUrl : bridge.url;
+  const url = addressFor(CLIENTS[client], bridge);
   const { child } = await startDoomed(t, [client, url.href]);
   await kill(child);
   const witness = await CLIENTS[client].connect({ kind: 'url', url }, { name: 'witness' });
@@ -104,7 +105,7 @@ async function overStdio(t: ExecutionContext, client: ClientName, { target }: Ru
 async function overHttp(t: ExecutionContext, client: ClientName, { target }: RunningServer): Promise<Doomed> {
   const bridge = await startBridge([...SHORT_TIMES, ...target]);
   t.teardown(() => bridge.stop());
-  const url = client === 'httpSse' ? bridge.sseUrl : bridge.url;
+  const url = addressFor(CLIENTS[client], bridge);
   const { child } = await startDoomed(t, [client, url.href]);
   const processes = [child.pid ?? Number.NaN, ...bridge.children()];
   t.is(processes.length, target[0] === '--' ? 2 : 1);

@@ -64,6 +64,12 @@ export const SERVERS = {
   stateless: overHttp('Streamable HTTP without sessions', 'streamable', 'stateless'),
   statelessJson: overHttp('Streamable HTTP without sessions, JSON answers', 'streamable', 'stateless-json'),
   socket: atSocket('Streamable HTTP at a Unix socket', 'legacy', (path) => startLegacyHttp('stateful', path)),
+  webSocket: {
+    title: 'WebSocket',
+    era: 'legacy',
+    over: 'webSocket',
+    start: async () => running(await startServerProcess(LEGACY, ['websocket'])),
+  },
   modernStdio: onStdio('modern stdio', 'modern', MODERN),
   stream: onStream('byte stream', 'legacy', LEGACY),
   modernStream: onStream('modern byte stream', 'modern', MODERN),
@@ -74,6 +80,12 @@ export const SERVERS = {
     start: async () => running(await startModernHttp()),
   },
   modernSocket: atSocket('modern HTTP at a Unix socket', 'modern', startModernHttp),
+  modernWebSocket: {
+    title: 'modern WebSocket',
+    era: 'modern',
+    over: 'webSocket',
+    start: async () => running(await startServerProcess(MODERN, ['websocket'])),
+  },
 } as const satisfies Record<string, ServerKind>;
 
 export type ServerName = keyof typeof SERVERS;
@@ -133,6 +145,7 @@ function atSocket(title: string, era: Era, startAt: (path: string) => Promise<Se
 }
 
 function running(server: ServerProcess, ask: typeof fetch = fetch): RunningServer {
-  const look = async () => (await (await ask(new URL('/record', server.url))).json()) as ServerView;
+  const record = new URL(`http://${server.url.host}/record`);
+  const look = async () => (await (await ask(record)).json()) as ServerView;
   return { target: [server.url.href], look, stop: server.stop };
 }

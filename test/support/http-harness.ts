@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { HttpListener } from '../../src/bridge/http-listener.ts';
+import type { ServedServer } from '../../src/bridge/served-server.ts';
 import { createSystemDeps } from '../../src/cli/system-deps.ts';
 import { QueueSizes } from '../../src/collections/queue-sizes.ts';
 import type { BoundAddress, EndpointConfig, HttpListenerConfig, MappedHeader, ServerConfig } from '../../src/config.ts';
@@ -75,6 +76,7 @@ export interface HttpHarness {
   readonly port: number;
   readonly clock: FakeClock;
   readonly server: FakeServer;
+  readonly served: ServedServer;
   readonly sessions: SessionRegistry;
   /** Open calls of modern clients. */
   readonly calls: CallRegistry;
@@ -125,7 +127,7 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
     listener.servers.endAll(new BridgeError('ERR_SESSION_CLOSED', 'the test is over'));
     listener.close();
   });
-  return { port, clock, server, sessions: served.sessions, calls: served.calls, live, http, logLines };
+  return { port, clock, server, served, sessions: served.sessions, calls: served.calls, live, http, logLines };
 }
 
 /** Of the first address. */

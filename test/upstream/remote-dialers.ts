@@ -8,6 +8,7 @@ import { createHttpSseDialer } from '../../src/upstream/http-sse/dialer.ts';
 import type { RemoteDialerOptions } from '../../src/upstream/remote/remote-options.ts';
 import { createStreamableDialer } from '../../src/upstream/streamable-session/dialer.ts';
 import { createStatelessDialer } from '../../src/upstream/streamable-stateless/dialer.ts';
+import { createWebSocketDialer } from '../../src/upstream/websocket/dialer.ts';
 import { createClient } from '../http/recorded-call.ts';
 
 export interface DialOptions {
@@ -27,6 +28,9 @@ export const dialHttpSse = (url: URL, options?: DialOptions): SessionDialer =>
 
 export const dialStateless = (url: URL, options?: DialOptions): UpstreamDialer =>
   createStatelessDialer({ ...dialerOptions(url, options), doubted: () => {} });
+
+export const dialWebSocket = (url: URL, options?: DialOptions & { readonly pingMs?: number }): SessionDialer =>
+  createWebSocketDialer({ ...dialerOptions(url, options), ...(options?.pingMs && { pingMs: options.pingMs }) });
 
 export function dialerOptions(
   url: URL,

@@ -1,6 +1,7 @@
 /** What an entry names: a program to start, or where a server is, and how it is spoken to there. */
 import type { StreamTarget, Target } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
+import { isWebSocketUrl } from '../../http/websocket/url.ts';
 import { isServerScheme, parseServerUrl, type RunningTarget } from '../parse/target.ts';
 import type { Path } from './config-tree.ts';
 import type { Entry } from './entry-schema.ts';
@@ -16,7 +17,7 @@ export interface WrittenTransport {
   readonly name: 'auto' | 'streamable-http' | 'sse';
 }
 
-type Kind = 'command' | 'auto' | 'streamable-http' | 'sse' | 'stream';
+type Kind = 'command' | 'auto' | 'streamable-http' | 'sse' | 'stream' | 'websocket';
 
 /** In lower case, without hyphens and underscores. */
 const KINDS: ReadonlyMap<string, Kind> = new Map([
@@ -28,6 +29,8 @@ const KINDS: ReadonlyMap<string, Kind> = new Map([
   ['sse', 'sse'],
   ['stream', 'stream'],
   ['tcp', 'stream'],
+  ['ws', 'websocket'],
+  ['websocket', 'websocket'],
 ]);
 
 const TYPE_KEYS = ['type', 'transport', 'transportType'] as const;
@@ -91,6 +94,14 @@ function readUrl(
   if (typeof target === 'string') return refuse([key], target);
   if (target.kind === 'stream') return readStream(target, key, typeKey, kind);
   if (kind === 'stream') return refuse([key], NO_STREAM);
+  // Its scheme says all there is to say. Some write that of the handshake.
+  if (kind === 'websocket' && target.socketPath !== undefined) return refuse([key], NO_WEB_SOCKET);
+  if (kind === 'websocket')
+    return { ok: true, target: { ...target, url: toWebSocket(target.url) }, transport: undefined };
+  if (isWebSocketUrl(target.url)) {
+    if (kind === undefined || kind === 'auto') return { ok: true, target, transport: undefined };
+    return refuse([typeKey ?? 'type'], 'says how HTTP is spoken, but the URL is of a WebSocket; correct one of them.');
+  }
   if (key === 'httpUrl') return { ok: true, target, transport: { key, name: 'streamable-http' } };
   const transport = typeKey === undefined || kind === undefined ? undefined : { key: typeKey, name: kind };
   return { ok: true, target, transport };
@@ -119,6 +130,13 @@ function readSocket(
 /** The endpoint where an entry says only the socket. */
 const AT_SOCKET = 'http://localhost/mcp';
 
+function toWebSocket(url: URL): URL {
+  const webSocket = new URL(url);
+  if (url.protocol === 'http:') webSocket.protocol = 'ws:';
+  if (url.protocol === 'https:') webSocket.protocol = 'wss:';
+  return webSocket;
+}
+
 /** Nothing is found out about HTTP there. */
 function readStream(
   target: StreamTarget,
@@ -128,6 +146,7 @@ function readStream(
 ): EntryTarget {
   if (key === 'httpUrl') return refuse([key], 'is where HTTP is spoken, but this is the address of a byte stream.');
   if (kind === undefined || kind === 'stream' || kind === 'auto') return { ok: true, target, transport: undefined };
+  if (kind === 'websocket') return refuse([key], NO_WEB_SOCKET);
   return refuse(
     [typeKey ?? 'type'],
     'says that HTTP is spoken, but the address is that of a byte stream; correct one of them.',
@@ -152,10 +171,10 @@ function parseUrl(text: string): RunningTarget | string {
   }
 }
 
-const NO_URL = 'expected a URL that begins with https://, http://, unix://, pipe://, tcp:// or tls://.';
+const NO_URL = 'expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp:// or tls://.';
 const NO_STREAM = 'expected the address of a byte stream, like tcp://127.0.0.1:9000 or unix:///run/mcp.sock.';
-const UNKNOWN_TYPE =
-  'expected stdio, local, http, streamable-http, sse, stream or remote, got another text (WebSocket is not supported).';
+const NO_WEB_SOCKET = 'expected the URL of a WebSocket, which begins with wss:// or ws://.';
+const UNKNOWN_TYPE = 'expected stdio, local, http, streamable-http, sse, ws, stream or remote, got another text.';
 
 function refuse(path: Path, problem: string): EntryTarget {
   return { ok: false, path, problem };

@@ -173,11 +173,14 @@ function readText(spec: OptionSpec, node: ConfigNode, path: Path, context: Entry
   return undefined;
 }
 
+/** Their values may say in which file something is. */
+const HAVE_SOURCES: readonly string[] = ['auth-token', 'dial', 'dial-token'];
+
 /** Paths in a file are relative to where the file is, not to where somebody happens to stand. */
 function resolveFile({ name, completes }: OptionSpec, text: string, context: EntryContext): string {
   if (text === '') return text;
   if (completes !== undefined && !isUrlLike(text)) return resolvePath(text, context);
-  const [, before, path] = name === 'auth-token' ? (/^([^:]*file:)(.+)$/s.exec(text) ?? []) : [];
+  const [, before, path] = HAVE_SOURCES.includes(name) ? (/^([^:]*file:)(.+)$/s.exec(text) ?? []) : [];
   return before === undefined || path === undefined ? text : before + resolvePath(path, context);
 }
 

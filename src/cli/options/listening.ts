@@ -135,6 +135,23 @@ export const LISTENING_OPTIONS = [
     verbs: ['serve'],
   },
   {
+    name: 'ws',
+    group: 'endpoints',
+    describe: 'Also serve WebSocket',
+    kind: 'flag',
+    default: 'true',
+    verbs: ['serve'],
+  },
+  {
+    name: 'ws-path',
+    group: 'endpoints',
+    describe: 'WebSocket endpoint',
+    kind: 'value',
+    placeholder: 'path',
+    default: '/ws',
+    verbs: ['serve'],
+  },
+  {
     name: 'base-url',
     group: 'endpoints',
     describe: 'Public URL of this process behind a reverse proxy, with its path prefix',

@@ -6,6 +6,7 @@ export const OPTION_GROUPS = {
   listen: 'Listening (serve)',
   endpoints: 'Endpoints (serve)',
   access: 'Access (serve)',
+  hubs: 'Calling hubs (serve)',
   protocol: 'Every server',
   server: 'Servers started as a command',
   remote: 'Remote servers (URL)',

@@ -3,6 +3,7 @@
  * environment names, shell completion, the spelling suggestions and the table in the README. What a value means and
  * which are allowed is in parse/value.ts; which go together is in parse/config.ts.
  */
+import { HUB_OPTIONS } from './hubs.ts';
 import { LISTENING_OPTIONS } from './listening.ts';
 import { LOGIN_OPTIONS } from './login.ts';
 import { OBSERVING_OPTIONS } from './observing.ts';
@@ -14,6 +15,7 @@ import { SESSIONS_OPTIONS } from './sessions.ts';
 
 export const OPTIONS = [
   ...LISTENING_OPTIONS,
+  ...HUB_OPTIONS,
   ...SERVER_OPTIONS,
   ...REMOTE_OPTIONS,
   ...LOGIN_OPTIONS,
@@ -39,6 +41,10 @@ export function isOptionName(name: string): name is OptionName {
 
 /** What is about one server: for all of a file it would be a mistake, and show a credential to servers it is not for. */
 export const OF_ONE_SERVER: readonly OptionName[] = [
+  'dial',
+  'dial-header',
+  'dial-token',
+  'dial-ca',
   'header',
   'header-file',
   'bearer-token-file',

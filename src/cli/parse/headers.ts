@@ -34,14 +34,22 @@ export interface RemoteHeaders {
 export function composeRemoteHeaders(sources: HeaderSources): RemoteHeaders {
   const { given, env } = sources;
   const file = readHeaderFile(sources);
-  const source = given.sourceOf('header');
-  const written = given.texts('header').map((text) => ({ text, source }));
-  const isExpanded = given.standsInFile('header');
   // A header of the command line wins over the same one in the file.
-  const headers = new Map([...parseLines(file.lines, env), ...parseLines(written, isExpanded ? 'expanded' : env)]);
+  const headers = new Map([...parseLines(file.lines, env), ...composeHeaders('header', given, env)]);
   const token = findBearerToken(headers, given, env);
   if (token !== undefined) headers.set('authorization', `Bearer ${token}`);
   return { headers, warnings: file.warnings };
+}
+
+/** Those that an option gives, by names in lower case. Throws ERR_CONFIG_OPTION, which never shows a value. */
+export function composeHeaders(
+  name: 'header' | 'dial-header',
+  given: GivenOptions,
+  env: Environment,
+): ReadonlyMap<string, string> {
+  const source = given.sourceOf(name);
+  const written = given.texts(name).map((text) => ({ text, source }));
+  return parseLines(written, given.standsInFile(name) ? 'expanded' : env);
 }
 
 /** The text of a log line about a file with credentials that others can read. */

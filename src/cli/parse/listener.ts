@@ -74,16 +74,20 @@ function parseEndpoints(given: GivenOptions): EndpointConfig {
     return path;
   };
   const path = claim('path');
-  const httpSse = given.required('sse', value.parseFlag) ? 'served' : 'off';
+  const isServed = (name: OptionName) => (given.required(name, value.parseFlag) ? 'served' : 'off');
+  const httpSse = isServed('sse');
+  const webSocket = isServed('ws');
   // What is not served takes no path from others.
-  const pathOf = (name: OptionName) =>
-    httpSse === 'served' ? claim(name) : given.required(name, value.parseEndpointPath);
+  const pathOf = (name: OptionName, served: 'served' | 'off') =>
+    served === 'served' ? claim(name) : given.required(name, value.parseEndpointPath);
   return {
     path,
     httpSse,
-    ssePath: pathOf('sse-path'),
-    messagePath: pathOf('message-path'),
+    ssePath: pathOf('sse-path', httpSse),
+    messagePath: pathOf('message-path', httpSse),
     sunset: parseSunset(given),
+    webSocket,
+    wsPath: pathOf('ws-path', webSocket),
     baseUrl: given.optional('base-url', value.parseBaseUrl),
   };
 }

@@ -1,6 +1,7 @@
 /** What `report` and `top` look at. */
 import type { TokenSource } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
+import { handshakeUrlOf } from '../../http/websocket/url.ts';
 import type { BridgeCommand } from '../command-line.ts';
 import {
   GivenOptions,
@@ -33,7 +34,8 @@ export interface ReportRequest {
 export function parseReport(command: BridgeCommand, around: RemoteSurroundings): ReportRequest {
   const given = givenTo(command, around, 'report');
   const written = given.optional('url', value.parseText);
-  const url = command.target?.kind === 'url' ? command.target.url : written && parseBridgeUrl(written);
+  const named = command.target?.kind === 'url' ? command.target.url : written && parseBridgeUrl(written);
+  const url = named && handshakeUrlOf(named);
   const windowMs = given.required('since', value.parseWindow);
   const format = given.required('json', value.parseFlag) ? 'json' : 'human';
   if (url) return { source: { url, token: parseStatusToken(given, around) }, windowMs, format };
@@ -51,7 +53,7 @@ export function parseTop(command: BridgeCommand, around: RemoteSurroundings): Lo
   if (command.target?.kind !== 'url') {
     throw refuse('top shows a running bridge: give any address of it, as in\n  mcp-portage top http://127.0.0.1:8000');
   }
-  return { url: command.target.url, token: parseStatusToken(given, around) };
+  return { url: handshakeUrlOf(command.target.url), token: parseStatusToken(given, around) };
 }
 
 function parseBridgeUrl(text: string): URL {

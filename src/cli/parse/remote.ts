@@ -4,6 +4,7 @@ import type { RemoteConfig, Target } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
 import { isLoopback } from '../../http/addresses.ts';
 import { findProxy } from '../../http/client/agents.ts';
+import { handshakeUrlOf, isWebSocketUrl } from '../../http/websocket/url.ts';
 import type { GivenOptions } from '../options/given-options.ts';
 import type { BridgeVerb } from '../options/option-spec.ts';
 import type { OptionName } from '../options/option-table.ts';
@@ -39,7 +40,7 @@ export function parseRemote(
   const proxyEnv = pickProxyEnvironment(around.env);
   // Told now and not at the first call.
   const isOverNetwork = target.kind === 'url' && target.socketPath === undefined;
-  if (isOverNetwork) findProxy(target.url, proxyEnv);
+  if (isOverNetwork) findProxy(handshakeUrlOf(target.url), proxyEnv);
   const bearerTokenFile = parsePath(given, around, 'bearer-token-file');
   const { headers, warnings } = target.kind === 'url' ? parseHeaders(given, around) : NO_HEADERS;
   const { login, warnings: ofLogin } =
@@ -47,8 +48,16 @@ export function parseRemote(
       ? parseLogin({ given, verb, ...around, isOverNetwork, remote: { headers, bearerTokenFile } })
       : NO_LOGIN;
   const isSecret = bearerTokenFile !== undefined || CREDENTIALS.some((name) => headers.has(name));
+  const transport: RemoteConfig['transport'] = given.required(
+    'transport',
+    value.parseChoice(['auto', 'streamable-http', 'sse']),
+  );
+  if (target.kind === 'url' && isWebSocketUrl(target.url) && transport !== 'auto') {
+    const problem = `${given.sourceOf('transport')} ${transport} is a way to speak over HTTP, and the URL of the server is of a WebSocket; leave one of them out`;
+    throw new BridgeError('ERR_CONFIG_COMBINATION', `${problem}.`);
+  }
   const remote: RemoteConfig = {
-    transport: given.required('transport', value.parseChoice(['auto', 'streamable-http', 'sse'])),
+    transport,
     headers,
     bearerTokenFile,
     tls: parseClientTls(given, around),
@@ -108,9 +117,10 @@ export function pickProxyEnvironment(env: Environment): Readonly<Record<string, 
 }
 
 function warnOfPlainHttp({ protocol, hostname }: URL): readonly string[] {
-  if (protocol === 'https:' || isLoopback(hostname.replace(/^\[|\]$/g, ''))) return [];
+  const [scheme, secure] = protocol === 'ws:' ? ['ws', 'wss'] : ['http', 'https'];
+  if (protocol !== `${scheme}:` || isLoopback(hostname.replace(/^\[|\]$/g, ''))) return [];
   return [
-    `The credential for ${hostname} goes over http, where everybody on the way can read it; use https if the server has it.`,
+    `The credential for ${hostname} goes over ${scheme}, where everybody on the way can read it; use ${secure} if the server has it.`,
   ];
 }
 

@@ -6,6 +6,7 @@ import type { GivenOptions } from '../options/given-options.ts';
 import type { BridgeVerb } from '../options/option-spec.ts';
 import { mappedVariables, parseMappedHeaders } from './access.ts';
 import { composeChildEnvironment, type EnvAssignment } from './child-environment.ts';
+import { hubVariables, parseHubs } from './hubs.ts';
 import { parseRemote, type RemoteSurroundings } from './remote.ts';
 import { parseSessions } from './sessions.ts';
 import * as value from './value.ts';
@@ -31,7 +32,8 @@ export function parseServer(request: ServerRequest): ParsedServer {
   const { given, verb, target, listing, access, around } = request;
   const { remote, warnings } = parseRemote(given, around, { target, verb });
   const mapHeaders = parseMappedHeaders(given);
-  const { sessions, maxChildren } = parseSessions(given, { target, access, mapHeaders });
+  const { hubs, warnings: ofHubs } = parseHubs(given, around);
+  const { sessions, maxChildren } = parseSessions(given, { target, access, mapHeaders, hubs });
   const server: ServerConfig = {
     listing,
     target,
@@ -57,8 +59,9 @@ export function parseServer(request: ServerRequest): ParsedServer {
       maxCallMs: given.required('max-call-time', value.parseDuration),
       hangTimeoutMs: given.required('hang-timeout', value.parseDuration),
     },
+    hubs,
   };
-  return { server, warnings };
+  return { server, warnings: [...warnings, ...ofHubs] };
 }
 
 function parseProtocol(given: GivenOptions, { transport }: RemoteConfig): Protocol {
@@ -76,7 +79,7 @@ function parseChild({ given, around, withheld: ofTheBridge }: ServerRequest): Ch
     ours: around.env,
     inheritAll: given.required('inherit-env', value.parseFlag),
     assignments: given.list('env', parseAssignment),
-    withheldAlways: [...ofTheBridge, ...mappedVariables(given)],
+    withheldAlways: [...ofTheBridge, ...mappedVariables(given), ...hubVariables(given)],
     platform: around.platform,
   });
   if (missing.length > 0) {

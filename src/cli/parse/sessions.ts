@@ -21,7 +21,7 @@ const POOLED_SESSIONS = 256;
 const LEFT_MS = 5 * 60_000;
 
 /** What the defaults of limits depend on. */
-interface Served extends Pick<ServerConfig, 'target' | 'mapHeaders'> {
+interface Served extends Pick<ServerConfig, 'target' | 'mapHeaders' | 'hubs'> {
   readonly access: Pick<AccessConfig, 'auth'>;
 }
 
@@ -30,7 +30,7 @@ export interface ParsedSessions {
   readonly maxChildren: number;
 }
 
-export function parseSessions(given: GivenOptions, { target, access, mapHeaders }: Served): ParsedSessions {
+export function parseSessions(given: GivenOptions, { target, access, mapHeaders, hubs }: Served): ParsedSessions {
   const maxSessions = given.required('max-sessions', value.parsePositiveCount);
   const isolation: Isolation = given.required('isolation', value.parseChoice(['session', 'shared']));
   const isProcessEach = target.kind !== 'url' && isolation === 'session';
@@ -46,7 +46,7 @@ export function parseSessions(given: GivenOptions, { target, access, mapHeaders 
     maxSessions,
     maxSessionsPerCaller:
       given.optional('max-caller-sessions', value.parsePositiveCount) ??
-      (hasSeveralNames(access, mapHeaders) ? Math.ceil(maxSessions / 2) : maxSessions),
+      (hubs.length > 0 || hasSeveralNames(access, mapHeaders) ? Math.ceil(maxSessions / 2) : maxSessions),
     poolSize,
     pollAfterMs: given.required('poll-after', value.parseDuration),
   };

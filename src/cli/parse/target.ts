@@ -37,7 +37,7 @@ export function parseServerUrl(argument: string, platform: NodeJS.Platform = pro
   const parse = SCHEMES.get(scheme);
   if (parse !== undefined) return parse(argument, platform);
   throw refuse(
-    `${scheme}:// is not supported; expected a URL that begins with https://, http://, unix://, pipe://, tcp:// or tls://.`,
+    `${scheme}:// is not supported; expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp:// or tls://.`,
   );
 }
 
@@ -53,8 +53,8 @@ const SCHEMES: ReadonlyMap<string, ParseUrl> = new Map([
   ['pipe', parseSocketUrl],
   ['tcp', parseNetworkStream],
   ['tls', parseNetworkStream],
-  ['ws', refuseWebSocket],
-  ['wss', refuseWebSocket],
+  ['ws', parseWebUrl],
+  ['wss', parseWebUrl],
 ]);
 
 /** Is it a scheme that leads to a server, or one of which something can be said? */
@@ -107,13 +107,6 @@ function parseSocketUrl(argument: string, platform: NodeJS.Platform): RunningTar
   const url = new SocketUrl(path, parsed.value);
   url.hash = '';
   return { kind: 'url', url, socketPath: parsed.value };
-}
-
-function refuseWebSocket(argument: string): never {
-  const [scheme] = argument.split(':', 1);
-  throw refuse(
-    `${scheme}:// is not supported: MCP has no WebSocket transport; expected the server's http or https URL.`,
-  );
 }
 
 const SIMPLEST_COMMAND = '-- npx -y @modelcontextprotocol/server-everything';

@@ -24,6 +24,13 @@ export interface Endpoint {
   /** The name of the transport, as people read it. */
   readonly transport: string;
   readonly path: string;
+  /** The scheme of its URLs, which ends with an s where TLS is spoken. */
+  readonly scheme: 'http' | 'ws';
+}
+
+/** Where clients find an endpoint, whose path would be at this URL over HTTP. */
+export function addressOf({ scheme }: Pick<Endpoint, 'scheme'>, url: string): string {
+  return scheme === 'ws' ? url.replace(/^http/, 'ws') : url;
 }
 
 /** What a browser gets at the endpoints of a server: what this is, and the addresses that clients need. */
@@ -33,7 +40,10 @@ export function browserPages(endpoints: readonly Endpoint[], publicUrl: PublicUr
       'This is mcp-portage: it serves an MCP server (Model Context Protocol) over HTTP.',
       'A browser cannot use it. Give this address to an MCP client:',
       '',
-      ...endpoints.map(({ transport, path }) => `  ${transport.padEnd(15)}  ${publicUrl(path, request)}`),
+      ...endpoints.map((endpoint) => {
+        const { transport, path } = endpoint;
+        return `  ${transport.padEnd(15)}  ${addressOf(endpoint, publicUrl(path, request))}`;
+      }),
       '',
       'More: npx mcp-portage --help, and https://modelcontextprotocol.io for what MCP is.',
       '',

@@ -9,6 +9,8 @@ export interface HealthSources {
   readonly authenticator: () => Authenticator;
   /** One more session could be opened now. */
   readonly hasCapacity: () => boolean;
+  /** Whether it is connected to the hubs that it calls; undefined: it calls none. */
+  readonly isAtHubs: () => boolean | undefined;
 }
 
 /**
@@ -17,13 +19,19 @@ export interface HealthSources {
  * may name the server's address, or repeat its last words.
  *
  * A bridge that has no room for a further session is ready: it serves those who have one, and calls that need none. Who
- * took it out of service would lock out all of them. So it only says that it is full.
+ * took it out of service would lock out all of them. So it only says that it is full, and so with a hub that is not there.
  */
-export function readinessRoute({ readiness, authenticator, hasCapacity }: HealthSources): OpenRoute {
+export function readinessRoute({ readiness, authenticator, hasCapacity, isAtHubs }: HealthSources): OpenRoute {
   return (response, askWhetherWelcome) => {
     const known = readiness();
-    if (known.state === 'ready')
-      return respondJson(response, 200, { status: 'ready', ...(!hasCapacity() && { sessions: 'full' }) });
+    if (known.state === 'ready') {
+      const atHubs = isAtHubs();
+      return respondJson(response, 200, {
+        status: 'ready',
+        ...(!hasCapacity() && { sessions: 'full' }),
+        ...(atHubs !== undefined && { hubs: atHubs ? 'connected' : 'calling' }),
+      });
+    }
     const { code, message: reason } = known.error;
     askWhetherWelcome(authenticator(), (principal) =>
       respondJson(response, 503, { status: 'not ready', code, ...(principal !== undefined && { reason }) }),

@@ -11,6 +11,7 @@ import type { CertificatePair } from '../../http/server/certificate-files.ts';
 import { explainListenError, type Listening, listenAt } from '../../http/server/listen.ts';
 import { boundAddress } from '../../http/server/listen-addresses.ts';
 import { refusalOf, respondEmpty, respondError } from '../../http/server/respond.ts';
+import { handleUpgrades } from '../../http/server/upgrades.ts';
 import { showRequestTarget } from '../../http/shown-url.ts';
 import type { Admission, Audience } from './admission.ts';
 import { OpenConnections } from './open-connections.ts';
@@ -152,6 +153,7 @@ export class HttpServer {
               options.certificate,
               handle,
             );
+      handleUpgrades(server, handle);
       server.maxConnections = maxConnections;
       // Their bytes are limited. By number Node would drop what comes after the first thousand without a word: what a
       // proxy has added, and the second of what must come once.
@@ -252,13 +254,13 @@ export class HttpServer {
 
   /** Cuts what is still connected. */
   close(): void {
-    this.#connections.close();
     this.#hostConnections.close();
     this.removeSocketFiles();
     for (const { server } of this.#servers) {
       server.close();
       server.closeAllConnections();
     }
+    this.#connections.close();
   }
 
   /** Synchronous, for the end of the process, too. May be called twice. */

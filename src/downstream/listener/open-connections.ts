@@ -39,16 +39,22 @@ export class OpenConnections {
     this.#stopWatching ??= this.#clock.every(CHECK_MS, () => this.#letStalledGo());
   }
 
-  /** Answers on connections that are not ours are cut; our own connections are for whoever listens. */
+  /**
+   * Cuts our own connections, those that go on with another protocol, which Node knows no more, among them. Of connections
+   * that are not ours only the answers are cut.
+   */
   close(): void {
     this.#stopWatching?.();
     this.#stopWatching = undefined;
-    if (this.#owner === 'us') return;
     for (const [socket, { responses, forget }] of this.#connections) {
+      if (this.#owner === 'us') {
+        socket.destroy();
+        continue;
+      }
       socket.off('close', forget);
       for (const response of responses) response.destroy();
     }
-    this.#connections.clear();
+    if (this.#owner !== 'us') this.#connections.clear();
   }
 
   begin(socket: Socket, response: ServerResponse): void {

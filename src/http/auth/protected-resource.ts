@@ -24,13 +24,13 @@ export class ProtectedResource {
 
   constructor(options: ProtectedResourceOptions) {
     this.#options = options;
-    const { path, ssePath, httpSse, baseUrl } = options.endpoints;
+    const { path, baseUrl } = options.endpoints;
     this.#publicUrl = createPublicUrl({ baseUrl, scheme: options.scheme });
     const prefix = baseUrl?.pathname.replace(/\/$/, '') ?? '';
     this.#documents = new Map([
       [WELL_KNOWN, path],
       // Some proxies forward only what is below their prefix, some also the well-known path with the prefix in it.
-      ...(httpSse === 'served' ? [path, ssePath] : [path]).flatMap((endpoint) => [
+      ...resourcePaths(options.endpoints).flatMap((endpoint) => [
         [`${WELL_KNOWN}${endpoint}`, endpoint] as const,
         [`${WELL_KNOWN}${prefix}${endpoint}`, endpoint] as const,
       ]),
@@ -55,17 +55,25 @@ export class ProtectedResource {
 
   /** For the challenge to a request: where the document about its endpoint is. */
   urlFor(request: IncomingMessage): string {
-    const { path, ssePath, messagePath, httpSse } = this.#options.endpoints;
+    const { path, ssePath, messagePath, wsPath, httpSse, webSocket } = this.#options.endpoints;
     // Endpoints are served with a trailing slash, too.
     const called = request.url?.split('?', 1)[0]?.replace(/\/$/, '');
     const isSse = httpSse === 'served' && (called === ssePath || called === messagePath);
-    return this.#publicUrl(`${WELL_KNOWN}${isSse ? ssePath : path}`, request);
+    const isWebSocket = webSocket === 'served' && called === wsPath;
+    const endpoint = isWebSocket ? wsPath : isSse ? ssePath : path;
+    return this.#publicUrl(`${WELL_KNOWN}${endpoint}`, request);
   }
 }
 
 /** [spec 2025-11-25 basic/authorization#canonical-server-uri] What clients ask a token for unless told otherwise. */
-export function resourceUrls({ baseUrl, path, ssePath, httpSse }: EndpointConfig): readonly string[] {
+export function resourceUrls(endpoints: EndpointConfig): readonly string[] {
+  const { baseUrl } = endpoints;
   if (baseUrl === undefined) return [];
   const base = baseUrl.href.replace(/\/$/, '');
-  return [path, ...(httpSse === 'served' ? [ssePath] : [])].map((endpoint) => `${base}${endpoint}`);
+  return resourcePaths(endpoints).map((endpoint) => `${base}${endpoint}`);
+}
+
+/** A WebSocket begins with a request over HTTP, and its URL as a resource has that scheme. [RFC 9728 1.2] */
+function resourcePaths({ path, ssePath, wsPath, httpSse, webSocket }: EndpointConfig): readonly string[] {
+  return [path, ...(httpSse === 'served' ? [ssePath] : []), ...(webSocket === 'served' ? [wsPath] : [])];
 }

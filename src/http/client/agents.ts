@@ -70,6 +70,19 @@ export class Agents {
     return agent;
   }
 
+  /**
+   * For a connection that goes on with another protocol, which proxies let pass only through a tunnel. [RFC 6455 4.1]
+   * Throws what `agentFor` throws.
+   */
+  tunnelFor(url: URL): HttpAgent {
+    const proxy = this.proxyFor(url);
+    if (proxy === undefined || url.protocol === 'https:') return this.agentFor(url);
+    const key = `tunnel ${proxy.href}`;
+    const agent = this.#agents.get(key) ?? new TunnelAgent(proxy, undefined);
+    this.#agents.set(key, agent);
+    return agent;
+  }
+
   /** Throws BridgeError ERR_CONFIG_OPTION when the environment names an unusable proxy. */
   proxyFor(url: URL): URL | undefined {
     return this.#socketPath === undefined ? findProxy(url, this.#proxyEnvironment) : undefined;

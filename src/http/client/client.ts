@@ -5,6 +5,7 @@ import { BearerTokenFile } from './bearer-token.ts';
 import type { CredentialRenewal, Credentials } from './credentials.ts';
 import type { HttpCall, HttpExchangeHost, HttpHandler, HttpRequest, RequestHeaders } from './http-call.ts';
 import { HttpExchange } from './http-exchange.ts';
+import { type WebSocketOpener, WebSocketOpening, type WebSocketRequest } from './open-websocket.ts';
 
 export interface HttpClientOptions extends AgentsOptions {
   /** Sent with every request; names that belong to HTTP framing or MCP are left out. */
@@ -59,6 +60,11 @@ export class HttpClient implements HttpExchangeHost {
   /** Errors come through the handler only, and never before this method has returned. */
   request(request: HttpRequest, handler: HttpHandler): HttpCall {
     return new HttpExchange(this, request, handler);
+  }
+
+  /** The opener hears nothing before this method has returned. */
+  openWebSocket(request: WebSocketRequest, opener: WebSocketOpener): WebSocketOpening {
+    return new WebSocketOpening(this, request, opener);
   }
 
   headersFor(url: URL, { headers, forwarded, cookies }: RequestHeaders): Readonly<Record<string, string>> {

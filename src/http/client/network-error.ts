@@ -26,8 +26,8 @@ const unconnectedSocket: typeof unconnected = new Map([
 const explanations: ReadonlyMap<string, string> = new Map([
   ['ECONNRESET', 'the connection was reset before an answer came; whether the message was processed is not known'],
   ['EPIPE', 'the connection was closed before the whole message was sent'],
-  ['EPROTO', 'it does not speak TLS on this port. Check the port, or use http://'],
-  ['ERR_SSL_WRONG_VERSION_NUMBER', 'it does not speak TLS on this port. Check the port, or use http://'],
+  ['EPROTO', 'it does not speak TLS on this port. Check the port, or use the scheme without TLS'],
+  ['ERR_SSL_WRONG_VERSION_NUMBER', 'it does not speak TLS on this port. Check the port, or use the scheme without TLS'],
   [
     'DEPTH_ZERO_SELF_SIGNED_CERT',
     'its certificate is self-signed. If you trust it, give it (or its authority) with --ca',
@@ -90,10 +90,14 @@ export function explainCode(code: string): string | undefined {
  * full stop.
  */
 export function askForTls(url: URL, code: unknown): string {
-  return url.protocol === 'http:' && !isSocketUrl(url) && code === 'ECONNRESET'
-    ? '. If it speaks TLS on this port, use https://'
-    : '';
+  const secure = isSocketUrl(url) ? undefined : SECURE_SCHEMES.get(url.protocol);
+  return secure !== undefined && code === 'ECONNRESET' ? `. If it speaks TLS on this port, use ${secure}` : '';
 }
+
+const SECURE_SCHEMES: ReadonlyMap<string, string> = new Map([
+  ['http:', 'https://'],
+  ['ws:', 'wss://'],
+]);
 
 /** The name of the proxy in messages, without its user name and password. */
 export function nameProxy({ protocol, host }: URL): string {

@@ -7,7 +7,7 @@
 import type { ErrorCode } from '../../errors.ts';
 import type { Era } from '../../mcp/vocabulary/revisions.ts';
 import type { CallOutcome, ObservedServer, Transport } from '../../relay/observer.ts';
-import type { Inspect, InspectedServer, ServerState } from '../inspection.ts';
+import type { Inspect, InspectedHub, InspectedServer, ServerState } from '../inspection.ts';
 import type { Activity } from './activity.ts';
 import type { CallStatistics, SeriesReport } from './call-series.ts';
 
@@ -45,6 +45,10 @@ export interface ServerStatus {
   readonly sseUrl: string | null;
   /** When HTTP+SSE is going to end, or has ended, as its operator wrote it; null: nobody has said. */
   readonly sseSunset: string | null;
+  /** Null: WebSocket is not served. */
+  readonly wsUrl: string | null;
+  /** Where it is served besides, by calling there. */
+  readonly hubs: readonly HubStatus[];
   readonly kind: InspectedServer['kind'];
   readonly state: ServerState;
   /** Why it is not ready; null where it is. */
@@ -57,6 +61,13 @@ export interface ServerStatus {
   readonly restarts: number;
   readonly lastMinute: CallStatistics;
   readonly series: SeriesReport;
+}
+
+export interface HubStatus {
+  readonly url: string;
+  readonly state: InspectedHub['state'];
+  /** Why it is not connected; null: it is, or nothing is known of that. */
+  readonly problem: string | null;
 }
 
 export interface Speech {
@@ -181,6 +192,8 @@ export function createStatus({ inspect, activity, usage, hosts, snippets }: Stat
         url: server.url,
         sseUrl: server.sseUrl ?? null,
         sseSunset: server.sunset ?? null,
+        wsUrl: server.wsUrl ?? null,
+        hubs: server.hubs.map(({ url, state, problem }) => ({ url, state, problem: problem ?? null })),
         kind: server.kind,
         state: server.state,
         problem: server.problem ?? null,

@@ -91,6 +91,9 @@ export class ConnectionAttempts implements Attempts {
   }
 
   nothingFound(tried: readonly Attempt[]): BridgeError {
+    // There was no connection to ask on: the handshake was answered over HTTP, which says more.
+    const { end } = this.#connection;
+    if (typeof end?.data?.status === 'number') return end;
     const attempts = tried.map(({ request, saw }) => ({ request, saw }));
     const shown = attempts.map(({ request, saw }) => `${request}: ${saw}`).join('; ');
     const { transport } = this.#options;

@@ -43,7 +43,7 @@ for (const [entry, line] of [
   ],
   [
     '{"url": ▶"a.example/secret"}',
-    'mcpServers.github.url: expected a URL that begins with https://, http://, unix://, pipe://, tcp:// or tls://.',
+    'mcpServers.github.url: expected a URL that begins with https://, http://, wss://, ws://, unix://, pipe://, tcp:// or tls://.',
   ],
   [
     '{"url": ▶"pipe:///secret"}',
@@ -66,16 +66,20 @@ for (const [entry, line] of [
     'mcpServers.github.httpUrl: is where HTTP is spoken, but this is the address of a byte stream.',
   ],
   [
-    '{"url": ▶"ws://a.example"}',
-    "mcpServers.github.url: ws:// is not supported: MCP has no WebSocket transport; expected the server's http or https URL.",
+    '{"type": ▶"http", "url": "ws://a.example"}',
+    'mcpServers.github.type: says how HTTP is spoken, but the URL is of a WebSocket; correct one of them.',
+  ],
+  [
+    '{"type": "ws", "url": ▶"tcp://a.example:9000"}',
+    'mcpServers.github.url: expected the URL of a WebSocket, which begins with wss:// or ws://.',
   ],
   [
     '{"url": ▶"https://"}',
     'mcpServers.github.url: The URL of the server cannot be read; expected one like https://example.com/mcp.',
   ],
   [
-    '{"type": ▶"ws", "url": "https://a.example"}',
-    'mcpServers.github.type: expected stdio, local, http, streamable-http, sse, stream or remote, got another text (WebSocket is not supported).',
+    '{"type": ▶"grpc", "url": "https://a.example"}',
+    'mcpServers.github.type: expected stdio, local, http, streamable-http, sse, ws, stream or remote, got another text.',
   ],
   [
     '{"type": ▶"http", "command": "x"}',

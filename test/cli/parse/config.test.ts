@@ -35,6 +35,7 @@ function refusal(argv: readonly string[], env: Surroundings['env'] = {}): { code
 
 const server = {
   listing: undefined,
+  hubs: [],
   target: { kind: 'command', command: 'server', args: [] },
   protocol: 'auto',
   remote: {
@@ -87,6 +88,8 @@ const listener = {
     ssePath: '/sse',
     messagePath: '/messages',
     sunset: undefined,
+    webSocket: 'served',
+    wsPath: '/ws',
     baseUrl: undefined,
   },
   access: { allowHosts: [], allowOrigins: [], auth: undefined },
@@ -186,7 +189,13 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   'message-path': ['/c'],
   sunset: ['2027-03-31'],
   'after-sunset': ['serve'],
+  ws: ['false'],
+  'ws-path': ['/d'],
   'base-url': ['https://example.com/tools/'],
+  dial: ['wss://hub.example/a?key=b', 'env:HUB'],
+  'dial-header': [`X-Device: \${EXTRA}`],
+  'dial-token': ['env:LOOK'],
+  'dial-ca': ['hub.pem'],
   'allow-host': ['one.example', 'two.example:81'],
   'allow-origin': ['https://app.example.com'],
   // With it there would be nobody to authenticate.
@@ -267,7 +276,12 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   'log-format': ['pretty'],
 };
 
-const SURROUNDING = { EXTRA: 'x', ALICE: 'a-long-token-of-alice', LOOK: 'a-long-token-to-look' };
+const SURROUNDING = {
+  EXTRA: 'x',
+  ALICE: 'a-long-token-of-alice',
+  LOOK: 'a-long-token-to-look',
+  HUB: 'ws://localhost:1/hub',
+};
 
 const listening = {
   kind: 'http',
@@ -284,6 +298,8 @@ const listening = {
     ssePath: '/b',
     messagePath: '/c',
     sunset: { date: '2027-03-31', atMs: Date.UTC(2027, 2, 31, 23, 59, 59), afterwards: 'serve' },
+    webSocket: 'off',
+    wsPath: '/d',
     baseUrl: new URL('https://example.com/tools'),
   },
   access: {
@@ -305,6 +321,13 @@ const listening = {
   maxHeaderBytes: 32_768,
   proxyEnv: {},
 };
+const hubs = ['wss://hub.example/a?key=b', 'ws://localhost:1/hub'].map((url) => ({
+  url: new URL(url),
+  headers: new Map([['x-device', 'x']]),
+  token: { kind: 'value', principal: 'token:client', token: 'a-long-token-to-look' },
+  caFile: '/work-dir/hub.pem',
+  proxyEnv: {},
+}));
 const always = {
   protocol: 'legacy',
   tools: { include: ['read_*', 'list_*'], exclude: ['*_all'] },
@@ -368,6 +391,7 @@ const everyOptionAsConfig = {
     server: {
       ...always,
       limits: { ...always.limits, hangTimeoutMs: 45_000 },
+      hubs,
       remote: server.remote,
       mapHeaders: [],
       child: ofCommand,
@@ -391,6 +415,7 @@ const everyOptionAsConfig = {
     server: {
       ...always,
       remote,
+      hubs,
       mapHeaders: [],
       child: { ...server.child, withheldEnv: ['EXTRA'] },
       sessions: {
@@ -413,7 +438,7 @@ const everyOptionAsConfig = {
       ...server,
       protocol: always.protocol,
       remote: { ...remote, forwardHeaders: [], timeouts: server.remote.timeouts, keepAliveMs: 0 },
-      child: { ...server.child, withheldEnv: ['ALICE', 'EXTRA', 'LOOK'] },
+      child: { ...server.child, withheldEnv: ['ALICE', 'EXTRA', 'HUB', 'LOOK'] },
       sessions: { ...server.sessions, poolSize: 256 },
       limits: { ...server.limits, maxMessageBytes: 1_048_576 },
     },

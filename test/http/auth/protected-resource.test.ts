@@ -15,6 +15,8 @@ const OPTIONS: ProtectedResourceOptions = {
     httpSse: 'served',
     ssePath: '/sse',
     messagePath: '/messages',
+    webSocket: 'off',
+    wsPath: '/ws',
     baseUrl: undefined,
     sunset: undefined,
   },

@@ -8,6 +8,7 @@ import { handleModern } from './modern-http.js';
 import { createModernServer, ModernHost } from './modern-server.js';
 import { ServerRecord } from './record.js';
 import { serveHttp } from './serve-http.js';
+import { transportOver } from './websocket.js';
 
 /** @type {Record<string, (server: any) => Promise<void>>} */
 const SEND_CHANGED = {
@@ -21,8 +22,9 @@ const [kind = '', place = '0'] = process.argv.slice(2);
 
 if (kind === 'stdio') serveOnStdio();
 else if (kind === 'http') serveOnHttp(place);
+else if (kind === 'websocket') serveOnWebSocket(place);
 else {
-  console.error('usage: modern.js stdio | http [port or socket]');
+  console.error('usage: modern.js stdio | (http | websocket) [port or socket]');
   process.exitCode = 2;
 }
 
@@ -48,6 +50,39 @@ function serveOnStdio() {
     return server;
   };
   serveStdio(factory, { legacy: 'reject', transport });
+}
+
+/** @param {string} place a port, of which 0 picks one */
+function serveOnWebSocket(place) {
+  /** @type {Set<any>} */
+  const servers = new Set();
+  const host = new ModernHost({
+    record,
+    publish: (change) => {
+      for (const server of servers)
+        void (SEND_CHANGED[change]?.(server) ?? server.sendResourceUpdated({ uri: change }));
+    },
+  });
+  const connected = (/** @type {import('ws').WebSocket} */ socket) => {
+    const transport = transportOver(socket);
+    const start = transport.start.bind(transport);
+    transport.start = () => {
+      const { onmessage } = transport;
+      transport.onmessage = (/** @type {object} */ message) => {
+        host.note('message', message);
+        onmessage?.(message);
+      };
+      return start();
+    };
+    const factory = () => {
+      const server = createModernServer(host);
+      servers.add(server);
+      socket.on('close', () => servers.delete(server));
+      return server;
+    };
+    serveStdio(factory, { legacy: 'reject', transport });
+  };
+  serveHttp({ path: '/mcp', place, record, connected });
 }
 
 /** @param {string} place a port, of which 0 picks one, or the path of a socket */

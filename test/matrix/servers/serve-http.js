@@ -1,4 +1,5 @@
 import { createServer } from 'node:http';
+import { WebSocketServer } from 'ws';
 
 /**
  * Listens on 127.0.0.1, or at a Unix socket, prints the URL as a line of JSON, answers `GET /record` with what was seen, and ends the process
@@ -8,18 +9,21 @@ import { createServer } from 'node:http';
  * @param {string} options.path of the endpoint
  * @param {string} options.place a port, of which 0 picks one, or the path of a socket
  * @param {import('./record.js').ServerRecord} options.record
- * @param {import('./legacy-http.js').Handle} options.handle
+ * @param {import('./legacy-http.js').Handle} [options.handle]
+ * @param {(socket: import('ws').WebSocket) => void} [options.connected] takes WebSockets instead of requests
  */
-export function serveHttp({ path, place, record, handle }) {
+export function serveHttp({ path, place, record, handle, connected }) {
   const server = createServer(async (request, response) => {
     try {
       if (request.url === '/record') return answerRecord(response);
-      await handle(request, response);
+      if (handle === undefined) response.writeHead(404).end();
+      else await handle(request, response);
     } catch (error) {
       console.error(error);
       response.destroy();
     }
   });
+  if (connected !== undefined) new WebSocketServer({ server }).on('connection', connected);
   // Longer than anybody here is idle: a call that meets the end of its connection is lost, as it should be.
   server.keepAliveTimeout = 60_000;
   /** @param {import('node:http').ServerResponse} response */
@@ -33,7 +37,8 @@ export function serveHttp({ path, place, record, handle }) {
   server.listen(address, () => {
     const bound = server.address();
     const host = bound !== null && typeof bound === 'object' ? `127.0.0.1:${bound.port}` : 'localhost';
-    console.log(JSON.stringify({ url: `http://${host}${path}`, pid: process.pid }));
+    const scheme = connected === undefined ? 'http' : 'ws';
+    console.log(JSON.stringify({ url: `${scheme}://${host}${path}`, pid: process.pid }));
   });
   process.stdin.resume().on('end', () => process.exit());
 }

@@ -16,6 +16,8 @@ const EVERYTHING: InspectedServer = {
   url: 'http://localhost/everything/mcp',
   sseUrl: undefined,
   sunset: undefined,
+  wsUrl: undefined,
+  hubs: [],
   kind: 'command',
   state: 'ready',
   problem: undefined,

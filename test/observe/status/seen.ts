@@ -75,6 +75,8 @@ export function inspectedServer(given: Partial<InspectedServer> = {}): Inspected
     url: 'http://127.0.0.1:8808/everything/mcp',
     sseUrl: 'http://127.0.0.1:8808/everything/sse',
     sunset: undefined,
+    wsUrl: 'ws://127.0.0.1:8808/everything/ws',
+    hubs: [],
     kind: 'command',
     state: 'ready',
     problem: undefined,

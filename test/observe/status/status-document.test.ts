@@ -33,6 +33,8 @@ test('has the shape that programs rely on', (t) => {
         url: 'http://127.0.0.1:8808/everything/mcp',
         sseUrl: 'http://127.0.0.1:8808/everything/sse',
         sseSunset: null,
+        wsUrl: 'ws://127.0.0.1:8808/everything/ws',
+        hubs: [],
         kind: 'command',
         state: 'ready',
         problem: null,

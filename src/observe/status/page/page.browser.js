@@ -483,10 +483,16 @@ function shortened(text) {
 function serverCells({ series, lastMinute, ...server }) {
   const state = [STATES.get(server.state) ?? { text: server.state, look: 'line' }];
   if (server.problem !== null) state.push({ text: shortened(server.problem), look: 'line small' });
-  const urls = [server.url, ...(server.sseUrl === null ? [] : [server.sseUrl])];
+  const urls = [server.url, server.sseUrl, server.wsUrl].filter((url) => url !== null);
   const addresses = urls.map((text) => ({ text, look: 'line small' }));
   if (server.sseSunset !== null)
     addresses.push({ text: `HTTP+SSE ends: ${server.sseSunset}`, look: 'line small warn' });
+  for (const { url, state, problem } of server.hubs) {
+    addresses.push({
+      text: state === 'connected' ? `at ${url}` : `calling ${url}${problem === null ? '' : `: ${problem}`}`,
+      look: state === 'connected' ? 'line small' : 'line small warn',
+    });
+  }
   const errors = lastMinute.errors === 0 ? [] : [{ text: counted(lastMinute.errors, 'error'), look: 'line bad' }];
   const total = sum(series.calls);
   return [

@@ -1,0 +1,41 @@
+/** Where clients wait to be called, instead of calling. */
+import type { OptionSpec } from './option-spec.ts';
+
+export const HUB_OPTIONS = [
+  {
+    name: 'dial',
+    group: 'hubs',
+    describe:
+      'Connect to this WebSocket URL and serve the clients there, as from behind a router; env:NAME or file:path says where a URL with a key is',
+    kind: 'list',
+    placeholder: 'url',
+    separator: 'newline',
+    verbs: ['serve'],
+  },
+  {
+    name: 'dial-header',
+    group: 'hubs',
+    describe: `Send this header to the hub; \${NAME} takes a value from the environment`,
+    kind: 'list',
+    placeholder: 'Name: value',
+    separator: 'newline',
+    verbs: ['serve'],
+  },
+  {
+    name: 'dial-token',
+    group: 'hubs',
+    describe: 'Send this bearer token to the hub: env:NAME or file:path says where it is',
+    kind: 'value',
+    placeholder: 'source',
+    verbs: ['serve'],
+  },
+  {
+    name: 'dial-ca',
+    group: 'hubs',
+    describe: 'Trust these certificate authorities of the hub (PEM file) instead of the built-in ones',
+    kind: 'value',
+    placeholder: 'file',
+    completes: 'file',
+    verbs: ['serve'],
+  },
+] as const satisfies readonly OptionSpec[];

@@ -1,0 +1,277 @@
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { Socket as NetSocket, type Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import type { WebSocket } from 'ws';
+import { assertNever, BridgeError } from '../../errors.ts';
+import { showUrl } from '../shown-url.ts';
+import { LIBRARY_OPTIONS, maxPayloadOf, SUBPROTOCOL } from '../websocket/connection.ts';
+import { handshakeUrlOf, webSocketUrlOf } from '../websocket/url.ts';
+import { TCP_KEEP_ALIVE_MS } from './agents.ts';
+import { parseAuthChallenge } from './auth-challenge.ts';
+import type { CredentialRenewal, RenewalOutcome } from './credentials.ts';
+import { discardResponse, holdResponse } from './held-response.ts';
+import type { HttpExchangeHost, RequestHeaders, ResponseHead } from './http-call.ts';
+import { codeOf, toConnectError, toRequestError } from './network-error.ts';
+import { PhaseTimer, timeoutError } from './phase-timer.ts';
+import { judgeRedirect } from './redirects.ts';
+
+/** How often one opening gets other credentials, as for other requests. */
+const MAX_RENEWALS = 3;
+/** A server that is there answers a handshake at once: nothing is called by it. */
+const ANSWER_TIMEOUT_MS = 10_000;
+/** A refusal whose body has not come by then is used as far as it has. */
+const REFUSAL_TIMEOUT_MS = 10_000;
+
+/** What opens a WebSocket. */
+export interface WebSocketRequest extends Pick<RequestHeaders, 'forwarded' | 'cookies'> {
+  /** ws or wss. */
+  readonly url: URL;
+  readonly maxMessageBytes: number;
+  /** Milliseconds; 0: no limit, but for the answer the one that is usual for a handshake. */
+  readonly timeouts: { readonly connectMs: number; readonly firstByteMs: number };
+}
+
+export interface OpenWebSocket {
+  readonly socket: WebSocket;
+  readonly stream: Socket;
+}
+
+/** Whoever opens a WebSocket hears one of these, once, and never before it has the object that opens it. */
+export interface WebSocketOpener {
+  opened(open: OpenWebSocket): void;
+  /** The server has answered with something else. */
+  refused(head: ResponseHead, body: Buffer): void;
+  failed(error: BridgeError): void;
+}
+
+/**
+ * - `trying`: a handshake is under way, or the library is being loaded for it.
+ * - `authorizing`: waiting for credentials.
+ * - `refused`: the body of the answer is being read.
+ * - `done`: the opener hears nothing more.
+ */
+type State = 'trying' | 'authorizing' | 'refused' | 'done';
+
+/** One WebSocket that is being opened, over as many attempts as redirects and credentials make it take. */
+export class WebSocketOpening {
+  readonly #host: HttpExchangeHost;
+  readonly #request: WebSocketRequest;
+  readonly #opener: WebSocketOpener;
+  #state: State = 'trying';
+  /** Of http or https. */
+  #url: URL;
+  #hops = 0;
+  #renewals = 0;
+  #timer: PhaseTimer;
+  #message: ClientRequest | undefined;
+  /** The value of `Authorization` in the latest attempt. */
+  #authorization: string | undefined;
+
+  constructor(host: HttpExchangeHost, request: WebSocketRequest, opener: WebSocketOpener) {
+    this.#host = host;
+    this.#request = request;
+    this.#opener = opener;
+    this.#url = handshakeUrlOf(request.url);
+    this.#timer = this.#startTimer();
+    const authorizing = host.renewal?.beforeRequest();
+    if (authorizing === undefined) void this.#attempt();
+    else this.#attemptAfter(authorizing);
+  }
+
+  /** Ends it. May be called at any time, and twice. */
+  abort(): void {
+    this.#finish();
+    this.#message?.destroy();
+  }
+
+  #startTimer(): PhaseTimer {
+    const { connectMs, firstByteMs } = this.#request.timeouts;
+    const limits = { connectMs, firstByteMs: firstByteMs || ANSWER_TIMEOUT_MS, idleMs: 0, callMs: 0 };
+    return new PhaseTimer(this.#host.clock, limits, (phase, limitMs) => {
+      this.#fail(timeoutError(this.#shownUrl, phase, limitMs, this.#host.agents.proxyFor(this.#url)));
+    });
+  }
+
+  async #attempt(): Promise<void> {
+    try {
+      const library = await import('ws');
+      if (this.#state !== 'trying') return;
+      this.#open(library.WebSocket);
+    } catch (thrown) {
+      // The token cannot be read, the proxy not be used or a header not be sent.
+      this.#fail(thrown instanceof BridgeError ? thrown : toRequestError(thrown));
+    }
+  }
+
+  #open(Library: typeof WebSocket): void {
+    const { forwarded, cookies, maxMessageBytes } = this.#request;
+    const headers = this.#host.headersFor(this.#url, { headers: NO_HEADERS, forwarded, cookies });
+    this.#authorization = headers.authorization;
+    this.#timer.enter('connect');
+    const socket = new Library(this.#url, [SUBPROTOCOL], {
+      ...LIBRARY_OPTIONS,
+      headers,
+      agent: this.#host.agents.tunnelFor(this.#url),
+      maxPayload: maxPayloadOf(maxMessageBytes),
+      followRedirects: false,
+      finishRequest: (message) => {
+        this.#message = message;
+        message.on('socket', (connection) => this.#watchConnect(message, connection));
+        message.end();
+      },
+    });
+    socket.on('unexpected-response', (message, response) => this.#answered(message, response));
+    socket.on('upgrade', (response) => this.#switching(socket, response));
+    socket.on('error', (cause) => this.#broke(cause));
+  }
+
+  #watchConnect(message: ClientRequest, connection: Socket): void {
+    connection.setKeepAlive(true, TCP_KEEP_ALIVE_MS);
+    const connected = (): void => {
+      if (message === this.#message && this.#state === 'trying') this.#timer.enter('first-byte');
+    };
+    if (connection instanceof TLSSocket) connection.once('secureConnect', connected);
+    else if (connection instanceof NetSocket && connection.connecting) connection.once('connect', connected);
+    else connected();
+  }
+
+  /**
+   * A server that knows no subprotocols chooses none, which is allowed [RFC 6455 4.1], but not to the library. This is the
+   * moment before it looks.
+   */
+  #switching(socket: WebSocket, response: IncomingMessage): void {
+    this.#request.cookies.store(this.#url, response.headers['set-cookie']);
+    response.headers['sec-websocket-protocol'] ??= SUBPROTOCOL;
+    if (this.#authorization !== undefined) this.#host.renewal?.accepted(this.#authorization);
+    const stream = response.socket;
+    socket.once('open', () => {
+      if (this.#state === 'done') return socket.terminate();
+      this.#finish();
+      socket.removeAllListeners();
+      this.#opener.opened({ socket, stream });
+    });
+  }
+
+  // ---- anything but a WebSocket
+
+  #answered(message: ClientRequest, response: IncomingMessage): void {
+    if (message !== this.#message || this.#state === 'done') return void response.destroy();
+    const { statusCode: status = 0, headers } = response;
+    this.#request.cookies.store(this.#url, headers['set-cookie']);
+    const verdict = judgeRedirect({
+      method: 'GET',
+      url: this.#url,
+      status,
+      location: headers.location,
+      hops: this.#hops,
+    });
+    if (verdict.kind === 'follow') {
+      this.#hops += 1;
+      this.#url = verdict.url;
+      discardResponse(message, response);
+      return void this.#attempt();
+    }
+    if (verdict.kind === 'refuse') {
+      const fault = `The server at ${showUrl(this.#shownUrl)} answered ${status}: ${verdict.reason}; ${verdict.wayOut}.`;
+      return this.#fail(new BridgeError('ERR_UPSTREAM_HTTP', fault, { data: { status } }));
+    }
+    const { renewal } = this.#host;
+    if (renewal !== undefined && this.#isRenewing(renewal, response, status)) return;
+    this.#state = 'refused';
+    this.#timer.stop();
+    void this.#hold(response).then((body) => this.#refused(response, body, 'not tried'));
+  }
+
+  #hold(response: IncomingMessage): Promise<Buffer> {
+    const cancel = this.#host.clock.after(REFUSAL_TIMEOUT_MS, () => response.destroy());
+    return holdResponse(response).finally(cancel);
+  }
+
+  #refused(response: IncomingMessage, body: Buffer, login: 'not tried' | 'none offered'): void {
+    if (this.#state !== 'refused') return;
+    const { statusCode: status = 0, headers } = response;
+    const wasAuthorized = this.#authorization !== undefined;
+    const offersNoLogin = login === 'none offered';
+    this.#finish();
+    this.#message?.destroy();
+    this.#opener.refused({ status, headers, url: this.#shownUrl, wasAuthorized, offersNoLogin }, body);
+  }
+
+  #isRenewing(renewal: CredentialRenewal, response: IncomingMessage, status: number): boolean {
+    if ((status !== 401 && status !== 403) || this.#renewals >= MAX_RENEWALS) return false;
+    const renewing = renewal.refused({
+      status,
+      challenge: parseAuthChallenge(response.headers),
+      authorization: this.#authorization,
+      peerAddress: this.#host.agents.proxyFor(this.#url) === undefined ? response.socket.remoteAddress : undefined,
+    });
+    if (renewing === undefined) return false;
+    this.#renewals += 1;
+    this.#state = 'authorizing';
+    this.#timer.stop();
+    const body = this.#hold(response);
+    void renewing.then((outcome) => {
+      if (this.#state === 'authorizing') this.#renewed(outcome, response, body);
+    });
+    return true;
+  }
+
+  #renewed(outcome: RenewalOutcome, response: IncomingMessage, body: Promise<Buffer>): void {
+    switch (outcome.kind) {
+      case 'renewed':
+        this.#message?.destroy();
+        return this.#attemptAnew();
+      case 'refused':
+        this.#state = 'refused';
+        return void body.then((bytes) => this.#refused(response, bytes, 'none offered'));
+      case 'failed':
+        return this.#fail(outcome.error);
+      default:
+        return assertNever(outcome);
+    }
+  }
+
+  #attemptAfter(authorizing: Promise<void>): void {
+    this.#state = 'authorizing';
+    this.#timer.stop();
+    void authorizing.then(() => {
+      if (this.#state === 'authorizing') this.#attemptAnew();
+    });
+  }
+
+  #attemptAnew(): void {
+    this.#state = 'trying';
+    this.#timer = this.#startTimer();
+    void this.#attempt();
+  }
+
+  // ---- no answer
+
+  #broke(cause: unknown): void {
+    // An attempt that was given up for another one ends with an error, too.
+    if (this.#state !== 'trying') return;
+    const isOfNetwork = codeOf(cause) !== undefined;
+    if (isOfNetwork) return this.#fail(toConnectError(this.#shownUrl, cause, this.#host.agents.proxyFor(this.#url)));
+    const message = `The server at ${showUrl(this.#shownUrl)} did not complete the WebSocket handshake as it has to. Check that its URL leads to a WebSocket endpoint, and that no proxy on the way changes the answer.`;
+    this.#fail(new BridgeError('ERR_UPSTREAM_PROTOCOL', message, { cause }));
+  }
+
+  #fail(error: BridgeError): void {
+    if (this.#state === 'done') return;
+    this.#finish();
+    this.#message?.destroy();
+    this.#opener.failed(error);
+  }
+
+  #finish(): void {
+    this.#state = 'done';
+    this.#timer.stop();
+  }
+
+  /** As the user has written it, after redirects. */
+  get #shownUrl(): URL {
+    return webSocketUrlOf(this.#url);
+  }
+}
+
+const NO_HEADERS: Readonly<Record<string, string>> = {};

@@ -1,0 +1,288 @@
+import { isUtf8 } from 'node:buffer';
+import type { Duplex } from 'node:stream';
+import type { WebSocket } from 'ws';
+import type { Clock } from '../../deps.ts';
+import { toPrintable } from '../../printable.ts';
+import { CLOSE_CODES, fitReason, MAX_REASON_BYTES } from './close-codes.ts';
+
+/** From here on the connection is full. Not below Node's own mark, as nothing would wait behind it. */
+export const HIGH_WATER_BYTES = 64 * 1024;
+/**
+ * A peer that has been silent for this long is pinged: what sits in between (load balancers, routers of homes) forgets
+ * connections after a minute, and a peer that vanished would never be missed.
+ */
+export const PING_MS = 25_000;
+/** Pings without a byte in return, after which the peer counts as gone. */
+export const MAX_MISSED_PINGS = 2;
+/** How long the peer has to close its side when it was told of the end. */
+export const CLOSE_TIMEOUT_MS = 5000;
+
+/** The one subprotocol of MCP. */
+export const SUBPROTOCOL = 'mcp';
+
+/**
+ * What both sides ask of the library. Compression is off: it costs each connection 300 KB and a turn through the thread pool
+ * for each message, and what is compressed together can be guessed from the length. Pongs are sent here.
+ */
+export const LIBRARY_OPTIONS = { perMessageDeflate: false, autoPong: false } as const;
+
+/** The library counts in 32 bits. */
+export function maxPayloadOf(maxMessageBytes: number): number {
+  return Math.min(maxMessageBytes, 2 ** 31 - 1);
+}
+
+/**
+ * - `closed`: the peer has closed it; 1005 stands for no code. Its words are fit for a log.
+ * - `refused`: what the peer sent was not acceptable, and it was told so.
+ * - `silent`: the peer answered no pings.
+ * - `lost`: it broke without a word.
+ */
+export type ConnectionEnd =
+  | { readonly kind: 'closed'; readonly code: number; readonly reason: string }
+  | { readonly kind: 'refused'; readonly code: number; readonly problem: string }
+  | { readonly kind: 'silent' | 'lost' };
+
+/** What a connection tells whoever uses it. */
+export interface WebSocketListener {
+  /** One message; the receiver owns the bytes. */
+  message(bytes: Buffer): void;
+  /** There is capacity again after `send` had none. */
+  drained(): void;
+  /** Nothing more comes or goes. Called once, and not for a connection that was closed from here. */
+  ended(end: ConnectionEnd): void;
+}
+
+export interface WebSocketConnectionOptions {
+  /** Open, and made with LIBRARY_OPTIONS. */
+  readonly socket: WebSocket;
+  /** What carries it. */
+  readonly stream: Duplex & { readonly bytesRead?: number };
+  readonly clock: Clock;
+  readonly pingMs?: number;
+}
+
+/**
+ * - `open`: messages flow.
+ * - `ending`: the peer has been told of the end, and has a moment to agree.
+ * - `over`: nothing is left of it.
+ */
+type State =
+  | { readonly kind: 'open'; readonly stopPings: () => void }
+  | { readonly kind: 'ending'; readonly cancelTimeout: () => void }
+  | { readonly kind: 'over' };
+
+const TEXT = { binary: false } as const;
+
+/** Messages over a WebSocket, of either side: one message is one frame of text. */
+export class WebSocketConnection {
+  readonly #socket: WebSocket;
+  readonly #stream: WebSocketConnectionOptions['stream'];
+  readonly #clock: Clock;
+  readonly #listener: WebSocketListener;
+  #state: State;
+  /** Whether somebody still wants to know of messages and of the end. */
+  #isHeard = true;
+  #isPaused = false;
+  /** `send` has returned false and `drained` has not been called since. */
+  #owesDrain = false;
+  #sentInTurn = 0;
+  #bytesSeen: number;
+  #missedPings = 0;
+
+  constructor(options: WebSocketConnectionOptions, listener: WebSocketListener) {
+    const { socket, stream, clock, pingMs = PING_MS } = options;
+    this.#socket = socket;
+    this.#stream = stream;
+    this.#clock = clock;
+    this.#listener = listener;
+    this.#bytesSeen = stream.bytesRead ?? 0;
+    this.#state = { kind: 'open', stopPings: clock.every(pingMs, () => this.#checkLife()) };
+    stream.on('drain', () => this.#tellDrained());
+    socket.on('message', (data, isBinary) => this.#received(data as Buffer, isBinary));
+    socket.on('ping', (data) => this.#pinged(data));
+    socket.on('error', (error) => this.#failed(error));
+    socket.on('close', (code, reason) => this.#closed(code, reason));
+  }
+
+  // ---- messages
+
+  /** The bytes must not change afterwards. False: full, but taken. An ended connection swallows everything. */
+  send(bytes: Buffer): boolean {
+    if (this.#state.kind !== 'open') return true;
+    this.#gather();
+    this.#socket.send(bytes, TEXT);
+    if (!this.isFull) return true;
+    this.#owesDrain = true;
+    return false;
+  }
+
+  /** The first message of a turn of the event loop leaves at once; those that follow in it leave together at its end. */
+  #gather(): void {
+    this.#sentInTurn += 1;
+    if (this.#sentInTurn === 1) setImmediate(() => this.#endTurn());
+    else if (this.#sentInTurn === 2) this.#stream.cork();
+  }
+
+  #endTurn(): void {
+    if (this.#sentInTurn > 1) this.#stream.uncork();
+    this.#sentInTurn = 0;
+    this.#tellDrained();
+  }
+
+  get isFull(): boolean {
+    return this.#socket.bufferedAmount >= HIGH_WATER_BYTES;
+  }
+
+  get isOpen(): boolean {
+    return this.#state.kind === 'open';
+  }
+
+  #tellDrained(): void {
+    if (!this.#owesDrain || this.#state.kind !== 'open' || this.isFull) return;
+    this.#owesDrain = false;
+    this.#listener.drained();
+  }
+
+  /** Resolves when what was sent has left for the peer, or cannot. */
+  flush(): Promise<void> {
+    const stream = this.#stream;
+    if (stream.destroyed || this.#socket.bufferedAmount === 0) return Promise.resolve();
+    return new Promise((resolve) => {
+      stream.once('close', resolve);
+      stream.write('', () => resolve());
+    });
+  }
+
+  #received(data: Buffer, isBinary: boolean): void {
+    if (!this.#isHeard) return;
+    // The library has looked at text. [RFC 6455 8.1]
+    if (isBinary && !isUtf8(data)) {
+      return this.#refuse(CLOSE_CODES.unsupportedData, 'a binary message that is not UTF-8; messages are JSON');
+    }
+    this.#listener.message(data);
+  }
+
+  /** Messages that are already here, at most one chunk's worth, are still told. */
+  pause(): void {
+    if (this.#isPaused || this.#state.kind !== 'open') return;
+    this.#isPaused = true;
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.#socket.resume();
+  }
+
+  // ---- whether the peer is there
+
+  /**
+   * A peer that floods with pings and reads none of the answers gets no more of them than it has capacity for: only the
+   * latest ping has to be answered. [RFC 6455 5.5.3]
+   */
+  #pinged(data: Buffer): void {
+    if (this.#state.kind === 'open' && !this.isFull) this.#socket.pong(data);
+  }
+
+  #checkLife(): void {
+    const { bytesRead = 0 } = this.#stream;
+    // While nothing is read, an answer would not be seen.
+    if (bytesRead !== this.#bytesSeen || this.#isPaused) {
+      this.#bytesSeen = bytesRead;
+      this.#missedPings = 0;
+      return;
+    }
+    if (this.#missedPings >= MAX_MISSED_PINGS) {
+      this.#tell({ kind: 'silent' });
+      return this.terminate();
+    }
+    this.#missedPings += 1;
+    this.#socket.ping();
+  }
+
+  // ---- the end
+
+  /** Closes it and says why. The listener hears nothing more. May be called twice. */
+  close(code: number, reason: string): void {
+    this.#isHeard = false;
+    if (this.#state.kind !== 'open') return;
+    this.#beginEnding();
+    this.#socket.close(code, fitReason(reason));
+  }
+
+  /** Cuts it. The listener hears nothing more. */
+  terminate(): void {
+    this.#isHeard = false;
+    this.#isOver();
+    this.#socket.terminate();
+  }
+
+  #beginEnding(): void {
+    if (this.#state.kind === 'open') this.#state.stopPings();
+    // The peer's own close is to be read.
+    this.resume();
+    const cancelTimeout = this.#clock.after(CLOSE_TIMEOUT_MS, () => this.#socket.terminate());
+    this.#state = { kind: 'ending', cancelTimeout };
+  }
+
+  #isOver(): void {
+    if (this.#state.kind === 'open') this.#state.stopPings();
+    if (this.#state.kind === 'ending') this.#state.cancelTimeout();
+    this.#state = { kind: 'over' };
+  }
+
+  #refuse(code: number, problem: string): void {
+    this.#tell({ kind: 'refused', code, problem });
+    this.close(code, problem);
+  }
+
+  /** The library has found something that is no WebSocket, or too large, and has sent a close frame that says so. */
+  #failed(error: Error): void {
+    const { code, problem } = describeFault(error);
+    if (this.#state.kind === 'open') this.#beginEnding();
+    this.#tell({ kind: 'refused', code, problem });
+  }
+
+  #closed(code: number, reason: Buffer): void {
+    this.#isOver();
+    this.#tell(
+      code === CLOSE_CODES.abnormal
+        ? { kind: 'lost' }
+        : { kind: 'closed', code, reason: toPrintable(reason.toString('utf8'), MAX_REASON_BYTES) },
+    );
+  }
+
+  #tell(end: ConnectionEnd): void {
+    if (!this.#isHeard) return;
+    this.#isHeard = false;
+    this.#listener.ended(end);
+  }
+}
+
+interface Fault {
+  readonly code: number;
+  readonly problem: string;
+}
+
+/** By the codes that the library documents; all others are about the framing. */
+const FAULTS: ReadonlyMap<unknown, Fault> = new Map([
+  [
+    'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH',
+    { code: CLOSE_CODES.tooBig, problem: 'a message that is larger than is allowed' },
+  ],
+  [
+    'WS_ERR_UNSUPPORTED_DATA_PAYLOAD_LENGTH',
+    { code: CLOSE_CODES.tooBig, problem: 'a message that is larger than is allowed' },
+  ],
+  ['WS_ERR_INVALID_UTF8', { code: CLOSE_CODES.invalidText, problem: 'text that is not UTF-8' }],
+  [
+    'WS_ERR_TOO_MANY_BUFFERED_PARTS',
+    { code: CLOSE_CODES.policyViolation, problem: 'a message in more fragments than are allowed' },
+  ],
+]);
+const FRAMING: Fault = { code: CLOSE_CODES.protocolError, problem: 'a frame that WebSocket does not allow' };
+
+function describeFault(error: Error): Fault {
+  return FAULTS.get('code' in error ? error.code : undefined) ?? FRAMING;
+}

@@ -1,0 +1,106 @@
+import { BridgeError, SHUTTING_DOWN } from '../../errors.ts';
+import { SessionCookies } from '../../http/client/cookies.ts';
+import type { Credentials } from '../../http/client/credentials.ts';
+import { showUrl } from '../../http/shown-url.ts';
+import { MAX_MISSED_PINGS, PING_MS } from '../../http/websocket/connection.ts';
+import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
+import { createHttpClient, type RemoteOptions } from '../detect/url-sessions.ts';
+import { CallerHeaders } from '../remote/caller-headers.ts';
+import { Reachability } from '../remote/reachability.ts';
+import type { RemoteDialerOptions } from '../remote/remote-options.ts';
+import { WebSocketLink } from './link.ts';
+
+/** A moment for the server to be told of the end. */
+const LAST_WORDS_MS = 1000;
+
+export interface WebSocketDialerOptions extends RemoteDialerOptions {
+  /** Silence after which the connection is pinged; default: that of all WebSockets. */
+  readonly pingMs?: number;
+  /** Closed with the dialer. */
+  readonly credentials?: Credentials | undefined;
+}
+
+export type RemoteWebSocketOptions = Pick<
+  RemoteOptions,
+  'target' | 'remote' | 'maxMessageBytes' | 'clientInfo' | 'credentials' | 'deps'
+>;
+
+/**
+ * As the user has configured the server.
+ * @throws BridgeError ERR_CONFIG_OPTION when a certificate file cannot be used
+ */
+export function createRemoteWebSocketDialer(options: RemoteWebSocketOptions): SessionDialer {
+  const { target, remote, maxMessageBytes, deps } = options;
+  const { timeouts } = remote;
+  // A limit on silence needs all pings within it.
+  const allowed = timeouts.idleMs > 0 ? Math.ceil(timeouts.idleMs / (MAX_MISSED_PINGS + 1)) : PING_MS;
+  const pingMs = Math.min(PING_MS, allowed);
+  return createWebSocketDialer({
+    url: target.url,
+    http: createHttpClient(options),
+    timeouts,
+    maxMessageBytes,
+    pingMs,
+    // Messages say in `_meta` what trace they are of; the handshake is of none.
+    tracing: 'off',
+    credentials: options.credentials,
+    deps,
+  });
+}
+
+/** Connections to a server over WebSocket, each of which carries messages of either era. */
+export function createWebSocketDialer(options: WebSocketDialerOptions): SessionDialer {
+  return new WebSocketDialer(options);
+}
+
+class WebSocketDialer implements SessionDialer {
+  readonly name: string;
+  readonly #options: WebSocketDialerOptions;
+  readonly #reachability: Reachability;
+  readonly #links = new Set<WebSocketLink>();
+  #isClosed = false;
+
+  constructor(options: WebSocketDialerOptions) {
+    this.name = showUrl(options.url);
+    this.#options = options;
+    this.#reachability = new Reachability(options.deps.clock);
+  }
+
+  dial(listener: ServerListener): UpstreamLink {
+    if (this.#isClosed) {
+      throw new BridgeError('ERR_SESSION_CLOSED', 'mcp-portage is shutting down and opens no more connections.');
+    }
+    const { deps, pingMs, credentials: _, ...remote } = this.#options;
+    const link: WebSocketLink = new WebSocketLink({
+      environment: { ...remote, cookies: new SessionCookies(), caller: new CallerHeaders(), log: deps.log },
+      listener,
+      pingMs,
+      reachable: (error) => this.#reachability.note(error),
+      left: () => this.#links.delete(link),
+    });
+    this.#links.add(link);
+    return link;
+  }
+
+  readiness(): Readiness {
+    return this.#reachability.readiness();
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#options.credentials?.close();
+    const links = [...this.#links];
+    for (const link of links) link.close(SHUTTING_DOWN);
+    await Promise.race([
+      Promise.all(links.map((link) => link.flush())),
+      new Promise<void>((resolve) => void this.#options.deps.clock.after(LAST_WORDS_MS, resolve)),
+    ]);
+    this.#options.http.close();
+  }
+
+  killNow(): void {
+    this.#isClosed = true;
+    this.#options.credentials?.close();
+    this.#options.http.close();
+  }
+}

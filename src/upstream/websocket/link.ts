@@ -1,0 +1,249 @@
+import type { Logger } from 'pino';
+import { ByteQueue } from '../../collections/byte-queue.ts';
+import { assertNever, BridgeError, SHUTTING_DOWN } from '../../errors.ts';
+import type { ResponseHead } from '../../http/client/http-call.ts';
+import type { OpenWebSocket, WebSocketOpener, WebSocketOpening } from '../../http/client/open-websocket.ts';
+import { showUrl } from '../../http/shown-url.ts';
+import { CLOSE_CODES } from '../../http/websocket/close-codes.ts';
+import {
+  type ConnectionEnd,
+  MAX_MISSED_PINGS,
+  PING_MS,
+  WebSocketConnection,
+  type WebSocketListener,
+} from '../../http/websocket/connection.ts';
+import { CANCELLED } from '../../mcp/vocabulary/methods.ts';
+import type { Exchange } from '../../relay/exchange.ts';
+import type { ServerListener, UpstreamLink } from '../../relay/ports.ts';
+import type { Frame } from '../../wire/frame.ts';
+import { AnswerLimit } from '../answer-limit.ts';
+import { readRefusal } from '../remote/refusal.ts';
+import type { RemoteEnvironment } from '../remote/remote-options.ts';
+import { ServerMessages } from '../remote/server-messages.ts';
+
+/** What may wait for the connection: clients send little before they have had an answer. */
+const WAITING_LIMITS = { maxItems: 1024, maxBytes: 1024 * 1024 };
+
+export interface WebSocketLinkOptions {
+  readonly environment: RemoteEnvironment;
+  readonly listener: ServerListener;
+  /** Undefined: as all WebSockets. */
+  readonly pingMs: number | undefined;
+  /** The server took the connection, or could not be reached. */
+  readonly reachable: (error: BridgeError | undefined) => void;
+  /** The link is over, by whichever side. */
+  readonly left: () => void;
+}
+
+interface Waiting {
+  readonly frame: Frame;
+  readonly exchange: Exchange | undefined;
+}
+
+/**
+ * - `fresh`: nothing was sent yet, and there is no connection: whoever sends first may have to show something for it.
+ * - `opening`: the handshake is under way; messages wait.
+ * - `open`: messages flow.
+ * - `closed`: the relay has let go or has been told of the end. Nothing more is said to it.
+ */
+type LinkState =
+  | { readonly kind: 'fresh' }
+  | { readonly kind: 'opening'; readonly opening: WebSocketOpening }
+  | { readonly kind: 'open'; readonly connection: WebSocketConnection }
+  | { readonly kind: 'closed'; readonly connection: WebSocketConnection | undefined };
+
+/** One connection to a server, and the conversation on it. It cannot be resumed: when it breaks, its session is gone. */
+export class WebSocketLink implements UpstreamLink, WebSocketOpener, WebSocketListener {
+  readonly #options: WebSocketLinkOptions;
+  readonly #log: Logger;
+  readonly #name: string;
+  readonly #waiting = new ByteQueue<Waiting>(WAITING_LIMITS, ({ frame }) => frame.bytes.length);
+  readonly #messages: ServerMessages;
+  readonly #answers: AnswerLimit;
+  #isPaused = false;
+  /** Something was to wait although there was no capacity, so the relay waits to be told of it. */
+  #owesDrain = false;
+  #state: LinkState = { kind: 'fresh' };
+
+  constructor(options: WebSocketLinkOptions) {
+    this.#options = options;
+    const { url, log } = options.environment;
+    this.#log = log;
+    this.#name = `The server at ${showUrl(url)}`;
+    this.#messages = new ServerMessages((frame) => this.#received(frame));
+    this.#answers = new AnswerLimit(log);
+  }
+
+  // ---- from the relay
+
+  get process(): undefined {
+    return undefined;
+  }
+
+  send(frame: Frame, exchange?: Exchange): boolean {
+    const state = this.#state;
+    switch (state.kind) {
+      case 'closed':
+        return true;
+      case 'open':
+        return !this.#answers.excludes(frame, state.connection.isFull) && state.connection.send(frame.bytes);
+      case 'fresh':
+        this.#options.environment.caller.note(frame, exchange);
+        this.#state = { kind: 'opening', opening: this.#open() };
+        return this.#wait(frame, exchange);
+      case 'opening':
+        return this.#wait(frame, exchange);
+      default:
+        return assertNever(state);
+    }
+  }
+
+  #open(): WebSocketOpening {
+    const { http, url, cookies, caller, timeouts, maxMessageBytes } = this.#options.environment;
+    return http.openWebSocket({ url, cookies, forwarded: caller.latest, timeouts, maxMessageBytes }, this);
+  }
+
+  /** A request that has not left needs no withdrawal. */
+  #wait(frame: Frame, exchange: Exchange | undefined): boolean {
+    const isWithdrawal = frame.method === CANCELLED && exchange !== undefined;
+    if (isWithdrawal && this.#withdraw(exchange)) return true;
+    this.#waiting.add({ frame, exchange });
+    if (!this.#waiting.isFull) return true;
+    this.#owesDrain = true;
+    return false;
+  }
+
+  #withdraw(exchange: Exchange): boolean {
+    const all = this.#waiting.takeAll();
+    for (const waiting of all) if (waiting.exchange !== exchange) this.#waiting.add(waiting);
+    return this.#waiting.length < all.length;
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    if (this.#state.kind === 'open') this.#state.connection.pause();
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    if (this.#state.kind === 'open') this.#state.connection.resume();
+  }
+
+  close(reason: BridgeError): void {
+    const code = reason === SHUTTING_DOWN ? CLOSE_CODES.goingAway : CLOSE_CODES.normal;
+    if (this.#leave(code)) this.#log.debug({ code: reason.code }, 'link closed, ending the connection');
+  }
+
+  /** Resolves when what was sent has left for the server, the last words included. */
+  flush(): Promise<void> {
+    const state = this.#state;
+    const connection = state.kind === 'open' || state.kind === 'closed' ? state.connection : undefined;
+    return connection?.flush() ?? Promise.resolve();
+  }
+
+  // ---- the handshake
+
+  opened({ socket, stream }: OpenWebSocket): void {
+    const { environment, pingMs = PING_MS, listener, reachable } = this.#options;
+    const connection = new WebSocketConnection({ socket, stream, clock: environment.http.clock, pingMs }, this);
+    this.#state = { kind: 'open', connection };
+    reachable(undefined);
+    this.#log.debug({ subprotocol: socket.protocol }, 'WebSocket open');
+    if (this.#isPaused) connection.pause();
+    let hasCapacity = true;
+    for (const { frame } of this.#waiting.takeAll()) hasCapacity = connection.send(frame.bytes);
+    if (!this.#owesDrain || !hasCapacity) return;
+    this.#owesDrain = false;
+    listener.serverDrained();
+  }
+
+  refused(head: ResponseHead, body: Buffer): void {
+    const { error } = readRefusal(this.#options.environment.url, head, body);
+    const isAnswered = head.status >= 200 && head.status < 300;
+    this.#lost(isAnswered || head.status === 404 || head.status === 405 ? noWebSocket(error, head.status) : error);
+  }
+
+  failed(error: BridgeError): void {
+    this.#lost(error);
+  }
+
+  // ---- from the server
+
+  message(bytes: Buffer): void {
+    if (this.#messages.take(bytes)) return;
+    this.#log.warn(`${this.#name} sent something that is no message; it is skipped`);
+  }
+
+  #received(frame: Frame): void {
+    if (this.#state.kind !== 'closed') this.#options.listener.fromServer(frame);
+  }
+
+  drained(): void {
+    this.#options.listener.serverDrained();
+  }
+
+  ended(end: ConnectionEnd): void {
+    const error = this.#errorOf(end);
+    this.#log.warn({ code: error.code }, error.message);
+    if (this.#leave(CLOSE_CODES.normal)) this.#options.listener.serverClosed(error);
+  }
+
+  #errorOf(end: ConnectionEnd): BridgeError {
+    const { maxMessageBytes } = this.#options.environment;
+    switch (end.kind) {
+      case 'closed': {
+        const code =
+          end.code === CLOSE_CODES.noStatus ? '' : ` (${end.code}${end.reason === '' ? '' : `: ${end.reason}`})`;
+        return new BridgeError('ERR_UPSTREAM_CLOSED', `${this.#name} closed the connection${code}.`, {
+          data: { closeCode: end.code },
+        });
+      }
+      case 'refused': {
+        if (end.code !== CLOSE_CODES.tooBig) {
+          const message = `${this.#name} sent ${end.problem}; the connection was closed (${end.code}).`;
+          return new BridgeError('ERR_UPSTREAM_PROTOCOL', message);
+        }
+        const message = `${this.#name} sent a message of more than the ${maxMessageBytes} bytes allowed, which ends a WebSocket; raise --max-message-bytes or let the server send less.`;
+        return new BridgeError('ERR_UPSTREAM_TOO_LARGE', message);
+      }
+      case 'silent': {
+        const message = `${this.#name} did not answer ${MAX_MISSED_PINGS} pings in a row; its connection was given up.`;
+        return new BridgeError('ERR_UPSTREAM_TIMEOUT', message, { data: { phase: 'ping' } });
+      }
+      case 'lost':
+        return new BridgeError('ERR_UPSTREAM_CLOSED', `The connection to ${this.#shownUrl} broke.`);
+      default:
+        return assertNever(end);
+    }
+  }
+
+  get #shownUrl(): string {
+    return showUrl(this.#options.environment.url);
+  }
+
+  /** There is no connection, and why is an answer to whoever wanted it. */
+  #lost(error: BridgeError): void {
+    this.#options.reachable(error);
+    if (this.#leave(CLOSE_CODES.normal)) this.#options.listener.serverClosed(error);
+  }
+
+  /** False when it had been left before. */
+  #leave(code: number): boolean {
+    const state = this.#state;
+    if (state.kind === 'closed') return false;
+    const connection = state.kind === 'open' ? state.connection : undefined;
+    this.#state = { kind: 'closed', connection };
+    if (state.kind === 'opening') state.opening.abort();
+    connection?.close(code, '');
+    this.#waiting.takeAll();
+    this.#options.left();
+    return true;
+  }
+}
+
+/** It answers over HTTP as if it had not been asked for a WebSocket. */
+function noWebSocket({ code, message, data }: BridgeError, status: number): BridgeError {
+  const words = message.replace(/\.$/, '');
+  const wayOut = 'Check that the URL leads to its WebSocket endpoint; if it speaks Streamable HTTP, use http or https';
+  return new BridgeError(code, `${words}, and no WebSocket. ${wayOut}.`, { data: { ...data, status } });
+}

@@ -1,0 +1,25 @@
+import { WebSocket } from 'ws';
+
+/**
+ * A transport of either SDK over a connection of `ws`.
+ *
+ * @param {WebSocket} socket
+ */
+export function transportOver(socket) {
+  /** @type {any} */
+  const transport = {
+    async start() {
+      socket.on('message', (data) => transport.onmessage?.(JSON.parse(String(data))));
+      socket.on('close', () => transport.onclose?.());
+      socket.on('error', (error) => transport.onerror?.(error));
+    },
+    /** @param {object} message */
+    async send(message) {
+      if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(message));
+    },
+    async close() {
+      socket.close();
+    },
+  };
+  return transport;
+}
