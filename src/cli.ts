@@ -98,7 +98,8 @@ async function run(command: BridgeCommand, host: CliHost): Promise<void> {
   if (command.verb === 'snippet') return await printSnippet(command, host);
   if (command.verb === 'report' || command.verb === 'top') return await look(command, host);
   const load = (): Promise<LoadedConfig> => loadConfig(command, { ...host, stderrIsTerminal });
-  const loaded = await load();
+  const { withoutOptimizer } = await import('./cli/v8-tuning.ts');
+  const loaded = await withoutOptimizer(load);
   const { config, probe, warnings } = loaded;
   const isLive = command.verb === 'probe' && allowsLiveLine({ stderrIsTerminal, env: host.env, log: config.log });
   const live = isLive ? await host.createLiveLine() : undefined;
@@ -231,10 +232,9 @@ export function main(keepCompiledCode: () => void): Promise<void> {
       return new LiveLine(process.stderr, systemClock);
     },
     runBridge: async (config, log) => {
-      const [{ runBridge }, { createSystemDeps, systemClock }, { giveHeapHeadroom }, { keepOnce }] = await Promise.all([
+      const [{ runBridge }, { createSystemDeps, systemClock }, { giveHeapHeadroom, keepOnce }] = await Promise.all([
         import('./bridge.ts'),
         import('./cli/system-deps.ts'),
-        import('./cli/v8-tuning.ts'),
         import('./cli/v8-tuning.ts'),
       ]);
       const headroom = giveHeapHeadroom(systemClock);

@@ -4,13 +4,13 @@ import type { Credentials } from '../http/client/credentials.ts';
 import { showUrl } from '../http/shown-url.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
 import { nameCommand } from '../process/command-name.ts';
-import type { ObservedServer, Observing } from '../relay/observer.ts';
+import type { DuplexTransport, ObservedServer, Observing } from '../relay/observer.ts';
 import { CallsOverSessions } from '../relay/passing-link.ts';
 import type { CallerDialers, CallerEnvironment, SessionDialer, UpstreamDialer } from '../relay/ports.ts';
 import { createSharedLegacyServer } from '../relay/shared/legacy/legacy-era.ts';
 import { createSharedModernServer } from '../relay/shared/modern/modern-era.ts';
 import { FilteredDialers } from '../relay/tool-filter.ts';
-import { createCommandDialer } from '../upstream/detect/command-dialer.ts';
+import { createConnectionDialer } from '../upstream/detect/connection-dialer.ts';
 import type { EraDialers, JoinedDialers } from '../upstream/detect/joined-dialers.ts';
 import { LinkPool } from '../upstream/resilience/link-pool.ts';
 import { createPingingDialer } from '../upstream/resilience/pinging-dialer.ts';
@@ -63,7 +63,6 @@ async function dialServer(server: ServerToDial, deps: Deps): Promise<CallerDiale
 
 /** A server to start. Throws what `createStdioDialer` throws. */
 function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): UpstreamDialer {
-  const { isolation, prewarm } = server.sessions;
   const processes = createStdioDialer({
     target,
     child: server.child,
@@ -75,21 +74,34 @@ function dialCommand(server: ServerToDial, target: CommandTarget, deps: Deps): U
     deps,
     trialClient: server.callers.kind === 'pipe' ? undefined : CLIENT_INFO,
   });
-  const learned = (spoken: ObservedServer): void => server.observing.speech.learn(spoken);
-  const detected = { protocol: server.protocol, clientInfo: CLIENT_INFO, learned, deps };
-  if (isolation === 'shared') {
-    const joinEras = (dialers: EraDialers): JoinedDialers => shareOne(dialers, server, deps);
-    return createCommandDialer({ ...detected, processes, joinEras, isAwaited: prewarm > 0 });
-  }
-  return createCommandDialer({
-    ...detected,
-    processes: prewarm > 0 ? new LinkPool(processes, prewarm, deps) : processes,
-    joinEras: (dialers) => keepApart(dialers, server, deps),
-    isAwaited: false,
+  const { isolation, prewarm } = server.sessions;
+  const isPooled = prewarm > 0 && isolation === 'session';
+  const connections = isPooled ? new LinkPool(processes, prewarm, deps) : processes;
+  return findEras(connections, 'stdio', server, deps);
+}
+
+/** A server whose connections carry either era, for clients of both. */
+function findEras(
+  connections: SessionDialer,
+  transport: DuplexTransport,
+  server: ServerToDial,
+  deps: Deps,
+): UpstreamDialer {
+  const { isolation, prewarm } = server.sessions;
+  const isShared = isolation === 'shared';
+  return createConnectionDialer({
+    connections,
+    transport,
+    protocol: server.protocol,
+    clientInfo: CLIENT_INFO,
+    learned: (spoken: ObservedServer): void => server.observing.speech.learn(spoken),
+    joinEras: (dialers) => (isShared ? shareOne(dialers, server, deps) : keepApart(dialers, server, deps)),
+    isAwaited: isShared && prewarm > 0,
+    deps,
   });
 }
 
-/** A process for each session. A modern server keeps none, so its requests can go to one for all. */
+/** A connection for each session. A modern server keeps none, so its requests can go over one for all. */
 function keepApart(dialers: EraDialers, server: ServerToDial, deps: Deps): JoinedDialers {
   const legacyToModern = toModern(dialers.modern, deps);
   if (server.callers.kind === 'pipe') {
@@ -106,7 +118,7 @@ function keepApart(dialers: EraDialers, server: ServerToDial, deps: Deps): Joine
   };
 }
 
-/** One process for everybody. */
+/** One connection for everybody. */
 function shareOne(dialers: EraDialers, server: ServerToDial, deps: Deps): JoinedDialers {
   const handshakeTimeoutMs = server.limits.requestTimeoutMs;
   const options = { deps, prewarm: false };
@@ -135,7 +147,7 @@ function shareOne(dialers: EraDialers, server: ServerToDial, deps: Deps): Joined
 async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Promise<UpstreamDialer> {
   // Loaded where it is used: its libraries would double the heap, and with it the cost of each collection.
   const { createUrlDialer } = await import('../upstream/detect/url-dialer.ts');
-  const { protocol, remote, limits, callers } = server;
+  const { protocol, remote, limits } = server;
   const credentials = remote.login === undefined ? undefined : await createLogin(remote.login, server, target, deps);
   let dialer = createUrlDialer({
     target,
@@ -154,7 +166,11 @@ async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Pro
     }),
   });
   if (remote.keepAliveMs > 0) dialer = createPingingDialer(dialer, remote.keepAliveMs, deps);
-  // A client over HTTP is told to open a new session; one on stdio cannot be.
+  return keepAlive(dialer, server, deps);
+}
+
+/** A client over HTTP is told to open a new session when its connection to a server is lost; one on stdio cannot be. */
+function keepAlive(dialer: UpstreamDialer, { callers, limits }: ServerToDial, deps: Deps): UpstreamDialer {
   if (callers.kind !== 'pipe') return dialer;
   return createRevivingDialer(dialer, { deps, handshakeTimeoutMs: limits.requestTimeoutMs });
 }

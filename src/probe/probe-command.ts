@@ -7,7 +7,12 @@ import { INITIALIZED } from '../mcp/vocabulary/methods.ts';
 import { mayDownload } from '../process/command-name.ts';
 import type { SessionDialer } from '../relay/ports.ts';
 import type { Answer } from '../upstream/detect/answer.ts';
-import { CommandAttempts, initializeAs, OF_REQUEST, PROBE_TIMEOUT_MS } from '../upstream/detect/command-attempts.ts';
+import {
+  ConnectionAttempts,
+  initializeAs,
+  OF_REQUEST,
+  PROBE_TIMEOUT_MS,
+} from '../upstream/detect/connection-attempts.ts';
 import { untilAborted } from '../upstream/detect/deadline.ts';
 import { type Detection, detect } from '../upstream/detect/detection.ts';
 import { LinkClient } from '../upstream/detect/link-client.ts';
@@ -89,6 +94,7 @@ export class CommandProbe {
     this.#findings.steps.waitFor(`${name} to answer${mayDownload(name) ? '; a package may be downloading' : ''}`);
     const options = {
       dialer: this.#dialer,
+      transport: 'stdio' as const,
       clientInfo,
       clock,
       // Half of the time is for what comes after a server that does not answer.
@@ -97,7 +103,7 @@ export class CommandProbe {
       initialize: initializeAs(clientInfo, {}, timeoutMs),
       signal,
     };
-    const attempts = new CommandAttempts(options, new LinkClient(this.#dialer, clock));
+    const attempts = new ConnectionAttempts(options, new LinkClient(this.#dialer, clock));
     const tried: Step[] = [];
     const note = (step: Step): void => {
       tried.push(step);

@@ -10,7 +10,14 @@ import type { Era } from '../mcp/vocabulary/revisions.ts';
 import { failureToldBy } from '../mcp/vocabulary/rpc-errors.ts';
 import type { Frame } from '../wire/frame.ts';
 
-export type Transport = 'stdio' | 'streamable-http' | 'http-sse';
+export type Transport = DuplexTransport | 'streamable-http' | 'http-sse';
+
+/** A connection that both ends keep, and on which each message says its era. */
+export type DuplexTransport = 'stdio' | 'byte-stream' | 'websocket';
+
+export function isDuplex(transport: Transport): transport is DuplexTransport {
+  return transport === 'stdio' || transport === 'byte-stream' || transport === 'websocket';
+}
 
 /** What is known of a client before it has said anything. */
 export interface ClientOrigin {

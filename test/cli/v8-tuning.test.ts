@@ -1,5 +1,5 @@
 import test from 'ava';
-import { growthPercent, HEADROOM_BYTES } from '../../src/cli/v8-tuning.ts';
+import { growthPercent, HEADROOM_BYTES, withoutOptimizer } from '../../src/cli/v8-tuning.ts';
 
 const MIB = 1024 * 1024;
 
@@ -13,4 +13,10 @@ test('a small heap may grow by the headroom between two collections', (t) => {
 test('how a large heap grows is left to V8', (t) => {
   t.is(growthPercent(HEADROOM_BYTES), 0);
   t.is(growthPercent(1000 * MIB), 0);
+});
+
+test('what runs without the optimizing compiler gives its result, or its failure, to whoever asked for it', async (t) => {
+  t.is(await withoutOptimizer(async () => 'loaded'), 'loaded');
+  const failed = new Error('a mistake in the file');
+  t.is(await t.throwsAsync(withoutOptimizer(() => Promise.reject(failed))), failed);
 });

@@ -172,6 +172,8 @@ function nameOf(
 
 export const TRANSPORT_WORDS: Readonly<Record<Transport, string>> = {
   stdio: 'stdio',
+  'byte-stream': 'byte stream',
+  websocket: 'WebSocket',
   'http-sse': 'HTTP+SSE',
   'streamable-http': 'Streamable HTTP',
 };

@@ -11,7 +11,7 @@ import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../
 import { createHttpSseDialer } from '../http-sse/dialer.ts';
 import type { RemoteDialerOptions } from '../remote/remote-options.ts';
 import { createStreamableDialer } from '../streamable-session/dialer.ts';
-import { PROBE_TIMEOUT_MS } from './command-attempts.ts';
+import { PROBE_TIMEOUT_MS } from './connection-attempts.ts';
 import { Deadline } from './deadline.ts';
 import { DetectingLinks, dialWith, type FoundLink, type Request } from './detecting-link.ts';
 import { type Detection, detect, LEGACY_FIRST, type Step } from './detection.ts';

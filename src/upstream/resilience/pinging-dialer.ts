@@ -2,7 +2,7 @@ import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { INITIALIZED, PING } from '../../mcp/vocabulary/methods.ts';
 import { Exchange, type Lane } from '../../relay/exchange.ts';
-import { DecoratedDialer, PassingLink } from '../../relay/passing-link.ts';
+import { DecoratedDialer, DecoratedSessions, PassingLink } from '../../relay/passing-link.ts';
 import type { ServerListener, SessionDialer, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { requestFrame } from '../../wire/write-message.ts';
@@ -20,6 +20,11 @@ const ID_PREFIX = 'mcp-portage-ping-';
  */
 export function createPingingDialer(pinged: UpstreamDialer, idleMs: number, deps: Deps): UpstreamDialer {
   return new DecoratedDialer(pinged, (dialer, listener) => new PingingLink(dialer, listener, idleMs, deps));
+}
+
+/** The same for connections of which it is not known yet what they will carry: nothing happens on those of the modern era. */
+export function createPingingConnections(pinged: SessionDialer, idleMs: number, deps: Deps): SessionDialer {
+  return new DecoratedSessions(pinged, (dialer, listener) => new PingingLink(dialer, listener, idleMs, deps));
 }
 
 /** Nobody waits for the answer to a ping. */

@@ -85,6 +85,8 @@ function announce(text) {
 
 const TRANSPORTS = new Map([
   ['stdio', 'stdio'],
+  ['byte-stream', 'byte stream'],
+  ['websocket', 'WebSocket'],
   ['streamable-http', 'Streamable HTTP'],
   ['http-sse', 'HTTP+SSE'],
 ]);

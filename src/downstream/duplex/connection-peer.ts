@@ -1,31 +1,42 @@
 import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
-import type { LineWriter } from '../../io/line-writer.ts';
 import type { Revision } from '../../mcp/vocabulary/revisions.ts';
 import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { ClientListener, DownstreamPeer } from '../../relay/ports.ts';
-import type { SessionRegistry } from '../../relay/session-registry.ts';
+import type { SessionClient, SessionRegistry } from '../../relay/session-registry.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
+import type { MessageConnection } from './message-connection.ts';
 import type { SharedInput } from './shared-input.ts';
 
-export interface PipePeerOptions {
-  readonly writer: LineWriter;
+/** Who is at the other end, as the sessions are told. */
+export interface ConnectionClient extends Pick<SessionClient, 'transport' | 'principal' | 'environment'> {
+  /** The caller's name in modern requests, which belong to somebody in any case. */
+  readonly callerName: string;
+  /** See `Lane`. */
+  readonly headers: Lane['headers'];
+}
+
+export interface ConnectionPeerOptions {
+  readonly connection: Pick<MessageConnection, 'send'>;
   readonly input: SharedInput;
+  readonly client: Pick<ConnectionClient, 'headers'>;
   readonly listener: ClientListener;
   /** The relay has let go of this client. */
   readonly onClose: (reason: BridgeError) => void;
 }
 
-/** The client on the pipes, as one of its conversations sees it. The pipes are also the lane of each of its calls. */
-export class PipePeer implements DownstreamPeer, Lane {
+/** The client, as one of its conversations sees it. Its connection is also the lane of each of its calls. */
+export class ConnectionPeer implements DownstreamPeer, Lane {
   readonly isOpen = true;
   readonly isConnected = true;
   readonly hasLeft = false;
-  readonly #options: PipePeerOptions;
+  readonly headers: Lane['headers'];
+  readonly #options: ConnectionPeerOptions;
   #isFull = false;
 
-  constructor(options: PipePeerOptions) {
+  constructor(options: ConnectionPeerOptions) {
     this.#options = options;
+    this.headers = options.client.headers;
   }
 
   send(frame: Frame, _exchange?: Exchange): boolean {
@@ -33,8 +44,8 @@ export class PipePeer implements DownstreamPeer, Lane {
   }
 
   /** False: full, the listener is told when there is capacity. */
-  write(line: Buffer): boolean {
-    const hasCapacity = this.#options.writer.send(line);
+  write(message: Buffer): boolean {
+    const hasCapacity = this.#options.connection.send(message);
     if (!hasCapacity) this.#isFull = true;
     return hasCapacity;
   }
@@ -64,11 +75,12 @@ export class PipePeer implements DownstreamPeer, Lane {
 
 /** What a client says in one era goes to one server; what it says in the other is another conversation. */
 export interface ConversationOptions {
-  readonly writer: LineWriter;
+  readonly connection: Pick<MessageConnection, 'send'>;
+  readonly client: ConnectionClient;
   readonly input: SharedInput;
   readonly sessions: SessionRegistry;
   readonly deps: Deps;
-  /** The other conversation has a call open under this id: there is one space of ids on a pipe. */
+  /** The other conversation has a call open under this id: there is one space of ids on a connection. */
   readonly isTaken: (id: JsonRpcId) => boolean;
 }
 

@@ -5,23 +5,14 @@ import { CANCELLED, isModernRequest, LISTEN } from '../../mcp/vocabulary/methods
 import { MODERN_REVISION_IDS } from '../../mcp/vocabulary/revisions.ts';
 import { type RpcError, rpcErrorOf } from '../../mcp/vocabulary/rpc-errors.ts';
 import type { Exchange } from '../../relay/exchange.ts';
-import type { Session, SessionClient } from '../../relay/session-registry.ts';
+import type { Session } from '../../relay/session-registry.ts';
 import type { Frame, JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame, notificationFrame } from '../../wire/write-message.ts';
-import { type ConversationOptions, logRefusal, PipePeer, takenId } from './pipe-peer.ts';
-
-/** Whoever holds the pipes is the one client there is. */
-const SESSION_CLIENT: SessionClient = {
-  transport: 'stdio',
-  era: 'modern',
-  principal: undefined,
-  environment: undefined,
-  context: { principal: 'stdio', metadata: undefined, headers: undefined },
-};
+import { ConnectionPeer, type ConversationOptions, logRefusal, takenId } from './connection-peer.ts';
 
 /**
- * The modern requests of the pipe. They share a connection to the server but nothing else: each says everything of
- * itself, so the connection may end, and another one be made for the next request, without the client losing more than
+ * The modern requests of the connection. They share one to the server but nothing else: each says everything of
+ * itself, so that one may end, and another one be made for the next request, without the client losing more than
  * the answers that are open. [spec 2026-07-28 transports/stdio#unexpected-termination]
  */
 export class ModernConversation {
@@ -41,6 +32,10 @@ export class ModernConversation {
 
   isOpen(id: JsonRpcId): boolean {
     return this.#link?.relay.isOpen(id) === true;
+  }
+
+  get openCalls(): number {
+    return this.#link?.relay.openExchanges ?? 0;
   }
 
   take(frame: Frame): void {
@@ -83,16 +78,22 @@ export class ModernConversation {
   }
 
   #open(): Session<ModernPeer> {
-    const { sessions, writer, input } = this.#options;
-    return sessions.open((_id, listener) => {
-      const peer: ModernPeer = new ModernPeer({
-        writer,
-        input,
-        listener,
-        onClose: (reason) => this.#ended(peer, reason),
-      });
-      return peer;
-    }, SESSION_CLIENT);
+    const { sessions, connection, client, input } = this.#options;
+    const { transport, principal, environment, callerName, headers } = client;
+    const context = { principal: callerName, metadata: undefined, headers };
+    return sessions.open(
+      (_id, listener) => {
+        const peer: ModernPeer = new ModernPeer({
+          connection,
+          client,
+          input,
+          listener,
+          onClose: (reason) => this.#ended(peer, reason),
+        });
+        return peer;
+      },
+      { transport, era: 'modern', principal, environment, context },
+    );
   }
 
   #ended(peer: ModernPeer, reason: BridgeError): void {
@@ -105,15 +106,24 @@ export class ModernConversation {
   }
 
   #refuse(request: Frame, error: RpcError): void {
-    this.#options.writer.send(errorFrame(request.id, error).bytes);
+    this.#options.connection.send(errorFrame(request.id, error).bytes);
   }
 
   drained(): void {
     this.#link?.peer.drained();
   }
+
+  /** Takes no new calls, and ends subscriptions. */
+  drain(): void {
+    this.#link?.relay.drain();
+  }
+
+  close(reason: BridgeError): void {
+    this.#link?.relay.close(reason);
+  }
 }
 
-class ModernPeer extends PipePeer {
+class ModernPeer extends ConnectionPeer {
   /**
    * The specification names two signs that a subscription has ended, the result and this notification; here clients get
    * both. [spec 2026-07-28 basic/patterns/subscriptions#graceful-closure, basic/patterns/cancellation]

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { PassThrough } from 'node:stream';
 import test from 'ava';
-import { MAX_AHEAD_BYTES, SharedInput } from '../../../src/downstream/stdio/shared-input.ts';
+import { MAX_AHEAD_BYTES, SharedInput } from '../../../src/downstream/duplex/shared-input.ts';
 import { FakeClock } from '../../support/fake-clock.ts';
 import { waitFor } from '../../support/wait-for.ts';
 
@@ -14,7 +14,7 @@ function openInput({ untakenTimeoutMs = UNTAKEN_TIMEOUT_MS } = {}) {
   const taken: string[] = [];
   const ends: number[] = [];
   const shared: SharedInput = new SharedInput({
-    input,
+    source: input,
     clock,
     untakenTimeoutMs,
     take: (chunk) => {
@@ -23,6 +23,8 @@ function openInput({ untakenTimeoutMs = UNTAKEN_TIMEOUT_MS } = {}) {
     },
     onEnd: (untakenBytes) => ends.push(untakenBytes),
   });
+  input.on('data', (chunk: Buffer) => shared.read(chunk));
+  for (const end of ['end', 'error']) input.on(end, () => shared.over());
   /** Resolves when it has been read, taken or not. */
   const say = async (text: string): Promise<void> => {
     input.write(text);

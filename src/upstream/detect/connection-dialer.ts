@@ -6,6 +6,7 @@ import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { asFields } from '../../mcp/vocabulary/payload.ts';
 import { type Era, LATEST_MODERN_REVISION } from '../../mcp/vocabulary/revisions.ts';
 import { logFailure } from '../../relay/log-failure.ts';
+import type { DuplexTransport } from '../../relay/observer.ts';
 import { CallsOverSessions } from '../../relay/passing-link.ts';
 import type {
   CallContext,
@@ -18,25 +19,27 @@ import type {
 } from '../../relay/ports.ts';
 import { describeRpcError } from './answer.ts';
 import {
-  CommandAttempts,
-  type CommandAttemptsOptions,
+  ConnectionAttempts,
+  type ConnectionAttemptsOptions,
+  describeServer,
   HANDSHAKE_TIMEOUT_MS,
   initializeAs,
   OF_REQUEST,
   OF_SESSION,
   PROBE_TIMEOUT_MS,
-} from './command-attempts.ts';
+} from './connection-attempts.ts';
 import { untilAborted } from './deadline.ts';
 import { DetectingLinks, dialWith } from './detecting-link.ts';
 import { type Detection, type DetectOptions, detect, type Step } from './detection.ts';
 import type { JoinEras, JoinedDialers, JoinedSessions } from './joined-dialers.ts';
 import { LinkClient } from './link-client.ts';
-import { StartedProcesses } from './started-processes.ts';
+import { OpenedConnections } from './opened-connections.ts';
 import type { Learned } from './verdict-cache.ts';
 
-export interface CommandDialerOptions {
-  /** Each connection is a process of its own. Closed with the dialer. */
-  readonly processes: SessionDialer;
+export interface ConnectionDialerOptions {
+  /** Each connection is one to a server that nobody has talked to yet. Closed with the dialer. */
+  readonly connections: SessionDialer;
+  readonly transport: DuplexTransport;
   readonly protocol: Protocol;
   readonly joinEras: JoinEras;
   readonly learned: Learned;
@@ -54,20 +57,21 @@ export interface CommandDialerOptions {
 const RETRY_MS = 1000;
 
 /**
- * A server that is started, for clients of both eras. What it speaks is found out with the first client of an era, in
- * that client's era first, and with a process that then serves that client. Owns the processes and all dialers it made.
+ * A server whose connections carry either era (a process on its pipes, a byte stream), for clients of both. What it
+ * speaks is found out with the first client of an era, in that client's era first, and on a connection that then serves
+ * that client. Owns the connections and all dialers it made.
  */
-export function createCommandDialer(options: CommandDialerOptions): UpstreamDialer {
-  return new CommandDialer(options);
+export function createConnectionDialer(options: ConnectionDialerOptions): UpstreamDialer {
+  return new ConnectionDialer(options);
 }
 
-/** Whether the server speaks an era. It does not change while the command is the same. */
+/** Whether the server speaks an era. It does not change while its command or address is the same. */
 type Speaks = 'unknown' | 'yes' | 'no';
 
-class CommandDialer implements UpstreamDialer {
-  readonly #options: CommandDialerOptions;
-  readonly #legacy: StartedProcesses;
-  readonly #modern: StartedProcesses;
+class ConnectionDialer implements UpstreamDialer {
+  readonly #options: ConnectionDialerOptions;
+  readonly #legacy: OpenedConnections;
+  readonly #modern: OpenedConnections;
   readonly #joined: JoinedDialers;
   readonly #links = new DetectingLinks();
   /** Ends with the dialer. */
@@ -79,11 +83,11 @@ class CommandDialer implements UpstreamDialer {
   #requestDetection: Promise<CallDialer> | undefined;
   #cancelRetry: (() => void) | undefined;
 
-  constructor(options: CommandDialerOptions) {
-    const { processes, protocol, joinEras, deps } = options;
+  constructor(options: ConnectionDialerOptions) {
+    const { connections, protocol, joinEras, deps } = options;
     this.#options = options;
-    this.#legacy = new StartedProcesses(processes, deps.clock);
-    this.#modern = new StartedProcesses(processes, deps.clock);
+    this.#legacy = new OpenedConnections(connections, deps.clock);
+    this.#modern = new OpenedConnections(connections, deps.clock);
     this.#joined = joinEras({ legacy: this.#legacy, modern: new CallsOverSessions(this.#modern) });
     this.#speaksLegacy = speaks('legacy', protocol);
     this.#speaksModern = speaks('modern', protocol);
@@ -93,7 +97,7 @@ class CommandDialer implements UpstreamDialer {
   }
 
   get name(): string {
-    return this.#options.processes.name;
+    return this.#options.connections.name;
   }
 
   dial(listener: ServerListener): UpstreamLink {
@@ -112,7 +116,7 @@ class CommandDialer implements UpstreamDialer {
   #dialOwn(listener: ServerListener): UpstreamLink {
     switch (this.#speaksLegacy) {
       case 'yes':
-        return this.#options.processes.dial(listener);
+        return this.#options.connections.dial(listener);
       case 'no':
         return this.#joined.legacyToModern.dial(listener);
       case 'unknown':
@@ -121,12 +125,12 @@ class CommandDialer implements UpstreamDialer {
   }
 
   /**
-   * Talks to a process as if it were legacy, with nothing asked before. Its answer to `initialize` is the client's, but
-   * for that of a modern server, whose process is left to modern requests.
+   * Talks to a server as if it were legacy, with nothing asked before. Its answer to `initialize` is the client's, but
+   * for that of a modern server, whose connection is left to modern requests.
    */
   #meet(listener: ServerListener): UpstreamLink {
-    const { processes, deps } = this.#options;
-    const connection = new LinkClient(processes, deps.clock);
+    const { connections, deps } = this.#options;
+    const connection = new LinkClient(connections, deps.clock);
     const first = { kind: 'initialize-after', started: connection.open(listener) } as const;
     return this.#links.dial(listener, first, async (initialize, signal) => {
       const leave = (): void => connection.close(toBridgeError(signal.reason));
@@ -177,7 +181,7 @@ class CommandDialer implements UpstreamDialer {
 
   async #meetAlone(): Promise<void> {
     await this.#requestDetection?.catch(() => {});
-    if (this.#speaksLegacy === 'unknown') await this.#askProcess(OF_SESSION, 'session');
+    if (this.#speaksLegacy === 'unknown') await this.#askServer(OF_SESSION, 'session');
   }
 
   #await(shared: JoinedSessions & { readonly kind: 'shared' }): void {
@@ -210,7 +214,7 @@ class CommandDialer implements UpstreamDialer {
     return this.#speaksModern === 'yes' ? this.#joined.modern : this.#joined.modernToLegacy;
   }
 
-  /** One process shows it to all who wait; whose client leaves meanwhile does not matter. */
+  /** One connection shows it to all who wait; whose client leaves meanwhile does not matter. */
   #findForRequests(): Promise<CallDialer> {
     const known = this.#knownForRequests;
     if (known !== undefined) return Promise.resolve(known);
@@ -224,18 +228,18 @@ class CommandDialer implements UpstreamDialer {
     await this.#sessionDetection?.catch(() => {});
     const known = this.#knownForRequests;
     if (known !== undefined) return known;
-    await this.#askProcess(OF_REQUEST, 'era');
+    await this.#askServer(OF_REQUEST, 'era');
     return this.#knownForRequests as CallDialer;
   }
 
   // ---- asking
 
-  /** Asks a process of its own, which is left to the first client if it can go on from there. */
-  async #askProcess(order: readonly Step[], goal: DetectOptions['goal']): Promise<void> {
-    const { processes, clientInfo, deps, handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS } = this.#options;
+  /** Asks on a connection of its own, which is left to the first client if it can go on from there. */
+  async #askServer(order: readonly Step[], goal: DetectOptions['goal']): Promise<void> {
+    const { connections, clientInfo, deps, handshakeTimeoutMs = HANDSHAKE_TIMEOUT_MS } = this.#options;
     const { signal } = this.#closing;
     const initialize = initializeAs(clientInfo, CARRIED_CAPABILITIES, handshakeTimeoutMs);
-    const attempts = this.#attempts(new LinkClient(processes, deps.clock), signal, initialize);
+    const attempts = this.#attempts(new LinkClient(connections, deps.clock), signal, initialize);
     try {
       const detection = await detect(this.#asking(attempts, order, goal, signal));
       switch (detection.kind) {
@@ -247,18 +251,19 @@ class CommandDialer implements UpstreamDialer {
           return this.#found('legacy');
         case 'refused': {
           const said = describeRpcError(detection.error);
-          throw new BridgeError('ERR_UPSTREAM_PROTOCOL', `Server "${this.name}" refused the handshake: ${said}.`);
+          const server = describeServer(this.#options.transport, this.name);
+          throw new BridgeError('ERR_UPSTREAM_PROTOCOL', `${server} refused the handshake: ${said}.`);
         }
       }
     } catch (thrown) {
-      // The next attempt starts another one.
+      // The next attempt makes another one.
       await attempts.close(toBridgeError(thrown));
       throw thrown;
     }
   }
 
-  /** A process that was initialized has been told of the bridge, and is of use only where clients share it. */
-  async #leave(attempts: CommandAttempts, { by, answer: { outcome } }: LegacyDetection): Promise<void> {
+  /** A server that was initialized there has been told of the bridge, and the connection is of use only where clients share it. */
+  async #leave(attempts: ConnectionAttempts, { by, answer: { outcome } }: LegacyDetection): Promise<void> {
     const { connection } = attempts;
     const { sessions } = this.#joined;
     if (connection.end === undefined && by === 'discover') return this.#legacy.offer(connection);
@@ -272,18 +277,18 @@ class CommandDialer implements UpstreamDialer {
   #attempts(
     connection: LinkClient,
     signal: AbortSignal,
-    initialize: CommandAttemptsOptions['initialize'],
-  ): CommandAttempts {
-    const { processes, clientInfo, deps, probeTimeoutMs = PROBE_TIMEOUT_MS } = this.#options;
+    initialize: ConnectionAttemptsOptions['initialize'],
+  ): ConnectionAttempts {
+    const { connections, transport, clientInfo, deps, probeTimeoutMs = PROBE_TIMEOUT_MS } = this.#options;
     const { clock } = deps;
-    return new CommandAttempts(
-      { dialer: processes, clientInfo, clock, probeTimeoutMs, initialize, signal },
+    return new ConnectionAttempts(
+      { dialer: connections, transport, clientInfo, clock, probeTimeoutMs, initialize, signal },
       connection,
     );
   }
 
   #asking(
-    attempts: CommandAttempts,
+    attempts: ConnectionAttempts,
     order: readonly Step[],
     goal: DetectOptions['goal'],
     signal: AbortSignal,
@@ -292,7 +297,7 @@ class CommandDialer implements UpstreamDialer {
     return { attempts, order, goal, clock, log, signal };
   }
 
-  /** A server of both eras that one process serves everybody with is left in the one it was met in. */
+  /** A server of both eras that serves everybody on one connection is left in the one it was met in. */
   #found(era: Era): void {
     this.#learned(era);
     const isOnly = this.#joined.sessions.kind === 'shared';
@@ -307,7 +312,7 @@ class CommandDialer implements UpstreamDialer {
 
   #learned(era: Era): void {
     const revision = era === 'modern' ? LATEST_MODERN_REVISION : undefined;
-    this.#options.learned({ transport: 'stdio', era, revision });
+    this.#options.learned({ transport: this.#options.transport, era, revision });
   }
 
   // ---- as a dialer
@@ -317,7 +322,7 @@ class CommandDialer implements UpstreamDialer {
       return { state: 'refused', error: new BridgeError('ERR_UPSTREAM_STARTING', `${this.name} is starting.`) };
     }
     const { modern, modernToLegacy, legacyToModern, sessions } = this.#joined;
-    const ofSessions = sessions.kind === 'shared' ? sessions.dialer : this.#options.processes;
+    const ofSessions = sessions.kind === 'shared' ? sessions.dialer : this.#options.connections;
     const known = [ofSessions, modern, modernToLegacy, legacyToModern];
     return known.map((dialer) => dialer.readiness()).find(({ state }) => state !== 'ready') ?? { state: 'ready' };
   }
@@ -330,11 +335,11 @@ class CommandDialer implements UpstreamDialer {
     const shared = sessions.kind === 'shared' ? [sessions.dialer] : [];
     const dialers = [legacyToModern, modernToLegacy, modern, ...shared, this.#legacy, this.#modern];
     await Promise.all(dialers.map((dialer) => dialer.close()));
-    await this.#options.processes.close();
+    await this.#options.connections.close();
   }
 
   killNow(): void {
-    this.#options.processes.killNow();
+    this.#options.connections.killNow();
   }
 }
 

@@ -6,7 +6,7 @@ import type { Session } from '../../relay/session-registry.ts';
 import { Frame, type JsonRpcId } from '../../wire/frame.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { BatchBudget, type BatchItem, BatchLane, countAnswers, faultAnswer } from '../batch.ts';
-import { type ConversationOptions, logRefusal, PipePeer, takenId } from './pipe-peer.ts';
+import { ConnectionPeer, type ConversationOptions, logRefusal, takenId } from './connection-peer.ts';
 
 export interface LegacyConversationOptions extends ConversationOptions {
   /** The server ended after the handshake: the client could not know that another one is new. */
@@ -14,7 +14,7 @@ export interface LegacyConversationOptions extends ConversationOptions {
 }
 
 /**
- * The legacy session of the pipe, one at a time. A server that cannot be reached is an answer to the request that was
+ * The legacy session of the connection, one at a time. A server that cannot be reached is an answer to the request that was
  * to open it; the client may try again.
  */
 export class LegacyConversation {
@@ -39,6 +39,10 @@ export class LegacyConversation {
     return this.#session?.relay.isOpen(id) === true;
   }
 
+  get openCalls(): number {
+    return this.#session?.relay.openExchanges ?? 0;
+  }
+
   take(frame: Frame): void {
     const { deps } = this.#options;
     if (this.#isTaken(frame)) return this.#refuse(frame, takenId(frame.id as JsonRpcId));
@@ -54,7 +58,7 @@ export class LegacyConversation {
     const lane = new BatchLane({
       expected: countAnswers(items),
       budget: this.#budget,
-      write: (line) => session.peer.write(line),
+      write: (message) => session.peer.write(message),
     });
     session.relay.batched();
     for (const item of items) {
@@ -81,18 +85,20 @@ export class LegacyConversation {
   }
 
   #open(): Session<LegacyPeer> {
-    const { sessions, writer, input } = this.#options;
+    const { sessions, connection, client, input } = this.#options;
+    const { transport, principal, environment } = client;
     return sessions.open(
       (_id, listener) => {
         const peer: LegacyPeer = new LegacyPeer({
-          writer,
+          connection,
+          client,
           input,
           listener,
           onClose: (reason) => this.#sessionEnded(peer, reason),
         });
         return peer;
       },
-      { transport: 'stdio', era: 'legacy', principal: undefined, environment: undefined },
+      { transport, era: 'legacy', principal, environment },
     );
   }
 
@@ -109,11 +115,20 @@ export class LegacyConversation {
   }
 
   #refuse(request: Frame, error: BridgeError): void {
-    this.#options.writer.send(errorFrame(request.id, rpcErrorOf(error)).bytes);
+    this.#options.connection.send(errorFrame(request.id, rpcErrorOf(error)).bytes);
   }
 
   drained(): void {
     this.#session?.peer.drained();
+  }
+
+  /** Takes no new calls. */
+  drain(): void {
+    this.#session?.relay.drain();
+  }
+
+  close(reason: BridgeError): void {
+    this.#session?.relay.close(reason);
   }
 }
 
@@ -122,7 +137,7 @@ const INPUT_ENDED = new BridgeError(
   'The client has ended its input and can answer nothing any more; it still waits for the results of its calls.',
 );
 
-class LegacyPeer extends PipePeer {
+class LegacyPeer extends ConnectionPeer {
   #revision: Revision | undefined;
 
   get revision(): Revision {

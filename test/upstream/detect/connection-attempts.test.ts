@@ -6,11 +6,11 @@ import test, { type ExecutionContext } from 'ava';
 import { BridgeError } from '../../../src/errors.ts';
 import type { SessionDialer } from '../../../src/relay/ports.ts';
 import {
-  CommandAttempts,
+  ConnectionAttempts,
   initializeAs,
   OF_REQUEST,
   PROBE_TIMEOUT_MS,
-} from '../../../src/upstream/detect/command-attempts.ts';
+} from '../../../src/upstream/detect/connection-attempts.ts';
 import { type Detection, type DetectOptions, detect } from '../../../src/upstream/detect/detection.ts';
 import type { Attempt } from '../../../src/upstream/detect/detection-errors.ts';
 import { LinkClient } from '../../../src/upstream/detect/link-client.ts';
@@ -57,8 +57,8 @@ async function detectAt(dialer: SessionDialer, { probeTimeoutMs = 6 * PROBE_TIME
   const { clock, log } = deps;
   const { signal } = new AbortController();
   const initialize = initializeAs(CLIENT_INFO, {}, 60_000);
-  const attempts = new CommandAttempts(
-    { dialer, clientInfo: CLIENT_INFO, clock, probeTimeoutMs, initialize, signal },
+  const attempts = new ConnectionAttempts(
+    { dialer, transport: 'stdio', clientInfo: CLIENT_INFO, clock, probeTimeoutMs, initialize, signal },
     new LinkClient(dialer, clock),
   );
   try {

@@ -1,6 +1,6 @@
-import type { Readable } from 'node:stream';
 import { ByteQueue } from '../../collections/byte-queue.ts';
 import type { Clock } from '../../deps.ts';
+import type { MessageConnection } from './message-connection.ts';
 
 /**
  * Read of a client while it is held back: only behind what it has said can be seen that it says no more. The end of a
@@ -11,11 +11,12 @@ export const MAX_AHEAD_BYTES = 8 * 1024 * 1024;
 const MIN_PIECE_BYTES = 1024;
 
 export interface SharedInputOptions {
-  readonly input: Readable;
+  /** Where it comes from; `read` and `over` are told what comes. */
+  readonly source: Pick<MessageConnection, 'pause' | 'resume'>;
   readonly clock: Clock;
   /** After the end of input, how long nothing of what was read ahead may be taken; 0: as long as it takes. */
   readonly untakenTimeoutMs: number;
-  readonly take: (chunk: Buffer) => void;
+  readonly take: (piece: Buffer) => void;
   /** Called once. The client says no more, and all of it was taken, or nothing for too long: so many bytes are dropped. */
   readonly onEnd: (untakenBytes: number) => void;
 }
@@ -32,14 +33,11 @@ export class SharedInput {
     ({ length }) => Math.max(length, MIN_PIECE_BYTES),
   );
   #state: State = 'open';
+  #isStopped = false;
   #stopWaiting = (): void => {};
 
   constructor(options: SharedInputOptions) {
     this.#options = options;
-    const { input } = options;
-    input.on('data', (chunk: Buffer) => this.#read(chunk));
-    input.on('end', () => this.#over());
-    input.on('error', () => this.#over());
   }
 
   pauseFor(holder: object): void {
@@ -51,25 +49,31 @@ export class SharedInput {
     if (this.#holders.delete(holder)) process.nextTick(() => this.#takeAhead());
   }
 
-  #read(chunk: Buffer): void {
-    this.#ahead.add(chunk);
+  /** Something has come. */
+  read(piece: Buffer): void {
+    this.#ahead.add(piece);
     this.#takeAhead();
-    if (this.#ahead.isFull) this.#options.input.pause();
+    if (!this.#ahead.isFull || this.#isStopped) return;
+    this.#isStopped = true;
+    this.#options.source.pause();
   }
 
   #takeAhead(): void {
-    const { input, take } = this.#options;
+    const { source, take } = this.#options;
     while (this.#holders.size === 0) {
-      const chunk = this.#ahead.shift();
-      if (chunk === undefined) break;
+      const piece = this.#ahead.shift();
+      if (piece === undefined) break;
       if (this.#state === 'ending') this.#awaitProgress();
-      take(chunk);
+      take(piece);
     }
     if (this.#state === 'ending' && this.#ahead.length === 0) this.#end();
-    if (!this.#ahead.isFull && input.isPaused()) input.resume();
+    if (this.#ahead.isFull || !this.#isStopped) return;
+    this.#isStopped = false;
+    source.resume();
   }
 
-  #over(): void {
+  /** No more comes. May be called several times. */
+  over(): void {
     if (this.#state !== 'open') return;
     this.#state = 'ending';
     if (this.#ahead.length === 0) this.#end();

@@ -5,6 +5,7 @@ import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import { INITIALIZE } from '../../mcp/vocabulary/methods.ts';
 import type { Fields } from '../../mcp/vocabulary/payload.ts';
 import { LATEST_LEGACY_REVISION } from '../../mcp/vocabulary/revisions.ts';
+import type { DuplexTransport } from '../../relay/observer.ts';
 import type { SessionDialer } from '../../relay/ports.ts';
 import type { Answer } from './answer.ts';
 import { untilAborted } from './deadline.ts';
@@ -14,7 +15,7 @@ import { LinkClient } from './link-client.ts';
 
 /** A session is met with `initialize`, and looked at only if that is refused. */
 export const OF_SESSION: readonly Step[] = ['initialize', 'discover'];
-/** A process that is silent may be starting still; by the time it has refused `initialize` it can be asked again. */
+/** A server that is silent may be starting still; by the time it has refused `initialize` it can be asked again. */
 export const OF_REQUEST: readonly Step[] = ['discover', 'initialize', 'discover'];
 
 /** Servers that a package runner downloads first take seconds to say their first word. */
@@ -22,8 +23,9 @@ export const PROBE_TIMEOUT_MS = 10_000;
 /** For `initialize`, whose answer is waited for in any case. */
 export const HANDSHAKE_TIMEOUT_MS = 60_000;
 
-export interface CommandAttemptsOptions {
+export interface ConnectionAttemptsOptions {
   readonly dialer: SessionDialer;
+  readonly transport: DuplexTransport;
   readonly clientInfo: Implementation;
   readonly clock: Clock;
   /** Silence allowed after `server/discover`. */
@@ -33,16 +35,16 @@ export interface CommandAttemptsOptions {
   readonly signal: AbortSignal;
 }
 
-/** Asks a process, and starts another one where the first has exited at the question. */
-export class CommandAttempts implements Attempts {
-  readonly carrier = 'stdio';
+/** Asks on a connection, and makes another one where the server has ended the first at the question. */
+export class ConnectionAttempts implements Attempts {
+  readonly carrier = 'pipe';
   readonly name: string;
-  readonly #options: CommandAttemptsOptions;
+  readonly #options: ConnectionAttemptsOptions;
   #connection: LinkClient;
-  /** The process that runs now got a message that a server may exit at. */
+  /** The connection got a message that a server may end it at. */
   #wasProbed = false;
 
-  constructor(options: CommandAttemptsOptions, connection: LinkClient) {
+  constructor(options: ConnectionAttemptsOptions, connection: LinkClient) {
     this.name = options.dialer.name;
     this.#options = options;
     this.#connection = connection;
@@ -65,16 +67,17 @@ export class CommandAttempts implements Attempts {
     return this.#connection.ask(createDiscoverRequest({ id, revision, clientInfo }), probeTimeoutMs);
   }
 
-  /** A server that exits at a message it does not know gets a second process, and no second such message. */
+  /** A server that exits, or hangs up, at a message it does not know is met once more, without such a message. */
   async #initialize(): Promise<Answer> {
     if (this.#connection.end !== undefined) await this.#startAnew();
     const answer = await this.#options.initialize(this.#connection);
-    if (answer.outcome.kind !== 'exited' || !this.#wasProbed) return answer;
+    const isGone = answer.outcome.kind === 'exited' || answer.outcome.kind === 'lost';
+    if (!isGone || !this.#wasProbed) return answer;
     await this.#startAnew();
     return this.#options.initialize(this.#connection);
   }
 
-  /** Not while anything is left of the first one, which may have what only one can have. */
+  /** Not while anything is left of the first process, which may have what only one can have. */
   async #startAnew(): Promise<void> {
     const { dialer, clock, signal } = this.#options;
     await this.#connection.gone;
@@ -90,15 +93,23 @@ export class CommandAttempts implements Attempts {
   nothingFound(tried: readonly Attempt[]): BridgeError {
     const attempts = tried.map(({ request, saw }) => ({ request, saw }));
     const shown = attempts.map(({ request, saw }) => `${request}: ${saw}`).join('; ');
-    const message = `Server "${this.name}" runs, but does not speak MCP of any era known here. Tried: ${shown}.`;
+    const { transport } = this.#options;
+    const runs = transport === 'stdio' ? 'runs' : 'takes connections';
+    const server = describeServer(transport, this.name);
+    const message = `${server} ${runs}, but does not speak MCP of any era known here. Tried: ${shown}.`;
     return new BridgeError('ERR_UPSTREAM_DETECT', message, { data: { attempts } });
   }
 
-  /** Ends the server. Resolves when nothing is left of it. */
+  /** Ends the connection. Resolves when nothing is left of a process behind it. */
   async close(reason?: BridgeError): Promise<void> {
     this.#connection.close(reason);
     await this.#connection.gone;
   }
+}
+
+/** The server as the beginning of a sentence. */
+export function describeServer(transport: DuplexTransport, name: string): string {
+  return transport === 'stdio' ? `Server "${name}"` : `The server at ${name}`;
 }
 
 /** An `initialize` of the bridge's own. */
@@ -106,7 +117,7 @@ export function initializeAs(
   clientInfo: Implementation,
   capabilities: Fields,
   timeoutMs: number,
-): CommandAttemptsOptions['initialize'] {
+): ConnectionAttemptsOptions['initialize'] {
   const params = { protocolVersion: LATEST_LEGACY_REVISION.id, capabilities, clientInfo };
   return (connection) => connection.request(INITIALIZE, params, timeoutMs);
 }

@@ -5,9 +5,12 @@ import { CallsOverSessions } from '../../../src/relay/passing-link.ts';
 import type { ServerListener, SessionDialer, UpstreamDialer } from '../../../src/relay/ports.ts';
 import { createSharedLegacyServer } from '../../../src/relay/shared/legacy/legacy-era.ts';
 import { createSharedModernServer } from '../../../src/relay/shared/modern/modern-era.ts';
-import { type CommandDialerOptions, createCommandDialer } from '../../../src/upstream/detect/command-dialer.ts';
+import {
+  type ConnectionDialerOptions,
+  createConnectionDialer,
+} from '../../../src/upstream/detect/connection-dialer.ts';
 import type { JoinEras } from '../../../src/upstream/detect/joined-dialers.ts';
-import { HANDOVER_MS } from '../../../src/upstream/detect/started-processes.ts';
+import { HANDOVER_MS } from '../../../src/upstream/detect/opened-connections.ts';
 import { createStdioDialer } from '../../../src/upstream/stdio/dialer.ts';
 import { RelayedClient } from '../../contract/relayed-client.ts';
 import { fixture } from '../../process/child-spec.ts';
@@ -37,7 +40,7 @@ interface Setup {
 function start(
   t: ExecutionContext,
   name: string,
-  { args = [], ...options }: Partial<CommandDialerOptions> & { readonly args?: readonly string[] } = {},
+  { args = [], ...options }: Partial<ConnectionDialerOptions> & { readonly args?: readonly string[] } = {},
 ): Setup {
   const { deps } = createTestDeps();
   const processes = new RecordingDialer(
@@ -50,8 +53,9 @@ function start(
       deps,
     }),
   );
-  const dialer = createCommandDialer({
-    processes,
+  const dialer = createConnectionDialer({
+    connections: processes,
+    transport: 'stdio',
     protocol: 'auto',
     joinEras: joinErasWith(deps),
     clientInfo: CLIENT_INFO,
@@ -405,13 +409,14 @@ test('--protocol modern sends no process initialize', async (t) => {
 
 // ---- without processes
 
-function startFake(options: Partial<CommandDialerOptions> = {}) {
+function startFake(options: Partial<ConnectionDialerOptions> = {}) {
   const deps = createFakeDeps();
   const processes = new FakeDialer();
-  const dialer = createCommandDialer({
+  const dialer = createConnectionDialer({
     isAwaited: false,
     learned: () => undefined,
-    processes,
+    connections: processes,
+    transport: 'stdio',
     protocol: 'auto',
     joinEras: joinErasWith(deps),
     clientInfo: CLIENT_INFO,

@@ -2,7 +2,7 @@ import type { Clock } from '../../deps.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { LinkClient } from './link-client.ts';
 
-/** Who waited for the verdict dials at once; a process that nobody has taken by then has missed its clients. */
+/** Who waited for the verdict dials at once; a connection that nobody has taken by then has missed its clients. */
 export const HANDOVER_MS = 10_000;
 
 interface Offer {
@@ -11,10 +11,10 @@ interface Offer {
 }
 
 /**
- * Gives out the process that detection has asked before it starts new ones. Ends only what nobody has taken: the dialer
+ * Gives out the connection on which detection has asked before it makes new ones. Ends only what nobody has taken: the dialer
  * below belongs to somebody else.
  */
-export class StartedProcesses implements SessionDialer {
+export class OpenedConnections implements SessionDialer {
   readonly #dialer: SessionDialer;
   readonly #clock: Clock;
   #offer: Offer | undefined;
