@@ -22,12 +22,13 @@ const SELDOM_MODULES = [
   ...['json-tree', 'toml-tree', 'entry-schema'].map((name) => `src/cli/config-file/${name}.ts`),
   'src/observe/status/page/status-page.ts',
   'src/observe/top/run-top.ts',
+  'src/observe/traces/traces.ts',
 ];
 
 /** What a CommonJS module has in place of import.meta.url. */
 const MODULE_URL = "const importMetaUrl = require('node:url').pathToFileURL(__filename).href;";
 
-const OPTIONS = {
+export const OPTIONS = {
   outdir: OUT,
   entryNames: '[name]',
   outExtension: { '.js': '.cjs' },
@@ -41,6 +42,7 @@ const OPTIONS = {
   plugins: [
     { name: 'parser-only', setup: keepOnlyTheParser },
     { name: 'seldom', setup: keepSeldomApart },
+    { name: 'readable-jsonc', setup: takeReadableJsonc },
   ],
   // Native and optional: it is loaded only for --pty.
   external: ['node-pty'],
@@ -108,7 +110,10 @@ function keepSeldomApart({ onResolve }) {
       ? { path: `./${basename(path, '.ts')}.cjs`, external: true }
       : undefined,
   );
-  // Its other form hides from the bundler what it requires.
+}
+
+/** Its other form hides from the bundler what it requires. */
+function takeReadableJsonc({ onResolve }) {
   onResolve({ filter: /^jsonc-parser$/ }, () => ({ path: resolve('node_modules/jsonc-parser/lib/esm/main.js') }));
 }
 

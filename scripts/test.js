@@ -12,7 +12,7 @@ import { bundlesIn, bundleTests } from './bundle-tests.js';
 const OUT = `build/${process.pid}`;
 
 /** What `npm run test:long` runs: every pair of client and server, and every way that a network or a process can fail. */
-const LONG = ['matrix', 'faults'];
+const LONG = ['matrix', 'faults', 'image', 'binary'];
 
 const given = process.argv.slice(2);
 const places = given.filter((argument) => statSync(argument, { throwIfNoEntry: false }));

@@ -19,7 +19,15 @@ export interface ObservationConfig {
   readonly usage: { readonly stateDirectory: string | undefined } | undefined;
   /** A line for each call; undefined: none. */
   readonly audit: { readonly file: string; readonly unwritable: 'refuses-calls' | 'is-logged' } | undefined;
+  /**
+   * Calls are traced, and a collector of OpenTelemetry gets their spans. Where it is, and all that is not here, the SDK of
+   * OpenTelemetry reads from the environment. Undefined: neither.
+   */
+  readonly traces: { readonly protocol: TraceProtocol } | undefined;
 }
+
+/** How spans are written; over HTTP both. */
+export type TraceProtocol = 'http/protobuf' | 'http/json';
 
 /** The side towards clients. */
 export type ListenerConfig = HttpListenerConfig | PipeListenerConfig;

@@ -17,6 +17,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   mcp: ['wire', 'errors.ts'],
   observe: [
     'relay/observer.ts',
+    'relay/tracer.ts',
     'collections',
     'mcp',
     'wire',

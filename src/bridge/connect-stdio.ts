@@ -33,10 +33,10 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
     look: async () => [],
     deps,
   });
-  const { observer, refusal } = observation;
+  const { observer, tracer, refusal } = observation;
   const name = nameServer(server);
   observation.serves([{ server: name, transport: 'stdio', path: undefined }]);
-  const observing = { observer, speech: new ServerSpeech(), server: name };
+  const observing = { observer, tracer, speech: new ServerSpeech(), server: name };
   const dialers = await createDialers(
     {
       ...server,

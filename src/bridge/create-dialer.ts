@@ -154,6 +154,7 @@ async function dialUrl(server: ServerToDial, target: UrlTarget, deps: Deps): Pro
     protocol,
     remote,
     maxMessageBytes: limits.maxMessageBytes,
+    tracing: server.observing.tracer === undefined ? 'off' : 'in-headers',
     clientInfo: CLIENT_INFO,
     credentials,
     learned: (spoken) => server.observing.speech.learn(spoken),

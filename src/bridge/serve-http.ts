@@ -90,7 +90,7 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
 interface DialParts {
   /** What all servers share. */
   readonly capacity: { readonly children: SharedCapacity; readonly calls: ExchangeCapacity };
-  readonly observation: Pick<Observation, 'observer' | 'refusal'>;
+  readonly observation: Pick<Observation, 'observer' | 'tracer' | 'refusal'>;
   readonly shutdownGraceMs: number;
 }
 
@@ -99,7 +99,7 @@ function createDial(
   listener: HttpListenerConfig,
   { capacity: { children, calls }, observation, shutdownGraceMs }: DialParts,
 ) {
-  const { observer, refusal } = observation;
+  const { observer, tracer, refusal } = observation;
   return async (server: ServerConfig, deps: Deps): Promise<DialledServer> => {
     const callers = describeCallers(listener, server);
     const childShare = children.share();
@@ -108,7 +108,7 @@ function createDial(
       childShare.close();
       closeCalls();
     };
-    const observing = { observer, speech: new ServerSpeech(), server: nameServer(server) };
+    const observing = { observer, tracer, speech: new ServerSpeech(), server: nameServer(server) };
     const childLimit = new ChildLimit(server.limits.maxChildren, childShare);
     try {
       const dialers = await createDialers(

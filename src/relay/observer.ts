@@ -9,6 +9,7 @@ import { asFields, readField } from '../mcp/vocabulary/payload.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
 import { failureToldBy } from '../mcp/vocabulary/rpc-errors.ts';
 import type { Frame } from '../wire/frame.ts';
+import type { Tracer } from './tracer.ts';
 
 export type Transport = DuplexTransport | 'streamable-http' | 'http-sse';
 
@@ -72,6 +73,8 @@ export interface ObservedCall {
   readonly requestBytes: number;
   /** By the clock of the bridge. */
   readonly openedAtMs: number;
+  /** The trace that it belongs to; undefined: calls are not traced. */
+  readonly traceId: string | undefined;
 }
 
 /**
@@ -193,14 +196,17 @@ const LEFT: PresenceState = { kind: 'left' };
 /** Who observes the clients of one server; undefined: nobody. */
 export interface Observing {
   readonly observer: Observer | undefined;
+  /** Who joins its calls with traces; undefined: nobody. */
+  readonly tracer: Tracer | undefined;
   readonly speech: ServerSpeech;
   /** The name of the server, as its observer knows it. */
   readonly server: string;
 }
 
-/** The client of a session or a pipe as an observer is told of it. Reads nothing where nobody observes. */
+/** The client of a session or a pipe as an observer is told of it. Reads nothing where nobody observes or traces. */
 export class ClientPresence {
   readonly #observer: Observer | undefined;
+  readonly #isTraced: boolean;
   readonly #origin: ClientOrigin;
   readonly #era: Era;
   /** What the server speaks that it is joined with. */
@@ -209,8 +215,10 @@ export class ClientPresence {
   #introduction = UNKNOWN_LEGACY;
   #state: PresenceState = UNKNOWN;
 
-  constructor({ observer, speech }: Pick<Observing, 'observer' | 'speech'>, origin: ClientOrigin, era: Era) {
+  constructor(observing: Pick<Observing, 'observer' | 'tracer' | 'speech'>, origin: ClientOrigin, era: Era) {
+    const { observer, tracer, speech } = observing;
     this.#observer = observer;
+    this.#isTraced = tracer !== undefined;
     this.#speech = speech;
     this.#origin = origin;
     this.#era = era;
@@ -218,7 +226,7 @@ export class ClientPresence {
 
   /** A request comes. The first says who the client is; the first of a pipe is how its modern client comes. */
   sees(request: Frame): void {
-    if (this.#observer === undefined || this.#state.kind !== 'unknown') return;
+    if (!this.#isSeen || this.#state.kind !== 'unknown') return;
     if (this.#era === 'modern') this.#connected(this.describe(request));
     else if (request.method === INITIALIZE) this.#introduction = introductionOf(request);
   }
@@ -228,9 +236,13 @@ export class ClientPresence {
     return { ...this.#origin, ...(this.#era === 'modern' ? modernIntroductionOf(request) : this.#introduction) };
   }
 
+  get #isSeen(): boolean {
+    return this.#observer !== undefined || this.#isTraced;
+  }
+
   /** A legacy client has a session, of this revision. */
   agreed(revision: string): void {
-    if (this.#observer === undefined) return;
+    if (!this.#isSeen) return;
     this.#introduction = { ...this.#introduction, revision };
     this.#connected({ ...this.#origin, ...this.#introduction });
   }

@@ -32,7 +32,7 @@ async function start(
   const children = new ChildLimit(limits.maxChildren);
   const urgency = new AbortController().signal;
   const { shutdownGraceMs } = limits;
-  const observing = { observer: undefined, speech: new ServerSpeech(), server: 'a server' };
+  const observing = { observer: undefined, tracer: undefined, speech: new ServerSpeech(), server: 'a server' };
   const dialers = await createDialers(
     { ...server, callers, children, shutdownGraceMs, urgency, observing },
     createTestDeps().deps,

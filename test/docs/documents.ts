@@ -46,7 +46,8 @@ export function blocksOf({ path, text }: Document): readonly Block[] {
 
 /** The lines of a block that a shell runs, without comments. */
 export function commandsOf({ text }: Block): readonly string[] {
-  return text.split('\n').flatMap((line) => (/^\s*(#|$)/.test(line) ? [] : [line.trim()]));
+  const lines = text.replaceAll(/ *\\\n */g, ' ').split('\n');
+  return lines.flatMap((line) => (/^\s*(#|$)/.test(line) ? [] : [line.trim()]));
 }
 
 /** As a shell does, for the little quoting there is in the documents. */

@@ -61,7 +61,7 @@ test('the settings in the compose example are accepted', async (t) => {
 });
 
 test('the command in the Kubernetes example is accepted, and listens for its pod only', async (t) => {
-  const [, words = ''] = /args: (\[.*\])/.exec(await example('kubernetes/sidecar.yaml')) ?? [];
+  const [, words = ''] = /args: (\[.*\])/.exec(await example('kubernetes-sidecar.yaml')) ?? [];
   const { config, warnings } = configOf(words, { MCP_PORTAGE_HOST: '0.0.0.0', MCP_PORTAGE_PORT: '8000' });
   t.like(config.listener, { host: '127.0.0.1', port: 8000 });
   t.deepEqual(warnings, []);
@@ -70,11 +70,9 @@ test('the command in the Kubernetes example is accepted, and listens for its pod
 /** The health check of the Kubernetes example is that of the image. */
 test('the Kubernetes example runs the health check of the image', async (t) => {
   const [, check = ''] = /CMD (\[.*healthcheck.*\])/.exec(await readFile(new URL('Dockerfile', ROOT), 'utf8')) ?? [];
-  const commands = [...(await example('kubernetes/sidecar.yaml')).matchAll(/command: (\[.*\])/g)];
-  t.deepEqual(
-    commands.map(([, words = '']) => words.replaceAll("'", '"')),
-    [check, check],
-  );
+  t.regex(check, /healthcheck/);
+  const pod = (await example('kubernetes-sidecar.yaml')).replaceAll("'", '"');
+  t.true(pod.includes(`command: ${check}`));
 });
 
 test('the command in the systemd example is accepted', async (t) => {

@@ -20,7 +20,9 @@ export type Trial =
 const ACCEPTED: Trial = { kind: 'accepted' };
 const EVERYTHING = /\becho\b/;
 const HOST: Trial = { kind: 'not tried', reason: 'the host is not installed; the snippets of mcp-portage are tested' };
-const IMAGE: Trial = { kind: 'elsewhere', test: 'test/docs/container.test.ts' };
+const IMAGE: Trial = { kind: 'elsewhere', test: 'test/image/image.test.ts' };
+const EXAMPLES_OF_IMAGE: Trial = { kind: 'elsewhere', test: 'test/image/examples.test.ts' };
+const BINARY: Trial = { kind: 'elsewhere', test: 'test/binary/binary.test.ts' };
 const MANY: Trial = { kind: 'elsewhere', test: 'test/docs/many-servers.test.ts' };
 
 export const TRIALS: Readonly<Record<string, Trial>> = {
@@ -85,12 +87,21 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
   'mcp-portage report': { kind: 'runs', prints: /./, exitCode: 75 },
   'mcp-portage report --since 30d >/dev/null && echo "HTTP+SSE can go"': { kind: 'runs', prints: /^$/, exitCode: 75 },
 
+  'OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 mcp-portage -- npx -y @modelcontextprotocol/server-everything': {
+    kind: 'elsewhere',
+    test: 'test/observe/traces/traced-calls.test.ts',
+  },
+
   // ---- deploying
-  'docker build -t mcp-portage .': IMAGE,
-  'docker run --rm -p 127.0.0.1:8000:8000 mcp-portage --allow-anonymous -- npx -y @modelcontextprotocol/server-everything':
+  'docker run --rm -p 127.0.0.1:8000:8000 -e MCP_PORTAGE_ALLOW_ANONYMOUS=true ghcr.io/mcp-portage/mcp-portage -- npx -y @modelcontextprotocol/server-everything':
     IMAGE,
-  'docker compose -f examples/compose.yaml up': { kind: 'elsewhere', test: 'test/docs/examples.test.ts' },
-  'kubectl apply -f examples/kubernetes/sidecar.yaml': { kind: 'elsewhere', test: 'test/docs/examples.test.ts' },
+  'docker run --rm --read-only --tmpfs /tmp --cap-drop ALL --security-opt no-new-privileges -p 127.0.0.1:8000:8000 …':
+    IMAGE,
+  'docker compose -f examples/compose.yaml up': EXAMPLES_OF_IMAGE,
+  'kubectl apply -f examples/kubernetes-sidecar.yaml': EXAMPLES_OF_IMAGE,
+  'scripts/image/build.sh slim mcp-portage': IMAGE,
+  'npm run build:binary': BINARY,
+  'build/mcp-portage --version': BINARY,
   'npm install --global mcp-portage': { kind: 'not tried', reason: 'it changes the machine' },
   'systemd-analyze verify examples/systemd/mcp-portage.service': {
     kind: 'elsewhere',

@@ -27,6 +27,8 @@ export type Endpoint =
   | {
       readonly kind: 'command';
       readonly command: readonly string[];
+      /** Added to the few variables that a client passes on by itself. */
+      readonly env?: Readonly<Record<string, string>> | undefined;
       readonly onPipe?: (pipe: ServerPipe) => void;
       /** Where its log goes: to `onPipe`, which is the default, or to where that of the client goes. */
       readonly stderr?: 'pipe' | 'inherit';
@@ -92,6 +94,7 @@ interface PipeParameters {
   readonly command: string;
   readonly args: string[];
   readonly cwd: string;
+  readonly env: Record<string, string>;
   readonly stderr: 'pipe' | 'inherit';
 }
 
@@ -101,7 +104,8 @@ function openPipe<Pipe extends ServerPipe>(
 ): Pipe {
   if (endpoint.kind !== 'command') throw new Error('a client on stdio starts a command');
   const [command = '', ...args] = endpoint.command;
-  const pipe = new Transport({ command, args, cwd: REPOSITORY, stderr: endpoint.stderr ?? 'pipe' });
+  const { env = {}, stderr = 'pipe' } = endpoint;
+  const pipe = new Transport({ command, args, cwd: REPOSITORY, env: { ...env }, stderr });
   endpoint.onPipe?.(pipe);
   return pipe;
 }

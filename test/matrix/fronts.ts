@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { BRIDGE_COMMAND, type LogLine, readLog, startBridge } from '../support/bridge.ts';
+import { BRIDGE_COMMAND, type BridgeOptions, type LogLine, readLog, startBridge } from '../support/bridge.ts';
 import { assertGone, descendantsOf } from '../support/processes.ts';
 import { CLIENTS, type ClientKind, type ClientName, type Endpoint, type ServerPipe } from './clients.ts';
 import type { ConnectOptions, MatrixClient } from './matrix-client.ts';
@@ -19,10 +19,14 @@ export interface Front {
  * The bridge as this kind of client uses it: one process a client, or one for all of them.
  * @param target URL, or `--` and a command
  */
-export async function startFront(client: ClientName, target: readonly string[]): Promise<Front> {
+export async function startFront(
+  client: ClientName,
+  target: readonly string[],
+  options: BridgeOptions = {},
+): Promise<Front> {
   const kind: ClientKind = CLIENTS[client];
-  if (kind.over !== 'stdio') return serve(kind, target);
-  return new StdioFront(kind, [...BRIDGE_COMMAND, 'connect', '--log-format', 'json', ...target]);
+  if (kind.over !== 'stdio') return serve(kind, target, options);
+  return new StdioFront(kind, [...BRIDGE_COMMAND, 'connect', '--log-format', 'json', ...target], options);
 }
 
 /** No bridge at all, for a server of the client's own transport. */
@@ -42,14 +46,17 @@ class StdioFront implements Front {
   readonly #read: Promise<void>[] = [];
   /** What ran when a client left: afterwards nobody could tell whose it was. */
   readonly #left: number[] = [];
+  readonly #env: BridgeOptions['env'];
 
-  constructor(kind: ClientKind, command: readonly string[]) {
+  constructor(kind: ClientKind, command: readonly string[], { env }: BridgeOptions = {}) {
     this.#kind = kind;
     this.#command = command;
+    this.#env = env;
   }
 
   connect(options: ConnectOptions): Promise<MatrixClient> {
-    return this.#kind.connect({ kind: 'command', command: this.#command, onPipe: (pipe) => this.#keep(pipe) }, options);
+    const onPipe = (pipe: ServerPipe): void => this.#keep(pipe);
+    return this.#kind.connect({ kind: 'command', command: this.#command, env: this.#env, onPipe }, options);
   }
 
   #keep(pipe: ServerPipe): void {
@@ -79,8 +86,8 @@ const below = ({ pid }: ServerPipe): number[] => (pid === null ? [] : [pid, ...d
 const POOL = ['--pool-size', '8'];
 
 /** `mcp-portage serve …`, one for all clients. */
-async function serve(kind: ClientKind, target: readonly string[]): Promise<Front> {
-  const bridge = await startBridge(target[0] === '--' ? [...POOL, ...target] : target);
+async function serve(kind: ClientKind, target: readonly string[], options: BridgeOptions): Promise<Front> {
+  const bridge = await startBridge(target[0] === '--' ? [...POOL, ...target] : target, options);
   const endpoint: Endpoint = { kind: 'url', url: kind.over === 'httpSse' ? bridge.sseUrl : bridge.url };
   return {
     logs: bridge.logs,

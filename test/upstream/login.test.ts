@@ -45,6 +45,7 @@ function connectTo(t: ExecutionContext, world: LoginWorld) {
     protocol: 'auto',
     remote: REMOTE,
     maxMessageBytes: 1024 * 1024,
+    tracing: 'off',
     clientInfo: CLIENT_INFO,
     credentials: user.login,
     learned: () => undefined,

@@ -8,6 +8,8 @@ import { joinObservers } from '../../observe/observers.ts';
 import type { ServedEndpoint } from '../../observe/usage/usage.ts';
 import type { UsageTable } from '../../observe/usage/usage-table.ts';
 import type { Observer } from '../../relay/observer.ts';
+import type { Tracer } from '../../relay/tracer.ts';
+import { VERSION } from '../../version.ts';
 
 /** Paths of routes, and what is served there. */
 export type Routes = readonly (readonly [path: string, route: FoundRoute])[];
@@ -42,7 +44,11 @@ const NOTHING: ObservingPart = {
 /** A part that others look at. */
 export type Looking = Pick<ObservingPart, 'observer' | 'routes' | 'endWatching'>;
 
-export type Observation = Omit<ObservingPart, 'routes'> & { readonly routes: ReadonlyMap<string, FoundRoute> };
+export type Observation = Omit<ObservingPart, 'routes'> & {
+  readonly routes: ReadonlyMap<string, FoundRoute>;
+  /** Who joins calls with traces; undefined: nobody. */
+  readonly tracer: Tracer | undefined;
+};
 
 export interface ObservationRequest {
   readonly config: ObservationConfig;
@@ -60,16 +66,18 @@ export async function createObservation(request: ObservationRequest): Promise<Ob
   const { log } = request.deps;
   const usage = await countUsage(request);
   const looking = (await request.look(usage?.table)).map((part) => ({ ...NOTHING, ...part }));
+  const traces = await traceCalls(request);
   const parts = [logClients(request), usage?.part ?? NOTHING, await writeAudit(request), ...looking];
   const observers = parts.flatMap(({ observer }) => observer ?? []);
   return {
     observer: joinObservers(observers, (err) => log.error({ err }, 'an observer failed')),
+    tracer: traces?.tracer,
     routes: new Map(parts.flatMap(({ routes }) => routes)),
     refusal: () => firstOf(parts),
     serves: (endpoints) => each(parts, (part) => part.serves(endpoints)),
     reopen: () => each(parts, (part) => part.reopen()),
     endWatching: () => each(parts, (part) => part.endWatching()),
-    close: async () => void (await Promise.all(parts.map((part) => part.close()))),
+    close: async () => void (await Promise.all([...parts, ...(traces ? [traces] : [])].map((part) => part.close()))),
   };
 }
 
@@ -116,7 +124,7 @@ async function writeAudit({ config: { audit }, deps }: ObservationRequest): Prom
   if (audit === undefined) return NOTHING;
   const { openAuditFile } = await import('../../observe/audit/audit-file.ts');
   const { clock, log } = deps;
-  const file = await openAuditFile({ path: audit.file, clock, log, traceIdOf: () => undefined });
+  const file = await openAuditFile({ path: audit.file, clock, log });
   return {
     ...NOTHING,
     observer: file,
@@ -124,4 +132,11 @@ async function writeAudit({ config: { audit }, deps }: ObservationRequest): Prom
     reopen: () => void file.reopen(),
     close: () => file.close(),
   };
+}
+
+/** The libraries for it are large, and are read only here. */
+async function traceCalls({ config: { traces }, deps: { log, clock } }: ObservationRequest) {
+  if (traces === undefined) return undefined;
+  const { startTraces } = await import('../../observe/traces/traces.ts');
+  return startTraces({ ...traces, version: VERSION, log, clock });
 }

@@ -8,6 +8,7 @@ import { findToken } from './access.ts';
 import { parseTokenSource } from './auth-value.ts';
 import type { RemoteSurroundings } from './remote.ts';
 import { findStateDirectory } from './state-directory.ts';
+import { parseTraces } from './traces.ts';
 import * as value from './value.ts';
 
 export interface ParsedObservation {
@@ -31,16 +32,19 @@ export function parseObservation(
     : undefined;
   const isOpen = listener !== undefined && isLoopback(listener.host) && listener.access.auth === undefined;
   const mayLook = statusToken !== undefined || isOpen;
+  const traced = parseTraces(around.env);
   const observation: ObservationConfig = {
     status: given.required('status', value.parseFlag) && mayLook ? 'served' : 'off',
     statusToken,
     metrics,
     usage,
     audit: parseAudit(given, around),
+    traces: traced.config,
   };
   const warnings = [
     ...(metrics === 'served' && !mayLook ? [NOBODY_MAY_LOOK] : []),
     ...(usage !== undefined && usage.stateDirectory === undefined ? [NOT_KEPT] : []),
+    ...traced.warnings,
   ];
   return { observation, warnings };
 }

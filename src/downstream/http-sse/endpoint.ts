@@ -3,7 +3,9 @@ import type { Deps } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
 import { forwardedHeaders } from '../../http/request-headers.ts';
 import { respondError } from '../../http/server/respond.ts';
+import { traceContextOf } from '../../http/trace-headers.ts';
 import { OLDEST_REVISION, type Revision } from '../../mcp/vocabulary/revisions.ts';
+import type { TraceContext } from '../../mcp/vocabulary/trace-keys.ts';
 import type { Lane } from '../../relay/exchange.ts';
 import type { CallerEnvironment, ClientListener, DownstreamPeer } from '../../relay/ports.ts';
 import type { Relay } from '../../relay/relay.ts';
@@ -103,8 +105,10 @@ export class HttpSseEndpoint {
     const refusal = messages.kind === 'batch' ? refusalOfBatch(items, peer.revision) : undefined;
     if (refusal !== undefined) return respondError(response, refusal);
     if (messages.kind === 'batch') relay.batched();
+    const traceHeaders = traceContextOf(response.req.headers);
+    const lane = traceHeaders === undefined ? peer : new TracedLane(peer, traceHeaders);
     for (const item of items) {
-      if (item instanceof Frame) relay.fromClient(item, peer);
+      if (item instanceof Frame) relay.fromClient(item, lane);
       else peer.send(faultAnswer(item));
     }
     if (this.#taken.length === 0) setImmediate(() => this.#respondTaken());
@@ -207,6 +211,23 @@ class HttpSsePeer implements DownstreamPeer, Lane, EventStreamOwner {
   /** The stream is the session: nothing can be resumed. */
   streamClosed(): void {
     this.#listener.clientClosed(new BridgeError('ERR_SESSION_CLOSED', 'The client closed its stream.'));
+  }
+}
+
+/** The lane of the messages of one POST which says of its trace what the stream, opened by another request, does not. */
+class TracedLane implements Lane {
+  readonly headers: Readonly<Record<string, string>> | undefined;
+  readonly traceHeaders: TraceContext;
+  readonly #stream: HttpSsePeer;
+
+  constructor(stream: HttpSsePeer, traceHeaders: TraceContext) {
+    this.headers = stream.headers;
+    this.traceHeaders = traceHeaders;
+    this.#stream = stream;
+  }
+
+  get isOpen(): boolean {
+    return this.#stream.isOpen;
   }
 }
 

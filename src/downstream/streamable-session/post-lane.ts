@@ -2,7 +2,9 @@ import type { ServerResponse } from 'node:http';
 import type { LinkedList, ListNode } from '../../collections/linked-list.ts';
 import { JSON_TYPE } from '../../http/content-type.ts';
 import { respondEmpty } from '../../http/server/respond.ts';
+import { traceContextOf } from '../../http/trace-headers.ts';
 import { SESSION_ID_HEADER_OUT } from '../../mcp/vocabulary/headers.ts';
+import type { TraceContext } from '../../mcp/vocabulary/trace-keys.ts';
 import type { Lane } from '../../relay/exchange.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { joinArray } from '../../wire/write-message.ts';
@@ -80,6 +82,10 @@ export class PostLane implements Lane, Ticking {
 
   get headers(): Readonly<Record<string, string>> | undefined {
     return this.#options.forwarded;
+  }
+
+  get traceHeaders(): TraceContext | undefined {
+    return traceContextOf(this.#response.req.headers);
   }
 
   get isOpen(): boolean {

@@ -9,7 +9,7 @@ import type { Implementation } from '../../mcp/vocabulary/meta.ts';
 import type { ModernRevisionId } from '../../mcp/vocabulary/revisions.ts';
 import type { Readiness, ServerListener, SessionDialer, UpstreamLink } from '../../relay/ports.ts';
 import { createHttpSseDialer } from '../http-sse/dialer.ts';
-import type { RemoteDialerOptions } from '../remote/remote-options.ts';
+import type { RemoteDialerOptions, RemoteTracing } from '../remote/remote-options.ts';
 import { createStreamableDialer } from '../streamable-session/dialer.ts';
 import { PROBE_TIMEOUT_MS } from './connection-attempts.ts';
 import { Deadline } from './deadline.ts';
@@ -24,6 +24,7 @@ export interface RemoteOptions {
   readonly protocol: Protocol;
   readonly remote: RemoteConfig;
   readonly maxMessageBytes: number;
+  readonly tracing: RemoteTracing;
   /** Who asks where no client does; also the User-Agent. */
   readonly clientInfo: Implementation;
   /** The credentials that all clients share. */
@@ -68,8 +69,9 @@ export function createSessionDialer(options: RemoteOptions, knowledge: SessionKn
 }
 
 export function dialerOptions(options: RemoteOptions): RemoteDialerOptions {
-  const { target, remote, maxMessageBytes, deps } = options;
-  return { url: target.url, http: createHttpClient(options), timeouts: remote.timeouts, maxMessageBytes, deps };
+  const { target, remote, maxMessageBytes, tracing, deps } = options;
+  const { timeouts } = remote;
+  return { url: target.url, http: createHttpClient(options), timeouts, maxMessageBytes, tracing, deps };
 }
 
 export function createHttpClient({

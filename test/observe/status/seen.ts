@@ -47,7 +47,15 @@ export const LEGACY_STDIO: ObservedServer = { transport: 'stdio', era: 'legacy',
 export const MODERN_HTTP: ObservedServer = { transport: 'streamable-http', era: 'modern', revision: '2026-07-28' };
 
 export function call(given: Partial<ObservedCall> = {}): ObservedCall {
-  return { client: CURSOR, method: 'tools/call', tool: 'echo', requestBytes: 120, openedAtMs: 0, ...given };
+  return {
+    client: CURSOR,
+    method: 'tools/call',
+    tool: 'echo',
+    requestBytes: 120,
+    openedAtMs: 0,
+    traceId: undefined,
+    ...given,
+  };
 }
 
 export function ending(given: Partial<CallEnding> = {}): CallEnding {

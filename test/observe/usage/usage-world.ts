@@ -49,7 +49,7 @@ export interface CallParts {
 export function call(table: UsageTable, client: ObservedClient, parts: CallParts = {}): void {
   const { method = 'tools/call', outcome = { kind: 'answered' }, durationMs = 10 } = parts;
   const server = 'server' in parts ? parts.server : LEGACY_SERVER;
-  const ended = table.opened({ client, method, tool: 'echo', requestBytes: 100, openedAtMs: 0 });
+  const ended = table.opened({ client, method, tool: 'echo', requestBytes: 100, openedAtMs: 0, traceId: undefined });
   ended({ outcome, bytes: 1000, durationMs, server });
 }
 

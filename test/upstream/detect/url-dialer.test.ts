@@ -46,6 +46,7 @@ function connectTo(
     credentials: undefined,
     learned,
     maxMessageBytes: 1024 * 1024,
+    tracing: 'off',
     clientInfo: CLIENT_INFO,
     deps,
     joinEras: joinErasWith(deps),

@@ -52,6 +52,7 @@ function connectTo(
       remote,
       credentials: undefined,
       maxMessageBytes: 1024 * 1024,
+      tracing: 'off',
       clientInfo: { name: 'mcp-portage', version: '0' },
       deps: { ...deps, clock },
     },
