@@ -2,12 +2,19 @@
 import { fstatSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import type { Logger } from 'pino';
+import { showBanner } from './cli/banner.ts';
 import { readHeaderFile } from './cli/check-files.ts';
 import { allowsColor } from './cli/colors.ts';
 import { type BridgeCommand, parseCommandLine } from './cli/command-line.ts';
 import { renderCompletion } from './cli/completion.ts';
 import type { HelpTopic } from './cli/help/topic.ts';
-import { listenForSignals, type ProcessEvents, type RunningBridge, superviseBridge } from './cli/lifecycle.ts';
+import {
+  announceUrls,
+  listenForSignals,
+  type ProcessEvents,
+  type RunningBridge,
+  superviseBridge,
+} from './cli/lifecycle.ts';
 import { allowsLiveLine, type LiveLine } from './cli/live-line.ts';
 import { type LoadedConfig, loadConfig, loadSnippet } from './cli/load-config.ts';
 import type { reportUsage, showTop } from './cli/looking.ts';
@@ -130,7 +137,12 @@ async function run(command: BridgeCommand, host: CliHost): Promise<void> {
   // Timers of the bridge keep no process alive, and when input has ended, nothing else does while one is all that is
   // waited for: the pause before a stream is resumed, say.
   const held = setInterval(() => undefined, MAX_TIMER_MS);
-  const exitCode = await superviseBridge({ start, hangUp, events: host.events, log });
+  const { listener } = config;
+  const announce = (bridge: RunningBridge): void => {
+    if (config.log.format === 'pretty' && listener.kind === 'http') showBanner(bridge, listener, log);
+    else announceUrls(bridge, log);
+  };
+  const exitCode = await superviseBridge({ start, hangUp, announce, events: host.events, log });
   clearInterval(held);
   host.exit(exitCode);
 }

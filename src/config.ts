@@ -192,8 +192,20 @@ export interface EndpointConfig {
   /** HTTP+SSE: the GET stream and the POST endpoint it announces. */
   readonly ssePath: string;
   readonly messagePath: string;
+  /** When HTTP+SSE ends; undefined: that is not known yet. */
+  readonly sunset: SunsetConfig | undefined;
   /** How clients reach this process from outside, without a trailing slash; undefined: as it listens. */
   readonly baseUrl: URL | undefined;
+}
+
+/** The announced end of HTTP+SSE. */
+export interface SunsetConfig {
+  /** As the user wrote it. */
+  readonly date: string;
+  /** Milliseconds since 1970. */
+  readonly atMs: number;
+  /** What its clients get from then on. */
+  readonly afterwards: 'refuse' | 'serve';
 }
 
 export interface AccessConfig {

@@ -36,6 +36,7 @@ const codes = {
   ERR_HTTP_HOST: { rpc: SESSION_ERROR, http: 403, exit: undefined },
   ERR_HTTP_ORIGIN: { rpc: SESSION_ERROR, http: 403, exit: undefined },
   ERR_HTTP_PATH: { rpc: SESSION_ERROR, http: 404, exit: undefined },
+  ERR_HTTP_GONE: { rpc: SESSION_ERROR, http: 410, exit: undefined },
   ERR_HTTP_METHOD: { rpc: SESSION_ERROR, http: 405, exit: undefined },
   ERR_HTTP_ACCEPT: { rpc: SESSION_ERROR, http: 406, exit: undefined },
   ERR_HTTP_CONTENT_TYPE: { rpc: SESSION_ERROR, http: 415, exit: undefined },

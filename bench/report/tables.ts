@@ -14,6 +14,8 @@ const ORDER: readonly Contender[] = [
   'mcp-portage-prewarmed',
   'mcp-portage-first',
   'mcp-portage-listed',
+  'mcp-portage-unseen',
+  'mcp-portage-observed',
   'supergateway',
   'mcp-proxy',
   'mcp-remote',

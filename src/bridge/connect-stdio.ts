@@ -1,3 +1,4 @@
+import { QueueSizes } from '../collections/queue-sizes.ts';
 import type { Config } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { StdioEndpoint } from '../downstream/stdio/endpoint.ts';
@@ -30,12 +31,13 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
   const observation = await createObservation({
     config: config.observation,
     clients: 'one',
+    sunset: undefined,
     look: async () => [],
     deps,
   });
   const { observer, tracer, refusal } = observation;
   const name = nameServer(server);
-  observation.serves([{ server: name, transport: 'stdio', path: undefined }]);
+  observation.serves([{ server: name, transport: 'stdio', path: undefined, sunset: undefined }]);
   const observing = { observer, tracer, speech: new ServerSpeech(), server: name };
   const dialers = await createDialers(
     {
@@ -45,6 +47,7 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
       shutdownGraceMs,
       urgency: urgency.signal,
       observing,
+      queues: new QueueSizes(),
     },
     deps,
   );
@@ -119,7 +122,16 @@ export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipe
     return ended.kind === 'server' ? ended.reason : undefined;
   };
   const reopen = (): void => observation.reopen();
-  return { urls: [], update: undefined, reopen, shutdown, killNow: () => dialers.killNow(), ended: end() };
+  return {
+    urls: [],
+    servers: [],
+    statusUrl: undefined,
+    update: undefined,
+    reopen,
+    shutdown,
+    killNow: () => dialers.killNow(),
+    ended: end(),
+  };
 }
 
 function untaken(bytes: number, timeoutMs: number): BridgeError {

@@ -1,3 +1,4 @@
+import type { QueueSizes } from '../collections/queue-sizes.ts';
 import type { CommandTarget, LoginConfig, ServerConfig, ServerLimits, UrlTarget } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import type { Credentials } from '../http/client/credentials.ts';
@@ -32,6 +33,8 @@ export interface ServerToDial extends ServerConfig {
   readonly shutdownGraceMs: number;
   /** Aborted when the bridge is about to be killed, and there is no time to let processes end by themselves. */
   readonly urgency: AbortSignal;
+  /** Where it is looked up what waits for it. */
+  readonly queues: QueueSizes;
   /** Is told what the server speaks when that is found out. */
   readonly observing: Observing;
 }

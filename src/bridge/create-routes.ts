@@ -1,6 +1,8 @@
 import type { IncomingMessage } from 'node:http';
+import type { QueueSizes } from '../collections/queue-sizes.ts';
 import type { EndpointConfig, HttpListenerConfig, ServerConfig } from '../config.ts';
 import { HttpSseEndpoint, refuseHttpSse } from '../downstream/http-sse/endpoint.ts';
+import { Sunset } from '../downstream/http-sse/sunset.ts';
 import { browserPages, type Endpoint } from '../downstream/listener/browser-page.ts';
 import type { Routes } from '../downstream/listener/find-route.ts';
 import type { HttpRoute } from '../downstream/listener/http-server.ts';
@@ -18,6 +20,7 @@ import type { RunningBridge } from './running-bridge.ts';
 
 export interface EndpointParts extends Pick<StreamableEndpointOptions, 'deps' | 'sessions' | 'live'> {
   readonly calls: CallRegistry;
+  readonly queues: QueueSizes;
 }
 
 /** One server, where it is served, and to whom. */
@@ -35,12 +38,16 @@ type RoutedListener = Pick<HttpListenerConfig, 'endpoints' | 'tls'>;
 export function createRoutes(server: RoutedServer, parts: EndpointParts): Routes['routes'] {
   const { endpoints } = server.listener;
   const { path, ssePath, messagePath, baseUrl, httpSse } = endpoints;
+  const { wallClock } = parts.deps;
   const { maxMessageBytes, maxJsonDepth, maxReplayBytes, maxStreamsPerSession: maxStreams } = server.limits;
   const callerOf = server.callers.names === 'several' ? principalOf : undefined;
+  const budget = new BodyBudget({ maxMessageBytes, callerOf });
+  // The routes last as long as the queues.
+  parts.queues.add(() => [{ queue: 'request_bodies', items: undefined, bytes: budget.bytes }]);
   const bodies = {
     maxMessageBytes,
     messages: { ...CLIENT_LIMITS, maxDepth: maxJsonDepth },
-    bodies: new BodyBudget({ maxMessageBytes, callerOf }),
+    bodies: budget,
     maxWaitMs: server.limits.requestTimeoutMs,
     clock: parts.deps.clock,
   };
@@ -49,7 +56,9 @@ export function createRoutes(server: RoutedServer, parts: EndpointParts): Routes
   const prefix = baseUrl === undefined ? '' : baseUrl.pathname.replace(/\/$/, '');
   const publicUrl = publicUrlOf(server.listener);
   const streamableUrl = (request: IncomingMessage) => publicUrl(path, request);
-  const sse = new HttpSseEndpoint({ ...shared, announcedMessagePath: `${prefix}${messagePath}`, streamableUrl });
+  const sunset = endpoints.sunset && new Sunset({ ...endpoints.sunset, wallClock, streamableUrl });
+  const announcedMessagePath = `${prefix}${messagePath}`;
+  const sse = new HttpSseEndpoint({ ...shared, announcedMessagePath, streamableUrl, sunset });
   const { pollAfterMs } = server.sessions;
   const endpoint = new McpEndpoint({
     sessions: new StreamableEndpoint({ ...shared, pollAfterMs, maxStreams, maxReplayBytes }),

@@ -1,7 +1,12 @@
 import type { HttpListenerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { Admission } from '../downstream/listener/admission.ts';
-import { type CertificateSource, HttpServer, SOCKET_LIMITS } from '../downstream/listener/http-server.ts';
+import {
+  type CertificateSource,
+  HttpServer,
+  type OnRefused,
+  SOCKET_LIMITS,
+} from '../downstream/listener/http-server.ts';
 import { LiveStreams } from '../downstream/stream/live-streams.ts';
 import { AccessPolicy } from '../http/server/access-policy.ts';
 import type { Authentication } from './create-authentication.ts';
@@ -11,6 +16,7 @@ export interface HttpListenerOptions extends Pick<ServerListParts, 'dial' | 'loo
   readonly listener: HttpListenerConfig;
   readonly authentication: Authentication;
   readonly certificate: CertificateSource | undefined;
+  readonly onRefused: OnRefused | undefined;
   readonly socketLimits?: typeof SOCKET_LIMITS;
   readonly deps: Deps;
 }
@@ -21,7 +27,16 @@ export class HttpListener {
   readonly http: HttpServer;
   readonly servers: ServerList;
 
-  constructor({ listener, authentication, certificate, socketLimits, dial, looking, deps }: HttpListenerOptions) {
+  constructor({
+    listener,
+    authentication,
+    certificate,
+    onRefused,
+    socketLimits,
+    dial,
+    looking,
+    deps,
+  }: HttpListenerOptions) {
     this.live = new LiveStreams(deps.clock);
     this.servers = new ServerList({ listener, authentication, dial, looking, live: this.live, deps });
     const policy = new AccessPolicy({ host: listener.host, ...listener.access });
@@ -33,6 +48,7 @@ export class HttpListener {
       cors: policy,
       admission: new Admission(policy),
       router: this.servers,
+      onRefused,
       deps,
     });
   }

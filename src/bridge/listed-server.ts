@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { sumOfQueues } from '../collections/queue-sizes.ts';
 import { type EndpointConfig, fingerprint, type HttpListenerConfig, type ServerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { SESSION_PARAMETER } from '../downstream/http-sse/endpoint.ts';
@@ -101,7 +102,7 @@ export class ListedServer {
 
   /** @param url where clients find a path of this listener */
   inspect(url: (path: string) => string): InspectedServer {
-    const { path, ssePath, httpSse } = this.endpoints;
+    const { path, ssePath, httpSse, sunset } = this.endpoints;
     const known = this.readiness();
     const parts = this.#all().map((served) => served.inspect());
     const sum = (of: (part: InspectedPart) => number) => parts.reduce((total, part) => total + of(part), 0);
@@ -110,14 +111,16 @@ export class ListedServer {
       name: nameServer(this.#config),
       url: url(path),
       sseUrl: httpSse === 'served' ? url(ssePath) : undefined,
+      sunset: sunset?.date,
       kind: this.#config.target.kind,
       state: isIdle ? 'idle' : known.state,
       problem: known.state === 'ready' ? undefined : known.error.message,
-      speaks: parts[0]?.speaks,
+      verdicts: parts[0]?.verdicts ?? [],
       sessions: sum(({ sessions }) => sessions),
       openCalls: sum(({ openCalls }) => openCalls),
       processes: sum(({ processes }) => processes),
       restarts: sum(({ restarts }) => restarts),
+      queues: sumOfQueues(parts.flatMap(({ queues }) => queues)),
     };
   }
 

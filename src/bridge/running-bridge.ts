@@ -10,6 +10,10 @@ export interface RunningBridge {
   reopen(): void;
   /** Where it can be reached, for people; empty for a stdio endpoint. */
   readonly urls: readonly { readonly label: string; readonly url: string }[];
+  /** What is served, and where clients find it; empty for a stdio endpoint. */
+  readonly servers: readonly { readonly name: string; readonly url: string }[];
+  /** Where people look at it; undefined: nobody can. */
+  readonly statusUrl: string | undefined;
   /** Takes nothing new, lets open calls finish within the grace time, ends streams, then the server's processes. */
   shutdown(signal: NodeJS.Signals): Promise<void>;
   /** Last resort, synchronous: no child stays behind. */

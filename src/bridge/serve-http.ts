@@ -1,3 +1,4 @@
+import { QueueSizes } from '../collections/queue-sizes.ts';
 import { SharedCapacity } from '../collections/shared-capacity.ts';
 import type { Config, HttpListenerConfig, ServerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
@@ -32,17 +33,18 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
   const observation = await createObservation({
     config: observed,
     clients: 'several',
+    sunset: listener.endpoints.sunset,
     look: (counted) => createLooking({ config: observed, listener, inspect, deps }, counted),
     deps,
   });
   const dial = createDial(listener, { capacity, observation, shutdownGraceMs });
-  const looking = observation.routes;
-  const http = new HttpListener({ listener, dial, authentication, certificate, looking, deps });
+  const { routes: looking, onRefused } = observation;
+  const http = new HttpListener({ listener, dial, authentication, certificate, looking, onRefused, deps });
   const { servers } = http;
   servers.update(config.servers);
   observation.serves(servers.served);
   let port = 0;
-  const startedAtMs = Date.now();
+  const startedAtMs = deps.wallClock();
   const inspectAll = (): Inspection => ({
     startedAtMs,
     version: VERSION,
@@ -51,6 +53,8 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
     maxOpenCalls: capacity.calls.calls.total,
     processes: capacity.children.taken,
     maxProcesses: capacity.children.total,
+    connections: http.http.connections,
+    unsentBytes: http.live.unsentBytes,
   });
   try {
     // What is wrong with the only server is told now, and not to the first client.
@@ -66,6 +70,10 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
     get urls() {
       return createUrls(listener, list, port);
     },
+    get servers() {
+      return servers.inspect((path) => `${baseOf(listener, port)}${path}`).map(({ name, url }) => ({ name, url }));
+    },
+    statusUrl: looking.has('/status') ? `${baseOf(listener, port)}/status` : undefined,
     update(newer) {
       list = newer;
       const change = servers.update(newer);
@@ -109,10 +117,11 @@ function createDial(
       closeCalls();
     };
     const observing = { observer, tracer, speech: new ServerSpeech(), server: nameServer(server) };
+    const queues = new QueueSizes();
     const childLimit = new ChildLimit(server.limits.maxChildren, childShare);
     try {
       const dialers = await createDialers(
-        { ...server, callers, children: childLimit, shutdownGraceMs, urgency: NEVER, observing },
+        { ...server, callers, children: childLimit, shutdownGraceMs, urgency: NEVER, observing, queues },
         deps,
       );
       return {
@@ -120,6 +129,7 @@ function createDial(
         callDialers: dialers,
         exchanges: new Exchanges({ clock: deps.clock, ...callShare, ...observing, refusal }),
         processes: childLimit,
+        queues,
         close: () => dialers.close().finally(giveBack),
       };
     } catch (thrown) {

@@ -1,3 +1,4 @@
+import type { QueueSizes } from '../collections/queue-sizes.ts';
 import type { EndpointConfig, HttpListenerConfig, ServerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import type { HttpRoute } from '../downstream/listener/http-server.ts';
@@ -22,6 +23,8 @@ export interface DialledServer {
   readonly exchanges: Exchanges;
   /** Its processes, and those that ended though nobody wanted that. */
   readonly processes: Pick<ChildLimit, 'running' | 'failed'>;
+  /** What waits for it. */
+  readonly queues: QueueSizes;
   /** Ends its processes and connections. */
   close(): Promise<void>;
 }
@@ -37,10 +40,10 @@ export interface ServedServerOptions {
 }
 
 /** What is seen of a server that runs. */
-export type InspectedPart = Pick<InspectedServer, 'sessions' | 'openCalls' | 'processes' | 'restarts' | 'speaks'>;
-
-/** A server of both eras is shown by the later one. */
-const MODERN_CLIENT = { era: 'modern', revision: undefined } as const;
+export type InspectedPart = Pick<
+  InspectedServer,
+  'sessions' | 'openCalls' | 'processes' | 'restarts' | 'verdicts' | 'queues'
+>;
 
 /** A server as clients over HTTP meet it: their sessions and calls, and what is at which path. */
 export class ServedServer {
@@ -50,23 +53,25 @@ export class ServedServer {
   readonly #dialled: DialledServer;
 
   constructor({ config, listener, endpoints, dialled, live, deps }: ServedServerOptions) {
-    const { sessionDialers, callDialers, exchanges } = dialled;
+    const { sessionDialers, callDialers, exchanges, queues } = dialled;
     this.#dialled = dialled;
     const callers = describeCallers(listener, config);
     this.sessions = createSessions(config, { exchanges, deps, dialers: sessionDialers });
     this.calls = createCalls({ ...config, callers }, { exchanges, deps, dialers: callDialers });
     const served = { ...config, callers, listener: { ...listener, endpoints } };
-    this.routes = createRoutes(served, { deps, sessions: this.sessions, calls: this.calls, live });
+    this.routes = createRoutes(served, { deps, queues, sessions: this.sessions, calls: this.calls, live });
   }
 
   inspect(): InspectedPart {
-    const { exchanges, processes } = this.#dialled;
+    const { exchanges, processes, queues } = this.#dialled;
+    const requests = { queue: 'large_requests', items: undefined, bytes: exchanges.largeRequestBytes };
     return {
       sessions: this.sessions.size,
       openCalls: exchanges.size,
       processes: processes.running,
       restarts: processes.failed,
-      speaks: exchanges.speech.spokenTo(MODERN_CLIENT),
+      verdicts: exchanges.speech.all,
+      queues: [requests, ...queues.sizes],
     };
   }
 

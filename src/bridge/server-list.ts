@@ -101,10 +101,12 @@ export class ServerList implements Router {
 
   /** Where clients can come in, for those who count who does. */
   get served(): readonly ServedEndpoint[] {
-    return this.#listed().flatMap(({ config, endpoints: { path, ssePath, httpSse } }) => {
+    return this.#listed().flatMap(({ config, endpoints: { path, ssePath, httpSse, sunset } }) => {
       const server = nameServer(config);
-      const streamable: ServedEndpoint = { server, transport: 'streamable-http', path };
-      return httpSse === 'off' ? [streamable] : [streamable, { server, transport: 'http-sse', path: ssePath }];
+      const streamable: ServedEndpoint = { server, transport: 'streamable-http', path, sunset: undefined };
+      return httpSse === 'off'
+        ? [streamable]
+        : [streamable, { server, transport: 'http-sse', path: ssePath, sunset: sunset?.date }];
     });
   }
 
@@ -183,7 +185,7 @@ export class ServerList implements Router {
     const isAsked = this.#parts.listener.access.auth !== undefined;
     if (isBrowserNavigation(request)) {
       const page: HttpRoute = (called, response) =>
-        respondText(response, 200, renderPage(this.#describe(called, undefined), isAsked && this.#named.size > 0));
+        respondText(response, 200, this.#renderPage(called, isAsked && this.#named.size > 0));
       return { audience: 'anybody', route: page };
     }
     if (this.#named.size === 0) {
@@ -195,6 +197,12 @@ export class ServerList implements Router {
     const list: HttpRoute = (called, response) =>
       respondJson(response, 200, { servers: this.#describe(called, principalOf(called)) });
     return { audience: this.#authenticator(), route: list };
+  }
+
+  #renderPage(request: IncomingMessage, hidesSome: boolean): string {
+    const { listener, looking } = this.#parts;
+    const status = looking.has('/status') ? publicUrlOf(listener)('/status', request) : undefined;
+    return renderPage(this.#describe(request, undefined), { hidesSome, status });
   }
 
   #describe(request: IncomingMessage, principal: string | undefined): readonly DescribedServer[] {
@@ -303,7 +311,10 @@ function nothingAt(path: string, known: readonly string[]): BridgeError {
   return new BridgeError('ERR_HTTP_PATH', `Nothing is served at ${JSON.stringify(path.slice(0, 100))}${hint}.`);
 }
 
-function renderPage(servers: readonly DescribedServer[], hidesSome: boolean): string {
+function renderPage(
+  servers: readonly DescribedServer[],
+  { hidesSome, status }: { readonly hidesSome: boolean; readonly status: string | undefined },
+): string {
   const width = Math.max(15, ...servers.map(({ name = '' }) => name.length));
   const lines = servers.flatMap(({ name, url, sseUrl }) =>
     name === undefined
@@ -317,6 +328,7 @@ function renderPage(servers: readonly DescribedServer[], hidesSome: boolean): st
     'This is mcp-portage: it serves MCP servers (Model Context Protocol) over HTTP.',
     ...(servers.length === 0 ? [] : ['A browser cannot use them. Give these addresses to MCP clients:', '', ...lines]),
     ...(hidesSome ? ['Which servers there are is told to known callers: send a token with GET /.'] : []),
+    ...(status === undefined ? [] : ['', `Who uses them, and what runs: ${status}`]),
     '',
     'More: npx mcp-portage --help, and https://modelcontextprotocol.io for what MCP is.',
     '',

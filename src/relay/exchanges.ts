@@ -124,6 +124,11 @@ export class Exchanges implements Observing {
     return this.#calls.taken;
   }
 
+  /** Of requests that are not answered yet, small ones left out. */
+  get largeRequestBytes(): number {
+    return this.#bytes.taken;
+  }
+
   get maxOpen(): number {
     return this.#calls.total;
   }

@@ -56,6 +56,11 @@ export class ServerSpeech {
     this.#spoken.set(server.era, server);
   }
 
+  /** The later era first. */
+  get all(): readonly ObservedServer[] {
+    return (['modern', 'legacy'] as const).flatMap((era) => this.#spoken.get(era) ?? []);
+  }
+
   /** What it speaks where this client is served: the client's own era if it can; undefined: nobody knows yet. */
   spokenTo({ era, revision }: Pick<ObservedClient, 'era' | 'revision'>): ObservedServer | undefined {
     const spoken = this.#spoken.get(era) ?? this.#spoken.get(era === 'legacy' ? 'modern' : 'legacy');

@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { createAuthentication } from '../../src/bridge/create-authentication.ts';
 import { HttpListener } from '../../src/bridge/http-listener.ts';
 import { createSystemDeps } from '../../src/cli/system-deps.ts';
+import { QueueSizes } from '../../src/collections/queue-sizes.ts';
 import type { AuthConfig, Listing, ServerConfig } from '../../src/config.ts';
 import { BridgeError } from '../../src/errors.ts';
 import { createExchanges } from '../support/exchanges.ts';
@@ -42,6 +43,7 @@ async function startList(t: ExecutionContext, servers: readonly ServerConfig[], 
     listener,
     authentication,
     certificate: undefined,
+    onRefused: undefined,
     looking: new Map(),
     deps,
     async dial({ listing }) {
@@ -58,6 +60,7 @@ async function startList(t: ExecutionContext, servers: readonly ServerConfig[], 
         callDialers: fake,
         exchanges: createExchanges(clock),
         processes: { running: 0, failed: 0 },
+        queues: new QueueSizes(),
         close: async () => void closed.push(name),
       };
     },

@@ -23,6 +23,7 @@ const HOST: Trial = { kind: 'not tried', reason: 'the host is not installed; the
 const IMAGE: Trial = { kind: 'elsewhere', test: 'test/image/image.test.ts' };
 const EXAMPLES_OF_IMAGE: Trial = { kind: 'elsewhere', test: 'test/image/examples.test.ts' };
 const BINARY: Trial = { kind: 'elsewhere', test: 'test/binary/binary.test.ts' };
+const RETIRING: Trial = { kind: 'elsewhere', test: 'test/docs/retire-http-sse.test.ts' };
 const MANY: Trial = { kind: 'elsewhere', test: 'test/docs/many-servers.test.ts' };
 
 export const TRIALS: Readonly<Record<string, Trial>> = {
@@ -84,9 +85,14 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
   'mcp-portage --metrics -- npx -y @modelcontextprotocol/server-everything': { kind: 'serves', tools: EVERYTHING },
   'curl http://127.0.0.1:8000/metrics': { kind: 'runs', bridge: ['--metrics'], prints: /^mcp_portage_info\{/m },
   'mcp-portage --audit-file audit.log --audit-required -- some-server': ACCEPTED,
-  'mcp-portage report': { kind: 'runs', prints: /./, exitCode: 75 },
-  'mcp-portage report --since 30d >/dev/null && echo "HTTP+SSE can go"': { kind: 'runs', prints: /^$/, exitCode: 75 },
 
+  // ---- retiring HTTP+SSE
+  'npx -y mcp-portage serve --usage -- npx -y @modelcontextprotocol/server-everything': RETIRING,
+  'npx -y mcp-portage report --url http://127.0.0.1:8000': RETIRING,
+  'npx -y mcp-portage serve --usage --sunset 2999-12-31 -- npx -y @modelcontextprotocol/server-everything': RETIRING,
+  'curl -si --max-time 2 http://127.0.0.1:8000/sse': RETIRING,
+  'npx -y mcp-portage report --since 30d': RETIRING,
+  'npx -y mcp-portage serve --usage --no-sse -- npx -y @modelcontextprotocol/server-everything': RETIRING,
   'OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 mcp-portage -- npx -y @modelcontextprotocol/server-everything': {
     kind: 'elsewhere',
     test: 'test/observe/traces/traced-calls.test.ts',

@@ -3,6 +3,7 @@ import type { ExecutionContext } from 'ava';
 import { pino } from 'pino';
 import { HttpListener } from '../../src/bridge/http-listener.ts';
 import { createSystemDeps } from '../../src/cli/system-deps.ts';
+import { QueueSizes } from '../../src/collections/queue-sizes.ts';
 import type { EndpointConfig, HttpListenerConfig, MappedHeader, ServerConfig } from '../../src/config.ts';
 import type { Deps } from '../../src/deps.ts';
 import {
@@ -58,6 +59,9 @@ export interface HttpHarnessOptions {
   /** How clients reach it through a reverse proxy. */
   readonly baseUrl?: URL;
   readonly httpSse?: EndpointConfig['httpSse'];
+  readonly sunset?: EndpointConfig['sunset'];
+  /** The real one unless it says otherwise. */
+  readonly wallClock?: () => number;
   readonly certificate?: CertificateSource;
   /** What stands in the place of the fake server; the test closes it. */
   readonly dialer?: (clock: FakeClock) => SessionDialer;
@@ -85,7 +89,8 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
   const server = new FakeServer();
   const logLines: string[] = [];
   const log = pino({ level: 'trace' }, { write: (line) => void logLines.push(line) });
-  const deps: Deps = { ...createSystemDeps(log), clock };
+  const { wallClock = Date.now } = options;
+  const deps: Deps = { ...createSystemDeps(log), clock, wallClock };
   const authenticator = createAuthenticator(options);
   const listener = new HttpListener({
     listener: listenerOf(options),
@@ -97,6 +102,7 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
         observer: options.observer,
       }),
       processes: { running: 0, failed: 0 },
+      queues: new QueueSizes(),
       close: async () => undefined,
     }),
     looking: new Map(),
@@ -106,6 +112,7 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
       close: () => undefined,
     },
     certificate: options.certificate,
+    onRefused: undefined,
     socketLimits: options.socketLimits ?? SOCKET_LIMITS,
     deps,
   });
@@ -124,7 +131,7 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
 const DEFAULTS = configOf('--', 'server');
 
 function listenerOf(options: HttpHarnessOptions): HttpListenerConfig {
-  const { host = '127.0.0.1', port = 0, httpSse = 'served', baseUrl } = options;
+  const { host = '127.0.0.1', port = 0, httpSse = 'served', sunset, baseUrl } = options;
   if (DEFAULTS.listener.kind !== 'http') throw new Error('serve listens for HTTP');
   const { access, endpoints } = DEFAULTS.listener;
   return {
@@ -132,7 +139,7 @@ function listenerOf(options: HttpHarnessOptions): HttpListenerConfig {
     host,
     port,
     tls: options.certificate && { certFile: 'of the test', keyFile: 'of the test' },
-    endpoints: { ...endpoints, httpSse, baseUrl },
+    endpoints: { ...endpoints, httpSse, sunset, baseUrl },
     access: { ...access, allowHosts: options.allowHosts ?? [], allowOrigins: options.allowOrigins ?? [] },
   };
 }

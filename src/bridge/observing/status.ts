@@ -50,12 +50,12 @@ function showStatus(
   counted: Counted,
 ): readonly Looking[] {
   if (config.status === 'off') return [];
-  const activity = new Activity({ wallClock: Date.now });
+  const activity = new Activity({ wallClock: deps.wallClock });
   const token = listener.access.auth !== undefined && listener.access.auth.oauth === undefined ? 'needed' : 'none';
   const status = createStatus({
     inspect,
     activity,
-    usage: counted && createUsageStatus(counted, Date.now),
+    usage: counted && createUsageStatus(counted, deps.wallClock),
     hosts: HOSTS,
     snippets: (host, server) => snippetFor(host as HostName, server, token),
   });
@@ -81,7 +81,8 @@ async function showMetrics(
   ]);
   const metrics = await createMetrics({ inspect, clock });
   const routes = routesFor(audience, new Map([['/metrics', onlyGet(metricsRoute(metrics, log))]]));
-  return [{ observer: metrics, routes, endWatching: () => undefined }];
+  const onRefused = (reason: string): void => metrics.refusedRequest(reason);
+  return [{ observer: metrics, routes, onRefused, endWatching: () => undefined }];
 }
 
 /** What `mcp-portage report --url` asks for. */

@@ -90,6 +90,25 @@ export const LISTENING_OPTIONS = [
     verbs: ['serve'],
   },
   {
+    name: 'sunset',
+    group: 'endpoints',
+    describe:
+      'Announce to old clients that HTTP+SSE ends with this day (UTC) or at this time, and refuse them afterwards',
+    kind: 'value',
+    placeholder: 'date',
+    verbs: ['serve'],
+  },
+  {
+    name: 'after-sunset',
+    group: 'endpoints',
+    describe: 'What happens to old clients after that date',
+    kind: 'value',
+    placeholder: 'what',
+    choices: ['refuse', 'serve'],
+    default: 'refuse',
+    verbs: ['serve'],
+  },
+  {
     name: 'base-url',
     group: 'endpoints',
     describe: 'Public URL of this process behind a reverse proxy, with its path prefix',

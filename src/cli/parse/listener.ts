@@ -1,6 +1,6 @@
 /** Where clients find the servers, and who of them may come in. */
 import { resolve } from 'node:path';
-import type { EndpointConfig, HttpListenerConfig } from '../../config.ts';
+import type { EndpointConfig, HttpListenerConfig, SunsetConfig } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
 import type { GivenOptions } from '../options/given-options.ts';
 import type { OptionName } from '../options/option-table.ts';
@@ -68,8 +68,20 @@ function parseEndpoints(given: GivenOptions): EndpointConfig {
     httpSse,
     ssePath: pathOf('sse-path'),
     messagePath: pathOf('message-path'),
+    sunset: parseSunset(given),
     baseUrl: given.optional('base-url', value.parseBaseUrl),
   };
+}
+
+const AFTER_SUNSET = ['refuse', 'serve'] as const;
+
+function parseSunset(given: GivenOptions): SunsetConfig | undefined {
+  const sunset = given.optional('sunset', value.parseSunset);
+  const afterwards = given.required('after-sunset', value.parseChoice(AFTER_SUNSET));
+  if (sunset === undefined && given.texts('after-sunset').length > 0) {
+    throw excluded(`${given.sourceOf('after-sunset')} needs --sunset: the date that it is about.`);
+  }
+  return sunset && { ...sunset, afterwards };
 }
 
 function excluded(message: string): BridgeError {

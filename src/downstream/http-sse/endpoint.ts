@@ -18,6 +18,7 @@ import { type PostedMessages, readInTurn, type TurnLimits } from '../post/read-p
 import { TurnGate } from '../post/turn-gate.ts';
 import { type EventStreamOwner, EventStreamWriter } from '../stream/event-stream-writer.ts';
 import type { LiveStreams } from '../stream/live-streams.ts';
+import type { Sunset } from './sunset.ts';
 
 /** Early clients of the C# SDK take an answer without this word for a refusal. A string leaves with the headers in one write. */
 const ACCEPTED = 'Accepted';
@@ -40,6 +41,8 @@ export interface HttpSseEndpointOptions {
   readonly announcedMessagePath: string;
   /** Where this client finds Streamable HTTP. */
   readonly streamableUrl: (request: IncomingMessage) => string;
+  /** Undefined: nobody has said when this transport ends. */
+  readonly sunset: Sunset | undefined;
 }
 
 interface OpenSession {
@@ -61,10 +64,18 @@ export class HttpSseEndpoint {
   }
 
   readonly openStream: HttpRoute = (request, response) => {
+    const { sunset } = this.#options;
+    sunset?.announce(request, response);
     // Clients that try Streamable HTTP first take a 405 for a sign of an older server, and open the stream by GET.
     // [spec 2025-11-25 transports#backwards-compatibility]
     if (request.method !== 'GET') return refuseMethod(response, 'GET', this.#options.streamableUrl(request));
     const { sessions, live, forwardHeaders, principalOf, environmentOf } = this.#options;
+    const principal = principalOf(request);
+    const over = sunset?.refusalOf(request);
+    if (over !== undefined) {
+      sessions.refuse({ transport: 'http-sse', principal }, over);
+      return respondError(response, over);
+    }
     const headers = forwardedHeaders(request, forwardHeaders);
     try {
       sessions.open(
@@ -73,7 +84,7 @@ export class HttpSseEndpoint {
           peer.announce(`${this.#options.announcedMessagePath}?${SESSION_PARAMETER}=${id}`);
           return peer;
         },
-        { transport: 'http-sse', era: 'legacy', principal: principalOf(request), environment: environmentOf(request) },
+        { transport: 'http-sse', era: 'legacy', principal, environment: environmentOf(request) },
       );
     } catch (thrown) {
       const error = toBridgeError(thrown);
@@ -83,10 +94,19 @@ export class HttpSseEndpoint {
   };
 
   readonly takeMessage: HttpRoute = (request, response, query) => {
+    const { sunset } = this.#options;
+    sunset?.announce(request, response);
     if (request.method !== 'POST') return refuseMethod(response, 'POST', this.#options.streamableUrl(request));
     const id = query.get(SESSION_PARAMETER);
     const find = () => this.#find(id, this.#options.principalOf(request));
     const session = find();
+    const over = sunset?.refusalOf(request);
+    if (over !== undefined) {
+      respondError(response, over);
+      // A session that was open when the time came ends when its client next has something to say.
+      if (!(session instanceof BridgeError)) session.relay.close(over);
+      return;
+    }
     if (session instanceof BridgeError) return respondError(response, session);
     readInTurn({
       request,

@@ -2,12 +2,12 @@ import { createServer, type IncomingMessage, type RequestListener, type Server, 
 import { createServer as createTlsServer, type ServerOptions } from 'node:https';
 import { type AddressInfo, Server as NetServer } from 'node:net';
 import type { Deps } from '../../deps.ts';
-import { BridgeError } from '../../errors.ts';
+import { BridgeError, type ErrorCode } from '../../errors.ts';
 import type { Authenticator, AuthRefusal } from '../../http/auth/authenticator.ts';
 import { principalOf } from '../../http/auth/callers.ts';
 import type { AccessPolicy } from '../../http/server/access-policy.ts';
 import type { CertificatePair } from '../../http/server/certificate-files.ts';
-import { respondEmpty, respondError } from '../../http/server/respond.ts';
+import { refusalOf, respondEmpty, respondError } from '../../http/server/respond.ts';
 import { showRequestTarget } from '../../http/shown-url.ts';
 import type { Admission, Audience } from './admission.ts';
 import { OpenConnections } from './open-connections.ts';
@@ -42,9 +42,13 @@ export interface HttpServerOptions {
   readonly cors: Pick<AccessPolicy, 'writeCors'>;
   readonly admission: Admission;
   readonly router: Router;
+  /** Is told of every request that was refused, and of connections; undefined: nobody wants to know. */
+  readonly onRefused: OnRefused | undefined;
   readonly deps: Deps;
   readonly socketLimits?: SocketLimits;
 }
+
+export type OnRefused = (reason: ErrorCode | 'connections') => void;
 
 /** A certificate that may be renewed while it is served. */
 export interface CertificateSource {
@@ -172,7 +176,13 @@ export class HttpServer {
     );
   }
 
+  /** Connections that have had a request. */
+  get connections(): number {
+    return this.#connections.size;
+  }
+
   #dropped(): void {
+    this.#options.onRefused?.('connections');
     const nowMs = this.#options.deps.clock.now();
     if (nowMs - this.#droppedAtMs < DROP_LOG_PAUSE_MS) return;
     this.#droppedAtMs = nowMs;
@@ -181,11 +191,13 @@ export class HttpServer {
   }
 
   #watch(request: IncomingMessage, response: ServerResponse): void {
+    const { onRefused } = this.#options;
     const { log, clock } = this.#options.deps;
     const startedMs = clock.now();
     this.#connections.begin(request.socket, response);
     response.once('close', () => {
       this.#connections.end(request.socket, response);
+      if (onRefused !== undefined) tellRefusal(response, onRefused);
       if (!log.isLevelEnabled('debug')) return;
       // Without the query: it may hold a session id.
       const path = showRequestTarget(request.url ?? '');
@@ -218,6 +230,11 @@ function createSecureServer(options: ServerOptions, certificate: CertificateSour
     if (pair !== undefined) server.setSecureContext({ ...pair });
   });
   return server;
+}
+
+function tellRefusal(response: ServerResponse, onRefused: OnRefused): void {
+  const reason = refusalOf(response);
+  if (reason !== undefined) onRefused(reason);
 }
 
 function respondRefusal(response: ServerResponse, { error, challenge }: AuthRefusal): void {

@@ -23,6 +23,10 @@ export class OpenConnections {
     this.#clock = clock;
   }
 
+  get size(): number {
+    return this.#connections.size;
+  }
+
   /** Lets clients go that have stopped reading, until it is closed. */
   watch(): void {
     this.#stopWatching = this.#clock.every(CHECK_MS, () => this.#letStalledGo());

@@ -134,6 +134,10 @@ export class PostLane implements Lane, Ticking {
     this.#collected.length = 0;
   }
 
+  get unsentBytes(): number {
+    return this.#state.kind === 'unread' ? this.#state.writer.queuedBytes : 0;
+  }
+
   tick(nowMs: number): void {
     if (this.#state.kind === 'held' && nowMs - this.#openedAtMs >= COMMIT_AFTER_MS) this.commit();
     if (this.#state.kind === 'unread') this.#state.writer.tick(nowMs);

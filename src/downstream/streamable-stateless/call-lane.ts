@@ -127,6 +127,10 @@ export class CallLane implements CallPeer, EventStreamOwner, Ticking {
     this.#node.remove();
   }
 
+  get unsentBytes(): number {
+    return this.#state.kind === 'unread' ? this.#state.writer.queuedBytes : 0;
+  }
+
   tick(nowMs: number): void {
     if (this.#state.kind === 'unread') return this.#state.writer.tick(nowMs);
     const isSilent = nowMs - this.#openedAtMs >= COMMIT_AFTER_MS;

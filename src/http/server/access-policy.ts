@@ -76,7 +76,7 @@ export class AccessPolicy {
     const { origin } = request.headers;
     if (origin === undefined || !this.#isNamed(origin)) return;
     response.setHeader('Access-Control-Allow-Origin', origin);
-    response.setHeader('Access-Control-Expose-Headers', `${SESSION_ID_HEADER_OUT}, WWW-Authenticate`);
+    response.setHeader('Access-Control-Expose-Headers', EXPOSED_HEADERS);
     response.setHeader('Vary', 'Origin');
     if (request.method !== 'OPTIONS') return;
     const asked = request.headers['access-control-request-headers'];
@@ -106,6 +106,7 @@ function isOfThisMachine(origin: string): boolean {
   return host !== undefined && LOOPBACK_NAMES.includes(withoutPort(host));
 }
 
+const EXPOSED_HEADERS = `${SESSION_ID_HEADER_OUT}, WWW-Authenticate, Deprecation, Sunset, Link`;
 const DEFAULT_CORS_HEADERS = [
   'Content-Type',
   'Authorization',

@@ -22,6 +22,8 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   sse: LISTENING,
   'sse-path': LISTENING,
   'message-path': LISTENING,
+  sunset: LISTENING,
+  'after-sunset': LISTENING,
   'base-url': LISTENING,
   'allow-host': LISTENING,
   'allow-origin': LISTENING,

@@ -233,7 +233,7 @@ test('endpoints are bounded, too: those go that were served last of all', (t) =>
   const { table, time } = createTable([]);
   for (let index = 0; index < 2 * MAX_SERVED; index += 1) {
     time.nowMs += 1000;
-    table.serve([{ server: `server ${index}`, transport: 'http-sse', path: '/sse' }]);
+    table.serve([{ server: `server ${index}`, transport: 'http-sse', path: '/sse', sunset: undefined }]);
   }
   const { served } = table.usage();
   t.is(served.length, MAX_SERVED);

@@ -22,8 +22,9 @@ export function latencyBucketOf(durationMs: number): number {
 }
 
 /** The time that this share of the calls did not exceed; undefined: there were none. `counts` may end early. */
-export function quantileMs(counts: readonly number[], share: number): number | undefined {
-  const total = counts.reduce((sum, count) => sum + count, 0);
+export function quantileMs(counts: readonly number[] | Uint32Array, share: number): number | undefined {
+  let total = 0;
+  for (const count of counts) total += count;
   if (total === 0) return undefined;
   const rank = share * total;
   let below = 0;

@@ -1,5 +1,5 @@
 import test from 'ava';
-import { LATENCY_BUCKETS, latencyBucketOf, quantileMs } from '../../../src/observe/usage/latency.ts';
+import { LATENCY_BUCKETS, latencyBucketOf, quantileMs } from '../../src/observe/latency.ts';
 
 function countsOf(durationsMs: readonly number[]): readonly number[] {
   const counts = new Array<number>(LATENCY_BUCKETS).fill(0);
