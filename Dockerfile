@@ -8,11 +8,11 @@ ARG UV_IMAGE=ghcr.io/astral-sh/uv:0.9
 FROM ${NODE_IMAGE} AS build
 WORKDIR /build
 COPY package.json package-lock.json .npmrc tsconfig.json ./
-# Scripts would build before the sources are here.
+# Scripts would build before the sources are here; no package that is needed has any.
 RUN npm ci --ignore-scripts
 COPY scripts ./scripts
 COPY src ./src
-RUN npm run build && npm prune --omit=dev --ignore-scripts && mkdir -p node_modules
+RUN npm run build
 
 FROM ${NODE_IMAGE} AS slim
 # As process 1, Node would neither reap orphans (npx and shells leave some) nor get default signal handling; tini does.
@@ -20,7 +20,8 @@ RUN apt-get update \
   && apt-get install --yes --no-install-recommends tini \
   && rm -rf /var/lib/apt/lists/*
 WORKDIR /app
-COPY --from=build /build/node_modules ./node_modules
+# For --pty; everything else is in the bundle.
+COPY --from=build /build/node_modules/@lydell ./node_modules/@lydell
 COPY --from=build /build/dist ./dist
 COPY package.json LICENSE ./
 COPY bin ./bin

@@ -7,6 +7,7 @@ import {
   type HttpTransport,
   openHttpClient,
   startHttpEndpoint,
+  startSocketEndpoint,
   startStdioEndpoint,
 } from './bridges/endpoint.ts';
 import {
@@ -38,6 +39,7 @@ export type Contender =
   | 'mcp-portage-listed'
   | 'mcp-portage-unseen'
   | 'mcp-portage-observed'
+  | 'mcp-portage-socket'
   | Peer;
 
 /** The bench server on HTTP, where a case has one. */
@@ -193,6 +195,29 @@ export const OBSERVED: Case = {
   ],
 };
 
+/** The same bridge at a port and at a socket. */
+export const UNIX_SOCKET: Case = {
+  name: 'unix-socket',
+  title: 'Streamable HTTP over a Unix socket → stdio',
+  era: 'legacy',
+  clients: 2,
+  workloads: [...SOME, workloads.PROGRESS],
+  entrants: [
+    floorHttp('floor', 'session', 'legacy'),
+    onHttp('mcp-portage', '/mcp', (port) => portage('--port', port, '--', ...server('legacy'))),
+    {
+      name: 'mcp-portage-socket',
+      ids: 'own',
+      start: () => startSocketEndpoint((socket) => portage('serve', '--socket', socket, '--', ...server('legacy'))),
+    },
+  ],
+  absent: [
+    { name: 'supergateway', reason: 'it listens at ports only' },
+    { name: 'mcp-proxy', reason: 'it listens at ports only' },
+    { name: 'mcp-remote', reason: NO_HTTP_FACE },
+  ],
+};
+
 export const HTTP_SSE: Case = {
   name: 'http-sse',
   title: 'HTTP+SSE → stdio',
@@ -327,6 +352,7 @@ export const CASES = [
   SERVE_URL,
   MANY_SERVERS,
   OBSERVED,
+  UNIX_SOCKET,
 ] as const;
 
 const PEER_NAMES: readonly string[] = ['supergateway', 'mcp-proxy', 'mcp-remote'];

@@ -7,6 +7,7 @@ import { renderConfigSchema } from './config-schema.ts';
 import { renderDiagram } from './diagram.ts';
 import { generatedPart, withGeneratedPart } from './generated-part.ts';
 import { renderHostTable } from './host-table.ts';
+import { renderLibraryOptions } from './library-options.ts';
 import { renderManPage } from './man-page.ts';
 import { renderOptionsTable } from './options-table.ts';
 import { THEME_NAMES } from './picture-themes.ts';
@@ -15,6 +16,7 @@ import { asBlock, PROBES, withoutTimes } from './probe-reports.ts';
 const ROOT = new URL('../', import.meta.url);
 
 await writeFile(new URL('docs/reference/config.schema.json', ROOT), renderConfigSchema());
+await writeFile(new URL('src/library/option-types.ts', ROOT), renderLibraryOptions());
 await writeFile(new URL('man/mcp-portage.1', ROOT), renderManPage());
 
 const lastRun: LastRun = JSON.parse(await readFile(new URL('bench/last-run.json', ROOT), 'utf8'));

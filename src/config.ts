@@ -32,12 +32,12 @@ export type TraceProtocol = 'http/protobuf' | 'http/json';
 /** The side towards clients. */
 export type ListenerConfig = HttpListenerConfig | PipeListenerConfig;
 
-/** `serve`: clients of every era on one port. */
+/** `serve`: clients of every era over HTTP. */
 export interface HttpListenerConfig {
   readonly kind: 'http';
-  readonly host: string;
-  /** 0 lets the system choose. */
-  readonly port: number;
+  /** Where it listens, everywhere for the same clients; empty: nowhere over HTTP. */
+  readonly addresses: readonly ListenAddress[];
+  /** For ports: a socket of this machine has nobody on the way who could read along. */
   readonly tls: { readonly certFile: string; readonly keyFile: string } | undefined;
   readonly endpoints: EndpointConfig;
   readonly access: AccessConfig;
@@ -45,6 +45,33 @@ export interface HttpListenerConfig {
   readonly maxHeaderBytes: number;
   /** The way to an issuer of access tokens: HTTP_PROXY, HTTPS_PROXY, NO_PROXY as the environment had them. */
   readonly proxyEnv: Readonly<Record<string, string>>;
+}
+
+export type ListenAddress = BoundAddress | InheritedAddress;
+
+/** What an address is once something listens there. */
+export type BoundAddress = TcpAddress | SocketAddress;
+
+export interface TcpAddress {
+  readonly kind: 'tcp';
+  readonly host: string;
+  /** 0 lets the system choose. */
+  readonly port: number;
+}
+
+/** A Unix socket; on Windows a named pipe, which has no mode. */
+export interface SocketAddress {
+  readonly kind: 'socket';
+  readonly path: string;
+  /** Permissions of the file, which say who may connect. */
+  readonly mode: number;
+}
+
+/** A socket that whoever started this process has opened and listens on, and that stays theirs: systemd, for example. */
+export interface InheritedAddress {
+  readonly kind: 'inherited';
+  readonly fd: number;
+  readonly bound: BoundAddress;
 }
 
 /** `connect`: one client on this process's own stdin and stdout. */
@@ -112,6 +139,8 @@ export interface UrlTarget {
   readonly kind: 'url';
   /** http or https, without userinfo. */
   readonly url: URL;
+  /** The Unix socket or named pipe where it is asked for, which the host of the URL then says nothing of; undefined: over the network. */
+  readonly socketPath: string | undefined;
 }
 
 /** The era the server speaks; `auto`: it is asked. */

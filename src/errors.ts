@@ -38,6 +38,8 @@ const codes = {
   ERR_HTTP_PATH: { rpc: SESSION_ERROR, http: 404, exit: undefined },
   ERR_HTTP_GONE: { rpc: SESSION_ERROR, http: 410, exit: undefined },
   ERR_HTTP_METHOD: { rpc: SESSION_ERROR, http: 405, exit: undefined },
+  ERR_HTTP_ADDRESS: { rpc: SESSION_ERROR, http: 403, exit: undefined },
+  ERR_HTTP_BODY: { rpc: INTERNAL_ERROR, http: 500, exit: undefined },
   ERR_HTTP_ACCEPT: { rpc: SESSION_ERROR, http: 406, exit: undefined },
   ERR_HTTP_CONTENT_TYPE: { rpc: SESSION_ERROR, http: 415, exit: undefined },
   ERR_HTTP_RESUME: { rpc: SESSION_ERROR, http: 400, exit: undefined },

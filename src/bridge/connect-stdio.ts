@@ -1,6 +1,5 @@
 import { QueueSizes } from '../collections/queue-sizes.ts';
 import type { Config } from '../config.ts';
-import type { Deps } from '../deps.ts';
 import { StdioEndpoint } from '../downstream/stdio/endpoint.ts';
 import { assertNever, BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import { ExchangeCapacity, Exchanges } from '../relay/exchanges.ts';
@@ -10,7 +9,7 @@ import { describeCallers } from './caller-policy.ts';
 import { createDialers, nameServer } from './create-dialer.ts';
 import { createSessions } from './create-registries.ts';
 import { createObservation } from './observing/observation.ts';
-import type { ClientPipes, RunningBridge } from './running-bridge.ts';
+import type { BridgeDeps, ClientPipes, RunningBridge } from './running-bridge.ts';
 import { StdioEnding } from './stdio-ending.ts';
 
 /**
@@ -22,7 +21,7 @@ const LAST_CHANCE_MS = 500;
 const ORPHAN_CHECK_MS = 1000;
 
 /** `mcp-portage connect`: one client on a pair of pipes. See docs/internals/decisions/0016 for when it ends. */
-export async function connectStdio(config: Config, deps: Deps, pipes: ClientPipes): Promise<RunningBridge> {
+export async function connectStdio(config: Config, deps: BridgeDeps, pipes: ClientPipes): Promise<RunningBridge> {
   const { input, output, isOrphaned } = pipes;
   const urgency = new AbortController();
   const { listener, servers, limits: processLimits } = config;

@@ -32,7 +32,7 @@ export interface ServerToDial extends ServerConfig {
   readonly children: ChildLimit;
   readonly shutdownGraceMs: number;
   /** Aborted when the bridge is about to be killed, and there is no time to let processes end by themselves. */
-  readonly urgency: AbortSignal;
+  readonly urgency: AbortSignal | undefined;
   /** Where it is looked up what waits for it. */
   readonly queues: QueueSizes;
   /** Is told what the server speaks when that is found out. */

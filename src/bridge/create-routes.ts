@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { QueueSizes } from '../collections/queue-sizes.ts';
-import type { EndpointConfig, HttpListenerConfig, ServerConfig } from '../config.ts';
+import type { BoundAddress, EndpointConfig, HttpListenerConfig, ServerConfig } from '../config.ts';
 import { HttpSseEndpoint, refuseHttpSse } from '../downstream/http-sse/endpoint.ts';
 import { Sunset } from '../downstream/http-sse/sunset.ts';
 import { browserPages, type Endpoint } from '../downstream/listener/browser-page.ts';
@@ -11,7 +11,8 @@ import { CLIENT_LIMITS } from '../downstream/post/read-post.ts';
 import { StreamableEndpoint, type StreamableEndpointOptions } from '../downstream/streamable-session/endpoint.ts';
 import { StatelessEndpoint } from '../downstream/streamable-stateless/endpoint.ts';
 import { environmentOf, mapCaller, principalOf } from '../http/auth/callers.ts';
-import { createPublicUrl, type PublicUrl } from '../http/server/public-url.ts';
+import { addressBase } from '../http/server/listen-addresses.ts';
+import { createPublicUrl, mountOf, type PublicUrl } from '../http/server/public-url.ts';
 import { BodyBudget } from '../http/server/read-body.ts';
 import { respondError } from '../http/server/respond.ts';
 import type { CallRegistry } from '../relay/call-registry.ts';
@@ -53,11 +54,12 @@ export function createRoutes(server: RoutedServer, parts: EndpointParts): Routes
   };
   const { forwardHeaders } = server.remote;
   const shared = { ...parts, bodies, forwardHeaders, principalOf, environmentOf };
-  const prefix = baseUrl === undefined ? '' : baseUrl.pathname.replace(/\/$/, '');
+  const basePrefix = baseUrl?.pathname.replace(/\/$/, '');
+  const prefixFor = (request: IncomingMessage) => basePrefix ?? mountOf(request)?.prefix ?? '';
   const publicUrl = publicUrlOf(server.listener);
   const streamableUrl = (request: IncomingMessage) => publicUrl(path, request);
   const sunset = endpoints.sunset && new Sunset({ ...endpoints.sunset, wallClock, streamableUrl });
-  const announcedMessagePath = `${prefix}${messagePath}`;
+  const announcedMessagePath = (request: IncomingMessage) => `${prefixFor(request)}${messagePath}`;
   const sse = new HttpSseEndpoint({ ...shared, announcedMessagePath, streamableUrl, sunset });
   const { pollAfterMs } = server.sessions;
   const endpoint = new McpEndpoint({
@@ -116,24 +118,32 @@ function endpointsOf({ path, ssePath, httpSse }: EndpointConfig): readonly Endpo
 }
 
 /** How clients reach this listener: as the user says, else as it listens. */
-export function baseOf({ host, tls, endpoints: { baseUrl } }: HttpListenerConfig, port: number): string {
+export function baseOf({ tls, endpoints: { baseUrl } }: HttpListenerConfig, bound: readonly BoundAddress[]): string {
   if (baseUrl !== undefined) return baseUrl.href.replace(/\/$/, '');
-  return `${tls === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const [first] = bound;
+  return first === undefined ? '' : addressBase(first, tls);
 }
 
 /** Where clients find the servers, for people. */
 export function createUrls(
   listener: HttpListenerConfig,
   servers: readonly Pick<ServerConfig, 'listing'>[],
-  port: number,
+  bound: readonly BoundAddress[],
 ): RunningBridge['urls'] {
-  const { endpoints } = listener;
-  const base = baseOf(listener, port);
-  const own = baseOf({ ...listener, endpoints: { ...endpoints, baseUrl: undefined } }, port);
-  const addresses = servers.flatMap(({ listing }) =>
-    listing === undefined
-      ? endpointsOf(endpoints).map(({ transport, path }) => ({ label: transport, url: `${base}${path}` }))
-      : [{ label: listing.name, url: `${base}${endpointsBelow(endpoints, listing.segment).path}` }],
-  );
-  return [...addresses, { label: 'Health', url: `${own}/healthz` }, { label: 'Readiness', url: `${own}/readyz` }];
+  const [first, ...others] = bound;
+  if (first === undefined) return [];
+  const { endpoints, tls } = listener;
+  const under = (base: string): RunningBridge['urls'] =>
+    servers.flatMap(({ listing }) =>
+      listing === undefined
+        ? endpointsOf(endpoints).map(({ transport, path }) => ({ label: transport, url: `${base}${path}` }))
+        : [{ label: listing.name, url: `${base}${endpointsBelow(endpoints, listing.segment).path}` }],
+    );
+  const own = addressBase(first, tls);
+  return [
+    ...under(baseOf(listener, bound)),
+    ...others.flatMap((address) => under(addressBase(address, tls))),
+    { label: 'Health', url: `${own}/healthz` },
+    { label: 'Readiness', url: `${own}/readyz` },
+  ];
 }

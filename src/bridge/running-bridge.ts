@@ -1,7 +1,14 @@
 import type { Readable, Writable } from 'node:stream';
 import type { Config } from '../config.ts';
+import type { Deps } from '../deps.ts';
 import type { BridgeError } from '../errors.ts';
+import type { Observer } from '../relay/observer.ts';
 import type { ListChange } from './server-list.ts';
+
+export interface BridgeDeps extends Deps {
+  /** Of whoever runs the bridge as a part of a program of their own. */
+  readonly observers: readonly Observer[];
+}
 
 export interface RunningBridge {
   /** Serves these from now on; undefined: it serves one client, and what that began with. */

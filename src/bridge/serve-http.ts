@@ -1,6 +1,7 @@
+import type { ServerResponse } from 'node:http';
 import { QueueSizes } from '../collections/queue-sizes.ts';
 import { SharedCapacity } from '../collections/shared-capacity.ts';
-import type { Config, HttpListenerConfig, ServerConfig } from '../config.ts';
+import type { BoundAddress, Config, HttpListenerConfig, ServerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
 import { SHUTTING_DOWN } from '../errors.ts';
 import { CertificateFiles } from '../http/server/certificate-files.ts';
@@ -13,14 +14,52 @@ import { describeCallers } from './caller-policy.ts';
 import { createAuthentication } from './create-authentication.ts';
 import { createDialers, nameServer } from './create-dialer.ts';
 import { baseOf, createUrls } from './create-routes.ts';
+import { type HostRequest, type HostRequestParts, handleOfHost, isServedHere } from './host-request.ts';
 import { HttpListener } from './http-listener.ts';
 import { createObservation, type Observation } from './observing/observation.ts';
 import { createLooking } from './observing/status.ts';
-import type { RunningBridge } from './running-bridge.ts';
+import type { BridgeDeps, RunningBridge } from './running-bridge.ts';
 import type { DialledServer } from './served-server.ts';
 
-/** `mcp-portage serve`: clients of every era on one port. */
-export async function serveHttp(listener: HttpListenerConfig, config: Config, deps: Deps): Promise<RunningBridge> {
+/** Where a request came to somebody else's server. */
+export type HostPlace = Pick<HostRequestParts, 'prefix' | 'arrival'>;
+
+/** Clients of every era, who come to addresses of our own, through somebody else's server, or both. */
+export interface HttpBridge extends RunningBridge {
+  /** Resolves once connections are accepted; rejects with ERR_CONFIG_LISTEN. Called once at most. */
+  listen(): Promise<void>;
+  /**
+   * Serves a request that came to somebody else's server.
+   * @returns false: nothing is served at that path, and neither the request nor the response was touched
+   */
+  handle(request: HostRequest, response: ServerResponse, place: HostPlace): boolean;
+  /** Whether `handle` would take it. */
+  isServed(request: HostRequest, place: HostPlace): boolean;
+  inspect(): Inspection;
+}
+
+/** `mcp-portage serve`: clients of every era over HTTP. */
+export async function serveHttp(
+  listener: HttpListenerConfig,
+  config: Config,
+  deps: BridgeDeps,
+): Promise<RunningBridge> {
+  const bridge = await createHttpBridge(listener, config, deps);
+  try {
+    await bridge.listen();
+  } catch (error) {
+    await bridge.shutdown('SIGTERM');
+    throw error;
+  }
+  return bridge;
+}
+
+/** Everything but the addresses: no client can come yet. Rejects where the only server cannot be used. */
+export async function createHttpBridge(
+  listener: HttpListenerConfig,
+  config: Config,
+  deps: BridgeDeps,
+): Promise<HttpBridge> {
   const { shutdownGraceMs } = config.limits;
   const certificate = listener.tls && new CertificateFiles({ ...listener.tls, log: deps.log, clock: deps.clock });
   const authentication = await createAuthentication(listener, deps);
@@ -43,12 +82,12 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
   const { servers } = http;
   servers.update(config.servers);
   observation.serves(servers.served);
-  let port = 0;
+  let bound: readonly BoundAddress[] = [];
   const startedAtMs = deps.wallClock();
   const inspectAll = (): Inspection => ({
     startedAtMs,
     version: VERSION,
-    servers: servers.inspect((path) => `${baseOf(listener, port)}${path}`),
+    servers: servers.inspect((path) => `${baseOf(listener, bound)}${path}`),
     openCalls: capacity.calls.calls.taken,
     maxOpenCalls: capacity.calls.calls.total,
     processes: capacity.children.taken,
@@ -59,7 +98,6 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
   try {
     // What is wrong with the only server is told now, and not to the first client.
     await servers.unnamed?.start();
-    port = await http.http.listen();
   } catch (error) {
     await servers.close();
     await observation.close();
@@ -68,12 +106,21 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
   let list = config.servers;
   return {
     get urls() {
-      return createUrls(listener, list, port);
+      return createUrls(listener, list, bound);
     },
     get servers() {
-      return servers.inspect((path) => `${baseOf(listener, port)}${path}`).map(({ name, url }) => ({ name, url }));
+      return servers.inspect((path) => `${baseOf(listener, bound)}${path}`).map(({ name, url }) => ({ name, url }));
     },
-    statusUrl: looking.has('/status') ? `${baseOf(listener, port)}/status` : undefined,
+    get statusUrl() {
+      return looking.has('/status') ? `${baseOf(listener, bound)}/status` : undefined;
+    },
+    async listen() {
+      bound = await http.http.listen();
+    },
+    handle: (request, response, place) =>
+      handleOfHost(request, response, { ...place, listener, http: http.http, servers }),
+    isServed: (request, { prefix }) => isServedHere(request, { prefix, servers }),
+    inspect,
     update(newer) {
       list = newer;
       const change = servers.update(newer);
@@ -90,7 +137,10 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
       authentication.close();
       await observation.close();
     },
-    killNow: () => servers.killNow(),
+    killNow() {
+      servers.killNow();
+      http.http.removeSocketFiles();
+    },
     ended: http.http.failed,
   };
 }
@@ -121,7 +171,7 @@ function createDial(
     const childLimit = new ChildLimit(server.limits.maxChildren, childShare);
     try {
       const dialers = await createDialers(
-        { ...server, callers, children: childLimit, shutdownGraceMs, urgency: NEVER, observing, queues },
+        { ...server, callers, children: childLimit, shutdownGraceMs, urgency: undefined, observing, queues },
         deps,
       );
       return {
@@ -138,6 +188,3 @@ function createDial(
     }
   };
 }
-
-/** A listener is told to end in good time: its processes end by themselves. */
-const NEVER = new AbortController().signal;

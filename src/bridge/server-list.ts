@@ -124,6 +124,12 @@ export class ServerList implements Router {
     return server?.isListed === true ? this.#readinessOf(server) : undefined;
   }
 
+  /** Whether a path is one of ours, other than the list of servers itself: on a server that is not ours, others have the rest. */
+  isServed(request: IncomingMessage, path: string): boolean {
+    if (this.findOpen(path) !== undefined || this.#parts.looking.has(path)) return true;
+    return (this.#unnamed?.find(request, path) ?? this.#below(path)?.find(request, path)) !== undefined;
+  }
+
   find(request: IncomingMessage, path: string): FoundRoute {
     const found = this.#unnamed?.find(request, path) ?? this.#below(path)?.find(request, path);
     return found ?? this.#findElsewhere(request, path);

@@ -83,7 +83,7 @@ async function createProbe(
   const { url } = target;
   const { deps } = context;
   const credentials = remote.login === undefined ? undefined : await createLogin(url, remote, remote.login, deps);
-  const http = createHttpClient({ remote, clientInfo, credentials, deps });
+  const http = createHttpClient({ target, remote, clientInfo, credentials, deps });
   return new UrlProbe({ url, protocol, remote, http, credentials, maxMessageBytes, clientInfo, ...context });
 }
 

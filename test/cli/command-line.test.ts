@@ -10,7 +10,7 @@ function parseBridge(...argv: string[]) {
   return { verb: parsed.verb, options: Object.fromEntries(parsed.options), target: parsed.target };
 }
 
-const EXAMPLE = { kind: 'url', url: new URL('https://example.com/mcp?tenant=1') } as const;
+const EXAMPLE = { kind: 'url', url: new URL('https://example.com/mcp?tenant=1'), socketPath: undefined } as const;
 
 function refusal(...argv: string[]): string {
   try {
@@ -231,9 +231,12 @@ test('a word after the URL, such as a port of mcp-remote, is not a command', (t)
   );
 });
 
-test('only http and https can be reached; others are named', (t) => {
+test('the scheme of a URL says how it is reached; others are named', (t) => {
   t.regex(refusal('connect', 'wss://a.example/mcp'), /^wss:\/\/ is not supported: MCP has no WebSocket transport/);
-  t.regex(refusal('connect', 'file:///etc/passwd'), /^file:\/\/ is not supported; expected .* https:\/\/ or http:\/\//);
+  t.regex(
+    refusal('connect', 'file:///etc/passwd'),
+    /^file:\/\/ is not supported; expected .* https:\/\/, http:\/\/, unix:\/\/ or pipe:\/\//,
+  );
   t.regex(refusal('connect', 'https://'), /^The URL of the server cannot be read/);
 });
 

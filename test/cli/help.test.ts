@@ -105,6 +105,9 @@ Configuration file
 Listening (serve)
   --host <address>                     Address to listen on [127.0.0.1]
   --port <port>                        Port to listen on; 0 picks a free one [8000]
+  --socket <path>                      Serve HTTP at this Unix socket (on Windows a named pipe); in
+                                       place of a port unless one is given, too (repeatable)
+  --socket-mode <mode>                 Who may connect to it, as the mode of its file [0600]
   --tls-cert <file>                    Serve https with this certificate chain (PEM file)
   --tls-key <file>                     Private key of the certificate (PEM file)
 
@@ -153,7 +156,7 @@ Servers started as a command
   --[no-]inherit-env                   Pass the whole environment to the server, not just PATH, HOME
                                        and other harmless names
   --[no-]pty                           Run the server on a pseudo-terminal, for servers that need
-                                       one
+                                       one; takes the package @lydell/node-pty
 
 Remote servers (URL)
   --transport <name>                   Transport the server speaks; auto detects it: auto,

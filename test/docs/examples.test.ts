@@ -63,7 +63,7 @@ test('the settings in the compose example are accepted', async (t) => {
 test('the command in the Kubernetes example is accepted, and listens for its pod only', async (t) => {
   const [, words = ''] = /args: (\[.*\])/.exec(await example('kubernetes-sidecar.yaml')) ?? [];
   const { config, warnings } = configOf(words, { MCP_PORTAGE_HOST: '0.0.0.0', MCP_PORTAGE_PORT: '8000' });
-  t.like(config.listener, { host: '127.0.0.1', port: 8000 });
+  t.like(config.listener, { addresses: [{ kind: 'tcp', host: '127.0.0.1', port: 8000 }] });
   t.deepEqual(warnings, []);
 });
 

@@ -24,6 +24,7 @@ const IMAGE: Trial = { kind: 'elsewhere', test: 'test/image/image.test.ts' };
 const EXAMPLES_OF_IMAGE: Trial = { kind: 'elsewhere', test: 'test/image/examples.test.ts' };
 const BINARY: Trial = { kind: 'elsewhere', test: 'test/binary/binary.test.ts' };
 const RETIRING: Trial = { kind: 'elsewhere', test: 'test/docs/retire-http-sse.test.ts' };
+const SOCKET: Trial = { kind: 'elsewhere', test: 'test/cli/serve-socket.test.ts' };
 const MANY: Trial = { kind: 'elsewhere', test: 'test/docs/many-servers.test.ts' };
 
 export const TRIALS: Readonly<Record<string, Trial>> = {
@@ -97,6 +98,14 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
     kind: 'elsewhere',
     test: 'test/observe/traces/traced-calls.test.ts',
   },
+
+  // ---- sockets
+  'mcp-portage serve --socket "$XDG_RUNTIME_DIR/everything.sock" -- npx -y @modelcontextprotocol/server-everything':
+    SOCKET,
+  'curl --unix-socket "$XDG_RUNTIME_DIR/everything.sock" http://localhost/healthz': SOCKET,
+  "mcp-portage connect 'unix:///run/user/1000/everything.sock#/mcp'": SOCKET,
+  "mcp-portage serve 'unix:///run/user/1000/everything.sock#/mcp'": SOCKET,
+  "mcp-portage probe 'unix:///run/user/1000/everything.sock#/mcp'": SOCKET,
 
   // ---- deploying
   'docker run --rm -p 127.0.0.1:8000:8000 -e MCP_PORTAGE_ALLOW_ANONYMOUS=true ghcr.io/mcp-portage/mcp-portage -- npx -y @modelcontextprotocol/server-everything':

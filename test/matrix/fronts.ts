@@ -1,7 +1,10 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { BRIDGE_COMMAND, type BridgeOptions, type LogLine, readLog, startBridge } from '../support/bridge.ts';
 import { assertGone, descendantsOf } from '../support/processes.ts';
-import { CLIENTS, type ClientKind, type ClientName, type Endpoint, type ServerPipe } from './clients.ts';
+import { atSocket, CLIENTS, type ClientKind, type ClientName, type Endpoint, type ServerPipe } from './clients.ts';
 import type { ConnectOptions, MatrixClient } from './matrix-client.ts';
 
 /** What stands between clients of one kind and the server. */
@@ -25,7 +28,8 @@ export async function startFront(
   options: BridgeOptions = {},
 ): Promise<Front> {
   const kind: ClientKind = CLIENTS[client];
-  if (kind.over !== 'stdio') return serve(kind, target, options);
+  if (kind.over === 'socket') return serveAtSocket(kind, target, options);
+  if (kind.over !== 'stdio') return serve(kind, target, { bridge: options, at: undefined });
   return new StdioFront(kind, [...BRIDGE_COMMAND, 'connect', '--log-format', 'json', ...target], options);
 }
 
@@ -33,7 +37,8 @@ export async function startFront(
 export async function startDirectly(client: ClientName, target: readonly string[]): Promise<Front> {
   const kind: ClientKind = CLIENTS[client];
   if (kind.over === 'stdio') return new StdioFront(kind, target.slice(1));
-  const endpoint: Endpoint = { kind: 'url', url: new URL(target[0] ?? '') };
+  const [url = ''] = target;
+  const endpoint: Endpoint = kind.over === 'socket' ? atSocket(url) : { kind: 'url', url: new URL(url) };
   return { logs: [], connect: (options) => kind.connect(endpoint, options), processes: () => [], stop: async () => {} };
 }
 
@@ -85,10 +90,29 @@ const below = ({ pid }: ServerPipe): number[] => (pid === null ? [] : [pid, ...d
 /** As many processes for modern clients as a scenario needs at once; more would only take longer to end together. */
 const POOL = ['--pool-size', '8'];
 
+/** `mcp-portage serve --socket …`, one for all clients. */
+async function serveAtSocket(kind: ClientKind, target: readonly string[], bridge: BridgeOptions): Promise<Front> {
+  const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-socket-'));
+  const removeFolder = () => rm(folder, { recursive: true, force: true });
+  const path = join(folder, 'mcp.sock');
+  try {
+    const at = atSocket(`unix://${path}#/mcp`);
+    const front = await serve(kind, ['--socket', path, ...target], { bridge, at });
+    return { ...front, stop: () => front.stop().finally(removeFolder) };
+  } catch (error) {
+    await removeFolder();
+    throw error;
+  }
+}
+
 /** `mcp-portage serve …`, one for all clients. */
-async function serve(kind: ClientKind, target: readonly string[], options: BridgeOptions): Promise<Front> {
-  const bridge = await startBridge(target[0] === '--' ? [...POOL, ...target] : target, options);
-  const endpoint: Endpoint = { kind: 'url', url: kind.over === 'httpSse' ? bridge.sseUrl : bridge.url };
+async function serve(
+  kind: ClientKind,
+  target: readonly string[],
+  { bridge: options, at }: { readonly bridge: BridgeOptions; readonly at: Endpoint | undefined },
+): Promise<Front> {
+  const bridge = await startBridge(target.includes('--') ? [...POOL, ...target] : target, options);
+  const endpoint: Endpoint = at ?? { kind: 'url', url: kind.over === 'httpSse' ? bridge.sseUrl : bridge.url };
   return {
     logs: bridge.logs,
     connect: (options) => kind.connect(endpoint, options),

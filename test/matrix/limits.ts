@@ -12,8 +12,8 @@ export interface Limit {
   readonly seen: string;
 }
 
-const MODERN_HTTP_CLIENTS = ['modernHttp', 'autoHttp'] as const;
-const LEGACY_CLIENTS = ['stdio', 'httpSse', 'streamable'] as const;
+const MODERN_HTTP_CLIENTS = ['modernHttp', 'modernSocket', 'autoHttp'] as const;
+const LEGACY_CLIENTS = ['stdio', 'httpSse', 'streamable', 'socket'] as const;
 /** Of the legacy era. */
 const ONE_STREAM = ['stdio', 'httpSse', 'json'] as const;
 const STATELESS = ['stateless', 'statelessJson'] as const;

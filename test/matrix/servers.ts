@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ServerProcess, startServerProcess } from '../support/server-process.ts';
+import { createSocketFetch } from '../support/socket-fetch.ts';
 import type { ClientKind } from './clients.ts';
 import type { Era } from './matrix-client.ts';
 
@@ -46,11 +47,12 @@ export type LegacyHttpKind =
   | 'stateless'
   | 'stateless-json';
 
-/** @param port 0 picks one */
-export const startLegacyHttp = (kind: LegacyHttpKind, port = 0) => startServerProcess(LEGACY, [kind, String(port)]);
+/** @param place a port, of which 0 picks one, or the path of a Unix socket */
+export const startLegacyHttp = (kind: LegacyHttpKind, place: number | string = 0) =>
+  startServerProcess(LEGACY, [kind, String(place)]);
 
-/** @param port 0 picks one */
-export const startModernHttp = (port = 0) => startServerProcess(MODERN, ['http', String(port)]);
+/** @param place a port, of which 0 picks one, or the path of a Unix socket */
+export const startModernHttp = (place: number | string = 0) => startServerProcess(MODERN, ['http', String(place)]);
 
 export const SERVERS = {
   stdio: onStdio('stdio', 'legacy', LEGACY),
@@ -60,6 +62,7 @@ export const SERVERS = {
   json: overHttp('Streamable HTTP, JSON answers', 'streamable', 'stateful-json'),
   stateless: overHttp('Streamable HTTP without sessions', 'streamable', 'stateless'),
   statelessJson: overHttp('Streamable HTTP without sessions, JSON answers', 'streamable', 'stateless-json'),
+  socket: atSocket('Streamable HTTP at a Unix socket', 'legacy', (path) => startLegacyHttp('stateful', path)),
   modernStdio: onStdio('modern stdio', 'modern', MODERN),
   modernHttp: {
     title: 'modern HTTP',
@@ -67,6 +70,7 @@ export const SERVERS = {
     over: 'streamable',
     start: async () => running(await startModernHttp()),
   },
+  modernSocket: atSocket('modern HTTP at a Unix socket', 'modern', startModernHttp),
 } as const satisfies Record<string, ServerKind>;
 
 export type ServerName = keyof typeof SERVERS;
@@ -90,7 +94,27 @@ function overHttp(title: string, over: ServerKind['over'], kind: LegacyHttpKind)
   return { title, era: 'legacy', over, start: async () => running(await startLegacyHttp(kind)) };
 }
 
-function running(server: ServerProcess): RunningServer {
-  const look = async () => (await (await fetch(new URL('/record', server.url))).json()) as ServerView;
+function atSocket(title: string, era: Era, startAt: (path: string) => Promise<ServerProcess>): ServerKind {
+  return {
+    title,
+    era,
+    over: 'socket',
+    start: async () => {
+      const folder = await mkdtemp(join(tmpdir(), 'mcp-portage-matrix-'));
+      const path = join(folder, 'server.sock');
+      const removeFolder = () => rm(folder, { recursive: true, force: true });
+      try {
+        const server = running(await startAt(path), createSocketFetch(path));
+        return { ...server, target: [`unix://${path}#/mcp`], stop: () => server.stop().finally(removeFolder) };
+      } catch (error) {
+        await removeFolder();
+        throw error;
+      }
+    },
+  };
+}
+
+function running(server: ServerProcess, ask: typeof fetch = fetch): RunningServer {
+  const look = async () => (await (await ask(new URL('/record', server.url))).json()) as ServerView;
   return { target: [server.url.href], look, stop: server.stop };
 }

@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { HttpListener } from '../../src/bridge/http-listener.ts';
 import { createSystemDeps } from '../../src/cli/system-deps.ts';
 import { QueueSizes } from '../../src/collections/queue-sizes.ts';
-import type { EndpointConfig, HttpListenerConfig, MappedHeader, ServerConfig } from '../../src/config.ts';
+import type { BoundAddress, EndpointConfig, HttpListenerConfig, MappedHeader, ServerConfig } from '../../src/config.ts';
 import type { Deps } from '../../src/deps.ts';
 import {
   type CertificateSource,
@@ -120,12 +120,18 @@ export async function startHttpHarness(t: ExecutionContext, options: HttpHarness
   const served = await listener.servers.unnamed?.start();
   if (served === undefined) throw new Error('one server is served');
   const { http, live } = listener;
-  const port = await http.listen();
+  const port = portOf(await http.listen());
   t.teardown(() => {
     listener.servers.endAll(new BridgeError('ERR_SESSION_CLOSED', 'the test is over'));
     listener.close();
   });
   return { port, clock, server, sessions: served.sessions, calls: served.calls, live, http, logLines };
+}
+
+/** Of the first address. */
+export function portOf([bound]: readonly BoundAddress[]): number {
+  if (bound?.kind !== 'tcp') throw new Error('it listens at no port');
+  return bound.port;
 }
 
 const DEFAULTS = configOf('--', 'server');
@@ -136,8 +142,7 @@ function listenerOf(options: HttpHarnessOptions): HttpListenerConfig {
   const { access, endpoints } = DEFAULTS.listener;
   return {
     ...DEFAULTS.listener,
-    host,
-    port,
+    addresses: [{ kind: 'tcp', host, port }],
     tls: options.certificate && { certFile: 'of the test', keyFile: 'of the test' },
     endpoints: { ...endpoints, httpSse, sunset, baseUrl },
     access: { ...access, allowHosts: options.allowHosts ?? [], allowOrigins: options.allowOrigins ?? [] },

@@ -1,6 +1,5 @@
 /** What is made of what the bridge sees of clients and calls, as the configuration says. */
 import type { ObservationConfig, SunsetConfig } from '../../config.ts';
-import type { Deps } from '../../deps.ts';
 import type { FoundRoute, OnRefused } from '../../downstream/listener/http-server.ts';
 import type { BridgeError } from '../../errors.ts';
 import { ClientLog } from '../../observe/client-log.ts';
@@ -11,6 +10,7 @@ import type { UsageTable } from '../../observe/usage/usage-table.ts';
 import type { Observer } from '../../relay/observer.ts';
 import type { Tracer } from '../../relay/tracer.ts';
 import { VERSION } from '../../version.ts';
+import type { BridgeDeps } from '../running-bridge.ts';
 
 /** Paths of routes, and what is served there. */
 export type Routes = readonly (readonly [path: string, route: FoundRoute])[];
@@ -62,7 +62,7 @@ export interface ObservationRequest {
   readonly sunset: SunsetConfig | undefined;
   /** Makes what people look at; given what is counted, if it is. */
   readonly look: (counted: Counted) => Promise<readonly Looking[]>;
-  readonly deps: Deps;
+  readonly deps: BridgeDeps;
 }
 
 /** What is counted of the usage; undefined: it is not. */
@@ -81,7 +81,7 @@ export async function createObservation(request: ObservationRequest): Promise<Ob
     await writeAudit(request),
     ...looking,
   ];
-  const observers = parts.flatMap(({ observer }) => observer ?? []);
+  const observers = [...parts.flatMap(({ observer }) => observer ?? []), ...request.deps.observers];
   return {
     observer: joinObservers(observers, (err) => log.error({ err }, 'an observer failed')),
     tracer: traces?.tracer,

@@ -4,8 +4,8 @@ import type { Deps } from '../../deps.ts';
 import type { Audience } from '../../downstream/listener/admission.ts';
 import type { HttpRoute } from '../../downstream/listener/http-server.ts';
 import { BridgeError } from '../../errors.ts';
-import { isLoopback } from '../../http/addresses.ts';
 import { BearerAuthenticator, createTokenChecks } from '../../http/auth/bearer-authenticator.ts';
+import { isForOneUser } from '../../http/server/listen-addresses.ts';
 import { respondError, respondJson } from '../../http/server/respond.ts';
 import type { Inspect, InspectedServer } from '../../observe/inspection.ts';
 import { Activity } from '../../observe/status/activity.ts';
@@ -34,7 +34,7 @@ export async function createLooking(request: StatusRequest, counted: Counted): P
 async function whoMayLook({ config, listener, deps }: StatusRequest): Promise<Audience | 'nobody'> {
   const { statusToken } = config;
   if (statusToken === undefined) {
-    return listener.access.auth === undefined && isLoopback(listener.host) ? 'anybody' : 'nobody';
+    return listener.access.auth === undefined && listener.addresses.every(isForOneUser) ? 'anybody' : 'nobody';
   }
   const auth = { tokens: [statusToken], oauth: undefined };
   const createClient = () => Promise.reject(new Error('a token that was handed out needs no issuer'));

@@ -57,11 +57,12 @@ export function readEntryPortage(
   return { options, isRequired: readRequired(members, path, context), callers: readCallers(members, path, context) };
 }
 
+/** @param path where it stands */
 export function readTopPortage(
   node: ConfigNode | undefined,
   context: EntryContext,
+  path: Path = [PORTAGE],
 ): ReadonlyMap<OptionName, WrittenOption> {
-  const path = [PORTAGE];
   return readOptions(membersOf(node, path, context), path, context, (spec) => {
     if (scopeOf(spec) === 'call') return ON_COMMAND_LINE;
     return scopeOf(spec) === 'server' ? BELONGS_TO_ENTRY : undefined;
@@ -100,7 +101,7 @@ function readOptions(
     const spec = name === undefined ? undefined : findOption(name);
     if (name === undefined || spec === undefined) {
       if (!OWN_KEYS.includes(key)) report.mistake(node.at, place, explainUnknown(key, report.mistakeCount));
-      else if (path.length === 1) report.mistake(node.at, place, BELONGS_TO_ENTRY);
+      else if (path.length <= 1) report.mistake(node.at, place, BELONGS_TO_ENTRY);
       continue;
     }
     const problem = refuse(spec);

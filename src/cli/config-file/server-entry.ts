@@ -46,7 +46,7 @@ export function readServer(
     return undefined;
   }
   const { entry } = checked;
-  const read = readTarget(entry);
+  const read = readTarget(entry, (path) => resolvePath(path, reader));
   if (!read.ok) {
     report.mistake(nearestNode(node, read.path).at, [...path, ...read.path], read.problem);
     readEntryPortage(portageNode, portagePath, reader, undefined);
@@ -174,7 +174,7 @@ function readTimeout(entry: Entry, { dialect, report }: EntryReader, path: Path)
 }
 
 const OF_COMMANDS = ['args', 'env', 'environment', 'env_vars', 'envFile', 'cwd'];
-const OF_URLS = ['headers', 'http_headers', 'env_http_headers', 'bearer_token_env_var'];
+const OF_URLS = ['headers', 'socket', 'http_headers', 'env_http_headers', 'bearer_token_env_var'];
 
 function warnOfKeys(entry: Entry, target: Target, path: Path, { report, knownKeys }: EntryReader): void {
   for (const key of Object.keys(entry)) {

@@ -6,12 +6,14 @@ import type {
   EndpointConfig,
   HttpListenerConfig,
   KeyLocation,
+  ListenAddress,
   MappedHeader,
   TokenSource,
 } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
-import { isLoopback, isWildcard } from '../../http/addresses.ts';
+import { isWildcard } from '../../http/addresses.ts';
 import { isBearerToken } from '../../http/client/bearer-token.ts';
+import { boundAddress, isExposed, isOpenToAllUsers } from '../../http/server/listen-addresses.ts';
 import type { GivenOptions } from '../options/given-options.ts';
 import type { OptionName } from '../options/option-table.ts';
 import {
@@ -29,13 +31,13 @@ export interface AccessRequest {
   readonly given: GivenOptions;
   readonly env: Environment;
   readonly cwd: string;
-  readonly listen: ListenAddress;
+  readonly listen: ListenPlaces;
   readonly endpoints: EndpointConfig;
   /** Nobody has to be kept out of what does not listen. */
   readonly listens: 'yes' | 'no';
 }
 
-export type ListenAddress = Pick<HttpListenerConfig, 'host' | 'port' | 'tls'>;
+export type ListenPlaces = Pick<HttpListenerConfig, 'addresses' | 'tls'>;
 
 export interface ParsedAccess {
   readonly access: AccessConfig;
@@ -52,23 +54,28 @@ export function parseAccess(request: AccessRequest): ParsedAccess {
       `${given.sourceOf('allow-anonymous')} lets everybody in, ${sourceOfAuth(given)} only some; leave one of them out.`,
     );
   }
-  const isExposed = listens === 'yes' && !isLoopback(listen.host);
-  if (isExposed && !anonymous && auth === undefined) throw exposed(given, listen);
+  const exposed = listens === 'yes' ? listen.addresses.find(isExposed) : undefined;
+  if (exposed !== undefined && !anonymous && auth === undefined) throw refuseExposed(given, exposed);
   return {
     access: {
       allowHosts: parseAllowedHosts(request),
       allowOrigins: given.list('allow-origin', value.parseOrigin),
       auth,
     },
-    warnings: [...(isExposed ? warnOfExposure(request, auth) : []), ...warnOfShortTokens(auth)],
+    warnings: [
+      ...(exposed === undefined ? [] : warnOfExposure(request, auth, exposed)),
+      ...(listens === 'yes' && auth === undefined ? warnOfOpenSockets(listen) : []),
+      ...warnOfShortTokens(auth),
+    ],
   };
 }
 
 /** Clients that come through a reverse proxy name the proxy's host, and many proxies hand that on. */
-function parseAllowedHosts({ given, listen: { host }, endpoints: { baseUrl } }: AccessRequest): readonly string[] {
+function parseAllowedHosts({ given, listen: { addresses }, endpoints: { baseUrl } }: AccessRequest): readonly string[] {
   const named = given.list('allow-host', value.parseAllowedHost);
   // On all interfaces and without a name given, every Host is taken; one name from here would end that.
-  const takesAny = isWildcard(host) && named.length === 0;
+  const isAnywhere = addresses.map(boundAddress).some((bound) => bound.kind === 'tcp' && isWildcard(bound.host));
+  const takesAny = isAnywhere && named.length === 0;
   return baseUrl === undefined || takesAny ? named : [...named, baseUrl.hostname];
 }
 
@@ -165,22 +172,47 @@ function sourceOfAuth(given: GivenOptions): string {
   return given.sourceOf(given.isGiven('auth-token') ? 'auth-token' : 'auth-issuer');
 }
 
-function exposed(given: GivenOptions, { host }: ListenAddress): BridgeError {
+function refuseExposed(given: GivenOptions, address: ListenAddress): BridgeError {
+  const where =
+    address.kind === 'inherited'
+      ? `The inherited socket ${address.fd}, ${nameExposed(address)},`
+      : `${given.sourceOf('host')} ${nameExposed(address)}`;
   return excluded(
-    `${given.sourceOf('host')} ${host} lets other machines reach this port, and nobody would be asked who they are: whoever reaches it could use the wrapped server and all it can do. Let in only known callers (--auth-token, or --auth-issuer), listen on 127.0.0.1, or say --allow-anonymous if something else guards the port.`,
+    `${where} lets other machines reach this port, and nobody would be asked who they are: whoever reaches it could use the wrapped server and all it can do. Let in only known callers (--auth-token, or --auth-issuer), listen on 127.0.0.1, or say --allow-anonymous if something else guards the port.`,
   );
 }
 
-function warnOfExposure({ listen, endpoints }: AccessRequest, auth: AuthConfig | undefined): readonly string[] {
+function nameExposed(address: ListenAddress): string {
+  const bound = boundAddress(address);
+  return bound.kind === 'tcp' ? bound.host : bound.path;
+}
+
+function warnOfExposure(
+  { listen, endpoints }: AccessRequest,
+  auth: AuthConfig | undefined,
+  exposed: ListenAddress,
+): readonly string[] {
+  const host = nameExposed(exposed);
   if (auth === undefined) {
     return [
-      `Listening on ${listen.host} for everybody (--allow-anonymous): whoever reaches this port can use the wrapped server and all it can do. Let only trusted machines reach it (firewall, private network, or a reverse proxy that authenticates).`,
+      `Listening on ${host} for everybody (--allow-anonymous): whoever reaches this port can use the wrapped server and all it can do. Let only trusted machines reach it (firewall, private network, or a reverse proxy that authenticates).`,
     ];
   }
   if (listen.tls !== undefined || endpoints.baseUrl?.protocol === 'https:') return [];
   return [
-    `Listening on ${listen.host} without TLS: everybody on the way can read the tokens of callers. Use --tls-cert and --tls-key, or a reverse proxy with https (and --base-url, which says so).`,
+    `Listening on ${host} without TLS: everybody on the way can read the tokens of callers. Use --tls-cert and --tls-key, or a reverse proxy with https (and --base-url, which says so).`,
   ];
+}
+
+/** Who says so by the mode of a file means it, so it is not refused. */
+function warnOfOpenSockets({ addresses }: ListenPlaces): readonly string[] {
+  return addresses
+    .map(boundAddress)
+    .flatMap((bound) => (bound.kind === 'socket' && isOpenToAllUsers(bound) ? [bound.path] : []))
+    .map(
+      (path) =>
+        `Every user of this machine may connect to the socket ${path}, and nobody is asked who they are: whoever does can use the wrapped server and all it can do. Leave others out with --socket-mode, or ask for a token with --auth-token.`,
+    );
 }
 
 /** 128 bits in base64url have 22 characters; a password somebody thought of is shorter. */

@@ -2,9 +2,11 @@
 import { resolve } from 'node:path';
 import type { EndpointConfig, HttpListenerConfig, SunsetConfig } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
+import { boundAddress } from '../../http/server/listen-addresses.ts';
 import type { GivenOptions } from '../options/given-options.ts';
-import type { OptionName } from '../options/option-table.ts';
-import { type AccessRequest, type ListenAddress, parseAccess } from './access.ts';
+import { envNameOf, type OptionName } from '../options/option-table.ts';
+import { type AccessRequest, type ListenPlaces, parseAccess } from './access.ts';
+import { parseAddresses } from './listen-addresses.ts';
 import { pickProxyEnvironment, type RemoteSurroundings } from './remote.ts';
 import * as value from './value.ts';
 
@@ -22,11 +24,8 @@ export function parseListener(
   around: RemoteSurroundings,
   listens: AccessRequest['listens'],
 ): ParsedListener {
-  const listen: ListenAddress = {
-    host: given.required('host', value.parseListenHost),
-    port: given.required('port', value.parsePort),
-    tls: parseTls(given, around),
-  };
+  const listen: ListenPlaces = { addresses: parseAddresses(given, around), tls: parseTls(given, around) };
+  refuseTlsWithoutPort(given, listen);
   const endpoints = parseEndpoints(given);
   const { env, cwd } = around;
   const { access, warnings } = parseAccess({ given, env, cwd, listen, endpoints, listens });
@@ -45,6 +44,15 @@ function parseTls(given: GivenOptions, around: RemoteSurroundings): HttpListener
     throw excluded(`${given.sourceOf(has)} needs --${lacks}: https takes a certificate and its private key.`);
   }
   return { certFile: resolve(around.cwd, certFile), keyFile: resolve(around.cwd, keyFile) };
+}
+
+function refuseTlsWithoutPort(given: GivenOptions, { addresses, tls }: ListenPlaces): void {
+  if (tls === undefined || addresses.map(boundAddress).some(({ kind }) => kind === 'tcp')) return;
+  // As with the port, the environment says how it would be.
+  if (given.sourceOf('tls-cert') === envNameOf('tls-cert')) return;
+  throw excluded(
+    `${given.sourceOf('tls-cert')} is for a port: nobody is on the way to a socket of this machine. Leave it out, or give a --port, too.`,
+  );
 }
 
 function parseEndpoints(given: GivenOptions): EndpointConfig {

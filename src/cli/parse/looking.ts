@@ -33,7 +33,7 @@ export interface ReportRequest {
 export function parseReport(command: BridgeCommand, around: RemoteSurroundings): ReportRequest {
   const given = givenTo(command, around, 'report');
   const written = given.optional('url', value.parseText);
-  const url = command.target?.kind === 'url' ? command.target.url : written && parseServerUrl(written);
+  const url = command.target?.kind === 'url' ? command.target.url : written && parseServerUrl(written).url;
   const windowMs = given.required('since', value.parseWindow);
   const format = given.required('json', value.parseFlag) ? 'json' : 'human';
   if (url) return { source: { url, token: parseStatusToken(given, around) }, windowMs, format };

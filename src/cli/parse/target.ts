@@ -1,7 +1,9 @@
 /** Which server is meant: the command behind `--`, or one URL. */
-import type { Target } from '../../config.ts';
+import type { Target, UrlTarget } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
+import { SocketUrl } from '../../http/socket-url.ts';
 import type { BridgeVerb } from '../options/option-spec.ts';
+import { parseSocketUrlPath } from './socket-path.ts';
 
 /** `scheme://…`, of whatever scheme. */
 export function isUrlLike(argument: string): boolean {
@@ -19,23 +21,41 @@ export function parseTarget(verb: BridgeVerb, positionals: readonly string[], co
     if (more.length > 0)
       throw refuse(`Give one URL, or the servers in a file with --config; got ${positionals.length} URLs.`);
     if (program !== undefined) throw refuse('A URL and a command were given; leave out one of them.');
-    return { kind: 'url', url: parseServerUrl(url) };
+    return parseServerUrl(url);
   }
   if (program === undefined || program === '') throw refuse(explainMissingTarget(verb));
   return { kind: 'command', command: program, args };
 }
 
-/** Throws ERR_CONFIG_OPTION, and shows nothing of the URL but its scheme. */
-export function parseServerUrl(argument: string): URL {
+/**
+ * The server that a URL leads to, by its scheme. Throws ERR_CONFIG_OPTION, and shows nothing of the URL but that.
+ * @param platform whose sockets and pipes are meant
+ */
+export function parseServerUrl(argument: string, platform: NodeJS.Platform = process.platform): UrlTarget {
   const scheme = argument.slice(0, argument.indexOf(':')).toLowerCase();
-  if (scheme === 'ws' || scheme === 'wss') {
-    throw refuse(
-      `${scheme}:// is not supported: MCP has no WebSocket transport; expected the server's http or https URL.`,
-    );
-  }
-  if (scheme !== 'http' && scheme !== 'https') {
-    throw refuse(`${scheme}:// is not supported; expected a URL that begins with https:// or http://.`);
-  }
+  const parse = SCHEMES.get(scheme);
+  if (parse !== undefined) return parse(argument, platform);
+  throw refuse(`${scheme}:// is not supported; expected a URL that begins with https://, http://, unix:// or pipe://.`);
+}
+
+type ParseUrl = (argument: string, platform: NodeJS.Platform) => UrlTarget;
+
+const SCHEMES: ReadonlyMap<string, ParseUrl> = new Map([
+  ['http', parseWebUrl],
+  ['https', parseWebUrl],
+  ['unix', parseSocketUrl],
+  ['pipe', parseSocketUrl],
+  ['ws', refuseWebSocket],
+  ['wss', refuseWebSocket],
+]);
+
+/** Is it a scheme that leads to a server, or one of which something can be said? */
+export function isServerScheme(argument: string): boolean {
+  return isUrlLike(argument) && SCHEMES.has(argument.slice(0, argument.indexOf(':')).toLowerCase());
+}
+
+/** Over the network. */
+function parseWebUrl(argument: string): UrlTarget {
   if (!URL.canParse(argument))
     throw refuse('The URL of the server cannot be read; expected one like https://example.com/mcp.');
   const url = new URL(argument);
@@ -46,7 +66,35 @@ export function parseServerUrl(argument: string): URL {
   }
   // A fragment is for whoever reads the answer, never sent.
   url.hash = '';
-  return url;
+  return { kind: 'url', url, socketPath: undefined };
+}
+
+/** HTTP over a Unix socket or a named pipe: the place of the socket, and after `#` the path that is asked for there. */
+function parseSocketUrl(argument: string, platform: NodeJS.Platform): UrlTarget {
+  const [, scheme = '', place = '', path] = /^([^:]*):\/\/([^#]*)(?:#(.*))?$/s.exec(argument) ?? [];
+  const isPipe = scheme.toLowerCase() === 'pipe';
+  const example = isPipe ? 'pipe:///name#/mcp' : 'unix:///run/mcp.sock#/mcp';
+  const parsed = parseSocketUrlPath(isPipe ? 'pipe' : 'unix', place, platform);
+  if (!parsed.ok)
+    throw refuse(
+      `The URL of the server cannot be used: expected ${parsed.expected}, with the path of the endpoint after #, as in ${example}.`,
+    );
+  if (path === undefined) {
+    throw refuse(`The URL of the server lacks the path of its endpoint, which stands after #, as in ${example}.`);
+  }
+  if (!/^\/(?!\/)/.test(path) || !URL.canParse(path, 'http://localhost')) {
+    throw refuse(`The URL of the server cannot be used: expected a path after #, as in ${example}.`);
+  }
+  const url = new SocketUrl(path, parsed.value);
+  url.hash = '';
+  return { kind: 'url', url, socketPath: parsed.value };
+}
+
+function refuseWebSocket(argument: string): never {
+  const [scheme] = argument.split(':', 1);
+  throw refuse(
+    `${scheme}:// is not supported: MCP has no WebSocket transport; expected the server's http or https URL.`,
+  );
 }
 
 const SIMPLEST_COMMAND = '-- npx -y @modelcontextprotocol/server-everything';

@@ -72,6 +72,13 @@ export function parsePort(text: string): Parsed<number> {
   return port <= 65_535 ? accept(port) : refuse('a port number from 0 to 65535');
 }
 
+/** `0600`, `660`: permissions of a file, in octal digits. */
+export function parseFileMode(text: string): Parsed<number> {
+  const match = /^(?:0o)?0?([0-7]{3})$/.exec(text);
+  if (match?.[1] !== undefined) return accept(Number.parseInt(match[1], 8));
+  return refuse('the mode of a file in octal digits, like 0600 or 0660');
+}
+
 export function parseCount(text: string): Parsed<number> {
   const count = wholeNumber(text);
   return count <= 100_000 ? accept(count) : refuse('a whole number, 0 or more');

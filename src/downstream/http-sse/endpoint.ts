@@ -38,7 +38,7 @@ export interface HttpSseEndpointOptions {
   /** What the process of a caller is told about it (`--map-header`). */
   readonly environmentOf: (request: IncomingMessage) => CallerEnvironment | undefined;
   /** Path of the POST endpoint as clients see it, behind whatever proxy there is. */
-  readonly announcedMessagePath: string;
+  readonly announcedMessagePath: (request: IncomingMessage) => string;
   /** Where this client finds Streamable HTTP. */
   readonly streamableUrl: (request: IncomingMessage) => string;
   /** Undefined: nobody has said when this transport ends. */
@@ -77,11 +77,12 @@ export class HttpSseEndpoint {
       return respondError(response, over);
     }
     const headers = forwardedHeaders(request, forwardHeaders);
+    const messagePath = this.#options.announcedMessagePath(request);
     try {
       sessions.open(
         (id, listener) => {
           const peer = new HttpSsePeer({ response, live, listener, headers });
-          peer.announce(`${this.#options.announcedMessagePath}?${SESSION_PARAMETER}=${id}`);
+          peer.announce(`${messagePath}?${SESSION_PARAMETER}=${id}`);
           return peer;
         },
         { transport: 'http-sse', era: 'legacy', principal, environment: environmentOf(request) },

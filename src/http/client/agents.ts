@@ -7,6 +7,7 @@ import { urlToHttpOptions } from 'node:url';
 import { HttpProxyAgent } from 'http-proxy-agent';
 import { HttpsProxyAgent } from 'https-proxy-agent';
 import { BridgeError } from '../../errors.ts';
+import { SocketAgent } from './socket-agent.ts';
 
 /**
  * An idle connection is let go after this long: common servers close theirs after 5 s, and a request that meets a
@@ -31,8 +32,16 @@ export interface TlsFiles {
 /** Where a request goes, as `http.request` takes it. */
 export type RequestTarget = Pick<RequestOptions, 'protocol' | 'hostname' | 'port' | 'path' | 'auth' | 'agent'>;
 
+export interface AgentsOptions {
+  readonly tls: TlsFiles;
+  readonly proxyEnv: ProxyEnvironment;
+  /** The Unix socket or named pipe over which everything goes, whatever the host of a URL is; undefined: over the network. */
+  readonly socketPath: string | undefined;
+}
+
 /** Keep-alive connections to one server, through whatever proxy the environment asks for. */
 export class Agents {
+  readonly #socketPath: string | undefined;
   readonly #secureContext: SecureContext | undefined;
   readonly #proxyEnvironment: ProxyEnvironment;
   /** By scheme, or by the URL of the proxy and scheme. */
@@ -41,9 +50,10 @@ export class Agents {
   #latest: { readonly url: URL; readonly target: RequestTarget } | undefined;
 
   /** Throws BridgeError ERR_CONFIG_OPTION when a file cannot be used. */
-  constructor(tls: TlsFiles, proxyEnvironment: ProxyEnvironment) {
+  constructor({ tls, proxyEnv, socketPath }: AgentsOptions) {
     this.#secureContext = readSecureContext(tls);
-    this.#proxyEnvironment = proxyEnvironment;
+    this.#proxyEnvironment = proxyEnv;
+    this.#socketPath = socketPath;
   }
 
   /** Throws BridgeError ERR_CONFIG_OPTION when the environment names an unusable proxy. */
@@ -69,10 +79,11 @@ export class Agents {
 
   /** Throws BridgeError ERR_CONFIG_OPTION when the environment names an unusable proxy. */
   proxyFor(url: URL): URL | undefined {
-    return findProxy(url, this.#proxyEnvironment);
+    return this.#socketPath === undefined ? findProxy(url, this.#proxyEnvironment) : undefined;
   }
 
   #createAgent(url: URL, proxy: URL | undefined): HttpAgent {
+    if (this.#socketPath !== undefined) return new SocketAgent(this.#socketPath, POOL);
     const isSecure = url.protocol === 'https:';
     if (proxy !== undefined) {
       return isSecure

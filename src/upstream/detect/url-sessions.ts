@@ -75,14 +75,20 @@ export function dialerOptions(options: RemoteOptions): RemoteDialerOptions {
 }
 
 export function createHttpClient({
+  target,
   remote,
   clientInfo,
   credentials,
   deps,
-}: Pick<RemoteOptions, 'remote' | 'clientInfo' | 'credentials' | 'deps'>): HttpClient {
+}: Pick<RemoteOptions, 'target' | 'remote' | 'clientInfo' | 'credentials' | 'deps'>): HttpClient {
   const { headers, bearerTokenFile, tls, proxyEnv } = remote;
   const userAgent = `${clientInfo.name}/${clientInfo.version}`;
-  return new HttpClient({ headers, bearerTokenFile, credentials, tls, proxyEnv, userAgent, clock: deps.clock });
+  const { socketPath } = target;
+  return new HttpClient({
+    ...{ headers, bearerTokenFile, credentials, userAgent },
+    ...{ tls, proxyEnv, socketPath },
+    clock: deps.clock,
+  });
 }
 
 /** The detection of somebody else came to nothing that would hold for others. */

@@ -43,11 +43,11 @@ for (const [entry, line] of [
   ],
   [
     '{"url": ▶"a.example/secret"}',
-    'mcpServers.github.url: expected a URL that begins with https:// or http:// (Unix sockets and named pipes are not supported).',
+    'mcpServers.github.url: expected a URL that begins with https://, http://, unix:// or pipe://.',
   ],
   [
     '{"url": ▶"unix:///run/secret.sock"}',
-    'mcpServers.github.url: expected a URL that begins with https:// or http:// (Unix sockets and named pipes are not supported).',
+    'mcpServers.github.url: The URL of the server lacks the path of its endpoint, which stands after #, as in unix:///run/mcp.sock#/mcp.',
   ],
   [
     '{"url": ▶"ws://a.example"}',

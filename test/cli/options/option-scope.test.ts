@@ -16,6 +16,8 @@ const SCOPES: Readonly<Record<OptionName, readonly string[]>> = {
   for: [],
   host: LISTENING,
   port: LISTENING,
+  socket: LISTENING,
+  'socket-mode': LISTENING,
   'tls-cert': LISTENING,
   'tls-key': LISTENING,
   path: LISTENING,

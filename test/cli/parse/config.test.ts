@@ -78,8 +78,7 @@ const server = {
 
 const listener = {
   kind: 'http',
-  host: '127.0.0.1',
-  port: 8000,
+  addresses: [{ kind: 'tcp', host: '127.0.0.1', port: 8000 }],
   tls: undefined,
   endpoints: {
     path: '/mcp',
@@ -106,6 +105,7 @@ const defaults = {
     metrics: 'off',
     usage: undefined,
     audit: undefined,
+    traces: undefined,
   },
   log: { level: 'info', format: 'json' },
 } as const;
@@ -130,7 +130,7 @@ const login = {
 const unseen = { observation: { ...defaults.observation, status: 'off' } };
 
 test('a server reached by URL has the same defaults', (t) => {
-  const target = { kind: 'url', url: new URL('https://example.com/mcp') } as const;
+  const target = { kind: 'url', url: new URL('https://example.com/mcp'), socketPath: undefined } as const;
   const sessions = { ...server.sessions, poolSize: 256 };
   const limits = { ...defaults.limits, maxChildren: 768 };
   t.deepEqual<unknown, unknown>(parseLine(['https://example.com/mcp']).config, {
@@ -174,6 +174,8 @@ const EVERY_OPTION: Readonly<Record<OptionName, readonly string[]>> = {
   for: ['cursor'],
   host: ['::1'],
   port: ['9000'],
+  socket: ['mcp.sock', 'unix:///run/mcp.sock'],
+  'socket-mode': ['0660'],
   'tls-cert': ['cert.pem'],
   'tls-key': ['/etc/key.pem'],
   path: ['/a'],
@@ -267,8 +269,11 @@ const SURROUNDING = { EXTRA: 'x', ALICE: 'a-long-token-of-alice', LOOK: 'a-long-
 
 const listening = {
   kind: 'http',
-  host: '::1',
-  port: 9000,
+  addresses: [
+    { kind: 'tcp', host: '::1', port: 9000 },
+    { kind: 'socket', path: '/work-dir/mcp.sock', mode: 0o660 },
+    { kind: 'socket', path: '/run/mcp.sock', mode: 0o660 },
+  ],
   tls: { certFile: '/work-dir/cert.pem', keyFile: '/etc/key.pem' },
   endpoints: {
     path: '/a',
@@ -320,6 +325,7 @@ const observed = {
   metrics: 'served',
   usage: { stateDirectory: '/work-dir/state' },
   audit: { file: '/work-dir/audit.jsonl', unwritable: 'refuses-calls' },
+  traces: undefined,
 };
 const timeouts = { connectMs: 1000, firstByteMs: 2000, idleMs: 3000, callMs: 240_000 };
 const remote = {
@@ -414,7 +420,8 @@ const everyOptionAsConfig = {
 for (const [place, { server: expectedServer, ...rest }] of Object.entries(everyOptionAsConfig)) {
   const [verb, kind] = place.split(' ') as [OptionUse['verb'], OptionUse['target']];
   const written = kind === 'url' ? ['https://example.com/mcp'] : ['--', 'server'];
-  const target = kind === 'url' ? { kind, url: new URL('https://example.com/mcp') } : server.target;
+  const target =
+    kind === 'url' ? { kind, url: new URL('https://example.com/mcp'), socketPath: undefined } : server.target;
   const { maxChildren } = rest.limits;
   const limits = { ...expectedServer.limits, maxChildren };
   const expected = { ...rest, servers: [{ ...expectedServer, listing: undefined, target, limits }] };
@@ -435,7 +442,10 @@ for (const [place, { server: expectedServer, ...rest }] of Object.entries(everyO
       return [envNameOf(name), values.join(separator)];
     });
     const { config } = parseLine([verb, ...written], { ...SURROUNDING, ...Object.fromEntries(entries) });
-    t.deepEqual<unknown, unknown>(config, expected);
+    const { listener } = expected;
+    // Beside sockets the environment asks for no port.
+    const sockets = { ...listener, ...(listener.kind === 'http' && { addresses: listener.addresses.slice(1) }) };
+    t.deepEqual<unknown, unknown>(config, { ...expected, listener: sockets });
   });
 }
 
@@ -460,12 +470,12 @@ test('the command line wins over the environment, and its last value over earlie
     MCP_PORTAGE_HOST: '::1',
     SECRET: 'x',
   });
-  t.like(config.listener, { port: 2, host: '::1' });
+  t.like(config.listener, { addresses: [{ kind: 'tcp', port: 2, host: '::1' }] });
   t.deepEqual(config.servers[0].child.env, {});
 });
 
 test('an empty variable counts as not set', (t) => {
-  t.like(parse([], { MCP_PORTAGE_PORT: '' }).config.listener, { port: 8000 });
+  t.like(parse([], { MCP_PORTAGE_PORT: '' }).config.listener, { addresses: [{ port: 8000 }] });
 });
 
 test('what Kubernetes says of a service called mcp-portage is not taken for the port', (t) => {
@@ -474,7 +484,7 @@ test('what Kubernetes says of a service called mcp-portage is not taken for the 
     MCP_PORTAGE_SERVICE_HOST: '10.0.0.11',
     MCP_PORTAGE_PORT_8000_TCP_ADDR: '10.0.0.11',
   });
-  t.like(config.listener, { port: 8000 });
+  t.like(config.listener, { addresses: [{ port: 8000 }] });
   t.deepEqual(warnings, []);
 });
 

@@ -40,7 +40,7 @@ function connectTo(
   const system = createTestDeps().deps;
   const deps = { ...system, clock: clock ?? system.clock, log: log ?? system.log };
   const dialer = createUrlDialer({
-    target: { kind: 'url', url },
+    target: { kind: 'url', url, socketPath: undefined },
     protocol,
     remote: { ...REMOTE, ...remote },
     credentials: undefined,

@@ -47,7 +47,7 @@ function connectTo(
   const remote = { ...REMOTE, ...changes };
   const dialer = createSessionDialer(
     {
-      target: { kind: 'url', url },
+      target: { kind: 'url', url, socketPath: undefined },
       protocol,
       remote,
       credentials: undefined,
