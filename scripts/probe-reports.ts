@@ -1,4 +1,4 @@
-/** Real reports of `mcp-portage probe` for the README, by the built program. */
+/** Real reports of `mcp-portage probe` for its guide, by the built program. */
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -8,13 +8,13 @@ import { ownPort } from '../test/support/own-port.ts';
 
 const REPOSITORY = fileURLToPath(new URL('..', import.meta.url));
 const SERVER = '@modelcontextprotocol/server-everything';
-/** Where the server listens if nobody says otherwise, as in the README. */
+/** Where the server listens if nobody says otherwise, as in the guide. */
 const USUAL_PORT = 3001;
 const START_TIMEOUT_MS = 20_000;
 /** What a busy machine does not reach is no part of a report. */
 const PROBE_TIMEOUT = '1m';
 
-/** By the name of their place in the README. */
+/** By the name of their place in the guide. */
 export const PROBES: Readonly<Record<string, () => Promise<string>>> = {
   'probe of a command': () => probe('--', 'npx', '-y', SERVER),
   'probe of a URL': probeUrl,

@@ -1,34 +1,46 @@
 /** Brings the generated parts of the documents up to date; tests fail when they are not. Needs a current build. */
 import { readFile, writeFile } from 'node:fs/promises';
+import { renderChart } from '../bench/report/chart.ts';
+import type { LastRun } from '../bench/report/last-run.ts';
 import { COMPATIBILITY_PARTS } from './compatibility-tables.ts';
 import { renderConfigSchema } from './config-schema.ts';
+import { renderDiagram } from './diagram.ts';
 import { generatedPart, withGeneratedPart } from './generated-part.ts';
+import { renderHostTable } from './host-table.ts';
 import { renderLibraryOptions } from './library-options.ts';
 import { renderManPage } from './man-page.ts';
 import { renderOptionsTable } from './options-table.ts';
+import { THEME_NAMES } from './picture-themes.ts';
 import { asBlock, PROBES, withoutTimes } from './probe-reports.ts';
 
-const README = new URL('../README.md', import.meta.url);
-const COMPATIBILITY = new URL('../docs/reference/compatibility.md', import.meta.url);
-const MAN_PAGE = new URL('../man/mcp-portage.1', import.meta.url);
-const LIBRARY_OPTIONS = new URL('../src/library/option-types.ts', import.meta.url);
-const CONFIG_SCHEMA = new URL('../docs/reference/config.schema.json', import.meta.url);
+const ROOT = new URL('../', import.meta.url);
 
-await writeFile(CONFIG_SCHEMA, renderConfigSchema());
-await writeFile(MAN_PAGE, renderManPage());
-await writeFile(LIBRARY_OPTIONS, renderLibraryOptions());
+await writeFile(new URL('docs/reference/config.schema.json', ROOT), renderConfigSchema());
+await writeFile(new URL('src/library/option-types.ts', ROOT), renderLibraryOptions());
+await writeFile(new URL('man/mcp-portage.1', ROOT), renderManPage());
 
-let compatibility = await readFile(COMPATIBILITY, 'utf8');
-for (const [name, render] of Object.entries(COMPATIBILITY_PARTS)) {
-  compatibility = withGeneratedPart(compatibility, name, render());
+const lastRun: LastRun = JSON.parse(await readFile(new URL('bench/last-run.json', ROOT), 'utf8'));
+for (const theme of THEME_NAMES) {
+  await writeFile(new URL(`docs/pictures/who-talks-to-whom-${theme}.svg`, ROOT), renderDiagram(theme));
+  await writeFile(new URL(`docs/pictures/comparison-${theme}.svg`, ROOT), renderChart(lastRun, theme));
 }
-await writeFile(COMPATIBILITY, compatibility);
 
-let readme = withGeneratedPart(await readFile(README, 'utf8'), 'options', renderOptionsTable());
+await updateParts('README.md', { hosts: renderHostTable });
+await updateParts('docs/reference/options.md', { options: renderOptionsTable });
+await updateParts('docs/reference/compatibility.md', COMPATIBILITY_PARTS);
+
+const guide = new URL('docs/guide/probe.md', ROOT);
+let text = await readFile(guide, 'utf8');
 for (const [name, probe] of Object.entries(PROBES)) {
   const block = asBlock(await probe());
   // Other times alone are no reason for a change.
-  if (withoutTimes(block) !== withoutTimes(generatedPart(readme, name)))
-    readme = withGeneratedPart(readme, name, block);
+  if (withoutTimes(block) !== withoutTimes(generatedPart(text, name))) text = withGeneratedPart(text, name, block);
 }
-await writeFile(README, readme);
+await writeFile(guide, text);
+
+async function updateParts(path: string, parts: Readonly<Record<string, () => string>>): Promise<void> {
+  const file = new URL(path, ROOT);
+  let document = await readFile(file, 'utf8');
+  for (const [name, render] of Object.entries(parts)) document = withGeneratedPart(document, name, render());
+  await writeFile(file, document);
+}

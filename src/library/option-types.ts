@@ -200,9 +200,9 @@ export interface HttpOptions extends ServedOptions {
   readonly ssePath?: string | undefined;
   /** HTTP+SSE: where older clients post messages. Default: /messages. */
   readonly messagePath?: string | undefined;
-  /** Tell old clients that HTTP+SSE ends with this day (UTC) or at this time, and refuse them afterwards. */
+  /** Announce to old clients that HTTP+SSE ends with this day (UTC) or at this time, and refuse them afterwards. */
   readonly sunset?: string | undefined;
-  /** What old clients get after that date. Default: refuse. */
+  /** What happens to old clients after that date. Default: refuse. */
   readonly afterSunset?: 'refuse' | 'serve' | undefined;
   /** Also serve WebSocket. Default: true. */
   readonly ws?: boolean | undefined;

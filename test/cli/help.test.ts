@@ -119,9 +119,10 @@ Endpoints (serve)
   --[no-]sse                           Also serve HTTP+SSE, for older clients
   --sse-path <path>                    HTTP+SSE: where older clients open their stream [/sse]
   --message-path <path>                HTTP+SSE: where older clients post messages [/messages]
-  --sunset <date>                      Tell old clients that HTTP+SSE ends with this day (UTC) or at
-                                       this time, and refuse them afterwards
-  --after-sunset <what>                What old clients get after that date: refuse, serve [refuse]
+  --sunset <date>                      Announce to old clients that HTTP+SSE ends with this day
+                                       (UTC) or at this time, and refuse them afterwards
+  --after-sunset <what>                What happens to old clients after that date: refuse, serve
+                                       [refuse]
   --[no-]ws                            Also serve WebSocket
   --ws-path <path>                     WebSocket endpoint [/ws]
   --base-url <url>                     Public URL of this process behind a reverse proxy, with its

@@ -1,5 +1,5 @@
 /**
- * The bound on memory that docs/guide/security.md states, part by part, for the built bridge. Each test makes clients want far
+ * The bound on memory that docs/reference/limits.md states, part by part, for the built bridge. Each test makes clients want far
  * more than the bound. Memory of another process is read from /proc, so they run on Linux only. Needs a current build.
  */
 import test, { type ExecutionContext } from 'ava';

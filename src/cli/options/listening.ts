@@ -119,7 +119,8 @@ export const LISTENING_OPTIONS = [
   {
     name: 'sunset',
     group: 'endpoints',
-    describe: 'Tell old clients that HTTP+SSE ends with this day (UTC) or at this time, and refuse them afterwards',
+    describe:
+      'Announce to old clients that HTTP+SSE ends with this day (UTC) or at this time, and refuse them afterwards',
     kind: 'value',
     placeholder: 'date',
     verbs: ['serve'],
@@ -127,7 +128,7 @@ export const LISTENING_OPTIONS = [
   {
     name: 'after-sunset',
     group: 'endpoints',
-    describe: 'What old clients get after that date',
+    describe: 'What happens to old clients after that date',
     kind: 'value',
     placeholder: 'what',
     choices: ['refuse', 'serve'],

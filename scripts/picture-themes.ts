@@ -1,0 +1,40 @@
+/** Colours of the pictures in the documents, which are drawn once for light and once for dark pages. */
+export interface Theme {
+  readonly text: string;
+  readonly faint: string;
+  readonly line: string;
+  readonly box: string;
+  readonly accent: string;
+  readonly accentText: string;
+  readonly bar: string;
+}
+
+export const THEMES = {
+  light: {
+    text: '#1f2328',
+    faint: '#59636e',
+    line: '#8c959f',
+    box: '#f6f8fa',
+    accent: '#0969da',
+    accentText: '#ffffff',
+    bar: '#afb8c1',
+  },
+  dark: {
+    text: '#f0f6fc',
+    faint: '#9198a1',
+    line: '#656c76',
+    box: '#151b23',
+    accent: '#1f6feb',
+    accentText: '#ffffff',
+    bar: '#656c76',
+  },
+} as const satisfies Readonly<Record<string, Theme>>;
+
+export type ThemeName = keyof typeof THEMES;
+export const THEME_NAMES = ['light', 'dark'] as const satisfies readonly ThemeName[];
+
+export const FONT = 'font-family="-apple-system,BlinkMacSystemFont,\'Segoe UI\',Helvetica,Arial,sans-serif"';
+
+export function escapeXml(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;');
+}

@@ -1,0 +1,130 @@
+/** How each command of the guides is tried. One that stands in a guide and not here fails the tests, and so does the other way round. */
+
+export type Trial =
+  /** Started on a free port; the tools that an official client finds. */
+  | { readonly kind: 'serves'; readonly tools: RegExp; readonly env?: Readonly<Record<string, string>> }
+  /** Run by a shell to its end, as it stands; with a bridge, if it asks one. */
+  | {
+      readonly kind: 'runs';
+      readonly prints: RegExp;
+      readonly exitCode?: number;
+      /** Options of the bridge that stands for http://127.0.0.1:8000. */
+      readonly bridge?: readonly string[];
+    }
+  /** Its options and values are taken as they are; what it is about is not there to be tried. */
+  | { readonly kind: 'accepted' }
+  /** Another test runs it. */
+  | { readonly kind: 'elsewhere'; readonly test: string }
+  | { readonly kind: 'not tried'; readonly reason: string };
+
+const ACCEPTED: Trial = { kind: 'accepted' };
+const EVERYTHING = /\becho\b/;
+const HOST: Trial = { kind: 'not tried', reason: 'the host is not installed; the snippets of mcp-portage are tested' };
+const IMAGE: Trial = { kind: 'elsewhere', test: 'test/image/image.test.ts' };
+const EXAMPLES_OF_IMAGE: Trial = { kind: 'elsewhere', test: 'test/image/examples.test.ts' };
+const BINARY: Trial = { kind: 'elsewhere', test: 'test/binary/binary.test.ts' };
+const RETIRING: Trial = { kind: 'elsewhere', test: 'test/docs/retire-http-sse.test.ts' };
+const SOCKET: Trial = { kind: 'elsewhere', test: 'test/cli/serve-socket.test.ts' };
+const MANY: Trial = { kind: 'elsewhere', test: 'test/docs/many-servers.test.ts' };
+
+export const TRIALS: Readonly<Record<string, Trial>> = {
+  // ---- serving
+  'npx -y mcp-portage -- npx -y @modelcontextprotocol/server-everything': { kind: 'serves', tools: EVERYTHING },
+  'npx -y mcp-portage --env GITHUB_TOKEN -- npx -y some-github-server': ACCEPTED,
+  'npx -y mcp-portage --isolation shared -- node server.js': ACCEPTED,
+  "npx -y mcp-portage --include-tool 'read_*' --exclude-tool '*_secret' -- npx -y @modelcontextprotocol/server-filesystem .":
+    { kind: 'serves', tools: /^(read_\w+,?)+$/ },
+  'npx -y mcp-portage serve https://old.example/sse': ACCEPTED,
+  'npx -y mcp-portage serve https://new.example/mcp': ACCEPTED,
+  'npx -y mcp-portage --config .mcp.json': MANY,
+  'npx -y mcp-portage --config ~/.config/Claude/claude_desktop_config.json': MANY,
+  'npx -y mcp-portage snippet --for cursor --config ~/.config/Claude/claude_desktop_config.json': MANY,
+  'npx -y mcp-portage probe --config ~/.config/Claude/claude_desktop_config.json': MANY,
+
+  // ---- who may call
+  'mcp-portage --host 0.0.0.0 --auth-token alice=env:ALICE_TOKEN --auth-token bob=file:/run/secrets/bob -- some-server':
+    ACCEPTED,
+  'mcp-portage --base-url https://tools.example.com --auth-issuer https://auth.example.com --auth-scope tools -- some-server':
+    ACCEPTED,
+  'mcp-portage --base-url https://tools.example.com/tools --auth-issuer https://auth.example.com -- some-server':
+    ACCEPTED,
+  'mcp-portage --host 0.0.0.0 --tls-cert tls.crt --tls-key tls.key --auth-token env:TOKEN -- some-server': ACCEPTED,
+  'mcp-portage --host 0.0.0.0 --auth-token env:TOKEN --status-token env:STATUS_TOKEN -- some-server': ACCEPTED,
+
+  // ---- clients and remote servers
+  'npx -y mcp-portage snippet --for cursor http://127.0.0.1:8000/mcp': {
+    kind: 'runs',
+    prints: /"url": "http:\/\/127\.0\.0\.1:8000\/mcp"/,
+  },
+  'claude mcp add --transport http everything http://127.0.0.1:8000/mcp': HOST,
+  'claude mcp add --transport sse everything http://127.0.0.1:8000/sse': HOST,
+  'claude mcp add example -- npx -y mcp-portage connect https://example.com/mcp': HOST,
+  'npx -y mcp-portage connect https://example.com/mcp': ACCEPTED,
+  "mcp-portage connect --header 'X-Key: ${SERVICE_KEY}' https://example.com/mcp": ACCEPTED,
+  'mcp-portage probe --login on-demand https://example.com/mcp': ACCEPTED,
+  'mcp-portage connect --oauth-callback http://127.0.0.1:3334/callback https://example.com/mcp': ACCEPTED,
+  'mcp-portage connect --oauth-client-id my-client --oauth-secret-file secret --oauth-callback http://127.0.0.1:3334/callback https://example.com/mcp':
+    ACCEPTED,
+  'ssh -L 3334:127.0.0.1:3334 host': { kind: 'not tried', reason: 'it takes another machine' },
+
+  // ---- looking
+  'npx -y mcp-portage probe http://127.0.0.1:8000/mcp': {
+    kind: 'runs',
+    bridge: [],
+    prints: /Streamable HTTP, modern +yes/,
+  },
+  'npx -y mcp-portage probe -- npx -y @modelcontextprotocol/server-everything': {
+    kind: 'runs',
+    prints: /What it speaks\n {2}stdio, legacy +yes/,
+  },
+  'npx -y mcp-portage probe http://localhost:3001/mcp': { kind: 'elsewhere', test: 'test/docs/generated.test.ts' },
+  'npx -y mcp-portage probe --json -- npx -y @modelcontextprotocol/server-everything': {
+    kind: 'runs',
+    prints: /^\{.*"verdict": "usable"/s,
+  },
+  'mcp-portage top http://127.0.0.1:8000': { kind: 'runs', bridge: [], prints: /mcp-portage/ },
+  'mcp-portage --metrics -- npx -y @modelcontextprotocol/server-everything': { kind: 'serves', tools: EVERYTHING },
+  'curl http://127.0.0.1:8000/metrics': { kind: 'runs', bridge: ['--metrics'], prints: /^mcp_portage_info\{/m },
+  'mcp-portage --audit-file audit.log --audit-required -- some-server': ACCEPTED,
+
+  // ---- retiring HTTP+SSE
+  'npx -y mcp-portage serve --usage -- npx -y @modelcontextprotocol/server-everything': RETIRING,
+  'npx -y mcp-portage report --url http://127.0.0.1:8000': RETIRING,
+  'npx -y mcp-portage serve --usage --sunset 2999-12-31 -- npx -y @modelcontextprotocol/server-everything': RETIRING,
+  'curl -si --max-time 2 http://127.0.0.1:8000/sse': RETIRING,
+  'npx -y mcp-portage report --since 30d': RETIRING,
+  'npx -y mcp-portage serve --usage --no-sse -- npx -y @modelcontextprotocol/server-everything': RETIRING,
+  'OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 mcp-portage -- npx -y @modelcontextprotocol/server-everything': {
+    kind: 'elsewhere',
+    test: 'test/observe/traces/traced-calls.test.ts',
+  },
+
+  // ---- sockets
+  'mcp-portage serve --socket "$XDG_RUNTIME_DIR/everything.sock" -- npx -y @modelcontextprotocol/server-everything':
+    SOCKET,
+  'curl --unix-socket "$XDG_RUNTIME_DIR/everything.sock" http://localhost/healthz': SOCKET,
+  "mcp-portage connect 'unix:///run/user/1000/everything.sock#/mcp'": SOCKET,
+  "mcp-portage serve 'unix:///run/user/1000/everything.sock#/mcp'": SOCKET,
+  "mcp-portage probe 'unix:///run/user/1000/everything.sock#/mcp'": SOCKET,
+
+  // ---- deploying
+  'docker run --rm -p 127.0.0.1:8000:8000 -e MCP_PORTAGE_ALLOW_ANONYMOUS=true ghcr.io/mcp-portage/mcp-portage -- npx -y @modelcontextprotocol/server-everything':
+    IMAGE,
+  'docker run --rm --read-only --tmpfs /tmp --cap-drop ALL --security-opt no-new-privileges -p 127.0.0.1:8000:8000 …':
+    IMAGE,
+  'docker compose -f examples/compose.yaml up': EXAMPLES_OF_IMAGE,
+  'kubectl apply -f examples/kubernetes-sidecar.yaml': EXAMPLES_OF_IMAGE,
+  'scripts/image/build.sh slim mcp-portage': IMAGE,
+  'npm run build:binary': BINARY,
+  'build/mcp-portage --version': BINARY,
+  'npm install --global mcp-portage': { kind: 'not tried', reason: 'it changes the machine' },
+  'systemd-analyze verify examples/systemd/mcp-portage.service': {
+    kind: 'elsewhere',
+    test: 'test/docs/examples.test.ts',
+  },
+  'systemctl enable --now mcp-portage': { kind: 'not tried', reason: 'it changes the machine' },
+
+  // ---- developing
+  'npm ci': { kind: 'not tried', reason: 'this test runs after it' },
+  'npm run check': { kind: 'not tried', reason: 'this test is part of it' },
+};
