@@ -78,7 +78,10 @@ const BY_NAME: Readonly<Record<HostName, Host>> = {
         ...['--transport', server.transport === 'http-sse' ? 'sse' : 'http', server.name, server.url],
         ...headerArguments(server),
       ]),
-    notes: NOTES,
+    notes: {
+      always: ['Claude Code asks you to approve servers of a project when it next starts in its folder.'],
+      withToken: [SET_TOKEN],
+    },
   },
   'claude-desktop': {
     place: 'claude_desktop_config.json (Settings, Developer, Edit Config)',
@@ -130,7 +133,8 @@ const BY_NAME: Readonly<Record<HostName, Host>> = {
     render: (servers) =>
       json({
         mcpServers: byName(servers, (server) => ({
-          [server.transport === 'http-sse' ? 'url' : 'httpUrl']: server.url,
+          // Newer versions speak Streamable HTTP at a `url` without a type; older ones ignore the type.
+          ...(server.transport === 'http-sse' ? { type: 'sse', url: server.url } : { httpUrl: server.url }),
           ...headers(server, `\${${TOKEN_VARIABLE}}`),
         })),
       }),
@@ -139,7 +143,10 @@ const BY_NAME: Readonly<Record<HostName, Host>> = {
         ...['gemini', 'mcp', 'add', '--transport', server.transport === 'http-sse' ? 'sse' : 'http'],
         ...[server.name, server.url, ...headerArguments(server)],
       ]),
-    notes: NOTES,
+    notes: {
+      always: ['Gemini CLI uses servers only in folders that you trust: it asks when it starts there.'],
+      withToken: [SET_TOKEN],
+    },
   },
   codex: {
     place: '~/.codex/config.toml',
