@@ -83,7 +83,10 @@ const BY_NAME: Readonly<Record<HostName, Host>> = {
         ...headerArguments(server),
       ]);
     },
-    notes: NOTES,
+    notes: {
+      always: ['Claude Code asks you to approve servers of a project when it next starts in its folder.'],
+      withToken: [SET_TOKEN],
+    },
   },
   'claude-desktop': {
     place: 'claude_desktop_config.json (Settings, Developer, Edit Config)',
@@ -137,7 +140,9 @@ const BY_NAME: Readonly<Record<HostName, Host>> = {
         mcpServers: byName(servers, (server) => {
           const token = `\${${TOKEN_VARIABLE}}`;
           if (isAtSocket(server)) return connected(server, token);
-          return { [server.transport === 'http-sse' ? 'url' : 'httpUrl']: server.url, ...headers(server, token) };
+          // Newer versions speak Streamable HTTP at a `url` without a type; older ones ignore the type.
+          const at = server.transport === 'http-sse' ? { type: 'sse', url: server.url } : { httpUrl: server.url };
+          return { ...at, ...headers(server, token) };
         }),
       }),
     instead: (server) =>
@@ -147,7 +152,10 @@ const BY_NAME: Readonly<Record<HostName, Host>> = {
             ...['gemini', 'mcp', 'add', '--transport', server.transport === 'http-sse' ? 'sse' : 'http'],
             ...[server.name, server.url, ...headerArguments(server)],
           ]),
-    notes: NOTES,
+    notes: {
+      always: ['Gemini CLI uses servers only in folders that you trust: it asks when it starts there.'],
+      withToken: [SET_TOKEN],
+    },
   },
   codex: {
     place: '~/.codex/config.toml',

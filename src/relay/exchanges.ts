@@ -161,31 +161,43 @@ export class Exchanges implements Observing {
   open(owner: ExchangeOwner, exchange: Exchange, request: Frame): Frame {
     this.#calls.take(1);
     if (exchange.requestBytes > SMALL_REQUEST_BYTES) this.#bytes.take(exchange.requestBytes);
+    const observer = this.#observerOfCall();
     if (this.tracer === undefined) {
-      if (this.observer?.seesCalls) exchange.onEnded = this.#observe(owner.describe(request), request, undefined);
+      if (observer !== undefined)
+        exchange.onEnded = this.#observe(observer, owner.describe(request), request, undefined);
       return request;
     }
     const client = owner.describe(request);
     const trace = this.tracer.begin(describeForTrace(request, client, exchange.lane));
-    exchange.onEnded = this.#observe(client, request, trace);
+    exchange.onEnded = this.#observe(observer, client, request, trace);
     return trace === undefined ? request : withTraceContext(request, trace.sent());
   }
 
   /** The answer to a request that is not taken. It was never open. */
   refuse(owner: ExchangeOwner, request: Frame, error: BridgeError): Frame {
     const answer = errorFrame(request.id, rpcErrorOf(error));
-    if (this.tracer !== undefined || this.observer?.seesCalls) {
+    const observer = this.#observerOfCall();
+    if (this.tracer !== undefined || observer !== undefined) {
       const client = owner.describe(request);
       const trace = this.tracer?.begin(describeForTrace(request, client, undefined));
-      const onEnded = this.#observe(client, request, trace);
+      const onEnded = this.#observe(observer, client, request, trace);
       const outcome = { kind: 'failed', code: error.code } as const;
       onEnded({ outcome, bytes: answer.bytes.length, durationMs: 0 }, answer);
     }
     return answer;
   }
 
-  #observe(client: ObservedClient, request: Frame, trace: CallTrace | undefined): EndCall {
-    const observer = this.observer?.seesCalls ? this.observer : undefined;
+  /** To be called once a call: an observer that looks at one call in so many counts how often it is asked. */
+  #observerOfCall(): Observer | undefined {
+    return this.observer?.seesCalls ? this.observer : undefined;
+  }
+
+  #observe(
+    observer: Observer | undefined,
+    client: ObservedClient,
+    request: Frame,
+    trace: CallTrace | undefined,
+  ): EndCall {
     const onEnded = observer?.opened({
       client,
       method: request.method as string,

@@ -123,7 +123,7 @@ export type OnClientLeft = (reason: ErrorCode) => void;
  * exactly once.
  */
 export interface Observer {
-  /** Whether it is to be told of calls that begin now: nothing is read of a message where nobody wants to know. */
+  /** Whether it is to be told of the call that begins now, for which it is asked once: nothing is read where nobody wants to know. */
   readonly seesCalls: boolean;
   /** A request of a client was taken, or refused: then its end follows at once. */
   opened(call: ObservedCall): OnCallEnded | undefined;

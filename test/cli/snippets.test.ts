@@ -80,6 +80,28 @@ for (const host of HOSTS) {
   });
 }
 
+test('where the old transport is meant, a host that would try Streamable HTTP at any URL is told so', async (t) => {
+  const url = 'http://127.0.0.1:8000/files/sse';
+  const entry = async (host: HostName, key: string) =>
+    JSON.parse((await snippet(['--for', host, url])).text)[key].files;
+  t.deepEqual(await entry('gemini', 'mcpServers'), { type: 'sse', url });
+  t.deepEqual(await entry('claude-code', 'mcpServers'), { type: 'sse', url });
+  t.deepEqual(await entry('vscode', 'servers'), { type: 'sse', url });
+});
+
+test('hosts that do not use a project at once get a note of what they wait for', async (t) => {
+  for (const [host, word] of [
+    ['claude-code', /approve/],
+    ['gemini', /trust/],
+  ] as const) {
+    const { notes } = await snippet(['--for', host, URL_OF_ONE]);
+    t.true(
+      notes.some((note) => word.test(note)),
+      host,
+    );
+  }
+});
+
 test('where callers need a token, each host takes it from where it keeps secrets, and no file holds it', async (t) => {
   const found = new Map<HostName, string>();
   for (const host of HOSTS) {

@@ -234,3 +234,20 @@ test('an observer that wants no calls is told of none', (t) => {
   exchanges.refuse(owner, clientFrame({ id: 'x', method: 'ping' }), GONE);
   t.deepEqual(observer.calls, []);
 });
+
+for (const tracer of [undefined, { begin: () => undefined }]) {
+  test(`an observer that looks at one call in so many is asked once a call, ${tracer ? 'traced' : 'untraced'}`, (t) => {
+    const observer = new FakeObserver();
+    let asked = 0;
+    Object.defineProperty(observer, 'seesCalls', { get: () => asked++ % 3 === 0 });
+    const { exchanges, owner, open: opened } = open({ observer, tracer });
+    for (const id of [1, 2])
+      exchanges.answer(owner, opened({ id, method: `number ${id}` }), serverFrame({ id, result: {} }));
+    for (const id of [3, 4]) exchanges.refuse(owner, clientFrame({ id, method: `number ${id}` }), GONE);
+    t.deepEqual(
+      observer.calls.map(({ method }) => method),
+      ['number 1', 'number 4'],
+    );
+    t.is(asked, 4);
+  });
+}
