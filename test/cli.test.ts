@@ -104,7 +104,7 @@ test('runs the bridge with what was asked for and exits with the code of its end
     env: { MCP_PORTAGE_ISOLATION: 'shared' },
   });
   t.like(config, {
-    listener: { kind: 'http', port: 0 },
+    listener: { kind: 'http', addresses: [{ kind: 'tcp', port: 0 }] },
     servers: [{ sessions: { isolation: 'shared' }, target: { command: 'node', args: ['server.js'] } }],
   });
   t.is(exited, 69);

@@ -1,7 +1,6 @@
 /** What `mcp-portage probe` finds out. Printed as JSON as it is: members are added over time, never renamed. */
 import type { Implementation } from '../mcp/vocabulary/meta.ts';
 import type { Era } from '../mcp/vocabulary/revisions.ts';
-import type { Transport } from '../relay/observer.ts';
 
 export interface ProbeReport {
   /** Raised if a member ever changes its meaning. */
@@ -28,7 +27,7 @@ export interface ProbeReport {
  */
 export type ProbeConclusion = 'usable' | 'partly-usable' | 'unauthorized' | 'unusable';
 
-export type OfferTransport = Transport;
+export type OfferTransport = 'stdio' | 'streamable-http' | 'http-sse' | 'byte-stream' | 'websocket';
 
 export const TRANSPORT_NAMES: Readonly<Record<OfferTransport, string>> = {
   stdio: 'stdio',

@@ -102,7 +102,7 @@ test('help is an overview, or about a command, a group of options or everything'
 test('help on what is no command says what there is help on', (t) => {
   t.is(
     refusal('help', 'nonsense'),
-    'There is no help on "nonsense". There is on the commands serve, connect, probe, snippet, report, top, on the options for servers, listen, endpoints, access, protocol, server, remote, login, sessions, limits, observing, logging, and on all.',
+    'There is no help on "nonsense". There is on the commands serve, connect, probe, snippet, report, top, on the options for servers, listen, endpoints, access, hubs, protocol, server, remote, login, sessions, limits, observing, logging, and on all.',
   );
   t.regex(refusal('help', 'conect'), /Did you mean connect\?/);
   t.regex(refusal('help', 'limit'), /Did you mean limits\?/);
@@ -232,10 +232,9 @@ test('a word after the URL, such as a port of mcp-remote, is not a command', (t)
 });
 
 test('the scheme of a URL says how it is reached; others are named', (t) => {
-  t.regex(refusal('connect', 'wss://a.example/mcp'), /^wss:\/\/ is not supported: MCP has no WebSocket transport/);
   t.regex(
     refusal('connect', 'file:///etc/passwd'),
-    /^file:\/\/ is not supported; expected .* https:\/\/, http:\/\/, unix:\/\/, pipe:\/\/, tcp:\/\/ or tls:\/\//,
+    /^file:\/\/ is not supported; expected .* https:\/\/, http:\/\/, wss:\/\/, ws:\/\/, unix:\/\/, pipe:\/\/, tcp:\/\/ or tls:\/\//,
   );
   t.regex(refusal('connect', 'https://'), /^The URL of the server cannot be read/);
 });

@@ -41,6 +41,13 @@ export const TRIALS: Readonly<Record<string, Trial>> = {
   'npx -y mcp-portage snippet --for cursor --config ~/.config/Claude/claude_desktop_config.json': MANY,
   'npx -y mcp-portage probe --config ~/.config/Claude/claude_desktop_config.json': MANY,
 
+  // ---- other carriers
+  'mcp-portage -- npx -y @modelcontextprotocol/server-everything': { kind: 'serves', tools: EVERYTHING },
+  'mcp-portage connect wss://tools.example.com/mcp': ACCEPTED,
+  'mcp-portage serve --bearer-token-file token wss://tools.example.com/mcp': ACCEPTED,
+  "export HUB_URL='wss://hub.example.com/mcp/?token=…'": { kind: 'not tried', reason: 'it sets a variable of the shell' },
+  'mcp-portage --dial env:HUB_URL -- python my_device.py': ACCEPTED,
+
   // ---- who may call
   'mcp-portage --host 0.0.0.0 --auth-token alice=env:ALICE_TOKEN --auth-token bob=file:/run/secrets/bob -- some-server':
     ACCEPTED,

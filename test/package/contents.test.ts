@@ -30,6 +30,7 @@ const CONTENTS = [
   'dist/status-page.cjs',
   'dist/toml-tree.cjs',
   'dist/traces.cjs',
+  'dist/ws.cjs',
   'docs/guide/security.md',
   'docs/reference/config-file.md',
   'docs/reference/config.schema.json',
@@ -38,7 +39,7 @@ const CONTENTS = [
   'package.json',
 ];
 /** Of the archive, which is what `npx` fetches; it is 0.77 MB. */
-const MAX_BYTES = 900_000;
+const MAX_BYTES = 1_000_000;
 
 const manifest = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8'));
 

@@ -107,7 +107,7 @@ function readUrl(
   return { ok: true, target, transport };
 }
 
-/** As with `--unix-socket` of curl, the URL says what is asked for there. */
+/** The URL says what is asked for there, as when curl is told of a socket. */
 function readSocket(
   read: Extract<EntryTarget, { ok: true }>,
   socket: string,

@@ -57,5 +57,5 @@ if (era === 'legacy') {
 } else {
   const { fetch } = createMcpHandler(createServer, { legacy: 'reject' });
   const host = { note: () => {} };
-  serveHttp({ path: '/mcp', port: 0, record: { entries: [] }, handle: handleModern(fetch, host) });
+  serveHttp({ path: '/mcp', place: '0', record: { entries: [] }, handle: handleModern(fetch, host) });
 }
