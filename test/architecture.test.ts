@@ -29,6 +29,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'config.ts',
     'version.ts',
   ],
+  store: ['errors.ts'],
   relay: ['collections', 'wire', 'mcp', 'errors.ts', 'deps.ts'],
   eras: ['relay', 'collections', 'mcp', 'wire', 'errors.ts', 'deps.ts'],
   http: ['printable.ts', 'wire', 'collections', 'mcp', 'errors.ts', 'deps.ts', 'config.ts'],
