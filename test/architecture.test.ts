@@ -30,6 +30,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     'version.ts',
   ],
   store: ['errors.ts'],
+  cluster: ['store', 'collections', 'relay', 'errors.ts', 'deps.ts'],
   relay: ['collections', 'wire', 'mcp', 'errors.ts', 'deps.ts'],
   eras: ['relay', 'collections', 'mcp', 'wire', 'errors.ts', 'deps.ts'],
   http: ['printable.ts', 'wire', 'collections', 'mcp', 'errors.ts', 'deps.ts', 'config.ts'],

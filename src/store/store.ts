@@ -23,9 +23,9 @@ export type StoreStatus =
  * measured by whoever looks at it, so that no clock of another machine has to be right.
  */
 export interface LeaseStore {
-  /** False: another replica has declared this one dead, for good. */
-  renew(holder: string, sign: string): Promise<boolean>;
-  /** The latest sign; `absent`: none is known, which may change as long as it is not dead. */
+  /** Leaves a sign, a number larger than those before. */
+  renew(holder: string, sign: number): Promise<Renewal>;
+  /** The latest sign. Where there is none a mark is left in its place, so that two times of nothing differ. */
   read(holder: string): Promise<LeaseReading>;
   /** Declares the holder dead if this is still what `read` returns. Resolves with what holds from then on. */
   condemn(holder: string, seen: LeaseReading): Promise<'dead' | 'alive'>;
@@ -33,10 +33,13 @@ export interface LeaseStore {
   release(holder: string): Promise<void>;
 }
 
-export type LeaseReading =
-  | { readonly kind: 'sign'; readonly sign: string }
-  | { readonly kind: 'absent' }
+export type Renewal =
+  /** `since`: the sign that the lease began with. It differs from then on where the store has lost what it knew. */
+  | { readonly kind: 'renewed'; readonly since: number }
+  /** Another replica has declared this one dead, for good. */
   | { readonly kind: 'dead' };
+
+export type LeaseReading = { readonly kind: 'sign'; readonly sign: string } | { readonly kind: 'dead' };
 
 /** Who may write a record. The token grows with each new owner, so that one that was replaced cannot write any more. */
 export interface Ownership {

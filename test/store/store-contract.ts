@@ -12,26 +12,33 @@ export function testStoreContract(test: TestFn, title: string, open: () => Promi
   test(`${title}: a lease shows its latest sign, until it is condemned for good`, async (t) => {
     const { leases } = await open();
     const holder = unique();
-    t.deepEqual(await leases.read(holder), { kind: 'absent' });
-    t.true(await leases.renew(holder, '1'));
-    t.true(await leases.renew(holder, '2'));
-    t.deepEqual(await leases.read(holder), { kind: 'sign', sign: '2' });
-    t.is(await leases.condemn(holder, { kind: 'sign', sign: '1' }), 'alive');
-    t.is(await leases.condemn(holder, { kind: 'absent' }), 'alive');
-    t.is(await leases.condemn(holder, { kind: 'sign', sign: '2' }), 'dead');
-    t.false(await leases.renew(holder, '3'));
+    for (const sign of [3, 4, 3]) t.deepEqual(await leases.renew(holder, sign), { kind: 'renewed', since: 3 });
+    t.deepEqual(await leases.read(holder), { kind: 'sign', sign: '3.4' });
+    t.is(await leases.condemn(holder, { kind: 'sign', sign: '3.3' }), 'alive');
+    t.is(await leases.condemn(holder, { kind: 'sign', sign: '3.4' }), 'dead');
+    t.deepEqual(await leases.renew(holder, 5), { kind: 'dead' });
     t.deepEqual(await leases.read(holder), { kind: 'dead' });
+    t.is(await leases.condemn(holder, { kind: 'dead' }), 'dead');
   });
 
-  test(`${title}: a holder of whom nothing is known can be condemned, and one that leaves is dead`, async (t) => {
+  test(`${title}: a holder of whom nothing is known can be condemned, unless it shows a sign`, async (t) => {
     const { leases } = await open();
-    const [unknown, leaving] = [unique(), unique()];
-    t.is(await leases.condemn(unknown, { kind: 'absent' }), 'dead');
-    t.false(await leases.renew(unknown, '1'));
-    await leases.renew(leaving, '1');
+    const [unknown, known] = [unique(), unique()];
+    const seen = { unknown: await leases.read(unknown), known: await leases.read(known) };
+    t.deepEqual(await leases.read(unknown), seen.unknown);
+    t.notDeepEqual(seen.unknown, seen.known);
+    await leases.renew(known, 7);
+    t.is(await leases.condemn(unknown, seen.unknown), 'dead');
+    t.is(await leases.condemn(known, seen.known), 'alive');
+    t.deepEqual(await leases.renew(unknown, 1), { kind: 'dead' });
+  });
+
+  test(`${title}: a holder that leaves is dead`, async (t) => {
+    const { leases } = await open();
+    const leaving = unique();
+    await leases.renew(leaving, 1);
     await leases.release(leaving);
     t.deepEqual(await leases.read(leaving), { kind: 'dead' });
-    t.is(await leases.condemn(leaving, { kind: 'sign', sign: '1' }), 'dead');
   });
 
   test(`${title}: a record is written by its owner only, and goes to one of those who take it`, async (t) => {

@@ -12,19 +12,26 @@ import type {
 export class MemoryStore implements Store {
   status: StoreStatus = { state: 'connected' };
   readonly #leases = new Map<string, LeaseReading>();
+  #marks = 0;
   readonly #records = new Map<string, StoredRecord>();
   readonly #logs = new Map<string, Buffer[]>();
 
   readonly leases: LeaseStore = {
     renew: async (holder, sign) => {
-      if (this.#leases.get(holder)?.kind === 'dead') return false;
-      this.#leases.set(holder, { kind: 'sign', sign });
-      return true;
+      const known = this.#leases.get(holder);
+      if (known?.kind === 'dead') return { kind: 'dead' };
+      const [first = sign, latest = 0] = known?.kind === 'sign' ? known.sign.split('.').map(Number) : [];
+      if (latest < sign) this.#leases.set(holder, { kind: 'sign', sign: `${first}.${sign}` });
+      return { kind: 'renewed', since: first };
     },
-    read: async (holder) => this.#leases.get(holder) ?? { kind: 'absent' },
+    read: async (holder) => {
+      const reading = this.#leases.get(holder) ?? { kind: 'sign', sign: `0.0.${this.#marks++}` };
+      this.#leases.set(holder, reading);
+      return reading;
+    },
     condemn: async (holder, seen) => {
-      const now = this.#leases.get(holder) ?? { kind: 'absent' };
-      if (now.kind === 'dead') return 'dead';
+      const now = this.#leases.get(holder);
+      if (now?.kind === 'dead') return 'dead';
       if (JSON.stringify(now) !== JSON.stringify(seen)) return 'alive';
       this.#leases.set(holder, { kind: 'dead' });
       return 'dead';
@@ -55,6 +62,13 @@ export class MemoryStore implements Store {
     read: async (name) => this.#logs.get(name) ?? [],
     remove: async (name) => void this.#logs.delete(name),
   };
+
+  /** It is started anew, with nothing in it. */
+  clear(): void {
+    this.#leases.clear();
+    this.#records.clear();
+    this.#logs.clear();
+  }
 
   async close(): Promise<void> {}
 }

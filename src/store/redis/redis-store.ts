@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
 import { BridgeError } from '../../errors.ts';
 import type { ClusterKey } from '../cluster-key.ts';
@@ -10,13 +10,14 @@ import type {
   Ownership,
   RecordStore,
   RecordWrite,
+  Renewal,
   Store,
   StoredRecord,
   StoreStatus,
 } from '../store.ts';
 import type { RedisAddress } from './address.ts';
 import { RedisConnection } from './connection.ts';
-import { APPEND_LOG, CONDEMN_LEASE, PUT_RECORD, REMOVE_RECORD, RENEW_LEASE } from './scripts.ts';
+import { APPEND_LOG, CONDEMN_LEASE, PUT_RECORD, READ_LEASE, REMOVE_RECORD, RENEW_LEASE } from './scripts.ts';
 
 export interface RedisStoreOptions {
   readonly address: RedisAddress;
@@ -64,20 +65,20 @@ class RedisLeases implements LeaseStore {
     this.#prefix = prefix;
   }
 
-  async renew(holder: string, sign: string): Promise<boolean> {
-    return (await this.#connection.run(RENEW_LEASE, this.#prefix + holder, sign, KEPT_LEASE_MS)) === 1;
+  async renew(holder: string, sign: number): Promise<Renewal> {
+    const outcome = await this.#connection.run(RENEW_LEASE, this.#prefix + holder, sign, KEPT_LEASE_MS);
+    return outcome === 0 ? { kind: 'dead' } : { kind: 'renewed', since: Number(outcome) };
   }
 
   async read(holder: string): Promise<LeaseReading> {
-    const kept = await this.#connection.ask((redis) => redis.get(this.#prefix + holder));
-    if (kept === null) return { kind: 'absent' };
-    return kept === DEAD ? { kind: 'dead' } : { kind: 'sign', sign: kept.slice(SIGN.length) };
+    const mark = randomBytes(9).toString('base64url');
+    const kept = String(await this.#connection.run(READ_LEASE, this.#prefix + holder, mark, KEPT_LEASE_MS));
+    return kept === DEAD ? { kind: 'dead' } : { kind: 'sign', sign: kept };
   }
 
   async condemn(holder: string, seen: LeaseReading): Promise<'dead' | 'alive'> {
     if (seen.kind === 'dead') return 'dead';
-    const expected = seen.kind === 'sign' ? SIGN + seen.sign : '';
-    const outcome = await this.#connection.run(CONDEMN_LEASE, this.#prefix + holder, expected, KEPT_LEASE_MS);
+    const outcome = await this.#connection.run(CONDEMN_LEASE, this.#prefix + holder, seen.sign, KEPT_LEASE_MS);
     return outcome === 1 ? 'dead' : 'alive';
   }
 
@@ -88,7 +89,6 @@ class RedisLeases implements LeaseStore {
 
 /** As the scripts write it. */
 const DEAD = 'dead';
-const SIGN = 's';
 
 class RedisRecords implements RecordStore {
   readonly #connection: RedisConnection;

@@ -3,15 +3,30 @@ import type { Script } from './connection.ts';
 
 /** Steps that must not be interrupted. Each is about one key, so that they run in a Redis Cluster as well. */
 
-/** KEYS lease · ARGV sign, ms it is kept. 0: dead. */
+/**
+ * KEYS lease · ARGV sign, ms it is kept. 0: dead; else the sign that the lease began with. One that was held up on its way
+ * does not replace a later one.
+ */
 export const RENEW_LEASE = toScript(`
-if redis.call('GET', KEYS[1]) == 'dead' then return 0 end
-redis.call('SET', KEYS[1], 's' .. ARGV[1], 'PX', ARGV[2])
-return 1`);
+local kept = redis.call('GET', KEYS[1])
+if kept == 'dead' then return 0 end
+local first, latest = string.match(kept or '', '^(%d+)%.(%d+)')
+if not first or tonumber(latest) < tonumber(ARGV[1]) then
+  redis.call('SET', KEYS[1], (first or ARGV[1]) .. '.' .. ARGV[1], 'PX', ARGV[2])
+end
+return tonumber(first or ARGV[1])`);
 
-/** KEYS lease · ARGV what was seen ('' where there was none), ms the verdict is kept. 1: dead. */
+/** KEYS lease · ARGV mark, ms it is kept. The mark of whoever looks stands where there is no sign. */
+export const READ_LEASE = toScript(`
+local kept = redis.call('GET', KEYS[1])
+if kept then return kept end
+kept = '0.0.' .. ARGV[1]
+redis.call('SET', KEYS[1], kept, 'PX', ARGV[2])
+return kept`);
+
+/** KEYS lease · ARGV what was seen, ms the verdict is kept. 1: dead. */
 export const CONDEMN_LEASE = toScript(`
-local kept = redis.call('GET', KEYS[1]) or ''
+local kept = redis.call('GET', KEYS[1])
 if kept == 'dead' then return 1 end
 if kept ~= ARGV[1] then return 0 end
 redis.call('SET', KEYS[1], 'dead', 'PX', ARGV[2])

@@ -42,7 +42,7 @@ test(`nothing readable is stored, and nothing for ever${WHY}`, async (t) => {
   const own = await startRedis();
   const store = await open(own.url);
   const secret = 'alice at the bank';
-  await store.leases.renew('holder-1', 'sign');
+  await store.leases.renew('holder-1', 1);
   await store.leases.release('holder-2');
   const next = { owner: 'holder-1', token: 1, value: secret };
   await store.records.put(secret, { expected: 'absent', next, ttlMs: 10_000 });
@@ -93,7 +93,7 @@ test(`a store that says nothing is given up within seconds, and found again${WHY
     t.true(Date.now() - startedMs < 4000);
     t.is(store.status.state, 'unavailable');
     proxy.fault = { kind: 'none' };
-    await waitFor(() => store.leases.renew('holder-of-silence', '1').catch(() => false), { message: 'the store' });
+    await waitFor(() => store.leases.renew('holder-of-silence', 1).catch(() => false), { message: 'the store' });
     t.is(store.status.state, 'connected');
   });
 });
@@ -143,12 +143,12 @@ test(`a store that starts anew is used again${WHY}`, async (t) => {
   const own = await startRedis();
   try {
     const store = await open(own.url);
-    t.true(await store.leases.renew('holder', '1'));
+    await store.leases.renew('holder', 1);
     await own.restart();
-    await waitFor(() => store.leases.renew('holder', '2').catch(() => false), {
+    await waitFor(() => store.leases.renew('holder', 2).catch(() => false), {
       message: 'the store to be found again',
     });
-    t.deepEqual(await store.leases.read('holder'), { kind: 'sign', sign: '2' });
+    t.deepEqual(await store.leases.read('holder'), { kind: 'sign', sign: '2.2' });
   } finally {
     await own.stop();
   }
