@@ -3,7 +3,7 @@ import { BridgeError } from '../../errors.ts';
 import { INITIALIZED, PING } from '../../mcp/vocabulary/methods.ts';
 import { Exchange, type Lane } from '../../relay/exchange.ts';
 import { DecoratedDialer, PassingLink } from '../../relay/passing-link.ts';
-import type { ServerListener, SessionDialer, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
+import type { ServerListener, UpstreamDialer, UpstreamLink } from '../../relay/ports.ts';
 import type { Frame } from '../../wire/frame.ts';
 import { requestFrame } from '../../wire/write-message.ts';
 
@@ -19,11 +19,23 @@ const ID_PREFIX = 'mcp-portage-ping-';
  * @param idleMs silence after which a ping is sent; also the time it has for its answer
  */
 export function createPingingDialer(pinged: UpstreamDialer, idleMs: number, deps: Deps): UpstreamDialer {
-  return new DecoratedDialer(pinged, (dialer, listener) => new PingingLink(dialer, listener, idleMs, deps));
+  return new DecoratedDialer(pinged, (dialer, listener, session) => {
+    const dial = (own: ServerListener): UpstreamLink => dialer.dial(own, session);
+    const link = new PingingLink(dialer.name, listener, { idleMs, deps, dial });
+    // It is past its handshake.
+    if (session?.isInitialized === true) link.watch();
+    return link;
+  });
 }
 
 /** Nobody waits for the answer to a ping. */
 const NO_LANE: Lane = { isOpen: false };
+
+interface PingingLinkOptions {
+  readonly idleMs: number;
+  readonly deps: Deps;
+  readonly dial: (listener: ServerListener) => UpstreamLink;
+}
 
 class PingingLink extends PassingLink {
   protected readonly link: UpstreamLink;
@@ -39,19 +51,23 @@ class PingingLink extends PassingLink {
   /** The client does not keep up, so the server is not read; an answer of it would not be seen. */
   #isPaused = false;
 
-  constructor(dialer: SessionDialer, listener: ServerListener, idleMs: number, deps: Deps) {
+  constructor(name: string, listener: ServerListener, { idleMs, deps, dial }: PingingLinkOptions) {
     super(listener);
-    this.#name = dialer.name;
+    this.#name = name;
     this.#idleMs = idleMs;
     this.#deps = deps;
     this.#lastHeardMs = deps.clock.now();
-    this.link = dialer.dial(this);
+    this.link = dial(this);
   }
 
   override send(frame: Frame, exchange?: Exchange): boolean {
     // Before the handshake is done the server expects nothing else.
-    if (frame.method === INITIALIZED) this.#stop ??= this.#deps.clock.every(this.#idleMs, () => this.#check());
+    if (frame.method === INITIALIZED) this.watch();
     return super.send(frame, exchange);
+  }
+
+  watch(): void {
+    this.#stop ??= this.#deps.clock.every(this.#idleMs, () => this.#check());
   }
 
   #check(): void {
