@@ -31,8 +31,13 @@ export interface RoutedServer extends Pick<ServerConfig, 'limits' | 'mapHeaders'
 /** The endpoints of a server, and how clients reach them. */
 type RoutedListener = Pick<HttpListenerConfig, 'endpoints' | 'tls'>;
 
-/** What callers use, by path. */
-export function createRoutes(server: RoutedServer, parts: EndpointParts): Routes['routes'] {
+/** What callers use, by path, and what serves those with sessions over Streamable HTTP. */
+export interface CreatedRoutes {
+  readonly routes: Routes['routes'];
+  readonly streamable: StreamableEndpoint;
+}
+
+export function createRoutes(server: RoutedServer, parts: EndpointParts): CreatedRoutes {
   const { endpoints } = server.listener;
   const { path, ssePath, messagePath, baseUrl, httpSse } = endpoints;
   const { maxMessageBytes, maxJsonDepth, maxReplayBytes, maxStreamsPerSession: maxStreams } = server.limits;
@@ -51,16 +56,18 @@ export function createRoutes(server: RoutedServer, parts: EndpointParts): Routes
   const streamableUrl = (request: IncomingMessage) => publicUrl(path, request);
   const sse = new HttpSseEndpoint({ ...shared, announcedMessagePath: `${prefix}${messagePath}`, streamableUrl });
   const { pollAfterMs } = server.sessions;
+  const streamableEndpoint = new StreamableEndpoint({ ...shared, pollAfterMs, maxStreams, maxReplayBytes });
   const endpoint = new McpEndpoint({
-    sessions: new StreamableEndpoint({ ...shared, pollAfterMs, maxStreams, maxReplayBytes }),
+    sessions: streamableEndpoint,
     stateless: new StatelessEndpoint(shared),
     bodies,
     openWithoutSession: httpSse === 'served' ? sse.openStream : undefined,
   });
   const mapped = (route: HttpRoute): HttpRoute => withMappedCallers(route, server.mapHeaders);
   const streamable = [path, mapped(endpoint.route)] as const;
-  if (httpSse === 'off') return new Map([streamable]);
-  return new Map([streamable, [ssePath, mapped(sse.openStream)], [messagePath, mapped(sse.takeMessage)]]);
+  if (httpSse === 'off') return { routes: new Map([streamable]), streamable: streamableEndpoint };
+  const routes = new Map([streamable, [ssePath, mapped(sse.openStream)], [messagePath, mapped(sse.takeMessage)]]);
+  return { routes, streamable: streamableEndpoint };
 }
 
 /** Paths of what callers use. */

@@ -7,7 +7,7 @@ import { AccessPolicy } from '../http/server/access-policy.ts';
 import type { Authentication } from './create-authentication.ts';
 import { ServerList, type ServerListParts } from './server-list.ts';
 
-export interface HttpListenerOptions extends Pick<ServerListParts, 'dial' | 'looking'> {
+export interface HttpListenerOptions extends Pick<ServerListParts, 'dial' | 'looking' | 'membership'> {
   readonly listener: HttpListenerConfig;
   readonly authentication: Authentication;
   readonly certificate: CertificateSource | undefined;
@@ -21,9 +21,10 @@ export class HttpListener {
   readonly http: HttpServer;
   readonly servers: ServerList;
 
-  constructor({ listener, authentication, certificate, socketLimits, dial, looking, deps }: HttpListenerOptions) {
+  constructor(options: HttpListenerOptions) {
+    const { listener, authentication, certificate, socketLimits, dial, looking, membership, deps } = options;
     this.live = new LiveStreams(deps.clock);
-    this.servers = new ServerList({ listener, authentication, dial, looking, live: this.live, deps });
+    this.servers = new ServerList({ listener, authentication, dial, looking, membership, live: this.live, deps });
     const policy = new AccessPolicy({ host: listener.host, ...listener.access });
     this.http = new HttpServer({
       host: listener.host,
@@ -33,6 +34,7 @@ export class HttpListener {
       cors: policy,
       admission: new Admission(policy),
       router: this.servers,
+      hops: membership?.hops,
       deps,
     });
   }

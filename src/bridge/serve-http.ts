@@ -1,7 +1,7 @@
 import { SharedCapacity } from '../collections/shared-capacity.ts';
 import type { Config, HttpListenerConfig, ServerConfig } from '../config.ts';
 import type { Deps } from '../deps.ts';
-import { SHUTTING_DOWN } from '../errors.ts';
+import { BridgeError, SHUTTING_DOWN } from '../errors.ts';
 import { CertificateFiles } from '../http/server/certificate-files.ts';
 import type { Inspection } from '../observe/inspection.ts';
 import { ExchangeCapacity, Exchanges } from '../relay/exchanges.ts';
@@ -9,6 +9,7 @@ import { ServerSpeech } from '../relay/observer.ts';
 import { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { VERSION } from '../version.ts';
 import { describeCallers } from './caller-policy.ts';
+import { Membership } from './cluster/membership.ts';
 import { createAuthentication } from './create-authentication.ts';
 import { createDialers, nameServer } from './create-dialer.ts';
 import { baseOf, createUrls } from './create-routes.ts';
@@ -37,7 +38,8 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
   });
   const dial = createDial(listener, { capacity, observation, shutdownGraceMs });
   const looking = observation.routes;
-  const http = new HttpListener({ listener, dial, authentication, certificate, looking, deps });
+  const membership = config.cluster && (await Membership.join(config.cluster, deps));
+  const http = new HttpListener({ listener, dial, authentication, certificate, looking, membership, deps });
   const { servers } = http;
   servers.update(config.servers);
   observation.serves(servers.served);
@@ -58,6 +60,7 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
     port = await http.http.listen();
   } catch (error) {
     await servers.close();
+    await membership?.leave();
     await observation.close();
     throw error;
   }
@@ -75,9 +78,11 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
     reopen: () => observation.reopen(),
     async shutdown() {
       observation.endWatching();
-      await http.drain(shutdownGraceMs);
+      // The others can reach no session here that is on its way to them.
+      await Promise.all([http.drain(shutdownGraceMs), servers.handOver(shutdownGraceMs, HANDED_OVER)]);
       servers.endAll(SHUTTING_DOWN);
       await servers.close();
+      await membership?.leave();
       http.close();
       authentication.close();
       await observation.close();
@@ -129,5 +134,9 @@ function createDial(
   };
 }
 
+const HANDED_OVER = new BridgeError(
+  'ERR_SESSION_CLOSED',
+  'This replica is shutting down; the session goes on at another.',
+);
 /** A listener is told to end in good time: its processes end by themselves. */
 const NEVER = new AbortController().signal;

@@ -10,6 +10,7 @@ import type { CallerDialers, Readiness } from '../relay/ports.ts';
 import type { SessionRegistry } from '../relay/session-registry.ts';
 import type { ChildLimit } from '../upstream/stdio/child-limit.ts';
 import { describeCallers } from './caller-policy.ts';
+import type { Membership, ServerMember } from './cluster/membership.ts';
 import { createCalls, createSessions } from './create-registries.ts';
 import { createRoutes } from './create-routes.ts';
 
@@ -33,6 +34,8 @@ export interface ServedServerOptions {
   readonly endpoints: EndpointConfig;
   readonly dialled: DialledServer;
   readonly live: LiveStreams;
+  /** Undefined: this bridge is the only one. */
+  readonly membership: Membership | undefined;
   readonly deps: Deps;
 }
 
@@ -49,14 +52,19 @@ export class ServedServer {
   readonly routes: ReadonlyMap<string, HttpRoute>;
   readonly #dialled: DialledServer;
 
-  constructor({ config, listener, endpoints, dialled, live, deps }: ServedServerOptions) {
+  readonly #member: ServerMember | undefined;
+
+  constructor({ config, listener, endpoints, dialled, live, membership, deps }: ServedServerOptions) {
     const { sessionDialers, callDialers, exchanges } = dialled;
     this.#dialled = dialled;
     const callers = describeCallers(listener, config);
-    this.sessions = createSessions(config, { exchanges, deps, dialers: sessionDialers });
+    this.#member = membership?.addServer(config, deps);
+    const storage = this.#member?.storage;
+    this.sessions = createSessions(config, { exchanges, deps, dialers: sessionDialers }, storage);
     this.calls = createCalls({ ...config, callers }, { exchanges, deps, dialers: callDialers });
     const served = { ...config, callers, listener: { ...listener, endpoints } };
-    this.routes = createRoutes(served, { deps, sessions: this.sessions, calls: this.calls, live });
+    const created = createRoutes(served, { deps, sessions: this.sessions, calls: this.calls, live });
+    this.routes = this.#member === undefined ? created.routes : this.#member.lead(created, this.sessions);
   }
 
   inspect(): InspectedPart {
@@ -78,6 +86,11 @@ export class ServedServer {
     return this.sessions.hasCapacity;
   }
 
+  /** Lets other replicas go on with what they can. */
+  handOver(graceMs: number, reason: BridgeError): Promise<void> {
+    return this.sessions.handOver(graceMs, reason);
+  }
+
   /** Takes nothing new, and resolves when what is open has ended or the grace time is over. */
   async drain(graceMs: number): Promise<void> {
     await Promise.all([this.sessions.drain(graceMs), this.calls.drain(graceMs)]);
@@ -97,6 +110,7 @@ export class ServedServer {
   endAll(reason: BridgeError): void {
     this.sessions.close(reason);
     this.calls.close(reason);
+    this.#member?.close();
   }
 
   close(): Promise<void> {

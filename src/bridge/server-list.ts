@@ -41,6 +41,7 @@ export class ServerList implements Router {
     const readiness = readinessRoute({
       readiness: () => this.#readiness(),
       hasCapacity: () => this.#required().every((server) => server.hasCapacity),
+      hasStore: () => this.#parts.membership?.isStoreAvailable ?? true,
       authenticator: () => this.#authenticator(),
     });
     this.#openRoutes = new Map([
@@ -225,6 +226,7 @@ export class ServerList implements Router {
     const tell = readinessRoute({
       readiness: () => (this.#isDraining ? ENDING : server.readiness()),
       hasCapacity: () => server.hasCapacity,
+      hasStore: () => this.#parts.membership?.isStoreAvailable ?? true,
       authenticator: () => server.authentication.authenticator,
     });
     if (server.config.listing?.callers === undefined) return tell;
@@ -237,6 +239,8 @@ export class ServerList implements Router {
 
   #readiness(): Readiness {
     if (this.#isDraining) return ENDING;
+    const shared = this.#parts.membership?.readiness() ?? READY;
+    if (shared.state !== 'ready') return shared;
     for (const server of this.#required()) {
       const known = server.readiness();
       if (known.state !== 'ready') return known;
@@ -254,6 +258,11 @@ export class ServerList implements Router {
   async drain(graceMs: number): Promise<void> {
     this.#isDraining = true;
     await Promise.all(this.#all().map((server) => server.drain(graceMs)));
+  }
+
+  /** Lets other replicas go on with what they can. */
+  async handOver(graceMs: number, reason: BridgeError): Promise<void> {
+    await Promise.all(this.#all().map((server) => server.handOver(graceMs, reason)));
   }
 
   endAll(reason: BridgeError): void {
@@ -282,6 +291,7 @@ interface DescribedServer {
 }
 
 const READYZ = '/readyz';
+const READY: Readiness = { state: 'ready' };
 const ENDING: Readiness = { state: 'refused', error: SHUTTING_DOWN };
 
 function segmentOf(path: string): string {

@@ -363,6 +363,7 @@ export class SessionRegistry {
    * have been told that are told, or after `graceMs`.
    */
   async handOver(graceMs: number, reason: BridgeError): Promise<void> {
+    if (this.#options.storage === undefined) return;
     const told: Promise<void>[] = [];
     await drained(this.#options.deps.clock, graceMs, () => {
       const stored = [...this.#entries.values()].filter(({ state }) => state?.offer !== undefined);

@@ -43,6 +43,7 @@ async function startList(t: ExecutionContext, servers: readonly ServerConfig[], 
     authentication,
     certificate: undefined,
     looking: new Map(),
+    membership: undefined,
     deps,
     async dial({ listing }) {
       if (failure !== undefined) throw failure;

@@ -6,6 +6,7 @@ export const OPTION_GROUPS = {
   listen: 'Listening (serve)',
   endpoints: 'Endpoints (serve)',
   access: 'Access (serve)',
+  cluster: 'Several replicas (serve)',
   protocol: 'The server',
   server: 'The wrapped server (command)',
   remote: 'The remote server (URL)',

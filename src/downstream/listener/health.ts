@@ -9,6 +9,8 @@ export interface HealthSources {
   readonly authenticator: () => Authenticator;
   /** One more session could be opened now. */
   readonly hasCapacity: () => boolean;
+  /** What replicas share can be reached, where there are several. */
+  readonly hasStore: () => boolean;
 }
 
 /**
@@ -17,13 +19,18 @@ export interface HealthSources {
  * may name the server's address, or repeat its last words.
  *
  * A bridge that has no room for a further session is ready: it serves those who have one, and calls that need none. Who
- * took it out of service would lock out all of them. So it only says that it is full.
+ * took it out of service would lock out all of them. So it only says that it is full. The same is so of a replica that
+ * cannot reach the store, as long as it may go on with its own sessions.
  */
-export function readinessRoute({ readiness, authenticator, hasCapacity }: HealthSources): OpenRoute {
+export function readinessRoute({ readiness, authenticator, hasCapacity, hasStore }: HealthSources): OpenRoute {
   return (response, askWhetherWelcome) => {
     const known = readiness();
     if (known.state === 'ready')
-      return respondJson(response, 200, { status: 'ready', ...(!hasCapacity() && { sessions: 'full' }) });
+      return respondJson(response, 200, {
+        status: 'ready',
+        ...(!hasCapacity() && { sessions: 'full' }),
+        ...(!hasStore() && { store: 'unavailable' }),
+      });
     const { code, message: reason } = known.error;
     askWhetherWelcome(authenticator(), (principal) =>
       respondJson(response, 503, { status: 'not ready', code, ...(principal !== undefined && { reason }) }),

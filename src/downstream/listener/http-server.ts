@@ -9,6 +9,7 @@ import type { AccessPolicy } from '../../http/server/access-policy.ts';
 import type { CertificatePair } from '../../http/server/certificate-files.ts';
 import { respondEmpty, respondError } from '../../http/server/respond.ts';
 import { showRequestTarget } from '../../http/shown-url.ts';
+import type { Hops } from '../cluster/hops.ts';
 import type { Admission, Audience } from './admission.ts';
 import { OpenConnections } from './open-connections.ts';
 
@@ -42,6 +43,8 @@ export interface HttpServerOptions {
   readonly cors: Pick<AccessPolicy, 'writeCors'>;
   readonly admission: Admission;
   readonly router: Router;
+  /** Knows what other replicas pass on; undefined: there are none. */
+  readonly hops: Hops | undefined;
   readonly deps: Deps;
   readonly socketLimits?: SocketLimits;
 }
@@ -156,7 +159,9 @@ export class HttpServer {
     const open = router.findOpen(path);
     if (open !== undefined) return open(response, (...asked) => this.#askWhetherWelcome(request, ...asked));
     const { audience, route } = request.method === 'OPTIONS' ? PREFLIGHT : router.find(request, path);
-    this.#options.admission.admit(request, audience, (verdict) => {
+    // Who the caller is was found out where the request came in.
+    const teller = this.#options.hops?.audienceOf(request) ?? audience;
+    this.#options.admission.admit(request, teller, (verdict) => {
       // The client may have left while keys were fetched.
       if (response.destroyed) return;
       if (verdict.kind === 'foreign') return respondError(response, verdict.error);

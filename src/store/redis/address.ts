@@ -1,33 +1,12 @@
+import type { StoreAddress, StoreHost } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
-
-/** Where Redis is, as `--store` says it. */
-export interface RedisAddress {
-  /**
-   * - `single`: one server, or whatever stands for it at one address.
-   * - `sentinel`: the sentinels know which server it is now.
-   * - `cluster`: some nodes of a Redis Cluster, which know the others.
-   */
-  readonly topology: 'single' | 'sentinel' | 'cluster';
-  readonly hosts: readonly [RedisHost, ...RedisHost[]];
-  /** What the sentinels call it; only they need it. */
-  readonly masterName: string | undefined;
-  readonly user: string | undefined;
-  readonly password: string | undefined;
-  readonly database: number;
-  readonly tls: boolean;
-}
-
-export interface RedisHost {
-  readonly host: string;
-  readonly port: number;
-}
 
 const EXPECTED =
   'a URL like redis://user:password@host:6379/0, rediss:// for TLS, redis+sentinel://host1:26379,host2:26379/master-name or redis+cluster://host1:6379,host2:6379';
 const FORM = /^redis(s)?(?:\+(sentinel|cluster))?:\/\/(?:([^@/]*)@)?([^@/?#]+)(?:\/([^?#]*))?$/i;
 
 /** @throws BridgeError ERR_CONFIG_OPTION, which repeats nothing: there may be a password in it */
-export function parseRedisAddress(text: string, source: string): RedisAddress {
+export function parseRedisAddress(text: string, source: string): StoreAddress {
   const refuse = (what: string): BridgeError =>
     new BridgeError('ERR_CONFIG_OPTION', `${source}: expected ${EXPECTED}; ${what}.`);
   const [matched, secure, variant, credentials, hostList = '', path = ''] = FORM.exec(text) ?? [];
@@ -56,12 +35,12 @@ export function parseRedisAddress(text: string, source: string): RedisAddress {
   };
 }
 
-function toTopology(variant: string | undefined): RedisAddress['topology'] {
+function toTopology(variant: string | undefined): StoreAddress['topology'] {
   const lower = variant?.toLowerCase();
   return lower === 'sentinel' || lower === 'cluster' ? lower : 'single';
 }
 
-function parseHost(text: string, topology: RedisAddress['topology']): RedisHost | undefined {
+function parseHost(text: string, topology: StoreAddress['topology']): StoreHost | undefined {
   const [, bracketed, name, port] = /^(?:\[([0-9a-f:.]+)\]|([^\s:[\]]+))(?::(\d{1,5}))?$/i.exec(text) ?? [];
   const host = bracketed ?? name;
   const number = port === undefined ? (topology === 'sentinel' ? 26_379 : 6379) : Number(port);

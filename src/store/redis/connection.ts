@@ -1,8 +1,8 @@
 import type { Cluster, Redis, RedisOptions } from 'ioredis';
 import type { Logger } from 'pino';
+import type { StoreAddress } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
 import type { StoreStatus } from '../store.ts';
-import type { RedisAddress } from './address.ts';
 
 /** A reply that takes longer is not waited for: whoever asked tells its client so, and Redis may recover meanwhile. */
 const COMMAND_TIMEOUT_MS = 2000;
@@ -32,7 +32,7 @@ export class RedisConnection {
   #lastError = 'it cannot be reached';
 
   /** Resolves when Redis is ready for the first time. */
-  static async connect(address: RedisAddress, log: Logger): Promise<RedisConnection> {
+  static async connect(address: StoreAddress, log: Logger): Promise<RedisConnection> {
     const connection = new RedisConnection(await createClient(address), log);
     try {
       await connection.#untilReady();
@@ -120,7 +120,7 @@ export class RedisConnection {
   }
 }
 
-async function createClient(address: RedisAddress): Promise<Redis | Cluster> {
+async function createClient(address: StoreAddress): Promise<Redis | Cluster> {
   const { Cluster, Redis } = await import('ioredis');
   const { topology, hosts, masterName, user, password, database, tls } = address;
   const secret = {

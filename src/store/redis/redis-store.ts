@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { Logger } from 'pino';
+import type { StoreAddress } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
 import type { ClusterKey } from '../cluster-key.ts';
 import type {
@@ -15,12 +16,11 @@ import type {
   StoredRecord,
   StoreStatus,
 } from '../store.ts';
-import type { RedisAddress } from './address.ts';
 import { RedisConnection } from './connection.ts';
 import { APPEND_LOG, CONDEMN_LEASE, PUT_RECORD, READ_LEASE, REMOVE_RECORD, RENEW_LEASE } from './scripts.ts';
 
 export interface RedisStoreOptions {
-  readonly address: RedisAddress;
+  readonly address: StoreAddress;
   /** Before each key. */
   readonly prefix: string;
   readonly key: ClusterKey;
