@@ -5,6 +5,7 @@ import { browserPages, type Endpoint } from '../downstream/listener/browser-page
 import type { Routes } from '../downstream/listener/find-route.ts';
 import type { HttpRoute } from '../downstream/listener/http-server.ts';
 import { McpEndpoint } from '../downstream/mcp-endpoint.ts';
+import type { RouteCall } from '../downstream/modern-routing.ts';
 import { CLIENT_LIMITS } from '../downstream/post/read-post.ts';
 import { StreamableEndpoint, type StreamableEndpointOptions } from '../downstream/streamable-session/endpoint.ts';
 import { StatelessEndpoint } from '../downstream/streamable-stateless/endpoint.ts';
@@ -18,6 +19,8 @@ import type { RunningBridge } from './running-bridge.ts';
 
 export interface EndpointParts extends Pick<StreamableEndpointOptions, 'deps' | 'sessions' | 'live'> {
   readonly calls: CallRegistry;
+  /** Where requests without a session are served; undefined: here. */
+  readonly routeCall?: RouteCall | undefined;
 }
 
 /** One server, where it is served, and to whom. */
@@ -62,6 +65,7 @@ export function createRoutes(server: RoutedServer, parts: EndpointParts): Create
     stateless: new StatelessEndpoint(shared),
     bodies,
     openWithoutSession: httpSse === 'served' ? sse.openStream : undefined,
+    routeCall: parts.routeCall,
   });
   const mapped = (route: HttpRoute): HttpRoute => withMappedCallers(route, server.mapHeaders);
   const streamable = [path, mapped(endpoint.route)] as const;

@@ -58,12 +58,18 @@ export class ServedServer {
     const { sessionDialers, callDialers, exchanges } = dialled;
     this.#dialled = dialled;
     const callers = describeCallers(listener, config);
-    this.#member = membership?.addServer(config, deps);
+    this.#member = membership?.addServer({ config, callers, speech: exchanges.speech, deps });
     const storage = this.#member?.storage;
     this.sessions = createSessions(config, { exchanges, deps, dialers: sessionDialers }, storage);
     this.calls = createCalls({ ...config, callers }, { exchanges, deps, dialers: callDialers });
     const served = { ...config, callers, listener: { ...listener, endpoints } };
-    const created = createRoutes(served, { deps, sessions: this.sessions, calls: this.calls, live });
+    const created = createRoutes(served, {
+      deps,
+      sessions: this.sessions,
+      calls: this.calls,
+      live,
+      routeCall: this.#member?.routeCall,
+    });
     this.routes = this.#member === undefined ? created.routes : this.#member.lead(created, this.sessions);
   }
 

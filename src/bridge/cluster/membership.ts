@@ -1,19 +1,24 @@
 import type { IncomingMessage } from 'node:http';
+import { CallerOwners } from '../../cluster/caller-owners.ts';
 import { Cluster } from '../../cluster/cluster.ts';
 import { SessionRecords } from '../../cluster/session-records.ts';
 import type { ClusterConfig, ServerConfig } from '../../config.ts';
 import type { Deps } from '../../deps.ts';
+import { CallRouter } from '../../downstream/cluster/call-router.ts';
 import { Forwarder } from '../../downstream/cluster/forwarder.ts';
 import { Hops } from '../../downstream/cluster/hops.ts';
 import { SessionRouter, type TakenOver } from '../../downstream/cluster/session-router.ts';
 import { SESSION_PARAMETER } from '../../downstream/http-sse/endpoint.ts';
 import type { HttpRoute } from '../../downstream/listener/http-server.ts';
+import type { RouteCall } from '../../downstream/modern-routing.ts';
 import { BridgeError } from '../../errors.ts';
 import { principalOf } from '../../http/auth/callers.ts';
 import { SESSION_ID_HEADER } from '../../mcp/vocabulary/headers.ts';
+import type { ServerSpeech } from '../../relay/observer.ts';
 import type { Readiness } from '../../relay/ports.ts';
 import type { SessionRegistry } from '../../relay/session-registry.ts';
 import { ClusterKey } from '../../store/cluster-key.ts';
+import { areKeptApart, type CallerPolicy } from '../caller-policy.ts';
 import { nameServer } from '../create-dialer.ts';
 import type { CreatedRoutes } from '../create-routes.ts';
 
@@ -26,12 +31,16 @@ const NOT_HELD = new BridgeError(
   'This replica has not been able to reach the store for so long that others may have taken over its sessions.',
 );
 
+/** A server of both eras is spoken to in theirs. */
+const MODERN_CLIENT = { era: 'modern', revision: undefined } as const;
+
 /** This bridge as one of several replicas. */
 export class Membership {
   readonly hops: Hops;
   readonly #cluster: Cluster;
   readonly #forwarder: Forwarder;
   readonly #router: SessionRouter;
+  readonly #owners: CallerOwners;
   readonly #servers = new Set<ServerMember>();
 
   /** Rejects with ERR_STORE_UNAVAILABLE. */
@@ -62,6 +71,7 @@ export class Membership {
     this.#cluster = cluster;
     this.hops = new Hops(passes);
     this.#forwarder = new Forwarder({ passes, peers, leaseMs, deps });
+    this.#owners = new CallerOwners(cluster, deps.clock);
     this.#router = new SessionRouter({ cluster, forwarder: this.#forwarder, deps });
     cluster.onLost(() => {
       for (const server of this.#servers) server.lost(LOST);
@@ -74,10 +84,9 @@ export class Membership {
   }
 
   /** A server that is served now. */
-  addServer(config: ServerConfig, deps: Deps): ServerMember {
-    const member = new ServerMember({ cluster: this.#cluster, router: this.#router, config, deps }, () =>
-      this.#servers.delete(member),
-    );
+  addServer(served: MemberServer): ServerMember {
+    const parts = { cluster: this.#cluster, router: this.#router, owners: this.#owners, forwarder: this.#forwarder };
+    const member = new ServerMember({ ...served, ...parts }, () => this.#servers.delete(member));
     this.#servers.add(member);
     return member;
   }
@@ -99,17 +108,27 @@ export class Membership {
   }
 }
 
-interface ServerMemberOptions {
+/** One server, and for whom it is. */
+export interface MemberServer {
+  readonly config: ServerConfig;
+  readonly callers: CallerPolicy;
+  /** What the server is known to speak. */
+  readonly speech: ServerSpeech;
+  readonly deps: Deps;
+}
+
+interface ServerMemberOptions extends MemberServer {
   readonly cluster: Cluster;
   readonly router: SessionRouter;
-  readonly config: ServerConfig;
-  readonly deps: Deps;
+  readonly owners: CallerOwners;
+  readonly forwarder: Forwarder;
 }
 
 /** One server of this replica, which the others have, too. */
 export class ServerMember {
   /** Undefined: its sessions are processes, which cannot move. */
   readonly storage: SessionRecords | undefined;
+  readonly routeCall: RouteCall;
   readonly #options: ServerMemberOptions;
   readonly #closed: () => void;
   readonly #taking = new Map<string, Promise<TakenOver>>();
@@ -123,6 +142,15 @@ export class ServerMember {
     const { log, clock } = deps;
     const kept = { cluster, server: nameServer(config), ttlMs: 2 * sessions.sessionTimeoutMs, clock, log };
     this.storage = target.kind === 'url' ? new SessionRecords(kept) : undefined;
+    const calls = new CallRouter({ ...options, ownedName: (principal) => this.#ownedName(principal) });
+    this.routeCall = (call) => calls.route(call);
+  }
+
+  /** A modern server remembers nothing of a caller, and strangers share nothing. Until it is known, it is taken to remember. */
+  #ownedName(principal: string): string | undefined {
+    const { config, callers, speech } = this.#options;
+    if (areKeptApart(callers, config.sessions) || speech.spokenTo(MODERN_CLIENT)?.era === 'modern') return undefined;
+    return `caller ${JSON.stringify([nameServer(config), principal])}`;
   }
 
   /** Leads requests with a session to where it is. */

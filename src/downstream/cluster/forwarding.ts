@@ -34,10 +34,11 @@ const MAX_KEPT_BYTES = 64 * 1024;
 /**
  * - `connecting`: nothing has been read of the client's request.
  * - `sending`: it is on its way, and the owner has not responded.
+ * - `diverted`: the owner does not have it; the rest of the request is read, to go elsewhere.
  * - `responding`: the response passes.
  * - `ended`.
  */
-type ForwardingState = 'connecting' | 'sending' | 'responding' | 'ended';
+type ForwardingState = 'connecting' | 'sending' | 'diverted' | 'responding' | 'ended';
 
 /** One request that is passed on, and its response on the way back. Either end that does not keep up stops the other. */
 export class Forwarding {
@@ -90,10 +91,14 @@ export class Forwarding {
 
   readonly #read = (chunk: Buffer): void => {
     this.#keep(chunk);
+    if (this.#state === 'diverted') return this.#divert();
     if (!this.#options.upstream.write(chunk)) this.#options.forwarded.request.pause();
   };
 
-  readonly #readAll = (): void => void this.#options.upstream.end();
+  readonly #readAll = (): void => {
+    if (this.#state === 'diverted') this.#end({ kind: 'not-here', body: Buffer.concat(this.#kept) });
+    else this.#options.upstream.end();
+  };
 
   readonly #drained = (): void => void this.#options.forwarded.request.resume();
 
@@ -124,14 +129,22 @@ export class Forwarding {
   }
 
   #notHere(head: IncomingMessage): void {
+    const { request, body } = this.#options.forwarded;
+    const isRead = body !== undefined || request.readableEnded;
+    this.#state = 'diverted';
     head.resume();
-    const { response, request } = this.#options.forwarded;
-    if (this.#keptBytes > MAX_KEPT_BYTES || !request.complete) {
-      respondError(response, MOVED, undefined, { Connection: 'close' });
-      return this.#end({ kind: 'responded' });
-    }
-    const body = Buffer.concat(this.#kept);
-    this.#end({ kind: 'not-here', body });
+    this.#options.upstream.off('drain', this.#drained);
+    if (isRead && this.#keptBytes <= MAX_KEPT_BYTES) return this.#readAll();
+    this.#options.upstream.destroy();
+    this.#divert();
+    request.resume();
+  }
+
+  /** More than is kept cannot go elsewhere. */
+  #divert(): void {
+    if (this.#keptBytes <= MAX_KEPT_BYTES) return;
+    respondError(this.#options.forwarded.response, MOVED, undefined, { Connection: 'close' });
+    this.#end({ kind: 'responded' });
   }
 
   #cut(): void {
@@ -141,7 +154,7 @@ export class Forwarding {
   }
 
   #failed(reason: string): void {
-    if (this.#state === 'ended') return;
+    if (this.#state === 'ended' || this.#state === 'diverted') return;
     if (this.#state === 'responding') return this.#cut();
     this.#options.log.debug({ reason, state: this.#state }, 'a request could not be passed on to its replica');
     if (this.#state === 'connecting') return this.#end({ kind: 'unreachable' });
@@ -151,7 +164,7 @@ export class Forwarding {
 
   /** Whatever it would still say, it is not the owner any more. */
   ownerDied(): void {
-    if (this.#state === 'ended') return;
+    if (this.#state === 'ended' || this.#state === 'diverted') return;
     if (this.#state === 'connecting') this.#end({ kind: 'unreachable' });
     else if (this.#state === 'responding') this.#cut();
     else {

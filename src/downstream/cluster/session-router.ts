@@ -3,7 +3,7 @@ import type { Cluster } from '../../cluster/cluster.ts';
 import type { Owner } from '../../cluster/owner-tags.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError, toBridgeError } from '../../errors.ts';
-import { principalOf } from '../../http/auth/callers.ts';
+import { authenticatedNameOf } from '../../http/auth/callers.ts';
 import { provideBody } from '../../http/server/read-body.ts';
 import { respondError } from '../../http/server/respond.ts';
 import type { Forwarder } from './forwarder.ts';
@@ -85,7 +85,7 @@ export class SessionRouter {
     const { request, response, body } = travel;
     // What is known to be gone is not asked.
     if (cluster.peers.isDead(owner.id)) return void this.#seek(travel, owner);
-    const forwarded = { request, response, principal: principalOf(request), body };
+    const forwarded = { request, response, principal: authenticatedNameOf(request), body };
     forwarder.forward(owner, forwarded, (outcome) => {
       if (outcome.kind === 'responded') return;
       if (outcome.kind === 'not-here') travel.body = outcome.body;
@@ -163,9 +163,9 @@ const NOT_HELD = new BridgeError(
   'This replica has not been able to reach the store for so long that another may have this session; try again later.',
   RETRY,
 );
-const UNREACHABLE = new BridgeError(
+export const UNREACHABLE = new BridgeError(
   'ERR_CLUSTER_OWNER',
-  'The replica that has this session lives, but cannot be reached from this one; nothing was done. See that replicas reach each other at what --advertise says.',
+  'The replica that has what this request is about lives, but cannot be reached from this one; nothing was done. See that replicas reach each other at what --advertise says.',
   RETRY,
 );
 const TOO_MANY_WAIT = new BridgeError(

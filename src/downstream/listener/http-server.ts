@@ -9,7 +9,7 @@ import type { AccessPolicy } from '../../http/server/access-policy.ts';
 import type { CertificatePair } from '../../http/server/certificate-files.ts';
 import { respondEmpty, respondError } from '../../http/server/respond.ts';
 import { showRequestTarget } from '../../http/shown-url.ts';
-import type { Hops } from '../cluster/hops.ts';
+import { type Hops, NOT_HERE_HEADER } from '../cluster/hops.ts';
 import type { Admission, Audience } from './admission.ts';
 import { OpenConnections } from './open-connections.ts';
 
@@ -226,7 +226,12 @@ function createSecureServer(options: ServerOptions, certificate: CertificateSour
 }
 
 function respondRefusal(response: ServerResponse, { error, challenge }: AuthRefusal): void {
-  respondError(response, error, undefined, challenge === undefined ? {} : { 'WWW-Authenticate': challenge });
+  // A replica that takes another for an earlier run of this one is told to look elsewhere.
+  const headers = error.code === 'ERR_CLUSTER_HOP' ? { [NOT_HERE_HEADER]: '1' } : {};
+  respondError(response, error, undefined, {
+    ...headers,
+    ...(challenge !== undefined && { 'WWW-Authenticate': challenge }),
+  });
 }
 
 function listenError(error: NodeJS.ErrnoException, host: string, port: number): BridgeError {
