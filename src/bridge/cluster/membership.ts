@@ -146,10 +146,14 @@ export class ServerMember {
     this.routeCall = (call) => calls.route(call);
   }
 
-  /** A modern server remembers nothing of a caller, and strangers share nothing. Until it is known, it is taken to remember. */
+  /**
+   * Strangers share nothing. A remote server of the modern era takes any call from anywhere; each replica has processes of
+   * its own, though, and what one of them gave out another may not know. Until it is known, a server is taken to remember.
+   */
   #ownedName(principal: string): string | undefined {
     const { config, callers, speech } = this.#options;
-    if (areKeptApart(callers, config.sessions) || speech.spokenTo(MODERN_CLIENT)?.era === 'modern') return undefined;
+    if (areKeptApart(callers, config.sessions)) return undefined;
+    if (config.target.kind === 'url' && speech.spokenTo(MODERN_CLIENT)?.era === 'modern') return undefined;
     return `caller ${JSON.stringify([nameServer(config), principal])}`;
   }
 

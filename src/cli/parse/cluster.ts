@@ -1,5 +1,4 @@
 /** How this replica is one of several. */
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { ClusterConfig } from '../../config.ts';
 import { BridgeError } from '../../errors.ts';
@@ -8,6 +7,7 @@ import { ClusterKey } from '../../store/cluster-key.ts';
 import { parseRedisAddress } from '../../store/redis/address.ts';
 import type { GivenOptions } from '../options/given-options.ts';
 import type { OptionName } from '../options/option-table.ts';
+import { tryToRead } from './headers.ts';
 import type { RemoteSurroundings } from './remote.ts';
 import * as value from './value.ts';
 
@@ -87,20 +87,12 @@ function parseLease(text: string): value.Parsed<number> {
 }
 
 /** Whether the keys can be used is found out here, and not by the first client. */
-function findKey({ kind, place }: KeySource, given: GivenOptions, { env, cwd }: RemoteSurroundings): string {
+function findKey({ kind, place }: KeySource, given: GivenOptions, { env, cwd, readFile }: RemoteSurroundings): string {
   const source = given.sourceOf('cluster-key');
-  const key = kind === 'env' ? (env[place] ?? '') : readKeyFile(resolve(cwd, place), source);
+  const file = resolve(cwd, place);
+  const key = kind === 'env' ? (env[place] ?? '') : tryToRead(`${source} ${file}`, () => readFile(file)).text;
   new ClusterKey(key, source);
   return key;
-}
-
-function readKeyFile(file: string, source: string): string {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (thrown) {
-    const reason = thrown instanceof Error && 'code' in thrown ? String(thrown.code) : 'unknown';
-    throw new BridgeError('ERR_CONFIG_OPTION', `${source}: the file ${file} cannot be read (${reason}).`);
-  }
 }
 
 function warnOfLoopback(given: GivenOptions): string {
