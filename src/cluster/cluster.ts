@@ -25,6 +25,8 @@ interface Identity {
   readonly lease: ReplicaLease;
 }
 
+/** More names than a day brings, if the store is well. */
+const MAX_FORMER = 16;
 /** Before it is tried again to become a member under a new name. */
 const REJOIN_MS = 1000;
 
@@ -38,6 +40,8 @@ export class Cluster {
   readonly #options: ClusterOptions;
   readonly #onLost = new Set<() => void>();
   #identity: Identity;
+  /** What it has been called: processes that were started then run on, and are asked for under those names. */
+  #former: readonly Identity[] = [];
   #stopRejoining: () => void = () => {};
 
   /** Rejects with ERR_STORE_UNAVAILABLE. */
@@ -54,7 +58,7 @@ export class Cluster {
     this.leaseMs = leaseMs;
     this.tags = new OwnerTags(key);
     this.#identity = this.#createIdentity();
-    this.passes = new HopPasses(key, () => this.self.id);
+    this.passes = new HopPasses(key, () => [this.self.id, ...this.#former.map(({ owner }) => owner.id)]);
     this.peers = new PeerLeases({ leases: store.leases, ttlMs: leaseMs, clock: deps.clock });
   }
 
@@ -95,15 +99,16 @@ export class Cluster {
     return () => void this.#onLost.delete(run);
   }
 
-  /** What is in ids that were handed out is lost with the name; under another one the replica goes on. */
+  /** Under a new name nobody can have taken over what it has from now on. */
   #lost(): void {
     const { log } = this.#options.deps;
     log.error(
       { code: 'ERR_CLUSTER_OWNER' },
-      'this replica was silent for so long that others may have taken over its sessions: all of them end here, and new ones are opened',
+      'this replica was silent for so long that others may have taken over its sessions with remote servers: here these end',
     );
-    const { owner } = this.#identity;
-    this.#options.store.leases.release(owner.id).catch(() => undefined);
+    const [oldest] = this.#former.slice(0, -MAX_FORMER + 1);
+    oldest?.lease.close();
+    this.#former = [...this.#former.slice(-MAX_FORMER + 1), this.#identity];
     this.#identity = this.#createIdentity();
     for (const run of [...this.#onLost]) run();
     void this.#rejoin();
@@ -123,7 +128,8 @@ export class Cluster {
   async leave(): Promise<void> {
     this.#stopRejoining();
     this.peers.close();
-    await this.#identity.lease.release().catch(() => undefined);
+    const leases = [...this.#former, this.#identity].map(({ lease }) => lease);
+    await Promise.all(leases.map((lease) => lease.release().catch(() => undefined)));
     await this.store.close();
   }
 }

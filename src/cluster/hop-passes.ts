@@ -33,17 +33,19 @@ interface Sender {
  */
 export class HopPasses {
   readonly #key: ClusterKey;
-  readonly #ownId: () => string;
+  readonly #ownIds: () => readonly [string, ...string[]];
   readonly #receivers = new RecentNames<Receiver>(PEER_LIMITS);
   readonly #senders = new RecentNames<Sender>(PEER_LIMITS);
 
-  constructor(key: ClusterKey, ownId: () => string) {
+  /** @param ownIds what this replica is called, and has been called */
+  constructor(key: ClusterKey, ownIds: () => readonly [string, ...string[]]) {
     this.#key = key;
-    this.#ownId = ownId;
+    this.#ownIds = ownIds;
   }
 
   issue(receiverId: string, request: PassedRequest, principal: string): string {
-    const pair = pairOf(this.#ownId(), receiverId);
+    const [ownId] = this.#ownIds();
+    const pair = pairOf(ownId, receiverId);
     let receiver = this.#receivers.get(pair);
     if (receiver === undefined) {
       receiver = { key: this.#key.derive(pair)[0], next: 0 };
@@ -53,22 +55,25 @@ export class HopPasses {
     receiver.next += 1;
     const cipher = createCipheriv('aes-256-gcm', receiver.key, nonceOf(number)).setAAD(contextOf(request));
     const sealed = Buffer.concat([cipher.update(principal), cipher.final(), cipher.getAuthTag()]);
-    return `${this.#ownId()}.${number}.${sealed.toString('base64url')}`;
+    return `${ownId}.${number}.${sealed.toString('base64url')}`;
   }
 
   /** The caller's name; undefined: it is no pass for this request and for us, or it has been used. */
   redeem(pass: string, request: PassedRequest): string | undefined {
     const [, senderId, number, sealed] = pass.length <= MAX_PASS_LENGTH ? (FORM.exec(pass) ?? []) : [];
     if (senderId === undefined || sealed === undefined) return undefined;
-    const pair = pairOf(senderId, this.#ownId());
-    const known = this.#senders.get(pair);
-    const sender = known ?? { keys: this.#key.derive(pair), window: new ReplayWindow() };
-    const count = Number(number);
-    const principal = openWithAny(sender.keys, { sealed: Buffer.from(sealed, 'base64url'), number: count, request });
-    if (principal === undefined) return undefined;
-    // Only who has the key is remembered.
-    if (known === undefined) this.#senders.set(pair, sender);
-    return sender.window.take(count) ? principal : undefined;
+    const parts = { sealed: Buffer.from(sealed, 'base64url'), number: Number(number), request };
+    for (const ownId of this.#ownIds()) {
+      const pair = pairOf(senderId, ownId);
+      const known = this.#senders.get(pair);
+      const sender = known ?? { keys: this.#key.derive(pair), window: new ReplayWindow() };
+      const principal = openWithAny(sender.keys, parts);
+      if (principal === undefined) continue;
+      // Only who has the key is remembered.
+      if (known === undefined) this.#senders.set(pair, sender);
+      return sender.window.take(parts.number) ? principal : undefined;
+    }
+    return undefined;
   }
 }
 

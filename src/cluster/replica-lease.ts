@@ -19,11 +19,13 @@ export interface ReplicaLeaseOptions {
 
 /**
  * - `held`: since the renewal that was sent then, no replica can take over what this one has.
- * - `lost`: another may have done so. Nothing ends that.
+ * - `doubted`: another may have done so, though the store does not say it. Nothing ends that. Signs go on, so that what
+ *   cannot be taken over is still found here.
+ * - `lost`: it was declared dead, or has left.
  */
 type LeaseState =
   | { readonly kind: 'held'; readonly sentMs: number; readonly sentWallMs: number }
-  | { readonly kind: 'none' | 'lost' };
+  | { readonly kind: 'none' | 'doubted' | 'lost' };
 
 /** How much of the time passes before the holder stops to rely on it: the rest is for what is slow between two machines. */
 const RELIED_ON = 2 / 3;
@@ -63,7 +65,7 @@ export class ReplicaLease {
   }
 
   get isLost(): boolean {
-    return this.#state.kind === 'lost';
+    return this.#state.kind === 'lost' || this.#state.kind === 'doubted';
   }
 
   /** One renewal at a time; whoever finds the lease in doubt need not wait for the timer. */
@@ -86,15 +88,17 @@ export class ReplicaLease {
     this.#sign += 1;
     const renewal = await leases.renew(holder, this.#sign);
     if (this.#state.kind === 'lost') return;
+    if (renewal.kind === 'renewed' && this.#state.kind === 'doubted') return;
     // A store that has lost the lease may have lost the verdict, too. As long as the lease holds there can have been none.
     if (renewal.kind === 'renewed' && (renewal.since === this.#since || this.#state.kind === 'none' || this.isHeld)) {
       this.#since = renewal.since;
       this.#state = held;
       return;
     }
-    this.#state = { kind: 'lost' };
-    this.#stopTimer();
-    this.#options.lost();
+    const wasDoubted = this.#state.kind === 'doubted';
+    this.#state = { kind: renewal.kind === 'dead' ? 'lost' : 'doubted' };
+    if (renewal.kind === 'dead') this.#stopTimer();
+    if (!wasDoubted) this.#options.lost();
   }
 
   /** Others need not wait for what this replica leaves behind. */

@@ -9,7 +9,7 @@ const OTHER_KEY = new ClusterKey('o'.repeat(40), 'test');
 const BOTH_KEYS = new ClusterKey(`${'o'.repeat(40)}\n${'k'.repeat(40)}`, 'test');
 const REQUEST = { method: 'POST', target: '/mcp?x=1' };
 
-const passesOf = (id: string, key = KEY) => new HopPasses(key, () => id);
+const passesOf = (id: string, key = KEY) => new HopPasses(key, () => [id]);
 
 test('a pass is good once, for one request, at one replica', (t) => {
   const [one, two, three] = [passesOf('one'), passesOf('two'), passesOf('three')];
@@ -20,6 +20,13 @@ test('a pass is good once, for one request, at one replica', (t) => {
   t.is(two.redeem(pass, REQUEST), 'alice@example');
   t.is(two.redeem(pass, REQUEST), undefined);
   t.false(Buffer.from(pass.split('.')[2] ?? '', 'base64url').includes('alice'));
+});
+
+test('a replica is still known by its former names', (t) => {
+  const renamed = new HopPasses(KEY, () => ['new', 'old']);
+  const pass = passesOf('one').issue('old', REQUEST, 'alice');
+  t.is(renamed.redeem(pass, REQUEST), 'alice');
+  t.is(renamed.redeem(pass, REQUEST), undefined);
 });
 
 test('a pass of another key, or one that was changed, is none', (t) => {

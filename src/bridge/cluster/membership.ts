@@ -198,9 +198,10 @@ export class ServerMember {
     return { kind: 'here' };
   }
 
-  /** Others may have what was here. */
+  /** Others may have what was here. Processes nobody can have taken over. */
   lost(reason: BridgeError): void {
-    this.storage?.lost();
+    if (this.storage === undefined) return;
+    this.storage.lost();
     this.#sessions?.abandon(reason);
   }
 

@@ -10,12 +10,11 @@ import type { Exchange, Lane } from '../../relay/exchange.ts';
 import type { ClientListener, DownstreamPeer } from '../../relay/ports.ts';
 import type { ReplayLog, StoredReplay } from '../../relay/session-storage.ts';
 import type { Frame } from '../../wire/frame.ts';
-import { encodeNumberedEvents } from '../../wire/sse-encode.ts';
 import { errorFrame } from '../../wire/write-message.ts';
 import { TurnGate } from '../post/turn-gate.ts';
 import type { LiveStreams, Ticking } from '../stream/live-streams.ts';
 import { type LaneOwner, PostLane, type PostLaneOptions } from './post-lane.ts';
-import { eventIdPrefix, parseEventId, REPLAY_LIMITS, ReplayBuffer } from './replay-buffer.ts';
+import { type EventPosition, parseEventId, REPLAY_LIMITS, ReplayBuffer } from './replay-buffer.ts';
 import { ResumableStream } from './resumable-stream.ts';
 import { canWait, UndeliveredQueue } from './undelivered-queue.ts';
 
@@ -65,6 +64,8 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
   /** Ticks while there are lanes or something waits. */
   #node: ListNode<Ticking> | undefined;
   #nextStream = GET_STREAM + 1;
+  /** Streams of another bridge that waited for answers, and what their clients get instead. */
+  readonly #lostStreams = new Map<number, readonly Frame[]>();
   /** Its client has heard things that another bridge has said. */
   #isRestored = false;
   #revision: Revision = OLDEST_REVISION;
@@ -100,16 +101,8 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
     this.#replay.restore(stored);
     this.#nextStream = token * STREAMS_OF_ONE_OWNER;
     for (const [key, requests] of stored.unended) {
-      if (key === GET_STREAM) continue;
-      const lost = requests.map((id) => errorFrame(id, rpcErrorOf(LOST_WITH_OWNER)).bytes);
-      const sequence = this.#replay.newestOf(key) + 1;
-      if (lost.length > 0)
-        this.#replay.add(
-          { stream: key, sequence },
-          encodeNumberedEvents(eventIdPrefix(key), sequence, lost),
-          lost.length,
-        );
-      this.#replay.log?.ended(key);
+      const lost = requests.map((id) => errorFrame(id, rpcErrorOf(LOST_WITH_OWNER)));
+      if (key !== GET_STREAM) this.#lostStreams.set(key, lost);
     }
     this.#isRestored = true;
   }
@@ -248,6 +241,8 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
       if (this.#getStream.lastSequence === this.#replay.newestOf(GET_STREAM))
         this.#getStream.advanceTo(position.sequence);
     }
+    const lost = position && this.#lostStreams.get(position.stream);
+    if (position !== undefined && lost !== undefined) return this.#resumeLost(response, position, lost);
     const stream = position?.stream === GET_STREAM ? this.#getStream : this.#streams.get(position?.stream ?? -1);
     stream?.flush();
     const missed = position && this.#replay.after(position, stream?.lastSequence);
@@ -265,6 +260,20 @@ export class StreamablePeer implements DownstreamPeer, LaneOwner, Ticking {
       this.#isListening = true;
       this.#flushWaiting();
     } else this.#flushQuestions();
+    return undefined;
+  }
+
+  /** What its client heard last may not have been stored: the end follows on that, whatever it was. */
+  #resumeLost(response: ServerResponse, position: EventPosition, lost: readonly Frame[]): BridgeError | undefined {
+    const refusal = this.#slots.take(response);
+    if (refusal !== undefined) return refusal;
+    const missed = this.#replay.after(position, undefined) ?? [];
+    const stream = this.#createStream(position.stream);
+    stream.advanceTo(Math.max(position.sequence, this.#replay.newestOf(position.stream)));
+    stream.resume(response, missed);
+    for (const answer of lost) stream.send(answer);
+    stream.end();
+    this.#lostStreams.delete(position.stream);
     return undefined;
   }
 

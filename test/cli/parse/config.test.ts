@@ -100,6 +100,7 @@ const defaults = {
     usage: undefined,
     audit: undefined,
   },
+  cluster: undefined,
   log: { level: 'info', format: 'json' },
 } as const;
 

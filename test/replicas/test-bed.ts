@@ -13,8 +13,6 @@ export interface TestBedOptions {
   /** Options of each replica, then the server. */
   readonly args: readonly string[];
   readonly count?: number;
-  /** Where replicas reach the store; default: where it is. */
-  readonly storeUrl?: (redis: RedisServer) => URL;
   readonly leaseMs?: number;
 }
 
@@ -33,38 +31,33 @@ export interface TestBed {
   readonly balancer: Balancer;
   readonly url: URL;
   readonly sseUrl: URL;
+  /** One more replica, which the balancer does not know. @param store where it reaches the store; default: where it is */
+  addPlace(store?: URL): Promise<Place>;
   stop(): Promise<void>;
 }
 
-export async function startTestBed({
-  args,
-  count = 3,
-  storeUrl,
-  leaseMs = LEASE_MS,
-}: TestBedOptions): Promise<TestBed> {
+export async function startTestBed({ args, count = 3, leaseMs = LEASE_MS }: TestBedOptions): Promise<TestBed> {
   const redis = await startRedis();
-  const store = storeUrl?.(redis) ?? redis.url;
   const runs: Bridge[] = [];
-  const startAt = async (port: number): Promise<Bridge> => {
+  const startAt = async (port: number, store = redis.url): Promise<Bridge> => {
     const address = ['--port', String(port), '--advertise', `http://127.0.0.1:${port}`];
     const shared = ['--store', store.href, '--cluster-key', 'env:TEST_CLUSTER_KEY', '--lease', `${leaseMs}ms`];
     const bridge = await startBridge([...address, ...shared, ...args], { env: { TEST_CLUSTER_KEY: KEY } });
     runs.push(bridge);
     return bridge;
   };
-  const places = await Promise.all(
-    Array.from({ length: count }, async () => {
-      const port = await ownPort();
-      const place = {
-        port,
-        bridge: await startAt(port),
-        async start() {
-          place.bridge = await startAt(port);
-        },
-      };
-      return place;
-    }),
-  );
+  const addPlace = async (store = redis.url): Promise<Place> => {
+    const port = await ownPort();
+    const place = {
+      port,
+      bridge: await startAt(port, store),
+      async start() {
+        place.bridge = await startAt(port, store);
+      },
+    };
+    return place;
+  };
+  const places = await Promise.all(Array.from({ length: count }, () => addPlace()));
   const balancer = await startBalancer(places.map(({ port }) => port));
   return {
     redis,
@@ -72,6 +65,7 @@ export async function startTestBed({
     balancer,
     url: new URL('/mcp', balancer.url),
     sseUrl: new URL('/sse', balancer.url),
+    addPlace,
     async stop() {
       for (const run of runs) run.kill('SIGCONT');
       await Promise.all(runs.map((run) => run.stop()));
