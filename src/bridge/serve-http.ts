@@ -78,8 +78,8 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
     reopen: () => observation.reopen(),
     async shutdown() {
       observation.endWatching();
-      // The others can reach no session here that is on its way to them.
-      await Promise.all([http.drain(shutdownGraceMs), servers.handOver(shutdownGraceMs, HANDED_OVER)]);
+      if (membership === undefined) await http.drain(shutdownGraceMs);
+      else await leaveCluster(membership, http, { graceMs: shutdownGraceMs, clock: deps.clock });
       servers.endAll(SHUTTING_DOWN);
       await servers.close();
       await membership?.leave();
@@ -90,6 +90,25 @@ export async function serveHttp(listener: HttpListenerConfig, config: Config, de
     killNow: () => servers.killNow(),
     ended: http.http.failed,
   };
+}
+
+/**
+ * For as long as a load balancer needs to see that this replica is not ready any more: meanwhile it serves whoever is still
+ * sent here.
+ */
+const NOTICE_MS = 1000;
+
+async function leaveCluster(
+  membership: Membership,
+  http: HttpListener,
+  { graceMs, clock }: { readonly graceMs: number; readonly clock: Deps['clock'] },
+): Promise<void> {
+  http.servers.beginEnding();
+  await new Promise<void>((resolve) => clock.after(Math.min(NOTICE_MS, graceMs / 2), resolve));
+  membership.beginLeaving();
+  await Promise.all([http.drain(graceMs), http.servers.handOver(graceMs, HANDED_OVER)]);
+  // Some may have been opened meanwhile.
+  await http.servers.handOver(0, HANDED_OVER);
 }
 
 interface DialParts {

@@ -255,8 +255,13 @@ export class ServerList implements Router {
 
   // ---- the end
 
-  async drain(graceMs: number): Promise<void> {
+  /** It is not ready any more, though it still serves whoever comes. */
+  beginEnding(): void {
     this.#isDraining = true;
+  }
+
+  async drain(graceMs: number): Promise<void> {
+    this.beginEnding();
     await Promise.all(this.#all().map((server) => server.drain(graceMs)));
   }
 

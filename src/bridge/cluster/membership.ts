@@ -101,6 +101,11 @@ export class Membership {
     return this.#cluster.store.status.state === 'connected';
   }
 
+  /** What has moved away from here is sent there from now on. */
+  beginLeaving(): void {
+    this.#router.leave();
+  }
+
   /** All that could be handed over has been. */
   async leave(): Promise<void> {
     this.#forwarder.close();

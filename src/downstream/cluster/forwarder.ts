@@ -3,6 +3,7 @@ import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
 import type { HopPasses } from '../../cluster/hop-passes.ts';
 import type { Owner } from '../../cluster/owner-tags.ts';
 import type { PeerLeases } from '../../cluster/peer-leases.ts';
+import { RecentNames } from '../../collections/recent-names.ts';
 import type { Deps } from '../../deps.ts';
 import { BridgeError } from '../../errors.ts';
 import { respondError } from '../../http/server/respond.ts';
@@ -25,6 +26,12 @@ export interface ForwardedRequest {
   readonly body: Buffer | undefined;
 }
 
+interface Place {
+  readonly hostname: string;
+  readonly port: number;
+}
+
+const PLACE_LIMITS = { count: 1000, length: 100_000 };
 /** Requests that are passed on at a time, open streams included; each holds two connections. */
 const MAX_FORWARDED = 4096;
 /** Shorter than the time that an idle connection is kept for at the other end. */
@@ -45,6 +52,7 @@ export class Forwarder {
   readonly #http = new HttpAgent({ keepAlive: true, maxFreeSockets: MAX_IDLE_SOCKETS, scheduling: 'lifo' });
   readonly #https = new HttpsAgent({ keepAlive: true, maxFreeSockets: MAX_IDLE_SOCKETS, scheduling: 'lifo' });
   readonly #open = new Set<Forwarding>();
+  readonly #places = new RecentNames<Place>(PLACE_LIMITS);
   #stopTimer: (() => void) | undefined;
 
   constructor(options: ForwarderOptions) {
@@ -65,11 +73,11 @@ export class Forwarder {
     const { request, principal } = forwarded;
     const { method = '', url = '' } = request;
     const isSecure = owner.address.startsWith('https:');
-    const { hostname, port } = new URL(owner.address);
+    const { hostname, port } = this.#placeOf(owner);
     const upstream = (isSecure ? requestHttps : requestHttp)({
       agent: isSecure ? this.#https : this.#http,
-      host: hostname.replace(/^\[|\]$/g, ''),
-      port: port === '' ? (isSecure ? 443 : 80) : Number(port),
+      host: hostname,
+      port,
       method,
       path: url,
       headers: passedHeaders(forwarded, this.#options.passes.issue(owner.id, { method, target: url }, principal)),
@@ -79,9 +87,6 @@ export class Forwarder {
     this.#options.peers.watch(owner.id);
     const forwarding = new Forwarding({ owner, forwarded, upstream, log: this.#options.deps.log }, done, () => {
       this.#open.delete(forwarding);
-      if (this.#open.size > 0) return;
-      this.#stopTimer?.();
-      this.#stopTimer = undefined;
     });
     this.#open.add(forwarding);
     const { clock } = this.#options.deps;
@@ -89,8 +94,22 @@ export class Forwarder {
     forwarding.start();
   }
 
+  #placeOf({ address }: Owner): Place {
+    const known = this.#places.get(address);
+    if (known !== undefined) return known;
+    const { hostname, port, protocol } = new URL(address);
+    const byDefault = protocol === 'https:' ? 443 : 80;
+    const place = { hostname: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? byDefault : Number(port) };
+    this.#places.set(address, place, address.length);
+    return place;
+  }
+
   /** A replica that has stopped in the middle of something keeps its connections: only its lease tells. */
   #look(): void {
+    if (this.#open.size === 0) {
+      this.#stopTimer?.();
+      this.#stopTimer = undefined;
+    }
     for (const forwarding of [...this.#open]) {
       const { id } = forwarding.owner;
       if (this.#options.peers.isDead(id)) forwarding.ownerDied();
@@ -100,6 +119,7 @@ export class Forwarder {
 
   /** Cuts what is being passed on. */
   close(): void {
+    this.#stopTimer?.();
     for (const forwarding of [...this.#open]) forwarding.ownerDied();
     this.#http.destroy();
     this.#https.destroy();

@@ -64,7 +64,6 @@ export class Forwarding {
     upstream.on('response', (head) => this.#responded(head));
     upstream.on('socket', (socket) => this.#gotSocket(socket));
     forwarded.response.once('close', this.#clientLeft);
-    // Its head leaves with what is written first; where there is nothing to write it leaves by this.
     upstream.setNoDelay(true);
   }
 
@@ -114,7 +113,8 @@ export class Forwarding {
     this.#state = 'responding';
     const { response } = this.#options.forwarded;
     response.writeHead(head.statusCode ?? 502, head.statusMessage, returnedHeaders(head.rawHeaders));
-    response.flushHeaders();
+    // An event stream begins with its head; an answer comes with it, in one write.
+    if (head.headers['content-length'] === undefined) response.flushHeaders();
     head.on('data', (chunk: Buffer) => {
       if (!response.write(chunk)) head.pause();
     });

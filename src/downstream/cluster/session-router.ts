@@ -59,9 +59,15 @@ export class SessionRouter {
   readonly #options: SessionRouterOptions;
   readonly #moved = new Map<string, Owner>();
   #waiting = 0;
+  #isLeaving = false;
 
   constructor(options: SessionRouterOptions) {
     this.#options = options;
+  }
+
+  /** This replica is about to end: sessions that have moved are not here any more, and none comes here. */
+  leave(): void {
+    this.#isLeaving = true;
   }
 
   /** Calls `serve` at once where the session is here, or nowhere. */
@@ -70,7 +76,11 @@ export class SessionRouter {
     const { sessions, request, response, serve } = travel;
     const owner = cluster.tags.ownerOf(id);
     if (owner === undefined) return serve();
-    if (owner.id === cluster.self.id || sessions.has(id)) {
+    const isHere = sessions.has(id);
+    if (this.#isLeaving && !isHere && sessions.takeOver !== undefined) {
+      return hasHopped(request) ? respondNotHere(response) : respondError(response, LEAVING);
+    }
+    if (owner.id === cluster.self.id || isHere) {
       // Others might have taken it over by now.
       if (sessions.takeOver !== undefined && !cluster.isHeld) return respondError(response, NOT_HELD);
       return serve();
@@ -158,6 +168,11 @@ function respondNotHere(response: ServerResponse): void {
 }
 
 const RETRY = { retryAfterMs: 1000 };
+const LEAVING = new BridgeError(
+  'ERR_SESSION_CLOSED',
+  'This replica is shutting down, and the session goes on at another; send the request again.',
+  RETRY,
+);
 const NOT_HELD = new BridgeError(
   'ERR_STORE_UNAVAILABLE',
   'This replica has not been able to reach the store for so long that another may have this session; try again later.',
